@@ -29,7 +29,7 @@ from bridge.neutral.builder import (
 from bridge.neutral.graph import Node as Node, Value as Value
 from bridge.neutral.rewrite import Result as Result
 from bridge.neutral.types import UNKNOWN, Element, Type
-from bridge.vocabulary import families, families_of_type, family_of
+from bridge.vocabulary import families, families_of_type, family_of, operator
 
 Rule = Callable[[Builder, Node], Result]
 
@@ -177,9 +177,9 @@ def reader(format: str, type: str, version: int) -> Rule | None:
 
 
 def infer_by_rule(node: Node) -> Sequence[Type]:
-    """Types of what the rule for IR makes of the node, for operators that have no row, such as
-    onnxruntime's own; [] where there is no rule, or it refuses."""
-    target = Target("ir")
+    """Types of what a rule makes of the node: that for ONNX where IR alone has the operator, that
+    for IR where it has no row, as onnxruntime's own; [] where there is no rule, or it refuses."""
+    target = Target("onnx", NEWEST) if operator(node.op) is not None else Target("ir")
     rule = legalization(target.format, node.op)
     if rule is None:
         return []

@@ -8,7 +8,7 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import ELEMENTS, F32, F64, I32, I64, U64, Element, TensorType
-from bridge.operators import Result
+from bridge.operators import Result, required
 from bridge.operators.type_constraints import TypeSignature, schema_type, type_signature
 from bridge.vocabulary import has_trait, operator
 
@@ -105,7 +105,13 @@ def integer_types(b: Builder, node: Node) -> Result:
     elements = {_element(node, i) for i in places if node.input(i) is not None}
     if "i64" not in places.values() and elements <= {I32}:
         return None
-    return _recast(b, node, [i for i in places if _element(node, i) is not I64])
+    indices = [i for i in places if _element(node, i) is not I64]
+    if not indices:
+        return None
+    inputs = list(node.inputs)
+    for index, value in zip(indices, required(node, *indices), strict=True):
+        inputs[index] = b.as_i64(value)
+    return b.node(node.op, inputs, len(node.outputs), node.attributes).outputs
 
 
 def _i64_result(b: Builder, node: Node) -> Value | None:
@@ -118,14 +124,3 @@ def _i64_result(b: Builder, node: Node) -> Value | None:
 def _element(node: Node, index: int) -> object:
     value = node.input(index)
     return I64 if value is None else value.element
-
-
-def _recast(b: Builder, node: Node, indices: list[int]) -> list[Value] | None:
-    if not indices:
-        return None
-    inputs = list(node.inputs)
-    for index in indices:
-        value = inputs[index]
-        assert value is not None
-        inputs[index] = b.as_i64(value)
-    return b.node(node.op, inputs, len(node.outputs), node.attributes).outputs

@@ -3,8 +3,8 @@
 An inference function takes the node and gives one type per output; a content function gives what is
 known of the elements of output 0 (see `Value.known_value`). They stand beside the rules of their
 operators (`bridge/operators/`), which are found through what `provide` was given. Operators without
-one are inferred by the `types` of their row, or, those of ONNX, by what `infer_otherwise` was
-given: the standard's own functions.
+one are inferred by the `types` of their row, or by what `infer_otherwise` was given, the standard's
+own functions, or, those that ONNX lacks, by what their rule makes of them.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _otherwise: Inference = _no_types
 
 def provide(load: Callable[[str], None], by_rule: Inference) -> None:
     """`load` imports what registers the functions of an operator; `by_rule` infers operators
-    outside the vocabulary."""
+    that ONNX lacks, or the vocabulary."""
     global _load, _by_rule
     _load, _by_rule = load, by_rule
 
@@ -172,11 +172,11 @@ def infer(node: Node) -> None:
 def _by_row(node: Node) -> Inference:
     """The inference of an operator that has no function of its own."""
     row = operator(node.op)
-    if row is None:
-        return _by_rule
-    if row.types:
+    if row is not None and row.types:
         return partial(rows.declared_types, row=row)
-    return same if "same_type" in row.traits else _otherwise
+    if row is not None and "same_type" in row.traits:
+        return same
+    return _otherwise if row is not None and row.onnx else _by_rule
 
 
 def _is_fault(node: Node) -> bool:

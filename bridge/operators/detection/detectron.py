@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from bridge.neutral.inference import first, infers
-from bridge.neutral.types import ANY, F32, I32, TensorType, Type
+from bridge.neutral.types import F32, I32
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.detection.boxes import LARGEST_GROWTH, first_rows, moved
 from bridge.operators.detection.pixels import pixels_suppressed
@@ -142,12 +141,3 @@ def roi_features(b: Builder, node: Node) -> Result:
         )  # fmt: skip
         result = b.op("Where", b.op("Equal", level, float(index)), y, result)
     return result, b.op("Identity", rois)
-
-
-@infers("ExperimentalDetectronPriorGridGenerator")
-def infer_detectron_prior_grid(node: Node) -> list[Type]:
-    """ExperimentalDetectronPriorGridGenerator: [boxes, 4], or [height, width, priors, 4]."""
-    element = first(node).element
-    if node.attributes["flatten"]:
-        return [TensorType(element, (ANY, 4))]
-    return [TensorType(element, (ANY, ANY, ANY, 4))]

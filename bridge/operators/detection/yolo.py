@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from bridge.neutral.inference import infers_shape
-from bridge.neutral.inference.dims import dim_product
-from bridge.neutral.types import Dim, Shape
 from bridge.operators import Builder, Node, Result, legalizes, ranked
 
 
@@ -27,15 +24,3 @@ def region_yolo_to_onnx(b: Builder, node: Node) -> Result:
     before = [b.sizes(data, i) for i in range(axis)]
     after = [b.sizes(data, i) for i in range(end + 1, rank)]
     return b.reshape(y, *before, -1, *after)
-
-
-@infers_shape("RegionYolo")
-def shape_of_regions(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """RegionYolo: with softmax the axes from `axis` to `end_axis` joined, else the channels of the
-    mask's boxes."""
-    attributes, rank = node.attributes, len(dims)
-    if not attributes["do_softmax"]:
-        channels = (attributes["classes"] + attributes["coords"] + 1) * len(attributes["mask"])
-        return (dims[0], channels, *dims[2:])
-    axis, end = attributes["axis"] % rank, attributes["end_axis"] % rank
-    return (*dims[:axis], dim_product(dims[axis : end + 1]), *dims[end + 1 :])

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.inference import first, infers
-from bridge.neutral.types import ANY, F32, I64_MAX, Dim, TensorType, Type
+from bridge.neutral.types import F32, I64_MAX
 from bridge.operators import Builder, Node, Value, legalizes
 
 OFFSET = (16.0, 128.0, 128.0)
@@ -51,17 +50,3 @@ def _parts(b: Builder, whole: Value, together: bool) -> tuple[Value, Value]:
     if together:
         return luma, b.reshape(rest, 0, third, -1, 2)
     return luma, b.transpose(b.reshape(rest, 0, 2, third, -1), 0, 2, 3, 1)
-
-
-@infers("I420toBGR", "I420toRGB", "NV12toBGR", "NV12toRGB")
-def infer_from_planes(node: Node) -> list[Type]:
-    """I420toBGR-8, I420toRGB-8, NV12toBGR-8 and NV12toRGB-8: [N, H, W, 3] from planes, or from
-    one tensor with half as many rows of colours behind."""
-    luma = first(node)
-    if luma.shape is None or len(luma.shape) != 4:
-        return [TensorType(luma.element, (ANY, ANY, ANY, 3))]
-    batch, height, width, _ = luma.shape
-    if len(node.inputs) == 1:
-        rows: Dim = height * 2 // 3 if isinstance(height, int) else ANY
-        height = rows
-    return [TensorType(luma.element, (batch, height, width, 3))]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import integers
-from bridge.neutral.inference import first, infers
-from bridge.neutral.inference.dims import shape_in
-from bridge.neutral.types import ANY, F32, I64, Shape, TensorType, Type, is_static
+from bridge.neutral.types import F32, is_static
 from bridge.operators import Builder, Node, Result, Value, legalizes, ranks, required
 
 
@@ -81,15 +79,3 @@ def adaptive_max_pool_to_onnx(b: Builder, node: Node) -> Result:
         indices = b.op("Add", inner, b.op("Mul", b.squeeze(best, axis + 1), stride))
         stride = b.op("Mul", stride, b.size(data, axis))
     return y, b.cast(indices, index_element)
-
-
-@infers("AdaptiveAvgPool", "AdaptiveMaxPool")
-def infer_adaptive_pool(node: Node) -> list[Type]:
-    """AdaptiveAvgPool, AdaptiveMaxPool: batch and channels, and the sizes that input 1 holds."""
-    data = first(node)
-    shape: Shape = None
-    if data.shape is not None:
-        spatial = shape_in(node.input(1)) or (ANY,) * (len(data.shape) - 2)
-        shape = (*data.shape[: -len(spatial)], *spatial) if spatial else data.shape
-    indices = node.attributes.get("index_element_type", I64)
-    return [TensorType(data.element, shape), TensorType(indices, shape)]

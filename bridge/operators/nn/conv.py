@@ -134,16 +134,19 @@ def _same_pads(
     kernel = filters.shape[2:] if filters.shape else node.attributes.get("kernel_shape")
     if not is_static(kernel):
         raise Refused(f"auto_pad {auto_pad} needs the size of the kernel; give kernel_shape")
-    begins, ends = [], []
+    totals = []
     for i in range(rank):
         reach = (kernel[i] - 1) * attributes["dilations"][i] + 1
         total = extra[i] + reach - attributes["strides"][i]
         extra[i] += max(-total, 0)
-        total = max(total, 0)
-        begin = total // 2 if auto_pad == "SAME_UPPER" else total - total // 2
-        begins.append(begin)
-        ends.append(total - begin)
-    return (*begins, *ends)
+        totals.append(max(total, 0))
+    return _at_both_ends(totals, auto_pad)
+
+
+def _at_both_ends(totals: list[int], auto_pad: str) -> tuple[int, ...]:
+    """Pads that are so many in all along each axis; an odd one is at the end for SAME_UPPER."""
+    begins = [total // 2 if auto_pad == "SAME_UPPER" else total - total // 2 for total in totals]
+    return (*begins, *(total - begin for total, begin in zip(totals, begins, strict=True)))
 
 
 @legalizes("ConvolutionBackpropData", "GroupConvolutionBackpropData", target="onnx")
@@ -250,7 +253,7 @@ def explicitly_padded(
     if not auto_pad.startswith("SAME"):
         return {**attributes, "auto_pad": "NOTSET"}
     spatial = data.shape[2:] if data.shape else (None,) * rank
-    begins, ends = [], []
+    totals = []
     for size, length, stride, dilation in zip(
         spatial, kernel or (None,) * rank, attributes["strides"], attributes["dilations"],
         strict=True,
@@ -263,11 +266,8 @@ def explicitly_padded(
             )
         # How far the windows, as many as ceil(size / stride), reach beyond the input.
         beyond = -size % stride if isinstance(size, int) else 0
-        total = max((length - 1) * dilation + 1 - stride + beyond, 0)
-        begin = total // 2 if auto_pad == "SAME_UPPER" else total - total // 2
-        begins.append(begin)
-        ends.append(total - begin)
-    return {**attributes, "auto_pad": "NOTSET", "pads": (*begins, *ends)}
+        totals.append(max((length - 1) * dilation + 1 - stride + beyond, 0))
+    return {**attributes, "auto_pad": "NOTSET", "pads": _at_both_ends(totals, auto_pad)}
 
 
 @infers("BinaryConvolution", "Conv", "DeformConv", "DeformableConvolution", "GroupConvolution")

@@ -75,17 +75,12 @@ def _batch_normalization_in_training(b: Builder, node: Node) -> list[Value]:
     parameters = [b.cast(v, F32) for v in (scale, bias)]
     epsilon, momentum = node.attributes["epsilon"], node.attributes["momentum"]
     y = b.op("BatchNormalization", x, *parameters, current, spread, epsilon=epsilon)
-    blended = [
-        b.cast(_blend(b, old, new, momentum), mean.element)
-        for old, new in zip(running, (current, spread), strict=True)
-    ]
+    blended = []
+    for old, new in zip(running, (current, spread), strict=True):
+        kept = b.op("Mul", old, momentum)
+        running_now = b.op("Add", kept, b.op("Mul", new, 1.0 - momentum))
+        blended.append(b.cast(running_now, mean.element))
     return [b.cast(y, data.element), *blended][: len(node.outputs)]
-
-
-def _blend(b: Builder, old: Value, new: Value, momentum: float) -> Value:
-    """momentum * old + (1 - momentum) * new."""
-    kept = b.op("Mul", old, momentum)
-    return b.op("Add", kept, b.op("Mul", new, 1.0 - momentum))
 
 
 @legalizes("InstanceNormalization", target="ir")

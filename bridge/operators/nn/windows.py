@@ -72,18 +72,13 @@ def no_larger(data: Value, attributes: dict[str, Any]) -> dict[str, Any]:
     return {**attributes, "kernel_shape": tuple(kernel)}
 
 
-def may_start_in_padding(attributes: dict[str, Any]) -> bool:
-    """Whether "ceil" can give one window more than "ceil_torch"."""
+def same_either_way(data: Value, attributes: dict[str, Any]) -> bool:
+    """Whether "ceil" and "ceil_torch" are known to give the same size."""
     rank = len(attributes["kernel_shape"])
     kernel, stride = np.array(attributes["kernel_shape"]), np.array(attributes["strides"])
     reach = (kernel - 1) * (attributes["dilations"] or (1,) * rank) + 1
-    return bool((stride + attributes["pads"][rank:] > reach).any())
-
-
-def same_either_way(data: Value, attributes: dict[str, Any]) -> bool:
-    """Whether "ceil" and "ceil_torch" are known to give the same size."""
-    if not may_start_in_padding(attributes):
-        return True
+    if not (stride + attributes["pads"][rank:] > reach).any():
+        return True  # The last window cannot start in the padding.
     first, second = (counts(data, attributes, r) for r in ("ceil", "ceil_torch"))
     return first is not None and first == second
 

@@ -7,9 +7,7 @@ transforms several, its real signals have no such axis, and its axes count witho
 from __future__ import annotations
 
 from bridge.neutral.builder import integers
-from bridge.neutral.inference import constraints as must, first, infers
-from bridge.neutral.inference.dims import known_integers
-from bridge.neutral.types import ANY, Dim, TensorType
+from bridge.neutral.inference import constraints as must
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 
 # Into IR ----------------------------------------------------------------------------------------
@@ -148,39 +146,6 @@ def _length(b: Builder, node: Node, x: Value, axis: int, index: int) -> Value:
     if node.op == "IRDFT" and index == len(integers(node.input(1)) or ()) - 1:
         whole = b.op("Mul", b.op("Sub", whole, 1), 2)
     return b.op("Where", b.op("Equal", given, -1), whole, given)
-
-
-def size_in(node: Node, index: int) -> Dim:
-    """The single integer of an input, as a dimension."""
-    known = known_integers(node.input(index))
-    return known[0] if known else ANY
-
-
-def half_of(dim: Dim) -> Dim:
-    """The bins of a real signal of this length: half of them and one."""
-    return dim // 2 + 1 if isinstance(dim, int) else ANY
-
-
-@infers("IDFT", "IRDFT", "RDFT", "ir::DFT")
-def infer_transform(node: Node) -> list[TensorType]:
-    """ir::DFT, IDFT, RDFT, IRDFT: the signal after `signal_size`, and 2 for real and imaginary part
-    but for IRDFT. Half of the last axis and one are the bins of a real signal."""
-    x, axes, lengths = first(node), known_integers(node.input(1)), known_integers(node.input(2))
-    if x.shape is None:
-        return [TensorType(x.element)]
-    dims = list(x.shape if node.op == "RDFT" else x.shape[:-1])
-    if axes is None:
-        dims = [ANY] * len(dims)
-    for index, axis in enumerate(axes or ()):
-        length = -1 if node.input(2) is None else lengths[index] if lengths is not None else ANY
-        bins = dims[axis]
-        if length != -1:
-            dims[axis] = length
-        elif node.op == "IRDFT" and index == len(axes or ()) - 1:
-            dims[axis] = 2 * (bins - 1) if isinstance(bins, int) else ANY
-    if node.op == "RDFT" and axes:
-        dims[axes[-1]] = half_of(dims[axes[-1]])
-    return [TensorType(x.element, (*dims, 2) if node.op != "IRDFT" else tuple(dims))]
 
 
 must.hold(("IDFT", "IRDFT", "RDFT", "ir::DFT"), must.axes_in(1))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import integers
-from bridge.neutral.inference import constraints as must, infers_shape
-from bridge.neutral.types import ANY, Dim, Shape
+from bridge.neutral.inference import constraints as must
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
-from bridge.operators.signal.fourier import half_of, size_in
 
 
 @legalizes("STFT", target="ir")
@@ -128,34 +126,6 @@ def istft_to_onnx(b: Builder, node: Node) -> Result:
         signal = b.cut(signal, 0, 0, gaps)
     signal = b.transpose(signal, 1, 0)
     return b.squeeze(signal, 0) if data.rank == 3 else signal
-
-
-def _frame_count(signal: Dim, size: Dim, step: Dim) -> Dim:
-    if not (isinstance(signal, int) and isinstance(size, int) and isinstance(step, int)):
-        return ANY
-    return (signal - size) // step + 1
-
-
-@infers_shape("ir::STFT")
-def shape_of_ir_stft(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """ir::STFT: [batch, frames, bins, 2], or frames and bins exchanged."""
-    size = size_in(node, 2)
-    frames, bins = _frame_count(dims[-1], size, size_in(node, 3)), half_of(size)
-    middle = (bins, frames) if node.attributes["transpose_frames"] else (frames, bins)
-    return (*dims[:-1], *middle, 2)
-
-
-@infers_shape("ISTFT")
-def shape_of_istft(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """ISTFT: [batch, length]; the length is given, or follows from frames and step."""
-    frames, size, step = dims[-2], size_in(node, 2), size_in(node, 3)
-    length = size_in(node, 4)
-    if node.input(4) is None and isinstance(frames, int) and isinstance(step, int):
-        if node.attributes["center"]:
-            length = (frames - 1) * step
-        elif isinstance(size, int):
-            length = (frames - 1) * step + size
-    return (*dims[:-3], length)
 
 
 def frames(node: Node) -> must.Constraints:

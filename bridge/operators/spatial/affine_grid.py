@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bridge.neutral.inference.dims import length_of
-from bridge.neutral.types import TensorType
 from bridge.operators import Builder, Node, Value, legalizes, required
 
 
@@ -11,10 +10,11 @@ from bridge.operators import Builder, Node, Value, legalizes, required
 def affine_grid_for_ir(b: Builder, node: Node) -> Value:
     """AffineGrid-20: theta [N, k, k+1] times (x, y, …, 1) for the points of [H, W] or [D, H, W]."""
     theta, size = required(node, 0, 1)
-    space = _space(theta)
-    rank = b.known(length_of(size) if space is None else space + 2, "the length of its size")
+    space = theta.shape[1] if theta.rank == 3 and theta.shape else None
+    length = space + 2 if space in (2, 3) else length_of(size)
+    rank = b.known(length, "the length of its size")
     size = b.as_i64(size)
-    spatial = [_at(b, size, axis) for axis in range(2, rank)]
+    spatial = [b.element(size, axis) for axis in range(2, rank)]
     axes = len(spatial)
     whole = b.shape(*(b.reshape(count, 1) for count in spatial))
     columns = []
@@ -28,12 +28,8 @@ def affine_grid_for_ir(b: Builder, node: Node) -> Value:
     points = b.reshape(b.concat(-1, *columns, ones), -1, axes + 1)
     turned = b.op("Transpose", theta, [0, 2, 1])
     grid = b.op("MatMul", points, turned)
-    batch = b.reshape(_at(b, size, 0), 1)
+    batch = b.reshape(b.element(size, 0), 1)
     return b.reshape(grid, batch, whole, axes)
-
-
-def _at(b: Builder, size: Value, axis: int) -> Value:
-    return b.op("Gather", size, axis, 0)
 
 
 def _steps(b: Builder, count: Value, theta: Value, align_corners: bool) -> Value:
@@ -46,9 +42,3 @@ def _steps(b: Builder, count: Value, theta: Value, align_corners: bool) -> Value
         return b.op("Sub", b.op("Mul", place, step), one)
     middles = b.op("Add", b.op("Mul", place, two), one)
     return b.op("Sub", b.op("Div", middles, wide), one)
-
-
-def _space(theta: Value | TensorType) -> int | None:
-    """How many dimensions there are, by the rows of the maps; None where that is not known."""
-    rows = theta.shape[1] if theta.shape is not None and len(theta.shape) == 3 else None
-    return rows if isinstance(rows, int) and 2 <= rows <= 3 else None

@@ -10,7 +10,7 @@ from typing import Any
 
 from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must, first, infers, infers_shape, require
-from bridge.neutral.inference.dims import dim_product, dim_sum, known_integers, unknown
+from bridge.neutral.inference.dims import dim_product
 from bridge.neutral.types import ANY, Dim, Shape, TensorType, Type, is_static
 from bridge.operators import Builder, Node, Refused, Value, legalizes, ranked, ranks, required
 
@@ -27,44 +27,52 @@ def _times(b: Builder, size: int | Value, by: int) -> int | Value:
     return size if by == 1 else b.op("Mul", size, [by])
 
 
+def _gathered(
+    b: Builder, x: Value, into: int, blocks: Sequence[int], behind: bool = False
+) -> Value:
+    """The insides of blocks of the axes behind the axis `into` moved to that one, in front of what
+    it has, or `behind` that."""
+    *batch, depth = (b.dim(x, axis) for axis in range(into + 1))
+    space = [b.dim(x, axis) for axis in range(into + 1, len(x.dims))]
+    pairs = list(zip(space, blocks, strict=True))
+    parts = [part for size, block in pairs for part in (_over(b, size, block), block)]
+    split = b.reshape(x, *batch, depth, *parts)
+    end = into + 1 + len(parts)
+    inner, outer = range(into + 2, end, 2), range(into + 1, end, 2)
+    front = (into, *inner) if behind else (*inner, into)
+    moved = b.transpose(split, *range(into), *front, *outer)
+    depth = _times(b, depth, math.prod(blocks))
+    return b.reshape(moved, *batch, depth, *(_over(b, size, block) for size, block in pairs))
+
+
+def _spread(b: Builder, x: Value, of: int, blocks: Sequence[int], behind: bool = False) -> Value:
+    """The inverse of `_gathered`: the axis `of` spread over those behind it."""
+    *batch, depth = (b.dim(x, axis) for axis in range(of + 1))
+    space = [b.dim(x, axis) for axis in range(of + 1, len(x.dims))]
+    count = len(blocks)
+    depth = _over(b, depth, math.prod(blocks))
+    split = b.reshape(x, *batch, *((depth, *blocks) if behind else (*blocks, depth)), *space)
+    first, rest = (of + 1, of) if behind else (of, of + count)
+    pairs = [axis for i in range(count) for axis in (of + count + 1 + i, first + i)]
+    moved = b.transpose(split, *range(of), rest, *pairs)
+    whole = [_times(b, size, block) for size, block in zip(space, blocks, strict=True)]
+    return b.reshape(moved, *batch, depth, *whole)
+
+
 @legalizes("SpaceToDepth", target="onnx")
 def space_to_depth_for_onnx(b: Builder, node: Node) -> Value | None:
     """SpaceToDepth (1 to 28): ONNX takes images alone, and has one order before operator set 28."""
     x, rank = ranked(node)
-    block = node.attributes["blocksize"]
-    if rank == 4 and node.attributes["mode"] == "DCR":
-        return None
-    batch, channels, *space = (b.dim(x, axis) for axis in range(rank))
-    count = len(space)
-    parts = [part for size in space for part in (_over(b, size, block), block)]
-    split = b.reshape(x, batch, channels, *parts)
-    inner, outer = range(3, rank + count, 2), range(2, rank + count, 2)
-    front = (0, *inner, 1) if node.attributes["mode"] == "DCR" else (0, 1, *inner)
-    moved = b.transpose(split, *front, *outer)
-    depth = _times(b, channels, block**count)
-    return b.reshape(moved, batch, depth, *(_over(b, size, block) for size in space))
+    mode, blocks = node.attributes["mode"], [node.attributes["blocksize"]] * (rank - 2)
+    return None if rank == 4 and mode == "DCR" else _gathered(b, x, 1, blocks, mode == "CRD")
 
 
 @legalizes("DepthToSpace", target="onnx")
 def depth_to_space_for_onnx(b: Builder, node: Node) -> Value | None:
     """DepthToSpace (1 to 28): ONNX takes images alone."""
     x, rank = ranked(node)
-    block = node.attributes["blocksize"]
-    if rank == 4:
-        return None
-    batch, depth, *space = (b.dim(x, axis) for axis in range(rank))
-    count = len(space)
-    channels = _over(b, depth, block**count)
-    blocks = [block] * count
-    if node.attributes["mode"] == "DCR":
-        split = b.reshape(x, batch, *blocks, channels, *space)
-        first, channel = 1, count + 1
-    else:
-        split = b.reshape(x, batch, channels, *blocks, *space)
-        first, channel = 2, 1
-    pairs = [axis for i in range(count) for axis in (count + 2 + i, first + i)]
-    moved = b.transpose(split, 0, channel, *pairs)
-    return b.reshape(moved, batch, channels, *(_times(b, size, block) for size in space))
+    blocks = [node.attributes["blocksize"]] * (rank - 2)
+    return None if rank == 4 else _spread(b, x, 1, blocks, node.attributes["mode"] == "CRD")
 
 
 @legalizes("SpaceToBatch", target="onnx")
@@ -72,18 +80,8 @@ def space_to_batch_for_onnx(b: Builder, node: Node) -> Value:
     """SpaceToBatch-2: pads, then moves blocks of every axis into the batch."""
     x, _, begin, end = node.inputs
     blocks = b.constants(node.inputs[1], "its block_shape")
-    (rank,) = ranks(node, 0)
-    padded = b.op("ir::Pad", x, begin, end, pad_mode="constant")
-    batch, *space = (b.dim(padded, axis) for axis in range(rank))
-    inner = [
-        part
-        for size, block in zip(space, blocks[1:], strict=True)
-        for part in (_over(b, size, block), block)
-    ]
-    split = b.reshape(padded, batch, *inner)
-    moved = b.transpose(split, *range(2, 2 * rank, 2), 0, *range(1, 2 * rank - 1, 2))
-    rest = (_over(b, size, block) for size, block in zip(space, blocks[1:], strict=True))
-    return b.reshape(moved, _times(b, batch, math.prod(blocks)), *rest)
+    ranks(node, 0)
+    return _gathered(b, b.op("ir::Pad", x, begin, end, pad_mode="constant"), 0, blocks[1:])
 
 
 @legalizes("BatchToSpace", target="onnx")
@@ -91,14 +89,8 @@ def batch_to_space_for_onnx(b: Builder, node: Node) -> Value:
     """BatchToSpace-2: moves blocks of every axis out of the batch, then crops."""
     x, begin, end = required(node, 0, 2, 3)
     blocks = b.constants(node.inputs[1], "its block_shape")
-    (rank,) = ranks(node, 0)
-    batch, *space = (b.dim(x, axis) for axis in range(rank))
-    batch = _over(b, batch, math.prod(blocks))
-    split = b.reshape(x, *blocks[1:], batch, *space)
-    pairs = [axis for i in range(rank - 1) for axis in (rank + i, i)]
-    moved = b.transpose(split, rank - 1, *pairs)
-    whole = [_times(b, size, block) for size, block in zip(space, blocks[1:], strict=True)]
-    joined = b.reshape(moved, batch, *whole)
+    ranks(node, 0)
+    joined = _spread(b, x, 0, blocks[1:])
     crops = [integers(begin), integers(end)]
     if crops[0] is not None and crops[1] is not None and not any(crops[0] + crops[1]):
         return joined
@@ -179,11 +171,11 @@ def _divided(dim: Dim, by: int) -> Dim:
     return dim if by == 1 else dim // by if isinstance(dim, int) else ANY
 
 
-@infers_shape("SpaceToDepth", "ReorgYolo")
+@infers_shape("SpaceToDepth")
 def shape_of_depth(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """SpaceToDepth, ReorgYolo: space over the block size, channels times its volume."""
+    """SpaceToDepth: space over the block size, channels times its volume."""
     require(len(dims) > 2)
-    size = node.attributes["stride"][0] if node.op == "ReorgYolo" else node.attributes["blocksize"]
+    size = node.attributes["blocksize"]
     batch, channels, *spatial = dims
     depth = dim_product((channels, size ** len(spatial)))
     return (batch, depth, *(_divided(d, size) for d in spatial))
@@ -197,34 +189,6 @@ def shape_of_space(node: Node, dims: tuple[Dim, ...]) -> Shape:
     batch, depth, *spatial = dims
     channels = _divided(depth, size ** len(spatial))
     return (batch, channels, *(dim_product((d, size)) for d in spatial))
-
-
-@infers_shape("SpaceToBatch")
-def shape_of_batch(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """SpaceToBatch: padded axes over their blocks, batch times the blocks' volume."""
-    block, begin, end = (known_integers(value) for value in node.inputs[1:4])
-    if block is None or begin is None or end is None:
-        return unknown(len(dims))
-    whole = [dim_sum((d, b, e)) for d, b, e in zip(dims, begin, end, strict=True)]
-    batch = dim_product((whole[0], math.prod(block)))
-    return (batch, *map(_divided, whole[1:], block[1:]))
-
-
-@infers_shape("BatchToSpace")
-def shape_of_spread_batch(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """BatchToSpace: axes times their blocks and cropped, batch over the blocks' volume."""
-    block, begin, end = (known_integers(value) for value in node.inputs[1:4])
-    if block is None or begin is None or end is None:
-        return unknown(len(dims))
-    result: list[Dim] = [_divided(dims[0], math.prod(block))]
-    for dim, size, front, back in zip(dims[1:], block[1:], begin[1:], end[1:], strict=True):
-        whole = dim_product((dim, size))
-        if isinstance(whole, int):
-            whole -= front + back
-        elif front + back:
-            whole = ANY
-        result.append(whole)
-    return tuple(result)
 
 
 @infers("ExtractImagePatches")

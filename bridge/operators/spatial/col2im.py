@@ -56,7 +56,9 @@ def _by_scatter(
     places: Value | None = None
     for axis in range(count):
         line = _places(b, padded[axis], b.element(block, axis), attributes, axis)
-        line = b.reshape(line, *_around(b, line, axis, count))
+        dims: list[int | Value] = [1] * (2 * count)  # blocks' insides…, blocks…
+        dims[axis], dims[axis + count] = b.sizes(line, 0), b.sizes(line, 1)
+        line = b.reshape(line, *dims)
         if places is not None:
             places = b.op("Mul", places, padded[axis])
         places = line if places is None else b.op("Add", places, line)
@@ -90,13 +92,6 @@ def _places(
     blocks = b.op("Add", b.op("Div", free, stride), one)
     outer = b.op("Mul", b.op("Range", zero, blocks, one), stride)
     return b.op("Add", b.unsqueeze(inner, 1), outer)
-
-
-def _around(b: Builder, line: Value, axis: int, count: int) -> list[int | Value]:
-    """[block, blocks] among the axes [blocks' insides…, blocks…]."""
-    dims: list[int | Value] = [1] * (2 * count)
-    dims[axis], dims[axis + count] = b.sizes(line, 0), b.sizes(line, 1)
-    return dims
 
 
 def image_and_block(node: Node) -> must.Constraints:

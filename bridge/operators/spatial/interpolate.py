@@ -103,7 +103,9 @@ def interpolate_for_onnx(b: Builder, node: Node) -> Value:
         axes = [axis % rank for axis in b.constants(node.input(2), "its axes")]
     # Of unknown length, ONNX takes it for absent.
     wanted = wanted if length_of(wanted) is not None else b.reshape(wanted, len(axes))
-    begin, end = (_padded(attributes[name], rank) for name in ("pads_begin", "pads_end"))
+    begin, end = (
+        (list(attributes[name]) + [0] * rank)[:rank] for name in ("pads_begin", "pads_end")
+    )
     if any(begin + end):
         x = b.op("Pad", x, begin + end)
     mode, coordinates, nearest = _in_onnx(attributes)
@@ -128,10 +130,6 @@ def interpolate_for_onnx(b: Builder, node: Node) -> Value:
         nearest_mode=nearest,
         cubic_coeff_a=attributes["cube_coeff"],
     )
-
-
-def _padded(pads: tuple[int, ...], rank: int) -> list[int]:
-    return (list(pads) + [0] * rank)[:rank]
 
 
 def _in_onnx(attributes: dict[str, str]) -> tuple[str, str | None, str]:

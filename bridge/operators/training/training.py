@@ -16,7 +16,7 @@ def adagrad(b: Builder, node: Node) -> Result:
     attributes = node.attributes
     news: list[list[Value]] = []
     for x, gradient, squares in groups:
-        decay = _scaled(b, b.cast(step, rate.element), attributes["decay_factor"])
+        decay = b.op("Mul", b.cast(step, rate.element), attributes["decay_factor"])
         adjusted = b.op("Div", rate, b.op("Add", 1, decay))
         regular = _regularised(b, node, x, gradient)
         sums = b.op("Add", squares, b.op("Mul", regular, regular))
@@ -43,12 +43,12 @@ def adam(b: Builder, node: Node) -> Result:
     news: list[list[Value]] = []
     for x, gradient, momentum, squares in groups:
         regular = _regularised(b, node, x, gradient)
-        momentum = b.op("Add", _scaled(b, momentum, alpha), _scaled(b, regular, 1 - alpha))
-        power = _scaled(b, b.op("Mul", regular, regular), 1 - beta)
-        squares = b.op("Add", _scaled(b, squares, beta), power)
+        momentum = b.op("Add", b.op("Mul", momentum, alpha), b.op("Mul", regular, 1 - alpha))
+        power = b.op("Mul", b.op("Mul", regular, regular), 1 - beta)
+        squares = b.op("Add", b.op("Mul", squares, beta), power)
         divisor = b.op("Add", b.op("Sqrt", squares), attributes["epsilon"])
         new = b.op("Sub", x, b.op("Mul", adjusted, b.op("Div", momentum, divisor)))
-        news.append([_scaled(b, new, 1 - attributes["norm_coefficient_post"]), momentum, squares])
+        news.append([b.op("Mul", new, 1 - attributes["norm_coefficient_post"]), momentum, squares])
     return _columns(news)
 
 
@@ -63,11 +63,11 @@ def momentum(b: Builder, node: Node) -> Result:
     news: list[list[Value]] = []
     for x, gradient, velocity in groups:
         regular = _regularised(b, node, x, gradient)
-        past = _scaled(b, velocity, attributes["alpha"])
+        past = b.op("Mul", velocity, attributes["alpha"])
         velocity = b.op("Add", past, b.op("Mul", beta, regular))
         change = velocity
         if attributes["mode"] == "nesterov":
-            change = b.op("Add", regular, _scaled(b, velocity, attributes["alpha"]))
+            change = b.op("Add", regular, b.op("Mul", velocity, attributes["alpha"]))
         news.append([b.op("Sub", x, b.op("Mul", rate, change)), velocity])
     return _columns(news)
 
@@ -91,8 +91,4 @@ def _columns(news: list[list[Value]]) -> list[Value]:
 
 
 def _regularised(b: Builder, node: Node, x: Value, gradient: Value) -> Value:
-    return b.op("Add", _scaled(b, x, node.attributes["norm_coefficient"]), gradient)
-
-
-def _scaled(b: Builder, x: Value, factor: float) -> Value:
-    return b.op("Mul", x, factor)
+    return b.op("Add", b.op("Mul", x, node.attributes["norm_coefficient"]), gradient)
