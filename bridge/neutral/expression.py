@@ -45,7 +45,7 @@ def _formula(  # noqa: C901 (one case for each way of writing an operator)
     value: Value, names: Names, captured: Mapping[Value, Value], depth: int
 ) -> tuple[str, int]:
     """The formula, and how strongly its operator binds."""
-    value = _named(value, captured)
+    value = value.behind(outside=captured)
     node = value.producer
     if value.constant is not None:
         return _constant(value.constant) or names(value), _ATOM
@@ -76,10 +76,10 @@ def _formula(  # noqa: C901 (one case for each way of writing an operator)
     if node.op == "Gather" and _axis_is_first(node) and inputs[1].rank in (0, 1):
         return f"{part(0, _ATOM)}[{part(1).strip('[]')}]", _ATOM
     if node.op in ("Shape", "Size"):
-        of = _named(inputs[0], captured)
+        of = inputs[0].behind(outside=captured)
         maker = of.producer
         if node.op == "Size" and maker is not None and maker.op == "Shape" and maker.inputs[0]:
-            return f"rank({names(_named(maker.inputs[0], captured))})", _ATOM
+            return f"rank({names(maker.inputs[0].behind(outside=captured))})", _ATOM
         return f"{node.op.lower()}({names(of)}){_part_of(node)}", _ATOM
     if node.op.startswith("Reduce"):
         inputs = inputs[:1]  # the axes say little
@@ -91,19 +91,13 @@ def _formula(  # noqa: C901 (one case for each way of writing an operator)
 def _source(value: Value, captured: Mapping[Value, Value]) -> Value:
     """The value that a condition's casts and reshapes hand on."""
     while True:
-        value = _named(value, captured)
+        value = value.behind(outside=captured)
         node = value.producer
         if node is None or node.op not in _SILENT or node.inputs[0] is None:
             return value
         if value.element is BOOL and node.inputs[0].element is not BOOL:
             return value
         value = node.inputs[0]
-
-
-def _named(value: Value, captured: Mapping[Value, Value]) -> Value:
-    while value in captured:
-        value = captured[value]
-    return value
 
 
 def _constant(tensor: Tensor) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from bridge.limits import budget
 from bridge.neutral.attributes import Attributes
@@ -86,12 +87,18 @@ class Value:
             return tensor
         return None
 
-    def behind(self, *ops: str) -> Value:
-        """What the value is made of by nodes of these operators alone, which take data first."""
-        value, node = self, self.producer
-        while node is not None and node.op in ops and (data := node.inputs[0]) is not None:
-            value, node = data, data.producer
-        return value
+    def behind(self, *ops: str, outside: Mapping[Value, Value] = MappingProxyType({})) -> Value:
+        """What the value is made of by nodes of these operators alone, which take data first.
+        `outside` says what the inputs of bodies are there."""
+        value = self
+        while True:
+            node = value.producer
+            if value in outside:
+                value = outside[value]
+            elif node is not None and node.op in ops and (data := node.inputs[0]) is not None:
+                value = data
+            else:
+                return value
 
     def __repr__(self) -> str:
         return f"%{self.name or hex(id(self))[-5:]}: {self.type}"
@@ -159,13 +166,13 @@ class Node:
         """The most iterations of a Loop (None: no limit but the slices and the condition)."""
         return self.inputs[0]
 
-    def captures(self, body: Body) -> dict[Value, Value | None]:
+    def captures(self, body: Body) -> dict[Value, Value]:
         """What the inputs of a body that are the same in each iteration, and in a branch, are
         outside."""
         return {
-            value: self.inputs[port.input]
+            value: outer
             for value, port in body.entries()
-            if isinstance(port, Invariant)
+            if isinstance(port, Invariant) and (outer := self.inputs[port.input]) is not None
         }
 
     def roles(self) -> list[tuple[str, Body]]:

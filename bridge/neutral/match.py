@@ -56,7 +56,7 @@ class Match:
         """The pairs that must be alike for two values to be; None if they are not."""
         if made is None or there is None:
             return [] if made is there else None
-        made, there = self._outside(made), self._outside(there)
+        made, there = (v.behind("Identity", outside=self._captured) for v in (made, there))
         if made in self.bound:
             return [] if self.bound[made] is there else None
         if made.constant is not None:
@@ -71,17 +71,6 @@ class Match:
             return [] if self.nodes[one] is other else None
         self.nodes[one] = other
         return self._of_nodes(one, other)
-
-    def _outside(self, value: Value) -> Value:
-        """What a captured value is outside, and a copy is of, as far as nodes have been met."""
-        while True:
-            maker = value.producer
-            if value in self._captured:
-                value = self._captured[value]
-            elif maker is not None and maker.op == "Identity" and maker.inputs[0] is not None:
-                value = maker.inputs[0]
-            else:
-                return value
 
     def _of_nodes(self, made: Node, there: Node) -> list[Pair] | None:
         (op, inputs, attributes), (other, others, same) = map(self._described, (made, there))
@@ -100,8 +89,7 @@ class Match:
 
     def _of_bodies(self, made: Node, there: Node, one: Body, other: Body) -> list[Pair] | None:
         for node, body in ((made, one), (there, other)):
-            captures = node.captures(body).items()
-            self._captured.update((value, outer) for value, outer in captures if outer is not None)
+            self._captured.update(node.captures(body))
         ours, theirs = ([e for e in body.entries() if not isinstance(e[1], Invariant)]
                         for body in (one, other))  # fmt: skip
         exits, found = ({port: value for value, port in body.exits() if port != Yield(None)}

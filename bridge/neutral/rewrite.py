@@ -15,7 +15,7 @@ from typing import Any, Self
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.order import topological
-from bridge.neutral.ports import Invariant, Yield
+from bridge.neutral.ports import Yield
 from bridge.neutral.types import meet
 
 EFFECTS = frozenset({"Assign"})
@@ -380,10 +380,7 @@ class Rewriter:
 
     def inline(self, b: Builder, node: Node, body: Body, pattern: Pattern) -> list[Value | None]:
         """Puts a branch in the place of its If; what it holds is rewritten by the pattern."""
-        for value, port in body.entries():
-            assert isinstance(port, Invariant)
-            outer = node.inputs[port.input]
-            assert outer is not None
+        for value, outer in node.captures(body).items():
             self.replace(value, outer, names=False)
         b.nodes += self.rewritten(body.graph.nodes, pattern)
         results: list[Value | None] = [None] * len(node.outputs)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Body, Graph, Node, Value
-from bridge.neutral.ports import Invariant, Yield
+from bridge.neutral.ports import Yield
 from bridge.neutral.rewrite import Pattern, Rewriter
 
 Known = Mapping[Value, bool]
@@ -25,13 +25,8 @@ MOST_DEPTH = 8
 def settle_dummies(graph: Graph) -> bool:
     """Gives, in place, dummies the rank of what they stand in for; whether there were any. An If
     comes before those in its branches."""
-    outer: dict[Value, Value] = {}
-    for node in graph.walk():
-        for body in node.bodies:
-            for value, port in body.entries():
-                held = node.inputs[port.input] if isinstance(port, Invariant) else None
-                if held is not None:
-                    outer[value] = held
+    bodies = ((node, body) for node in graph.walk() for body in node.bodies)
+    outer = {value: held for n, body in bodies for value, held in n.captures(body).items()}
 
     def settled(b: Builder, node: Node, rewriter: Rewriter) -> None:
         for position, value in enumerate(node.outputs if node.op == "If" else ()):
@@ -80,31 +75,24 @@ def _reads(
         if node.op != "If":
             yield known
             continue
-        condition = _source(node.inputs[0], outer)
+        condition = _condition(node, outer)
         for body, truth in zip(node.bodies, (True, False), strict=True):
-            for entry, port in body.entries():
-                if isinstance(port, Invariant) and node.inputs[port.input] is value:
+            for entry, captured in node.captures(body).items():
+                if captured is value:
                     yield from _reads(entry, body.graph, {**known, condition: truth}, outer)
 
 
-def _source(value: Value | None, outer: Mapping[Value, Value]) -> Value:
-    """What a value is in the graphs around, and behind copies."""
-    assert value is not None
-    while True:
-        made = value.producer
-        if value in outer:
-            value = outer[value]
-        elif made is not None and made.op == "Identity" and made.inputs[0] is not None:
-            value = made.inputs[0]
-        else:
-            return value
+def _condition(node: Node, outer: Mapping[Value, Value]) -> Value:
+    """What decides an If, in the graphs around and behind copies."""
+    assert node.condition is not None
+    return node.condition.behind("Identity", outside=outer)
 
 
 def _sources(
     value: Value, known: Known, outer: Mapping[Value, Value], depth: int
 ) -> Iterator[Value | None]:
     """What a value can be, past Ifs, when that is known."""
-    value = _source(value, outer)
+    value = value.behind("Identity", outside=outer)
     node = value.producer
     if node is None or node.op != "If":
         yield value
@@ -118,14 +106,14 @@ def _sources(
 def _taken(node: Node, known: Known, outer: Mapping[Value, Value]) -> Iterator[tuple[Body, Known]]:
     """The branches that may have been taken, with what is known in them: what is known of the If's
     outputs is known of what the branch hands out."""
-    condition = _source(node.inputs[0], outer)
+    condition = _condition(node, outer)
     for body, truth in zip(node.bodies, (True, False), strict=True):
         if known.get(condition, truth) is not truth:
             continue
         inside = {**known, condition: truth}
         for position, value in enumerate(node.outputs):
             if value in known:
-                given = _source(body.given(position), outer)
+                given = body.given(position).behind("Identity", outside=outer)
                 content = integers(given)
                 if content is not None and (bool(content[0]),) != (known[value],):
                     break

@@ -295,8 +295,7 @@ class _Solver:
             body = node.bodies[index]
             try:
                 for value, outer in node.captures(body).items():
-                    if outer is not None:
-                        self.narrow(value, self.of(outer))
+                    self.narrow(value, self.of(outer))
                 self.forward(body.graph)
             except _Impossible:
                 self._kill(node, index)
@@ -331,8 +330,7 @@ class _Solver:
             for index in self._live(node)
         ]
         for outer in captured[0] if captured else ():
-            if outer is not None:
-                self.narrow(outer, _any_of([demanded.get(outer) for demanded in captured]))
+            self.narrow(outer, _any_of([demanded.get(outer) for demanded in captured]))
 
 
 def _any_of(ranks: Sequence[Ranks]) -> Ranks:

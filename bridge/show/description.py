@@ -26,7 +26,7 @@ from bridge.neutral.ports import (
     Yield,
 )
 from bridge.neutral.types import ForeignType, OptionalType, SequenceType, Shape, TensorType, Type
-from bridge.show.outline import called, captured_values, says
+from bridge.show.outline import called, says
 
 Json = dict[str, Any]
 
@@ -104,7 +104,7 @@ def _node(node: Node, captured: dict[Value, Value]) -> Json:
 
 def _body(node: Node, role: str, body: Body, captured: dict[Value, Value]) -> Json:
     graph = body.graph
-    captured |= captured_values(node, body)
+    captured.update(node.captures(body))
     return {
         "role": role,
         "nodes": sum(inner.op != "Constant" for inner in graph.nodes),

@@ -126,7 +126,7 @@ class _Outline:
             made["bodies"].append(self._body(node, body, role, where, inside))
 
     def _body(self, node: Node, body: Body, role: str, where: str, inside: str) -> Json:
-        self.captured |= captured_values(node, body)
+        self.captured.update(node.captures(body))
         inputs = [
             [self._name(value), short_type(value.type), *self._source(node, body, port, where)]
             for value, port in body.entries()
@@ -227,11 +227,6 @@ def says(node: Node, captured: Mapping[Value, Value]) -> str:
     if condition is not None and condition.constant is None:
         parts.append(f"if {formula(condition)}")
     return ", ".join(parts) or "until its condition is false"
-
-
-def captured_values(node: Node, body: Body) -> dict[Value, Value]:
-    """The outer values that inputs of a body always are."""
-    return {v: outer for v, outer in node.captures(body).items() if outer is not None}
 
 
 def called(value: Value) -> str:

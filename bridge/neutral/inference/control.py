@@ -219,8 +219,7 @@ def endless(node: Node) -> must.Constraints:
         return
     for index, (value, port) in enumerate(node.body.exits()):
         if isinstance(port, Condition):
-            while value.producer is not None and value.producer.op == "Identity":
-                (value,) = value.producer.inputs  # type: ignore[assignment]
+            value = value.behind("Identity")
             again = ports.get(value)
             kept = isinstance(again, Carried) and again.output == index
             if kept or _is_true(value):

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from bridge.neutral.builder import integers
 from bridge.neutral.graph import Body, Node, Value
-from bridge.neutral.ports import Invariant
 from bridge.passes.sequences.shape_vectors import Dims, Shapes, joined
 
 
@@ -33,10 +32,7 @@ class Branches:
 
     def enter(self, node: Node, body: Body) -> None:
         """Remembers what the inputs of a body are outside."""
-        for value, port in body.entries():
-            outer = node.inputs[port.input] if isinstance(port, Invariant) else None
-            if outer is not None:
-                self._outer[value] = outer
+        self._outer.update(node.captures(body))
 
     def leave(self, node: Node, exits: list[list[Exit]]) -> None:
         """Remembers what the branches of an If give for its outputs, then_branch first."""
@@ -45,7 +41,7 @@ class Branches:
     def shapes_where(self, value: Value, condition: Value, truth: bool) -> Shapes:
         """The shapes that a tensor can have where a condition is `truth`; None where that says
         nothing."""
-        value = self._origin(value)
+        value = value.behind(outside=self._outer)
         if value.producer not in self._exits:
             return None
         question = (value, *self._stripped(condition, truth))
@@ -77,17 +73,11 @@ class Branches:
             found += shapes
         return joined(found) or None
 
-    def _origin(self, value: Value) -> Value:
-        """The value that a body was given under this one."""
-        while value in self._outer:
-            value = self._outer[value]
-        return value
-
     def _stripped(self, condition: Value, truth: bool) -> tuple[Value, bool]:
         """The value that decides a condition, and what it is where the condition is `truth`."""
         while True:
-            condition = self._origin(condition)
+            condition = condition.behind("Identity", outside=self._outer)
             node = condition.producer
-            if node is None or node.op not in ("Identity", "Not") or node.inputs[0] is None:
+            if node is None or node.op != "Not" or node.inputs[0] is None:
                 return condition, truth
-            condition, truth = node.inputs[0], truth != (node.op == "Not")
+            condition, truth = node.inputs[0], not truth

@@ -105,8 +105,7 @@ def _compute_once(
         taken = {captures.get(value) for one in cone for value in one.inputs if value}
         weights = [one for one in graph.nodes if one.op == "Constant" and one.outputs[0] in taken]
         graph.nodes = [one for one in graph.nodes if one not in weights]
-        values = {v: outer for v, outer in captures.items() if outer is not None}
-        values |= {value: _size(b, value, *place) for value, place in sizes.items()}
+        values = captures | {value: _size(b, value, *place) for value, place in sizes.items()}
         b.nodes += weights
         b.nodes += [clone_node(one, values) for one in first.graph.nodes if one in cone]
         # OpenVINO may know less of what is computed than the variable's shape says.
@@ -122,7 +121,7 @@ def _compute_once(
 
 
 def _cone(
-    value: Value, inputs: Sequence[Value], captures: Mapping[Value, Value | None]
+    value: Value, inputs: Sequence[Value], captures: Mapping[Value, Value]
 ) -> tuple[set[Node], dict[Value, tuple[Value, int]]]:
     """The nodes of a branch that make a value of these inputs of the model and of constants alone;
     none where others take part. What is known to be a size of an input is not gone into: the second

@@ -213,9 +213,7 @@ def _passes_on(node: Node) -> bool:
     """Whether the branches of an If give its second and its third input."""
     for index, body in enumerate(node.bodies, 1):
         (out,) = body.graph.outputs if len(body.graph.outputs) == 1 else (None,)
-        if out is not None and out.producer is not None and out.producer.op == "Identity":
-            out = out.producer.inputs[0]
         given = [value for value, port in body.entries() if port == Invariant(index)]
-        if out is None or out not in given:
+        if out is None or out.behind("Identity") not in given:
             return False
     return True
