@@ -220,6 +220,15 @@ class Graph:
                 for body in node.bodies:
                     stack.append(body.graph)
 
+    def computed(self) -> Iterator[Value]:
+        """The values of this graph, and of all nested in it, that are no constants nor inputs of
+        this one."""
+        for node in self.walk():
+            if node.op != "Constant":
+                yield from node.outputs
+            for body in node.bodies:
+                yield from body.graph.inputs
+
 
 def sizes_of_constants(graph: Graph) -> list[int]:
     """Bytes of each constant of a graph and of those nested in it, of one tensor once."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeGuard
 
@@ -258,14 +258,18 @@ def meet(a: Type, b: Type) -> Type:
     return a
 
 
-def without_sizes(type: Type) -> Type:
-    """The type with every size left open; ranks and symbols stay."""
+def with_dims(type: Type, change: Callable[[Dim], Dim]) -> Type:
+    """The type of which each dimension is changed."""
     if isinstance(type, ContainerType):
-        return type.of(without_sizes(type.item))
+        return type.of(with_dims(type.item, change))
     if not isinstance(type, TensorType) or type.shape is None:
         return type
-    shape = tuple(dim if isinstance(dim, str) else ANY for dim in type.shape)
-    return TensorType(type.element, shape)
+    return TensorType(type.element, tuple(map(change, type.shape)))
+
+
+def without_sizes(type: Type) -> Type:
+    """The type with every size left open; ranks and symbols stay."""
+    return with_dims(type, lambda dim: dim if isinstance(dim, str) else ANY)
 
 
 def differ(one: Dim, other: Dim) -> bool:

@@ -138,10 +138,8 @@ def override_shapes(model: Model, shapes: Mapping[str, Sequence[Any]]) -> None:
                 f'the input "{name}" has no default value any more: it is of another shape'
             )
     # The sizes that the file declares are those of the old shapes.
-    for node in model.graph.walk():
-        entries = [value for body in node.bodies for value in body.graph.inputs]
-        for value in (*entries, *node.outputs) if node.op != "Constant" else ():
-            value.declared = without_sizes(value.declared)
+    for value in model.graph.computed():
+        value.declared = without_sizes(value.declared)
     said = model.extras.get("onnx")
     if said is not None:
         notes = {path: _without_sizes(note) for path, note in said.get("notes", {}).items()}

@@ -13,7 +13,7 @@ from bridge.neutral.graph import Graph, Model
 from bridge.neutral.inference import infer_graph
 from bridge.neutral.inference.constraints import equal_sizes
 from bridge.neutral.inference.dims import naming_results
-from bridge.neutral.types import Dim, TensorType, meet
+from bridge.neutral.types import Dim, TensorType, meet, with_dims
 from bridge.passes.context import Context
 from bridge.vocabulary import has_trait
 
@@ -35,9 +35,7 @@ def name_dimensions(model: Model, context: Context) -> None:
         infer_graph(graph)
         if len(invented) > 1 and (same := _equal(graph, invented)):
             for value in graph.inputs:
-                if isinstance(value.type, TensorType) and value.shape is not None:
-                    dims = (same.get(d, d) if isinstance(d, str) else d for d in value.shape)
-                    value.type = TensorType(value.element, tuple(dims))
+                value.type = with_dims(value.type, lambda dim: same.get(dim, dim))
             infer_graph(graph)
     for value, type in zip(ends, known, strict=True):
         value.type = meet(value.type, type)
@@ -64,7 +62,7 @@ def _name_inputs(graph: Graph) -> set[str]:
     return names
 
 
-def _equal(graph: Graph, invented: set[str]) -> dict[str, str]:
+def _equal(graph: Graph, invented: set[str]) -> dict[Dim, Dim]:
     """The names that take the place of invented ones, since the sizes are equal: outside of bodies,
     where each node runs."""
     same: dict[str, str] = {}

@@ -10,7 +10,7 @@ from collections import Counter
 
 from bridge.neutral.graph import Model
 from bridge.neutral.inference import infer_graph
-from bridge.neutral.types import SharedSymbol, TensorType
+from bridge.neutral.types import SharedSymbol, TensorType, with_dims
 from bridge.passes.context import Context
 
 
@@ -20,13 +20,11 @@ def distrust_symbols(model: Model, context: Context) -> bool:
     if context.options.get("trust_symbols"):
         return False
     inputs = [value for value in model.graph.inputs if isinstance(value.type, TensorType)]
-    declared = Counter(
-        symbol for value in inputs for symbol in {*value.dims} if isinstance(symbol, str)
-    )
+    sizes = (size for value in inputs for size in {*(value.shape or ())})
+    declared = Counter(size for size in sizes if isinstance(size, str))
     shared = {symbol for symbol, count in declared.items() if count > 1}
     for value in inputs if shared else ():
-        dims = (SharedSymbol(dim) if dim in shared else dim for dim in value.dims)
-        value.type = TensorType(value.element, tuple(dims))
+        value.type = with_dims(value.type, lambda d: SharedSymbol(d) if d in shared else d)
     if shared:
         infer_graph(model.graph)
     return bool(shared)

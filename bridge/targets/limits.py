@@ -18,11 +18,10 @@ from bridge.neutral.types import (
     ANY,
     STRING,
     Interval,
-    TensorType,
-    Type,
     format_shape,
     is_static,
     size_of,
+    with_dims,
 )
 from bridge.operators.spelling import choose
 from bridge.passes.context import Context
@@ -81,18 +80,10 @@ def _inferred(model: Model) -> Graph:
     """A copy of the graph with the sizes that follow from its inputs: a symbol that a file declares
     hides the bounds of a size."""
     graph = clone_model(model).graph
-    for node in graph.walk():
-        entries = [value for body in node.bodies for value in body.graph.inputs]
-        for value in (*entries, *node.outputs) if node.op != "Constant" else ():
-            value.declared = _without_symbols(value.declared)
+    for value in graph.computed():
+        value.declared = with_dims(value.declared, lambda dim: ANY if isinstance(dim, str) else dim)
     infer_graph(graph)
     return graph
-
-
-def _without_symbols(type: Type) -> Type:
-    if not isinstance(type, TensorType) or type.shape is None:
-        return type
-    return TensorType(type.element, tuple(ANY if isinstance(d, str) else d for d in type.shape))
 
 
 def _refusals(node: Node) -> Iterator[str]:

@@ -6,7 +6,7 @@ What a file declares of computed values is not believed here: one name may stand
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import count
 
 from bridge.neutral.graph import Graph, Node, Value
@@ -34,7 +34,7 @@ class NamedSizes:
         self._declared[new] = self._declared[old]
 
     def __enter__(self) -> NamedSizes:
-        for value in _computed(self._graph):
+        for value in self._graph.computed():
             self._declared[value] = value.declared
             if isinstance(value.declared, TensorType):
                 value.declared = TensorType(value.declared.element)
@@ -116,15 +116,6 @@ def _what_shapes(node: Node) -> tuple[object, ...] | None:
             return None
         inputs.append(None if value is None else (value.shape, known))
     return node.op, repr(sorted(node.attributes.items())), tuple(inputs)
-
-
-def _computed(graph: Graph) -> Iterator[Value]:
-    """The values of a graph, and of those in it, that are no constants nor inputs of the graph."""
-    for node in graph.walk():
-        if node.op != "Constant":
-            yield from node.outputs
-        for body in node.bodies:
-            yield from body.graph.inputs
 
 
 def are_equal(one: Shape, other: Shape) -> bool:

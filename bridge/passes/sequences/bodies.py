@@ -28,7 +28,7 @@ from bridge.passes.sequences.branches import Exit
 from bridge.passes.sequences.elements import Elements
 from bridge.passes.sequences.form import Form
 from bridge.passes.sequences.join import common
-from bridge.passes.sequences.maybe import Maybe
+from bridge.passes.sequences.maybe import Maybe, held
 from bridge.passes.sequences.shape_vectors import unsettled
 from bridge.passes.sequences.tensors import Open, Plain, Tensor
 
@@ -317,13 +317,9 @@ def _widened(
             return Elements(tuple(_wide_tensor(a, b, bounded) for a, b in pairs), state.item)
         case _, _, Maybe():
             # What stands for an absent element has sizes that mean nothing.
-            held, after = _payload(state), _payload(again)
-            return Maybe(wide.present, _widened(held, after, bounded, wide.payload))
+            inside = _widened(held(state), held(again), bounded, wide.payload)
+            return Maybe(wide.present, inside)
     return wide
-
-
-def _payload(form: Form | None) -> Form | None:
-    return form.payload if isinstance(form, Maybe) else form
 
 
 def _wide_tensor(state: Tensor, again: Tensor, bounded: bool) -> Tensor:

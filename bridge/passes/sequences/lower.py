@@ -19,7 +19,7 @@ from bridge.passes.sequences.bodies import Inputs, OpenBody, is_compound, same_f
 from bridge.passes.sequences.branches import Branches
 from bridge.passes.sequences.form import Fails, Form
 from bridge.passes.sequences.join import common
-from bridge.passes.sequences.maybe import Maybe
+from bridge.passes.sequences.maybe import Maybe, held
 from bridge.passes.sequences.open_operators import has_open_rank, lower_open
 from bridge.passes.sequences.operators import LOWERED
 from bridge.passes.sequences.tensors import Open, Plain, tensor
@@ -282,7 +282,7 @@ def _payload(form: Form, value: Value) -> Form:
     """What a form holds, where the value is no optional: a state may enter as one and leave as what
     it holds."""
     if isinstance(form, Maybe) and not isinstance(value.type, OptionalType):
-        return form.payload or form
+        return held(form) or form
     return form
 
 

@@ -11,6 +11,13 @@ from bridge.neutral.types import BOOL, TensorType
 from bridge.passes.sequences.form import Form
 
 
+def held(form: Form | None) -> Form | None:
+    """What an optional holds, or the form itself."""
+    while isinstance(form, Maybe):
+        form = form.payload
+    return form
+
+
 @dataclass(frozen=True)
 class Maybe(Form):
     """An optional: `present`, a boolean scalar, and the payload (a dummy where it is absent; None

@@ -21,7 +21,7 @@ from bridge.operators import Refused
 from bridge.operators.sequence.sequences import drops_axis
 from bridge.passes.sequences.elements import Elements
 from bridge.passes.sequences.form import Fails, Form, Sequence, rank_not_known
-from bridge.passes.sequences.maybe import Maybe
+from bridge.passes.sequences.maybe import Maybe, held
 from bridge.passes.sequences.ragged import chunks, split
 from bridge.passes.sequences.tensors import Plain, Tensor, tensor
 from bridge.passes.sequences.uniform import Uniform
@@ -32,22 +32,15 @@ LONGEST = 64
 Lowered = Callable[[Builder, Node, list[Form | None]], Form]
 
 
-def _held(form: Form | None) -> Form | None:
-    """What an optional holds, or the form itself."""
-    while isinstance(form, Maybe):
-        form = form.payload
-    return form
-
-
 def _sequence(form: Form | None) -> Sequence:
-    held = _held(form)
-    if isinstance(held, Sequence):
-        return held
-    raise Refused(f"its input is no sequence but {held}")
+    sequence = held(form)
+    if isinstance(sequence, Sequence):
+        return sequence
+    raise Refused(f"its input is no sequence but {sequence}")
 
 
 def _item(form: Form | None) -> Tensor:
-    return tensor(_held(form))
+    return tensor(held(form))
 
 
 def _tensor(form: Form | None) -> Value:
