@@ -23,6 +23,19 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """What to say of a name that a model has not, of an input for example: which was meant."""
+    names = list(known)
+    meant = nearest(name, names)
+    listed = ", ".join([*names[:MOST_LISTED], *["..."] * (len(names) > MOST_LISTED)])
+    help = f'did you mean "{meant}"?' if meant else f"it has {listed}"
+    return f'the model has no {what} "{name}"; {help}'
+
+
+MOST_LISTED = 20
+"""Names that a message lists."""
+
+
 def keywords(options: type | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Makes a function name the keyword that was probably meant where it has not the one it was
     given. `options` are keywords that it takes as `**options`, a TypedDict: help shows them one by

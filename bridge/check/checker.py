@@ -54,7 +54,7 @@ from bridge.passes.boundary import dimension
 from bridge.passes.state.pairs import take_pairs
 from bridge.show.layers import layers_with_bodies
 from bridge.show.outline import outline
-from bridge.suggestions import keywords, nearest
+from bridge.suggestions import keywords, unknown
 
 
 @keywords(ConvertOptions)
@@ -864,7 +864,7 @@ def _require_ranges(ranges: Ranges, model: Model) -> None:
     known = {value.name: innermost(value.type).element for value in model.graph.inputs}
     for name, (lowest, highest) in ranges.items():
         if name not in known:
-            raise UsageError(_unknown("input", name, known))
+            raise UsageError(unknown("input", name, known))
         element = known[name]
         if element is None or element.kind not in ("bool", "int", "uint", "float"):
             raise UsageError(f'a range is for numbers; the input "{name}" is of {element}')
@@ -876,13 +876,7 @@ def _require_ranges(ranges: Ranges, model: Model) -> None:
 
 def _require_names(tolerances: Iterable[str], session: Session) -> None:
     """Raises UsageError for a tolerance of what is no output."""
-    names = {port.name for port in session.outputs}
+    names = [port.name for port in session.outputs]
     for name in tolerances:
         if name not in names:
-            raise UsageError(_unknown("output", name, names))
-
-
-def _unknown(what: str, name: str, known: Iterable[str]) -> str:
-    meant = nearest(name, known)
-    help = f'did you mean "{meant}"?' if meant else f"it has {', '.join(sorted(known))}"
-    return f'the model has no {what} "{name}"; {help}'
+            raise UsageError(unknown("output", name, names))

@@ -22,7 +22,7 @@ from bridge.errors import UsageError
 from bridge.neutral.graph import Model, Value, names_of_outputs
 from bridge.neutral.types import Dim, OptionalType, SequenceType, Type, high, innermost, low
 from bridge.options import OwnInputs
-from bridge.suggestions import nearest
+from bridge.suggestions import unknown
 
 _TAKEN = "a .npz file, or a folder of .npz files, of input_*.pb or of test_data_set_*"
 _DATA_SET = "test_data_set_*"
@@ -140,9 +140,7 @@ def _held(given: InputSet, model: Model, fixed: Mapping[str, np.ndarray]) -> Inp
         inputs[value.name] = _value(value, found, given.where)
     for name in left:
         known = [value.name for value in model.graph.inputs]
-        meant = nearest(name, known)
-        help = f'did you mean "{meant}"?' if meant else f"it has {', '.join(known)}"
-        raise UsageError(f'{given.where}: the model has no input "{name}"; {help}')
+        raise UsageError(f"{given.where}: {unknown('input', name, known)}")
     return InputSet(given.where, inputs, given.outputs)
 
 

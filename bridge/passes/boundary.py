@@ -29,6 +29,7 @@ from bridge.neutral.types import (
     without_sizes,
 )
 from bridge.passes.context import Context
+from bridge.suggestions import unknown
 
 
 def defaults_to_constants(model: Model, context: Context) -> bool:
@@ -153,9 +154,7 @@ def inputs_by_name(model: Model) -> Callable[[str], Value]:
 
     def named(name: str) -> Value:
         if name not in by_name:
-            raise UsageError(
-                f'there is no input "{name}"; the inputs are {", ".join(sorted(by_name))}'
-            )
+            raise UsageError(unknown("input", name, by_name))
         return by_name[name]
 
     return named

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from bridge.errors import UsageError
 from bridge.neutral.graph import Model, Value, names_of_outputs
 from bridge.passes.dead import remove_dead_nodes
-from bridge.suggestions import nearest
+from bridge.suggestions import unknown
 
 _RECORDS = ("boundary", "constants", "vocabularies", "map_keys", "state", "stateful", "first_calls")
 """Entries of the metadata that name inputs and outputs, whose meaning an edit would lose."""
@@ -25,7 +25,7 @@ def cut_at(model: Model, names: Sequence[str]) -> None:
     values |= {name: v for node in graph.nodes for v in node.outputs for name in v.names}
     values |= dict(zip(names_of_outputs(graph), graph.outputs, strict=True))
     for name in names:
-        _require_known(name, values, "value of the top graph")
+        _require_known(name, values, "value in its top graph that is called")
     before = names_of_outputs(graph)
     _require_no_record(model, {*before} - {*names})
     graph.output_names, graph.outputs = list(names), [values[name] for name in names]
@@ -43,7 +43,7 @@ def rename(model: Model, names: Mapping[str, str]) -> None:
     graph = model.graph
     graph.output_names = names_of_outputs(graph)
     inputs = {name: value for value in graph.inputs for name in value.names}
-    known = {*inputs, *graph.output_names}
+    known = [*inputs, *graph.output_names]
     for old, new in names.items():
         _require_known(old, known, "input or output")
         if not new or (new in known and new not in names):
@@ -69,11 +69,9 @@ def _renamed(value: Value, names: Mapping[str, str]) -> list[str]:
     return [names.get(name, name) for name in value.names]
 
 
-def _require_known(name: str, known: Mapping[str, Value] | set[str], what: str) -> None:
+def _require_known(name: str, known: Iterable[str], what: str) -> None:
     if name not in known:
-        meant = nearest(name, known)
-        help = f'; did you mean "{meant}"?' if meant else ""
-        raise UsageError(f'no {what} is called "{name}"{help}')
+        raise UsageError(unknown(what, name, known))
 
 
 def _texts(record: str) -> set[str]:

@@ -30,6 +30,7 @@ from bridge.passes.declared_ranks import (
 from bridge.passes.dummies import settle_dummies
 from bridge.passes.fold import FOLD, infer_and_fold
 from bridge.report import Report
+from bridge.suggestions import unknown
 from bridge.vocabulary import has_trait
 
 MOST_SWEEPS = 50
@@ -54,8 +55,7 @@ def settle_ranks(model: Model, context: Context) -> bool:
     names = names_of_outputs(graph)
     for name in context.output_ranks:
         if name not in names:
-            known = ", ".join(sorted(names))
-            raise UsageError(f'there is no output "{name}"; the outputs are {known}')
+            raise UsageError(unknown("output", name, names))
     if not has_open_rank(graph) and not any(map(open_target, graph.walk())):
         require_asked(graph, context)
         return False

@@ -71,9 +71,9 @@ def test_rename(model: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--outputs", "nothing"], 'no value of the top graph is called "nothing"'),
+        (["--outputs", "nothing"], 'no value in its top graph that is called "nothing"'),
         (["--outputs", "a,a"], "each once"),
-        (["--rename", "imag=b"], 'no input or output is called "imag"'),
+        (["--rename", "imag=b"], 'no input or output "imag"; it has x, z, c, y, w'),
         (["--rename", "x=y"], '"x" cannot be called "y"'),
         (["--rename", "x=q", "--rename", "z=q"], "cannot have one name"),
         (["--rename", "x"], "is not OLD=NEW"),

@@ -26,6 +26,7 @@ from bridge.passes.state.exchange import (
 )
 from bridge.passes.state.first_call import decide_by_state
 from bridge.passes.state.records import BEAMS, FIRST_CALLS, STATEFUL, StatefulRecord, SymbolicPair
+from bridge.suggestions import unknown
 
 
 def make_stateful(model: Model, context: Context) -> None:
@@ -101,7 +102,7 @@ def _require_pairs(
     for before, after in pairs.items():
         for kind, name, known in (("input", before, inputs), ("output", after, outputs)):
             if name not in known:
-                raise UsageError(f'no {kind} is called "{name}"; there are {", ".join(known)}')
+                raise UsageError(unknown(kind, name, known))
         if not _may_follow(inputs[before], outputs[after]):
             raise UsageError(
                 f"the output {outputs[after]!r} cannot be the next state of the input "
