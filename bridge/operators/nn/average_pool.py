@@ -6,11 +6,9 @@ padded input in ONNX, by all of the window in IR unless there is no padding (Avg
 
 from __future__ import annotations
 
-from typing import Any
-
 from bridge.neutral.inference import constraints as must, infers
 from bridge.neutral.types import Type
-from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
+from bridge.operators import Builder, Node, Refused, Result, legalizes, required
 from bridge.operators.nn import windows
 from bridge.operators.nn.shapes import pooled, pooling
 
@@ -29,17 +27,9 @@ def average_pool_to_ir(b: Builder, node: Node) -> Result:
         rounding = "ceil_torch" if up else "floor"
         window = windows.lean(attributes)
         return b.op("AvgPool", data, **window, exclude_pad=not include, rounding_type=rounding)
-    room, inner = _with_padding(b, data, attributes)
+    room, inner = windows.with_padding(b, data, windows.lean(attributes))
     y = b.op("AvgPool", room, **inner, exclude_pad=True, rounding_type="ceil_torch")
     return windows.without_late_windows(b, y, data, attributes)
-
-
-def _with_padding(
-    b: Builder, data: Value, attributes: dict[str, Any]
-) -> tuple[Value, dict[str, Any]]:
-    """The data with its padding, and the attributes of a window without."""
-    without = {**windows.lean(attributes), "pads": (0,) * len(attributes["pads"])}
-    return windows.padded(b, data, attributes["pads"], 0.0), without
 
 
 @legalizes("AveragePool", target="onnx")
@@ -51,7 +41,7 @@ def average_pool_to_older_onnx(b: Builder, node: Node) -> Result:
     if up and (exact := windows.rounded_down(b, data, window)):
         if not node.attributes["count_include_pad"]:
             return b.op("AveragePool", data, **windows.lean(exact))
-        room, inner = _with_padding(b, data, window)
+        room, inner = windows.with_padding(b, data, windows.lean(window))
         y = b.op("AveragePool", room, **inner, ceil_mode=True)
         return windows.without_late_windows(b, y, data, window)
     if b.opset >= 19 or windows.lean(window)["dilations"] or not node.attributes.get("dilations"):

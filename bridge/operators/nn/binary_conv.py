@@ -7,7 +7,7 @@ import numpy as np
 from bridge.neutral.types import U1
 from bridge.operators import Builder, Node, Refused, Result, element_type, legalizes, required
 from bridge.operators.nn.conv import explicitly_padded
-from bridge.operators.nn.windows import padded
+from bridge.operators.nn.windows import with_padding
 
 
 @legalizes("BinaryConvolution", target="onnx")
@@ -24,12 +24,12 @@ def binary_convolution_to_onnx(b: Builder, node: Node) -> Result:
     flat = np.pad(flat, (0, -flat.size % 8)).reshape(-1, 8)[:, ::-1].reshape(-1)[: flat.size]
     signs = b.constant((flat.astype(np.int8) * 2 - 1).reshape(bits.shape))
     attributes = explicitly_padded(data, bits.shape[2:], node.attributes)
-    fill, pads = attributes["pad_value"], attributes["pads"]
+    fill = attributes["pad_value"]
     element = element_type(data)
     data = b.op("Sub", b.op("Add", data, data), 1)
-    if fill and any(pads):
-        data, pads = padded(b, data, pads, 1.0 if fill == 1 else -1.0), (0,) * len(pads)
+    if fill and any(attributes["pads"]):
+        data, attributes = with_padding(b, data, attributes, 1.0 if fill == 1 else -1.0)
     return b.op(
-        "Conv", data, b.cast(signs, element), auto_pad="NOTSET", pads=pads,
+        "Conv", data, b.cast(signs, element), auto_pad="NOTSET", pads=attributes["pads"],
         strides=attributes["strides"], dilations=attributes["dilations"],
     )  # fmt: skip

@@ -91,8 +91,8 @@ def max_pool_to_onnx(b: Builder, node: Node) -> Result:
         room = windows.with_room(attributes) if late else plain["pads"]
         kind = pooled.element or F32
         lowest = (np.finfo if kind.is_float else np.iinfo)(kind.dtype).min
-        pooled = windows.padded(b, pooled, room, lowest)
-        plain |= {"pads": (0,) * len(room), "rounding_type": "floor"}
+        pooled, plain = windows.with_padding(b, pooled, plain, lowest, room)
+        plain["rounding_type"] = "floor"
     if len(node.outputs) == 1:
         return b.cast(b.op("MaxPool", pooled, **plain), element)
     y, indices = b.ops("MaxPool", 2, pooled, **plain)

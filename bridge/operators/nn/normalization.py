@@ -6,8 +6,6 @@ scale and a bias.
 
 from __future__ import annotations
 
-from typing import Any
-
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.types import BF16, BY_ONNX, F16, F32, Shape, TensorType, Type
@@ -309,13 +307,9 @@ def infer_layer_normalization(node: Node) -> list[Type]:
 @reads("LayerNormalization", format="onnx", until=16)
 def read_layer_normalization_1(b: Builder, node: Node) -> Result:
     """onnxruntime's LayerNormalization-1, of which ONNX's became operator set 17."""
-    return b.ops("LayerNormalization", len(node.outputs), *node.inputs, **settings_of(node))
-
-
-def settings_of(node: Node) -> dict[str, Any]:
-    """The attributes of a normalisation that onnxruntime has in ONNX's own domain."""
-    settings = {"axis": -1, "epsilon": 1e-5, "stash_type": 1, **node.attributes}
-    return {**settings, "stash_type": BY_ONNX.get(settings["stash_type"])}
+    given = {"axis": -1, "epsilon": 1e-5, **node.attributes}
+    given["stash_type"] = BY_ONNX.get(given.get("stash_type", 1))
+    return b.ops("LayerNormalization", len(node.outputs), *node.inputs, **given)
 
 
 def groups_of_channels(node: Node) -> must.Constraints:

@@ -92,11 +92,20 @@ def counts(data: Value, attributes: dict[str, Any], rounding: str) -> list[int] 
     return [low(dim) for dim in windows(given, spatial, attributes["kernel_shape"])]
 
 
-def padded(b: Builder, data: Value, pads: Sequence[int], fill: float) -> Value:
-    """`data` with its spatial axes padded."""
+def with_padding(
+    b: Builder,
+    data: Value,
+    attributes: dict[str, Any],
+    fill: float = 0.0,
+    pads: Sequence[int] | None = None,
+) -> tuple[Value, dict[str, Any]]:
+    """`data` with its spatial axes padded as the window or `pads` say, and the attributes of a
+    window without."""
+    pads = attributes["pads"] if pads is None else pads
     rank = len(pads) // 2
     full = [0, 0, *pads[:rank], 0, 0, *pads[rank:]]
-    return b.op("Pad", data, b.constant(full), b.like(fill, data), mode="constant")
+    y = b.op("Pad", data, b.constant(full), b.like(fill, data), mode="constant")
+    return y, {**attributes, "pads": (0,) * len(pads)}
 
 
 def with_room(attributes: dict[str, Any]) -> tuple[int, ...]:
@@ -143,8 +152,8 @@ def average_of_full_windows(
     b: Builder, data: Value, attributes: dict[str, Any], op: str, **include: bool
 ) -> Value:
     """The average over windows whose number rounds up ("ceil"), each divided by all its size."""
-    room = padded(b, data, with_room(attributes), 0.0)
-    return b.op(op, room, **lean({**attributes, "pads": (0,) * len(attributes["pads"])}), **include)
+    room, inner = with_padding(b, data, attributes, pads=with_room(attributes))
+    return b.op(op, room, **lean(inner), **include)
 
 
 def onnx_pads(attributes: dict[str, Any]) -> dict[str, Any]:

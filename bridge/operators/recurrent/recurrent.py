@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bridge.neutral.builder import integers, values_of
-from bridge.neutral.inference import constraints as must, first, infers, require
-from bridge.neutral.types import ANY, I32, I64, Dim, TensorType
+from bridge.neutral.inference import constraints as must
+from bridge.neutral.types import ANY, I32, I64
 from bridge.operators import Builder, Node, Refused, Value
 from bridge.operators.loops import Values, along
 
@@ -328,79 +328,30 @@ def _loop(
 def activate(b: Builder, function: Activation, x: Value, clip: float = 0.0) -> Value:
     """An activation function of ONNX's recurrent operators (RNN, LSTM and GRU: Activations) of `x`,
     which is limited to [-clip, clip] unless `clip` is 0."""
-    make = _ACTIVATIONS.get(function.name)
-    if make is None:
-        raise Refused(f"its activation {function.name} is none that ONNX names")
+    alpha, beta = function.alpha, function.beta
     if clip:
         x = b.op("Clip", x, b.like(-clip, x), b.like(clip, x))
-    return make(b, x, function)
-
-
-def _line(b: Builder, x: Value, f: Activation) -> Value:
-    return b.op("Add", b.op("Mul", x, f.alpha), f.beta)
-
-
-def _softsign(b: Builder, x: Value, f: Activation) -> Value:
-    return b.op("Div", x, b.op("Add", b.op("Abs", x), 1.0))
-
-
-def _scaled_tanh(b: Builder, x: Value, f: Activation) -> Value:
-    inner = b.op("Tanh", b.op("Mul", x, f.beta))
-    return b.op("Mul", inner, f.alpha)
-
-
-def _hard_sigmoid(b: Builder, x: Value, f: Activation) -> Value:
-    return b.op("Clip", _line(b, x, f), b.like(0.0, x), b.like(1.0, x))
-
-
-def _leaky_relu(b: Builder, x: Value, f: Activation) -> Value:
-    negative = b.op("Mul", x, f.alpha)
-    return b.op("Where", b.op("Less", x, 0.0), negative, x)
-
-
-def _thresholded_relu(b: Builder, x: Value, f: Activation) -> Value:
-    over = b.op("Greater", x, f.alpha)
-    return b.op("Where", over, x, 0.0)
-
-
-def _elu(b: Builder, x: Value, f: Activation) -> Value:
-    below = b.op("Sub", b.op("Exp", x), 1.0)
-    scaled = b.op("Mul", below, f.alpha)
-    return b.op("Where", b.op("Less", x, 0.0), scaled, x)
-
-
-_ACTIVATIONS: dict[str, Callable[[Builder, Value, Activation], Value]] = {
-    "sigmoid": lambda b, x, f: b.op("Sigmoid", x),
-    "tanh": lambda b, x, f: b.op("Tanh", x),
-    "relu": lambda b, x, f: b.op("Relu", x),
-    "softplus": lambda b, x, f: b.op("Softplus", x),
-    "softsign": _softsign,
-    "affine": _line,
-    "scaledtanh": _scaled_tanh,
-    "hardsigmoid": _hard_sigmoid,
-    "leakyrelu": _leaky_relu,
-    "thresholdedrelu": _thresholded_relu,
-    "elu": _elu,
-}
-
-
-def dim_of(node: Node, index: int, axis: int) -> Dim:
-    """One dimension of an input."""
-    shape = first(node, index).shape
-    require(shape is None or axis < len(shape))
-    return ANY if shape is None else shape[axis]
-
-
-@infers("LSTMSequence", "GRUSequence", "RNNSequence")
-def infer_ir_sequence(node: Node) -> list[TensorType]:
-    """GRUSequence-5, LSTMSequence-5 and RNNSequence-5: Y [batch, directions, seq, hidden] and
-    the states [batch, directions, hidden]."""
-    element = first(node).element
-    ways = 2 if node.attributes["direction"] == "bidirectional" else 1
-    hidden = node.attributes["hidden_size"]
-    batch, seq = dim_of(node, 0, 0), dim_of(node, 0, 1)
-    state = TensorType(element, (batch, ways, hidden))
-    return [TensorType(element, (batch, ways, seq, hidden)), state, state]
+    match function.name:
+        case "sigmoid" | "tanh" | "relu" | "softplus" as name:
+            return b.op(name.capitalize(), x)
+        case "softsign":
+            return b.op("Div", x, b.op("Add", b.op("Abs", x), 1.0))
+        case "affine":
+            return b.op("Add", b.op("Mul", x, alpha), beta)
+        case "scaledtanh":
+            return b.op("Mul", b.op("Tanh", b.op("Mul", x, beta)), alpha)
+        case "hardsigmoid":
+            line = b.op("Add", b.op("Mul", x, alpha), beta)
+            return b.op("Clip", line, b.like(0.0, x), b.like(1.0, x))
+        case "leakyrelu":
+            below = b.op("Mul", x, alpha)
+            return b.op("Where", b.op("Less", x, 0.0), below, x)
+        case "thresholdedrelu":
+            return b.op("Where", b.op("Greater", x, alpha), x, 0.0)
+        case "elu":
+            below = b.op("Mul", b.op("Sub", b.op("Exp", x), 1.0), alpha)
+            return b.op("Where", b.op("Less", x, 0.0), below, x)
+    raise Refused(f"its activation {function.name} is none that ONNX names")
 
 
 # What the inputs must be ------------------------------------------------------------------------
