@@ -108,10 +108,9 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.few_bits_into_loop", "Loop"),
     _at("openvino_cpu.uncounted_slices", "Loop"),
     _at("openvino_cpu.false_first_condition", "Loop", undo="Add Loop Sub"),
-    _at("openvino_cpu.sizes_of_stacks_of_no_iteration", "Loop", undo="If"),
+    _at("openvino_cpu.stacks_of_no_iteration", "Loop", undo="If Loop"),
     _at("openvino_cpu.stack_behind_nothing", "Loop"),
     _at("openvino_cpu.sizes_beside_nothing", "Loop", undo="Reshape"),
-    _at("openvino_cpu.stacks_of_no_iteration", "Loop", undo="Loop Slice"),
     _at("openvino_cpu.unseen_growth", "Loop", undo="Reshape Slice"),
     _at("openvino_cpu.body_of_first_sizes", "Loop", undo="Reshape ir::Pad"),
     _at("openvino_cpu.sizes_of_states", "Loop", undo="Reshape Slice ir::Pad"),
@@ -140,7 +139,7 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.computed_weights", *RECURRENT, undo="Gather"),
     _at("openvino_cpu.quantised_constant", *UNFOLDED, undo="Gather"),
     _at("openvino_cpu.batch_of_known_state", *RECURRENT, undo="Reshape"),
-    _at("openvino_cpu.memory_of_branch", "If", undo="Broadcast Expand"),
+    _at("openvino_cpu.memory_of_branch", "If", undo="Broadcast Expand Reshape"),
     _at(
         "openvino_cpu.broadcast_of_nothing", "Broadcast", "Expand", undo="Add Broadcast Expand Sub"
     ),

@@ -57,7 +57,6 @@ FIRES = {
     "openvino_cpu.scaled_in_place": (1, 0),
     "openvino_cpu.selection_by_itself": (1, 0),
     "openvino_cpu.sizes_beside_nothing": (0, 0),
-    "openvino_cpu.sizes_of_stacks_of_no_iteration": (1, 0),
     "openvino_cpu.sizes_of_states": (25, 0),
     "openvino_cpu.slice_before_gather_elements": (0, 0),
     "openvino_cpu.slice_of_computed_axes": (0, 0),

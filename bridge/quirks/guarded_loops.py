@@ -29,10 +29,14 @@ def in_a_branch(b: Builder, node: Node, place: Place) -> Result:
         return None
     tests = [_is_set(b, position, head) for position, head in asked]
     runs = tests[0] if len(tests) == 1 else b.op("And", *tests)
-    outer = list(dict.fromkeys(value for value in node.inputs if value is not None))
+    outer = [value for value in node.inputs if value is not None and value.constant is None]
+    outer = list(dict.fromkeys(outer))
 
     def runs_on(inner: Builder, inside: list[Value]) -> list[Value]:
         values = dict(zip(outer, inside, strict=True))
+        for value in dict.fromkeys(node.inputs):
+            if value is not None and value.constant is not None:
+                values[value] = inner.tensor(value.constant, list(value.names))
         inputs = [None if value is None else values[value] for value in node.inputs]
         made = inner.node(
             "Loop", inputs, len(node.outputs), dict(node.attributes), node.bodies, node.name,
@@ -45,9 +49,12 @@ def in_a_branch(b: Builder, node: Node, place: Place) -> Result:
     def gives_back(inner: Builder, inside: list[Value]) -> list[Value]:
         values = dict(zip(outer, inside, strict=True))
         states = initial_states(node)
+        given = [states.get(index) for index in range(len(node.outputs))]
         return [
-            values[states[index]] if index in states else _nothing(inner, node, index)
-            for index in range(len(node.outputs))
+            _nothing(inner, node, index)
+            if state is None
+            else values.get(state) or inner.tensor(state.constant, list(state.names))
+            for index, state in enumerate(given)
         ]
 
     results = either(b, runs, outer, runs_on, gives_back)
@@ -93,14 +100,13 @@ def is_guarded(node: Node, place: Place) -> bool:
 
 def _asked(condition: Value | None) -> set[tuple[int, Value | None]]:
     """What a condition holds to be above 0 or true, if it is such a one."""
+    found = {(1, condition), (1, _before_reshape(condition))}
     made = None if condition is None else condition.producer
-    if made is None:
-        return {(1, condition)}
-    if made.op == "And":
-        return {asked for value in made.inputs for asked in _asked(value)}
-    if made.op == "Greater":
-        return {(0, made.inputs[0]), (0, _before_reshape(made.inputs[0]))}
-    return {(1, condition), (1, _before_reshape(condition))}
+    if made is not None and made.op == "And":
+        found.update(asked for value in made.inputs for asked in _asked(value))
+    if made is not None and made.op == "Greater":
+        found |= {(0, made.inputs[0]), (0, _before_reshape(made.inputs[0]))}
+    return found
 
 
 def _before_reshape(value: Value | None) -> Value | None:

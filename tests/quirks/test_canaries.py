@@ -19,7 +19,7 @@ from bridge.neutral.verify import fingerprint
 from bridge.options import OLDEST
 from bridge.passes.context import Context
 from bridge.pipeline import TO_IR
-from tests.quirks.canaries import CANARIES, Canary
+from tests.quirks.canaries import CANARIES, COVERED, Canary
 from tests.support.graphs import context
 from tests.support.model_files import ONNX_FILES, load_onnx
 from tests.support.running import OnnxRuntime, OpenVino, assert_close, run_request
@@ -67,9 +67,9 @@ def compare(canary: Canary, path: Path) -> None:
     assert_close(run(canary, path), expected)
 
 
-@pytest.mark.parametrize("path", CANARIES)
+@pytest.mark.parametrize("path", CANARIES | COVERED)
 def test_with_the_quirk(path: str, tmp_path: Path) -> None:
-    compare(CANARIES[path], tmp_path / "model.xml")
+    compare((CANARIES | COVERED)[path], tmp_path / "model.xml")
 
 
 def marked(path: str) -> object:

@@ -19,6 +19,7 @@ from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import InputPort, Iteration, OutputPort, Yield, outer_input
 from bridge.neutral.types import F32, I8, I32, STRING, U8, is_static
 from bridge.operators import Result
+from bridge.passes.uses import Uses
 from bridge.quirks.opaque import opaque, recognise, undone
 from bridge.quirks.quirk import Place, Quirk, rewriting
 from bridge.vocabulary import operator
@@ -111,6 +112,19 @@ def _is_kept(node: Node, value: Value) -> bool:
     return recognise(node) == ("section", value)
 
 
+def untold(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """What a branch gives in the shape that it has: of its sizes at most one is not known."""
+    (value, sizes), output = node.inputs, node.outputs[0]
+    told = integers(sizes)
+    in_branch = uses.holder is not None and uses.holder.op == "If"
+    if not in_branch or output not in uses.graph.outputs or value is None or told is None:
+        return None
+    if len(told) != value.rank or min(told) < 1:
+        return None
+    others = [dim for dim, size in zip(value.dims, told, strict=True) if dim != size]
+    return None if len(others) > 1 or any(isinstance(dim, int) for dim in others) else value
+
+
 QUIRK = Quirk(
     releases="2026.4",
     symptom="The first inference, and the first with larger inputs, are wrong where an operator "
@@ -119,5 +133,5 @@ QUIRK = Quirk(
     safe="A value that is broadcast or reshaped to the shape that it has stays what it is.",
     cost="a ShapeOf and a Broadcast for each such output, which is copied once more",
     run=rewriting("If", by=kept, uses=True),
-    undo=undone("section"),
+    undo={**undone("section"), "Reshape": untold},
 )
