@@ -111,7 +111,6 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.stacks_of_no_iteration", "Loop", undo="If Loop"),
     _at("openvino_cpu.stack_behind_nothing", "Loop"),
     _at("openvino_cpu.sizes_beside_nothing", "Loop", undo="Reshape"),
-    _at("openvino_cpu.unseen_growth", "Loop", undo="Reshape Slice"),
     _at("openvino_cpu.body_of_first_sizes", "Loop", undo="Reshape ir::Pad"),
     _at("openvino_cpu.sizes_of_states", "Loop", undo="Reshape Slice ir::Pad"),
     _at("openvino_cpu.computed_start", "ReadValue", undo="Reshape ir::Pad"),

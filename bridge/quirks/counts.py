@@ -69,7 +69,6 @@ FIRES = {
     "openvino_cpu.uncounted_slices": (29, 0),
     "openvino_cpu.unique_of_bytes": (0, 0),
     "openvino_cpu.unreachable_trip_count": (2, 0),
-    "openvino_cpu.unseen_growth": (1, 0),
     "openvino_cpu.unsorted_unique": (0, 0),
     "openvino_cpu.views_of_state": (1, 0),
 }

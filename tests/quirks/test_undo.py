@@ -9,30 +9,7 @@ import pytest
 
 import bridge
 from bridge import quirks
-from bridge.neutral.ports import Condition
 from tests.support.choices import CHOICES
-from tests.support.graphs import after, read
-
-LOOP = """g (float[2] x, int64 n) => (float[2] y) {{
-  y = Loop ({trips}, "", x) <body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t) {{
-    limit = Constant <value = int64 {{{limit}}}> () d = {test} t = Neg (s) }}> }}"""
-HOLDS = "GreaterOrEqual (i, limit)"
-CASES = {
-    "always": (LOOP.format(trips="n", limit=0, test=HOLDS), True),
-    "from the second on": (LOOP.format(trips="n", limit=1, test=HOLDS), False),
-    "of the limit": (LOOP.format(trips="n", limit=0, test="GreaterOrEqual (limit, i)"), False),
-    "without end": (LOOP.format(trips='""', limit=0, test=HOLDS), False),
-}
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_conditions_that_always_hold(name: str) -> None:
-    text, known = CASES[name]
-    model = read(text)
-    after(quirks.undo_quirks, model, "onnx")
-    (loop,) = (node for node in model.graph.nodes if node.op == "Loop")
-    (held,) = (v.constant for v, exit in loop.body.exits() if isinstance(exit, Condition))
-    assert (held is not None and bool(held.array())) == known
 
 
 def test_the_table_names_what_is_undone() -> None:
