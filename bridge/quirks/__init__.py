@@ -114,10 +114,8 @@ FOR_IR: tuple[At, ...] = (
     _at("openvino_cpu.body_of_first_sizes", "Loop", undo="Reshape ir::Pad"),
     _at("openvino_cpu.sizes_of_states", "Loop", undo="Reshape Slice ir::Pad"),
     _at("openvino_cpu.computed_start", "ReadValue", undo="Reshape ir::Pad"),
-    _at("openvino_cpu.row_of_slice_as_state", "Gather"),
     _at("openvino_cpu.group_normalization_in_body", "GroupNormalization"),
     _at("openvino_cpu.group_normalization_before_selection", "GroupNormalization"),
-    _at("openvino_cpu.rotation_of_captured_value", "VariadicSplit", undo="Max Or"),
     _at("openvino_cpu.one_hot_from_the_end", "ir::OneHot", undo="ir::OneHot", until="2025.3"),
     _at(
         "openvino_cpu.gather_from_the_end",
@@ -144,7 +142,7 @@ FOR_IR: tuple[At, ...] = (
     ),
     _at("openvino_cpu.converted_input", "Cast", "CastLike", "Reshape", undo="Max Or"),
     _at("openvino_cpu.views_of_state", "Loop", undo="Max Or"),
-    _at("openvino_cpu.state_in_shared_memory", "Loop", undo="Max Or"),
+    _at("openvino_cpu.state_in_shared_memory", "Loop", undo="Gather Max Or"),
 )
 """Quirks for IR, in their order."""
 

@@ -160,7 +160,6 @@ FAULTS: dict[str, dict[str, float]] = {
     "openvino_cpu.bias_of_lrn": {},
     "openvino_cpu.saturating_bytes": {"x": 200, "z": 100},
     "openvino_cpu.sizes_of_states": {"n": 3},
-    "openvino_cpu.row_of_slice_as_state": {},
     "openvino_cpu.state_in_shared_memory": {},
 }
 

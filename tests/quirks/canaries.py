@@ -350,14 +350,6 @@ CANARIES: dict[str, Canary] = {
         expected=(np.array([[1, 4, 0.5]] * 2, np.float32),),
         opset=24,
     ),
-    "openvino_cpu.rotation_of_captured_value": Canary(
-        """(float[1,2,3,4] x, float[1,3,2] cos, float[1,3,2] sin) => (float[2,1,2,3,4] y)
-        <int64 trips = {2}> {
-        y = Loop (trips, "") <body = b (int64 i, bool c) => (bool d, float[1,2,3,4] turned) {
-            d = Identity (c) turned = RotaryEmbedding (x, cos, sin) }> }""",
-        {"x": _f32(1, 2, 3, 4), "cos": _f32(1, 3, 2), "sin": _f32(1, 3, 2)},
-        opset=23,
-    ),
     "openvino_cpu.nested_tensor_iterators": Canary(
         """(float[3,2] x, float h) => (float[3,2] y) {
         y = Scan <num_scan_inputs = 1, body = rows (float[2] row) => (float[2] sums) {
@@ -422,14 +414,6 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(2, 3, 1)},
         expected=(-_f32(2, 3, 1),),
         stateful=True,
-    ),
-    "openvino_cpu.row_of_slice_as_state": Canary(
-        """(float[4,2,3] x, float[3] h) => (float[3] last, float[4,3] y) {
-        last, y = Scan <num_scan_inputs = 1,
-          body = b (float[3] s, float[2,3] part) => (float[3] t, float[3] before) {
-            zero = Constant <value_int = 0> ()
-            t = Gather (part, zero) before = Identity (s) }> (h, x) }""",
-        {"x": _f32(4, 2, 3), "h": np.zeros(3, np.float32)},
     ),
     "openvino_cpu.group_normalization_in_body": Canary(
         """(bool c, float[1,4,2] x, float[4] scale, float[4] bias) => (float[1,4,2] y) {
@@ -540,6 +524,31 @@ CANARIES: dict[str, Canary] = {
 """By the path of the quirk."""
 
 COVERED: dict[str, Canary] = {
+    "rotation_of_captured_value": Canary(
+        """(float[1,2,3,4] x, float[1,3,2] cos, float[1,3,2] sin) => (float[2,1,2,3,4] y)
+        <int64 trips = {2}> {
+        y = Loop (trips, "") <body = b (int64 i, bool c) => (bool d, float[1,2,3,4] turned) {
+            d = Identity (c) turned = RotaryEmbedding (x, cos, sin) }> }""",
+        {"x": _f32(1, 2, 3, 4), "cos": _f32(1, 3, 2), "sin": _f32(1, 3, 2)},
+        opset=23,
+    ),
+    "row_of_slice_as_state": Canary(
+        """(float[4,2,3] x, float[3] h) => (float[3] last, float[4,3] y) {
+        last, y = Scan <num_scan_inputs = 1,
+          body = b (float[3] s, float[2,3] part) => (float[3] t, float[3] before) {
+            zero = Constant <value_int = 0> ()
+            t = Gather (part, zero) before = Identity (s) }> (h, x) }""",
+        {"x": _f32(4, 2, 3), "h": np.zeros(3, np.float32)},
+    ),
+    "part_of_slice_as_state": Canary(
+        """(float[4,2,3] x, float[3] h) => (float[3] last, float[4,3] y) {
+        last, y = Scan <num_scan_inputs = 1,
+          body = b (float[3] s, float[2,3] part) => (float[3] t, float[3] before) {
+            row = Constant <value_ints = [3]> () first, second = Split <axis = 0> (part)
+            t = Reshape (first, row) before = Identity (s) }> (h, x) }""",
+        {"x": _f32(4, 2, 3), "h": np.zeros(3, np.float32)},
+        opset=13,
+    ),
     "unseen_growth": Canary(
         """(float[1] x, int64 n) => (float y) {
         zero = Constant <value = float {0}> ()

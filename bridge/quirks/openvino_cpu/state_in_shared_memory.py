@@ -4,15 +4,18 @@ OpenVINO's CPU plugin computes operators in the memory of their first input wher
 that of a body's Parameter too. A state that is made in this way from a slice or from another state
 lies where the next slice or state is then written, before it is read: `h = x + h` over the slices
 x gives wrong numbers, and so does `a, b = b, a + b`. What is the same in every iteration is
-overwritten in the first. A maximum with itself, which is not computed in place, gives such an
-input a memory of its own.
+overwritten in the first; a rotary embedding writes over its operand, too. One row that a Gather
+takes, and a part of a Split, lie where the whole does. A maximum with itself, which is not computed
+in place, gives such an input a memory of its own.
 """
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder
+from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import Carried, Invariant
+from bridge.neutral.rewrite import Uses
+from bridge.neutral.types import STRING
 from bridge.passes.context import Context
 from bridge.quirks.opaque import hides, opaque, undone
 from bridge.quirks.quirk import Quirk, is_computed_in, may_hold
@@ -22,6 +25,9 @@ OWN_MEMORY = {
     "If", "Loop", "MatMul", "NonZero", "Range", "Shape", "Size", "TopK",
 }  # fmt: skip
 """Operators that never write where their inputs are."""
+
+PARTS = {"Split", "VariadicSplit", "ir::Split"}
+"""Operators that give parts of their first input as they lie in memory."""
 
 
 def separate_inputs(graph: Graph, context: Context) -> bool:
@@ -40,8 +46,7 @@ def _separate(body: Body, b: Builder) -> bool:
     graph = body.graph
     copied: dict[Value, Value] = {}
     for value in _endangered(body):
-        if value.element is not None and is_computed_in(value.element):
-            copied[value] = opaque(b, value, "memory")
+        copied[value] = opaque(b, value, "memory" if _is_computed_in(value) else "content")
     if not copied:
         return False
     for node in graph.nodes:
@@ -54,7 +59,7 @@ def _separate(body: Body, b: Builder) -> bool:
 def _endangered(body: Body) -> list[Value]:
     """The inputs of the body that need a memory of their own, in order."""
     graph = body.graph
-    places = _places(graph)
+    places, uses = _places(graph), Uses(graph)
     found: set[Value] = set()
     fixed: set[Value] = set()
     for value, port in body.entries():
@@ -64,46 +69,65 @@ def _endangered(body: Body) -> list[Value]:
             fixed.add(value)
     # What is fixed for all iterations may be read in place, but a state must not lie there, nor
     # may a first operand be overwritten.
-    overwritten = {place for node in graph.nodes for place in _overwritten(node, places)}
-    found = (found - fixed) | (fixed & (overwritten | set(graph.outputs)))
-    return [value for value in graph.inputs if value in found]
+    overwritten = {place for node in graph.nodes for place in _overwritten(node, places, uses)}
+    lost = fixed & (overwritten | set(graph.outputs))
+    found = (found - fixed) | {value for value in lost if _is_computed_in(value)}
+    return [v for v in graph.inputs if v in found and v.element not in (None, STRING)]
+
+
+def _is_computed_in(value: Value) -> bool:
+    return value.element is not None and is_computed_in(value.element)
 
 
 def _places(graph: Graph) -> dict[Value, set[Value]]:
     """In the memory of which of the graph's inputs each value may lie."""
     places = {value: {value} for value in graph.inputs}
     for node in graph.nodes:
-        if node.op in OWN_MEMORY or hides(node, "memory"):
+        is_part = node.op in PARTS or _is_row(node)
+        if (node.op in OWN_MEMORY and not is_part) or hides(node, "memory"):
             continue
         for output in node.outputs:
             places[output] = {
                 place
-                for value in node.inputs
-                if value is not None and may_hold(value, output)
+                for index, value in enumerate(node.inputs)
+                if value is not None and ((is_part and not index) or may_hold(value, output))
                 for place in places.get(value, ())
             }
     return places
 
 
-def _overwritten(node: Node, places: dict[Value, set[Value]]) -> set[Value]:
+def _is_row(node: Node) -> bool:
+    """Whether a node gathers one known row."""
+    if node.op != "Gather" or node.attributes["batch_dims"]:
+        return False
+    return len(integers(node.inputs[1]) or ()) == 1
+
+
+def _overwritten(node: Node, places: dict[Value, set[Value]], uses: Uses) -> set[Value]:
     first = node.input(0)
-    if (
-        first is None
-        or node.op in OWN_MEMORY
-        or hides(node, "memory")
-        or not any(may_hold(first, o) for o in node.outputs)
-    ):
+    if first is None or node.op in OWN_MEMORY or hides(node, "memory"):
         return set()
-    return places.get(first, set())
+    is_held = any(may_hold(first, output) for output in node.outputs)
+    return places.get(first, set()) if is_held or _is_rotated(node, uses) else set()
+
+
+def _is_rotated(node: Node, uses: Uses) -> bool:
+    """Whether a node may be the split of heads that a rotary embedding begins with: all parts are
+    multiplied."""
+    if node.op != "VariadicSplit":
+        return False
+    users = [user for value in node.outputs for user in uses.users(value)]
+    return bool(users) and all(user.op == "Mul" for user in users)
 
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A state computed in the memory of a body's Parameter is overwritten before it is "
-    "read: h = x + h over slices x is wrong.",
+    symptom="A state computed in the memory of a body's Parameter, or a part of it, is overwritten "
+    "before it is read: h = x + h over slices x is wrong. A rotary embedding of a value that a "
+    "Loop captures turns it further in each iteration.",
     fires="At an input of a Loop's body in whose memory a state, or what overwrites it, may lie.",
-    safe="The greatest of a value and itself is the value.",
+    safe="The greatest of a value and itself is the value, as is the only row of a stack of it.",
     cost="a copy of each input of a body in whose memory a state may lie",
     run=separate_inputs,
-    undo=undone("memory"),
+    undo=undone("memory", "content"),
 )
