@@ -203,9 +203,13 @@ class _Search:
         self, twin: _Twin, index: int, lasts: tuple[int, ...], loops: tuple[str, ...]
     ) -> FirstDifference | None:
         """The first value that differs in the bodies of a node."""
-        node, its = graph_at(self.first, twin.first).nodes[index], self._twin_of(twin, index)
+        its = self._twin_of(twin, index)
         if its is None:
             return None
+        path, index = _unguarded(self.first, twin.first, index)
+        outside, its = _unguarded(self.other or self.first, twin.other, its)
+        twin = _Twin(path, outside)
+        node = graph_at(self.first, path).nodes[index]
         if node.op == "If":
             body = 0 if self._takes_then(twin, node, lasts) else 1
             return self.level(_entered(twin, index, its, body), lasts, loops)
@@ -268,11 +272,11 @@ class _Search:
         graph, other = graph_at(self.first, twin.first), graph_at(self.other, twin.other)
         node = graph.nodes[index]
         names = {name for value in node.outputs for name in value.names}
-        alike = [i for i, one in enumerate(other.nodes) if one.op == node.op]
+        alike = [i for i, one in enumerate(other.nodes) if _kind(one) == _kind(node)]
         for place in alike:
             if names & {name for value in other.nodes[place].outputs for name in value.names}:
                 return place
-        own = [i for i, one in enumerate(graph.nodes) if one.op == node.op]
+        own = [i for i, one in enumerate(graph.nodes) if _kind(one) == _kind(node)]
         return alike[own.index(index)] if len(own) == len(alike) else None
 
     def _compared(
@@ -347,6 +351,25 @@ def _first(at: Callable[[int], _Seen]) -> int | None:
         else:
             agrees = middle
     return differs
+
+
+def _guarded(node: Node) -> int | None:
+    """The place of the Loop in the branch of an If that holds no more, and asks whether it runs."""
+    then, *others = [[i for i, n in enumerate(b.graph.nodes) if n.bodies] for b in node.bodies]
+    if node.op != "If" or len(then) != 1 or any(others):
+        return None
+    return then[0] if node.then_body.graph.nodes[then[0]].op == "Loop" else None
+
+
+def _kind(node: Node) -> str:
+    """The operator of a node, of a guarded Loop that of the Loop."""
+    return "Loop" if node.bodies and _guarded(node) is not None else node.op
+
+
+def _unguarded(model: Model, path: GraphPath, index: int) -> tuple[GraphPath, int]:
+    """Where a node is, or the Loop that it guards."""
+    place = _guarded(graph_at(model, path).nodes[index])
+    return (path, index) if place is None else ((*path, PathStep(index, 0)), place)
 
 
 def _entered(twin: _Twin, index: int, its: int, body: int) -> _Twin:

@@ -34,10 +34,10 @@ def in_a_branch(b: Builder, node: Node, place: Place) -> Result:
 
     def runs_on(inner: Builder, inside: list[Value]) -> list[Value]:
         values = dict(zip(outer, inside, strict=True))
-        for value in dict.fromkeys(node.inputs):
-            if value is not None and value.constant is not None:
-                values[value] = inner.tensor(value.constant, list(value.names))
-        inputs = [None if value is None else values[value] for value in node.inputs]
+        for position, head in asked:
+            if position and is_static(head.shape):
+                values[head] = inner.filled(True, head.shape, head.element)
+        inputs = [None if v is None else _in_branch(inner, values, v) for v in node.inputs]
         made = inner.node(
             "Loop", inputs, len(node.outputs), dict(node.attributes), node.bodies, node.name,
             node.extras,
@@ -49,12 +49,11 @@ def in_a_branch(b: Builder, node: Node, place: Place) -> Result:
     def gives_back(inner: Builder, inside: list[Value]) -> list[Value]:
         values = dict(zip(outer, inside, strict=True))
         states = initial_states(node)
-        given = [states.get(index) for index in range(len(node.outputs))]
         return [
-            _nothing(inner, node, index)
-            if state is None
-            else values.get(state) or inner.tensor(state.constant, list(state.names))
-            for index, state in enumerate(given)
+            _in_branch(inner, values, states[index])
+            if index in states
+            else _nothing(inner, node, index)
+            for index in range(len(node.outputs))
         ]
 
     results = either(b, runs, outer, runs_on, gives_back)
@@ -63,13 +62,29 @@ def in_a_branch(b: Builder, node: Node, place: Place) -> Result:
     return results
 
 
+def _in_branch(b: Builder, values: dict[Value, Value], value: Value) -> Value:
+    """What a value is in a branch, which has constants of its own."""
+    if value not in values:
+        assert value.constant is not None
+        values[value] = b.tensor(value.constant, list(value.names))
+    return values[value]
+
+
 def _heads(node: Node) -> list[tuple[int, Value]]:
     """The trip count (0) and condition (1) of a Loop, as far as they may keep it from running."""
     return [
         (position, head)
         for position, head in enumerate(node.inputs[:2])
-        if head is not None and not is_positive(revealed(head))
+        if head is not None and not _is_surely_set(head)
     ]
+
+
+def _is_surely_set(head: Value) -> bool:
+    """Whether a trip count or a condition is known to be above 0, or true, though it is hidden."""
+    made = head.producer
+    if made is not None and made.op == "Greater" and integers(made.inputs[1]) == (0,):
+        head = made.inputs[0] or head
+    return is_positive(revealed(head))
 
 
 def _is_set(b: Builder, position: int, head: Value) -> Value:

@@ -107,19 +107,17 @@ def revealed(value: Value) -> Value:
     return value
 
 
-def with_copies(
-    b: Builder, node: Node, operands: Sequence[Value], wanted: Callable[[Value], bool]
-) -> Result:
-    """A node of these operands again, those that are `wanted` in a memory of their own; None where
-    none is."""
-    found = [wanted(value) for value in operands]
-    if not any(found):
+def with_hidden(b: Builder, node: Node, kind: str, wanted: Sequence[bool]) -> Result:
+    """The node again, of whose inputs those that are `wanted` hide something; None where none
+    is."""
+    if not any(wanted):
         return None
-    copied = [
-        opaque(b, value, "memory") if copy else value
-        for value, copy in zip(operands, found, strict=True)
+    inputs = [
+        opaque(b, value, kind) if hide and value is not None else value
+        for value, hide in zip(node.inputs, wanted, strict=True)
     ]
-    return b.op(node.op, *copied, **node.attributes)
+    count = len(node.outputs)
+    return b.node(node.op, inputs, count, node.attributes, extras=node.extras).outputs
 
 
 def hides(node: Node, *kinds: str) -> bool:

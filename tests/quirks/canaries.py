@@ -36,6 +36,11 @@ class Canary:
     stateful: bool = False
 
 
+def quirk_of(path: str) -> str:
+    """The path of the quirk that a canary is for."""
+    return path.partition(",")[0]
+
+
 def _f32(*shape: int) -> np.ndarray:
     """Numbers of this shape, all of them different."""
     return np.arange(1, 1 + math.prod(shape), dtype=np.float32).reshape(shape)
@@ -275,7 +280,7 @@ CANARIES: dict[str, Canary] = {
         seen=FEATURES["avx512"],
         on="processors with AVX-512",
     ),
-    "openvino_cpu.division_behind_reduction": Canary(
+    "openvino_cpu.arithmetic_behind_reduction, division": Canary(
         """(int32[2,3] x) => (int32[2,1] y) {
         axes = Constant <value_ints = [1]> ()
         sum = ReduceSum (x, axes)
@@ -283,7 +288,7 @@ CANARIES: dict[str, Canary] = {
         y = Div (sum, four) }""",
         {"x": np.array([[1, 1, 1], [2, 2, 3]], np.int32)},
     ),
-    "openvino_cpu.channels_behind_reduction": Canary(
+    "openvino_cpu.arithmetic_behind_reduction, channels": Canary(
         """(float[n,3,4] x) => (float[n,3] y) {
         channels = Constant <value = float[3] {1, 20, 300}> ()
         axis = Constant <value_ints = [2]> ()
@@ -415,7 +420,7 @@ CANARIES: dict[str, Canary] = {
         expected=(-_f32(2, 3, 1),),
         stateful=True,
     ),
-    "openvino_cpu.group_normalization_in_body": Canary(
+    "openvino_cpu.group_normalization, in body": Canary(
         """(bool c, float[1,4,2] x, float[4] scale, float[4] bias) => (float[1,4,2] y) {
         y = If (c) <
           then_branch = t () => (float[1,4,2] u) {
@@ -423,7 +428,7 @@ CANARIES: dict[str, Canary] = {
           else_branch = e () => (float[1,4,2] v) { v = Neg (x) }> }""",
         {"c": np.array(True), "x": _f32(1, 4, 2), "scale": _f32(4), "bias": _f32(4)},
     ),
-    "openvino_cpu.group_normalization_before_selection": Canary(
+    "openvino_cpu.group_normalization, before selection": Canary(
         """(bool c, float[1,4,2] x, float[4] scale, float[4] bias) => (float[1,4,2] y) {
         u = GroupNormalization <num_groups = 2> (x, scale, bias)
         v = Exp (x)
@@ -451,21 +456,21 @@ CANARIES: dict[str, Canary] = {
         }> }""",
         {},
     ),
-    "openvino_cpu.result_in_computed_constant": Canary(
+    "openvino_cpu.computed_constant, overwritten": Canary(
         """(float[2,2] x) => (float[2,2] y)
         <float[2,2] data = {1, 2, 3, 4}, int64[2,2] indices = {0, 1, 1, 0}> {
         some = GatherElements <axis = 1> (data, indices) y = Mul (some, x) }""",
         {"x": _f32(2, 2)},
         before={"x": _f32(2, 2)},
     ),
-    "openvino_cpu.computed_weights": Canary(
+    "openvino_cpu.computed_constant, weights": Canary(
         f"""(float[2,1,2] x) => (float[2,1,1,3] y)
         <float[3,2] data = {{{_filled(0.1, 3, 2)}}}, int64[1,3,1] places = {{2, 0, 1}},
         float[1,3,3] r = {{{_filled(0.1, 3, 3)}}}> {{
         w = GatherND (data, places) y = RNN <hidden_size = 3> (x, w, r) }}""",
         {"x": _f32(2, 1, 2) / 10},
     ),
-    "openvino_cpu.quantised_constant": Canary(
+    "openvino_cpu.computed_constant, quantised": Canary(
         """(bool c, float[1,3,2] x) => (float[1,3,2] y) {
         y = If (c) <then_branch = t () => (float[1,3,2] sum)
         <int8[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}, float s = {0.5}, int8 z = {1},
@@ -474,6 +479,8 @@ CANARIES: dict[str, Canary] = {
         g = Gather (f, j) q = QuantizeLinear (g, s, z) d = DequantizeLinear (q, s, z)
         sum = Add (d, x) }, else_branch = e () => (float[1,3,2] same) { same = Identity (x) }> }""",
         {"c": np.array(True), "x": _f32(1, 3, 2)},
+        seen=False,
+        on="a quirk that copies the sum's operand alone",
     ),
     "openvino_cpu.batch_of_known_state": Canary(
         f"""(float[2,b,2] x) => (float[2,1,p,1] y)
@@ -495,7 +502,7 @@ CANARIES: dict[str, Canary] = {
         "(float[2,3] x) => (float[k] y) { y = Unique <sorted = 0> (x) }",
         {"x": np.array([[2, 1, 1], [3, 4, 3]], np.float32)},
     ),
-    "openvino_cpu.unique_of_bytes": Canary(
+    "openvino_cpu.unsorted_unique, of bytes": Canary(
         """(int8[6] x) => (int8[k] y, int64[k] first, int64[6] places, int64[k] counts) {
         y, first, places, counts = Unique <axis = 0, sorted = 0> (x) }""",
         {"x": np.array([2, 1, 1, 3, 4, 3], np.int8)},
@@ -520,11 +527,7 @@ CANARIES: dict[str, Canary] = {
             t = Identity (u) v = Identity (s) w = Add (part, s) }> (a, b, x) }""",
         {"x": _f32(4, 2), "a": _f32(2), "b": _f32(2) + 5},
     ),
-}  # fmt: skip
-"""By the path of the quirk."""
-
-COVERED: dict[str, Canary] = {
-    "rotation_of_captured_value": Canary(
+    "openvino_cpu.state_in_shared_memory, rotation": Canary(
         """(float[1,2,3,4] x, float[1,3,2] cos, float[1,3,2] sin) => (float[2,1,2,3,4] y)
         <int64 trips = {2}> {
         y = Loop (trips, "") <body = b (int64 i, bool c) => (bool d, float[1,2,3,4] turned) {
@@ -532,7 +535,7 @@ COVERED: dict[str, Canary] = {
         {"x": _f32(1, 2, 3, 4), "cos": _f32(1, 3, 2), "sin": _f32(1, 3, 2)},
         opset=23,
     ),
-    "row_of_slice_as_state": Canary(
+    "openvino_cpu.state_in_shared_memory, row": Canary(
         """(float[4,2,3] x, float[3] h) => (float[3] last, float[4,3] y) {
         last, y = Scan <num_scan_inputs = 1,
           body = b (float[3] s, float[2,3] part) => (float[3] t, float[3] before) {
@@ -540,7 +543,7 @@ COVERED: dict[str, Canary] = {
             t = Gather (part, zero) before = Identity (s) }> (h, x) }""",
         {"x": _f32(4, 2, 3), "h": np.zeros(3, np.float32)},
     ),
-    "part_of_slice_as_state": Canary(
+    "openvino_cpu.state_in_shared_memory, part": Canary(
         """(float[4,2,3] x, float[3] h) => (float[3] last, float[4,3] y) {
         last, y = Scan <num_scan_inputs = 1,
           body = b (float[3] s, float[2,3] part) => (float[3] t, float[3] before) {
@@ -549,7 +552,7 @@ COVERED: dict[str, Canary] = {
         {"x": _f32(4, 2, 3), "h": np.zeros(3, np.float32)},
         opset=13,
     ),
-    "unseen_growth": Canary(
+    "openvino_cpu.body_of_first_sizes, unseen": Canary(
         """(float[1] x, int64 n) => (float y) {
         zero = Constant <value = float {0}> ()
         y, grown = Loop (n, "", zero, x) <
@@ -559,7 +562,7 @@ COVERED: dict[str, Canary] = {
             t = Concat <axis = 0> (s, x) }> }""",
         {"x": _f32(1), "n": np.array(3)},
     ),
-    "sizes_of_stacks_of_no_iteration": Canary(
+    "openvino_cpu.stacks_of_no_iteration, open sizes": Canary(
         """(float[k] x, int64 n) => (float[m,k] y) {
         y = Loop (n, "") <body = b (int64 i, bool c) => (bool d, float[k] part) {
             d = Identity (c) part = Neg (x) }> }""",
@@ -567,4 +570,4 @@ COVERED: dict[str, Canary] = {
         before={"x": _f32(2), "n": np.array(2)},
     ),
 }  # fmt: skip
-"""Faults that quirks avoid which are made for others."""
+"""By the path of the quirk; of several, with what differs behind."""

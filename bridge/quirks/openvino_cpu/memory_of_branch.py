@@ -119,7 +119,7 @@ def untold(b: Builder, node: Node, uses: Uses) -> Value | None:
     in_branch = uses.holder is not None and uses.holder.op == "If"
     if not in_branch or output not in uses.graph.outputs or value is None or told is None:
         return None
-    if len(told) != value.rank or min(told) < 1:
+    if len(told) != value.rank or min(told, default=1) < 1:
         return None
     others = [dim for dim, size in zip(value.dims, told, strict=True) if dim != size]
     return None if len(others) > 1 or any(isinstance(dim, int) for dim in others) else value

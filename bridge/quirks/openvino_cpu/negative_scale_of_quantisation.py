@@ -9,7 +9,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import is_static
 from bridge.operators import Result
-from bridge.quirks.opaque import opaque, undone
+from bridge.quirks.opaque import undone, with_hidden
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
 ONE = np.ones(1, np.float32)
@@ -17,14 +17,14 @@ ONE = np.ones(1, np.float32)
 
 def product_kept(b: Builder, node: Node, place: Place) -> Result:
     """The FakeQuantize of the product in a memory of its own, which the plugin leaves alone."""
-    x, *ranges = node.inputs
+    x = node.inputs[0]
     if x is None or (x.rank or 0) < 2 or (place.body is None and is_static(x.shape)):
         return None
     scale = _scale(x)
     channels = ((1,) * (len(x.dims) - scale.ndim) + scale.shape)[1]
     if channels != scale.size or scale.min() >= 0 or (scale == scale.flat[0]).all():
         return None
-    return b.op("FakeQuantize", opaque(b, x, "memory"), *ranges, **node.attributes)
+    return with_hidden(b, node, "memory", [True, *[False] * 4])
 
 
 def _scale(value: Value) -> np.ndarray:

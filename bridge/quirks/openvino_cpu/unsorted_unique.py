@@ -1,31 +1,40 @@
-"""Unique elements in order of occurrence, along no axis: the CPU plugin gives all but the first as
-0, unless somebody reads where each element is among them."""
+"""Unique elements in order of occurrence: along no axis the CPU plugin gives 0 for all but the
+first, unless somebody reads where each element is among them. Of 8 bits along an axis it writes a
+quarter of the counts, and of the places of first occurrence."""
 
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
+from bridge.neutral.types import I8, I32, U8
 from bridge.operators import Result
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def along_an_axis(b: Builder, node: Node, place: Place) -> Result:
-    """The operator along the only axis of a vector."""
-    value = node.inputs[0]
-    if value is None or node.attributes["sorted"] or node.input(1) is not None:
+    """The operator along the only axis of a vector; of bytes, that of i32 and its elements
+    converted back."""
+    value, axis = node.inputs[0], node.input(1)
+    if value is None or node.attributes["sorted"]:
         return None
-    vector = value if value.rank == 1 else b.reshape(value, -1)
-    made = b.ops("Unique", len(node.outputs), vector, 0, **node.attributes)
-    return list(made)
+    is_bytes = value.element in (I8, U8)
+    if axis is not None and not is_bytes:
+        return None
+    data = value if axis is not None or value.rank == 1 else b.reshape(value, -1)
+    axis = axis or b.constant(0)
+    wide = b.cast(data, I32) if is_bytes else data
+    some, *others = b.ops("Unique", len(node.outputs), wide, axis, **node.attributes)
+    return [b.cast(some, value.element), *others]
 
 
 QUIRK = Quirk(
     releases="2026.4",
     symptom="Unique along no axis, in order of occurrence, gives 0 for all elements but the first "
-    "where the places of each element are not read.",
-    fires="At a Unique along no axis, in order of occurrence.",
+    "where the places of each element are not read. Along an axis, most of the counts of i8 or u8, "
+    "and of the places of first occurrence, were not written.",
+    fires="At a Unique in order of occurrence, along no axis or of i8 or u8.",
     safe="Along no axis the elements are those of the flat tensor, which the only axis of a "
-    "vector has.",
-    cost="a Reshape, which copies nothing",
+    "vector has. i32 has all numbers of 8 bits, which are converted back.",
+    cost="a Reshape, which copies nothing, or two Converts",
     run=rewriting("Unique", by=along_an_axis),
 )

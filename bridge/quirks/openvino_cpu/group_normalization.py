@@ -1,5 +1,8 @@
-"""GroupNormalization in a body: the CPU plugin has no kernel for it, and takes it apart in the
-outermost graph only."""
+"""GroupNormalization, for which the CPU plugin has no kernel.
+
+It takes the operator apart in the outermost graph only. Before some Selects it ends the process
+there, too: which ones, the other inputs of the Select decide, in a way that a file does not tell.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,11 @@ from bridge.operators import Result
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
-def taken_apart(b: Builder, node: Node, place: Place) -> Result:
-    """Its parts, in a body."""
-    return None if place.body is None else in_parts(b, node)
-
-
-def in_parts(b: Builder, node: Node) -> Result:
+def in_parts(b: Builder, node: Node, place: Place) -> Result:
     """An MVN over each group, a scale and a bias."""
     data, scale, bias = node.inputs
-    if data is None or data.rank is None:
+    is_selected = any(user.op == "Where" for user in place.users(node.outputs[0]))
+    if data is None or data.rank is None or not (place.body or is_selected):
         return None
     assert scale is not None and bias is not None
     grouped = b.reshape(data, 0, node.attributes["num_groups"], -1)
@@ -35,10 +34,11 @@ def _along_channels(b: Builder, vector: Value, rank: int) -> Value:
 QUIRK = Quirk(
     releases="2026.4",
     symptom="GroupNormalization in the body of an If or a Loop does not compile: evaluate() is not "
-    "implemented.",
-    fires="At a GroupNormalization of known rank in a body.",
+    "implemented. One whose output a Select takes ends the process when it is compiled, where "
+    "other inputs of the Select are computed.",
+    fires="At a GroupNormalization of known rank in a body, or that a Where takes.",
     safe="The standard defines it so: each group less its mean, over its deviation; then times "
     "the scale, plus the bias.",
     cost="six operators for one",
-    run=rewriting("GroupNormalization", by=taken_apart),
+    run=rewriting("GroupNormalization", by=in_parts, uses=True),
 )
