@@ -249,20 +249,8 @@ class _Search:
         return found, view((*lasts, ENDLESS)).counts
 
     def _shared(self, twin: _Twin) -> dict[Spot, Spot]:
-        """The values of a graph that can be compared, in its order, and where each is in the other
-        one: by name, where the other model is not made of this one."""
-        mine = visible(graph_at(self.first, twin.first), bool(twin.first))
-        if self.other is None:
-            return {spot: spot for spot in mine}
-        its = visible(graph_at(self.other, twin.other), bool(twin.other))
-        counts = Counter(name for value in its.values() for name in set(value.names))
-        places = {name: spot for spot, value in its.items() for name in value.names}
-        shared = {}
-        for spot, value in mine.items():
-            names = [name for name in value.names if counts[name] == 1]
-            if names:
-                shared[spot] = places[names[0]]
-        return shared
+        its = None if self.other is None else graph_at(self.other, twin.other)
+        return twins(graph_at(self.first, twin.first), its, bool(twin.first))
 
     def _twin_of(self, twin: _Twin, index: int) -> int | None:
         """The place of the node with bodies that stands for one of the first model: it shares a
@@ -385,6 +373,23 @@ def visible(graph: Graph, nested: bool) -> dict[Spot, Value]:
         for index, value in enumerate(node.outputs)
         if isinstance(value.type, TensorType) and (not nested or can_be_seen(value))
     }
+
+
+def twins(graph: Graph, other: Graph | None, nested: bool = False) -> dict[Spot, Spot]:
+    """The values of a graph that can be compared, in its order, and where each is in the other one:
+    by name; in the same place where the other is made of this one, None."""
+    mine = visible(graph, nested)
+    if other is None:
+        return {spot: spot for spot in mine}
+    its = visible(other, nested)
+    counts = Counter(name for value in its.values() for name in set(value.names))
+    places = {name: spot for spot, value in its.items() for name in value.names}
+    shared = {}
+    for spot, value in mine.items():
+        names = [name for name in value.names if counts[name] == 1]
+        if names:
+            shared[spot] = places[names[0]]
+    return shared
 
 
 def _some(spots: Sequence[Spot], wanted: Collection[Spot]) -> list[Spot]:

@@ -19,6 +19,7 @@ from bridge.check.aside import why_aside
 from bridge.check.bisect import FirstDifference, Look, first_difference
 from bridge.check.collection import little_collection
 from bridge.check.compare import Difference
+from bridge.check.decisions import decided
 from bridge.check.demands import share_symbols, shared
 from bridge.check.device import DeviceCheck
 from bridge.check.empty_inputs import tried
@@ -175,6 +176,7 @@ def _size(name: str, given: Any) -> int | Interval:
     return size
 
 
+_DECIDED = 8  # inputs of a version that are looked at for decisions
 _REWRITTEN = "original, rewritten"
 _GIVEN = "original, held to the outputs that were given"
 
@@ -403,7 +405,7 @@ class _Checker:
                 if not _are_bad(again):
                     rows = again
                     self._note_workarounds(label, "is wrong")
-            found[label] = rows
+            found[label] = self._without_decisions(label, rows, feeds, aside)
         is_ir = report.versions[0].path.suffix.lower() == ".xml"
         for sample in _out_of_range(found) if is_ir else ():
             aside[sample] = aside[sample] or (
@@ -414,6 +416,42 @@ class _Checker:
         self._record(_GIVEN, self._given_rows(original, wanted), aside, worst)
         report.results = list(worst.values())
         self._doubt(aside)
+
+    def _without_decisions(
+        self,
+        label: str,
+        rows: list[_Row],
+        feeds: Sequence[dict[str, Any]],
+        aside: Sequence[str],
+    ) -> list[_Row]:
+        """The rows; of an input with which nothing but decisions between values that are equal but
+        for rounding differ, those with the same decisions in both models."""
+        pair = self.pair
+
+        def loaded(mine: Model, its: Model | None) -> tuple[Session, Session]:
+            original, others = pair.changed("decided", mine, its)
+            return load(original)[0], load(_labelled(others, label))[0]
+
+        wrong = {s for s, _, how in rows if isinstance(how, EngineError) or not how.ok}
+        for sample in sorted(sample for sample in wrong if not aside[sample])[:_DECIDED]:
+            self.tell("seeking decisions")
+            its = None if pair.against is None else pair.load(pair.against)
+            try:
+                found = decided(pair.load(pair.source), its, loaded, feeds[sample], self.comparison)
+            except BridgeError:
+                break
+            if found is None:
+                break
+            nodes, differences = found
+            self._note(
+                f"with input {sample} ({self.report.recipes[sample]}), {label} differs only for "
+                f"what {' and '.join(nodes)} decides between values that are equal but for "
+                "rounding; each engine decides rightly, and with the same decision all outputs "
+                "agree"
+            )
+            rows = [row for row in rows if row[0] != sample]
+            rows += [(sample, name, difference) for name, difference in differences]
+        return rows
 
     def _record(
         self,
