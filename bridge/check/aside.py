@@ -17,11 +17,16 @@ _LARGEST = {"f": 1e4, "i": 2.0**24, "u": 2.0**24}
 def why_aside(feed: Mapping[str, Any], given: frozenset[str] = frozenset()) -> str:
     """Why differences with an input count only where there are no others, "" where they count.
     `given` are the names of inputs whose values a user chose."""
-    if any(isinstance(value, np.ndarray) and not value.size for value in feed.values()):
+    if is_empty(feed):
         return "an input without elements"
     if any(_is_extreme(value) for name, value in feed.items() if name not in given):
         return "an extreme input"
     return ""
+
+
+def is_empty(feed: Mapping[str, Any]) -> bool:
+    """Whether an input has no elements."""
+    return any(isinstance(value, np.ndarray) and not value.size for value in feed.values())
 
 
 def _is_extreme(value: Any) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 import bridge
 from bridge.api import Source
 from bridge.atomic_write import scratch_folder
-from bridge.check.aside import why_aside
+from bridge.check.aside import is_empty, why_aside
 from bridge.check.bisect import FirstDifference, Look, first_difference
 from bridge.check.collection import little_collection
 from bridge.check.compare import Difference
@@ -28,7 +28,7 @@ from bridge.check.explore import SECONDS, Exploration, Probes, explore
 from bridge.check.fault import Disagreement, Fault, judge
 from bridge.check.files import FileFacts, facts
 from bridge.check.fitting import sizes_that_fit
-from bridge.check.force import force, steered_sites, to_switch
+from bridge.check.force import Forced, force, steered_sites, to_switch
 from bridge.check.inputs import Recipe, free_dimensions
 from bridge.check.instrument import TAKEN, Branch, Site, instrument, is_forcible, sites_of, ways
 from bridge.check.lines import shortened
@@ -435,9 +435,8 @@ class _Checker:
         wrong = {s for s, _, how in rows if isinstance(how, EngineError) or not how.ok}
         for sample in sorted(sample for sample in wrong if not aside[sample])[:_DECIDED]:
             self.tell("seeking decisions")
-            its = None if pair.against is None else pair.load(pair.against)
             try:
-                found = decided(pair.load(pair.source), its, loaded, feeds[sample], self.comparison)
+                found = decided(*pair.both(), loaded, feeds[sample], self.comparison)
             except BridgeError:
                 break
             if found is None:
@@ -589,19 +588,25 @@ class _Checker:
         except BridgeError as error:
             report.notes.append(f"branches could not be forced: {shortened(str(error))}")
             return
-        some = self._whole()
-        alone = force(
-            report.sites, gone, first, [], [report.feeds[place] for place in some],
-            [report.taken[place] for place in some], lambda *_: "", self.tell,
-        )  # fmt: skip
+        alone = self._forced(gone, first, [], lambda *_: "")
         report.forced |= {result.branch: result for result in alone if result.problem}
 
-    def _whole(self) -> list[int]:
-        """The inputs that branches are forced with: one without elements, in a branch that it does
-        not take, might end the process, and what differs by itself shows nothing."""
-        feeds = self.report.feeds
-        whole = [place for place, feed in enumerate(feeds) if not _is_empty(feed)]
-        return [place for place in whole if place not in self.report.aside] or whole
+    def _forced(
+        self,
+        branches: Sequence[Branch],
+        first: Session,
+        others: Sequence[tuple[str, Session]],
+        differences: Callable[[Session, Results, Results, Results], str],
+    ) -> list[Forced]:
+        """What comes of forcing branches. An input without elements, in a branch that it does not
+        take, might end the process, and what differs by itself shows nothing."""
+        report = self.report
+        whole = [place for place, feed in enumerate(report.feeds) if not is_empty(feed)]
+        some = [place for place in whole if place not in report.aside] or whole
+        return force(
+            report.sites, branches, first, others, [report.feeds[place] for place in some],
+            [report.taken[place] for place in some], differences, self.tell,
+        )  # fmt: skip
 
     def _steered_nodes(self, model: Model, switched: Sequence[int]) -> dict[Node, Site]:
         """The nodes of the first model that are watched where these sites are forced."""
@@ -627,19 +632,13 @@ class _Checker:
             told = (pair for pair in found if pair[0] != TAKEN or its is None)
             return "; ".join(f"'{name}': {d}" for name, d in told if not d.ok)
 
-        some = self._whole()
-        found = force(
-            report.sites, missing, first, others, [report.feeds[place] for place in some],
-            [report.taken[place] for place in some], different, self.tell,
-        )  # fmt: skip
+        found = self._forced(missing, first, others, different)
         report.forced |= {result.branch: result for result in found}
 
     def _steered(self, switched: Sequence[int]) -> tuple[Model, Model | None]:
         """Both models with switches at these Ifs; the second is None where it is converted from
         the first."""
-        pair = self.pair
-        mine = pair.load(pair.source)
-        its = None if pair.against is None else pair.load(pair.against)
+        mine, its = self.pair.both()
         if switched:
             nodes = self._steered_nodes(mine, switched)
             if its is not None:
@@ -667,7 +666,7 @@ class _Checker:
     def _explain(self, mismatch: _Mismatch) -> None:
         """Says where the models differ first, and who is at fault."""
         report, pair = self.report, self.pair
-        if _is_empty(mismatch.feed):
+        if is_empty(mismatch.feed):
             report.first = (
                 "the first value that differs is not sought: the input has no elements, with which "
                 "some engines end the process"
@@ -749,8 +748,7 @@ class _Checker:
         """Writes the smallest part of the model's own graph that the original runs, and with which
         a version that fails does so still: in its conversion, in loading or in running."""
         pair = self.pair
-        mine = pair.load(pair.source)
-        its = None if pair.against is None else pair.load(pair.against)
+        mine, its = pair.both()
 
         def observe(look: Look, _: Look, iterations: Sequence[int]) -> tuple[Results, Results]:
             self.tell("looking at values, to reduce the model")
@@ -822,11 +820,6 @@ def _out_of_range(found: Mapping[str, Sequence[_Row]]) -> set[int]:
 
 def _are_bad(rows: Sequence[_Row]) -> bool:
     return any(isinstance(found, EngineError) or not found.ok for _, _, found in rows)
-
-
-def _is_empty(feed: Results) -> bool:
-    """Whether an input has no elements."""
-    return any(isinstance(value, np.ndarray) and not value.size for value in feed.values())
 
 
 def _labelled(files: Iterable[tuple[str, Path]], label: str) -> Path:

@@ -51,6 +51,11 @@ class Pair:
         self.other_suffix = ".onnx" if self.source.suffix.lower() == ".xml" else ".xml"
         self._round_weights()
 
+    def both(self) -> tuple[Model, Model | None]:
+        """The source, and what it is held to, to be changed; None where that is converted from the
+        source."""
+        return self.load(self.source), None if self.against is None else self.load(self.against)
+
     def load(self, path: Path) -> Model:
         """The model in a file, to be changed."""
         return clone_model(self.loaded(path))
