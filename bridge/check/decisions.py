@@ -54,7 +54,7 @@ def decided(
     spots = {value_at(graph, spot): spot for spot in places}
     left = [node for node in graph.nodes if _decides(node)]
     fixed: dict[Spot, np.ndarray] = {}
-    for _ in range(_ROUNDS if len(left) <= _MOST else 0):
+    for _ in range(_ROUNDS if 0 < len(left) <= _MOST else 0):
         taken = dict.fromkeys(v for node in left for v in (*node.inputs, *node.outputs))
         shown = [spots[value] for value in taken if value in spots]
         changed, other = _changed(mine, shown, fixed), None
