@@ -112,7 +112,7 @@ def check(
     >>> open("report.html", "w", encoding="utf-8").write(report.as_html()) > 0
     True
     """
-    tolerances = {"rtol": _by_output("rtol", rtol, RTOL), "atol": _by_output("atol", atol, ATOL)}
+    tolerances = _tolerances(rtol, atol)
     places = places_of(inputs)
     _require_numbers(seed, samples, 0 if places else 1)
     if save_inputs is not None:
@@ -122,16 +122,7 @@ def check(
     tell = options.pop("progress", None) or (lambda step: None)
     limits = read_limits(options.pop("limits", None))
     with usually(limits), little_collection(), time_limit(timeout), scratch_folder() as scratch:
-        report = CheckReport(
-            name_of(source), tolerances["rtol"].pop("*"), tolerances["atol"].pop("*")
-        )
-        report.tolerances = {
-            name: (
-                tolerances["rtol"].get(name, report.rtol),
-                tolerances["atol"].get(name, report.atol),
-            )
-            for name in sorted({*tolerances["rtol"], *tolerances["atol"]})
-        }
+        report = CheckReport(name_of(source), *tolerances.pop("*"), tolerances=tolerances)
         report.device = DeviceCheck.of(options)
         pair = Pair(
             as_file(source, scratch / "source"),
@@ -158,6 +149,15 @@ def _require_numbers(seed: int, samples: int, fewest: int) -> None:
     for name, value, least in (("seed", seed, 0), ("samples", samples, fewest)):
         if value < least:
             raise UsageError(f"{name} is {value}; it must be {least} or more")
+
+
+def _tolerances(rtol: Tolerance, atol: Tolerance) -> dict[str, tuple[float, float]]:
+    """The relative and the absolute tolerance by the output's name, with "*" for the others."""
+    relative, absolute = _by_output("rtol", rtol, RTOL), _by_output("atol", atol, ATOL)
+    return {
+        name: (relative.get(name, relative["*"]), absolute.get(name, absolute["*"]))
+        for name in sorted({*relative, *absolute})
+    }
 
 
 def _by_output(name: str, given: Tolerance, usual: float) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bridge.check.device import RAN_ON
-from bridge.check.instrument import Site
+from bridge.check.instrument import Site, branch_role
 from bridge.check.reduce import Reduced
 from bridge.check.report import CheckReport
 from bridge.check.text import refusals
@@ -95,7 +95,7 @@ def _site(report: CheckReport, site: Site) -> Json:
     states = {site.role(outcome): report.state((site.index, outcome)) for outcome in site.outcomes}
     return {
         "where": site.where,
-        "parents": [[index, _role(branch)] for index, branch in site.parents],
+        "parents": [[index, branch_role(branch)] for index, branch in site.parents],
         **{role: asdict(state) for role, state in states.items()},
     }
 
@@ -127,10 +127,6 @@ def _verdict(report: CheckReport) -> str:
     if report.different:
         return "different"
     return "incomplete" if report.compared else "nothing compared"
-
-
-def _role(branch: bool) -> str:
-    return "then" if branch else "else"
 
 
 def _first(report: CheckReport) -> Json | None:

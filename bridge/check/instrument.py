@@ -43,11 +43,17 @@ class Site:
 
     def role(self, outcome: int) -> str:
         """What an outcome is called."""
-        return LOOP_ROLES[outcome] if self.loop else "then" if outcome else "else"
+        return LOOP_ROLES[outcome] if self.loop else branch_role(outcome)
 
 
 LOOP_ROLES = ("none", "one", "several")
 """The outcomes of a Loop: how many iterations it runs."""
+
+
+def branch_role(outcome: int) -> str:
+    """What an outcome of an If is called."""
+    return "then" if outcome else "else"
+
 
 Branch = tuple[int, int]
 """The index of a Site, and one of its outcomes."""

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from bridge.check.instrument import Branch
+from bridge.check.instrument import Branch, branch_role
 from bridge.check.lines import shortened
 from bridge.check.report import BranchState, CheckReport, Result
 from bridge.show.states import STATES
@@ -134,7 +134,7 @@ def details(report: CheckReport) -> list[str]:
         lines.append("every branch:")
     for site in report.sites:
         indent = "  " * (len(site.parents) + 1)
-        inside = f"{_role(site.parents[-1][1])} / " if site.parents else ""
+        inside = f"{branch_role(site.parents[-1][1])} / " if site.parents else ""
         kind = "Loop" if site.loop else "If"
         lines.append(f"{indent}{inside}{kind} {site.where.rpartition(f' / {kind} ')[2]}")
         for outcome in site.outcomes:
@@ -151,10 +151,6 @@ def _result(result: Result) -> str:
     if result.worst.ok:
         mark = "random" if result.worst.random else "equal"
     return f"  {result.version}, '{result.output}': {mark} ({result.worst})"
-
-
-def _role(branch: int) -> str:
-    return "then" if branch else "else"
 
 
 def _refused(report: CheckReport) -> list[str]:
