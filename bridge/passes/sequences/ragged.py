@@ -86,7 +86,7 @@ class Ragged(Sequence):
 
     def _entries_before(self, b: Builder, place: Value) -> Value:
         """How many entries of `data` belong to elements before a place, i64 [1]."""
-        before = b.cut(self.shapes, 0, b.constant([0]), b.reshape(place, 1))
+        before = b.cut(self.shapes, 0, b.constant([0]), b.op("Reshape", place, [1]))
         return b.op("ReduceSum", self._counts(b, before), [0], keepdims=True)
 
     def at(self, b: Builder, index: Value, name: str) -> Tensor:
@@ -124,7 +124,7 @@ class Ragged(Sequence):
             return replace(form, data=data, shapes=b.op("Concat", shapes, row, axis=0))
         place = position(b, index, form.length(b))
         split = form._entries_before(b, place)
-        zero, last, line = b.constant([0]), b.constant([I64_MAX]), b.reshape(place, 1)
+        zero, last, line = b.constant([0]), b.constant([I64_MAX]), b.op("Reshape", place, [1])
         data = b.concat(0, b.cut(data, 0, zero, split), entries, b.cut(data, 0, split, last))
         shapes = b.concat(0, b.cut(shapes, 0, zero, line), row, b.cut(shapes, 0, line, last))
         return replace(form, data=data, shapes=shapes)
@@ -135,8 +135,8 @@ class Ragged(Sequence):
         start, end = self._entries_before(b, place), self._entries_before(b, after)
         zero, last = b.constant([0]), b.constant([I64_MAX])
         data = b.concat(0, b.cut(self.data, 0, zero, start), b.cut(self.data, 0, end, last))
-        before = b.cut(self.shapes, 0, zero, b.reshape(place, 1))
-        behind = b.cut(self.shapes, 0, b.reshape(after, 1), last)
+        before = b.cut(self.shapes, 0, zero, b.op("Reshape", place, [1]))
+        behind = b.cut(self.shapes, 0, b.op("Reshape", after, [1]), last)
         return replace(self, data=data, shapes=b.op("Concat", before, behind, axis=0))
 
     def concat(self, b: Builder, axis: int, name: str) -> Tensor:
@@ -163,7 +163,7 @@ class Ragged(Sequence):
             raise undetermined(name)
         if self.mixed:
             return self._of_one_rank(b, axis, new=True)
-        shape = b.reshape(self.length(b), 1)
+        shape = b.op("Reshape", self.length(b), [1])
         if self.rank:
             first = b.op("Gather", self.shapes, 0, 0)
             shape = b.concat(0, shape, first)

@@ -67,7 +67,7 @@ class Uniform(Sequence):
 
     def _line(self, b: Builder, index: Value) -> Value:
         """A position counted from the front, i64 [1]."""
-        return b.reshape(position(b, index, self.length(b)), 1)
+        return b.op("Reshape", position(b, index, self.length(b)), [1])
 
     def _of(self, b: Builder, *parts: Value) -> Uniform:
         return replace(self, data=b.op("Concat", *parts, axis=0))
@@ -96,7 +96,7 @@ class Uniform(Sequence):
         axis %= len(self.shape)
         stacked = to_axis(b, self.data, axis, len(self.shape))
         total = b.op("Mul", self.length(b), self.shape[axis])
-        middle = b.reshape(total, 1)
+        middle = b.op("Reshape", total, [1])
         head, tail = (b.constant(np.array(dims, np.int64))
                       for dims in (self.shape[:axis], self.shape[axis + 1 :]))  # fmt: skip
         shape = b.op("Concat", head, middle, tail, axis=0)
