@@ -45,6 +45,15 @@ def test_known(stem: str, tmp_path: Path) -> None:
     assert set(boundary(model)) >= KNOWN[stem]
 
 
+def test_known_behind_another_node_of_the_same_operator(tmp_path: Path) -> None:
+    model = restored("sequence_input", tmp_path)
+    model.graph.input.append(helper.make_tensor_value_info("flat", TensorProto.FLOAT, [4]))
+    model.graph.output.append(helper.make_tensor_value_info("square", TensorProto.FLOAT, [2, 2]))
+    model.graph.initializer.append(helper.make_tensor("two", TensorProto.INT64, [2], [2, 2]))
+    model.graph.node.insert(0, helper.make_node("Reshape", ["flat", "two"], ["square"]))
+    assert set(boundary(model)) >= KNOWN["sequence_input"]
+
+
 @pytest.mark.parametrize("stem", ["sequence_input", "sequence_output", "optional_input"])
 def test_what_was_not_restored_stays(stem: str) -> None:
     model = load_onnx(MODELS[stem])
