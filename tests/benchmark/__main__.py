@@ -1,5 +1,5 @@
-"""`python -m tests.benchmark`: whole processes against OpenVINO's own converter; with `--served`,
-what is written against what was read."""
+"""`python -m tests.benchmark`: whole processes against OpenVINO's own converter. `--served` and
+`--control-flow` measure what is written against what was read."""
 
 from __future__ import annotations
 
@@ -19,10 +19,18 @@ def main() -> None:
         "--served", nargs="*", metavar="ARCHITECTURE",
         help="nodes and latency of converted exporter models (extra `served`); all, or those named",
     )  # fmt: skip
-    parser.add_argument("--seconds", type=float, default=4, help="time for each pair of --served")
-    parser.add_argument("--kept", type=Path, metavar="FOLDER", help="keeps the models of --served")
+    parser.add_argument(
+        "--control-flow", nargs="*", metavar="TEXT",
+        help="latency of converted models of `tests.models`; all, or those whose name has a text",
+    )  # fmt: skip
+    parser.add_argument("--seconds", type=float, default=4, help="time for each ratio")
+    parser.add_argument("--kept", type=Path, metavar="FOLDER", help="keeps exporters' models")
     options = parser.parse_args()
-    if options.served is not None:
+    if options.control_flow is not None:
+        from tests.benchmark import control_flow
+
+        control_flow.main(options.control_flow, options.seconds, options.kept)
+    elif options.served is not None:
         from tests.benchmark import served
 
         served.main(options.served, options.seconds, options.kept)

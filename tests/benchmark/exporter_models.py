@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
-Feed = Mapping[str, np.ndarray]
+from tests.benchmark.engines import Feed
+
 Made = tuple[nn.Module, dict[str, torch.Tensor]]
 ARCHITECTURES: dict[str, Callable[[], Made]] = {}
 

@@ -21,24 +21,22 @@ import math
 import statistics
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import onnx
-import onnxruntime
 import openvino
 import torch
 from openvino.frontend import OpConversionFailure
 
 import bridge
-from tests.benchmark.exporter_models import ARCHITECTURES, FILES, Feed, Made
+from tests.benchmark.engines import Feed, Run, differ, in_onnxruntime, in_openvino
+from tests.benchmark.exporter_models import ARCHITECTURES, FILES, Made
 
-Run = Callable[[], Sequence[np.ndarray]]
 HEADER = "| architecture | nodes | back | ratio | time | IR time | PT nodes | PT time | |"
-TOLERANCE = 2e-3
 SLOW, LONGER = 1.02, 4
 """The ratio above which a pair runs longer, and how often as long at most."""
 
@@ -79,32 +77,6 @@ def nodes_of(path: Path) -> int:
     return count(onnx.load(path, load_external_data=False).graph)
 
 
-def in_onnxruntime(path: Path, feed: Feed, optimized: bool = True) -> Run:
-    options = onnxruntime.SessionOptions()
-    if not optimized:
-        level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.graph_optimization_level = level
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    named = {value.name: x for value, x in zip(session.get_inputs(), feed.values(), strict=True)}
-    return lambda: session.run(None, named)
-
-
-def in_openvino(path: Path, feed: Feed) -> Run:
-    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
-    compiled = openvino.Core().compile_model(path, "CPU", settings)
-    request = compiled.create_infer_request()
-    for position, x in enumerate(feed.values()):
-        request.set_input_tensor(position, openvino.Tensor(x))
-
-    def run() -> list[np.ndarray]:
-        request.infer()
-        return [tensor.data for tensor in request.output_tensors]
-
-    return run
-
-
 def ratio(ours: Run, theirs: Run, seconds: float) -> float:
     """The shortest time of one by that of the other, over so many seconds, or more where it is
     large."""
@@ -123,12 +95,6 @@ def ratio(ours: Run, theirs: Run, seconds: float) -> float:
         if best[0] <= SLOW * best[1]:
             break
     return best[0] / best[1]
-
-
-def differ(ours: Run, theirs: Run) -> bool:
-    """Whether outputs differ by more than the engines' own ways of computing do."""
-    pairs = zip(ours(), theirs(), strict=True)
-    return any(np.abs(a - b).max() > TOLERANCE * max(1, np.abs(b).max()) for a, b in pairs)
 
 
 def round_trip_of(source: Path, there: Path, back: Path) -> None:

@@ -17,6 +17,7 @@ MODULES = {
     "merged decoders": "decoders",
     "control flow": "control_flow",
     "detection": "detection",
+    "genai": "from_genai",
     "JAX": "from_jax",
     "TensorFlow": "from_tensorflow",
 }

@@ -62,6 +62,80 @@ class Writer(nn.Module):
         return written
 
 
+class Attention(nn.Module):
+    """A recurrent decoder that looks at all that an encoder gives, in each step of its loop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.cell = nn.Embedding(32, 32), nn.LSTMCell(96, 64)
+        self.query, self.key, self.score = nn.Linear(64, 64), nn.Linear(64, 64), nn.Linear(64, 1)
+        self.out = nn.Linear(64, 32)
+
+    def forward(self, seen: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
+        h, c = torch.zeros(seen.size(0), 64), torch.zeros(seen.size(0), 64)
+        word = torch.zeros(seen.size(0), dtype=torch.long)
+        keys = self.key(seen)
+        written: list[torch.Tensor] = []
+        for _ in range(int(steps)):
+            scores = self.score(torch.tanh(self.query(h).unsqueeze(1) + keys)).squeeze(2)
+            context = torch.bmm(scores.softmax(1).unsqueeze(1), seen).squeeze(1)
+            h, c = self.cell(torch.cat([self.words(word), context], 1), (h, c))
+            logits = self.out(h)
+            word = logits.argmax(1)
+            written.append(logits)
+        return torch.stack(written, 1)
+
+
+class Chunks(nn.Module):
+    """Voice activity of a long signal, chunk by chunk."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fast = nn.Conv1d(1, 32, 64, 32)
+        self.cell, self.out = nn.LSTMCell(32, 32), nn.Linear(32, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h, c = torch.zeros(x.size(0), 32), torch.zeros(x.size(0), 32)
+        found: list[torch.Tensor] = []
+        for i in range(x.size(1) // 512):
+            chunk = x[:, i * 512 : (i + 1) * 512].unsqueeze(1)
+            h, c = self.cell(self.fast(chunk).relu().mean(2), (h, c))
+            found.append(self.out(h).sigmoid())
+        return torch.cat(found, 1)
+
+
+class Search(nn.Module):
+    """Greedy CTC search: the best symbol of each frame, repeated ones and blanks left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = nn.Linear(64, 32)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        best = self.out(x).argmax(1)
+        found = best[:1]
+        for i in range(1, best.size(0)):
+            now = best[i : i + 1]
+            if bool((now != 0) & (now != best[i - 1 : i])):
+                found = torch.cat([found, now])
+        return found
+
+
+class Packed(nn.Module):
+    """A recurrent layer over sequences of several lengths."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.run = nn.LSTM(64, 64, batch_first=True, bidirectional=True)
+
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        packed = nn.utils.rnn.pack_padded_sequence(
+            x, lengths, batch_first=True, enforce_sorted=False
+        )
+        y, (h, _) = self.run(packed)
+        return nn.utils.rnn.pad_packed_sequence(y, batch_first=True)[0], h
+
+
 class Expert(nn.Module):
     """A layer that `torch.cond` chooses."""
 
@@ -74,12 +148,16 @@ class Expert(nn.Module):
 
 
 def scripted(
-    module: type[nn.Module], inputs: dict[str, torch.Tensor], axes: dict, folder: Path
+    module: type[nn.Module],
+    inputs: dict[str, torch.Tensor],
+    axes: dict,
+    folder: Path,
+    script: Callable[[nn.Module], nn.Module] = torch.jit.script,
 ) -> Path:
     torch.manual_seed(0)
     path = folder / "model.onnx"
     torch.onnx.export(
-        torch.jit.script(module().eval()), tuple(inputs.values()), path, dynamo=False,
+        script(module().eval()), tuple(inputs.values()), path, dynamo=False,
         input_names=list(inputs), dynamic_axes=axes, opset_version=17,
     )  # fmt: skip
     return path
@@ -107,6 +185,20 @@ KINDS: dict[str, Callable[[Path], Path]] = {
     "scripted decoding in a loop": partial(
         scripted, Writer, {"seen": torch.randn(2, 8), "steps": torch.tensor(5)},
         {"seen": {0: "batch"}},
+    ),
+    "scripted attention in a loop": partial(
+        scripted, Attention, {"seen": torch.randn(2, 40, 64), "steps": torch.tensor(5)},
+        {"seen": {0: "batch", 1: "frames"}},
+    ),
+    "scripted voice activity over chunks": partial(
+        scripted, Chunks, {"x": torch.randn(2, 2048)}, {"x": {0: "batch", 1: "samples"}}
+    ),
+    "scripted CTC search": partial(
+        scripted, Search, {"x": torch.randn(20, 64)}, {"x": {0: "frames"}}
+    ),
+    "packed LSTM": partial(
+        scripted, Packed, {"x": torch.randn(3, 9, 64), "lengths": torch.tensor([9, 4, 6])},
+        {"x": {0: "batch", 1: "frames"}, "lengths": {0: "batch"}}, script=lambda module: module,
     ),
     "torch.cond": partial(traced, Expert, {"x": torch.randn(3, 6)}),
 }  # fmt: skip

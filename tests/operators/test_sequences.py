@@ -11,6 +11,7 @@ import openvino
 import pytest
 
 import bridge
+from bridge.neutral.ports import Stacked
 from tests.support import model_files
 from tests.support.running import OnnxRuntime, OpenVino, assert_close, flat
 
@@ -236,3 +237,56 @@ def test_packing_for_a_model_in_memory() -> None:
     outputs = bridge.unpack(ir, named)
     assert_close(flat([outputs["same"], outputs["y"]]), flat([rows(2, 1), -np.ones(2, np.float32)]))
     assert bridge.pack(bridge.to_openvino(bridge.to_onnx(PLAIN)), {"x": 1}) == {"x": 1}
+
+
+APPENDED = """
+<ir_version: 8, opset_import: ["": 18]>
+g (float[b,{width}] x, float[{other}] z, int64 n) => ({output} y) {{
+  none = SequenceEmpty <dtype = 1> ()
+  s = Loop (n, "", none) <body = l (int64 i, bool c, seq(float[?,?]) before)
+    => (bool d, seq(float[?,?]) after) {{
+    d = Identity (c)
+    factor = Cast <to = 1> (i)
+    two = Constant <value_int = 2> ()
+    odd = Mod (i, two)
+    small = Cast <to = 9> (odd)
+    row = If (small) <then_branch = t () => (float[p,q] a) {{ a = Mul (x, factor) }},
+                      else_branch = e () => (float[r,q] o) {{ o = Sub ({either}, factor) }}>
+    after = SequenceInsert (before, row) }}>
+  {use}
+}}
+"""
+USES = {
+    "joined": ("float[M,N]", "y = ConcatFromSequence <axis = 1> (s)"),
+    "joined at first": ("float[M,N]", "y = ConcatFromSequence <axis = 0> (s)"),
+    "stacked": ("float[M,N,L]", "y = ConcatFromSequence <axis = -1, new_axis = 1> (s)"),
+    "one of them": ("float[M,N]", "k = Constant <value_int = -1> () y = SequenceAt (s, k)"),
+    "given": ("seq(float[M,N])", "y = Identity (s)"),
+    "another added": ("float[M,N]", """w = Concat <axis = 0> (x, x)
+       t = SequenceInsert (s, w) y = ConcatFromSequence <axis = 0> (t)"""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("width", ["2", "k"])
+def test_a_loop_that_appends_tensors_of_one_shape_stacks_them(
+    use: str, width: str, tmp_path: Path
+) -> None:
+    output, text = USES[use]
+    text = APPENDED.format(width=width, other="p,2", either="x", output=output, use=text)
+    model, xml = model_of(text), tmp_path / "appended.xml"
+    bridge.convert(model, xml)
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    feeds = [{"x": x, "z": x, "n": np.array(n)} for n in (3, int(use != "given"), 4)]
+    assert_same(model, xml, *feeds)
+    node = next(node for node in bridge.load(xml).graph.walk() if node.op == "Loop")
+    assert any(isinstance(port, Stacked) for port in node.body.outputs)
+
+
+def test_sizes_that_inputs_say_to_be_the_same_may_differ_in_a_sequence(tmp_path: Path) -> None:
+    output, text = USES["joined at first"]
+    text = APPENDED.format(width="k", other="b,k", either="z", output=output, use=text)
+    model, xml = model_of(text), tmp_path / "appended.xml"
+    bridge.convert(model, xml)
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    assert_same(model, xml, {"x": x, "z": x[:2], "n": np.array(3)})

@@ -9,6 +9,7 @@ from bridge.operators import Refused
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
 from bridge.passes.fold import fold_graph
+from bridge.passes.sequences.appended import stack_appended
 from bridge.passes.sequences.boundary import enter_model, leave_model
 from bridge.passes.sequences.lower import Lowering
 
@@ -20,6 +21,7 @@ def lower_sequences(model: Model, context: Context) -> None:
     Raises UnsupportedError with what stands in the way.
     """
     remove_dead_nodes(model.graph, trim=True)
+    stack_appended(model.graph)
     lowering = Lowering(model.graph, context.target)
     try:
         enter_model(model, lowering, context.boundary)

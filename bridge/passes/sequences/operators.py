@@ -10,6 +10,7 @@ from bridge.neutral.types import (
     ANY,
     F32,
     I64,
+    Dim,
     OptionalType,
     SequenceType,
     TensorType,
@@ -120,7 +121,7 @@ def _split_to_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form
     parts = node.outputs[0].type
     item = parts.item if isinstance(parts, SequenceType) else None
     shape = item.shape if isinstance(item, TensorType) else None
-    if is_static(shape) and 0 not in shape:
+    if shape is not None and 0 not in shape and (is_static(shape) or not keepdims):
         return _equal_parts(b, value, axis, shape, keepdims)
     dim = b.op("Slice", b.op("Shape", value), [axis], [axis + 1])
     if sizes is None:
@@ -133,15 +134,16 @@ def _split_to_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form
 
 
 def _equal_parts(
-    b: Builder, value: Value, axis: int, shape: tuple[int, ...], keepdims: bool
+    b: Builder, value: Value, axis: int, shape: tuple[Dim, ...], keepdims: bool
 ) -> Uniform:
-    """The parts of a tensor along an axis, which are of one known shape."""
+    """The parts of a tensor along an axis, which are of one shape."""
     assert value.element is not None
     data, rank = (
         b.transpose(value, axis, *(a for a in range(len(value.dims)) if a != axis)),
         len(shape),
     )
     if keepdims:
+        assert is_static(shape)
         sizes = (shape[axis], *shape[:axis], *shape[axis + 1 :])
         data = b.op("Reshape", data, [-1, *sizes])
         data = b.transpose(data, 0, *range(2, axis + 2), 1, *range(axis + 2, rank + 1))

@@ -1,4 +1,4 @@
-"""Sequences of tensors of one known shape, as one tensor."""
+"""Sequences of tensors of one shape, as one tensor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
-from bridge.neutral.types import ANY, I64_MAX, Element, Shape, TensorType
+from bridge.neutral.types import ANY, I64_MAX, Dim, Element, Shape, TensorType, is_static
 from bridge.passes.sequences.form import Form, Sequence
 from bridge.passes.sequences.ragged import Ragged, count_of, position, to_axis
 from bridge.passes.sequences.tensors import Plain, Tensor
@@ -16,14 +16,14 @@ from bridge.passes.sequences.tensors import Plain, Tensor
 
 @dataclass(frozen=True)
 class Uniform(Sequence):
-    """A sequence whose length is known at run time alone and whose elements all have one known
-    shape: `data`, [length, *shape]."""
+    """A sequence whose length is known at run time alone and whose elements all have one shape:
+    `data`, [length, *shape]. Where that is open, others' may differ from it."""
 
     parts = ("data",)
 
     data: Value
     element: Element
-    shape: tuple[int, ...]
+    shape: tuple[Dim, ...]
 
     @property
     def item_element(self) -> Element:
@@ -52,12 +52,16 @@ class Uniform(Sequence):
         return replace(self, data=b.op("Concat", *lines, axis=0))
 
     def dummy(self, b: Builder) -> Uniform:
-        return replace(self, data=b.constant(np.zeros((0, *self.shape), self.element.dtype)))
+        sizes = (dim if isinstance(dim, int) else 1 for dim in self.shape)
+        return replace(self, data=b.constant(np.zeros((0, *sizes), self.element.dtype)))
 
     def to_ragged(self, b: Builder, name: str, like: Ragged | None = None) -> Ragged:
         rank = len(self.shape)
         count = count_of(b, self.data)
-        line = b.constant(np.array(self.shape, np.int64).reshape(1, rank))
+        if is_static(self.shape):
+            line = b.constant(np.array(self.shape, np.int64).reshape(1, rank))
+        else:
+            line = b.op("Unsqueeze", b.op("Shape", self.data, start=1), [0])
         shapes = b.op("Expand", line, b.op("Concat", count, [rank], axis=0))
         data = b.op("Reshape", self.data, [-1])
         return Ragged(data, shapes, self.element, rank).to_ragged(b, name, like)
@@ -77,7 +81,11 @@ class Uniform(Sequence):
         return Plain(b.op("Gather", self.data, place, 0))
 
     def insert(self, b: Builder, value: Tensor, index: Value | None, name: str) -> Sequence:
-        if not isinstance(value, Plain) or value.value.shape != self.shape:
+        if (
+            not isinstance(value, Plain)
+            or not is_static(self.shape)
+            or value.value.shape != self.shape
+        ):
             return self.to_ragged(b, name).insert(b, value, index, name)
         added = b.op("Unsqueeze", value.value, [0])
         if index is None:
@@ -95,10 +103,15 @@ class Uniform(Sequence):
     def concat(self, b: Builder, axis: int, name: str) -> Tensor:
         axis %= len(self.shape)
         stacked = to_axis(b, self.data, axis, len(self.shape))
-        total = b.op("Mul", self.length(b), self.shape[axis])
-        middle = b.op("Reshape", total, [1])
-        head, tail = (b.constant(np.array(dims, np.int64))
-                      for dims in (self.shape[:axis], self.shape[axis + 1 :]))  # fmt: skip
+        if is_static(self.shape):
+            middle = b.op("Reshape", b.op("Mul", self.length(b), self.shape[axis]), [1])
+            head, tail = (b.constant(np.array(dims, np.int64))
+                          for dims in (self.shape[:axis], self.shape[axis + 1 :]))  # fmt: skip
+        else:
+            sizes, end = b.op("Shape", stacked), len(self.shape) + 1
+            head, tail = b.cut(sizes, 0, 0, axis), b.cut(sizes, 0, axis + 2, end)
+            count, each = (b.cut(sizes, 0, place, place + 1) for place in (axis, axis + 1))
+            middle = b.op("Mul", count, each)
         shape = b.op("Concat", head, middle, tail, axis=0)
         return Plain(b.op("Reshape", stacked, shape, allowzero=True))
 

@@ -18,13 +18,16 @@ from bridge.neutral.rewrite import Uses
 from bridge.neutral.types import STRING
 from bridge.passes.context import Context
 from bridge.quirks.opaque import hides, opaque, undone
-from bridge.quirks.quirk import Quirk, is_computed_in, may_hold
+from bridge.quirks.quirk import RECURRENT, Quirk, is_computed_in, may_hold
 
 OWN_MEMORY = {
     "ArgMax", "ArgMin", "Constant", "Conv", "ConvTranspose", "Gather", "GatherElements", "GatherND",
-    "If", "Loop", "MatMul", "NonZero", "Range", "Shape", "Size", "TopK",
+    "If", "Loop", "MatMul", "NonZero", "Range", "Shape", "Size", "TopK", *RECURRENT,
 }  # fmt: skip
 """Operators that never write where their inputs are."""
+
+VIEWS = {"Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze"}
+"""Operators that write nothing where their inputs are, but may give these as they lie there."""
 
 PARTS = {"Split", "VariadicSplit", "ir::Split"}
 """Operators that give parts of their first input as they lie in memory."""
@@ -70,7 +73,7 @@ def _endangered(body: Body) -> list[Value]:
     # What is fixed for all iterations may be read in place, but a state must not lie there, nor
     # may a first operand be overwritten.
     overwritten = {place for node in graph.nodes for place in _overwritten(node, places, uses)}
-    lost = fixed & (overwritten | set(graph.outputs))
+    lost = fixed & (overwritten | _given(graph))
     found = (found - fixed) | {value for value in lost if _is_computed_in(value)}
     return [v for v in graph.inputs if v in found and v.element not in (None, STRING)]
 
@@ -84,7 +87,7 @@ def _places(graph: Graph) -> dict[Value, set[Value]]:
     places = {value: {value} for value in graph.inputs}
     for node in graph.nodes:
         is_part = node.op in PARTS or _is_row(node)
-        if (node.op in OWN_MEMORY and not is_part) or hides(node, "memory"):
+        if not is_part and _has_own_memory(node):
             continue
         for output in node.outputs:
             places[output] = {
@@ -103,12 +106,29 @@ def _is_row(node: Node) -> bool:
     return len(integers(node.inputs[1]) or ()) == 1
 
 
+def _given(graph: Graph) -> set[Value | None]:
+    """The outputs of the graph, and what they are views of."""
+    found: set[Value | None] = {*graph.outputs}
+    for node in reversed(graph.nodes):
+        if node.op in VIEWS and not found.isdisjoint(node.outputs):
+            found.add(node.inputs[0])
+    return found
+
+
 def _overwritten(node: Node, places: dict[Value, set[Value]], uses: Uses) -> set[Value]:
     first = node.input(0)
-    if first is None or node.op in OWN_MEMORY or hides(node, "memory"):
+    if first is None or node.op in VIEWS or _has_own_memory(node):
         return set()
     is_held = any(may_hold(first, output) for output in node.outputs)
     return places.get(first, set()) if is_held or _is_rotated(node, uses) else set()
+
+
+def _has_own_memory(node: Node) -> bool:
+    """Whether what a node gives surely lies elsewhere than its inputs. OpenVINO drops a Slice that
+    it knows to take all, and makes a Split, which is in place, of several that it knows."""
+    if node.op == "Slice":
+        return any(v is not None and v.constant is None for v in node.inputs[1:3])
+    return node.op in OWN_MEMORY or hides(node, "memory")
 
 
 def _is_rotated(node: Node, uses: Uses) -> bool:
