@@ -19,6 +19,8 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
+from bridge.errors import LimitError
+from bridge.limits import budget, limited
 from bridge.neutral import inference
 from bridge.neutral.builder import (
     UNKNOWN_ELEMENT,
@@ -184,8 +186,9 @@ def infer_by_rule(node: Node) -> Sequence[Type]:
     if rule is None:
         return []
     try:
-        made = rule(Builder([], node.name, target), node)
-    except Refused:
+        with limited(budget().limits):  # What it makes is thrown away.
+            made = rule(Builder([], node.name, target), node)
+    except (Refused, LimitError):
         return []
     values = [made] if isinstance(made, Value) else made or []
     return [UNKNOWN if value is None else value.type for value in values]

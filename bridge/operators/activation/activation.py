@@ -9,17 +9,13 @@ from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, r
 from bridge.operators.elementwise.known_values import Number, each_number
 
 
-def _like(b: Builder, value: float | list[float], x: Value) -> Value:
-    return b.constant(value, x.element or F32)
-
-
 @reads("Swish", format="onnx", since=24)
 def read_swish(b: Builder, node: Node) -> Result:
     """Swish-24: the attribute becomes a constant of the type of the data, unless
     it is 1."""
     (x,) = required(node, 0)
     alpha = node.attributes.get("alpha", 1.0)
-    return b.op("Swish", x, None if alpha == 1 else _like(b, alpha, x))
+    return b.op("Swish", x, None if alpha == 1 else b.like(alpha, x))
 
 
 @legalizes("HardSigmoid", target="ir")
@@ -31,7 +27,7 @@ def hard_sigmoid(b: Builder, node: Node) -> Result:
     if values_of(alpha) is not None and values_of(beta) is not None:
         return None
     line = b.op("Add", b.op("Mul", x, alpha), beta)
-    return b.op("Clip", line, _like(b, 0, x), _like(b, 1, x))
+    return b.op("Clip", line, b.like(0.0, x), b.like(1.0, x))
 
 
 @legalizes("Selu", target="ir")
@@ -42,8 +38,8 @@ def selu(b: Builder, node: Node) -> Result:
     x, alpha, gamma = required(node, 0, 1, 2)
     if values_of(alpha) is not None and values_of(gamma) is not None:
         return None
-    zero = _like(b, 0, x)
-    below = b.op("Sub", b.op("Exp", b.op("Min", x, zero)), _like(b, 1, x))
+    zero = b.like(0.0, x)
+    below = b.op("Sub", b.op("Exp", b.op("Min", x, zero)), b.like(1.0, x))
     return b.op("Mul", gamma, b.op("Add", b.op("Max", x, zero), b.op("Mul", alpha, below)))
 
 
@@ -69,7 +65,7 @@ def leaky_relu(b: Builder, node: Node) -> Result:
     """LeakyRelu (1 to 16): PReLU with one slope for all."""
     (x,) = required(node, 0)
     alpha = node.attributes["alpha"]
-    return b.op("PRelu", x, _like(b, alpha if x.rank == 0 else [alpha], x))
+    return b.op("PRelu", x, b.like(alpha if x.rank == 0 else [alpha], x))
 
 
 @reads("PRelu", format="onnx", until=6)
@@ -120,7 +116,7 @@ def prelu(b: Builder, node: Node) -> Result:
     if _broadcasts(x, slope):
         return None
     if slope.rank is None:
-        zero = _like(b, 0, x)
+        zero = b.like(0.0, x)
         return b.op("Add", b.op("Max", x, zero), b.op("Mul", slope, b.op("Min", x, zero)))
     return b.op("PRelu", x, b.unsqueeze(slope, 0))
 
