@@ -20,23 +20,15 @@ PATIENCE = 5.0
 class IsolatedEngine:
     """An engine that loads and runs models in the process of `worker`.
 
-    A run that takes longer than `seconds` ends in an EngineError. So does one that takes `times`
-    as long as the longest that ended, but no less than PATIENCE: a Loop that never ends for some
-    inputs. None is for no limit.
+    A run that takes longer than `worker.seconds` ends in an EngineError. So does one that takes a
+    hundred times as long as the longest that ended, but no less than PATIENCE: a Loop that never
+    ends for some inputs.
     """
 
-    def __init__(
-        self,
-        kind: type[Engine],
-        worker: Worker,
-        seconds: float | None = None,
-        times: float = float("inf"),
-    ) -> None:
+    def __init__(self, kind: type[Engine], worker: Worker) -> None:
         self.name = kind.name
         self.kind = kind
         self.worker = worker
-        self.seconds = seconds
-        self.times = times
         self.unused: list[int] = []  # sessions that nobody here has any more
         self.version: str = self.call(_version, kind)
 
@@ -96,9 +88,9 @@ class IsolatedSession:
         engine = self._engine
         if self._process is not engine.worker.process:
             self._load()
-        seconds = engine.seconds and (engine.worker.seconds or engine.seconds)
+        seconds = engine.worker.seconds
         if seconds is not None and self._longest is not None:
-            seconds = min(seconds, max(PATIENCE, engine.times * self._longest))
+            seconds = min(seconds, max(PATIENCE, 100 * self._longest))
         began = time.monotonic()
         results = engine.call(function, self._key, *arguments, seconds=seconds)
         self._longest = max(time.monotonic() - began, self._longest or 0.0)

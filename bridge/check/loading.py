@@ -33,16 +33,15 @@ from bridge.passes.state.records import STATEFUL
 TIMEOUT = 60.0
 """Seconds that one run may take, so that a Loop that never ends ends."""
 
-_TIMES = 100.0  # as long as the longest run before it
-
 _worker = Worker()
+_worker.seconds = TIMEOUT
 
 
 @functools.cache
 def engine(kind: type[Engine]) -> Engine:
     """An engine in the process that all checks share; the reference evaluator needs none. Raises
     EngineError where it is not installed."""
-    return kind() if kind is Reference else IsolatedEngine(kind, _worker, TIMEOUT, _TIMES)
+    return kind() if kind is Reference else IsolatedEngine(kind, _worker)
 
 
 @contextmanager

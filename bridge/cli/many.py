@@ -59,8 +59,7 @@ Cache = Annotated[
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a model: a `verdict` in a word, `text` to read, and the `report` as JSON.
-    `digests` are the files that it rests on, where it would be the same again."""
+    """What came of a model: a `verdict` in a word, `text` to read, and the `report` as JSON."""
 
     model: str
     other: str | None
@@ -69,7 +68,6 @@ class Outcome:
     report: Json | None = None
     seconds: float = 0.0
     cached: bool = False
-    digests: dict[str, str] | None = None
 
     @property
     def good(self) -> bool:
@@ -86,7 +84,10 @@ class Outcome:
         return lines[1].strip() if self.report is not None and lines[1:] else lines[0]
 
 
-Work = Callable[[Job, Mapping[str, Any]], Outcome]
+Digests = dict[str, str] | None
+"""Those of the files that an outcome rests on, where it would be the same again."""
+
+Work = Callable[[Job, Mapping[str, Any]], tuple[Outcome, Digests]]
 
 
 def check_many(
@@ -120,7 +121,7 @@ def convert_many(
     _exit(outcomes)
 
 
-def _checked(job: Job, options: Mapping[str, Any]) -> Outcome:
+def _checked(job: Job, options: Mapping[str, Any]) -> tuple[Outcome, Digests]:
     """Checks a model, in another process."""
     from bridge.check import check
 
@@ -131,13 +132,13 @@ def _checked(job: Job, options: Mapping[str, Any]) -> Outcome:
         data = report.as_json()
         outcome = _outcome(job, data["verdict"], report.summary(), data)
         compared = outcome.verdict in ("equal", "different")
-        return replace(outcome, digests=_digests(job, compared) if keep else None)
-    return replace(_outcome(job, "failed", failed[0]), digests=_digests(job, False))
+        return outcome, _digests(job, compared) if keep else None
+    return _outcome(job, "failed", failed[0]), _digests(job, False)
 
 
-def _digests(job: Job, compared: bool) -> dict[str, str] | None:
-    """Those of the files that a verdict rests on. None where the next run may come to another:
-    models that were not compared, but can be read."""
+def _digests(job: Job, compared: bool) -> Digests:
+    """See `Digests`. The next run may come to another outcome for models that were not compared,
+    but can be read."""
     from bridge.cli.cache import digests, files_of
 
     models = [path for path in (job.model, job.other) if path is not None]
@@ -150,15 +151,15 @@ def _digests(job: Job, compared: bool) -> dict[str, str] | None:
     return digests(files) if compared else None
 
 
-def _converted(job: Job, options: Mapping[str, Any]) -> Outcome:
+def _converted(job: Job, options: Mapping[str, Any]) -> tuple[Outcome, Digests]:
     """Converts a model, in another process."""
     import bridge
 
     assert job.other is not None
     with _blamed(job) as failed:
         data = report_as_json(bridge.convert(job.model, job.other, **options))
-        return _outcome(job, "converted", "\n".join([*data["pruned"], *data["notes"]]), data)
-    return _outcome(job, "failed", failed[0])
+        return _outcome(job, "converted", "\n".join([*data["pruned"], *data["notes"]]), data), None
+    return _outcome(job, "failed", failed[0]), None
 
 
 def _outcome(job: Job, verdict: str, text: str, report: Json | None = None) -> Outcome:
@@ -196,19 +197,19 @@ def _run(
         models = [path for path in (job.model, job.other) if path is not None]
         known = None if answers is None else answers.find(*models)
         if known is not None:
-            return Outcome(**known, cached=True)
+            return Outcome(**known)
         began, worker = time.monotonic(), free.get()
+        outcome: Outcome
+        digests: Digests = None
         try:
-            outcome: Outcome = worker.call(work, job, dict(options))
+            outcome, digests = worker.call(work, job, dict(options))
         except LostProcessError as error:
             outcome = _outcome(job, "failed", f"{job.model}: {error}")
         finally:
             free.put(worker)
         outcome = replace(outcome, seconds=round(time.monotonic() - began, 3))
-        if answers is not None and outcome.digests is not None:
-            known = {**asdict(replace(outcome, digests=None))}
-            del known["cached"]
-            answers.keep(known, outcome.digests, *models)
+        if answers is not None and digests is not None:
+            answers.keep(asdict(replace(outcome, cached=True)), digests, *models)
         return outcome
 
     from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -249,9 +250,7 @@ def _print(outcomes: Sequence[Outcome], as_json: bool, quiet: bool) -> None:
 
 def as_data(outcomes: Sequence[Outcome]) -> Json:
     """What came of models, for scripts."""
-    models = [asdict(replace(outcome, digests=None)) for outcome in outcomes]
-    for model in models:
-        del model["digests"]
+    models = [asdict(outcome) for outcome in outcomes]
     counts = Counter(outcome.verdict for outcome in outcomes)
     return {"bridge": release(), "format": FORMAT, "counts": dict(counts), "models": models}
 
