@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bridge.ir_format.document import Element, read_document, select
-from bridge.ir_format.names import split_names
+from bridge.ir_format.layers import read_graphs
 
 if TYPE_CHECKING:
     import onnx
@@ -102,47 +101,20 @@ def _onnx_node(node: onnx.NodeProto) -> Neighbour:
 
 def _ir_graphs(path: Path) -> Iterator[tuple[Nodes, Nodes]]:
     """The layers of each graph of an IR, outer graphs before inner ones, and nothing around it."""
-    layers: list[Element] = []
-    edges: list[Element] = []
-    read_document(path, lambda _, found: (edges if found.tag == "edge" else layers).append(found))
-    waiting = [(layers, edges)]
-    while waiting:
-        layers, edges = waiting.pop(0)
-        yield _layers(layers, edges), []
-        waiting += [
-            (select(part.children, "layers", "layer"), select(part.children, "edges", "edge"))
+    for layers in read_graphs(path):
+        names = {
+            layer.id: [p.names or [f"{layer.name}:{i}"] for i, p in enumerate(layer.outputs)]
             for layer in layers
-            for part in layer.children
-            if part.tag in ("body", "then_body", "else_body")
+        }
+        nodes = [
+            Neighbour(
+                "",
+                f"{layer.type} ({layer.version})",
+                layer.name,
+                tuple(names[source][index][0] for source, index in layer.sources),
+                tuple(name for port in names[layer.id] for name in port),
+                {name: text[:_SHOWN] for name, text in layer.data.items()},
+            )
+            for layer in layers
         ]
-
-
-def _layers(layers: list[Element], edges: list[Element]) -> Nodes:
-    outputs: dict[str, tuple[str, ...]] = {}
-    ports: dict[tuple[str, str], str] = {}
-    for layer in layers:
-        names: list[str] = []
-        for number, port in enumerate(select(layer.children, "output", "port")):
-            own = split_names(port.get("names")) or [f"{layer.get('name')}:{number}"]
-            ports[layer.get("id"), port.get("id")] = own[0]
-            names += own
-        outputs[layer.get("id")] = tuple(names)
-    inputs: dict[str, list[str]] = {}
-    for edge in edges:
-        source = ports.get((edge.get("from-layer"), edge.get("from-port")), "")
-        inputs.setdefault(edge.get("to-layer"), []).append(source)
-    return [
-        Neighbour(
-            "",
-            f"{layer.get('type')} ({layer.get('version')})",
-            layer.get("name"),
-            tuple(inputs.get(layer.get("id"), ())),
-            outputs[layer.get("id")],
-            {
-                name: text[:_SHOWN]
-                for data in select(layer.children, "data")
-                for name, text in data.attributes.items()
-            },
-        )
-        for layer in layers
-    ]
+        yield nodes, []

@@ -10,8 +10,8 @@ from bridge.errors import InvalidModelError
 from bridge.files import bytes_in, stamp_of
 from bridge.ir_format.attributes import parse
 from bridge.ir_format.bodies_reader import read_if, read_loop
-from bridge.ir_format.document import Element, read_document, select
-from bridge.ir_format.layers import Edge, Layer, arrange, number, read_edge, read_layer
+from bridge.ir_format.document import Element, select
+from bridge.ir_format.layers import Layer, arrange, number, read_net
 from bridge.ir_format.names import split_names
 from bridge.ir_format.origin import Origin, load as load_origin
 from bridge.ir_format.provenance import ProvenanceTable
@@ -48,16 +48,7 @@ def read(xml: Path, weights: Path | None = None) -> Model:
         stamps = {str(xml): stamp_of(xml)}
     except OSError as error:
         raise InvalidModelError(f"{xml}: cannot be read: {error.strerror}") from error
-    layers: list[Layer] = []
-    edges: list[Edge] = []
-
-    def take(net: Element, element: Element) -> None:
-        if element.tag == "layer":
-            layers.append(read_layer(element, net.get("name") or xml.stem))
-        elif element.tag == "edge":
-            edges.append(read_edge(element, net.get("name") or xml.stem))
-
-    net = read_document(xml, take)
+    net, layers, edges = read_net(xml)
     if not select(net.children, "layers"):
         raise InvalidModelError(f"{xml}: is no OpenVINO IR: its <net> has no <layers>")
     version = _version(net, xml, layers)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from bridge.errors import InvalidModelError
 from bridge.ir_format.attributes import port_type
-from bridge.ir_format.document import Element, select
+from bridge.ir_format.document import Element, read_document, select
 from bridge.ir_format.names import split_names
 from bridge.ir_format.text import inner_xml
 from bridge.limits import budget
@@ -63,6 +65,36 @@ def number(xml: Element, attribute: str, where: str) -> int:
         given = xml.attributes.get(attribute)
         has = "lacks" if given is None else f'has "{given}" as'
         raise InvalidModelError(f"{where}: <{xml.tag}> {has} the number {attribute}") from None
+
+
+def read_net(path: Path) -> tuple[Element, list[Layer], list[Edge]]:
+    """The root of an IR, its layers, not yet connected, and its edges."""
+    layers: list[Layer] = []
+    edges: list[Edge] = []
+
+    def take(net: Element, element: Element) -> None:
+        where = net.get("name") or path.stem
+        if element.tag == "layer":
+            layers.append(read_layer(element, where))
+        elif element.tag == "edge":
+            edges.append(read_edge(element, where))
+
+    return read_document(path, take), layers, edges
+
+
+def read_graphs(path: Path) -> Iterator[list[Layer]]:
+    """The layers of each graph of an IR, outer graphs before inner ones, for who shows them."""
+    _, layers, edges = read_net(path)
+    waiting = [arrange(layers, edges, str(path), [])]
+    while waiting:
+        graph = waiting.pop(0)
+        yield graph
+        waiting += [
+            read_layers(part, str(path), [])
+            for layer in graph
+            for part in layer.parts
+            if part.tag in ("body", "then_body", "else_body")
+        ]
 
 
 def read_layers(body: Element, where: str, notes: list[str]) -> list[Layer]:
