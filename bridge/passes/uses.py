@@ -36,12 +36,16 @@ class Uses(Rewriter):
         return value in self._places and self._places[value] < self._places[node.outputs[0]]
 
 
+def unconverted(value: Value) -> Value:
+    """What a value is converted from; itself where it is not."""
+    node = value.producer
+    before = node.inputs[0] if node is not None and node.op == "Cast" else None
+    return value if before is None else before
+
+
 def numbers(value: Value) -> np.ndarray | None:
     """The values of a constant, or of one that is converted, in f32."""
-    maker = value.producer
-    if maker is not None and maker.op == "Cast" and maker.inputs[0] is not None:
-        value = maker.inputs[0]
-    known = values_of(value)
+    known = values_of(unconverted(value))
     return None if known is None else known.astype(np.float32)
 
 
@@ -85,8 +89,8 @@ def _reshaped(b: Builder, value: Value, shape: tuple[int, ...]) -> Value:
     """A value in another shape. A constant stays one, and so does one that is converted."""
     if value.shape == shape:
         return value
-    producer = value.producer
-    inner = producer.inputs[0] if producer is not None and producer.op == "Cast" else None
-    if producer is not None and inner is not None and inner.constant is not None:
-        return b.op("Cast", b.reshape(inner, *shape), **producer.attributes)
-    return b.reshape(value, *shape)
+    inner = unconverted(value)
+    if inner.constant is None or value.producer is None:
+        return b.reshape(value, *shape)
+    made = b.reshape(inner, *shape)
+    return made if inner is value else b.op("Cast", made, **value.producer.attributes)

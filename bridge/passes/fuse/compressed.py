@@ -17,7 +17,7 @@ from bridge.neutral.tensor import Tensor
 from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import F16, F32, I4, I8, U4, U8, is_static
 from bridge.passes.fuse import fuses
-from bridge.passes.uses import Uses, numbers, zero_points
+from bridge.passes.uses import Uses, numbers, unconverted, zero_points
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class _Scaled:
     integers: Tensor
     scale: np.ndarray
     zero_point: np.ndarray | None
-    names: tuple[list[str], list[str], list[str]]
+    names: list[list[str]]
 
 
 INTEGERS = var(I8, U8, I4, U4, where=lambda value: value.constant is not None)
@@ -61,15 +61,9 @@ def _scaled(found: Found) -> _Scaled | None:
     zeros = zero_points(offset, integers.element, scale)
     if zeros is None:
         return None
-    names = (list(data.names), _names(factor), [] if offset is None else _names(offset))
+    names = [list(value.names) for value in (data, unconverted(factor))]
+    names.append([] if offset is None else list(unconverted(offset).names))
     return _Scaled(integers, scale, None if offset is None else zeros, names)
-
-
-def _names(value: Value) -> list[str]:
-    """The names of a constant, or of one that is converted."""
-    maker = value.producer
-    source = maker.inputs[0] if maker is not None and maker.op == "Cast" else value
-    return [] if source is None else list(source.names)
 
 
 def _dequantized(b: Builder, found: _Scaled, wanted: tuple[int, ...]) -> Value | None:

@@ -12,7 +12,7 @@ from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import BF16, F16, F32, Element, is_static
 from bridge.passes.fuse import fuses
-from bridge.passes.uses import Uses, along_channels, trailing
+from bridge.passes.uses import Uses, along_channels, trailing, unconverted
 
 AXES, SCALE, BIAS = var(), var(), var()
 MVN = op("MVN", var(), AXES, normalize_variance=True)
@@ -105,9 +105,7 @@ def _normalized(match: Found) -> _Normalized | None:
 def _source(mvn: Node, element: Element | None) -> Value | None:
     """What an MVN normalises, before it was converted to f32 from `element`."""
     value = mvn.inputs[0]
-    maker = value.producer if value is not None else None
-    if maker is None or maker.op != "Cast" or maker.attributes["to"] is not F32:
+    if value is None or value.element is not F32:
         return value
-    inner = maker.inputs[0]
-    narrow = inner is not None and inner.element is element and element in (F16, BF16)
-    return inner if narrow else value
+    inner = unconverted(value)
+    return inner if inner.element is element and element in (F16, BF16) else value

@@ -8,7 +8,7 @@ from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.terms import Found, constant, op, var
 from bridge.neutral.types import F16, F32, is_static
 from bridge.passes.fuse import fuses
-from bridge.passes.uses import Uses, trailing
+from bridge.passes.uses import Uses, trailing, unconverted
 
 X, AXES, EPSILON, SCALE = var(), var(), constant(), var(F32, F16)
 SQUARE = op("Mul", X, X) | op("Pow", X, 2)
@@ -43,6 +43,5 @@ def rms_normalization(b: Builder, found: Found, uses: Uses) -> Value | None:
 
 def _widened(x: Value) -> Value | None:
     """What was converted from f16 to f32."""
-    maker = x.producer
-    inner = maker.inputs[0] if maker is not None and maker.op == "Cast" else None
-    return inner if x.element is F32 and inner is not None and inner.element is F16 else None
+    inner = unconverted(x)
+    return inner if x.element is F32 and inner.element is F16 else None
