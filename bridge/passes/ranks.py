@@ -8,11 +8,11 @@ ONNX too; it is pruned and the other takes the place of the If.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from bridge.errors import UsageError
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import BRANCHES, Graph, Model, Node, Value, names_of_outputs
+from bridge.neutral.graph import BRANCHES, Body, Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.inference.constraints import Demand, Relation, rank_constraints
 from bridge.neutral.inference.dims import length_of
 from bridge.neutral.ports import Carried, Condition, Yield
@@ -204,8 +204,8 @@ class _Solver:
             self.changed = False
             for value, rank in self.wanted.items():
                 self.narrow(value, frozenset((rank,)))
-            self.forward(graph)
-            self.backward(graph)
+            self.sweep(graph, backwards=False)
+            self.sweep(graph, backwards=True)
             if not self.changed:
                 return
 
@@ -229,17 +229,10 @@ class _Solver:
             self.sets[value] = new
             self.changed = True
 
-    def forward(self, graph: Graph) -> None:
-        for node in graph.nodes:
+    def sweep(self, graph: Graph, backwards: bool) -> None:
+        for node in reversed(graph.nodes) if backwards else graph.nodes:
             if node.bodies:
-                self._forward_bodies(node)
-            else:
-                self._relate(node)
-
-    def backward(self, graph: Graph) -> None:
-        for node in reversed(graph.nodes):
-            if node.bodies:
-                self._backward_bodies(node)
+                self._bodies(node, backwards)
             else:
                 self._relate(node)
 
@@ -278,59 +271,48 @@ class _Solver:
             for value in inputs:
                 self.narrow(value, frozenset(range(max(above) + 1)))
 
-    def _live(self, node: Node) -> Iterator[int]:
-        for index in range(len(node.bodies)):
-            if (node, index) not in self.dead:
-                yield index
+    def _live(self, node: Node) -> list[Body]:
+        return [body for i, body in enumerate(node.bodies) if (node, i) not in self.dead]
 
-    def _kill(self, node: Node, index: int) -> None:
-        if node.op == "If":
-            self.dead.add((node, index))
-            self.changed = True
-            if all((node, i) in self.dead for i in range(len(node.bodies))):
-                raise _Impossible
-
-    def _forward_bodies(self, node: Node) -> None:
-        for index in list(self._live(node)):
-            body = node.bodies[index]
+    def _bodies(self, node: Node, backwards: bool) -> None:
+        for index, body in enumerate(node.bodies):
+            if (node, index) in self.dead:
+                continue
             try:
-                for value, outer in node.captures(body).items():
-                    self.narrow(value, self.of(outer))
-                self.forward(body.graph)
+                self._ports(node, body, backwards)
+                self.sweep(body.graph, backwards)
             except _Impossible:
-                self._kill(node, index)
-        if node.op == "If":
-            for position, value in enumerate(node.outputs):
-                self.narrow(value, self._union(node, position))
-
-    def _union(self, node: Node, position: int) -> Ranks:
-        """The ranks that output `position` of an If has in any branch that is left."""
-        known = [self.of(node.bodies[index].given(position)) for index in self._live(node)]
-        return _any_of(known)
-
-    def _backward_bodies(self, node: Node) -> None:
-        for index in list(self._live(node)):
-            body = node.bodies[index]
-            try:
                 if node.op == "If":
-                    for value, port in body.exits():
-                        assert isinstance(port, Yield) and port.output is not None
-                        self.narrow(value, self.of(node.outputs[port.output]))
-                self.backward(body.graph)
-            except _Impossible:
-                self._kill(node, index)
-        if node.op == "If":
-            # A Loop may run no iteration, so what its body demands binds nothing outside.
+                    self.dead.add((node, index))
+                    self.changed = True
+                    if not self._live(node):
+                        raise
+        # A Loop may run no iteration, so what its body demands binds nothing outside.
+        if node.op == "If" and backwards:
             self._demand_captures(node)
+        elif node.op == "If":
+            for position, value in enumerate(node.outputs):
+                given = [body.given(position) for body in self._live(node)]
+                self.narrow(value, _any_of([*map(self.of, given)]))
+
+    def _ports(self, node: Node, body: Body, backwards: bool) -> None:
+        """What comes in, or what goes out, has the ranks that it has outside."""
+        if not backwards:
+            for value, outer in node.captures(body).items():
+                self.narrow(value, self.of(outer))
+        elif node.op == "If":
+            for value, port in body.exits():
+                assert isinstance(port, Yield) and port.output is not None
+                self.narrow(value, self.of(node.outputs[port.output]))
 
     def _demand_captures(self, node: Node) -> None:
         """A captured value must suit one of the branches that are left."""
-        captured = [
-            {outer: self.of(value) for value, outer in node.captures(node.bodies[index]).items()}
-            for index in self._live(node)
-        ]
-        for outer in captured[0] if captured else ():
-            self.narrow(outer, _any_of([demanded.get(outer) for demanded in captured]))
+        first, *others = (
+            {outer: self.of(value) for value, outer in node.captures(body).items()}
+            for body in self._live(node)
+        )
+        for outer, ranks in first.items():
+            self.narrow(outer, _any_of([ranks, *(demanded.get(outer) for demanded in others)]))
 
 
 def _any_of(ranks: Sequence[Ranks]) -> Ranks:
