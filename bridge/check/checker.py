@@ -52,7 +52,7 @@ from bridge.neutral.graph import Model, Node
 from bridge.neutral.types import Interval, innermost
 from bridge.options import ConvertOptions, OwnInputs, PathLike, Ranges, Tolerance
 from bridge.passes.boundary import dimension
-from bridge.passes.state.pairs import take_pairs
+from bridge.passes.state.pairs import restore_pairs
 from bridge.show.layers import layers_with_bodies
 from bridge.show.outline import outline
 from bridge.suggestions import keywords, unknown
@@ -296,7 +296,7 @@ class _Checker:
     ) -> None:
         report, pair = self.report, self.pair
         model = pair.load(pair.source)
-        take_pairs(model)
+        restore_pairs(model)
         _, original = sessions[0]
         other = pair.loaded(report.versions[1].path)
         self.fixed = Fixed.of(model, other, pair.options.get("values") or {})
@@ -315,7 +315,7 @@ class _Checker:
         own = read_inputs(places, model, self.fixed.values)
         if pair.against is not None:
             twin = pair.load(pair.against)
-            take_pairs(twin)
+            restore_pairs(twin)
             base = replace(base, sizes=shared_sizes(model, twin) | dict(base.sizes))
         probes = _probes(with_sizes(model, base.sizes), pair.scratch)
         unasked = {key: size for key, size in base.sizes.items() if key not in asked}

@@ -19,7 +19,7 @@ from bridge.neutral.graph import Model
 from bridge.neutral.tensor import FileRange
 from bridge.onnx_format import text
 from bridge.options import ConvertOptions
-from bridge.passes.compress import compress_constants
+from bridge.passes.compress import compress
 
 
 @dataclass
@@ -143,7 +143,7 @@ class Pair:
         for role in rounded:
             path = getattr(self, role)
             model = self.load(path)
-            compress_constants(model)
+            compress(model)
             (self.scratch / "rounded").mkdir()
             setattr(self, role, self.rewritten(path, model, f"rounded/{path.stem}"))
             self.notes.append(f"the weights of {path.name} are rounded to f16, as the other's are")

@@ -41,12 +41,7 @@ class Halves:
             yield memoryview(halves).cast("B")  # type: ignore[arg-type]
 
 
-def compress(model: Model, context: Context) -> bool:
-    """Compresses the constants of a model, in place."""
-    return compress_constants(model)
-
-
-def compress_constants(model: Model) -> bool:
+def compress(model: Model, context: Context | None = None) -> bool:
     """Compresses, in place, every f32 constant of more than one element, unless most of its values
     lie outside f16's range."""
     made: dict[int, Tensor | None] = {}

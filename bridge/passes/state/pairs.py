@@ -198,13 +198,8 @@ def _axis_of(
     return None
 
 
-def restore_pairs(model: Model, context: Context) -> None:
+def restore_pairs(model: Model, context: Context | None = None) -> None:
     """Gives the model back, in place, the inputs and outputs that its metadata records as pairs."""
-    take_pairs(model)
-
-
-def take_pairs(model: Model) -> None:
-    """See `restore_pairs`."""
     record = STATEFUL.take(model.metadata)
     once = {name for call in FIRST_CALLS.take(model.metadata) or () for name in call.once}
     if record is None:
