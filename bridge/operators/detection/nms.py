@@ -30,7 +30,7 @@ def non_max_suppression_to_ir(b: Builder, node: Node) -> Result:
         # IR wants to know that a box has four coordinates.
         boxes = b.reshape(boxes, 0, 0, 4)
     limit, overlap, least = node.input(2), node.input(3), node.input(4)
-    overlap = b.constant(LEAST) if overlap is None else _next_above(b, b.scalar(overlap))
+    overlap = b.constant(LEAST) if overlap is None else _neighbour(b, b.scalar(overlap), np.inf)
     lowest = b.constant(float(np.finfo(np.float32).min)) if least is None else b.scalar(least)
     most = b.constant(0) if limit is None else b.scalar(limit)
     indices, _, _ = b.ops(
@@ -41,12 +41,15 @@ def non_max_suppression_to_ir(b: Builder, node: Node) -> Result:
     return indices
 
 
-def _next_above(b: Builder, value: Value) -> Value:
-    known = values_of(value)
+def _neighbour(b: Builder, value: Value, limit: float) -> Value:
+    """The number of f32 next to a threshold, towards the limit: those above it are above 0 too."""
+    known, up = values_of(value), limit > 0
     if known is not None:
-        above = np.nextafter(known.astype(np.float32), np.float32(np.inf))
-        return b.constant(np.maximum(above, LEAST))
-    return b.op("Max", b.op("Mul", value, 1 + _ULP), LEAST)
+        moved = np.nextafter(known.astype(np.float32), np.float32(limit))
+        return b.constant(np.maximum(moved, np.float32(LEAST if up else 0)))
+    if up:
+        return b.op("Max", b.op("Mul", value, 1 + _ULP), LEAST)
+    return _before_next(value) or b.op("Mul", value, 1 - _ULP)
 
 
 @reads("NonMaxSuppression", format="ir", until=4)
@@ -81,7 +84,7 @@ def ir_non_max_suppression_to_onnx(b: Builder, node: Node) -> Result:
         indices, found = _softly(b, boxes, rated, limit, lowest, softness, center)
         found = b.cast(found, scores.element)
     else:
-        most, largest = _limit(b, limit, overlap), b.reshape(_next_below(b, overlap), -1)
+        most, largest = _limit(b, limit, overlap), b.reshape(_neighbour(b, overlap, -np.inf), -1)
         limits = most, largest, _lowest(b, least)
         indices = b.op("NonMaxSuppression", boxes, rated, *limits, center_point_box=center)
         found = b.op("GatherND", scores, indices)
@@ -132,16 +135,8 @@ def _limit(b: Builder, limit: Value, overlap: Value) -> Value:
     return b.op("Where", single, b.op("Min", limit, 1), limit)
 
 
-def _next_below(b: Builder, value: Value) -> Value:
-    known = values_of(value)
-    if known is not None:
-        below = np.nextafter(known.astype(np.float32), np.float32(-np.inf))
-        return b.constant(np.maximum(below, np.float32(0)))
-    return _before_next(value) or b.op("Mul", value, 1 - _ULP)
-
-
 def _before_next(value: Value) -> Value | None:
-    """The threshold that `_next_above` has moved."""
+    """The threshold that `_neighbour` has moved up."""
     largest = value.producer
     moved = largest.inputs[0] if largest is not None and largest.op == "Max" else None
     product = moved.producer if moved is not None else None

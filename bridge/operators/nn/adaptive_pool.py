@@ -9,14 +9,11 @@ from bridge.operators import Builder, Node, Result, Value, legalizes, ranks, req
 
 def _whole_windows(data: Value, outputs: tuple[int, ...] | None) -> tuple[int, ...] | None:
     """The sizes of the windows, where each axis divides evenly among its windows."""
-    if outputs is None or data.shape is None:
+    spatial = None if data.shape is None else data.shape[2:]
+    if outputs is None or not is_static(spatial) or len(spatial) != len(outputs):
         return None
-    spatial = data.shape[2:]
-    if len(spatial) != len(outputs) or not is_static(spatial):
-        return None
-    if any(dim % count for dim, count in zip(spatial, outputs, strict=True)):
-        return None
-    return tuple(dim // count for dim, count in zip(spatial, outputs, strict=True))
+    parts = [divmod(dim, count) for dim, count in zip(spatial, outputs, strict=True)]
+    return None if any(rest for _, rest in parts) else tuple(size for size, _ in parts)
 
 
 def _membership(b: Builder, data: Value, axis: int, count: Value) -> Value:

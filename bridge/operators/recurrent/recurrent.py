@@ -48,11 +48,6 @@ class Layer:
     activations: tuple[tuple[Activation, ...], ...]
     """The cell's activations, for each direction."""
 
-    @property
-    def same_activations(self) -> bool:
-        """Whether both directions have the same activations."""
-        return len(set(self.activations)) == 1
-
 
 def layer_of(node: Node, gates: int, defaults: tuple[str, ...]) -> Layer:
     """The layer that an ONNX recurrent node describes."""
@@ -107,7 +102,7 @@ GATES = {"LSTMSequence": 4, "GRUSequence": 3, "RNNSequence": 1}
 def fits_sequence(layer: Layer) -> bool:
     """Whether IR's sequence operators compute this layer."""
     names = {a.name for functions in layer.activations for a in functions}
-    return names <= SEQUENCE_ACTIVATIONS and layer.same_activations
+    return names <= SEQUENCE_ACTIVATIONS and len(set(layer.activations)) == 1
 
 
 def to_sequence(
