@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from bridge.check.compare import Difference, compare, tolerance
+from bridge.check.cut import behind
 from bridge.check.engines import EndlessError, Session
 from bridge.check.instrument import path_of
 from bridge.check.lines import shortened
@@ -162,7 +163,7 @@ class _Search:
                 break
             target = min(wrong)
             agreeing = {value_at(graph, s) for s, difference in known.items() if difference.ok}
-            cause = _behind(value_at(graph, target), agreeing)
+            cause = set(behind(graph.nodes, [value_at(graph, target)], agreeing))
             left = [
                 s for s in pairs if s < target and s not in tried and graph.nodes[s[0]] in cause
             ]
@@ -400,15 +401,3 @@ def _some(spots: Sequence[Spot], wanted: Collection[Spot]) -> list[Spot]:
     step = len(spots) / (_AT_ONCE - len(chosen))
     spread = [spots[int((i + 1) * step) - 1] for i in range(_AT_ONCE - len(chosen))]
     return sorted({*chosen, *spread})
-
-
-def _behind(value: Value, agreeing: Collection[Value]) -> set[Node]:
-    """The nodes that a value depends on, as far as what they give does not agree."""
-    found: set[Node] = set()
-    waiting = [value]
-    while waiting:
-        node = waiting.pop().producer
-        if node is not None and node not in found:
-            found.add(node)
-            waiting += [v for v in node.inputs if v is not None and v not in agreeing]
-    return found

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from bridge.neutral.clone import clone_node, clone_value
 from bridge.neutral.graph import Graph, Node, Value
+
+
+def behind(
+    nodes: Sequence[Node], wanted: Iterable[Value], known: Collection[Value] = ()
+) -> list[Node]:
+    """Those of the nodes that values depend on, as far as what is known."""
+    needed = set(wanted)
+    kept: list[Node] = []
+    for node in reversed(nodes):
+        if not needed.isdisjoint(node.outputs):
+            kept.append(node)
+            needed.update(v for v in node.inputs if v is not None and v not in known)
+    return kept[::-1]
 
 
 def cut(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,18 +43,14 @@ def neighbourhood(path: Path, value: str, beside: Collection[str] = ()) -> list[
     before = [n for n in seen if n is not itself and set(n.outputs) & set(itself.inputs)]
     after = [n for n in nodes if set(itself.outputs) & set(n.inputs)]
     return [
-        *(_placed(node, "before") for node in before if node.type not in ("Constant", "Const")),
-        _placed(itself, "itself"),
-        *(_placed(node, "after") for node in after[:_CONSUMERS]),
+        *(replace(n, place="before") for n in before if n.type not in ("Constant", "Const")),
+        replace(itself, place="itself"),
+        *(replace(node, place="after") for node in after[:_CONSUMERS]),
     ]
 
 
 def _made(nodes: Nodes) -> set[str]:
     return {name for node in nodes for name in node.outputs}
-
-
-def _placed(node: Neighbour, place: str) -> Neighbour:
-    return Neighbour(place, node.type, node.name, node.inputs, node.outputs, node.attributes)
 
 
 Nodes = list[Neighbour]

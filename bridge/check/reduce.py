@@ -19,7 +19,7 @@ import numpy as np
 
 import bridge
 from bridge.check.bisect import FirstDifference, Look, visible
-from bridge.check.cut import cut
+from bridge.check.cut import behind, cut
 from bridge.check.own_inputs import save_feed
 from bridge.check.taps import (
     GraphPath,
@@ -227,13 +227,8 @@ class _Level:
 
     def behind(self, nodes: Sequence[Node], names: Collection[str]) -> list[Node]:
         """Those of the nodes that outputs of these names depend on."""
-        wanted = {v for node in nodes for v in node.outputs if self.names[v] in names}
-        kept: list[Node] = []
-        for node in reversed(nodes):
-            if not wanted.isdisjoint(node.outputs):
-                kept.append(node)
-                wanted.update(v for v in node.inputs if v is not None)
-        return kept[::-1]
+        outputs = (v for node in nodes for v in node.outputs)
+        return behind(nodes, (v for v in outputs if self.names[v] in names))
 
 
 def _names(graph: Graph) -> dict[Value, str]:
@@ -280,15 +275,10 @@ def _equal(one: Any, other: Any, rtol: float = 0.0) -> bool:
 
 def _between(graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value]) -> list[Node] | None:
     """The nodes that lead from inputs to outputs; None where something else is needed."""
-    needed, left = set(outputs), set(inputs)
-    nodes: list[Node] = []
-    for node in reversed(graph.nodes):
-        if node.op != "Constant" and not (needed - left).isdisjoint(node.outputs):
-            nodes.append(node)
-            needed.update(v for v in node.inputs if v is not None)
-    made = {v for node in nodes for v in node.outputs}
-    open = {v for v in needed - made - left if v.constant is None}
-    return None if open else nodes[::-1]
+    nodes = [n for n in behind(graph.nodes, outputs, {*inputs}) if n.op != "Constant"]
+    needed = {*outputs, *(v for node in nodes for v in node.inputs if v is not None)}
+    given = {*inputs, *(v for node in nodes for v in node.outputs)}
+    return None if any(v.constant is None for v in needed - given) else nodes
 
 
 def _model(
