@@ -22,13 +22,14 @@ from bridge.check.outputs import ATOL, RTOL, Comparison, Results
 from bridge.check.stages import plain_onnx
 from bridge.check.taps import Spot, expose, seen, value_at
 from bridge.neutral.clone import clone_model
+from bridge.neutral.expression import OPPOSITES
 from bridge.neutral.graph import Model, Node, Value
 from bridge.neutral.types import ANY, TensorType
 
 DECIDERS = frozenset(
     {
-        "ArgMax", "ArgMin", "TopK", "Equal", "NotEqual", "Greater", "GreaterOrEqual", "Less",
-        "LessOrEqual", "Round", "Floor", "Ceil", "Sign", "Cast", "QuantizeLinear",
+        *OPPOSITES, "ArgMax", "ArgMin", "TopK", "Round", "Floor", "Ceil", "Sign", "Cast",
+        "QuantizeLinear",
     }
 )  # fmt: skip
 """Operators that decide between floats: a little more or less gives another result."""

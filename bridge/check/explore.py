@@ -24,6 +24,7 @@ from bridge.check.own_inputs import InputSet
 from bridge.check.probe import Probe
 from bridge.check.solve import LARGEST_SIZE, solve, variables
 from bridge.errors import UsageError
+from bridge.neutral.expression import OPPOSITES
 from bridge.neutral.graph import Model, Value
 from bridge.neutral.types import TensorType, innermost, low
 from bridge.vocabulary import operator
@@ -454,9 +455,6 @@ def _size(value: Any) -> int:
     return getattr(value, "size", 0)
 
 
-_COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "NotEqual"})
-
-
 @dataclass(frozen=True)
 class _Numbers:
     """Numbers from the model's small constants: those it compares with, and all of them."""
@@ -474,7 +472,7 @@ class _Numbers:
                     continue
                 numbers = [float(x) for x in tensor.array().reshape(-1) if np.isfinite(float(x))]
                 every.update(numbers)
-                if node.op in _COMPARISONS:
+                if node.op in OPPOSITES:
                     compared.update(numbers)
         return cls(sorted(compared), sorted(every))
 
