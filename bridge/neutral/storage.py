@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import BinaryIO
 
-from bridge.errors import InvalidModelError
 from bridge.neutral.tensor import CHUNK, FileRange
 
 _SMALL = 1 << 16
@@ -44,19 +43,14 @@ class RangeCopier:
             try:
                 source = open(range.path, "rb")  # noqa: SIM115
             except OSError as error:
-                raise InvalidModelError(
-                    f"{range.path}: cannot be read: {error.strerror}"
-                ) from error
+                raise range.unreadable(error) from error
             self._sources[range.path] = self._open.enter_context(source)
         copied = self._by_kernel(source, range) if range.length > _SMALL else 0
         source.seek(range.offset + copied)
         while copied < range.length:
             piece = source.read(min(range.length - copied, CHUNK))
             if not piece:
-                raise InvalidModelError(
-                    f"{range.path}: holds no {range.length} bytes at {range.offset}; "
-                    f"is it truncated?"
-                )
+                raise range.unreadable()
             self._target.write(piece)
             copied += len(piece)
 

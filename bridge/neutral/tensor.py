@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -31,23 +30,18 @@ class FileRange:
                 file.seek(self.offset)
                 data = file.read(self.length)
         except OSError as error:
-            raise InvalidModelError(f"{self.path}: cannot be read: {error.strerror}") from error
+            raise self.unreadable(error) from error
         if len(data) != self.length:
-            raise InvalidModelError(
-                f"{self.path}: holds no {self.length} bytes at {self.offset}; is it truncated?"
-            )
+            raise self.unreadable()
         return data
 
-    def check(self) -> None:
-        """Raises InvalidModelError where the file lacks the range."""
-        try:
-            size = os.stat(self.path).st_size
-        except OSError as error:
-            raise InvalidModelError(f"{self.path}: cannot be read: {error.strerror}") from error
-        if self.offset + self.length > size:
-            raise InvalidModelError(
-                f"{self.path}: holds no {self.length} bytes at {self.offset}; is it truncated?"
-            )
+    def unreadable(self, error: OSError | None = None) -> InvalidModelError:
+        """What to raise where the file cannot be read, or lacks the range."""
+        if error is not None:
+            return InvalidModelError(f"{self.path}: cannot be read: {error.strerror}")
+        return InvalidModelError(
+            f"{self.path}: holds no {self.length} bytes at {self.offset}; is it truncated?"
+        )
 
 
 Source = Any

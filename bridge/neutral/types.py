@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Self, TypeGuard
 
 from bridge.elements import (
@@ -155,10 +156,7 @@ def is_static(shape: Shape) -> TypeGuard[tuple[int, ...]]:
 
 def size_of(shape: Sequence[int]) -> int:
     """Number of elements of a static shape."""
-    count = 1
-    for dim in shape:
-        count *= dim
-    return count
+    return prod(shape)
 
 
 def low(dim: Dim) -> int:
@@ -284,8 +282,7 @@ def broadcast_dim(a: Dim, b: Dim) -> Dim:
     if a == 1:
         return b
     if isinstance(a, int) or isinstance(b, int):
-        known = a if isinstance(a, int) else b
-        return known
+        return a if isinstance(a, int) else b
     if low(a) > 1 and low(b) > 1:
         return meet_dim(a, b)
     if low(a) > 1:

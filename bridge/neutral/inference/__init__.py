@@ -242,5 +242,5 @@ def first(node: Node, index: int = 0) -> TensorType:
     return value.type if value is not None and isinstance(value.type, TensorType) else UNKNOWN
 
 
-# They register what the graph itself has: constants, If and Loop.
-from bridge.neutral.inference import constant, constraints, control, rows  # noqa: E402, F401
+# They register what the graph itself has: If and Loop.
+from bridge.neutral.inference import constraints, control, rows  # noqa: E402, F401

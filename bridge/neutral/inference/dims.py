@@ -137,15 +137,9 @@ def dim_product(dims: Sequence[Dim]) -> Dim:
     if symbols := _symbols(parts):
         number = math.prod(dim for dim in parts if isinstance(dim, int))
         return "*".join([str(number)] * (number != 1) + sorted(symbols.elements()))
-    lows, highs = 1, [high(d) for d in parts]
-    for d in parts:
-        lows *= low(d)
-    if None in highs:
-        return interval(lows, None)
-    product = 1
-    for h in highs:
-        product *= h or 0
-    return interval(lows, product)
+    highs = [high(d) for d in parts]
+    most = None if None in highs else math.prod(h for h in highs if h is not None)
+    return interval(math.prod(map(low, parts)), most)
 
 
 def dim_quotient(dims: Sequence[Dim], divisors: Sequence[Dim]) -> Dim:
@@ -155,11 +149,8 @@ def dim_quotient(dims: Sequence[Dim], divisors: Sequence[Dim]) -> Dim:
     if any(not isinstance(d, int | str) for d in (*dims, *divisors)) or right - left:
         return ANY
     rest = list((left - right).elements())
-    number, divisor = 1, 1
-    for d in dims:
-        number *= d if isinstance(d, int) else 1
-    for d in divisors:
-        divisor *= d if isinstance(d, int) else 1
+    number = math.prod(d for d in dims if isinstance(d, int))
+    divisor = math.prod(d for d in divisors if isinstance(d, int))
     if divisor == 0:
         return 0
     if not rest:
