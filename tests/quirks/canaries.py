@@ -369,7 +369,7 @@ CANARIES: dict[str, Canary] = {
             t = Sin (row) }> (x) }""",
         {"x": _f32(3), "row": _f32(2)},
     ),
-    "openvino_cpu.false_first_condition": Canary(
+    "openvino_cpu.stacks_of_no_iteration, false condition": Canary(
         """(float[2,3] x, int64 n) => (float[2,3] y) {
         number = Constant <value = float {0.5}> ()
         sine = Sin (number)

@@ -56,6 +56,7 @@ def as_code(found: dict[tuple[str, str], list[str]]) -> str:
     rows = "".join(
         f'    "{at.path}": ({by_kind["roundtrip"][at.path]}, {by_kind["exporter"][at.path]}),\n'
         for at in sorted(FOR_IR, key=lambda at: at.path)
+        if any(found[at.path] for found in by_kind.values())
     )
     code = Path(counts.__file__).read_text(encoding="utf-8")
     models_of = f"MODELS = ({models['roundtrip']}, {models['exporter']})\n"

@@ -53,7 +53,7 @@ PLACES: list[tuple[str, str, bool]] = [
      "{ j = Concat <axis = 0> (x, x) k = Cast <to = 1> (j) y = Abs (k) z = Neg (j) }", True),
     ("arithmetic_behind_reduction", SUM % "k", False),
     ("arithmetic_behind_reduction", SUM % "four", True),
-    ("false_first_condition", LOOP % ("n", "k"), False),
+    ("stacks_of_no_iteration", LOOP % ("n", "k"), False),
     ("infinity_behind_arithmetic", "(float[n] x) => (bool[n] y) { y = IsInf (x) }", False),
     ("infinity_behind_arithmetic", "(double[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",
      False),
