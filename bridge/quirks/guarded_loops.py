@@ -3,7 +3,7 @@ that runs no iteration."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
@@ -132,13 +132,21 @@ def _before_reshape(value: Value | None) -> Value | None:
 def guarded_loop(b: Builder, node: Node, uses: Uses) -> Value | None:
     """A Loop in the branch of an If that asks whether it runs is the Loop, where the other branch
     gives what it gives when it does not."""
-    *constants, loop = _needed(node, uses) or [node]
+    given = {
+        port.output: value
+        for value, port in node.then_body.exits()
+        if isinstance(port, Yield)
+        and port.output is not None
+        and uses.count(node.outputs[port.output])
+    }
+    *constants, loop = _needed(node, given.values()) or [node]
     if loop.op != "Loop" or any(own.op != "Constant" for own in constants):
         return None
     outside = node.captures(node.then_body)
     inputs = [None if value is None else outside.get(value, value) for value in loop.inputs]
-    places = _places(node, loop, uses)
-    if not places or not _gives_back(node, loop, places):
+    places = {at: loop.outputs.index(v) for at, v in given.items() if v in loop.outputs}
+    # The outputs are the Loop's, each another one.
+    if not given or len({*places.values()}) < len(given) or not _gives_back(node, loop, places):
         return None
     if not asks(node.condition, inputs[:2]):
         inputs[1] = _first_condition(node.condition, inputs[:2])
@@ -147,20 +155,13 @@ def guarded_loop(b: Builder, node: Node, uses: Uses) -> Value | None:
     b.nodes += constants
     count = len(loop.outputs)
     made = b.node("Loop", inputs, count, loop.attributes, loop.bodies, loop.name, loop.extras)
-    given = [made.outputs[places.get(index, 0)] for index in range(len(node.outputs))]
-    return in_the_place_of(node, given, uses)
+    results = [made.outputs[places.get(index, 0)] for index in range(len(node.outputs))]
+    return in_the_place_of(node, results, uses)
 
 
-def _needed(node: Node, uses: Uses) -> list[Node]:
-    """The nodes in the first branch of an If that its used outputs need."""
-    exits = node.then_body.exits()
-    needed: set[Value | None] = {
-        value
-        for value, port in exits
-        if isinstance(port, Yield)
-        and port.output is not None
-        and uses.count(node.outputs[port.output])
-    }
+def _needed(node: Node, values: Iterable[Value]) -> list[Node]:
+    """The nodes in the first branch of an If that these values need."""
+    needed: set[Value | None] = {*values}
     nodes: list[Node] = []
     for own in reversed(node.then_body.graph.nodes):
         if not needed.isdisjoint(own.outputs):
@@ -189,21 +190,6 @@ def in_the_place_of(node: Node, made: Sequence[Value], uses: Uses) -> Value:
         if uses.count(old):
             uses.hand_over(old, new, inside=0)
     return first
-
-
-def _places(node: Node, loop: Node, uses: Uses) -> dict[int, int]:
-    """Which outputs of a Loop those of an If are, as far as they are used; none if others are among
-    them, or the same one twice."""
-    given = {
-        port.output: value
-        for value, port in node.then_body.exits()
-        if isinstance(port, Yield)
-        and port.output is not None
-        and uses.count(node.outputs[port.output])
-    }
-    values = list(given.values())
-    own = len(set(values)) == len(values) and all(value in loop.outputs for value in values)
-    return {index: loop.outputs.index(value) for index, value in given.items()} if own else {}
 
 
 def _gives_back(node: Node, loop: Node, places: Mapping[int, int]) -> bool:

@@ -132,7 +132,7 @@ def _itself(node: Node) -> Value | None:
 
 
 def _with_nothing(node: Node) -> Value | None:
-    """x + bucketize(r, bounds), or x - that, is x: no random number r is as large as a bound."""
+    """x + bucketize(r, bounds) is x: no random number r is as large as a bound."""
     value, other = node.inputs
     assert value is not None and other is not None
     fits = other.rank is not None and other.rank <= (value.rank or 0)
@@ -211,7 +211,6 @@ _ENCODINGS: tuple[tuple[str, str, Callable[[Node], Value | None]], ...] = (
     ("Max", "memory", _itself),
     ("Or", "memory", _itself),
     ("Add", "number", _with_nothing),
-    ("Sub", "number", _with_nothing),
     ("Gather", "content", _only_row),
     ("Slice", "sizes", _whole),
     ("Reshape", "sizes", _line),
