@@ -30,7 +30,8 @@ from bridge.passes.sequences.tensors import Open, Plain, Tensor, is_one, plain, 
 def on_shapes(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     """What a node gives, where it is one of these."""
     rule = _reduce if node.op.startswith("Reduce") else _RULES.get(node.op)
-    return None if rule is None else rule(b, node, forms)
+    form = forms[0] if forms else None
+    return None if rule is None or form is None else rule(b, node, form, forms)
 
 
 def _vector(form: Tensor | None, b: Builder) -> Value:
@@ -39,8 +40,7 @@ def _vector(form: Tensor | None, b: Builder) -> Value:
     return b.cast(form.at_rank(b, 1), I64)
 
 
-def _shape(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
-    form = forms[0]
+def _shape(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
     if not isinstance(form, Open):
         return None
     start, end = node.attributes["start"], node.attributes["end"]
@@ -52,15 +52,13 @@ def _shape(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     return Plain(b.cast(shape, wanted or I64))
 
 
-def _size(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
-    form = forms[0]
+def _size(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
     return Plain(b.op("Size", form.data)) if isinstance(form, Open) else None
 
 
-def _reshape(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
+def _reshape(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
     """The elements stay; 0s are sizes of the first axes, which a view has in front."""
-    form, target = forms[0], _vector(forms[1], b)
-    assert form is not None
+    target = _vector(forms[1], b)
     allowzero = node.attributes["allowzero"]
     length = length_of(target)
     if length is None:
@@ -71,9 +69,9 @@ def _reshape(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     return Plain(b.op("Reshape", data, target, allowzero=allowzero))
 
 
-def _flatten(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
+def _flatten(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
     """Two sizes, each the product of those on one side of the axis, whatever the rank."""
-    form, axis = forms[0], node.attributes["axis"]
+    axis = node.attributes["axis"]
     if not isinstance(form, Open) or form.shapes is not None:
         return None
     axes = b.constant([0])
@@ -82,10 +80,9 @@ def _flatten(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     return Plain(b.op("Reshape", form.data, b.op("Concat", *sizes, axis=0), allowzero=True))
 
 
-def _expand(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
+def _expand(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
     """Both the tensor and the shape get 1s in front, up to the highest rank of either."""
-    form, target = forms[0], _vector(forms[1], b)
-    assert form is not None
+    target = _vector(forms[1], b)
     own = form.known_shapes()
     lengths = None if target.shape is None else shapes_as_long_as(target.shape[0])
     if own is None or lengths is None:
@@ -105,9 +102,9 @@ def _expand(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     return unview(b, made, rank, False, shapes)
 
 
-def _reduce(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
+def _reduce(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
     """Over all axes."""
-    form, axes = forms[0], forms[1] if len(forms) > 1 else None
+    axes = forms[1] if len(forms) > 1 else None
     everything = axes is None or (isinstance(axes, Plain) and integers(axes.value) == ())
     if not isinstance(form, Open) or not everything or node.attributes["noop_with_empty_axes"]:
         return None
@@ -119,9 +116,8 @@ def _reduce(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     return Open(made, as_long_as(ones, shapes), shapes)
 
 
-def _quantize(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
+def _quantize(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
     """With one scale for all elements, which then have no axis."""
-    form = forms[0]
     rest = [plain(other) for other in forms[1:]]
     if not isinstance(form, Open) or not all(v is None or is_one(v, 1) for v in rest):
         return None
@@ -129,20 +125,18 @@ def _quantize(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     return Open(made, form.shape, form.shapes)
 
 
-def _unsqueeze(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
-    form, axes = forms[0], _of_one_end(forms[1])
+def _unsqueeze(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
+    axes = _of_one_end(forms[1])
     if not isinstance(form, Open) or axes is None:
         return None
     shape = form.shape
     for axis in axes:
         shape = with_axis(b, shape, axis)
-    return _in_shape(b, node, forms, shape)
+    return _in_shape(b, node, form, forms, shape)
 
 
-def _squeeze(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
+def _squeeze(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
     """Without axes, what is not 1 of the shape is left."""
-    form = forms[0]
-    assert form is not None
     if len(forms) == 1 or forms[1] is None:
         return _squeezed(b, form.to_open(b))
     axes = _of_one_end(forms[1])
@@ -151,7 +145,7 @@ def _squeeze(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
     shape = form.shape
     for axis in reversed(axes):
         shape = without_axis(b, shape, axis)
-    return _in_shape(b, node, forms, shape)
+    return _in_shape(b, node, form, forms, shape)
 
 
 def _of_one_end(form: Tensor | None) -> tuple[int, ...] | None:
@@ -162,11 +156,9 @@ def _of_one_end(form: Tensor | None) -> tuple[int, ...] | None:
     return tuple(sorted(axes, reverse=axes[0] < 0))
 
 
-def _in_shape(b: Builder, node: Node, forms: Inputs, shape: Value) -> Open | None:
+def _in_shape(b: Builder, node: Node, form: Open, forms: Inputs, shape: Value) -> Open | None:
     """The same elements in another shape, of which inference tells what is known; None where the
     operator fails for all shapes that the tensor may have."""
-    form = forms[0]
-    assert isinstance(form, Open)
     if form.shapes is None:
         return Open(form.data, shape, None)
     cases = [case for case in possible_cases(node, forms) if case.runs]
@@ -192,22 +184,25 @@ def _without_ones(shape: Dims) -> Iterator[Dims]:
         yield (ANY,) * rank
 
 
-def _constant_of_shape(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
-    target = _vector(forms[0], b)
+def _constant_of_shape(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
+    target = _vector(form, b)
     assert target.shape is not None
     count = b.op("ReduceProd", target, [0], keepdims=True)
     data = b.op("ConstantOfShape", count, **node.attributes)
     return Open(data, target, shapes_as_long_as(target.shape[0]))
 
 
-def _cast_like(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
-    form, like = forms[0], forms[1]
-    assert form is not None and like is not None
+def _cast_like(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
+    like = forms[1]
+    assert like is not None
     made = b.op("CastLike", form.leaves()[0], like.leaves()[0], **node.attributes)
     return replace(form, data=made) if isinstance(form, Open) else Plain(made)
 
 
-_RULES: dict[str, Callable[[Builder, Node, Inputs], Tensor | None]] = {
+Rule = Callable[[Builder, Node, Tensor, Inputs], Tensor | None]
+"""Gets a node, its first input and all of them."""
+
+_RULES: dict[str, Rule] = {
     "CastLike": _cast_like,
     "ConstantOfShape": _constant_of_shape,
     "DequantizeLinear": _quantize,
