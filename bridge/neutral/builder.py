@@ -373,6 +373,13 @@ def constant_value(tensor: Tensor, names: list[str] | None = None) -> Value:
     return value
 
 
+def constant_node(value: Value, tensor: Tensor) -> Node:
+    """The Constant that makes a value, which had no node, this tensor."""
+    known = constant_value(tensor)
+    value.type, value.known_value = known.type, known.known_value
+    return Node("Constant", [], [value], {"value": tensor}, (), value.name)
+
+
 def values_of(value: Value | None) -> np.ndarray | None:
     """The values of a constant (or of an integer value that is known), as an array; else None."""
     if value is None:

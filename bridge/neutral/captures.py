@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bridge.neutral.builder import constant_value
+from bridge.neutral.builder import constant_node
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import (
     Carried,
@@ -86,9 +86,6 @@ def _sink_into(node: Node, body: Body) -> bool:
         assert isinstance(port, Invariant)
         outer = node.inputs[port.input]
         assert outer is not None and outer.constant is not None
-        known = constant_value(outer.constant)
-        value.type, value.known_value = known.type, known.known_value
-        attributes = {"value": outer.constant}
-        constants.append(Node("Constant", [], [value], attributes, (), value.name))
+        constants.append(constant_node(value, outer.constant))
     body.graph.prepend(constants)
     return bool(constants)

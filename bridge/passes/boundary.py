@@ -8,9 +8,9 @@ from typing import Any
 
 from bridge.errors import Unsupported, UnsupportedError, UsageError
 from bridge.neutral.boundary_record import CONSTANTS
-from bridge.neutral.builder import constant_value
+from bridge.neutral.builder import constant_node
 from bridge.neutral.extras import Note
-from bridge.neutral.graph import Model, Node, Value
+from bridge.neutral.graph import Model, Value
 from bridge.neutral.inference import infer_graph
 from bridge.neutral.types import (
     ANY,
@@ -46,9 +46,7 @@ def defaults_to_constants(model: Model, context: Context) -> bool:
                 f'the input "{value.name}" has no default value in IR, and must be given'
             )
             continue
-        known = constant_value(tensor)
-        value.type, value.known_value = known.type, known.known_value
-        nodes.append(Node("Constant", [], [value], {"value": tensor}, (), value.name))
+        nodes.append(constant_node(value, tensor))
         context.report.notes.append(
             f'the input "{value.name}" has a default value and became a constant; giving its shape '
             "with --input-shape keeps it an input"

@@ -13,8 +13,8 @@ import numpy as np
 
 from bridge.errors import UsageError
 from bridge.neutral.arrays import full
-from bridge.neutral.builder import constant_value
-from bridge.neutral.graph import Graph, Model, Node, Value, size_of_constants
+from bridge.neutral.builder import constant_node
+from bridge.neutral.graph import Graph, Model, Value, size_of_constants
 from bridge.neutral.inference import infer_graph
 from bridge.neutral.specialized_record import (
     SPECIALIZED,
@@ -56,10 +56,8 @@ def fix_values(model: Model, values: Mapping[str, Any]) -> None:
     record = SPECIALIZED.read(model.metadata) or SpecializedRecord()
     graph = model.graph
     for value, tensor in fixed.items():
-        known = constant_value(tensor)
-        value.type, value.known_value = known.type, known.known_value
         model.defaults.pop(value, None)
-        graph.prepend([Node("Constant", [], [value], {"value": tensor}, (), value.name)])
+        graph.prepend([constant_node(value, tensor)])
         record.values[value.name] = FixedValue.of(tensor)
     graph.inputs = [value for value in graph.inputs if value not in fixed]
     SPECIALIZED.write(model.metadata, record)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bridge.neutral.arrays import full
-from bridge.neutral.builder import constant_value
+from bridge.neutral.builder import constant_node
 from bridge.neutral.ports import Carried, Condition
 from bridge.neutral.tensor import Tensor
 from bridge.operators import Builder, Node, Result, legalizes
@@ -47,10 +47,7 @@ def condition_is_true(b: Builder, loop_builder: LoopBuilder) -> None:
     for value, _ in found:
         shape = [d if isinstance(d, int) else 1 for d in value.shape or ()]
         tensor = Tensor.of(full(shape, True, what=f'the condition "{value.name}"'))
-        known = constant_value(tensor)
-        value.type, value.known_value = known.type, known.known_value
-        constant = Node("Constant", [], [value], {"value": tensor}, (), value.name)
-        body.graph.prepend([constant])
+        body.graph.prepend([constant_node(value, tensor)])
 
 
 def counted_iterations(b: Builder, loop_builder: LoopBuilder) -> None:
