@@ -55,7 +55,9 @@ def opaque(
             return _padded_by_nothing(b, value, axes, number or unknown_nothing(b))
         case "shape":
             sizes = opaque(b, b.op("Shape", value), "number")
-            return b.op("Reshape", value, sizes, allowzero=True)
+            hidden = b.op("Reshape", value, sizes, allowzero=True)
+            hidden.type = value.type
+            return hidden
         case "section":
             # OpenVINO multiplies by ones for an Expand, which it cannot in every type.
             return b.op("Broadcast", value, b.op("Shape", value), mode="numpy")
@@ -124,6 +126,11 @@ def hides(node: Node, *kinds: str) -> bool:
     """Whether a node hides one of these."""
     found = recognise(node)
     return found is not None and found[0] in kinds
+
+
+def is_hidden(value: Value, *kinds: str) -> bool:
+    """Whether what makes a value hides one of these."""
+    return value.producer is not None and hides(value.producer, *kinds)
 
 
 def _itself(node: Node) -> Value | None:

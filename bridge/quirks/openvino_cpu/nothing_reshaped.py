@@ -23,9 +23,7 @@ def of_unknown_sizes(b: Builder, node: Node, place: Place) -> Result:
         return None
     if data.constant is not None or hides(node, "shape") or _is_hidden(data):
         return None
-    hidden = opaque(b, data, "shape")
-    hidden.type = data.type
-    return b.op(node.op, hidden, *others, **node.attributes)
+    return b.op(node.op, opaque(b, data, "shape"), *others, **node.attributes)
 
 
 def _is_hidden(value: Value) -> bool:

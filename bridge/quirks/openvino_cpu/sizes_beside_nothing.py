@@ -11,7 +11,7 @@ from bridge.neutral.ports import Carried, Invariant, Sliced, Stacked
 from bridge.neutral.types import is_static
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder
-from bridge.quirks.opaque import hides, opaque, undone
+from bridge.quirks.opaque import is_hidden, opaque, undone
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
@@ -26,21 +26,15 @@ def of_open_sizes(b: Builder, node: Node, place: Place) -> Result:
         if not isinstance(port, Carried | Invariant | Sliced) or port.input is None:
             continue
         outer = loop_builder.inputs[port.input]
-        if outer is None or not _lacks_elements(outer) or _is_open(outer):
+        if outer is None or not _lacks_elements(outer) or is_hidden(outer, "shape"):
             continue
         if port.input not in opened:
-            hidden = opaque(b, outer, "shape")
-            hidden.type = outer.type
-            opened[port.input] = loop_builder.outer(hidden)
+            opened[port.input] = loop_builder.outer(opaque(b, outer, "shape"))
         loop_builder.body.inputs[index] = replace(port, input=opened[port.input])
     if not opened:
         return None
     loop_builder.drop_unused_inputs()
     return loop_builder.build(b)
-
-
-def _is_open(value: Value) -> bool:
-    return value.producer is not None and hides(value.producer, "shape")
 
 
 def _lacks_elements(value: Value) -> bool:

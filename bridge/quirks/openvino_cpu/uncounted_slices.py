@@ -4,11 +4,11 @@ them."""
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value, loop_kind
+from bridge.neutral.graph import Node, loop_kind
 from bridge.neutral.ports import Sliced, Yield
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder
-from bridge.quirks.opaque import hides
+from bridge.quirks.opaque import revealed
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
@@ -19,17 +19,11 @@ def slice_that_counts(b: Builder, node: Node, place: Place) -> Result:
     body = node.body
     counter = next(value for value, port in body.entries() if isinstance(port, Sliced))
     outputs = [value for value, exit in body.exits() if exit == Yield(None)]
-    if any(counter in (value, _copied(value)) for value in outputs):
+    if counter in map(revealed, outputs):  # Another quirk may have put a copy between.
         return None
     loop_builder = LoopBuilder.of(node)
     loop_builder.body.add_exit(counter, Yield(None))
     return loop_builder.build(b)
-
-
-def _copied(value: Value) -> Value | None:
-    """What a value is a copy of, which another quirk may have made."""
-    made = value.producer
-    return made.inputs[0] if made is not None and hides(made, "memory") else None
 
 
 QUIRK = Quirk(
