@@ -98,7 +98,7 @@ FOR_IR: tuple[At, ...] = (
     _at("stack_behind_nothing", "Loop"),
     _at("sizes_beside_nothing", "Loop", undo="Reshape"),
     _at("body_of_first_sizes", "Loop", undo="Reshape ir::Pad"),
-    _at("sizes_of_states", "Loop", undo="Reshape Slice ir::Pad"),
+    _at("sizes_of_states", "Loop", undo="If Reshape Slice"),
     _at("computed_start", "ReadValue", undo="Reshape ir::Pad"),
     _at("group_normalization", "GroupNormalization"),
     _at("one_hot_from_the_end", "ir::OneHot", undo="ir::OneHot", until="2025.3"),

@@ -7,54 +7,48 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bridge.neutral.builder import Builder, integers
-from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.ports import Carried
-from bridge.neutral.rewrite import Uses
-from bridge.neutral.types import Interval, high, low
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.ports import Carried, Yield
+from bridge.neutral.types import Interval
 from bridge.operators import Result
-from bridge.operators.control.loop_builder import LoopBuilder, is_positive, iteration_number
+from bridge.operators.control.loop_builder import LoopBuilder, is_positive
+from bridge.quirks.guarded_loops import UNDO, in_a_branch
 from bridge.quirks.opaque import hides, opaque, undone
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
-    """Both are hidden from OpenVINO where a size may change."""
+    """The start of a state of changing size is hidden in front of the Loop. A Loop that may not run
+    goes into a branch of an If, if it gives such a state."""
     loop_builder = LoopBuilder.of(node)
-    graph = loop_builder.body.graph
-    nodes: list[Node] = []
-    inner = Builder(nodes, node.name, b.target)
-    entries: dict[Value, Value] = {}
-    exits: dict[int, tuple[list[int], list[Value]]] = {}
-    number: Value | None = None
-    uses = Uses(graph)
+    runs, given = _surely_runs(node), False
     for value, port, initial in _states(loop_builder):
         dims = enumerate(value.shape or ())
         axes = [axis for axis, dim in dims if isinstance(dim, Interval)]
-        unknown = [axis for axis in axes if not isinstance(initial.dims[axis], int)]
-        if unknown and _all_hide(value, uses):
-            unknown = []
-        again = graph.outputs[port.output]
-        after = [] if _surely_runs(node) else _to_hide(graph, again, initial, axes)
-        if not unknown and not after:
-            continue
-        exits[port.output] = axes, after
-        number = number or inner.op("Reshape", iteration_number(loop_builder.body), [1])
-        if unknown:
-            entries[value] = opaque(inner, value, "sizes", unknown, number)
-    if number is None:
-        return None
-    for one in graph.nodes:
-        one.inputs = [None if v is None else entries.get(v, v) for v in one.inputs]
-    graph.prepend(nodes)
-    for index, (axes, after) in exits.items():
-        value = graph.outputs[index]
-        if value in after:
-            bounded = any(high(value.dims[axis]) is not None for axis in axes)
-            kind = "bounds" if bounded else "sizes"
-            graph.outputs[index] = opaque(loop_builder.inside(b), value, kind, axes, number)
-        elif after:
-            _hide_appended(graph, value, axes, number, after)
-    return loop_builder.build(b)
+        again, exit = loop_builder.body.exit_of(port)
+        given |= bool(axes) and exit != Yield(None) and not _is_hidden(again)
+        if runs:
+            axes = [axis for axis in axes if not isinstance(initial.dims[axis], int)]
+        if axes and not _is_hidden_start(initial, place):
+            assert port.input is not None
+            loop_builder.inputs[port.input] = opaque(b, initial, "sizes", axes)
+    made = Node(
+        "Loop", loop_builder.inputs, [Value(v.type) for v in node.outputs], dict(node.attributes),
+        node.bodies, node.name, node.extras,
+    )  # fmt: skip
+    guarded = in_a_branch(b, made, place) if given else None
+    if guarded is not None:
+        return guarded
+    return loop_builder.build(b) if loop_builder.changed else None
+
+
+def _is_hidden_start(initial: Value, place: Place) -> bool:
+    """Whether the sizes of what one state alone starts with are hidden, perhaps in front of the
+    branch of an If that the Loop is in."""
+    holder, body = place.holder, place.body
+    outside = holder.captures(body) if holder is not None and body is not None else {}
+    value = outside.get(initial) if initial in outside else initial
+    return value is not None and _is_hidden(value) and place.count(initial) == 1
 
 
 def _states(loop_builder: LoopBuilder) -> Iterator[tuple[Value, Carried, Value]]:
@@ -73,37 +67,6 @@ def _surely_runs(node: Node) -> bool:
     return all(v is None or is_positive(v) for v in (node.trip_count, node.condition))
 
 
-def _to_hide(graph: Graph, value: Value, initial: Value, axes: list[int]) -> list[Value]:
-    """What hides these sizes of a state's next value: that itself or, which is less to copy, what
-    it joins. What the body was given need not be hidden, unless it is larger than the initial."""
-    if not axes or _is_hidden(value):
-        return []
-    made, given = value.producer, {*graph.inputs}
-    if made is None or made.op != "Concat" or value.rank is None:
-        return [value]
-    if axes != [made.attributes["axis"] % value.rank] or not given & set(made.inputs):
-        return [value]
-    (axis,) = axes
-    size = initial.dims[axis]
-    if isinstance(size, int):
-        given = {v for v in given & {*made.inputs} if low(v.dims[axis]) <= size}
-    return [v for v in made.inputs if v is not None and v not in given]
-
-
-def _hide_appended(
-    graph: Graph, value: Value, axes: list[int], number: Value, appended: list[Value]
-) -> None:
-    made = value.producer
-    assert made is not None
-    nodes: list[Node] = []
-    inner = Builder(nodes, made.name)
-    made.inputs = [
-        opaque(inner, v, "sizes", axes, number) if v in appended else v for v in made.inputs
-    ]
-    place = graph.nodes.index(made)
-    graph.nodes[place:place] = nodes
-
-
 def _is_hidden(value: Value) -> bool:
     """Whether what makes a value hides its size, or that of what it appends."""
     made = value.producer
@@ -118,14 +81,6 @@ def _is_hidden(value: Value) -> bool:
     return _hides(made)
 
 
-def _all_hide(value: Value, uses: Uses) -> bool:
-    """Whether all that uses a value hides its sizes. Another quirk may have put a copy between."""
-    users = uses.users(value)
-    if len(users) == 1 and (hides(users[0], "memory") or users[0].op == "Unsqueeze"):
-        return _all_hide(users[0].outputs[0], uses)
-    return all(map(_hides, users))
-
-
 def _hides(node: Node) -> bool:
     return hides(node, "sizes", "bounds")
 
@@ -136,8 +91,10 @@ QUIRK = Quirk(
     "first iteration would give is taken for certain though none runs.",
     fires="At a state with a size that changes and is not known at first, or of a Loop that may "
     "not run.",
-    safe="A Slice up to 2^30 or further takes all, and a Pad by a remainder by 1 adds nothing.",
-    cost="a Slice or Pad of each state of changing size, in the body",
-    run=rewriting("Loop", by=hidden_sizes),
-    undo=undone("sizes", "bounds"),
+    safe="A Slice up to 2^30 or further takes all. One branch is the Loop where it runs; the other "
+    "gives what a Loop gives that does not.",
+    cost="a Slice of what each state of changing size starts with, and an If around a Loop that "
+    "may not run",
+    run=rewriting("Loop", by=hidden_sizes, uses=True),
+    undo={**UNDO, **undone("sizes")},
 )
