@@ -320,6 +320,18 @@ CANARIES: dict[str, Canary] = {
         {{ y = RNN <hidden_size = 3> (x, w, r, "", lengths) }}""",
         {"x": _f32(4, 1, 2) / 10, "lengths": np.array([2], np.int32)},
     ),
+    "openvino_cpu.lengths_of_dynamic_sequence, both ways": Canary(
+        f"""(float[n,b,2] x, int32[b] lengths) => (float[n,2,b,3] y, float[2,b,3] h)
+        <float[2,9,2] w = {{{_filled(0.1, 2, 9, 2)}}}, float[2,9,3] r = {{{_filled(0.1, 2, 9, 3)}}}>
+        {{ y, h = GRU <hidden_size = 3, direction = "bidirectional"> (x, w, r, "", lengths) }}""",
+        {"x": _f32(4, 3, 2) / 10, "lengths": np.array([2, 0, 4], np.int32)},
+    ),
+    "openvino_cpu.lengths_of_dynamic_sequence, of a cell": Canary(
+        f"""(float[4,b,2] x, int32[b] lengths) => (float[1,b,3] c)
+        <float[1,12,2] w = {{{_filled(0.1, 12, 2)}}}, float[1,12,3] r = {{{_filled(0.1, 12, 3)}}}>
+        {{ y, h, c = LSTM <hidden_size = 3> (x, w, r, "", lengths) }}""",
+        {"x": _f32(4, 2, 2) / 10, "lengths": np.array([2, 0], np.int32)},
+    ),
     "openvino_cpu.unreachable_trip_count": Canary(
         """(float[100000] x) => (float[k,100000] y) {
         trips = Constant <value_int = 9223372036854775807> ()
@@ -497,6 +509,7 @@ CANARIES: dict[str, Canary] = {
         else_branch = o () => (float[n] f) {{
         row = Gather (x, i) all = Concat <axis = 0> (h, row) f = MatMul (all, w) }}> }}> }}""",
         {"x": _f32(3, 2), "trips": np.array(3)},
+        hidden_by=("openvino_cpu.sizes_of_states",),
     ),
     "openvino_cpu.unsorted_unique": Canary(
         "(float[2,3] x) => (float[k] y) { y = Unique <sorted = 0> (x) }",

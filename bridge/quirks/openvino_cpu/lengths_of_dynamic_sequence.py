@@ -17,10 +17,13 @@ Values = list[Value]
 
 
 def cell_by_cell(b: Builder, node: Node, place: Place) -> Result:
-    """A Loop over the cell for each direction, in which states stay behind the lengths."""
+    """A Loop over the cell for each direction, in which states stay behind the lengths; the layer
+    over whole axes, where the last state of a cell is not read."""
     x, *states, lengths, w, r, bias = (v for v in node.inputs if v is not None)
     if is_static(x.shape) or _cover_all(lengths, x):
         return None
+    if len(states) < 2 or not _is_read(node.outputs[2], place):
+        return _at_once(b, node, x, states, b.cast(lengths, I64), [w, r, bias])
     major, lengths = b.transpose(x, 1, 0, 2), b.cast(lengths, I64)
     some = b.unsqueeze(b.op("Greater", lengths, 0), 1)
     direction = node.attributes["direction"]
@@ -36,6 +39,45 @@ def cell_by_cell(b: Builder, node: Node, place: Place) -> Result:
         last, (y,) = along(b, partial(_step, node), sliced, initial, fixed, way == "reverse")
         parts.append([b.transpose(y, 1, 0, 2), *last])
     return [b.concat(1, *(b.unsqueeze(v, 1) for v in both)) for both in zip(*parts, strict=True)]
+
+
+def _is_read(value: Value, place: Place) -> bool:
+    """Whether something takes a value, but a Transpose that nothing takes."""
+    users = place.users(value)
+    idle = sum(user.op == "Transpose" and not place.count(user.outputs[0]) for user in users)
+    return place.count(value) > idle
+
+
+def _at_once(
+    b: Builder, node: Node, x: Value, states: Values, lengths: Value, weights: Values
+) -> Result:
+    """The layer over whole axes, one for each direction, and zeros behind the lengths. The last
+    hidden state is that of the last step; that of a cell nobody could tell."""
+    steps, ends = b.positions(x, 1), b.unsqueeze(lengths, 1)
+    inside = b.unsqueeze(b.op("Less", steps, ends), 1, 3)
+    last = b.unsqueeze(b.op("Equal", steps, b.op("Sub", ends, 1)), 1, 3)
+    turned = b.op("Max", lengths, 1)
+    direction = node.attributes["direction"]
+    ways = ("forward", "reverse") if direction == "bidirectional" else (direction,)
+    parts: list[Values] = []
+    for index, way in enumerate(ways):
+        first = x if way == "forward" else _turned(b, x, turned, 1)
+        batch, time = (b.op("Gather", b.op("Shape", first), [axis], 0) for axis in (0, 1))
+        whole = b.op("Expand", time, batch)
+        own = [b.unsqueeze(part_of(b, v, 1, index), 1) for v in states]
+        fixed = [b.unsqueeze(part_of(b, v, 0, index), 0) for v in weights]
+        attributes = {**node.attributes, "direction": "forward"}
+        y, *_ = b.ops(node.op, len(node.outputs), first, *own, whole, *fixed, **attributes)
+        h = b.op("ReduceSum", b.op("Where", last, y, 0), [2], keepdims=False)
+        y = b.op("Where", inside, y, 0)
+        parts.append([y if way == "forward" else _turned(b, y, turned, 2), h])
+    y, h = (b.concat(1, *both) for both in zip(*parts, strict=True))
+    return [y, h, *states[1:]]
+
+
+def _turned(b: Builder, x: Value, lengths: Value, axis: int) -> Value:
+    """Each sequence backwards, up to its length."""
+    return b.op("ReverseSequence", x, lengths, batch_axis=0, time_axis=axis)
 
 
 def _cover_all(lengths: Value, x: Value) -> bool:
@@ -74,8 +116,9 @@ QUIRK = Quirk(
     "their input is unknown.",
     fires="At a sequence layer whose input has an open size, and whose lengths are not surely "
     "that of the axis.",
-    safe="The standard defines it so: cells one after another, where behind its length a sequence "
-    "gives 0 and keeps its state.",
-    cost="a Loop of cells for the operator",
-    run=rewriting(*CELLS, by=cell_by_cell),
+    safe="No step depends on one behind it. Behind its length a sequence gives 0 and keeps its "
+    "state, which for the last hidden state is what the last step gives.",
+    cost="a layer for each direction, with Selects and ReverseSequences; a Loop of cells where "
+    "the last state of LSTM's cell is read",
+    run=rewriting(*CELLS, by=cell_by_cell, uses=True),
 )
