@@ -19,7 +19,7 @@ from bridge.options import release_number
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
 from bridge.quirks.known import UNFOLDED
-from bridge.quirks.quirk import RECURRENT, Quirk, Undo
+from bridge.quirks.quirk import ARITHMETIC, RECURRENT, Quirk, Undo
 
 ENGINES = {"openvino_cpu": "OpenVINO CPU"}
 """The engines, by their folders."""
@@ -74,6 +74,7 @@ FOR_IR: tuple[At, ...] = (
     _at("padding_of_unknown_size", "MaxPool"),
     _at("bias_of_lrn", "LRN"),
     _at("matrix_times_stack", "MatMul", undo="Squeeze"),
+    _at("constant_of_higher_rank", *ARITHMETIC, undo="Unsqueeze"),
     _at("maximum_of_minus_infinity", "Equal"),
     _at("infinite_bf16", "Equal"),
     _at("logical_reduction_of_computed_axes", "ReduceLogicalAnd", "ReduceLogicalOr", undo="Cast"),

@@ -66,6 +66,9 @@ class Place(Rewriter):
         return self._facts[analysis]
 
 
+ARITHMETIC = ("Add", "Div", "Max", "Min", "Mul", "Pow", "Sub")
+"""Arithmetic that OpenVINO makes parts of activations and of normalizations."""
+
 RECURRENT = (
     "GRUCell", "GRUSequence", "LSTMCell", "LSTMSequence", "RNNCell", "RNNSequence",
 )  # fmt: skip

@@ -96,6 +96,15 @@ for size in (12, 13, 14, 15):
         f"transposed to {size}", of(1, "ConvolutionBackpropData", **spatial(1, 2, 1)),
         random(1, 2, 7), Constant(random(2, 3, 3)), Constant([size], I64),
     )  # fmt: skip
+for end, extra in ((0, 1), (1, 1), (1, 2)):
+    case(
+        f"transposed longer by {extra} of {end}",
+        of(
+            1, "ConvolutionBackpropData", strides=[1], dilations=[2], pads_begin=[0],
+            pads_end=[end], auto_pad="explicit", output_padding=[extra],
+        ),
+        random(1, 4, 5), Constant(random(4, 3, 2)),
+    )  # fmt: skip
 case(
     "transposed output_padding",
     of(1, "ConvolutionBackpropData", **spatial(2, 2, 1, output_padding=[1, 0])),
@@ -302,6 +311,10 @@ for axes, size in product(([1], [2, 3], [1, 2, 3]), (2, 3, 4)):
         IMAGE,
         Constant(axes, I64),
     )
+case(
+    "lrn of rows", of(1, "LRN", alpha=0.5, beta=0.75, bias=2.0, size=3), random(2, 6, 5),
+    Constant([1], I64),
+)  # fmt: skip
 for axes in ([1], [1, 2, 3], [-1], []):
     for mode in ("add", "max"):
         case(

@@ -171,6 +171,9 @@ for axis, batch in ((1, 1), (2, 1), (3, 1), (2, 2), (3, 2), (2, -1)):
         of(8, "Gather", batch_dims=batch), (random(2, 3, 4, 3), indices[..., :3], Fixed(axis)),
     )  # fmt: skip
 CASES["gather out of range"] = of(8, "Gather"), (X, Fixed([[0, 9], [-5, -3]]), Fixed(1))
+CASES["gather rows out of range"] = (
+    of(8, "Gather", batch_dims=1), (X, Fixed([[5, -9], [1, 0]]), Fixed(-1)),
+)  # fmt: skip
 CASES["gather scalar out of range"] = of(8, "Gather"), (X, Fixed(4), Fixed(-2))
 CASES["gather i8 indices"] = of(8, "Gather"), (X, np.array([1, 0], np.int8), Fixed(1))
 CASES["gather_elements"] = of(6, "GatherElements", axis=1), (count(2, 3), INDICES)
@@ -484,7 +487,8 @@ CASES["segment_max no number"] = (
 )  # fmt: skip
 
 NOT_DYNAMIC = (
-    "squeeze skips", "squeeze all", "gather out", "gather scalar out", "extract_image_patches",
+    "squeeze skips", "squeeze all", "gather out", "gather rows out", "gather scalar out",
+    "extract_image_patches",
     "reorg_yolo", "embedding_", "segment_", "interpolate asymmetric", "interpolate align_corners",
     "interpolate tf", "interpolate pytorch", "interpolate scale without", "grid_sample",
     "scatter_elements", "one_hot", "eye", "gather_tree", "fill empty rows of nothing",

@@ -305,6 +305,10 @@ for opset, samples in product((10, 16), (0, 2)):
         sampling_ratio=samples,
         spatial_scale=0.7,
     )
+case(
+    "computed rois", "RoiAlign", IMAGE, ROIS, np.array([0, 1, 1]), opset=16, output_height=3,
+    output_width=2, sampling_ratio=2,
+)  # fmt: skip
 for mode in ("half_pixel", "output_half_pixel"):
     case(
         f"max {mode}", "RoiAlign", IMAGE, Constant(ROIS), Constant([0, 1, 1], np.int64), mode="max",

@@ -68,6 +68,8 @@ case("pad 2 edge", "Pad", 10, X, pads=[0, 1, 0, 2, 0, 0, 1, 0], mode="edge")
 case("scatter 9", "Scatter", 9, random(3, 3), np.array([[1, 0, 2]]), random(1, 3), axis=0)
 case("upsample 7", "Upsample", 7, X, scales=[1.0, 1.0, 2.0, 1.6], mode="nearest")
 case("upsample 9", "Upsample", 9, X, Fixed([1, 1, 2, 3], F32), mode="linear")
+case("resize to one", "Resize", 19, X, None, None, Fixed([1, 1, 3, 2]), mode="nearest",
+     coordinate_transformation_mode="pytorch_half_pixel")  # fmt: skip
 case("resize 10", "Resize", 10, X, Fixed([1, 1, 0.6, 1.7], F32), mode="nearest")
 case("resize 11", "Resize", 11, X, Fixed([], F32), Fixed([1, 1, 2, 0.7], F32), mode="linear",
      coordinate_transformation_mode="tf_half_pixel_for_nn")  # fmt: skip

@@ -448,6 +448,11 @@ CANARIES: dict[str, Canary] = {
         {"c": np.array(True), "x": _f32(1, 4, 2), "scale": _f32(4), "bias": _f32(4)},
         ends=True,
     ),
+    "openvino_cpu.constant_of_higher_rank": Canary(
+        """(float[3] x) => (float[1,3] y) <float[1,1] most = {1}, float least = {0}> {
+        below = Min (x, most) y = Max (below, least) }""",
+        {"x": _f32(3)},
+    ),
     "openvino_cpu.loop_of_constants": Canary(
         """() => (float[1,1] last, bool[n] y) {
         count = Constant <value_int = 1> ()

@@ -53,6 +53,14 @@ PLACES: list[tuple[str, str, bool]] = [
      "{ j = Concat <axis = 0> (x, x) k = Cast <to = 1> (j) y = Abs (k) z = Neg (j) }", True),
     ("arithmetic_behind_reduction", SUM % "k", False),
     ("arithmetic_behind_reduction", SUM % "four", True),
+    ("constant_of_higher_rank", "(float[3] x) => (float[1,3] y) <float[1,1] one = {1}> "
+     "{ y = Min (x, one) }", True),
+    ("constant_of_higher_rank", "(float[3] x) => (float[3] y) <float[1] one = {1}> "
+     "{ y = Min (x, one) }", False),
+    ("constant_of_higher_rank", "(float[3] x, float[1,1] one) => (float[1,3] y) "
+     "{ y = Min (x, one) }", False),
+    ("constant_of_higher_rank", "(float[3] x) => (float[2,3] y) <float[2,1] some = {1, 2}> "
+     "{ y = Min (x, some) }", False),
     ("stacks_of_no_iteration", LOOP % ("n", "k"), False),
     ("infinity_behind_arithmetic", "(float[n] x) => (bool[n] y) { y = IsInf (x) }", False),
     ("infinity_behind_arithmetic", "(double[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",

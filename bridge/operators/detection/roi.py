@@ -23,8 +23,11 @@ def roi_align_to_ir(b: Builder, node: Node) -> Result:
     attributes = node.attributes
     if attributes["mode"] == "max":
         return _maximum_of_corners(b, node)
+    data, rois, batches = required(node, 0, 1, 2)
+    if not rois.shape or rois.shape[-1] != 4:
+        rois = b.reshape(rois, -1, 4)  # OpenVINO wants to know that.
     return b.op(
-        "ROIAlign", *node.inputs, pooled_h=attributes["output_height"],
+        "ROIAlign", data, rois, batches, pooled_h=attributes["output_height"],
         pooled_w=attributes["output_width"], sampling_ratio=attributes["sampling_ratio"],
         spatial_scale=attributes["spatial_scale"], mode=attributes["mode"],
         aligned_mode=_ALIGNED[attributes["coordinate_transformation_mode"]],

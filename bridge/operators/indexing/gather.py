@@ -48,13 +48,40 @@ def gather_for_onnx(b: Builder, node: Node) -> Value | None:
     batch = node.attributes["batch_dims"]
     if why := contradiction(node):
         raise Refused(why)
-    if batch == 0:
-        return _zero_out_of_range(b, data, indices, along)
-    rank, index_rank = ranks(node, 0, 1)
+    rank, index_rank = ranks(node, 0, 1) if batch else (len(data.shape or ()), 0)
     batch = batch % index_rank if batch < 0 else batch
+    wanted, outside = values_of(indices), _out_of_range(data, indices, along)
+    if wanted is None or outside is None:
+        if batch == node.attributes["batch_dims"] == 0:
+            return None
+        return _gathered(b, data, indices, along, batch)
     at = along % rank
+    if not data.dims[at]:
+        before, after = (b.sizes(data, *axes) for axes in (range(at), range(at + 1, rank)))
+        return b.zeros(data, before, *outside.shape[batch:], after)
+    inside = b.like(np.where(outside, 0, wanted), indices)
+    between, behind = (1,) * (at - batch), (1,) * (rank - 1 - at)
+    shape = (*outside.shape[:batch], *between, *outside.shape[batch:], *behind)
+    absent, zero = b.constant(outside.reshape(shape)), b.like(0, data)
+    return b.op("Where", absent, zero, _gathered(b, data, inside, along, batch))
+
+
+def _out_of_range(data: Value, indices: Value, axis: int) -> np.ndarray | None:
+    """Which indices are known to be out of range; None where none is."""
+    wanted = values_of(indices)
+    length = None if data.shape is None else data.shape[axis]
+    if wanted is None or not isinstance(length, int) or data.element is STRING:
+        return None
+    outside = (wanted < -length) | (wanted >= length)
+    return outside if outside.any() else None
+
+
+def _gathered(b: Builder, data: Value, indices: Value, axis: int, batch: int) -> Value:
+    """Gather-8 along an axis, by GatherND where there are batch dimensions."""
     if batch == 0:
         return b.op("Gather", data, indices, axis)
+    rank, index_rank = len(data.dims), len(indices.dims)
+    at = axis % rank
     between = at - batch
     others = [i for i in range(rank) if i != at]
     moved = b.transpose(data, *others[:batch], at, *others[batch:])
@@ -63,25 +90,6 @@ def gather_for_onnx(b: Builder, node: Node) -> Value | None:
     middle = range(index_rank, index_rank + between)
     behind = range(index_rank + between, rank + index_rank - batch - 1)
     return b.transpose(found, *range(batch), *middle, *range(batch, index_rank), *behind)
-
-
-def _zero_out_of_range(b: Builder, data: Value, indices: Value, axis: int) -> Value | None:
-    """Gather with zeros for the indices that are known to be out of range; None without such."""
-    wanted = values_of(indices)
-    length = None if data.shape is None else data.shape[axis]
-    if wanted is None or data.shape is None or not isinstance(length, int):
-        return None
-    outside = (wanted < -length) | (wanted >= length)
-    if not outside.any() or data.element is STRING:
-        return None
-    at, rank = axis % len(data.shape), len(data.shape)
-    if not length:
-        before, after = (b.sizes(data, *axes) for axes in (range(at), range(at + 1, rank)))
-        return b.zeros(data, before, *wanted.shape, after)
-    inside = b.like(np.where(outside, 0, wanted), indices)
-    behind = rank - 1 - at
-    absent = b.constant(outside.reshape((*outside.shape, *(1,) * behind)))
-    return b.op("Where", absent, b.like(0, data), b.op("Gather", data, inside, axis))
 
 
 @legalizes("GatherElements", target="ir")

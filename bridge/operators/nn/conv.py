@@ -163,6 +163,8 @@ def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
     auto_pad = attributes.pop("auto_pad")
     attributes |= {"group": group, "output_padding": extra if any(extra) else None}
     if output is None:
+        if any(e >= stride for e, stride in zip(extra, attributes["strides"], strict=True)):
+            return _longer(b, data, filters, extra, attributes)
         return b.op("ConvTranspose", data, filters, **attributes)
     known = integers(output)
     if known is not None and auto_pad.startswith("SAME"):
@@ -170,6 +172,8 @@ def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
         attributes |= {"output_shape": known, "pads": None}
         return b.op("ConvTranspose", data, filters, **attributes)
     begins = attributes.pop("pads")[:rank]
+    if not auto_pad.startswith("SAME"):
+        attributes["output_padding"] = None  # The output's shape says how long it is.
     y = b.op("ConvTranspose", data, filters, **attributes)
     excess = b.op("Sub", b.sizes(y, *range(2, rank + 2)), output)
     if auto_pad.startswith("SAME"):
@@ -180,6 +184,20 @@ def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
     none = b.constant([0, 0])
     pads = b.op("Concat", none, begin, none, b.op("Sub", excess, begin), axis=0)
     return b.op("Pad", y, b.op("Neg", pads), mode="constant")
+
+
+def _longer(
+    b: Builder, data: Value, filters: Value, extra: tuple[int, ...], attributes: dict[str, Any]
+) -> Value:
+    """A transposed convolution that is longer by `extra` at the ends, which in onnxruntime is less
+    than a stride: padding that is not cut off, and zeros behind it."""
+    rank = len(extra)
+    begins, ends = attributes["pads"][:rank], attributes["pads"][rank:]
+    kept = (max(end - e, 0) for end, e in zip(ends, extra, strict=True))
+    attributes |= {"pads": (*begins, *kept), "output_padding": None}
+    y = b.op("ConvTranspose", data, filters, **attributes)
+    behind = [max(e - end, 0) for end, e in zip(ends, extra, strict=True)]
+    return b.op("Pad", y, [0] * (rank + 4) + behind, mode="constant") if any(behind) else y
 
 
 @legalizes("DeformConv", target="ir")

@@ -230,7 +230,7 @@ def lrn_to_ir(b: Builder, node: Node) -> Result:
 def lrn_to_onnx(b: Builder, node: Node) -> Result:
     """LRN-1 as OpenVINO's CPU computes it: the window is odd, one less than an even size, by which
     the sum is divided still; with spatial axes, that of the channels does not count."""
-    data, axes = node.inputs[0], node.input(1)
+    data, axes = required(node, 0)[0], node.input(1)
     if axes is None:
         return None
     attributes, rank = node.attributes, ranks(node, 0)[0]
@@ -242,7 +242,11 @@ def lrn_to_onnx(b: Builder, node: Node) -> Result:
     alpha = attributes["alpha"] * (size / attributes["size"]) ** len(spans)
     attributes = {**attributes, "size": size, "alpha": alpha}
     if spans == [1]:
-        return b.op("LRN", data, **attributes)
+        if rank == 4:
+            return b.op("LRN", data, **attributes)
+        # onnxruntime has images alone.
+        image = b.op("LRN", b.reshape(data, 0, 0, -1, 1), **attributes)
+        return b.op("Reshape", image, b.op("Shape", data))
     if not spans or spans[0] < 2:
         raise Refused(f"axes {list(given)}: OpenVINO has LRN over the channels or spatial axes")
     kernel = tuple(size if axis in spans else 1 for axis in range(2, rank))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bridge.neutral.builder import integers
 from bridge.neutral.types import F32, I64
 from bridge.operators import Builder, Value
 
@@ -90,14 +91,13 @@ def _coordinates(b: Builder, axis: Axis, method: Method) -> Value:
     """Where the elements of the output lie in the input: f32 [out]."""
     place = b.cast(b.op("Range", 0, axis.out, 1), F32)
     size, out = b.cast(axis.size, F32), b.cast(axis.out, F32)
-    single = b.op("Equal", axis.out, 1)
     half = b.op("Sub", b.op("Div", b.op("Add", place, _f(b, 0.5)), axis.scale), _f(b, 0.5))
     between = b.op("Max", b.op("Sub", out, _f(b, 1)), _f(b, 1))
     match method.coordinates:
         case "asymmetric":
             return b.op("Div", place, axis.scale)
         case "pytorch_half_pixel":
-            return b.op("Where", single, _f(b, 0), half)
+            return _if_single(b, axis.out, place, half)
         case "tf_half_pixel_for_nn":
             # An axis of scale 1 is left as it is.
             kept = b.op("Equal", axis.scale, _f(b, 1))
@@ -113,8 +113,16 @@ def _coordinates(b: Builder, axis: Axis, method: Method) -> Value:
             step = b.op("Div", b.op("Mul", b.op("Sub", end, start), last), between)
             run = b.op("Add", b.op("Mul", start, last), b.op("Mul", place, step))
             middle = b.op("Mul", b.op("Mul", b.op("Add", start, end), last), _f(b, 0.5))
-            return b.op("Where", single, middle, run)
+            return _if_single(b, axis.out, b.op("Add", middle, place), run)
     return half
+
+
+def _if_single(b: Builder, out: Value, one: Value, more: Value) -> Value:
+    """`one` where the axis has a single element afterwards, whose place is 0, else `more`."""
+    known = integers(out)
+    if known is not None:
+        return one if known == (1,) else more
+    return b.op("Where", b.op("Equal", out, 1), one, more)
 
 
 def _rounded(b: Builder, at: Value, axis: Axis, mode: str) -> Value:

@@ -1,0 +1,51 @@
+"""Arithmetic with a constant of one element whose rank is higher than the other operand's: fused
+into an activation or a normalization, it no longer broadcasts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.operators import Result
+from bridge.quirks.known import is_known
+from bridge.quirks.quirk import ARITHMETIC, Place, Quirk, rewriting
+
+
+def of_equal_rank(b: Builder, node: Node, place: Place) -> Result:
+    """The other operand with the axes of size 1 that it lacks."""
+    first, second = node.inputs
+    for value, constant in ((first, second), (second, first)):
+        if value is None or constant is None or not constant.shape or value.rank is None:
+            continue
+        lacking = len(constant.shape) - value.rank
+        if lacking <= 0 or set(constant.shape) != {1} or is_known(value, place):
+            continue
+        if is_known(constant, place):
+            longer = b.unsqueeze(value, *range(lacking))
+            operands = [longer if operand is value else operand for operand in node.inputs]
+            return b.op(node.op, *operands, **node.attributes)
+    return None
+
+
+def _without(b: Builder, node: Node) -> Iterator[Value]:
+    """The arithmetic of an operand before it got axes in front."""
+    for place, value in enumerate(node.inputs):
+        made = value.producer if value is not None else None
+        if made is not None and made.op == "Unsqueeze" and integers(made.inputs[1]):
+            operands = list(node.inputs)
+            operands[place] = made.inputs[0]
+            yield b.op(node.op, *operands, **node.attributes)
+
+
+QUIRK = Quirk(
+    releases="2026.4",
+    symptom="Arithmetic that becomes a part of a Clamp, HSwish, Gelu, SoftPlus, MVN or the like "
+    "gives a value of too low a rank, where a constant of one element has the higher rank.",
+    fires="At arithmetic with a constant of one element and of a higher rank than the other "
+    "operand.",
+    safe="Broadcasting gives the other operand the same axes of size 1.",
+    cost="an Unsqueeze",
+    run=rewriting(*ARITHMETIC, by=of_equal_rank),
+    guess=dict.fromkeys(ARITHMETIC, _without),
+)
