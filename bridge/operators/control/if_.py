@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from bridge.neutral.types import BOOL, TensorType
-from bridge.operators import Builder, Node, Refused, Result, Value, legalizes
+from bridge.operators import Builder, Node, Refused, Result, legalizes
 from bridge.operators.type_constraints import disallowed
 
 
@@ -16,9 +13,7 @@ def if_to_ir(b: Builder, node: Node) -> Result:
     assert condition is not None
     if condition.shape in ((), (1,)):
         return None
-    scalar = b.op("Reshape", condition, np.zeros(0, np.int64))
-    scalar.type = TensorType(BOOL, ())
-    inputs: list[Value | None] = [scalar, *node.inputs[1:]]
+    inputs = [b.reshape(condition), *node.inputs[1:]]
     return b.node("If", inputs, len(node.outputs), {}, node.bodies, extras=node.extras).outputs
 
 

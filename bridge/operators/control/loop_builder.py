@@ -112,20 +112,13 @@ def _with_heads(node: Node) -> list[Value | None]:
 
 def scalar(b: Builder, value: Value) -> Value:
     """A value of one element as a scalar; a constant stays one, of the same name."""
-    if value.rank == 0:
-        return value
-    known = value.constant
-    if known is not None and known.size == 1:
-        return b.tensor(Tensor.of(known.array().reshape(())), list(value.names))
-    result = b.op("Reshape", value, np.zeros(0, np.int64))
-    result.type = TensorType(value.element, ())
-    return result
+    return value if value.rank == 0 else b.reshape(value)
 
 
 def scalar_heads(b: Builder, loop_builder: LoopBuilder) -> None:
     """The trip count and the first condition are scalars."""
     for index, value in enumerate(loop_builder.inputs[:2]):
-        if value is not None and value.rank != 0:
+        if value is not None:
             loop_builder.inputs[index] = scalar(b, value)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial, reduce
+from functools import reduce
 
 from bridge.neutral.builder import values_of
 from bridge.neutral.inference import first, infers, knows
@@ -51,9 +51,7 @@ def mean(b: Builder, node: Node) -> Result:
 def _chain(b: Builder, node: Node, op: str) -> Value:
     """Two and two of the inputs combined, from the first one on."""
     values = required(node, *range(len(node.inputs)))
-    if len(values) == 1:
-        return b.op("Identity", *values)
-    return reduce(partial(b.op, op), values)
+    return b.fold(op, values) if len(values) > 1 else b.op("Identity", *values)
 
 
 @legalizes("Div", target="onnx")

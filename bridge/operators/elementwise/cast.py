@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from bridge.neutral.inference import first, infers, knows
-from bridge.neutral.types import BOOL, BY_IR, BY_ONNX, F16, F32, STRING, Element, TensorType
+from bridge.neutral.types import (
+    BOOL,
+    BY_IR,
+    BY_ONNX,
+    ELEMENTS,
+    F16,
+    F32,
+    STRING,
+    Element,
+    TensorType,
+)
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
 from bridge.operators.element_types import allowed_elements
 from bridge.operators.elementwise.bits import converted_constant
@@ -156,8 +166,6 @@ _SIGNIFICAND = {"f16": (11, 5), "bf16": (8, 8), "f32": (24, 8), "f64": (53, 11)}
 
 def promoted(node: Node) -> Element | None:
     """The common type of ConvertPromoteTypes-14's inputs (its specification's promotion rules)."""
-    from bridge.neutral.types import ELEMENTS
-
     a, b = first(node), first(node, 1)
     x, y = a.element, b.element
     if x is None or y is None or x is y:

@@ -82,12 +82,10 @@ def mul(a: Number, b: Number) -> Number:
 
 def maximum(a: Number, b: Number) -> Number:
     """The greater one, as far as it is known: a symbol is at least 0."""
-    if isinstance(a, int) and isinstance(b, int):
-        return max(a, b)
-    if a == b:
-        return a
-    low, other = (a, b) if isinstance(a, int) else (b, a)
-    return other if isinstance(low, int) and low <= 0 and isinstance(other, str) else None
+    least = minimum(a, b)
+    if least is None:
+        return None
+    return b if least == a else a
 
 
 def minimum(a: Number, b: Number) -> Number:

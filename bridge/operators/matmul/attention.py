@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial, reduce
 
 import numpy as np
 
@@ -140,7 +139,7 @@ def _mask(b: Builder, node: Node, query: Value, key: Value) -> Mask:
     allowed += _frontiers(b, node, query, key)
     if lengths is not None:
         allowed.append(b.op("Less", keys, b.unsqueeze(b.as_i64(lengths), 1, 2, 3)))
-    together = reduce(partial(b.op, "And"), allowed) if allowed else None
+    together = b.fold("And", allowed) if allowed else None
     return Mask(bias, together, may_be_empty)
 
 

@@ -73,8 +73,14 @@ def _biased(b: Builder, node: Node) -> Value:
     return b.plus(*required(node, 0), node.input(1))
 
 
-def _activated(b: Builder, x: Value, name: str, *parameters: float) -> Value:
-    """An activation by its name in ONNX, with its parameters in the order alpha, beta."""
+def _activated(b: Builder, node: Node, x: Value) -> Value:
+    """The node's activation by its name in ONNX, with its parameters in the order alpha, beta."""
+    attributes = node.attributes
+    name = attributes.get("activation", "")
+    named = ("activation_alpha", "activation_beta")
+    parameters = attributes.get("activation_params") or [
+        attributes[key] for key in named if key in attributes
+    ]
     match name, parameters:
         case "", _:
             return x
@@ -110,7 +116,7 @@ def fused_matmul(b: Builder, node: Node) -> Result:
     alpha = attributes.get("alpha", 1.0)
     if alpha != 1:
         y = b.op("Mul", y, alpha)
-    return _activated(b, y, attributes.get("activation", ""), *_named_parameters(node))
+    return _activated(b, node, y)
 
 
 @legalizes("com.microsoft::FusedGemm", target="ir")
@@ -120,7 +126,7 @@ def fused_gemm(b: Builder, node: Node) -> Result:
     flags = {name: bool(attributes.get(name, 0)) for name in ("transA", "transB")}
     scales = {name: attributes.get(name, 1.0) for name in ("alpha", "beta")}
     y = b.op("Gemm", *node.inputs, **flags, **scales)
-    return _activated(b, y, attributes.get("activation", ""), *_named_parameters(node))
+    return _activated(b, node, y)
 
 
 @legalizes("com.microsoft::GemmFastGelu", target="ir")
@@ -129,11 +135,6 @@ def gemm_fast_gelu(b: Builder, node: Node) -> Result:
     left, right = required(node, 0, 1)
     y = b.plus(b.op("MatMul", left, right), node.input(2))
     return b.op("Gelu", y, approximate="tanh")
-
-
-def _named_parameters(node: Node) -> list[float]:
-    names = ("activation_alpha", "activation_beta")
-    return [node.attributes[name] for name in names if name in node.attributes]
 
 
 # Convolutions -----------------------------------------------------------------------------------
@@ -154,6 +155,4 @@ def fused_conv(b: Builder, node: Node) -> Result:
     y = b.op("Conv", data, weights, node.input(2), **settings)
     if last:
         y = b.channels_last(y, ranks(node, 0)[0])
-    y = b.plus(y, node.input(3))
-    parameters = attributes.get("activation_params", ())
-    return _activated(b, y, attributes.get("activation", ""), *parameters)
+    return _activated(b, node, b.plus(y, node.input(3)))

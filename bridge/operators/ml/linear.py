@@ -59,9 +59,13 @@ def linear_classifier(b: Builder, node: Node) -> Result:
 
 def _scores(b: Builder, node: Node, x: Value, rows: int) -> Value:
     coefficients = numbers(node, "coefficients").reshape(rows, -1)
-    scores = b.op("MatMul", x, b.like(coefficients, x), transpose_b=True)
-    intercepts = numbers(node, "intercepts")
-    return scores if intercepts is None else b.op("Add", scores, intercepts)
+    return _affine(b, x, coefficients, numbers(node, "intercepts"))
+
+
+def _affine(b: Builder, x: Value, weights: np.ndarray, offsets: np.ndarray | None) -> Value:
+    """x * weights' + offsets."""
+    product = b.op("MatMul", x, b.like(weights, x), transpose_b=True)
+    return product if offsets is None else b.op("Add", product, offsets)
 
 
 @legalizes("ai.onnx.ml::SVMRegressor", target="ir")
@@ -77,8 +81,7 @@ def svm_regressor(b: Builder, node: Node) -> Result:
     if count:
         vectors = numbers(node, "support_vectors").reshape(count, -1)
         values = _kernel(b, node, x, vectors)
-    score = b.op("MatMul", values, b.constant(coefficients, F32), transpose_b=True)
-    score = b.op("Add", score, b.constant(numbers(node, "rho")[:1], F32))
+    score = _affine(b, values, coefficients, numbers(node, "rho")[:1])
     if attributes["one_class"]:
         over = b.op("Greater", score, 0.0)
         return b.op("Where", over, b.constant(1.0), b.constant(-1.0))
@@ -125,14 +128,12 @@ def svm_classifier(b: Builder, node: Node) -> Result:
     name = attributes["post_transform"]
     if not per_class:
         coefficients = numbers(node, "coefficients").reshape(len(labels), -1)
-        scores = b.op("MatMul", x, b.constant(coefficients, F32), transpose_b=True)
-        scores = b.op("Add", scores, b.constant(rho[:1], F32))
+        scores = _affine(b, x, coefficients, rho[:1])
         return [chosen(b, scores, labels), transformed(b, scores, name)]
     total = sum(per_class)
     kernels = _kernel(b, node, x, numbers(node, "support_vectors").reshape(total, -1))
     duels, votes_if, votes_else = _duels(numbers(node, "coefficients"), per_class)
-    scores = b.op("MatMul", kernels, b.constant(duels, F32), transpose_b=True)
-    scores = b.op("Add", scores, b.constant(rho, F32))
+    scores = _affine(b, kernels, duels, rho)
     won = b.cast(b.op("Greater", scores, 0.0), F32)
     lost = b.op("Sub", 1.0, won)
     votes = b.op(
@@ -143,8 +144,7 @@ def svm_classifier(b: Builder, node: Node) -> Result:
     if attributes.get("prob_a"):
         a, c = numbers(node, "prob_a"), numbers(node, "prob_b")
         scores = class_probabilities(b, scores, a, c, len(per_class))
-        return [chosen(b, votes, labels), transformed(b, scores, name)]
-    if len(labels) != 2:
+    if attributes.get("prob_a") or len(labels) != 2:
         return [chosen(b, votes, labels), transformed(b, scores, name)]
     if min(attributes["coefficients"]) >= 0:
         # As onnxruntime decides where no weight is negative.

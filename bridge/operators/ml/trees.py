@@ -196,20 +196,19 @@ def _condition(b: Builder, forest: Forest, value: Value, of_node: Any) -> Value:
     unknown = [m for m in used if m not in MODES and m != "BRANCH_MEMBER"]
     if unknown:
         raise Refused(f"its mode {unknown[0]} is none that ONNX names")
-    total: Value | None = None
-    for mode in used:
+
+    def holds(mode: str) -> Value:
         if mode == "BRANCH_MEMBER":
-            holds = _membership(b, forest, value, of_node)
+            met = _membership(b, forest, value, of_node)
         else:
-            holds = b.op(MODES[mode], value, of_node(forest.splits, value.element))
+            met = b.op(MODES[mode], value, of_node(forest.splits, value.element))
             if mode == "BRANCH_NEQ":
-                holds = b.op("Not", holds)
-        if len(used) > 1:
-            here = np.array([m == mode for m in forest.modes])
-            holds = b.op("And", holds, of_node(here, BOOL))
-        total = holds if total is None else b.op("Or", total, holds)
-    assert total is not None
-    return total
+                met = b.op("Not", met)
+        if len(used) == 1:
+            return met
+        return b.op("And", met, of_node(np.array([m == mode for m in forest.modes]), BOOL))
+
+    return b.fold("Or", map(holds, used))
 
 
 def _membership(b: Builder, forest: Forest, value: Value, of_node: Any) -> Value:

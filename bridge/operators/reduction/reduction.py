@@ -61,12 +61,12 @@ def _elementwise(b: Builder, op: str, x: Value) -> Value:
 
 def _empty_axes(b: Builder, node: Node) -> Result:
     """A reduction that is known to reduce nothing, or to reduce something, needs no
-    `noop_with_empty_axes`."""
+    `noop_with_empty_axes`. IR's never does: what it calls empty axes is what that means."""
     (data,) = required(node, 0)
     axes, known = node.input(1), known_axes(node)
-    if not node.attributes["noop_with_empty_axes"] or known is None:
+    if not node.attributes["noop_with_empty_axes"] or (known is None and b.opset):
         return None
-    if not known:
+    if known == ():
         return _elementwise(b, node.op, data)
     return b.op(node.op, data, axes, keepdims=node.attributes["keepdims"])
 
@@ -85,13 +85,6 @@ def _all_axes(b: Builder, node: Node) -> Result:
     else:
         every = b.constant(list(range(data.rank)))
     return b.op(node.op, data, every, keepdims=keep)
-
-
-def _computed_axes(b: Builder, node: Node) -> Result:
-    """What IR calls empty axes is what ONNX calls so with `noop_with_empty_axes`."""
-    if not node.attributes["noop_with_empty_axes"]:
-        return None
-    return b.op(node.op, *node.inputs, keepdims=node.attributes["keepdims"])
 
 
 _OF_NOTHING = {"ReduceMax": -np.inf, "ReduceMin": np.inf, "ReduceMean": np.nan}
@@ -154,9 +147,7 @@ def _composed(b: Builder, node: Node) -> Result:
     return None
 
 
-_STEPS = (
-    _empty_axes, _all_axes, _computed_axes, _nothing_to_reduce, _of_booleans, _composed,
-)  # fmt: skip
+_STEPS = (_empty_axes, _all_axes, _nothing_to_reduce, _of_booleans, _composed)
 """What is asked for IR, in this order; the first answer counts."""
 
 

@@ -64,19 +64,13 @@ def concat_content(node: Node) -> KnownValue | None:
     return tuple(parts) if node.outputs[0].rank == 1 else None
 
 
-@infers("Expand")
-def infer_expand(node: Node) -> list[Type]:
-    """Expand: the shape of the data and the one asked for, broadcast both ways."""
-    data = first(node)
-    return [TensorType(data.element, broadcast(data.shape, shape_in(node.inputs[1])))]
-
-
-@infers("Broadcast")
+@infers("Broadcast", "Expand")
 def infer_broadcast(node: Node) -> list[Type]:
-    """Broadcast: the target shape; with the mode "bidirectional" as in Expand."""
+    """Broadcast: the target shape; with the mode "bidirectional", and in Expand, that and the shape
+    of the data broadcast."""
     data, target = first(node), shape_in(node.inputs[1])
-    if node.attributes["mode"] == "bidirectional":
-        return [TensorType(data.element, broadcast(data.shape, target))]
+    if node.attributes.get("mode", "bidirectional") == "bidirectional":
+        target = broadcast(data.shape, target)
     return [TensorType(data.element, target)]
 
 
@@ -133,22 +127,19 @@ def shape_of_tiles(node: Node, dims: tuple[Dim, ...]) -> Shape:
 def infer_range(node: Node) -> list[Type]:
     """Range: a vector, as long as the ends say where they are known."""
     element = node.attributes.get("output_type") or first(node).element
-    content = range_content(node)
-    if content is not None:
-        return [TensorType(element, (len(content),))]
     start, limit, delta = (content_of(value) for value in node.inputs)
     if start == (0,) and delta == (1,) and limit is not None and isinstance(limit[0], str):
         return [TensorType(element, (limit[0],))]
-    count = _float_count(node)
+    count = _count(node)
     return [TensorType(element, (ANY if count is None else count,))]
 
 
-def _float_count(node: Node) -> int | None:
-    """The number of elements where start, limit and delta are constants of any type."""
+def _count(node: Node) -> int | None:
+    """The number of elements where start, limit and delta are known, of any type."""
     ends = [values_of(value) for value in node.inputs]
     if any(end is None for end in ends):
         return None
-    start, limit, delta = (float(end.reshape(-1)[0]) for end in ends)  # type: ignore[union-attr]
+    start, limit, delta = (end.reshape(-1)[0].item() for end in ends)  # type: ignore[union-attr]
     count = (limit - start) / delta if delta else math.nan
     return max(0, math.ceil(count)) if math.isfinite(count) else None
 
