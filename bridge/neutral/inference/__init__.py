@@ -16,7 +16,17 @@ from functools import partial, wraps
 from typing import Any
 
 from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.types import ANY, I64_MAX, UNKNOWN, Dim, Shape, TensorType, Type, meet
+from bridge.neutral.types import (
+    ANY,
+    I64_MAX,
+    UNKNOWN,
+    Dim,
+    Shape,
+    TensorType,
+    Type,
+    broadcast,
+    meet,
+)
 from bridge.vocabulary import has_trait, operator
 
 Inference = Callable[[Node], Sequence[Type]]
@@ -176,6 +186,8 @@ def _by_row(node: Node) -> Inference:
         return partial(rows.declared_types, row=row)
     if row is not None and "same_type" in row.traits:
         return same
+    if row is not None and "broadcasts" in row.traits:
+        return broadcasting
     return _otherwise if row is not None and row.onnx else _by_rule
 
 
@@ -234,6 +246,13 @@ def same(node: Node) -> list[Type]:
     """Every output is like input 0."""
     value: Any = node.inputs[0]
     return [value.type] * len(node.outputs)
+
+
+def broadcasting(node: Node) -> list[Type]:
+    """The output has the shapes of all inputs broadcast, and the first element type known."""
+    types = [first(node, index) for index in range(len(node.inputs))]
+    element = next((type.element for type in types if type.element is not None), None)
+    return [TensorType(element, broadcast(*(type.shape for type in types)))]
 
 
 def first(node: Node, index: int = 0) -> TensorType:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import reduce
 
 from bridge.neutral.builder import values_of
-from bridge.neutral.inference import first, infers, knows
+from bridge.neutral.inference import knows
 from bridge.neutral.signs import is_not_negative
-from bridge.neutral.types import F32, I32, I64, TensorType, broadcast
+from bridge.neutral.types import F32, I32, I64
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.elementwise.known_values import (
     ARITHMETIC,
@@ -206,15 +206,3 @@ _UNARY: dict[str, Callable[[Number], Number]] = {
 def content_of_unary(node: Node) -> tuple[Number, ...] | None:
     """Neg, Abs, Not, Sign, Floor, Ceil, Round: of each known number."""
     return each_number(node, _UNARY[node.op])
-
-
-@infers(
-    "Add", "And", "BitShift", "BitwiseAnd", "BitwiseLeftShift", "BitwiseOr", "BitwiseRightShift",
-    "BitwiseXor", "Div", "Max", "Mean", "Min", "Mod", "Mul", "Or", "Pow", "SquaredDifference",
-    "Sub", "Sum", "Xor", "ir::Mod",
-)  # fmt: skip
-def infer_arithmetic(node: Node) -> list[TensorType]:
-    """Arithmetic and bits: the shapes of all inputs broadcast."""
-    types = [first(node, i) for i in range(len(node.inputs))]
-    element = next((t.element for t in types if t.element is not None), None)
-    return [TensorType(element, broadcast(*(t.shape for t in types)))]

@@ -26,17 +26,6 @@ def bound(b: Builder, value: float, x: Value, up: bool) -> Value:
     return b.constant(np.array(rounded, element.dtype))
 
 
-@reads("Clip", format="onnx", until=10)
-def attributes(b: Builder, node: Node) -> Result:
-    """Clip-1 and Clip-6 have the bounds as attributes."""
-    (x,) = required(node, 0)
-    low, high = (node.attributes.get(key) for key in ("min", "max"))
-    return b.op(
-        "Clip", x, None if low is None else bound(b, low, x, True),
-        None if high is None else bound(b, high, x, False),
-    )  # fmt: skip
-
-
 @reads("Clamp", format="ir")
 def clamp(b: Builder, node: Node) -> Result:
     """Clamp-1: for integers, the lower bound is rounded up and the upper one down."""

@@ -16,8 +16,6 @@ def half_away_from_zero(b: Builder, node: Node) -> Result:
         return b.op("Round", x)
     if mode != "half_away_from_zero":
         raise Refused(f"Bridge does not know the rounding mode {mode}")
-    if x.element is not None and not x.element.is_float:
-        return b.op("Identity", x)
     size = b.op("Abs", x)
     down = b.op("Floor", size)
     reached = b.op("GreaterOrEqual", b.op("Sub", size, down), 0.5)

@@ -9,7 +9,6 @@ from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.inference.dims import axis_of, content_of
 from bridge.neutral.types import (
     ANY,
-    BF16,
     BOOL,
     F16,
     F32,
@@ -45,16 +44,6 @@ def one_hot_for_ir(b: Builder, node: Node) -> Value:
         axis=node.attributes["axis"],
         negative_indices_mode=mode,
     )
-
-
-@legalizes("OneHot", target="onnx")
-def bf16_for_onnx(b: Builder, node: Node) -> Value | None:
-    """OneHot takes no bf16 before operator set 28."""
-    indices, depth, values = required(node, 0, 1, 2)
-    if values.element is not BF16 or b.opset >= 28:
-        return None
-    hot = b.op("OneHot", indices, depth, b.cast(values, F32), axis=node.attributes["axis"])
-    return b.cast(hot, BF16)
 
 
 @legalizes("ir::OneHot", target="onnx")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bridge.neutral.inference import constraints as must
-from bridge.neutral.types import BF16, F32
 from bridge.operators import Builder, Node, Result, Value, legalizes
 
 
@@ -18,15 +17,10 @@ def einsum_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("Einsum", target="onnx")
 def einsum_to_onnx(b: Builder, node: Node) -> Result:
-    """Every ellipsis covers as many axes as the others, and bfloat16, which Einsum takes from
-    operator set 28 on, goes by way of f32."""
+    """Einsum (12 to 28): every ellipsis covers as many axes as the others."""
     equation = node.attributes["equation"].replace(" ", "")
     inputs = [x for x in node.inputs if x is not None]
     aligned = _aligned(b, equation, inputs)
-    element = inputs[0].element
-    if element is BF16 and b.opset < 28:
-        wide = [b.cast(x, F32) for x in aligned]
-        return b.cast(b.op("Einsum", *wide, equation=equation), BF16)
     return None if aligned == inputs else b.op("Einsum", *aligned, equation=equation)
 
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must, first, knows
-from bridge.neutral.types import I64
 from bridge.operators import Builder, Node, Result, Value, legalizes, ranks, reads, required
 from bridge.operators.elementwise.known_values import Number, add, holds, numbers_of
 from bridge.operators.ir_texts import parse_bool
@@ -68,15 +67,6 @@ def _products(b: Builder, x: Value, axis: int, reverse: bool, exclusive: bool) -
         reaches = b.unsqueeze(reaches, *range(2, 2 + behind))
     wide = b.op("Where", reaches, b.unsqueeze(x, axis), np.array(1))
     return b.op("ReduceProd", wide, [axis + 1], keepdims=False)
-
-
-@legalizes("CumSum", target="onnx")
-def onnx_axis(b: Builder, node: Node) -> Result:
-    """CumSum (11 to 14): ONNX's axis is i32 or i64."""
-    x, axis = required(node, 0, 1)
-    if axis.element is None or axis.element.name in ("i32", "i64"):
-        return None
-    return b.op("CumSum", x, b.cast(axis, I64), **node.attributes)
 
 
 @knows("CumSum")

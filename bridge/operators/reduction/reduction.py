@@ -10,7 +10,7 @@ import numpy as np
 from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must, first, infers, knows
 from bridge.neutral.inference.dims import length_of
-from bridge.neutral.types import ANY, BOOL, I32, Shape, TensorType, is_static
+from bridge.neutral.types import ANY, BOOL, Shape, TensorType, is_static
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
 from bridge.operators.elementwise.known_values import (
     ARITHMETIC,
@@ -106,22 +106,14 @@ def _nothing_to_reduce(b: Builder, node: Node) -> Result:
     return b.filled(value, result.shape, x.element)
 
 
+_OF_BOOLEANS = {"ReduceMax": "ReduceLogicalOr", "ReduceMin": "ReduceLogicalAnd"}
+_LOGICAL = {logical: op for op, logical in _OF_BOOLEANS.items()}
+
+
 def _of_booleans(b: Builder, node: Node) -> Result:
     """ONNX's maximum and minimum of booleans are IR's logical reductions."""
-    (x,) = required(node, 0)
-    if node.op not in ("ReduceMax", "ReduceMin") or x.element is not BOOL:
-        return None
-    op = "ReduceLogicalOr" if node.op == "ReduceMax" else "ReduceLogicalAnd"
-    return b.op(op, *node.inputs, **node.attributes)
-
-
-def _logical(b: Builder, node: Node) -> Result:
-    """The minimum and maximum of booleans; of numbers before operator set 20."""
-    (x,), axes = required(node, 0), node.input(1)
-    op = "ReduceMax" if node.op == "ReduceLogicalOr" else "ReduceMin"
-    if b.opset >= 20:
-        return b.op(op, x, axes, **node.attributes)
-    return b.cast(b.op(op, b.cast(x, I32), axes, **node.attributes), BOOL)
+    (x,), op = required(node, 0), _OF_BOOLEANS.get(node.op)
+    return b.op(op, *node.inputs, **node.attributes) if op and x.element is BOOL else None
 
 
 def _log_sum_exp(b: Builder, node: Node) -> Result:
@@ -184,8 +176,8 @@ def reduction_to_onnx(b: Builder, node: Node) -> Result:
     if x is not None and x.rank == 0 and integers(axes):
         return b.op(node.op, x, keepdims=node.attributes["keepdims"])
     made = _empty_axes(b, node)
-    if made is None and node.op in ("ReduceLogicalAnd", "ReduceLogicalOr"):
-        made = _logical(b, node)
+    if made is None and node.op in _LOGICAL:
+        made = b.op(_LOGICAL[node.op], *node.inputs, **node.attributes)
     return made if made is not None or node.op not in IR else _axes_as_attribute(b, node)
 
 
