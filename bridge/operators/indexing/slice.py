@@ -18,7 +18,6 @@ from bridge.neutral.inference.dims import (
 )
 from bridge.neutral.types import (
     ANY,
-    I64,
     I64_MAX,
     Dim,
     Shape,
@@ -67,7 +66,7 @@ def strided_slice_for_onnx(b: Builder, node: Node) -> Value:
         x = b.op("Slice", x, starts, ends, axes, steps)
     for kind, axis, at in reversed(plan):
         if kind == "shrink":
-            index = b.constant(0) if masked(node, "begin_mask", at) else _scalar_at(b, node, at)
+            index = b.constant(0) if masked(node, "begin_mask", at) else _at(b, node.inputs[1], at)
             x = b.op("Gather", x, index, axis)
     left = [kind for kind, _, _ in plan if kind != "shrink"]
     new = [axis for axis, kind in enumerate(left) if kind == "new"]
@@ -86,47 +85,26 @@ def _whole(node: Node, at: int) -> bool:
     return forward and from_start and masked(node, "end_mask", at)
 
 
-def _scalar_at(b: Builder, node: Node, at: int) -> Value:
-    (begin,) = required(node, 1)
-    known = content_of(begin)
-    if known is not None and isinstance(known[at], int):
-        return b.constant(known[at])
-    return b.op("Gather", b.as_i64(begin), at, 0)
-
-
 def _bounds(b: Builder, node: Node, at: list[int]) -> tuple[Value, Value, Value]:
     """Starts, ends and steps of the positions `at`, the masks applied."""
     begin, end, *rest = (_at(b, value, at) for value in node.inputs[1:4] if value is not None)
     steps = rest[0] if rest else b.constant([1] * len(at))
-    known = values_of(steps)
+    backward = b.op("Less", steps, 0)
     result = []
     for name, bounds, ahead, back in (
         ("begin_mask", begin, 0, I64_MAX), ("end_mask", end, I64_MAX, FIRST)
     ):  # fmt: skip
         mask = np.array([masked(node, name, position) for position in at])
-        if mask.any() and known is not None:
-            far = b.constant(np.where(known < 0, back, ahead))
-            bounds = _where(b, mask, far, bounds)
-        elif mask.any():
-            backward = b.op("Less", steps, 0)
+        if mask.any():
             far = b.op("Where", backward, b.constant(back), b.constant(ahead))
-            bounds = _where(b, mask, far, bounds)
+            bounds = far if mask.all() else b.op("Where", b.constant(mask), far, bounds)
         result.append(bounds)
     return result[0], result[1], steps
 
 
-def _at(b: Builder, vector: Value, at: list[int]) -> Value:
-    known = values_of(vector)
-    if known is not None:
-        return b.constant(known[at], I64)
+def _at(b: Builder, vector: Value | None, at: int | list[int]) -> Value:
+    assert vector is not None
     return b.op("Gather", b.as_i64(vector), at, 0)
-
-
-def _where(b: Builder, mask: np.ndarray, yes: Value, no: Value) -> Value:
-    known = [values_of(yes), values_of(no)]
-    if known[0] is not None and (known[1] is not None or mask.all()):
-        return b.constant(np.where(mask, known[0], 0 if known[1] is None else known[1]), I64)
-    return b.op("Where", b.constant(mask), yes, no)
 
 
 @legalizes("Reverse", target="onnx")
@@ -140,15 +118,10 @@ def reverse_for_onnx(b: Builder, node: Node) -> Value:
         else:
             axes = b.op("Squeeze", b.op("NonZero", axes), [0])
     axes = b.vector(b.as_i64(axes))
-    count = length_of(axes)
-    if count == 0:
+    if length_of(axes) == 0:
         return b.op("Identity", x)
-    if count is not None:
-        starts, ends = b.constant([-1] * count), b.constant([FIRST] * count)
-    else:
-        shape = b.op("Shape", axes)
-        starts = b.op("Expand", [-1], shape)
-        ends = b.op("Expand", [FIRST], shape)
+    shape = b.op("Shape", axes)
+    starts, ends = b.op("Expand", [-1], shape), b.op("Expand", [FIRST], shape)
     return b.op("Slice", x, starts, ends, axes, starts)
 
 
