@@ -203,15 +203,9 @@ def _place(port: Stacked, rank: int, b: Builder, stacked: Value) -> Value:
         size if isinstance(size, int) else b.op("Shape", moved, start=place, end=place + 1)
         for place, size in enumerate(moved.dims)
     ]
-    dims[axis : axis + 2] = [_product(b, *dims[axis : axis + 2])]
+    count, part = (b.shape(dim) for dim in dims[axis : axis + 2])
+    dims[axis : axis + 2] = [b.op("Mul", count, part)]
     return b.op("Reshape", moved, b.shape(*dims), allowzero=True)
-
-
-def _product(b: Builder, x: int | Value, y: int | Value) -> int | Value:
-    """The product of two sizes."""
-    if isinstance(x, int) and isinstance(y, int):
-        return x * y
-    return b.op("Mul", *(b.constant([n]) if isinstance(n, int) else n for n in (x, y)))
 
 
 Step = Callable[[Builder, LoopBuilder], None]

@@ -151,7 +151,7 @@ def gather_tree_for_onnx(b: Builder, node: Node) -> Value:
     # Behind the length of a batch every beam is its own parent.
     own = b.op("Range", zero, beams, one)
     shape = b.op("Shape", steps)
-    chain = b.op("Where", inside, b.as_i64(b.cast(parents, I64)), b.op("Expand", own, shape))
+    chain = b.op("Where", inside, b.as_i64(parents), b.op("Expand", own, shape))
     beam = b.op("Expand", own, b.op("Slice", shape, [1], [3]))
     beams_at = _beams(b, b.flip(chain, 0), beam, time)
     tokens = b.op("GatherElements", steps, b.flip(beams_at, 0), axis=2)

@@ -263,7 +263,6 @@ def _unpacked(zeros: Value, bits: int, columns: int, blocks: int) -> np.ndarray:
         raise Refused("its zero points must be constant")
     if zeros.element is not U8:
         return known.astype(np.float32).reshape(columns, blocks)
-    per_byte = 8 // bits
-    rows = known.reshape(columns, -1)
-    parts = [(rows >> bits * i) & ((1 << bits) - 1) for i in range(per_byte)]
-    return np.stack(parts, axis=-1).reshape(columns, -1)[:, :blocks]
+    packed = np.ascontiguousarray(known).data
+    wide = Tensor(_BY_BITS[bits], (columns, known.size * 8 // bits // columns), packed)
+    return wide.array()[:, :blocks].astype(np.uint8)

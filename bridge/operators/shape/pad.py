@@ -66,11 +66,6 @@ def _for_all_axes(b: Builder, x: Value, pads: Value, axes: Value | None) -> Valu
     if axes is None:
         return pads
     rank = b.known(x.rank, "the rank of its input")
-    numbers, at = integers(pads), known_axes(axes, rank)
-    if numbers is not None and at is not None:
-        both = np.zeros((2, rank), np.int64)
-        both[:, list(at)] = np.array(numbers).reshape(2, -1)
-        return b.constant(both.reshape(-1))
     ahead = b.constant([rank])
     front = b.op("Mod", b.as_i64(axes), ahead)
     places = b.concat(0, front, b.op("Add", front, ahead))
