@@ -56,6 +56,8 @@ class Place(Rewriter):
     def __init__(self, graph: Graph, *around: Any) -> None:
         super().__init__(graph, *around)
         self._facts: dict[type[Any], Facts[Any]] = {}
+        self.wants_ifs: bool = self.outer.wants_ifs if self.outer is not None else True
+        """Whether the file may have Ifs: those of the model do not all become selections."""
 
     def facts(self, analysis: type[Analysis[Fact]]) -> Facts[Fact]:
         """What an analysis finds in the outermost graph, as it is when first asked."""
@@ -116,7 +118,9 @@ def rewriting(*ops: str, by: Rewrite, uses: bool = False) -> Run:
             remember(node, made, b.nodes, lambda: node.outputs)
             return results
 
-        changed = Place(graph).run(Pattern(rewritten, frozenset(ops), context.target, uses=uses))
+        place = Place(graph)
+        place.wants_ifs = context.options.get("ifs", "keep") == "keep"
+        changed = place.run(Pattern(rewritten, frozenset(ops), context.target, uses=uses))
         legalizer.finish()
         return changed
 

@@ -80,7 +80,7 @@ CASES: dict[str, Case] = {
     }),
 }  # fmt: skip
 for norm in ("MAX", "L1", "L2"):
-    CASES[f"normalizer {norm}"] = "Normalizer", np.abs(CLEAN), {"norm": norm}
+    CASES[f"normalizer {norm}"] = "Normalizer", CLEAN, {"norm": norm}
 for transform in ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"):
     CASES[f"linear classifier {transform}"] = "LinearClassifier", CLEAN, {
         "coefficients": floats(3, FEATURES), "intercepts": floats(3),

@@ -36,14 +36,14 @@ def scaler(b: Builder, node: Node) -> Result:
 
 @legalizes("ai.onnx.ml::Normalizer", target="ir")
 def normalizer(b: Builder, node: Node) -> Result:
-    """Normalizer-1: every row divided by its largest element, its sum of magnitudes, or its
-    length."""
+    """Normalizer-1: every row divided by its largest element with its sign, its sum of magnitudes,
+    or its length."""
     (x,) = required(node, 0)
     x = b.cast(x, F32)
     axes = b.constant([-1])
     norm = node.attributes["norm"]
     if norm == "MAX":
-        size = b.op("ReduceMax", b.op("Abs", x), axes, keepdims=True)
+        size = b.op("ReduceMax", x, axes, keepdims=True)
     elif norm == "L1":
         size = b.op("ReduceSum", b.op("Abs", x), axes, keepdims=True)
     else:

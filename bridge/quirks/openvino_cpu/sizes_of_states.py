@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Carried, Yield
-from bridge.neutral.types import Interval
+from bridge.neutral.types import ANY, Interval
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder, is_positive
 from bridge.quirks.guarded_loops import UNDO, in_a_branch
@@ -26,7 +26,9 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
         dims = enumerate(value.shape or ())
         axes = [axis for axis, dim in dims if isinstance(dim, Interval)]
         again, exit = loop_builder.body.exit_of(port)
-        given |= bool(axes) and exit != Yield(None) and not _is_hidden(again)
+        if exit != Yield(None) and not _is_hidden(again):
+            # OpenVINO may know more of a size than Bridge does; without need, no selection has Ifs.
+            given |= any(place.wants_ifs or again.dims[axis] != ANY for axis in axes)
         if runs:
             axes = [axis for axis in axes if not isinstance(initial.dims[axis], int)]
         if axes and not _is_hidden_start(initial, place):
