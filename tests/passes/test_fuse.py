@@ -592,6 +592,14 @@ def counted_up(count: Any) -> Any:
     return loop.get_concatenated_slices(part.output(0), 0, 1, 1, -1, 0)
 
 
+def stacked(n: Any, asked: Any, far: int = 1 << 30, none: int = 0) -> Any:
+    """The numbers below max(n, 0), of which none are taken where the other is not positive."""
+    count = ops.maximum(n, np.int64(0))
+    runs = ops.greater(count if asked is n else asked, np.int64(0))
+    end = ops.select(runs, np.array([far]), np.array([none]))
+    return ops.slice(counted_up(count), [0], end, [1], [0])
+
+
 def guarded(n: Any, asked: Any, *otherwise: int) -> Any:
     """The numbers below max(n, 0), or what else there is where the other is not positive."""
     count = ops.maximum(n, np.int64(0))
@@ -608,6 +616,11 @@ def guarded(n: Any, asked: Any, *otherwise: int) -> Any:
 
 
 SOME = np.array(3)
+CUT = "Max Loop Greater Where Slice"
+case("stack", "Max Loop", lambda n: stacked(n, n), SOME)
+case("stack_cut_shorter", CUT, lambda n: stacked(n, n, 2), SOME)
+case("stack_never_empty", CUT, lambda n: stacked(n, n, none=1), SOME)
+case("stack_of_another_number", CUT, stacked, SOME, np.array(0))
 case("guarded_loop", "Max Loop", lambda n: guarded(n, n), SOME)
 case("loop_guarded_by_another_number", "Greater Max Loop", guarded, SOME, np.array(0))
 case("loop_or_one_number", "Max Greater If", lambda n: guarded(n, n, 7), SOME)

@@ -381,7 +381,7 @@ CANARIES: dict[str, Canary] = {
             t = Sin (row) }> (x) }""",
         {"x": _f32(3), "row": _f32(2)},
     ),
-    "openvino_cpu.stacks_of_no_iteration, false condition": Canary(
+    "openvino_cpu.false_first_condition": Canary(
         """(float[2,3] x, int64 n) => (float[2,3] y) {
         number = Constant <value = float {0.5}> ()
         sine = Sin (number)
@@ -580,7 +580,7 @@ CANARIES: dict[str, Canary] = {
             t = Concat <axis = 0> (s, x) }> }""",
         {"x": _f32(1), "n": np.array(3)},
     ),
-    "openvino_cpu.stacks_of_no_iteration, open sizes": Canary(
+    "openvino_cpu.sizes_of_stacks_of_no_iteration": Canary(
         """(float[k] x, int64 n) => (float[m,k] y) {
         y = Loop (n, "") <body = b (int64 i, bool c) => (bool d, float[k] part) {
             d = Identity (c) part = Neg (x) }> }""",

@@ -61,7 +61,7 @@ PLACES: list[tuple[str, str, bool]] = [
      "{ y = Min (x, one) }", False),
     ("constant_of_higher_rank", "(float[3] x) => (float[2,3] y) <float[2,1] some = {1, 2}> "
      "{ y = Min (x, some) }", False),
-    ("stacks_of_no_iteration", LOOP % ("n", "k"), False),
+    ("false_first_condition", LOOP % ("n", "k"), False),
     ("infinity_behind_arithmetic", "(float[n] x) => (bool[n] y) { y = IsInf (x) }", False),
     ("infinity_behind_arithmetic", "(double[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",
      False),

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Carried, Yield
-from bridge.neutral.types import ANY, Interval
+from bridge.neutral.types import Interval, high
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder, is_positive
 from bridge.quirks.guarded_loops import UNDO, in_a_branch
@@ -26,9 +26,10 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
         dims = enumerate(value.shape or ())
         axes = [axis for axis, dim in dims if isinstance(dim, Interval)]
         again, exit = loop_builder.body.exit_of(port)
-        if exit != Yield(None) and not _is_hidden(again):
-            # OpenVINO may know more of a size than Bridge does; without need, no selection has Ifs.
-            given |= any(place.wants_ifs or again.dims[axis] != ANY for axis in axes)
+        if axes and exit != Yield(None) and not _is_hidden(again):
+            given = True
+            if not place.wants_ifs and not runs:
+                _hide_after(b, loop_builder, port, axes)
         if runs:
             axes = [axis for axis in axes if not isinstance(initial.dims[axis], int)]
         if axes and not _is_hidden_start(initial, place):
@@ -38,10 +39,19 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
         "Loop", loop_builder.inputs, [Value(v.type) for v in node.outputs], dict(node.attributes),
         node.bodies, node.name, node.extras,
     )  # fmt: skip
-    guarded = in_a_branch(b, made, place) if given else None
+    guarded = in_a_branch(b, made, place) if given and place.wants_ifs else None
     if guarded is not None:
         return guarded
     return loop_builder.build(b) if loop_builder.changed else None
+
+
+def _hide_after(b: Builder, loop_builder: LoopBuilder, port: Carried, axes: list[int]) -> None:
+    """Hides the sizes of a state after an iteration: where no Ifs are wanted, none guards them."""
+    outputs = loop_builder.body.graph.outputs
+    value = outputs[port.output]
+    bounded = any(high(value.dims[axis]) is not None for axis in axes)
+    kind = "bounds" if bounded else "sizes"
+    outputs[port.output] = opaque(loop_builder.inside(b), value, kind, axes)
 
 
 def _is_hidden_start(initial: Value, place: Place) -> bool:
@@ -94,9 +104,9 @@ QUIRK = Quirk(
     fires="At a state with a size that changes and is not known at first, or of a Loop that may "
     "not run.",
     safe="A Slice up to 2^30 or further takes all. One branch is the Loop where it runs; the other "
-    "gives what a Loop gives that does not.",
+    "gives what a Loop gives that does not. A Pad by a remainder by 1 adds nothing.",
     cost="a Slice of what each state of changing size starts with, and an If around a Loop that "
     "may not run",
     run=rewriting("Loop", by=hidden_sizes, uses=True),
-    undo={**UNDO, **undone("sizes")},
+    undo={**UNDO, **undone("sizes", "bounds")},
 )

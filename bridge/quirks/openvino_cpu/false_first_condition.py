@@ -1,0 +1,65 @@
+"""A condition that OpenVINO can tell to be false before the first iteration: it takes all that
+comes out for vectors of nothing."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder, integers
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.ports import Carried, Condition, outer_input
+from bridge.operators import Result
+from bridge.operators.control.loop_builder import LoopBuilder, is_positive, scalar
+from bridge.passes.uses import Uses
+from bridge.quirks.guarded_loops import in_the_place_of
+from bridge.quirks.known import is_known
+from bridge.quirks.opaque import opaque, undone
+from bridge.quirks.quirk import Place, Quirk, rewriting
+
+
+def condition_as_trips(b: Builder, node: Node, place: Place) -> Result:
+    """Nothing is left of the trip count where the condition is false."""
+    trips, condition = node.trip_count, node.condition
+    if trips is None or condition is None or is_positive(condition):
+        return None
+    if not is_known(condition, place) or _is_state(node):
+        return None
+    count = b.op("Where", scalar(b, condition), scalar(b, trips), 0)
+    count = opaque(b, count, "number")  # OpenVINO fails where it finds that to be 0, too.
+    loop_builder = LoopBuilder.of(node)
+    loop_builder.inputs[0] = count
+    loop_builder.inputs[1] = None
+    return loop_builder.build(b)
+
+
+def _is_state(node: Node) -> bool:
+    """Whether a state starts with the trip count or the condition."""
+    states = [port for port in node.body.inputs if isinstance(port, Carried)]
+    found = {p.input for p in states if not isinstance(node.body.exit_of(p)[1], Condition)}
+    return not found.isdisjoint({0, 1})
+
+
+def count_and_condition(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """Count and first condition apart, where the count is 0 if the condition is false."""
+    trips, condition = node.trip_count, node.condition
+    made = trips.producer if trips is not None else None
+    if made is None or made.op != "Where" or integers(made.inputs[2]) != (0,):
+        return None
+    told = condition is not None and integers(condition) != (1,)
+    if told or any(outer_input(port) in (0, 1) for port in node.body.inputs):
+        return None
+    loop_builder = LoopBuilder.of(node)
+    loop_builder.inputs[:2] = [made.inputs[1], made.inputs[0]]
+    return in_the_place_of(node, loop_builder.build(b), uses)
+
+
+QUIRK = Quirk(
+    releases="2026.4",
+    symptom="A Loop whose first condition is found to be false has outputs f32[0], whatever the "
+    "states are.",
+    fires="At a Loop with a trip count whose first condition is not surely true, and known to "
+    "OpenVINO.",
+    safe="A Loop runs no iteration where its trip count is 0, as where its condition is false; no "
+    "iteration reads either.",
+    cost="a Select outside the body, and a random number below 1/2, of which a Bucketize makes 0",
+    run=rewriting("Loop", by=condition_as_trips),
+    undo={"Loop": count_and_condition, **undone("number")},
+)
