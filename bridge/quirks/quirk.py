@@ -56,8 +56,9 @@ class Place(Rewriter):
     def __init__(self, graph: Graph, *around: Any) -> None:
         super().__init__(graph, *around)
         self._facts: dict[type[Any], Facts[Any]] = {}
-        self.wants_ifs: bool = self.outer.wants_ifs if self.outer is not None else True
-        """Whether the file may have Ifs: those of the model do not all become selections."""
+        self.guards: bool = self.outer.guards if self.outer is not None else True
+        """Whether an If may guard a Loop: not where Ifs become selections, nor in older releases,
+        where other quirks rewrite both."""
 
     def facts(self, analysis: type[Analysis[Fact]]) -> Facts[Fact]:
         """What an analysis finds in the outermost graph, as it is when first asked."""
@@ -119,7 +120,8 @@ def rewriting(*ops: str, by: Rewrite, uses: bool = False) -> Run:
             return results
 
         place = Place(graph)
-        place.wants_ifs = context.options.get("ifs", "keep") == "keep"
+        options = context.options
+        place.guards = options.get("ifs", "keep") == "keep" and not options.get("openvino")
         changed = place.run(Pattern(rewritten, frozenset(ops), context.target, uses=uses))
         legalizer.finish()
         return changed

@@ -19,7 +19,8 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
     """The start of a state of changing size is hidden in front of the Loop. A Loop that may not run
-    goes into a branch of an If, if it gives such a state."""
+    goes into a branch of an If, if it gives such a state; where no If may guard it, the sizes after
+    an iteration are hidden."""
     loop_builder = LoopBuilder.of(node)
     runs, given = _surely_runs(node), False
     for value, port, initial in _states(loop_builder):
@@ -28,7 +29,7 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
         again, exit = loop_builder.body.exit_of(port)
         if axes and exit != Yield(None) and not _is_hidden(again):
             given = True
-            if not place.wants_ifs and not runs:
+            if not place.guards and not runs:
                 _hide_after(b, loop_builder, port, axes)
         if runs:
             axes = [axis for axis in axes if not isinstance(initial.dims[axis], int)]
@@ -39,14 +40,14 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
         "Loop", loop_builder.inputs, [Value(v.type) for v in node.outputs], dict(node.attributes),
         node.bodies, node.name, node.extras,
     )  # fmt: skip
-    guarded = in_a_branch(b, made, place) if given and place.wants_ifs else None
+    guarded = in_a_branch(b, made, place) if given and place.guards else None
     if guarded is not None:
         return guarded
     return loop_builder.build(b) if loop_builder.changed else None
 
 
 def _hide_after(b: Builder, loop_builder: LoopBuilder, port: Carried, axes: list[int]) -> None:
-    """Hides the sizes of a state after an iteration: where no Ifs are wanted, none guards them."""
+    """Hides the sizes of a state after an iteration: for Loops that no If guards."""
     outputs = loop_builder.body.graph.outputs
     value = outputs[port.output]
     bounded = any(high(value.dims[axis]) is not None for axis in axes)
