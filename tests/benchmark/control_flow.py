@@ -14,11 +14,9 @@ onnxruntime with the file, has a word in the place of a ratio.
 from __future__ import annotations
 
 import statistics
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -28,7 +26,7 @@ import bridge
 from bridge.check.inputs import Recipe, free_dimensions, make_inputs
 from bridge.check.isolation import LostProcessError, isolated
 from tests.benchmark.engines import Feed, Run, differ, in_onnxruntime, in_openvino
-from tests.models.__main__ import MODULES
+from tests.models.groups import models
 
 SIZES = {
     "batch": 2, "batch_size": 1, "B": 8, "T": 40, "frames": 40, "samples": 8192, "symbols": 40,
@@ -117,17 +115,11 @@ def made(make: Callable[[Path], Path], folder: Path) -> Path:
     return folder / note.read_text()
 
 
-def models(names: Sequence[str]) -> Iterator[tuple[str, str, Callable[[Path], Path]]]:
+def named(names: Sequence[str]) -> Iterator[tuple[str, str, Callable[[Path], Path]]]:
     """What makes the models whose names have one of these in them."""
-    for group, module in MODULES.items():
-        try:
-            kinds = import_module(f"tests.models.{module}").KINDS
-        except ModuleNotFoundError as error:
-            print(f"{group}: {error}; its extra is in pyproject.toml", file=sys.stderr)
-            continue
-        for name, make in kinds.items():
-            if not names or any(asked.lower() in f"{group} {name}".lower() for asked in names):
-                yield group, name, make
+    for group, name, make in models():
+        if not names or any(asked.lower() in f"{group} {name}".lower() for asked in names):
+            yield group, name, make
 
 
 def main(names: Sequence[str], seconds: float, kept: Path | None) -> None:
@@ -137,7 +129,7 @@ def main(names: Sequence[str], seconds: float, kept: Path | None) -> None:
     print(HEADER, "| --- | --- | ---: | ---: | ---: |", sep="\n", flush=True)
     columns: list[list[float]] = [[], [], []]
     with TemporaryDirectory() as scratch:
-        for group, name, make in models(names):
+        for group, name, make in named(names):
             try:
                 cells = row(made(make, (kept or Path(scratch)) / group / name), seconds)
             except Exception as error:

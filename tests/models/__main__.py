@@ -5,23 +5,12 @@ weights, both ways, in a table. Groups whose exporter is not installed are left 
 from __future__ import annotations
 
 import argparse
-import sys
 import warnings
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.models.groups import models
 from tests.models.judge import HEAD, row
-
-MODULES = {
-    "merged decoders": "decoders",
-    "control flow": "control_flow",
-    "detection": "detection",
-    "genai": "from_genai",
-    "JAX": "from_jax",
-    "TensorFlow": "from_tensorflow",
-}
-"""The module that writes each group's models."""
 
 
 def main() -> None:
@@ -32,20 +21,14 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     print(HEAD, f"|{' --- |' * (HEAD.count('|') - 1)}", sep="\n", flush=True)
     with TemporaryDirectory() as scratch:
-        for group, module in MODULES.items():
-            try:
-                kinds = import_module(f"tests.models.{module}").KINDS
-            except ModuleNotFoundError as error:
-                print(f"{group}: {error}; its extra is in pyproject.toml", file=sys.stderr)
-                continue
-            for name, make in kinds.items():
-                if options.k.lower() in name.lower():
-                    folder = (options.keep or Path(scratch)) / group / name
-                    try:
-                        print(row(group, name, make, folder), flush=True)
-                    except Exception as error:
-                        why = str(error).partition("\n")[0]
-                        print(f"| {group} | {name} | {type(error).__name__}: {why} |", flush=True)
+        for group, name, make in models():
+            if options.k.lower() in name.lower():
+                folder = (options.keep or Path(scratch)) / group / name
+                try:
+                    print(row(group, name, make, folder), flush=True)
+                except Exception as error:
+                    why = str(error).partition("\n")[0]
+                    print(f"| {group} | {name} | {type(error).__name__}: {why} |", flush=True)
 
 
 if __name__ == "__main__":
