@@ -61,16 +61,18 @@ def u8(value: int) -> np.ndarray:
 # Quantised --------------------------------------------------------------------------------------
 
 IMAGE, OTHER = whole(1, 3, 6, 8), whole(1, 3, 6, 8)
-X = (f32(0.02), u8(120))
-Y = (f32(0.05), u8(100))
+# Scales that are powers of two: all engines compute the same, and agree about what lies half way
+# between two levels of 8 bits.
+X = (f32(1 / 64), u8(120))
+Y = (f32(1 / 16), u8(100))
 QUANTIZED: dict[str, Case] = {
-    "add": Case("QLinearAdd", [IMAGE, *X, OTHER, *Y, f32(0.06), u8(110)], {}),
-    "multiply": Case("QLinearMul", [IMAGE, *X, OTHER, *Y, f32(0.1), u8(130)], {}),
+    "add": Case("QLinearAdd", [IMAGE, *X, OTHER, *Y, f32(1 / 16), u8(110)], {}),
+    "multiply": Case("QLinearMul", [IMAGE, *X, OTHER, *Y, f32(1 / 8), u8(130)], {}),
     "concat": Case(
-        "QLinearConcat", [f32(0.06), u8(110), IMAGE, *X, OTHER, *Y], {"axis": 1}, data=(2,)
+        "QLinearConcat", [f32(1 / 16), u8(110), IMAGE, *X, OTHER, *Y], {"axis": 1}, data=(2,)
     ),
     "sigmoid": Case("QLinearSigmoid", [IMAGE, *X, f32(1 / 256), u8(0)], {}),
-    "leaky": Case("QLinearLeakyRelu", [IMAGE, *X, *Y], {"alpha": 0.2}),
+    "leaky": Case("QLinearLeakyRelu", [IMAGE, *X, *Y], {"alpha": 0.25}),
     "softmax": Case("QLinearSoftmax", [IMAGE, *X, f32(1 / 256), u8(0)], {"axis": -1, "opset": 13}),
     "mean": Case("QLinearGlobalAveragePool", [IMAGE, *X, f32(0.011), u8(128)], {}),
     "average": Case(
@@ -80,7 +82,7 @@ QUANTIZED: dict[str, Case] = {
     ),
     "gemm": Case(
         "QGemm",
-        [whole(4, 6), *X, whole(6, 5, high=20), *Y, whole(5, type=np.int32), f32(1.1), u8(128)],
+        [whole(4, 6), *X, whole(6, 5, high=20), *Y, whole(5, type=np.int32), f32(1), u8(128)],
         {},
     ),
     "integers to float": Case(
@@ -193,7 +195,7 @@ QUANTIZED: dict[str, Case] = {
     },
     "where": Case(
         "QLinearWhere",
-        [whole(3, 6, 8, high=2).astype(bool), IMAGE, *X, OTHER, *Y, f32(0.07), u8(110)],
+        [whole(3, 6, 8, high=2).astype(bool), IMAGE, *X, OTHER, *Y, f32(1 / 16), u8(110)],
         data=(0, 1, 4),
     ),
     "conv, channels last": Case(
@@ -202,7 +204,7 @@ QUANTIZED: dict[str, Case] = {
             whole(1, 6, 8, 3),
             *X,
             whole(4, 3, 3, 3, high=20),
-            f32(0.02),
+            f32(1 / 64),
             u8(10),
             *Y,
             whole(4, type=np.int32),
