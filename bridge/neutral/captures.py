@@ -14,6 +14,7 @@ from bridge.neutral.ports import (
     InputPort,
     Invariant,
     Iteration,
+    Sliced,
     Yield,
     outer_input,
 )
@@ -39,12 +40,18 @@ def drop_unused_inputs(node: Node) -> bool:
     return True
 
 
-def drop_unread_captures(body: Body) -> bool:
-    """Removes what a body captures and no node in it reads; whether there was any."""
+def drop_unread_captures(body: Body, counted: bool = True) -> bool:
+    """Removes what a body captures and no node in it reads; whether there was any. Of a Loop that
+    is not `counted`, one slice stays, which says how often the Loop runs."""
     read: set[Value | None] = {*body.graph.outputs}
     for node in body.graph.nodes:
         read.update(node.inputs)
-    gone = body.take_entries(lambda value, port: value not in read and isinstance(port, Invariant))
+    slices = [value for value, port in body.entries() if isinstance(port, Sliced)]
+    if not counted and read.isdisjoint(slices):
+        read.update(slices[:1])
+    gone = body.take_entries(
+        lambda value, port: value not in read and isinstance(port, Invariant | Sliced)
+    )
     return bool(gone)
 
 

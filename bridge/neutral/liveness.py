@@ -68,4 +68,4 @@ def _counts(node: Node, body: Body, port: InputPort, now: Now[bool]) -> bool:
         return isinstance(exit, Condition) or (
             exit.output is not None and now(node.outputs[exit.output])
         )
-    return isinstance(port, Sliced)
+    return isinstance(port, Sliced) and node.trip_count is None

@@ -111,6 +111,7 @@ def _drop_states_of(body: Body, needed: Facts[bool]) -> bool:
 
 def _drop_captures(node: Node, rewriter: Rewriter) -> None:
     """Removes what the bodies of a node capture and do not use."""
-    if any([drop_unread_captures(body) for body in node.bodies]):
+    counted = node.op != "Loop" or node.trip_count is not None
+    if any([drop_unread_captures(body, counted) for body in node.bodies]):
         rewriter.changed = True
     rewriter.modify(node, drop_unused_inputs)

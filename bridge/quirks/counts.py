@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-MODELS = (290, 70)
+MODELS = (291, 70)
 """The models of `roundtrip_models/`, and those of the benchmark that exporters wrote."""
 
 FIRES = {
@@ -39,10 +39,10 @@ FIRES = {
     "openvino_cpu.sizes_of_states": (25, 0),
     "openvino_cpu.stacks_of_no_iteration": (17, 0),
     "openvino_cpu.state_in_shared_memory": (32, 0),
-    "openvino_cpu.states_of_no_iteration": (61, 0),
+    "openvino_cpu.states_of_no_iteration": (62, 0),
     "openvino_cpu.tile_of_computed_repeats": (0, 1),
     "openvino_cpu.unchanged_state": (8, 0),
-    "openvino_cpu.uncounted_slices": (29, 0),
+    "openvino_cpu.uncounted_slices": (30, 0),
     "openvino_cpu.unreachable_trip_count": (2, 0),
     "openvino_cpu.views_of_state": (1, 0),
 }

@@ -44,7 +44,7 @@ def _without(b: Builder, loop_builder: LoopBuilder, left: list[int]) -> list[Val
     """
     body = loop_builder.body
     keep_outputs([body], left)
-    drop_unread_captures(body)
+    drop_unread_captures(body, loop_builder.inputs[0] is not None)
     loop_builder.drop_unused_inputs()
     old = loop_builder.node
     made = b.node("Loop", loop_builder.inputs, len(left), {}, (body,), extras=old.extras).outputs

@@ -7,10 +7,9 @@ may be at most; both fail. The plugin takes no random number for known, OpenVINO
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.graph import Body, Node
 from bridge.neutral.liveness import Needed, unneeded_inputs
-from bridge.neutral.ports import Sliced, outer_input
-from bridge.neutral.rewrite import EFFECTS
+from bridge.neutral.ports import Sliced
 from bridge.neutral.types import I64, STRING
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder, is_positive, scalar
@@ -22,7 +21,7 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 def of_something_unknown(b: Builder, node: Node, place: Place) -> Result:
     """The Loop with a trip count that is not known, or slices of something that is not, or a first
     condition."""
-    unread = _unread_slices(node) | unneeded_inputs(node, place.facts(Needed))
+    unread = unneeded_inputs(node, place.facts(Needed))
     if not all(is_known(v, place) for i, v in enumerate(node.inputs) if i not in unread):
         return None
     index = 0 if node.trip_count is not None else _first_sliced(node.body)
@@ -45,21 +44,6 @@ def _with_unknown_condition(b: Builder, node: Node) -> Result:
         go = b.op("And", scalar(b, node.condition), go)
     loop_builder.inputs[1] = go
     return loop_builder.build(b)
-
-
-def _unread_slices(loop: Node) -> set[int]:
-    """The inputs of which nothing reads the slices, and which OpenVINO takes away. The first that
-    is sliced stays where it counts the iterations (`uncounted_slices`)."""
-    body = loop.body
-    read: set[Value | None] = {*body.graph.outputs}
-    for node in reversed(body.graph.nodes):
-        if node.op in EFFECTS or not read.isdisjoint(node.outputs):
-            read.update(node.inputs)
-    entries = body.entries()
-    unread = {p.input for v, p in entries if isinstance(p, Sliced) and v not in read}
-    used = {outer_input(port) for value, port in entries if value in read}
-    counts = _first_sliced(body) if loop.trip_count is None else None
-    return unread - used - {counts}
 
 
 def _first_sliced(body: Body) -> int | None:
