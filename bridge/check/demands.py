@@ -4,13 +4,14 @@ what lies behind a tensor instead."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 
-from bridge.check.inputs import keys_of
+from bridge.check.inputs import Counts, keys_of
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model, Node, Value
 from bridge.neutral.inference import infer_graph
-from bridge.neutral.inference.constraints import equal_sizes, sizes_that_suit
+from bridge.neutral.inference.constraints import counts, equal_sizes, sizes_that_suit
+from bridge.neutral.inference.dims import content_of
 from bridge.neutral.types import ANY, Dim, Interval, with_symbols
 
 Size = int | Interval
@@ -57,6 +58,25 @@ def share_symbols(model: Model) -> dict[str, str]:
     return members
 
 
+def counts_of(model: Model, given: Set[str]) -> Counts:
+    """What the model's inputs count; `given` are the keys of sizes and the names of inputs that a
+    user chose."""
+    named = _named(model)
+    found = Counts()
+    for node in named.graph.nodes:
+        for count in counts(node):
+            part, other = count.sizes
+            (whole, *_) = content_of(count.counted) or (None,)
+            if whole is not None and not count.more and not {whole, part}.issubset(given):
+                found.sums[whole] = part, other, isinstance(part, int) or part in given
+            source = _origin(count.counted)
+            mask = _origin(source, "Sub", "ReduceSum")
+            for value, number in ((source, (part, other, count.more)), (mask, (1,))):
+                if value in named.graph.inputs and value.name not in given:
+                    found.numbers.setdefault(value.name, number)
+    return found
+
+
 def _token_inputs(model: Model) -> list[Value]:
     """The token ids of a language model, and the inputs that go with them, as a mask does: matrices
     of integers, of one batch and one length. Nothing where no input indexes a constant table."""
@@ -75,9 +95,11 @@ def _is_constant(value: Value | None) -> bool:
     return value is not None and value.constant is not None
 
 
-def _origin(value: Value | None) -> Value | None:
-    """What a value was before it was cast or put into another shape."""
-    while value is not None and value.producer and value.producer.op in ("Cast", "Reshape"):
+def _origin(value: Value | None, *more: str) -> Value | None:
+    """What a value was before it was cast or put into another shape, and before `more`
+    operators."""
+    through = ("Cast", "Reshape", *more)
+    while value is not None and value.producer and value.producer.op in through:
         value = value.producer.inputs[0]
     return value
 

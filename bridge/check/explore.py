@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bridge.check.aside import why_aside
-from bridge.check.demands import demanded
+from bridge.check.demands import counts_of, demanded
 from bridge.check.engines import EngineError, Session
 from bridge.check.inputs import Inputs, Recipe, open_sizes
 from bridge.check.instrument import Branch, Site, all_taken, branches_of
@@ -122,7 +122,9 @@ class _Search:
     own: int = 0
 
     def __post_init__(self) -> None:
-        self.inputs = Inputs(self.model)
+        base = self.base
+        given = {*base.sizes, *base.fills, *base.ranges, *base.values}
+        self.inputs = Inputs(self.model, counts_of(self.model, given))
         # Where to begin; unlike those of `base`, these sizes may be changed.
         self.start = replace(self.base, sizes=demanded(self.model) | dict(self.base.sizes))
         self.numbers = _Numbers.of(self.model)

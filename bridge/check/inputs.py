@@ -143,6 +143,16 @@ class Recipe:
         return ", ".join(parts)
 
 
+@dataclass(frozen=True)
+class Counts:
+    """What inputs count of others. `sums` are sizes that are the sum of two others; unless it is
+    fixed, the first of these follows if the sum has a size. `numbers` are inputs filled with a sum
+    of sizes."""
+
+    sums: dict[int | str, tuple[Dim, Dim, bool]] = field(default_factory=dict)
+    numbers: dict[str, tuple[Dim, ...]] = field(default_factory=dict)
+
+
 def make_inputs(model: Model, recipe: Recipe | None = None) -> dict[str, Any]:
     """One value for each input of the model, by name; the same recipe gives the same values.
 
@@ -154,7 +164,8 @@ def make_inputs(model: Model, recipe: Recipe | None = None) -> dict[str, Any]:
 class Inputs:
     """The inputs of a model, for recipe after recipe: what they are used for is found out once."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, counts: Counts | None = None) -> None:
+        self._counts = counts or Counts()
         consumers = _consumers(model.graph)
         self._words = words_of_inputs(model.graph)
         self.values = [value for value in model.graph.inputs if value not in model.defaults]
@@ -162,7 +173,7 @@ class Inputs:
 
     def make(self, recipe: Recipe, largest: int = _LARGEST_INPUT) -> dict[str, Any]:
         """See `make_inputs`; `largest` is the number of elements that an input may have."""
-        maker = _Maker(recipe, largest, self._words)
+        maker = _Maker(recipe, largest, self._words, self._counts)
         return {value.name: maker.make(value, self._uses[value]) for value in self.values}
 
 
@@ -195,8 +206,15 @@ def open_sizes(value: Value) -> dict[str, Dim]:
 class _Maker:
     """Draws the inputs of one recipe. Sizes, once drawn, hold for all inputs."""
 
-    def __init__(self, recipe: Recipe, largest: int, words: Mapping[Value, Sequence[str]]) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        largest: int,
+        words: Mapping[Value, Sequence[str]],
+        counts: Counts,
+    ) -> None:
         self.recipe = recipe
+        self.counts = counts
         self.largest = largest
         self.words = words
         self.rng = np.random.default_rng(recipe.seed)
@@ -246,8 +264,10 @@ class _Maker:
         self, value: Value, element: Element, shape: tuple[int, ...], uses: Uses
     ) -> np.ndarray:
         """What is drawn or chosen for a tensor."""
-        words = self.words.get(value)
+        words, counted = self.words.get(value), self.counts.numbers.get(value.name)
         limits, own = self.recipe.ranges.get(value.name), self._own(value)
+        if counted and own is None:
+            return np.full(shape, sum(self.size(dim, "") for dim in counted))
         if own is not None:
             array = drawn = own
         elif limits:
@@ -310,6 +330,7 @@ class _Maker:
             return own
         named = isinstance(dim, str) and not _AXIS.search(dim)
         key = dim if isinstance(dim, str) else key
+        self._count(key)
         if key not in self.sizes:
             drawn = int(self.rng.integers(1, 5))
             if not named and self.rng.integers(3):
@@ -319,6 +340,15 @@ class _Maker:
             drawn = max(drawn, low(dim))
             self.sizes[key] = drawn if largest is None else min(drawn, largest)
         return self.sizes[key]
+
+    def _count(self, key: str) -> None:
+        """Gives a size that is the sum of two others, or what is left of a sum."""
+        for whole, (part, other, fixed) in self.counts.sums.items():
+            total = self.sizes.get(whole) if isinstance(whole, str) else whole
+            if key == whole and (fixed or total is None):
+                self.sizes[key] = self.size(part, "") + self.size(other, "")
+            elif key == part and not fixed and total is not None:
+                self.sizes[key] = max(total - self.size(other, ""), 0)
 
     def _range(self, node: Node, index: int) -> tuple[int, int] | None:
         name = _input_name(node, index)

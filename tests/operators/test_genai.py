@@ -9,6 +9,7 @@ import onnx
 import pytest
 
 import bridge
+from bridge.check import check
 from tests.operators.microsoft_cases import CASES
 from tests.operators.test_microsoft import feed_of, model_of
 from tests.support.genai import Decoder, feed
@@ -46,6 +47,50 @@ def test_decoder_comes_back(name: str, tmp_path: Path) -> None:
         for one, other in zip(expected, actual, strict=True):
             np.testing.assert_array_equal(one, other)
         assert_close(openvino.run(list(given.values())), expected)
+
+
+@pytest.mark.parametrize("name", ["packed", "two tables"])
+def test_check_draws_lengths_that_go_together(name: str, tmp_path: Path) -> None:
+    """Nor does it find nothing: a mask that forbids the new words is a fault."""
+    onnx.save(DECODERS[name].model(), tmp_path / "a.onnx")
+    bridge.convert(tmp_path / "a.onnx", tmp_path / "a.xml")
+    report = check(tmp_path / "a.onnx", tmp_path / "a.xml")
+    assert report.ok and len(report.reached) == len(report.branches), str(report)
+    for given in report.feeds:
+        mask, cache = given["attention_mask"], given["past_key_values.0.key"]
+        assert mask.shape[1] == cache.shape[2] + given["input_ids"].shape[1]
+        assert mask.all()
+    text = (tmp_path / "a.xml").read_text()
+    (tmp_path / "a.xml").write_text(text.replace('type="LessEqual"', 'type="Less"', 1))
+    assert check(tmp_path / "a.onnx", tmp_path / "a.xml").different
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [{"past_sequence_length": 7}, {"total_sequence_length": 9}, {"sequence_length": 3}],
+    ids=str,
+)
+def test_check_keeps_sizes_of_the_user(sizes: dict[str, int], tmp_path: Path) -> None:
+    onnx.save(DECODERS["packed"].model(), tmp_path / "a.onnx")
+    report = check(tmp_path / "a.onnx", sizes=sizes, samples=2)
+    assert report.ok, str(report)
+    for given in report.feeds:
+        new, total = given["input_ids"].shape[1], given["attention_mask"].shape[1]
+        past = given["past_key_values.0.key"].shape[2]
+        found = dict(zip(("sequence_length", "total_sequence_length", "past_sequence_length"),
+                         (new, total, past), strict=True))  # fmt: skip
+        assert total == past + new and sizes.items() <= found.items()
+
+
+@pytest.mark.parametrize("name", ["groups, prompt", "groups, tokens", "groups, packed"])
+def test_check_draws_lengths_that_are_inputs(name: str, tmp_path: Path) -> None:
+    onnx.save(model_of(CASES[name]), tmp_path / "a.onnx")
+    report = check(tmp_path / "a.onnx")
+    assert report.ok, str(report)
+    for given in report.feeds:
+        past = given["i3"].shape[2] if "i3" in given else 0
+        assert given["i6"] == past + given["i0"].shape[1]
+        assert (given["i5"] == given["i6"] - 1).all()
 
 
 @pytest.mark.parametrize("suffix", ["onnx", "xml"])

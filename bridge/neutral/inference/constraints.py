@@ -101,6 +101,15 @@ class Broadcast(Reasoned):
         super().__init__(holds, "{} cannot be broadcast together", (Shapes(values),))
 
 
+class Count(Reasoned):
+    """Each element of `counted` is the sum of two sizes, plus `more`. A node that breaks it may
+    run, but what it gives then has no meaning."""
+
+    def __init__(self, counted: Value | None, sizes: tuple[Dim, Dim], more: int = 0) -> None:
+        super().__init__(True, "", ())
+        self.counted, self.sizes, self.more = counted, sizes, more
+
+
 @dataclass(eq=False)
 class Shapes:
     """The shapes of the values that are there, for a reason; put together when it is given."""
@@ -169,6 +178,11 @@ def sizes_that_suit(node: Node) -> Iterator[tuple[Dim, Dim]]:
             for a, b in pairwise(found.shapes):
                 pairs = zip(reversed(a), reversed(b), strict=False)
                 yield from (pair for pair in pairs if 1 not in pair)
+
+
+def counts(node: Node) -> Iterator[Count]:
+    """Inputs of a node that count what others hold."""
+    return (found for found in _constraints(node) if isinstance(found, Count))
 
 
 Relation = tuple[Value, Value, int]

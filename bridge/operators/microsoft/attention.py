@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.types import I64_MAX
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
 from bridge.operators.matmul.attention import (
@@ -219,6 +220,17 @@ def group_query_attention(b: Builder, node: Node) -> Result:
         key, value, mask = _with_sink(b, sink, query, key, value, mask)
     y = attend(b, query, key, value, mask, _scale(node), attributes.get("softcap", 0.0))
     return [joined_heads(b, y), *present][: len(node.outputs)]
+
+
+def _lengths(node: Node) -> must.Constraints:
+    """The longest sequence of the batch has all keys; the cache grows by the new ones."""
+    query, past = must.Operand(node.input(0)), must.Operand(node.input(3))
+    sizes = (0 if past.value is None else past[2], query[1])
+    yield must.Count(node.input(5), sizes, -1)
+    yield must.Count(node.input(6), sizes)
+
+
+must.hold("com.microsoft::GroupQueryAttention", _lengths)
 
 
 def _grouped(b: Builder, node: Node, query: Value) -> list[Value]:
