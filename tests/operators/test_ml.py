@@ -107,6 +107,28 @@ for how in ("SUM", "AVERAGE", "MIN", "MAX"):
         X,
         forest("target", 5, 4, [0], n_targets=1, aggregate_function=how),
     )
+    CASES[f"trees, some without a target, {how}"] = (
+        "TreeEnsembleRegressor",
+        X,
+        forest("target", 2, 2, [0, 1, 1], n_targets=3, aggregate_function=how),
+    )
+for transform in ("LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"):
+    CASES[f"trees, one target, {transform}"] = "TreeEnsembleRegressor", X, forest(
+        "target", 3, 3, [0], n_targets=1, post_transform=transform
+    )  # fmt: skip
+    CASES[f"linear regressor of one, {transform}"] = "LinearRegressor", CLEAN, {
+        "coefficients": floats(FEATURES), "targets": 1, "post_transform": transform,
+    }  # fmt: skip
+    CASES[f"linear classifier of one row, {transform}"] = "LinearClassifier", CLEAN, {
+        "coefficients": floats(FEATURES), "intercepts": floats(1),
+        "classlabels_ints": [4, 7], "post_transform": transform,
+    }  # fmt: skip
+CASES["trees, one label"] = "TreeEnsembleClassifier", X, forest(
+    "class", 3, 3, [0], classlabels_int64s=[6], post_transform="LOGISTIC"
+)  # fmt: skip
+CASES["trees, votes for the second class"] = "TreeEnsembleClassifier", X, forest(
+    "class", 3, 3, [1], classlabels_int64s=[6, 7], post_transform="LOGISTIC"
+)  # fmt: skip
 CASES["trees, all modes"] = "TreeEnsembleRegressor", np.round(X), forest(
     "target", 16, 4, [0, 1], n_targets=2, base_values=[0.5, -0.25],
     modes=["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"],
@@ -123,6 +145,25 @@ for kernel in ("LINEAR", "RBF", "POLY", "SIGMOID"):
         **vectors, "coefficients": floats(2, 6), "vectors_per_class": [2, 3, 1],
         "rho": floats(3), "classlabels_ints": [3, 5, 8],
     }  # fmt: skip
+for transform in ("LOGISTIC", "SOFTMAX"):
+    CASES[f"svm regressor, {transform}"] = "SVMRegressor", CLEAN, {
+        **vectors, "coefficients": floats(6), "n_supports": 6, "rho": [0.3],
+        "post_transform": transform,
+    }  # fmt: skip
+    CASES[f"svm classifier of two, {transform}"] = "SVMClassifier", CLEAN, {
+        **vectors, "coefficients": floats(6), "vectors_per_class": [2, 4], "rho": [0.1],
+        "classlabels_ints": [3, 5], "post_transform": transform,
+    }  # fmt: skip
+for sign in ("mixed", "positive"):
+    weights = np.abs(floats(2, FEATURES)) if sign == "positive" else floats(2, FEATURES)
+    CASES[f"svm by {sign} coefficients alone"] = "SVMClassifier", CLEAN, {
+        "kernel_type": "LINEAR", "kernel_params": [0.0, 0.0, 0.0], "coefficients": list(weights),
+        "rho": [0.1], "classlabels_ints": [3, 5],
+    }  # fmt: skip
+CASES["svm classifier of positive coefficients"] = "SVMClassifier", CLEAN, {
+    **vectors, "coefficients": list(np.abs(floats(6))), "vectors_per_class": [2, 4],
+    "rho": [-0.1], "classlabels_ints": [3, 5],
+}  # fmt: skip
 CASES["svm classifier of two"] = "SVMClassifier", CLEAN, {
     **vectors, "coefficients": floats(6), "vectors_per_class": [2, 4], "rho": [0.1],
     "classlabels_ints": [3, 5],

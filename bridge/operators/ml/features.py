@@ -120,7 +120,8 @@ def one_hot_encoder(b: Builder, node: Node) -> Result:
 @legalizes("ai.onnx.ml::LabelEncoder", target="ir")
 def label_encoder(b: Builder, node: Node) -> Result:
     """LabelEncoder (1 to 4): the value beside the key that equals the element, the default where
-    there is none."""
+    there is none. A key NaN is met by NaN, which onnxruntime does in version 4 only; of equal keys
+    the first counts, as in onnxruntime, where version 4 names the last."""
     (x,) = required(node, 0)
     keys, values, default = mapping(node)
     if x.element is STRING or keys is None or values is None:

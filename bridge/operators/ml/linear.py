@@ -25,8 +25,9 @@ from bridge.operators.ml.scores import (
 def linear_regressor(b: Builder, node: Node) -> Result:
     """LinearRegressor-1: x * coefficients' + intercepts."""
     (x,) = required(node, 0)
-    scores = _scores(b, node, as_float(b, x), node.attributes["targets"])
-    return b.cast(transformed(b, scores, node.attributes["post_transform"]), F32)
+    targets = node.attributes["targets"]
+    scores = _scores(b, node, as_float(b, x), targets)
+    return b.cast(transformed(b, scores, node.attributes["post_transform"], targets), F32)
 
 
 @infers("ai.onnx.ml::LinearRegressor")
@@ -38,7 +39,7 @@ def infer_linear_regressor(node: Node) -> list[Type]:
 @legalizes("ai.onnx.ml::LinearClassifier", target="ir")
 def linear_classifier(b: Builder, node: Node) -> Result:
     """LinearClassifier-1: labels and scores; a single row of coefficients decides between two
-    labels."""
+    labels. PROBIT of that row is that of ONNX's reference; onnxruntime fills half of it."""
     (x,) = required(node, 0)
     labels = labels_of(node, "classlabels_ints", "classlabels_strings")
     intercepts = node.attributes.get("intercepts")
@@ -49,12 +50,14 @@ def linear_classifier(b: Builder, node: Node) -> Result:
     scores = b.cast(_scores(b, node, as_float(b, x), rows), F32)
     name = node.attributes["post_transform"]
     if rows > 1:
-        return [chosen(b, scores, labels), transformed(b, scores, name)]
+        return [chosen(b, scores, labels), transformed(b, scores, name, rows)]
     if len(labels) == 2:
-        pair = b.concat(1, b.op("Neg", scores), scores)
-        return [chosen(b, pair, labels), transformed(b, pair, name)]
+        label = positive_or_not(b, scores, 0.0, (int(labels[0]), int(labels[1])))
+        if name == "PROBIT":
+            return [label, transformed(b, b.concat(1, b.op("Neg", scores), scores), name, 2)]
+        return [label, with_second_class(b, scores, name, True)]
     positive = int(labels[0]) if len(labels) else 1
-    return [positive_or_not(b, scores, 0.0, (0, positive)), transformed(b, scores, name)]
+    return [positive_or_not(b, scores, 0.0, (0, positive)), transformed(b, scores, name, 1)]
 
 
 def _scores(b: Builder, node: Node, x: Value, rows: int) -> Value:
@@ -71,7 +74,7 @@ def _affine(b: Builder, x: Value, weights: np.ndarray, offsets: np.ndarray | Non
 @legalizes("ai.onnx.ml::SVMRegressor", target="ir")
 def svm_regressor(b: Builder, node: Node) -> Result:
     """SVMRegressor-1: the sum of kernels with the support vectors, weighted; the sign of it for
-    `one_class`."""
+    `one_class`. Its `post_transform` does nothing, as in onnxruntime."""
     (x,) = required(node, 0)
     attributes = node.attributes
     x = b.cast(x, F32)
@@ -85,7 +88,7 @@ def svm_regressor(b: Builder, node: Node) -> Result:
     if attributes["one_class"]:
         over = b.op("Greater", score, 0.0)
         return b.op("Where", over, b.constant(1.0), b.constant(-1.0))
-    return transformed(b, score, attributes["post_transform"])
+    return score
 
 
 @infers("ai.onnx.ml::SVMRegressor")
@@ -129,7 +132,8 @@ def svm_classifier(b: Builder, node: Node) -> Result:
     if not per_class:
         coefficients = numbers(node, "coefficients").reshape(len(labels), -1)
         scores = _affine(b, x, coefficients, rho[:1])
-        return [chosen(b, scores, labels), transformed(b, scores, name)]
+        label = _linear_choice(b, scores, labels, attributes["coefficients"])
+        return [label, transformed(b, scores, name, len(labels))]
     total = sum(per_class)
     kernels = _kernel(b, node, x, numbers(node, "support_vectors").reshape(total, -1))
     duels, votes_if, votes_else = _duels(numbers(node, "coefficients"), per_class)
@@ -145,11 +149,25 @@ def svm_classifier(b: Builder, node: Node) -> Result:
         a, c = numbers(node, "prob_a"), numbers(node, "prob_b")
         scores = class_probabilities(b, scores, a, c, len(per_class))
     if attributes.get("prob_a") or len(labels) != 2:
-        return [chosen(b, votes, labels), transformed(b, scores, name)]
-    if min(attributes["coefficients"]) >= 0:
-        # As onnxruntime decides where no weight is negative.
-        labels = labels[[1, 1]]
-    return [chosen(b, votes, labels), with_second_class(b, scores, name, False)]
+        classes = len(per_class)
+        columns = classes if attributes.get("prob_a") else classes * (classes - 1) // 2
+        return [chosen(b, votes, labels), transformed(b, scores, name, columns)]
+    return [chosen(b, votes, labels), with_second_class(b, scores, name, name != "NONE")]
+
+
+def _linear_choice(
+    b: Builder, scores: Value, labels: np.ndarray, coefficients: tuple[float, ...]
+) -> Value:
+    """The label [rows] of the largest score. Of two classes the second wins, as in onnxruntime,
+    wherever a score is above 0, or reaches 0.5 if no coefficient is negative."""
+    best = chosen(b, scores, labels)
+    if len(labels) != 2:
+        return best
+    most = b.op("ReduceMax", scores, [1], keepdims=False)
+    over = (
+        b.op("GreaterOrEqual", most, 0.5) if min(coefficients) >= 0 else b.op("Greater", most, 0.0)
+    )
+    return b.op("Where", over, b.constant(int(labels[1])), best)
 
 
 @infers("ai.onnx.ml::SVMClassifier")

@@ -12,9 +12,10 @@ from bridge.neutral.types import ANY, BOOL, F32, Dim
 from bridge.operators import Builder, Node, Refused, Value
 
 
-def transformed(b: Builder, scores: Value, name: str) -> Value:
-    """`post_transform` of scores [rows, classes]."""
-    match name:
+def transformed(b: Builder, scores: Value, name: str, columns: int) -> Value:
+    """`post_transform` of scores [rows, columns]. ONNX gives no formulas; as in onnxruntime,
+    PROBIT alone changes a single column."""
+    match "NONE" if columns == 1 and name != "PROBIT" else name:
         case "NONE":
             return scores
         case "LOGISTIC":
@@ -89,11 +90,12 @@ def positive_or_not(
 
 def with_second_class(b: Builder, score: Value, name: str, complement: bool) -> Value:
     """Scores [rows, 2] of a classifier with a single score [rows, 1], as onnxruntime gives them:
-    the complement comes first, or the negative, which alone LOGISTIC transforms."""
+    the complement comes first, or the negative, which alone LOGISTIC transforms. PROBIT gives
+    [rows, 1], as in ONNX's reference; the second column of onnxruntime is not initialized."""
     if name == "PROBIT":
-        return transformed(b, score, name)
+        return transformed(b, score, name, 1)
     if name == "LOGISTIC":
-        return transformed(b, b.concat(1, b.op("Neg", score), score), name)
+        return transformed(b, b.concat(1, b.op("Neg", score), score), name, 2)
     other = b.op("Sub", 1, score) if complement else b.op("Neg", score)
     return b.concat(1, other, score)
 

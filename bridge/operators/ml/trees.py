@@ -222,15 +222,20 @@ def _membership(b: Builder, forest: Forest, value: Value, of_node: Any) -> Value
 
 
 def _aggregated(b: Builder, forest: Forest, x: Value, how: str) -> Value:
-    """The weights of the reached leaves over all trees: [rows, targets]."""
+    """The weights of the reached leaves over all trees: [rows, targets]. Without a leaf for a
+    target it is 0, as in onnxruntime."""
     weights = forest.weights
+    limit = np.finfo(np.float32).max * (1 if how == "MIN" else -1)
     if how in ("MIN", "MAX"):
-        limit = np.finfo(np.float32).max
-        weights = np.where(forest.weighted, weights, limit if how == "MIN" else -limit)
+        weights = np.where(forest.weighted, weights, limit)
     reached = b.op("Gather", b.like(weights, x), _leaves(b, forest, x), 0)
     op = {"SUM": "ReduceSum", "AVERAGE": "ReduceSum", "MIN": "ReduceMin", "MAX": "ReduceMax"}[how]
     total = b.op(op, reached, b.constant([1]), keepdims=False)
-    return b.op("Div", total, len(forest.roots)) if how == "AVERAGE" else total
+    if how == "AVERAGE":
+        return b.op("Div", total, len(forest.roots))
+    if how == "SUM" or forest.weighted[forest.yes == np.arange(len(forest.yes))].all():
+        return total
+    return b.op("Where", b.op("Equal", total, limit), 0.0, total)
 
 
 def _features(b: Builder, x: Value) -> Value:
@@ -250,7 +255,7 @@ def regressor(b: Builder, node: Node) -> Result:
     base = _attribute(node, "base_values")
     if base is not None and len(base):
         scores = b.op("Add", scores, base)
-    return b.cast(transformed(b, scores, attributes["post_transform"]), F32)
+    return b.cast(transformed(b, scores, attributes["post_transform"], targets), F32)
 
 
 @infers("ai.onnx.ml::TreeEnsembleRegressor")
@@ -265,35 +270,47 @@ def ensemble(b: Builder, node: Node) -> Result:
     """TreeEnsemble-5: the aggregated weights."""
     (x,) = required(node, 0)
     how = AGGREGATES[node.attributes["aggregate_function"]]
-    scores = _aggregated(b, _newer_forest(node), _features(b, x), how)
-    result = transformed(b, scores, TRANSFORMS[node.attributes["post_transform"]])
+    forest = _newer_forest(node)
+    scores = _aggregated(b, forest, _features(b, x), how)
+    name = TRANSFORMS[node.attributes["post_transform"]]
+    result = transformed(b, scores, name, forest.weights.shape[1])
     return b.cast(result, F64 if x.element is F64 else x.element or F32)
 
 
 @legalizes("ai.onnx.ml::TreeEnsembleClassifier", target="ir")
 def classifier(b: Builder, node: Node) -> Result:
     """TreeEnsembleClassifier (1 to 5): labels and scores. With weights for one class only, that
-    one decides between two labels."""
+    one decides between two labels, or between 0 and 1 if there is one label.
+
+    The label of two or more classes is that of the largest score, as in ONNX's reference. There,
+    onnxruntime leaves out classes without a vote, and gives 0 or 1 for either of two labels."""
     (x,) = required(node, 0)
     attributes = node.attributes
     labels = labels_of(node, "classlabels_int64s", "classlabels_strings")
     ids = attributes["class_ids"]
-    forest = _forest(node, "class", max(len(labels), max(ids) + 1))
+    classes = max(len(labels), max(ids) + 1)
+    forest = _forest(node, "class", classes)
     single = len(set(ids)) == 1 and len(labels) <= 2
-    if single:
+    alone = single and (ids[0] == 0 or len(labels) == 1)
+    if alone:
         forest.weights = forest.weights[:, [ids[0]]]
     scores = b.cast(_aggregated(b, forest, _features(b, x), "SUM"), F32)
     base = _attribute(node, "base_values")
     if base is not None and len(base):
-        base = base[-1:] if single else base
+        base = base[-1:] if alone else base
         scores = b.op("Add", scores, b.constant(base, F32))
     name = attributes["post_transform"]
     if not single:
-        return [chosen(b, scores, labels), transformed(b, scores, name)]
+        return [chosen(b, scores, labels), transformed(b, scores, name, classes)]
+    if len(labels) == 1:
+        return [positive_or_not(b, scores, 0.0, (0, 1)), transformed(b, scores, name, 1)]
     positive = bool((_attribute(node, "class_weights") >= 0).all())
-    pair = (int(labels[0]), int(labels[1])) if len(labels) == 2 else (0, int(labels[0]))
-    label = positive_or_not(b, scores, 0.5 if positive else 0.0, pair)
-    return [label, with_second_class(b, scores, name, positive)]
+    pair = (int(labels[0]), int(labels[1]))
+    decisive = scores if alone else b.cut(scores, 1, 1, 2)
+    label = positive_or_not(b, decisive, 0.5 if positive else 0.0, pair)
+    if alone:
+        return [label, with_second_class(b, scores, name, positive)]
+    return [label, transformed(b, scores, name, classes)]
 
 
 @infers("ai.onnx.ml::TreeEnsembleClassifier")
@@ -303,7 +320,8 @@ def infer_classifier(node: Node) -> list[Type]:
     names = attributes.get("classlabels_strings")
     labels, ids = len(names or attributes["classlabels_int64s"]), set(attributes["class_ids"])
     classes = max(labels, max(ids) + 1)
-    if len(ids) == 1 and labels <= 2:
-        classes = 1 if attributes["post_transform"] == "PROBIT" else 2
+    probit = ids == {0} and labels == 2 and attributes["post_transform"] == "PROBIT"
+    if probit or (len(ids) == 1 and labels == 1):
+        classes = 1
     rows = rows_of(node)
     return [TensorType(STRING if names else I64, (rows,)), TensorType(F32, (rows, classes))]
