@@ -171,7 +171,10 @@ def remember(
     where others might stand for it too. `used` tells which values anybody uses."""
     row, former = operator(node.op), (node.extras or {}).get("provenance")
     several = len(node.outputs) > 1
-    recorded = row is None or ("recorded" in row.traits and ("::" in node.op or not several))
+    # One node that gives several outputs is known by its row.
+    parts = {value.producer for value in results if value is not None}
+    plain = several and len(parts) == 1 and "::" not in node.op
+    recorded = row is None or ("recorded" in row.traits and not plain)
     if former is None and not recorded:
         return
     places = {maker: i for i, maker in enumerate(nodes) if maker.op != "Constant"}
