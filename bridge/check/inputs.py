@@ -60,6 +60,7 @@ RANGES: dict[str, Callable[[int], tuple[int, int]]] = {
     "output_shape": lambda size: (1, 4),
     "image_shape": lambda size: (1, 4),
     "split": lambda size: (1, 1),
+    "split_lengths": lambda size: (1, 1),
     "pads": lambda size: (0, 1),
     "starts": lambda size: (0, 0),
     "ends": lambda size: (1, 3),
@@ -396,8 +397,9 @@ class _Maker:
             return np.array(
                 [self.size(dim, f"{data.name}.{i}") for i, dim in enumerate(data.shape)]
             )
-        if name == "split" and shape[0]:
-            total = self._known(data.shape[_axis(node, 0) or 0])
+        if name in ("split", "split_lengths") and shape[0]:
+            axis = _axis(node, 0) or 0
+            total = self.size(data.shape[axis], f"{data.name}.{axis}")
             parts = np.full(shape, total // shape[0])
             parts[-1] += total - parts.sum()
             return parts

@@ -87,7 +87,7 @@ def read(xml: Path, weights: Path | None = None) -> Model:
         notes=reader.notes,
     )
     origin.give(model, reader.bodies)
-    if edited:
+    if edited or reader.has_most_rows:
         override_shapes(model, edited)
     return model
 
@@ -152,7 +152,8 @@ def _output_names(
 class Reader:
     """What the graphs of one file have in common: the IR version, the weights, what the model was
     before, its bodies in order, how many graphs lie around the one that is being read, and what a
-    report should tell of how they were read."""
+    report should tell of how they were read. `has_most_rows` tells that some declared sizes are
+    only the largest that may be."""
 
     def __init__(self, version: int, weights: WeightsReader, origin: Origin) -> None:
         self.version = version
@@ -161,6 +162,7 @@ class Reader:
         self.bodies: list[Graph] = []
         self.depth = 0
         self.notes: list[str] = []
+        self.has_most_rows = False
 
     def build(
         self, graph: Graph, layers: list[Layer], parameters: dict[int, Value], where: str
@@ -200,6 +202,7 @@ class Reader:
     ) -> Sequence[Value]:
         """Appends the nodes of one layer; the values of its outputs."""
         builder = Builder(nodes, layer.given)
+        self.has_most_rows |= (layer.type, layer.version) in _MOST_ROWS
         if layer.type == "Const":
             tensor = self.weights.tensor(layer, where)
             names = [name for port in layer.outputs[:1] for name in port.names]
@@ -232,6 +235,11 @@ class Reader:
                 raise InvalidModelError(f"{where} / {layer}: {error.args[0]}") from error
             return outputs
         return _raw(nodes, layer, inputs, where, why)
+
+
+_MOST_ROWS = {("NonMaxSuppression", f"opset{version}") for version in (1, 3, 4)}
+"""Layers whose port declares the most rows that there may be. OpenVINO gives those that there are,
+and infers what follows anew."""
 
 
 def _drop_unused_constants(graph: Graph, results: dict[int, Value]) -> None:
