@@ -133,6 +133,20 @@ def _growing_rank(p: Program) -> list[State]:
     return [State("float[]", "x", ("{o} = Unsqueeze ({a}, front)",))]
 
 
+def _replaced(p: Program) -> list[State]:
+    _x(p)
+    p.constant("before", "float[2]", 5, -1)
+    return [State("float[2]", "before", ("{o} = Mul (x, x)",))]
+
+
+def _sliced_for_nobody(p: Program) -> list[State]:
+    _x(p)
+    p.constant("before", "float[2]", 5, -1)
+    squares = "squares (float e, float unread) => (float square) {{ square = Mul (e, e) }}"
+    node = f"{{o}} = Scan (x, {{a}}) <num_scan_inputs = 2, body = {squares}>"
+    return [State("float[2]", "before", (node,))]
+
+
 def _exchanged(p: Program) -> list[State]:
     p.constant("other", "float[2]", 5, -1)
     return [
@@ -157,6 +171,8 @@ STATES: dict[str, Callable[[Program], list[State]]] = {
     "shrinking": _shrinking,
     "growing rank": _growing_rank,
     "exchanged": _exchanged,
+    "replaced": _replaced,
+    "sliced for nobody": _sliced_for_nobody,
     "several types": _several,
     "sequence": _sequence,
     "optional": _optional,
@@ -230,7 +246,9 @@ AXES: Mapping[str, Sequence[str]] = {
 }
 
 
-NEVER = ("unchanged", "exchanged", "growing rank", "shrinking", "bytes")
+NEVER = (
+    "unchanged", "exchanged", "replaced", "sliced for nobody", "growing rank", "shrinking", "bytes",
+)  # fmt: skip
 """States whose sum may stay below every limit."""
 
 
