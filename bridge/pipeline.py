@@ -194,6 +194,8 @@ TO_IR = (
     Pass("passes.legalize.legalize", _always),
     Pass("passes.fold.fold"),
     Pass("passes.impossible.prune_impossible", _prunes),
+    Pass("passes.idle_loops.drop_idle_loops"),
+    Pass("passes.fold.fold"),
     Pass("quirks.work_round", _has_quirks),
     Pass("passes.fold.fold"),
     Pass("passes.dead.remove_dead_code", like="passes.dead.trim_outputs"),

@@ -1,5 +1,6 @@
 """What Loops have for nothing: no iteration at all, states that stay what they were at first, trip
-counts that are never reached. On the way to IR the quirks of Loops see to it."""
+counts that are never reached. OpenVINO gets wrong what such a Loop gives, and reserves memory for
+as many stacked values as a trip count says."""
 
 from __future__ import annotations
 

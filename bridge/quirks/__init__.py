@@ -60,7 +60,6 @@ REDUCTIONS = (
 """The reductions that IR has."""
 
 FOR_IR: tuple[At, ...] = (
-    _at("loop_without_iterations", "Loop"),
     _at("range_of_nothing", "Range", undo="Range"),
     _at("product_over_nothing", "MatMul"),
     _at("scalar_of_product", "MatMul", "Einsum"),
@@ -89,8 +88,6 @@ FOR_IR: tuple[At, ...] = (
     _at("scaled_in_place", "Mul", undo="Mul"),
     _at("negative_scale_of_quantisation", "FakeQuantize", undo="Max Or"),
     _at("lengths_of_dynamic_sequence", "GRUSequence", "LSTMSequence", "RNNSequence"),
-    _at("unreachable_trip_count", "Loop"),
-    _at("unchanged_state", "Loop"),
     _at("nested_tensor_iterators", "Loop"),
     _at("loop_of_constants", "Loop", undo="Add Gather"),
     _at("few_bits_into_loop", "Loop"),

@@ -332,32 +332,6 @@ CANARIES: dict[str, Canary] = {
         {{ y, h, c = LSTM <hidden_size = 3> (x, w, r, "", lengths) }}""",
         {"x": _f32(4, 2, 2) / 10, "lengths": np.array([2, 0], np.int32)},
     ),
-    "openvino_cpu.unreachable_trip_count": Canary(
-        """(float[100000] x) => (float[k,100000] y) {
-        trips = Constant <value_int = 9223372036854775807> ()
-        y = Loop (trips, "") <
-          body = b (int64 i, bool c) => (bool d, float[100000] part) {
-            two = Constant <value_int = 2> ()
-            d = Less (i, two) part = Neg (x) }> }""",
-        {"x": _f32(100000)},
-    ),
-    "openvino_cpu.loop_without_iterations": Canary(
-        """(float[2] x) => (float[2] y) <float[2] start = {1, 2}, int64 trips = {0}> {
-        state = Loop (trips, "", start) <
-          body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t) {
-            d = Identity (c) t = Add (s, s) }>
-        y = Add (x, state) }""",
-        {"x": _f32(2)},
-        hidden_by=("openvino_cpu.loop_of_constants",),
-    ),
-    "openvino_cpu.unchanged_state": Canary(
-        """(float[2] x, int64 n) => (float[2] y, float[k,2] z) {
-        y, z = Loop (n, "", x) <
-          body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t, float[2] part) {
-            d = Identity (c) t = Identity (x) part = Neg (s) }> }""",
-        {"x": _f32(2), "n": np.array(3)},
-        hidden_by=("openvino_cpu.state_in_shared_memory",),
-    ),
     "openvino_cpu.few_bits_into_loop": Canary(
         """(float[3] x) => (float[2,3] y) <int64 trips = {2}> {
         narrow = Cast <to = 24> (x)

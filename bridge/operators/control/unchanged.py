@@ -14,19 +14,22 @@ def no_state(b: Builder, node: Node) -> list[Value] | None:
     body = node.body
     outer = node.captures(body)
     loop_builder = LoopBuilder.of(node)
-    found: dict[int, Value] = {}
+    found: dict[int | None, Value] = {}
+    left_exits = set(range(len(body.outputs)))
     for index, (value, port) in enumerate(body.entries()):
         if not isinstance(port, Carried) or port.input is None:
             continue
         result, exit = body.exit_of(port)
         again, initial = result.behind("Identity"), node.inputs[port.input]
-        if initial is None or not isinstance(exit, Yield) or exit.output is None:
+        if initial is None or not isinstance(exit, Yield):
             continue
         if again is value or outer.get(again) is initial:
             loop_builder.body.inputs[index] = Invariant(port.input)
+            left_exits.discard(port.output)
             found[exit.output] = initial
     if not found:
         return None
+    loop_builder.body.keep_exits(sorted(left_exits))
     results = list(node.outputs)
     left = [index for index in range(len(results)) if index not in found]
     if left:
@@ -34,7 +37,8 @@ def no_state(b: Builder, node: Node) -> list[Value] | None:
         for index, value in zip(left, made, strict=True):
             results[index] = value
     for output, initial in found.items():
-        results[output] = initial
+        if output is not None:
+            results[output] = initial
     return results
 
 

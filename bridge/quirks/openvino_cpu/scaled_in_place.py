@@ -54,7 +54,7 @@ def _narrow(value: Value | None) -> Value | None:
     if value is None or value.producer is None or value.producer.op != "Cast":
         return None
     source = value.producer.inputs[0]
-    if source is None or source.constant is None or source.constant.element not in EXACT:
+    if source is None or source.element not in EXACT or source.behind("Cast").constant is None:
         return None
     return source
 
