@@ -131,6 +131,8 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
       as the caches of language models are: pairs of input and output by name, or True for those
       that their names tell.
     - `beam_idx`: add the input that reorders the sequences of a stateful model.
+    - `one_decoder`: of the two decoders of a merged decoder, keep that of later calls in a stateful
+      model. It must compute the same as the other while the states are empty; `check` runs both.
 
     Either:
 

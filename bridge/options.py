@@ -96,6 +96,7 @@ class IrOptions(CommonOptions, total=False):
     output_ranks: Mapping[str, int] | None
     stateful: Stateful
     beam_idx: bool
+    one_decoder: bool
 
 
 class ConvertOptions(OnnxFileOptions, IrOptions, total=False):
@@ -140,7 +141,8 @@ def require_options(options: ConvertOptions, format: str, target: Path | None = 
     if (release := options.get("openvino")) is not None:
         release_number(release)
     _require_ranks(options.get("output_ranks"))
-    _require_states(options.get("stateful", False), options.get("beam_idx", False))
+    added = [name for name in ("beam_idx", "one_decoder") if options.get(name)]
+    _require_states(options.get("stateful", False), added)
 
 
 def release_number(release: str) -> tuple[int, int]:
@@ -162,13 +164,13 @@ def _require_ranks(given: Any) -> None:
             raise UsageError(f'the rank of the output "{name}" must be 0 or more, not {rank!r}')
 
 
-def _require_states(given: Any, beams: bool) -> None:
+def _require_states(given: Any, added: Sequence[str]) -> None:
     if isinstance(given, Mapping):
         if all(isinstance(name, str) for name in (*given, *given.values())):
             return
     elif isinstance(given, bool):
-        if beams and not given:
-            raise UsageError("beam_idx is for a stateful model: set stateful too")
+        if added and not given:
+            raise UsageError(f"{added[0]} is for a stateful model: set stateful too")
         return
     raise UsageError(
         f'stateful is True, or maps inputs to outputs, {{"past": "present"}}; it is {given!r}'

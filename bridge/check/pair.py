@@ -181,7 +181,9 @@ class Pair:
     def for_part(self, part: Model) -> Pair:
         """The same for a part of the source: options that name what it has not are left out."""
         ends = {value.name for value in part.graph.inputs} | {*part.graph.output_names}
-        options: dict[str, Any] = {**self.options, "stateful": False, "beam_idx": False}
+        options: dict[str, Any] = {
+            **self.options, "stateful": False, "beam_idx": False, "one_decoder": False
+        }  # fmt: skip
         for name in ("input_shapes", "values", "output_ranks"):
             given = options.get(name) or {}
             options[name] = {key: given[key] for key in given if key in ends} or None

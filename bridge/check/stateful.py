@@ -18,18 +18,23 @@ class PairsSession:
 
     def __init__(self, session: StatefulSession, model: Model, record: StatefulRecord) -> None:
         held = {
-            node.attributes["variable_id"]: node.outputs[0]
+            node.attributes["variable_id"]: node
             for node in model.graph.nodes
             if node.op == "ReadValue"
         }
         self._session = session
         self._states = {
-            pair.variable: (_info(pair.input, held[pair.variable]), pair.output)
+            pair.variable: (_info(pair.input, held[pair.variable].outputs[0]), pair.output)
             for pair in record.pairs
         }
         self._beams = record.beams
         self._first_calls = FIRST_CALLS.read(model.metadata) or []
         self._variables = {port.name: key for key, (port, _) in self._states.items()}
+        self._empty = {
+            key: start.dims.index(0)
+            for key in self._states
+            if (start := held[key].input(0)) is not None and 0 in (start.shape or ())
+        }
         ports = tuple(port for port, _ in self._states.values())
         given = [port for port in session.inputs if not (self._beams and port.name == BEAMS)]
         self.inputs = (*given, *ports)
@@ -59,15 +64,16 @@ class PairsSession:
     def _is_later(
         self, call: FirstCall, states: dict[str, np.ndarray], feeds: Mapping[str, Any]
     ) -> bool:
-        """Whether a call is not the first. If it is, the state that says so becomes empty, and
-        others start: the ONNX model does not look at them."""
+        """Whether a call is not the first. If it is, states that have nothing in them at first
+        become empty, and others start: the ONNX model does not look at them."""
         later = bool(np.all(feeds[call.flag])) is call.later
-        variable = self._variables[call.state]
+        decisive = {self._variables[call.state]: call.axis} if call.state else {}
         if not later:
-            states[variable] = np.delete(states[variable], np.s_[:], call.axis)
+            for key, axis in {**self._empty, **decisive}.items():
+                states[key] = np.delete(states[key], np.s_[:], axis)
             for state in call.once:
                 states.pop(self._variables[state], None)
-        elif not states[variable].size:
+        elif not all(states[key].size for key in decisive):
             raise EngineError(f'"{call.flag}" says that "{call.state}" is there, which is empty')
         return later
 

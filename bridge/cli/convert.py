@@ -164,6 +164,16 @@ def convert(
             "variables before a call; OpenVINO GenAI wants it.",
         ),
     ] = False,
+    one_decoder: Annotated[
+        bool,
+        typer.Option(
+            "--one-decoder",
+            rich_help_panel=_IR,
+            help="Keep of a merged decoder (optimum's decoder_model_merged) the branch of later "
+            "calls alone, with --stateful: half the layers. Right if that branch gives the same "
+            "while the states are empty; --check runs both.",
+        ),
+    ] = False,
     device: Device = DEVICES[0],
     openvino: Release = None,
     ifs: Ifs = IFS[0],
@@ -219,6 +229,7 @@ def convert(
       bridge convert model.onnx model.xml --device NPU --input-shape 'x=[1,3,224,224]'
       bridge convert model.onnx model.xml --openvino 2024.6
       bridge convert decoder.onnx decoder.xml --stateful --beam-idx
+      bridge convert decoder_model_merged.onnx decoder.xml --stateful --one-decoder --check
       bridge convert model.onnx model.xml --limit nodes=1000000 --limit depth=2000
       bridge convert model.xml - | other-program
       bridge convert models/*.onnx --output-dir converted --jobs 2
@@ -237,6 +248,7 @@ def convert(
         output_ranks=output_ranks(output_rank),
         stateful=states(state, stateful),
         beam_idx=beam_idx,
+        one_decoder=one_decoder,
         device=device,
         openvino=openvino,
         ifs=ifs,

@@ -19,7 +19,7 @@ from tests.support.running import OnnxRuntime
 
 HEAD = (
     "| group | model | OpenVINO's own | IR | back | branches shown | Ifs before | in IR | nodes "
-    "before | back | tokens of the stateful IR |"
+    "before | back | tokens of the stateful IR | of one decoder |"
 )
 
 
@@ -32,14 +32,16 @@ def row(group: str, name: str, make: Callable[[Path], Path], folder: Path) -> st
     bridge.convert(folder / "ir.xml", folder / "back.onnx")
     model, ir, back = (bridge.load(folder / f) for f in (path.name, "ir.xml", "back.onnx"))
     states = [report.state(branch).state for branch in report.branches]
-    tokens = ""
+    tokens: list[int | str] = ["", ""]
     if any(value.name == "use_cache_branch" for value in model.graph.inputs):
-        bridge.convert(path, folder / "stateful.xml", stateful=True)
-        tokens = str(same_tokens(path, folder / "stateful.xml"))
+        for place, one_decoder in enumerate((False, True)):
+            stateful = folder / f"stateful-{place}.xml"
+            bridge.convert(path, stateful, stateful=True, one_decoder=one_decoder)
+            tokens[place] = same_tokens(path, stateful)
     shown = sum(state in ("reached", "forced", "failing", "pruned") for state in states)
     cells = (
         group, name, own_reading(path, report), verdict(report, 1), verdict(report, 2),
-        f"{shown} of {len(states)}", ifs(model), ifs(ir), nodes(model), nodes(back), tokens,
+        f"{shown} of {len(states)}", ifs(model), ifs(ir), nodes(model), nodes(back), *tokens,
     )  # fmt: skip
     return f"| {' | '.join(str(cell) for cell in cells)} |"
 

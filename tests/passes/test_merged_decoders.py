@@ -88,21 +88,33 @@ OF_A_BRANCH = FIRST.replace(
 @pytest.mark.parametrize("again", [False, True], ids=["once", "there and back and there"])
 @pytest.mark.parametrize("beam_idx", [False, True])
 @pytest.mark.parametrize(
-    ("branches", "computed_once"),
-    [({}, True), (FLIPPED, True), ({"otherwise": OF_A_BRANCH}, False)],
-    ids=["later first", "flipped", "made by another If"],
+    ("branches", "one_decoder", "outputs"),
+    [
+        ({}, False, [3]),
+        ({}, True, []),
+        (FLIPPED, False, [3]),
+        (FLIPPED, True, []),
+        ({"otherwise": OF_A_BRANCH}, False, [4]),
+    ],
+    ids=["later first", "one decoder", "flipped", "flipped, one decoder", "made by another If"],
 )
 def test_generates_as_the_merged_decoder_does(
-    branches: dict, computed_once: bool, beam_idx: bool, again: bool, tmp_path: Path
+    branches: dict,
+    one_decoder: bool,
+    outputs: list[int],
+    beam_idx: bool,
+    again: bool,
+    tmp_path: Path,
 ) -> None:
     onnx.save(merged(**branches), tmp_path / "a.onnx")
     report = bridge.convert(
-        tmp_path / "a.onnx", tmp_path / "b.xml", stateful=True, beam_idx=beam_idx
-    )
+        tmp_path / "a.onnx", tmp_path / "b.xml",
+        stateful=True, beam_idx=beam_idx, one_decoder=one_decoder,
+    )  # fmt: skip
     assert any('the input "use_cache_branch" is gone' in note for note in report.notes)
     model = ov.Core().read_model(tmp_path / "b.xml")
-    (one,) = (op for op in model.get_ops() if op.get_type_name() == "If")
-    assert len(one.outputs()) == (3 if computed_once else 4)
+    ifs = [op for op in model.get_ops() if op.get_type_name() == "If"]
+    assert [len(one.outputs()) for one in ifs] == outputs
     if again:
         bridge.convert(tmp_path / "b.xml", tmp_path / "c.onnx")
         bridge.convert(tmp_path / "c.onnx", tmp_path / "b.xml", stateful=True, beam_idx=beam_idx)
@@ -147,6 +159,32 @@ def test_check_runs_both_branches(tmp_path: Path) -> None:
     )
     onnx.save(other, tmp_path / "c.onnx")
     assert not check(tmp_path / "c.onnx", tmp_path / "b.xml").ok
+
+
+def test_check_shows_whether_one_decoder_is_enough(tmp_path: Path) -> None:
+    """It is not where later calls hold another value than the first does."""
+    onnx.save(merged(), tmp_path / "a.onnx")
+    onnx.save(merged(then=LATER.replace("Neg(later_x)", "Abs(later_x)")), tmp_path / "b.onnx")
+    for name, one_decoder, right in (("a", True, True), ("b", False, True), ("b", True, False)):
+        path, ir = tmp_path / f"{name}.onnx", tmp_path / "b.xml"
+        bridge.convert(path, ir, stateful=True, one_decoder=one_decoder)
+        report = check(path, ir, samples=2)
+        assert report.ok is right and len(report.reached) == 2, str(report)
+
+
+@pytest.mark.parametrize(
+    ("changes", "states", "why"),
+    [
+        ({"otherwise": OF_A_BRANCH}, True, 'the first call alone gives "past_0_encoder"'),
+        ({"more": "other = Not(use_cache_branch)", "flag": "other"}, True, "a merged decoder"),
+        ({}, False, "is for a stateful model"),
+    ],
+    ids=["made by another If", "no merged decoder", "no states"],
+)
+def test_one_decoder_is_refused(changes: dict, states: bool, why: str, tmp_path: Path) -> None:
+    with pytest.raises(bridge.BridgeError, match=why):
+        bridge.convert(merged(**changes), tmp_path / "b.xml", stateful=states, one_decoder=True)
+    assert not (tmp_path / "b.xml").exists()
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,16 @@ In a stateful model a state that has nothing in it at first says the same, so th
 the first call alone computes, the keys and values of cross-attention, stays what it is: the branch
 of later calls gives an empty tensor in its place, which callers of the ONNX model throw away. Such
 a state need not go through the If: it starts with what the branch of the first call computes.
+
+Where a user says so, the branch of later calls is the one decoder: with states that are still empty
+it is to compute what the other does. Nothing here proves that; a check runs both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from bridge.errors import UsageError
 from bridge.neutral.builder import Builder
 from bridge.neutral.clone import clone_node
 from bridge.neutral.graph import Body, Graph, Node, Value
@@ -22,12 +26,18 @@ from bridge.passes.state.records import FirstCall
 
 
 def decide_by_state(
-    graph: Graph, pairs: dict[Value, Value], starts: dict[Value, Value], front: Builder, b: Builder
+    graph: Graph,
+    pairs: dict[Value, Value],
+    starts: dict[Value, Value],
+    front: Builder,
+    b: Builder,
+    one_decoder: bool,
 ) -> list[FirstCall]:
     """Takes away inputs that say whether there are states, in place.
 
     `pairs` are states before and after a call, `starts` what they start with, made by `front`. Both
-    change for states that the first call sets once and for all. `b` stands behind the states.
+    change for states that the first call sets once and for all. `b` stands behind the states. With
+    `one_decoder` the branch of later calls stays alone; UsageError where that cannot be.
     """
     found = []
     empty = {state: start.dims.index(0) for state, start in starts.items() if 0 in start.dims}
@@ -42,7 +52,10 @@ def decide_by_state(
         state = next((value for value in read if value in empty), None)
         if state is None:
             continue
-        says = b.op(("Greater", "Equal")[side], b.op("Size", state), 0)
+        if one_decoder:
+            name, says = "", b.constant(side == 0)
+        else:
+            name, says = state.name, b.op(("Greater", "Equal")[side], b.op("Size", state), 0)
         kept: dict[str, list[int]] = {}
         once: list[Value] = []
         for node in ifs:
@@ -50,10 +63,17 @@ def decide_by_state(
             kept |= _keep_states(node, node.bodies[side], pairs)
             waits = {one: after for one, after in pairs.items() if one is not state}
             once += _compute_once(graph, node, side, waits, starts, front)
+            if one_decoder:
+                _require_made_once(node, node.bodies[side], pairs, once)
         pairs |= {one: one for one in once}
         names = [one.name for one in once]
         graph.inputs.remove(flag)
-        found.append(FirstCall(flag.name, side == 0, state.name, empty[state], kept, names))
+        found.append(FirstCall(flag.name, side == 0, name, empty[state], kept, names))
+    if one_decoder and not found:
+        raise UsageError(
+            "one_decoder is for a merged decoder: an input says whether there are states, and one "
+            "branch of an If on it reads them"
+        )
     return found
 
 
@@ -78,6 +98,22 @@ def _keep_states(node: Node, body: Body, pairs: Mapping[Value, Value]) -> dict[s
             body.graph.outputs[index] = _captured(node, body, before)
             kept[before.name] = list(constant.shape)
     return kept
+
+
+def _require_made_once(
+    node: Node, later: Body, pairs: Mapping[Value, Value], once: Collection[Value]
+) -> None:
+    """Refuses one decoder where it keeps a state that the other branch makes of more than the
+    model's inputs."""
+    captures = node.captures(later)
+    for state, after in pairs.items():
+        if after not in node.outputs or state in once:
+            continue
+        if captures.get(later.given(node.outputs.index(after))) is state:
+            raise UsageError(
+                f'one_decoder: the first call alone gives "{state.name}", in a way that cannot be '
+                "taken out of its branch; convert without it"
+            )
 
 
 def _compute_once(

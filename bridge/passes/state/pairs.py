@@ -65,8 +65,9 @@ def make_stateful(model: Model, context: Context) -> None:
     values = {inputs[before]: outputs[after] for before, after in pairs.items()}
     said: list[Node] = []
     first_calls = decide_by_state(
-        graph, values, starts, Builder(front), Builder(said, target=context.target)
-    )
+        graph, values, starts, Builder(front), Builder(said, target=context.target),
+        context.options.get("one_decoder", False),
+    )  # fmt: skip
     for pair in made:
         b, state = Builder(front, pair.input, context.target), inputs[pair.input]
         read_variable(b, pair.variable, starts[state], state, beams)
@@ -83,7 +84,8 @@ def make_stateful(model: Model, context: Context) -> None:
         FIRST_CALLS.write(model.metadata, first_calls)
     infer_graph(graph)
     context.report.notes += [
-        f'the input "{call.flag}" is gone: whether "{call.state}" has elements says it'
+        f'the input "{call.flag}" is gone: '
+        + (f'whether "{call.state}" has elements says it' if call.state else "one decoder is left")
         for call in first_calls
     ]
     context.report.notes.append(

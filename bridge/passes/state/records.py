@@ -40,9 +40,9 @@ class StatefulRecord:
 @dataclass(frozen=True)
 class FirstCall:
     """An input `flag` that said whether there are states, and is `later` where there are. Now the
-    size of `state` along `axis` says it. `kept` are the states that later calls leave as they are,
-    with the shape of the empty output that those calls gave before; `once` are the states that
-    start with what the first call gave."""
+    size of `state` along `axis` says it; `state` is "" if one decoder serves all calls. `kept` are
+    the states that later calls leave as they are, with the shape of the empty output that those
+    calls gave before; `once` are the states that start with what the first call gave."""
 
     flag: str
     later: bool
