@@ -195,7 +195,6 @@ TO_IR = (
     Pass("passes.fold.fold"),
     Pass("passes.impossible.prune_impossible", _prunes),
     Pass("passes.idle_loops.drop_idle_loops"),
-    Pass("passes.fold.fold"),
     Pass("quirks.work_round", _has_quirks),
     Pass("passes.fold.fold"),
     Pass("passes.dead.remove_dead_code", like="passes.dead.trim_outputs"),

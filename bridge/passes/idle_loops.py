@@ -12,12 +12,16 @@ from bridge.operators.control.endless import without_limit
 from bridge.operators.control.idle import never_runs, what_went_in
 from bridge.operators.control.unchanged import no_state
 from bridge.passes.context import Context
+from bridge.passes.fold import infer_and_fold
 
 
 def drop_idle_loops(model: Model, context: Context) -> bool:
     """Takes out, in place, Loops that never run, states that never change, and trip counts that no
-    Loop reaches before its condition ends it."""
-    return Rewriter(model.graph).run(Pattern(_less, frozenset({"Loop"}), context.target))
+    Loop reaches before its condition ends it. What becomes constant is folded."""
+    if not Rewriter(model.graph).run(Pattern(_less, frozenset({"Loop"}), context.target)):
+        return False
+    infer_and_fold(model.graph)
+    return True
 
 
 def _less(b: Builder, node: Node, rewriter: Rewriter) -> Result:
