@@ -90,6 +90,16 @@ _SECOND_OPERANDS = {
     ("BitShift", "Y"): (0, 7),
 }
 
+# Inputs of onnxruntime's operators that are places in the rows of another input.
+_ROWS = {
+    ("com.microsoft::EmbedLayerNormalization", 0): 2,
+    ("com.microsoft::EmbedLayerNormalization", 1): 4,
+    ("com.microsoft::GatherBlockQuantized", 1): 0,
+    ("com.microsoft::QEmbedLayerNormalization", 0): 2,
+    ("com.microsoft::QEmbedLayerNormalization", 1): 4,
+    ("com.microsoft::RotaryEmbedding", 1): 2,
+}
+
 _INDEXES = frozenset({"indices", "target", "labels", "axis", "axes", "position", "position_ids"})
 _LARGEST_COUNT = 16  # that a recipe may ask for
 _LARGEST_INPUT = 1 << 28  # elements
@@ -359,12 +369,13 @@ class _Maker:
             return None  # the first input is what an operator works on
         if name not in RANGES:
             return None
-        lowest, highest = RANGES[name](self._counted(node, name))
+        counted = node.input(_ROWS.get((node.op, index), 0))
+        lowest, highest = RANGES[name](self._counted(node, name, counted))
         return lowest, max(lowest, highest)
 
-    def _counted(self, node: Node, name: str) -> int:
-        """The size of what the node's input `name` indexes or counts; 1 where not known."""
-        data = node.input(0)
+    def _counted(self, node: Node, name: str, data: Value | None) -> int:
+        """The size of what the node's input `name` indexes or counts in `data`; 1 where not
+        known."""
         shape = data.shape if data is not None else None
         if node.op == "OneHot":
             return 2
@@ -485,6 +496,8 @@ def _uses(value: Value, consumers: Consumers) -> Iterator[tuple[Node, int]]:
 def _input_name(node: Node, index: int) -> str:
     if node.op == "Loop":
         return ("trip_count", "condition")[index] if index < 2 else ""
+    if (node.op, index) in _ROWS:
+        return "indices"
     row = operator(node.op)
     if row is None or not row.inputs:
         return ""
