@@ -110,6 +110,13 @@ def _require_pairs(
                 f"the output {outputs[after]!r} cannot be the next state of the input "
                 f"{inputs[before]!r}: a state is a tensor of known rank and one element type"
             )
+        constant = outputs[after].behind("Identity").constant
+        if constant is not None and 0 in constant.shape:
+            raise UsageError(
+                f'the output "{after}" never has elements, so it is not the next state of '
+                f'"{before}"; to keep one branch of a merged decoder, ask for --one-decoder '
+                "instead of fixing the input that chooses it"
+            )
     if len(set(pairs.values())) < len(pairs):
         raise UsageError("an output is the next state of one input alone")
     if len(pairs) == len(inputs) or len(pairs) == len(outputs):
