@@ -52,9 +52,11 @@ def _limits(b: Builder, node: Node) -> Iterator[Value]:
     ends = choice.inputs[1:] if choice is not None and choice.op == "Where" else [limit]
     for end in ends:
         made = end.producer if end is not None else None
-        if made is not None and made.op in ("Constant", "Max", "Min"):
-            b.name = made.name
-            kept = end if made.op == "Constant" else made.inputs[0]
+        if made is None or made.op not in ("Constant", "Max", "Min"):
+            continue
+        b.name = made.name
+        kept = end if made.op == "Constant" else made.inputs[0]
+        if kept is not limit:
             yield b.op("Range", start, kept, step, **node.attributes)
 
 

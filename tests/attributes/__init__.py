@@ -1,0 +1,1 @@
+"""Single operators, enumerated over their attributes: ONNX first, and IR first."""
