@@ -99,6 +99,12 @@ def _refusals(node: Node) -> Iterator[str]:
         for size in map(_bytes_of, node.outputs):
             if size > LARGEST:
                 yield f"its result of constants has {size} bytes"
+    ranks = [value.rank for value in inputs]
+    if not node.bodies and None not in ranks and None in [out.rank for out in node.outputs]:
+        yield (
+            "how long one of its inputs is decides the rank of its result, with which OpenVINO "
+            "does not run; give the shape of the graph's input that it follows from (--input-shape)"
+        )
     strings = any(value.element is STRING for value in (*inputs, *node.outputs))
     if strings and not node.bodies and node.op not in ON_STRINGS:
         yield "OpenVINO does not compute with strings"

@@ -100,15 +100,14 @@ def gather_elements_for_ir(b: Builder, node: Node) -> Value | None:
     if data.shape is None or indices.shape is None or len(data.shape) != len(indices.shape):
         return None  # Ranks that differ fail where the node runs, if it ever does.
     axis = node.attributes["axis"] % len(data.shape)
-    larger = {
-        i: n
-        for i, (d, n) in enumerate(zip(data.shape, indices.shape, strict=True))
-        if i != axis and isinstance(d, int) and isinstance(n, int) and d > n
-    }
-    if not larger:
-        return None
-    ends = b.constant(list(larger.values()))
-    part = b.op("Slice", data, [0] * len(larger), ends, list(larger))
+    part = data
+    for i, (d, n) in enumerate(zip(data.shape, indices.shape, strict=True)):
+        if i != axis and d != n:
+            first = b.counted(n) if isinstance(n, int) else b.positions(indices, i)
+            part = b.op("Gather", part, first, i)
+    agreed = (*indices.shape[:axis], data.shape[axis], *indices.shape[axis + 1 :])
+    if part is data or part.shape != agreed:
+        return None  # Sizes that are not known are taken to agree.
     return b.op("GatherElements", part, indices, axis=axis)
 
 
