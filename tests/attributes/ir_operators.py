@@ -46,7 +46,7 @@ def slices(d: Draw, start: int, end: int, step: int, axis: int) -> Call | None:
 
 
 @family(
-    "ir", ("12", "123"), mode=("nearest", "linear", "linear_onnx", "cubic", "bilinear_pillow",
+    "ir", ("123",), mode=("nearest", "linear", "linear_onnx", "cubic", "bilinear_pillow",
                                "bicubic_pillow"),
     by=("sizes", "scales"), version=(4, 11),
     coordinates=("half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn",
@@ -119,7 +119,8 @@ def convolutions(
 
 
 @family(
-    "ir", ("1", ""), op=("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogicalAnd", "LogicalOr"),
+    "ir", ("1", ""),
+    op=("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogicalAnd", "LogicalOr"),
     axes=((0,), (1, 2), (-1,), (), (0, 1, 2)), keep=(False, True), type=("f4", "i4", "i8", "u1"),
 )  # fmt: skip
 def reductions(d: Draw, op: str, axes: tuple[int, ...], keep: bool, type: str) -> Call | None:
@@ -206,8 +207,10 @@ ARITHMETIC = ("Add", "Subtract", "Multiply", "Divide", "Mod", "FloorMod", "Power
               "Minimum", "SquaredDifference", "Equal", "Greater", "LessEqual")  # fmt: skip
 
 
-@family("ir", ("", "1", "0"), op=ARITHMETIC, type=("f4", "i4", "i8", "u1"), floors=(None, True, False),
-        shapes_of=("same", "row", "column"))  # fmt: skip
+@family(
+    "ir", ("", "1", "0"), op=ARITHMETIC, type=("f4", "i4", "i8", "u1"),
+    floors=(None, True, False), shapes_of=("same", "row", "column"),
+)  # fmt: skip
 def arithmetic(d: Draw, op: str, type: str, floors: bool | None, shapes_of: str) -> Call | None:
     if (floors is None) != (op != "Divide"):
         return None
@@ -252,7 +255,8 @@ ALONG_AXES: dict[str, tuple[str, int, dict[str, Any]]] = {
     **{f"NormalizeL2 {m}": ("NormalizeL2", 1, {"eps": 0.1, "eps_mode": m}) for m in ("add", "max")},
     **{f"MVN {v} {m}": ("MVN", 6, {"normalize_variance": v, "eps": 0.1, "eps_mode": m})
        for v in (True, False) for m in ("inside_sqrt", "outside_sqrt")},
-    **{f"LRN {n}": ("LRN", 1, {"alpha": 0.5, "beta": 0.7, "bias": 1.0, "size": n}) for n in (1, 2, 3)},
+    **{f"LRN {n}": ("LRN", 1, {"alpha": 0.5, "beta": 0.7, "bias": 1.0, "size": n})
+       for n in (1, 2, 3)},
     **{f"CumSum {e} {r}": ("CumSum", 3, {"exclusive": e, "reverse": r})
        for e in (True, False) for r in (True, False)},
 }  # fmt: skip
@@ -268,8 +272,10 @@ def along_axes(d: Draw, kind: str, axes: tuple[int, ...], type: str) -> Call | N
     return call(op, version, d.of(type, 2, 3, 4), places, **attributes)
 
 
-@family("ir", ("", "1"), a=(False, True), b=(False, True),
-        shapes_of=(((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((4,), (4, 5)), ((3, 4), (4,))))  # fmt: skip
+@family(
+    "ir", ("", "1"), a=(False, True), b=(False, True),
+    shapes_of=(((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((4,), (4, 5)), ((3, 4), (4,))),
+)  # fmt: skip
 def products(
     d: Draw, a: bool, b: bool, shapes_of: tuple[tuple[int, ...], tuple[int, ...]]
 ) -> Call | None:

@@ -1,4 +1,4 @@
-"""ONNX's layers: pools, convolutions, resizing, normalisations, recurrent ones, losses, detection."""
+"""ONNX's layers: pools, convolutions, resizes, normalisations, recurrent ones, losses, regions."""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSum
 def reductions(
     d: Draw, op: str, axes: tuple[int, ...] | None, keep: int, noop: int, type: str, size: int
 ) -> Call | None:
-    if type != "f4" and ("Log" in op or not size):
-        return None
+    if (type != "f4" and ("Log" in op or not size)) or (op == "Mean" and not size):
+        return None  # The mean of nothing is not defined.
     x = d.of(type, 2, size, 4)
     x = np.abs(x) + np.float32(0.1) if op == "LogSum" else x
     places = None if axes is None else np.array(axes, np.int64)

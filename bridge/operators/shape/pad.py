@@ -36,13 +36,18 @@ def read_pad_2(b: Builder, node: Node) -> Value:
 
 @legalizes("Pad", target="ir")
 def pad_for_ir(b: Builder, node: Node) -> Value:
-    """Pad (1 to 25) as Pad-12: pads come in two halves, for all axes, and "wrap" is a Gather."""
+    """Pad (1 to 25) as Pad-12: pads come in two halves, for all axes, and "wrap" is a Gather of
+    what negative pads leave, as in onnxruntime."""
     (x, pads), value = required(node, 0, 1), node.input(2)
     pads = _for_all_axes(b, x, pads, node.input(3))
     begin, end = _halves(b, pads)
     mode = node.attributes["mode"]
     if mode == "wrap":
-        return _by_index(b, node, begin, end, _wrapped)
+        front, back = values_of(begin), values_of(end)
+        if front is None or back is None or not min(*front, *back, 0) < 0:
+            return _by_index(b, node, begin, end, _wrapped)
+        x, front, back = _cropped(b, x, front, back)
+        return b.op("Pad", x, b.constant(np.concatenate([front, back])), mode=mode)
     if mode != "constant" or value is None:
         return b.op("ir::Pad", x, begin, end, pad_mode=mode)
     value = b.scalar(value)

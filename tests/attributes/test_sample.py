@@ -1,0 +1,31 @@
+"""A sample of the rows in which every two levels of a family meet; `python -m tests.attributes`
+runs all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from bridge.check.isolation import Worker
+from tests.attributes.family import Case
+from tests.attributes.judge import NO_PROGRAM, judge
+from tests.attributes.known import is_right, reason_of
+from tests.attributes.suite import sample
+from tests.control_flow.apart import alone
+
+SAMPLE = [case for case in sample(True, ("onnx", "ir"), every=10) if reason_of(case) is None]
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    made = Worker()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("case", SAMPLE, ids=lambda case: case.name)
+def test_it_is_right_both_ways(case: Case, worker: Worker) -> None:
+    verdicts = alone(worker, judge, case)
+    verdicts.pop(NO_PROGRAM, None)
+    assert not {route: said for route, said in verdicts.items() if not is_right(case, said)}
