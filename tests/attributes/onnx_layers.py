@@ -9,7 +9,7 @@ import numpy as np
 from tests.attributes.family import Call, Draw, call, family
 
 PADS = ("none", "both", "end", "SAME_UPPER", "SAME_LOWER", "VALID")
-SPATIAL = ((9,), (7, 8), (5, 6, 4))
+SPATIAL = ((9,), (7, 8), (5, 6, 5))
 
 
 def padded(pads: str, rank: int) -> dict[str, Any]:

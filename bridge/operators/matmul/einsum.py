@@ -1,4 +1,5 @@
-"""Einsum: both formats have it; OpenVINO takes no blanks in the equation."""
+"""Einsum: both formats have it; OpenVINO takes no blanks in the equation, and no diagonal without
+an arrow."""
 
 from __future__ import annotations
 
@@ -8,11 +9,17 @@ from bridge.operators import Builder, Node, Result, Value, legalizes
 
 @legalizes("Einsum", target="ir")
 def einsum_to_ir(b: Builder, node: Node) -> Result:
-    """Einsum (12 to 28): the equation without blanks."""
-    equation = node.attributes["equation"]
-    if " " not in equation:
+    """Einsum (12 to 28): the equation without blanks, and with an arrow where a term repeats a
+    label: without one, those labels are of the result that appear once, in order."""
+    equation = node.attributes["equation"].replace(" ", "")
+    terms = equation.replace("...", "").split(",")
+    if "->" not in equation and any(len(set(term)) < len(term) for term in terms):
+        labels = "".join(terms)
+        once = sorted(label for label in set(labels) if labels.count(label) == 1)
+        equation += "->" + "..." * ("..." in equation) + "".join(once)
+    if equation == node.attributes["equation"]:
         return None
-    return b.op("Einsum", *node.inputs, equation=equation.replace(" ", ""))
+    return b.op("Einsum", *node.inputs, equation=equation)
 
 
 @legalizes("Einsum", target="onnx")
