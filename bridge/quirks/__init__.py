@@ -115,7 +115,7 @@ FOR_IR: tuple[At, ...] = (
     _at("states_of_no_iteration", "Loop", undo="If", until="2026.3"),
     _at("nothing_into_loop", "Loop", undo="Loop Squeeze", until="2025.2"),
     _at("branch_of_equal_shape", "If", undo="Reshape", until="2026.1"),
-    _at("computed_constant", "Gather", *UNFOLDED, undo="Gather"),
+    _at("computed_constant", "Gather", "MatMul", *UNFOLDED, undo="Gather"),
     _at("unsorted_unique", "Unique"),
     _at("batch_of_known_state", *RECURRENT, undo="Reshape"),
     _at("memory_of_branch", "If", undo="Broadcast Expand Reshape"),

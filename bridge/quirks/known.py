@@ -12,7 +12,6 @@ from enum import IntEnum
 from bridge.neutral.dataflow import Forward, Now, Updates
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Carried, InputPort, Invariant, Yield, outer_input
-from bridge.neutral.types import I8, U8
 from bridge.quirks.quirk import Place
 
 UNFORESEEN = {"RandomUniform", "RandomUniformLike", "ReadValue", "ir::RandomUniform"}
@@ -38,21 +37,22 @@ UNFOLDED = frozenset((
 
 def is_unfolded(node: Node) -> bool:
     """Whether OpenVINO leaves a node of constants to the plugin."""
-    return node.op in UNFOLDED or (node.op == "Gather" and _is_compressed(node.inputs[0]))
+    operands = {"Gather": 1, "MatMul": 2}.get(node.op, 0)
+    return node.op in UNFOLDED or any(map(_is_compressed, node.inputs[:operands]))
 
 
 def _is_compressed(value: Value | None) -> bool:
-    """Whether a value is a constant of 8-bit integers that is scaled: OpenVINO leaves it so for a
-    Gather."""
+    """Whether a value is a constant of 8 bits or fewer that is scaled: OpenVINO leaves it so for a
+    Gather and a MatMul."""
     if value is None:
         return False
-    scaled = value.behind("Cast", "Reshape", "Squeeze", "Unsqueeze").producer
+    scaled = value.behind("Cast", "Reshape", "Squeeze", "Transpose", "Unsqueeze").producer
     if scaled is None or scaled.op != "Mul":
         return False
     made = [factor.producer for factor in scaled.inputs if factor is not None]
     parts = [*scaled.inputs, *(n.inputs[0] for n in made if n is not None and n.op == "Sub")]
     stored = [part.behind("Cast") for part in parts if part is not None]
-    return any(v.constant is not None and v.element in (I8, U8) for v in stored)
+    return any(v.constant is not None and v.element and 1 < v.element.bits <= 8 for v in stored)
 
 
 class Known(IntEnum):

@@ -6,7 +6,8 @@ and of something else it then writes where the result lies, so that the next inf
 iteration of a Loop, begins with that: `y = GatherElements(constant, indices) * x` is multiplied
 again each time. A recurrent layer takes such weights for constants, and fails. In a body, the
 subtraction of a zero point moves behind the operator that is computed and joins the FakeQuantize
-that follows; its Convert then stays behind, without a user.
+that follows; its Convert then stays behind, without a user. A product of a constant with scaled
+bytes has no element type, where OpenVINO keeps the bytes for later.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ def of_copies(b: Builder, node: Node, place: Place) -> Result:
     ]
     if node.op == "FakeQuantize" and place.outer is not None:
         wanted[0] = known[0] is Known.COMPUTED
+    if node.op == "MatMul":
+        wanted = [is_unfolded(node) and max(known) < Known.UNKNOWN, False]
     return with_hidden(b, node, "content", wanted)
 
 
@@ -49,18 +52,18 @@ def copy_constants(graph: Graph, context: Context) -> bool | None:
     return any(map(is_unfolded, graph.walk())) and _with_copies(graph, context)
 
 
-_with_copies = rewriting(*TAKERS, *RECURRENT, by=of_copies)
+_with_copies = rewriting(*TAKERS, *RECURRENT, "MatMul", by=of_copies)
 
 QUIRK = Quirk(
     releases="2026.4",
     symptom="What an operator that OpenVINO does not fold makes of constants (GatherElements, "
-    "GatherND, Conv, Elu, ..., a Gather of scaled bytes) is overwritten by what is computed of it "
-    "element by element, and wrong from the second inference or iteration on. As weights of a "
-    "recurrent layer, or in a body quantised with a zero point before a FakeQuantize, it does not "
-    "load.",
+    "GatherND, Conv, Elu, ..., a Gather or MatMul of scaled bytes) is overwritten by what is "
+    "computed of it element by element, and wrong from the second inference or iteration on. As "
+    "weights of a recurrent layer, or in a body quantised with a zero point before a FakeQuantize, "
+    "it does not load, and so does a MatMul of scaled bytes itself.",
     fires="At an operator element by element of a value that the plugin computes from constants "
-    "and one that it does not know; at a recurrent layer of such a value, and at a FakeQuantize of "
-    "one in a body.",
+    "and one that it does not know; at a recurrent layer of such a value, at a FakeQuantize of one "
+    "in a body, and at a MatMul of scaled bytes and of a constant.",
     safe="The only row of a stack of one value is the value.",
     cost="a Gather of the constant, and a random number below 1/2, of which a Bucketize makes 0",
     run=copy_constants,
