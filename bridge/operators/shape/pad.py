@@ -40,14 +40,10 @@ def pad_for_ir(b: Builder, node: Node) -> Value:
     what negative pads leave, as in onnxruntime."""
     (x, pads), value = required(node, 0, 1), node.input(2)
     pads = _for_all_axes(b, x, pads, node.input(3))
-    begin, end = _halves(b, pads)
     mode = node.attributes["mode"]
     if mode == "wrap":
-        front, back = values_of(begin), values_of(end)
-        if front is None or back is None or not min(*front, *back, 0) < 0:
-            return _by_index(b, node, begin, end, _wrapped)
-        x, front, back = _cropped(b, x, front, back)
-        return b.op("Pad", x, b.constant(np.concatenate([front, back])), mode=mode)
+        return _repeated(b, x, pads)
+    begin, end = _halves(b, pads)
     if mode != "constant" or value is None:
         return b.op("ir::Pad", x, begin, end, pad_mode=mode)
     value = b.scalar(value)
@@ -55,6 +51,19 @@ def pad_for_ir(b: Builder, node: Node) -> Value:
         bytes_, value = b.cast(x, U8), b.cast(value, U8)
         return b.cast(b.op("ir::Pad", bytes_, begin, end, value, pad_mode=mode), BOOL)
     return b.op("ir::Pad", x, begin, end, value, pad_mode=mode)
+
+
+def _repeated(b: Builder, x: Value, pads: Value) -> Value:
+    """Wraps around what negative pads leave of `x`."""
+    rank = b.known(x.rank, "the rank of its input")
+    begin, end = _halves(b, pads)
+    known = integers(pads)
+    if known is None or min(known, default=0) < 0:
+        first = b.op("Max", b.op("Neg", begin), 0)
+        behind = b.op("Add", b.op("Shape", x), b.op("Min", end, 0))
+        x = b.op("Slice", x, first, behind, list(range(rank)))
+        begin, end = b.op("Max", begin, 0), b.op("Max", end, 0)
+    return _by_index(b, x, rank, begin, end, _wrapped)
 
 
 def _halves(b: Builder, pads: Value) -> tuple[Value, Value]:
@@ -87,7 +96,7 @@ def older_pad(b: Builder, node: Node) -> Value | None:
         return None
     pads = _for_all_axes(b, x, given, node.input(3))
     if wraps:
-        return _by_index(b, node, *_halves(b, pads), _wrapped)
+        return _repeated(b, x, pads)
     return None if pads is given else b.op("Pad", x, pads, value, **node.attributes)
 
 
@@ -97,7 +106,7 @@ def ir_pad_for_onnx(b: Builder, node: Node) -> Value:
     (x, begin, end), value = required(node, 0, 1, 2), node.input(3)
     mode = node.attributes["pad_mode"]
     if mode == "symmetric":
-        return _by_index(b, node, begin, end, _mirrored)
+        return _by_index(b, *ranked(node), begin, end, _mirrored)
     front, back = values_of(begin), values_of(end)
     if front is not None and back is not None:
         if mode != "constant" and (front < 0).any() | (back < 0).any():
@@ -124,13 +133,14 @@ def _cropped(
 
 def _by_index(
     b: Builder,
-    node: Node,
+    given: Value,
+    rank: int,
     begin: Value,
     end: Value,
     place: Callable[[Builder, Value, Value], Value],
 ) -> Value:
     """Pads by gathering, axis for axis, the elements whose place `place` computes."""
-    x, rank = ranked(node)
+    x = given
     known = [integers(begin), integers(end)]
     for axis in range(rank):
         if known[0] is not None and known[1] is not None and not (known[0][axis] or known[1][axis]):
@@ -141,7 +151,7 @@ def _by_index(
         stop = b.op("Add", count, b.op("Gather", b.as_i64(end), at, first))
         places = b.op("Range", start, stop, 1)
         x = b.op("Gather", x, place(b, places, count), at)
-    return x if x is not node.inputs[0] else b.op("Identity", x)
+    return x if x is not given else b.op("Identity", x)
 
 
 def _wrapped(b: Builder, places: Value, count: Value) -> Value:
