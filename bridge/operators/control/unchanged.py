@@ -15,7 +15,7 @@ def no_state(b: Builder, node: Node) -> list[Value] | None:
     outer = node.captures(body)
     loop_builder = LoopBuilder.of(node)
     found: dict[int | None, Value] = {}
-    left_exits = set(range(len(body.outputs)))
+    gone: set[int] = set()
     for index, (value, port) in enumerate(body.entries()):
         if not isinstance(port, Carried) or port.input is None:
             continue
@@ -25,11 +25,12 @@ def no_state(b: Builder, node: Node) -> list[Value] | None:
             continue
         if again is value or outer.get(again) is initial:
             loop_builder.body.inputs[index] = Invariant(port.input)
-            left_exits.discard(port.output)
+            gone.add(port.output)
             found[exit.output] = initial
     if not found:
         return None
-    loop_builder.body.keep_exits(sorted(left_exits))
+    gone -= {port.output for port in loop_builder.body.inputs if isinstance(port, Carried)}
+    loop_builder.body.keep_exits([i for i in range(len(body.outputs)) if i not in gone])
     results = list(node.outputs)
     left = [index for index in range(len(results)) if index not in found]
     if left:
@@ -37,7 +38,7 @@ def no_state(b: Builder, node: Node) -> list[Value] | None:
         for index, value in zip(left, made, strict=True):
             results[index] = value
     for output, initial in found.items():
-        if output is not None:
+        if output is not None:  # None: the state leads nowhere.
             results[output] = initial
     return results
 
