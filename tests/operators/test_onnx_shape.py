@@ -206,3 +206,35 @@ def test_onnx_to_ir(name: str, dynamic: bool, tmp_path: Path) -> None:
     bridge.convert(model, tmp_path / "model.xml")
     feed = {item.name: value for item, value in zip(model.graph.input, values, strict=True)}
     assert_close(OpenVino(tmp_path / "model.xml").run(values), OnnxRuntime(model).run(feed))
+
+
+@pytest.mark.parametrize("op", ["ReduceSum <keepdims = 0>", "Squeeze", "Unsqueeze", "GatherND"])
+def test_ranks_that_the_length_of_an_input_decides(op: str, tmp_path: Path) -> None:
+    """OpenVINO does not compile them; with that length they are right."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 21]>
+        g (float[1,3] x, int64[k] a) => (float[] y) {{ y = {op} (x, a) }}"""
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    with pytest.raises(bridge.UnsupportedError, match="--input-shape"):
+        bridge.convert(model, tmp_path / "model.xml")
+    bridge.convert(model, tmp_path / "model.xml", input_shapes={"a": [1]})
+    feed = {"x": np.array([[1, 2, 3]], F32), "a": np.array([0])}
+    assert_close(
+        OpenVino(tmp_path / "model.xml").run(list(feed.values())), OnnxRuntime(model).run(feed)
+    )
+
+
+def test_fewer_indices_than_data_of_open_sizes(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 21]>
+        g (float[a,b,c] x, int64[d,e,f] i) => (float[d,e,f] y)
+        { y = GatherElements <axis = 1> (x, i) }"""
+    )
+    bridge.convert(model, tmp_path / "model.xml")
+    engine = OpenVino(tmp_path / "model.xml")
+    for shape in ((3, 4, 2), (2, 3, 1), (0, 3, 2)):
+        feed = {"x": np.arange(24, dtype=F32).reshape(3, 4, 2), "i": np.full(shape, -2)}
+        assert_close(engine.run(list(feed.values())), OnnxRuntime(model).run(feed))
+    back = bridge.to_onnx(tmp_path / "model.xml")
+    assert [node.op_type for node in back.graph.node] == ["GatherElements"]
