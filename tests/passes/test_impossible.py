@@ -474,10 +474,14 @@ def test_node_of_ir_that_fails(
     assert why in contradiction(builder.node(op, values, 1, attributes))
 
 
+COUNTING = {"com.microsoft::GroupQueryAttention"}
+"""What it counts says which inputs are drawn; others are not refused."""
+
+
 def test_every_check_is_tried() -> None:
     tried = {op for op, *_ in (*FAILING, *FAILING_IN_IR)}
     load_all()
-    declared = constrained()
+    declared = {op: checks for op, checks in constrained().items() if op not in COUNTING}
     assert set(declared.values()) == {declared[op] for op in tried & set(declared)}
 
 
