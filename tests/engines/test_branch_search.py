@@ -171,7 +171,7 @@ def parsed(text: str) -> onnx.ModelProto:
 @pytest.mark.parametrize(
     ("name", "suffix"),
     [(name, ".onnx") for name in CONDITIONS]
-    + [(name, ".xml") for name in spread(CONDITIONS, 3, lambda name: "")],
+    + [(name, ".xml") for name in spread(CONDITIONS, 6, lambda name: "")],
 )
 def test_every_branch_is_aimed_at(name: str, suffix: str, tmp_path: Path) -> None:
     """A budget of as many runs as there are inputs leaves nothing to chance."""

@@ -50,7 +50,7 @@ def operators(path: Path) -> Iterator[tuple[str, object]]:
 RANDOM = {"RandomUniform", "RandomUniformLike", "RandomNormal", "RandomNormalLike", "Multinomial"}
 """Operators of which quirks make numbers that nobody knows, and which nobody sees in ONNX."""
 
-FOR_OTHERS = spread([path.stem for path in ONNX_FILES], 3, lambda name: name.split("_")[0])
+FOR_OTHERS = spread([path.stem for path in ONNX_FILES], 6, lambda name: name.split("_")[0])
 """The models that are written for old releases, and for any reader, too."""
 
 
