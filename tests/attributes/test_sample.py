@@ -14,7 +14,7 @@ from tests.attributes.known import is_right, reason_of
 from tests.attributes.suite import sample
 from tests.control_flow.apart import alone
 
-SAMPLE = [case for case in sample(True, ("onnx", "ir"), every=20) if reason_of(case) is None]
+SAMPLE = [case for case in sample(True, ("onnx", "ir"), every=40) if reason_of(case) is None]
 
 
 @pytest.fixture(scope="module")

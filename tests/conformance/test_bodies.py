@@ -12,7 +12,7 @@ from .routes import BODY_ROUTES
 from .runner import Worker
 
 CHUNKS = 4
-PART = 18
+PART = 36
 """All cases take six minutes of one core; `python -m tests.conformance --bodies` runs all."""
 
 

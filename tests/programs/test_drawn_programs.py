@@ -30,7 +30,7 @@ COUNTS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_there_and_back(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    count = str(few(COUNTS[kind], 4))
+    count = str(few(COUNTS[kind], 8))
     failed = main(["--as-drawn", "--seed", "1", "--kind", kind, "-n", count])
     assert not failed, capsys.readouterr().out
 

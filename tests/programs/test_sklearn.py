@@ -229,7 +229,7 @@ CASES["label binarizer"] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", sample(CASES, 3))
+@pytest.mark.parametrize("name", sample(CASES, 6))
 def test_there_and_back(name: str, tmp_path: Path) -> None:
     estimator, data, target, types, feed = CASES[name]
     with warnings.catch_warnings():
