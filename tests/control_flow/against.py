@@ -20,15 +20,13 @@ from tests.control_flow.apart import judged
 from tests.control_flow.export import write_case
 from tests.control_flow.judge import case_of, run_ir
 from tests.control_flow.suite import Entry, feeds_of
-from tests.support.running import assert_close, flat
+from tests.support.running import EXACT, assert_close, flat
 
 
 def _openvino(case: Case) -> None:
     """OpenVINO's own reading of ONNX."""
     model = openvino.Core().read_model(case.model.SerializeToString())
-    _run_openvino(
-        openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}), case
-    )
+    _run_openvino(openvino.Core().compile_model(model, "CPU", EXACT), case)
 
 
 def _run_openvino(compiled: openvino.CompiledModel, case: Case) -> None:

@@ -41,17 +41,16 @@ from bridge.operators.ir_texts import format_shape, parse_shape
 from bridge.passes.context import Context
 from bridge.passes.legalize import legalize
 from bridge.report import Report
-from tests.support.running import OnnxRuntime
+from tests.support.running import EXACT, OnnxRuntime
 
 CORE = openvino.Core()
-F32_PRECISION = {"INFERENCE_PRECISION_HINT": "f32"}
 VECTOR = TensorType(F32, (ANY,))
 X = np.array([-1, 2], np.float32)
 
 
 def run(xml: Path, *feeds: object) -> list[np.ndarray]:
     """The outputs of an IR file on OpenVINO's CPU plugin."""
-    compiled = CORE.compile_model(CORE.read_model(xml), "CPU", F32_PRECISION)
+    compiled = CORE.compile_model(CORE.read_model(xml), "CPU", EXACT)
     results = compiled([np.asarray(feed) for feed in feeds])
     return [np.array(results[output]) for output in compiled.outputs]
 

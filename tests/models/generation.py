@@ -9,6 +9,8 @@ import numpy as np
 import onnxruntime
 import openvino
 
+from tests.support.running import EXACT
+
 TOKENS = 50
 PROMPT = np.array([[2, 7, 5], [2, 9, 11]], np.int64)
 
@@ -16,7 +18,7 @@ PROMPT = np.array([[2, 7, 5], [2, 9, 11]], np.int64)
 def same_tokens(merged: Path, stateful: Path) -> int:
     """How many tokens are the same until one differs, of those that both generate."""
     session = onnxruntime.InferenceSession(str(merged), providers=["CPUExecutionProvider"])
-    compiled = openvino.Core().compile_model(stateful, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    compiled = openvino.Core().compile_model(stateful, "CPU", EXACT)
     request = compiled.create_infer_request()
     ports = {port.name: port for port in session.get_inputs()}
     outputs = [port.name for port in session.get_outputs()]

@@ -15,7 +15,7 @@ from bridge.check.isolation import LostProcessError, isolated
 from bridge.check.report import CheckReport
 from bridge.neutral.graph import Model
 from tests.models.generation import same_tokens
-from tests.support.running import OnnxRuntime
+from tests.support.running import EXACT, OnnxRuntime
 
 HEAD = (
     "| group | model | OpenVINO's own | IR | back | branches shown | Ifs before | in IR | nodes "
@@ -79,7 +79,7 @@ def own_reading(path: Path, report: CheckReport) -> str:
 def _read_by_openvino(path: Path, feeds: list[dict[str, np.ndarray]]) -> list[object]:
     import openvino
 
-    model = openvino.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    model = openvino.Core().compile_model(path, "CPU", EXACT)
     taken = {name for port in model.inputs for name in port.names}
     found: list[object] = []
     for feed in feeds:

@@ -14,7 +14,7 @@ from onnx import helper
 
 import bridge
 from tests.operators.microsoft_cases import CASES, WITHOUT_KERNEL, Case, grouped
-from tests.support.running import OnnxRuntime, assert_close
+from tests.support.running import EXACT, OnnxRuntime, assert_close
 
 
 def model_of(case: Case, dynamic: bool = False) -> onnx.ModelProto:
@@ -186,7 +186,7 @@ def check(
     bridge.convert(model, folder / "a.xml")
     compiled = openvino.Core().compile_model(
         folder / "a.xml", "CPU",
-        {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0},
+        EXACT,
     )  # fmt: skip
     assert_close(list(compiled(list(feed.values())).values()), expected)
     bridge.convert(folder / "a.xml", folder / "b.onnx", standard_operators=standard)

@@ -11,7 +11,7 @@ import pytest
 
 import bridge
 from bridge.check import check
-from tests.support.running import OnnxRuntime
+from tests.support.running import EXACT, OnnxRuntime
 
 WIDTH, WORDS = 8, 11
 PAST = ("past_0_key", "past_0_value", "past_0_encoder")
@@ -119,8 +119,7 @@ def test_generates_as_the_merged_decoder_does(
         bridge.convert(tmp_path / "b.xml", tmp_path / "c.onnx")
         bridge.convert(tmp_path / "c.onnx", tmp_path / "b.xml", stateful=True, beam_idx=beam_idx)
     session = OnnxRuntime(tmp_path / "a.onnx")
-    config = {"INFERENCE_PRECISION_HINT": "f32"}
-    compiled = ov.Core().compile_model(tmp_path / "b.xml", "CPU", config)
+    compiled = ov.Core().compile_model(tmp_path / "b.xml", "CPU", EXACT)
     request = compiled.create_infer_request()
     rng = np.random.default_rng(1)
     for frames in (3, 5):

@@ -14,7 +14,7 @@ from openvino._offline_transformations import apply_make_stateful_transformation
 
 import bridge
 from bridge.check import check
-from tests.support.running import OnnxRuntime
+from tests.support.running import EXACT, OnnxRuntime
 
 LAYERS = 11
 CACHES = [f"{n}.{kind}" for n in range(LAYERS) for kind in ("key", "value")]
@@ -99,7 +99,7 @@ def test_states_and_notes_come_back(folder: Path) -> None:
 def test_calls_in_a_row(folder: Path) -> None:
     session = OnnxRuntime(folder / "b.onnx")
     requests = [
-        ov.compile_model(folder / name, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+        ov.compile_model(folder / name, "CPU", EXACT)
         .create_infer_request()
         for name in ("a.xml", "c.xml")
     ]  # fmt: skip

@@ -14,7 +14,7 @@ from lxml import etree
 import bridge
 from bridge.check import check
 from bridge.cli.options import states
-from tests.support.running import OnnxRuntime
+from tests.support.running import EXACT, OnnxRuntime
 
 HEADS, SIZE, WORDS = 2, 4, 11
 
@@ -80,8 +80,7 @@ COUNTER = """
 
 
 def request(path: Path) -> ov.InferRequest:
-    config = {"INFERENCE_PRECISION_HINT": "f32"}
-    return ov.Core().compile_model(path, "CPU", config).create_infer_request()
+    return ov.Core().compile_model(path, "CPU", EXACT).create_infer_request()
 
 
 @pytest.mark.parametrize("beam_idx", [False, True])

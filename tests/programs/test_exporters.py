@@ -17,7 +17,7 @@ from openvino import opset1, opset5, opset6, opset13
 
 import bridge
 from tests.support.model_files import FOLDER
-from tests.support.running import OnnxRuntime, OpenVino, assert_close
+from tests.support.running import EXACT, OnnxRuntime, OpenVino, assert_close
 
 RNG = np.random.default_rng(0)
 
@@ -179,9 +179,7 @@ def test_stateful_language_model_step(tmp_path: Path) -> None:
     ov.save_model(model, tmp_path / "a.xml", compress_to_fp16=False)
     bridge.convert(tmp_path / "a.xml", tmp_path / "b.onnx", debug=True)
     session = OnnxRuntime(tmp_path / "b.onnx")
-    compiled = ov.Core().compile_model(
-        tmp_path / "a.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
-    )
+    compiled = ov.Core().compile_model(tmp_path / "a.xml", "CPU", EXACT)
     request = compiled.create_infer_request()
     state: dict[str, np.ndarray] = {}
     for tokens in (3, 1, 2):

@@ -16,6 +16,7 @@ from openvino import opset13 as ops
 
 import bridge
 from bridge.errors import UnsupportedError
+from tests.support.running import EXACT
 
 ROWS = 48
 
@@ -104,8 +105,7 @@ def test_there_and_back(name: str, tmp_path: Path) -> None:
     x = np.random.default_rng(1).standard_normal((3, case.length)).astype(np.float32)
     wanted = run(tmp_path / "a.onnx", x)
     np.testing.assert_array_equal(run(back, x), wanted)
-    hint = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
-    (result,) = openvino.Core().compile_model(there, "CPU", hint)(x).values()
+    (result,) = openvino.Core().compile_model(there, "CPU", EXACT)(x).values()
     np.testing.assert_allclose(result, wanted, rtol=0.02, atol=0.5 if case.accuracy else 1e-2)
     assert there.with_suffix(".bin").stat().st_size < back.stat().st_size
 
@@ -188,8 +188,7 @@ def test_compressed_weights(name: str, tmp_path: Path) -> None:
     onnxruntime.InferenceSession(back, options, ["CPUExecutionProvider"])
     assert [node.op_type for node in onnx.load(fused).graph.node] == ["MatMulNBits"]
     x = np.random.default_rng(1).standard_normal((1, 3, 128)).astype(np.float32)
-    hint = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
-    (wanted,) = openvino.Core().compile_model(model, "CPU", hint)(x).values()
+    (wanted,) = openvino.Core().compile_model(model, "CPU", EXACT)(x).values()
     plain = onnxruntime.SessionOptions()
     plain.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(back, plain, ["CPUExecutionProvider"])

@@ -13,7 +13,7 @@ import openvino
 import pytest
 
 import bridge
-from tests.support.running import OnnxRuntime
+from tests.support.running import EXACT, OnnxRuntime
 
 LAYERS, HEADS, GROUPS, SIZE, INNER, WORDS, BLOCK = 2, 4, 2, 16, 96, 40, 32
 WIDTH = HEADS * SIZE
@@ -223,8 +223,7 @@ def weights(model: onnx.ModelProto) -> dict[str, bytes]:
 def test_token_by_token(form: str, tmp_path: Path) -> None:
     onnx.save(decoder(form), tmp_path / "a.onnx")
     bridge.convert(tmp_path / "a.onnx", tmp_path / "b.xml", stateful=True, beam_idx=True)
-    hints = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
-    compiled = openvino.Core().compile_model(tmp_path / "b.xml", "CPU", hints)
+    compiled = openvino.Core().compile_model(tmp_path / "b.xml", "CPU", EXACT)
     assert products(compiled) == [form[0].lower() + "4" if form[0] in "iu" else "u4"] * PRODUCTS
     session, stateful = OnnxRuntime(tmp_path / "a.onnx"), compiled.create_infer_request()
     names = [f"past_key_values.{name}" for name in CACHES]

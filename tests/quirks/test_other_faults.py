@@ -14,14 +14,14 @@ from onnx import parser
 from openvino import opset13 as ops
 
 from tests.support.processor import FEATURES
-from tests.support.running import OnnxRuntime
+from tests.support.running import EXACT, OnnxRuntime
 
 ONNXRUNTIME = tuple(int(part) for part in onnxruntime.__version__.split(".")[:2])
 
 
 def run_openvino(outputs: list[openvino.Output], inputs: list, arrays: list[np.ndarray]) -> list:
     model = openvino.Model(outputs, inputs, "model")
-    compiled = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    compiled = openvino.Core().compile_model(model, "CPU", EXACT)
     return [value.copy() for value in compiled(arrays).values()]
 
 
