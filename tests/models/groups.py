@@ -14,6 +14,8 @@ MODULES = {
     "genai": "from_genai",
     "JAX": "from_jax",
     "TensorFlow": "from_tensorflow",
+    "spox": "from_spox",
+    "onnxscript": "from_onnxscript",
 }
 """The module that writes each group's models."""
 
