@@ -51,7 +51,13 @@ def feed_of(path: Path) -> Feed:
     model = bridge.load(path)
     sizes = {key: SIZES.get(key, SIZE) for key in free_dimensions(model)}
     drawn = make_inputs(model, Recipe(sizes=sizes))
-    return {n: np.asarray(VALUES[n], x.dtype) if n in VALUES else x for n, x in drawn.items()}
+    return {name: _told(x, VALUES[name]) if name in VALUES else x for name, x in drawn.items()}
+
+
+def _told(drawn: np.ndarray, value: object) -> np.ndarray:
+    """A value of an input, in its shape if it is one number."""
+    told = np.asarray(value, drawn.dtype)
+    return told if told.ndim else np.full_like(drawn, told)
 
 
 def medians(runs: Sequence[Run], seconds: float) -> list[float]:

@@ -16,6 +16,7 @@ MODULES = {
     "TensorFlow": "from_tensorflow",
     "spox": "from_spox",
     "onnxscript": "from_onnxscript",
+    "Paddle": "from_paddle",
 }
 """The module that writes each group's models."""
 
