@@ -597,9 +597,8 @@ def grouped(
         inputs = [random(batch, new, count * width) for count in (4, 2, 2)]
     caches: list[np.ndarray | None] = [None, None]
     if past is not None:
-        # Behind what is in use there are zeros, as onnxruntime leaves there.
-        used = np.arange(past) < np.array(totals)[:, None] - new
-        caches = [random(batch, 2, past, width) * f32(used)[:, None, :, None] for _ in range(2)]
+        # Behind what is in use, too: the operator puts zeros there.
+        caches = [random(batch, 2, past, width) for _ in range(2)]
     inputs += [*caches, i32(totals) - 1, i32(max(totals))]
     if attributes.get("do_rotary"):
         inputs += [COS, SIN]

@@ -180,8 +180,9 @@ def _kept(b: Builder, mask: Value, query: Value, key: Value) -> Value:
 @legalizes("com.microsoft::GroupQueryAttention", target="ir")
 def group_query_attention(b: Builder, node: Node) -> Result:
     """com.microsoft::GroupQueryAttention (1): causal attention with a cache of keys and values,
-    into which the new ones are written where those of each sequence of the batch end; what lies
-    behind them in the cache has no meaning. `seqlens_k` counts all keys of a sequence but one."""
+    into which the new ones are written where those of each sequence of the batch end. What lies
+    behind them is zeros, whatever the cache had there. `seqlens_k` counts all keys of a sequence
+    but one."""
     _require_default(node, "k_quant_type", "v_quant_type", "sliding_window_cache", "qk_output")
     _require_absent(node, k_scale=12, v_scale=13, q_norm_weight=14, k_norm_weight=15)
     attributes: dict[str, Any] = node.attributes
@@ -197,9 +198,8 @@ def group_query_attention(b: Builder, node: Node) -> Result:
     present = [key, value]
     if past_key is not None and past_value is not None and start is not None:
         start, whole = b.unsqueeze(start, 2, 3), b.reshape(b.as_i64(total), 1)
-        places = b.op("Add", start, b.unsqueeze(b.positions(query, 2), 1))
         present = [
-            _written(b, past, new, places, whole)
+            _written(b, past, new, start, whole)
             for past, new in ((past_key, key), (past_value, value))
         ]
         key, value = (b.cut(x, 2, 0, whole) for x in present)
@@ -243,12 +243,15 @@ def _grouped(b: Builder, node: Node, query: Value) -> list[Value]:
     return [by_heads(b, query, heads), by_heads(b, key, groups), by_heads(b, value, groups)]
 
 
-def _written(b: Builder, past: Value, new: Value, places: Value, total: Value) -> Value:
-    """The cache, grown to `total` where it is shorter, with `new` at `places`."""
+def _written(b: Builder, past: Value, new: Value, start: Value, total: Value) -> Value:
+    """The cache, grown to `total` where it is shorter, with `new` from `start` on, and zeros behind
+    that: onnxruntime copies no more of the cache than what each sequence has."""
+    used = b.op("Less", b.unsqueeze(b.positions(past, 2), 1), start)
     missing = b.op("Max", b.op("Sub", total, b.sizes(past, 2)), 0)
     room = b.zeros(past, b.sizes(past, 0), b.sizes(past, 1), missing, b.sizes(past, 3))
-    where = b.op("Expand", places, b.op("Shape", new))
-    return b.op("ScatterElements", b.concat(2, past, room), where, new, 2)
+    cache = b.concat(2, b.op("Where", used, past, b.like(0, past)), room)
+    places = b.op("Add", start, b.unsqueeze(b.positions(new, 2), 1))
+    return b.op("ScatterElements", cache, b.op("Expand", places, b.op("Shape", new)), new, 2)
 
 
 def _with_sink(
