@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bridge.check.engines import Session
+from bridge.check.engines import Session, UndefinedCallError
 from bridge.check.lines import shortened
 from bridge.check.loading import load
 from bridge.check.outputs import Comparison
@@ -20,8 +20,8 @@ def tried(
     usual: Sequence[dict[str, Any]],
 ) -> tuple[list[int], dict[int, str]]:
     """The numbers of the inputs that every file takes, and by the number of one that the first file
-    takes what another one did. Each file stands with what it is called. What all take anyhow,
-    `usual`, runs first, for its time."""
+    takes what another one did, unless it cannot be told such a call. Each file stands with what it
+    is called. What all take anyhow, `usual`, runs first, for its time."""
     comparison = Comparison(0.0, 0.0, lambda note: None)
     sessions: dict[Path, Session] = {}
     ran, refused = list[int](), dict[int, str]()
@@ -35,7 +35,7 @@ def tried(
                 for one in due:
                     sessions[path].run(comparison.renamed(one, sessions[path]))
             except BridgeError as error:
-                if label:
+                if label and not isinstance(error, UndefinedCallError):
                     refused[number] = f"{label}: {shortened(str(error)) or 'fails'}"
                 break
         else:

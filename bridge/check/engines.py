@@ -34,6 +34,10 @@ class EndlessError(EngineError):
     """A run did not end in its time, and was ended."""
 
 
+class UndefinedCallError(EngineError):
+    """An input says two things of the states, which a model that has one of them cannot be told."""
+
+
 class LacksOperatorError(EngineError):
     """The engine has no implementation of an operator, type, or version in the model."""
 
@@ -61,6 +65,12 @@ class Session(Protocol):
         """Run once; returns every output by name, in the order of `outputs`."""
 
 
+class LoadedSession(Session, Protocol):
+    """A file in an engine. `metadata` is that of an ONNX model."""
+
+    metadata: Mapping[str, str]
+
+
 class StatefulSession(Session, Protocol):
     """A session whose model has variables."""
 
@@ -69,6 +79,11 @@ class StatefulSession(Session, Protocol):
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """The outputs, as `run` gives them, and what each variable holds afterwards, by its id,
         where those of `states` held that before. Raises EngineError."""
+
+    def run_row(
+        self, feeds: Sequence[Mapping[str, Any]]
+    ) -> list[tuple[dict[str, Any], dict[str, np.ndarray]]]:
+        """The same of calls in a row, of which the first begins anew."""
 
 
 def run_each(
@@ -100,7 +115,7 @@ class Engine(Protocol):
     name: str
     version: str
 
-    def load(self, source: Source) -> Session:
+    def load(self, source: Source) -> LoadedSession:
         """Load a model from a path, or from a ModelProto where the engine takes ONNX."""
 
 
@@ -156,7 +171,7 @@ class OnnxRuntime:
         self.version = self._module.__version__
         self._threads = threads
 
-    def load(self, source: Source) -> Session:
+    def load(self, source: Source) -> LoadedSession:
         """See `Engine.load`; raises LacksOperatorError where onnxruntime has no kernel."""
         options = self._module.SessionOptions()
         options.graph_optimization_level = self._module.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -195,6 +210,7 @@ class _OnnxRuntimeSession:
     def __init__(self, module: Any, session: Any) -> None:
         self._module = module
         self._session = session
+        self.metadata: Mapping[str, str] = session.get_modelmeta().custom_metadata_map
         self.inputs = _onnxruntime_infos(session.get_inputs())
         self.outputs = _onnxruntime_infos(session.get_outputs())
         self._defaults = _onnxruntime_infos(session.get_overridable_initializers())
@@ -258,7 +274,7 @@ class Reference:
     def __init__(self) -> None:
         self.version = onnx.__version__
 
-    def load(self, source: Source) -> Session:
+    def load(self, source: Source) -> LoadedSession:
         """See `Engine.load`."""
         model = source if isinstance(source, onnx.ModelProto) else onnx.load(str(source))
         from onnx.reference import ReferenceEvaluator
@@ -274,6 +290,7 @@ class Reference:
 class _ReferenceSession:
     def __init__(self, model: onnx.ModelProto, evaluator: Any) -> None:
         self._evaluator = evaluator
+        self.metadata: Mapping[str, str] = {e.key: e.value for e in model.metadata_props}
         constants = {tensor.name for tensor in model.graph.initializer}
         self.inputs = tuple(
             _onnx_info(info) for info in model.graph.input if info.name not in constants
@@ -323,7 +340,7 @@ class OpenVino:
         if threads:
             self._config["INFERENCE_NUM_THREADS"] = threads
 
-    def load(self, source: Source) -> Session:
+    def load(self, source: Source) -> LoadedSession:
         """See `Engine.load`; a ModelProto or .onnx goes through OpenVINO's own converter."""
         try:
             model = (
@@ -341,6 +358,7 @@ class _OpenVinoSession:
     def __init__(self, module: Any, model: Any, compiled: Any) -> None:
         self._module = module
         self._request = compiled.create_infer_request()
+        self.metadata: Mapping[str, str] = {}
         # The model that was read still has the types and ranks that compilation may change.
         self.inputs = _openvino_infos(model.inputs)
         self.outputs = _openvino_infos(model.outputs)
@@ -351,9 +369,20 @@ class _OpenVinoSession:
     def run_from(
         self, states: Mapping[str, np.ndarray], feeds: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        return self._run_from(states, feeds, True)
+
+    def run_row(
+        self, feeds: Sequence[Mapping[str, Any]]
+    ) -> list[tuple[dict[str, Any], dict[str, np.ndarray]]]:
+        return [self._run_from({}, feed, not place) for place, feed in enumerate(feeds)]
+
+    def _run_from(
+        self, states: Mapping[str, np.ndarray], feeds: Mapping[str, Any], anew: bool
+    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         tensors = [self._tensor(port, feed_of(port, feeds)) for port in self.inputs]
         try:
-            self._request.reset_state()  # every run is a first call
+            if anew:
+                self._request.reset_state()
             variables = {one.name: one for one in self._request.query_state()}
             for name, value in states.items():
                 variables[name].state = self._tensor(ValueInfo(name), value)

@@ -32,7 +32,7 @@ class IsolatedEngine:
         self.unused: list[int] = []  # sessions that nobody here has any more
         self.version: str = self.call(_version, kind)
 
-    def load(self, source: Source) -> Session:
+    def load(self, source: Source) -> IsolatedSession:
         """See `Engine.load`."""
         return IsolatedSession(self, source)
 
@@ -57,7 +57,8 @@ class IsolatedSession:
         self._longest: float | None = None  # of the runs that ended, in seconds
         self.inputs: tuple[ValueInfo, ...]
         self.outputs: tuple[ValueInfo, ...]
-        self.inputs, self.outputs = self._load()
+        self.metadata: Mapping[str, str]
+        self.inputs, self.outputs, self.metadata = self._load()
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """See `Session.run`."""
@@ -70,16 +71,22 @@ class IsolatedSession:
         results, after = self._call(_run_from, states, feeds)
         return self._named(results), after
 
+    def run_row(
+        self, feeds: Sequence[Mapping[str, Any]]
+    ) -> list[tuple[dict[str, Any], dict[str, np.ndarray]]]:
+        """See `StatefulSession.run_row`."""
+        return [(self._named(one), after) for one, after in self._call(_run_row, feeds)]
+
     def _named(self, results: Sequence[Any]) -> dict[str, Any]:
         """The outputs by the names that they have here; `load` gives some another name."""
         return {port.name: value for port, value in zip(self.outputs, results, strict=True)}
 
-    def _load(self) -> tuple[tuple[ValueInfo, ...], tuple[ValueInfo, ...]]:
+    def _load(self) -> _Loaded:
         engine = self._engine
         unused = [engine.unused.pop() for _ in range(len(engine.unused))]
-        inputs, outputs = engine.call(_load, self._key, engine.kind, self._source, unused)
+        loaded: _Loaded = engine.call(_load, self._key, engine.kind, self._source, unused)
         self._process = engine.worker.process
-        return inputs, outputs
+        return loaded
 
     def __del__(self) -> None:
         self._engine.unused.append(self._key)
@@ -99,6 +106,9 @@ class IsolatedSession:
 
 _keys = count()
 
+_Loaded = tuple[tuple[ValueInfo, ...], tuple[ValueInfo, ...], Mapping[str, str]]
+"""Inputs, outputs and metadata of a session."""
+
 
 # What runs in the other process. -----------------------------------------------------------------
 
@@ -112,14 +122,12 @@ def _version(kind: type[Engine]) -> str:
     return _engines[kind].version
 
 
-def _load(
-    key: int, kind: type[Engine], source: Source, unused: Sequence[int]
-) -> tuple[tuple[ValueInfo, ...], tuple[ValueInfo, ...]]:
+def _load(key: int, kind: type[Engine], source: Source, unused: Sequence[int]) -> _Loaded:
     for one in unused:
         _sessions.pop(one, None)
     _version(kind)
     session = _sessions[key] = _engines[kind].load(source)
-    return session.inputs, session.outputs
+    return session.inputs, session.outputs, dict(session.metadata)
 
 
 def _run(key: int, feeds: Mapping[str, Any]) -> list[Any]:
@@ -131,6 +139,13 @@ def _run_from(
 ) -> tuple[list[Any], dict[str, np.ndarray]]:
     results, after = _sessions[key].run_from(states, feeds)
     return _in_order(_sessions[key], results), after
+
+
+def _run_row(
+    key: int, feeds: Sequence[Mapping[str, Any]]
+) -> list[tuple[list[Any], dict[str, np.ndarray]]]:
+    found = _sessions[key].run_row(feeds)
+    return [(_in_order(_sessions[key], results), after) for results, after in found]
 
 
 def _in_order(session: Session, results: Mapping[str, Any]) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,9 +26,9 @@ from bridge.check.isolation import Worker
 from bridge.check.lines import shortened
 from bridge.check.packed import PackedSession
 from bridge.check.parts import PartsSession, is_too_large
-from bridge.check.stateful import PairsSession
+from bridge.check.stateful import FirstCallsSession, PairsSession
 from bridge.neutral.graph import Model
-from bridge.passes.state.records import STATEFUL
+from bridge.passes.state.records import FIRST_CALLS, STATEFUL
 
 TIMEOUT = 60.0
 """Seconds that one run may take, so that a Loop that never ends ends."""
@@ -70,7 +70,8 @@ def load(path: Path, known: Model | None = None) -> tuple[Session, str]:
     except EngineError as error:
         return _load_elsewhere(path, error, (Reference,))
     try:
-        return onnxruntime.load(path), f"{onnxruntime.name} {onnxruntime.version}"
+        session = onnxruntime.load(path)
+        return _with_flags(session, session.metadata), f"{onnxruntime.name} {onnxruntime.version}"
     except LacksOperatorError as error:
         return _load_elsewhere(path, error, (Reference, OpenVino))
 
@@ -95,10 +96,17 @@ def _load_ir(path: Path, model: Model) -> tuple[Session, str]:
         )
     if pairs is not None:
         session = PairsSession(cast(StatefulSession, session), model, pairs)
+    session = _with_flags(session, model.metadata)
     boundary = Boundary.of(model)
     if boundary:
         session = PackedSession(session, boundary)
     return session, f"{said})"
+
+
+def _with_flags(session: Session, metadata: Mapping[str, str]) -> Session:
+    """The session, which takes the inputs that said whether there are states."""
+    calls = FIRST_CALLS.read(metadata)
+    return FirstCallsSession(session, calls) if calls else session
 
 
 def _load_elsewhere(
@@ -113,5 +121,6 @@ def _load_elsewhere(
         except EngineError as failure:
             reasons.append(str(failure))
         else:
-            return session, f"{other.name} {other.version} ({shortened(str(error), 80)})"
+            said = f"{other.name} {other.version} ({shortened(str(error), 80)})"
+            return _with_flags(session, session.metadata), said
     raise type(error)("; ".join(reasons))

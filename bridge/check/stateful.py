@@ -1,15 +1,37 @@
-"""A stateful IR, seen as the ONNX model is: with its variables among the inputs and outputs."""
+"""Stateful models, seen as the ONNX model is that they were made of: with their variables among the
+inputs and outputs, and with the inputs that say whether there are states."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, cast
 
 import numpy as np
 
-from bridge.check.engines import EngineError, StatefulSession, ValueInfo, feed_of
+from bridge.check.engines import (
+    Session,
+    StatefulSession,
+    UndefinedCallError,
+    ValueInfo,
+    feed_of,
+)
 from bridge.neutral.graph import Model
 from bridge.passes.state.records import BEAMS, FIRST_CALLS, FirstCall, StatefulRecord
+
+
+class RowSession(Session, Protocol):
+    """A session that keeps states from call to call."""
+
+    def run_row(self, feeds: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """The outputs of calls in a row, of which the first begins anew. States that are fed do
+        not count. Raises EngineError."""
+
+
+def keeps_states(session: Session) -> RowSession | None:
+    """The session, if it keeps states from call to call."""
+    if isinstance(session, FirstCallsSession):
+        return session if keeps_states(session.session) else None
+    return session if isinstance(session, PairsSession) else None
 
 
 class PairsSession:
@@ -28,63 +50,87 @@ class PairsSession:
             for pair in record.pairs
         }
         self._beams = record.beams
-        self._first_calls = FIRST_CALLS.read(model.metadata) or []
-        self._variables = {port.name: key for key, (port, _) in self._states.items()}
-        self._empty = {
-            key: start.dims.index(0)
-            for key in self._states
-            if (start := held[key].input(0)) is not None and 0 in (start.shape or ())
-        }
+        calls = FIRST_CALLS.read(model.metadata) or ()
+        self._once = {state for call in calls for state in call.once}
         ports = tuple(port for port, _ in self._states.values())
+        self._names = {port.name for port in ports}
         given = [port for port in session.inputs if not (self._beams and port.name == BEAMS)]
         self.inputs = (*given, *ports)
         after = (ValueInfo(name) for _, name in self._states.values())
         self.outputs = (*session.outputs, *after)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Session.run`."""
-        once = {state for call in self._first_calls for state in call.once}
+        """See `Session.run`. What the first call sets is left to start where it is empty."""
         states = {
             variable: feed_of(port, feeds)
             for variable, (port, _) in self._states.items()
-            if port.name not in once or np.size(feeds.get(port.name, ()))
+            if port.name not in self._once or np.size(feeds.get(port.name, ()))
         }
-        told = [call for call in self._first_calls if call.flag in feeds]
-        later = [call for call in told if self._is_later(call, states, feeds)]
-        if self._beams:
-            feeds = {**feeds, BEAMS: np.arange(self._sequences(feeds), dtype=np.int32)}
-        results, after = self._session.run_from(states, feeds)
-        for state, shape in (item for call in later for item in call.kept.items()):
-            variable = self._variables[state]
-            held = states.get(variable)
-            if held is not None and np.array_equal(held, after[variable], equal_nan=True):
-                after[variable] = np.zeros(shape, after[variable].dtype)
+        return self._named(*self._session.run_from(states, self._with_beams(feeds)))
+
+    def run_row(self, feeds: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """See `RowSession.run_row`."""
+        found = self._session.run_row([self._with_beams(feed) for feed in feeds])
+        return [self._named(results, after) for results, after in found]
+
+    def _named(self, results: dict[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
         return {**results, **{name: after[key] for key, (_, name) in self._states.items()}}
 
-    def _is_later(
-        self, call: FirstCall, states: dict[str, np.ndarray], feeds: Mapping[str, Any]
-    ) -> bool:
-        """Whether a call is not the first. If it is, states that have nothing in them at first
-        become empty, and others start: the ONNX model does not look at them."""
-        later = bool(np.all(feeds[call.flag])) is call.later
-        decisive = {self._variables[call.state]: call.axis} if call.state else {}
-        if not later:
-            for key, axis in {**self._empty, **decisive}.items():
-                states[key] = np.delete(states[key], np.s_[:], axis)
-            for state in call.once:
-                states.pop(self._variables[state], None)
-        elif not all(states[key].size for key in decisive):
-            raise EngineError(f'"{call.flag}" says that "{call.state}" is there, which is empty')
-        return later
-
-    def _sequences(self, feeds: Mapping[str, Any]) -> int:
-        """How many there are: what the first axis of the inputs has that is open."""
+    def _with_beams(self, feeds: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The feeds, and the order in which the sequences are."""
+        if not self._beams:
+            return feeds
         sizes = [
             len(feed_of(port, feeds))
             for port in self.inputs
-            if port.shape and port.shape[0] is None and port.name not in self._variables
+            if port.shape and port.shape[0] is None and port.name not in self._names
         ]
-        return sizes[0] if sizes else 1
+        return {**feeds, BEAMS: np.arange(sizes[0] if sizes else 1, dtype=np.int32)}
+
+
+class FirstCallsSession:
+    """Takes inputs that say whether there are states, for a model in which the states say it."""
+
+    def __init__(self, session: Session, calls: Sequence[FirstCall]) -> None:
+        self.session = session
+        self.inputs = session.inputs
+        self.outputs = session.outputs
+        self._calls = calls
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Session.run`. In a first call states are empty: the original looks at none."""
+        told = [call for call in self._calls if call.flag in feeds]
+        states = dict(feeds)
+        for call in told:
+            if not _is_later(call, feeds):
+                for name, axis in call.empty.items():
+                    states[name] = np.delete(np.asarray(feeds[name]), np.s_[:], axis)
+                continue
+            for name in dict.fromkeys([*call.once, *([call.state] if call.state else [])]):
+                if not np.size(feeds[name]):
+                    why = f'"{call.flag}" says that "{name}" is there, which is empty'
+                    raise UndefinedCallError(why)
+        return self._as_before(feeds, self.session.run(states))
+
+    def run_row(self, feeds: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """See `RowSession.run_row`."""
+        found = cast(RowSession, self.session).run_row(feeds)
+        return [self._as_before(feed, results) for feed, results in zip(feeds, found, strict=True)]
+
+    def _as_before(self, feeds: Mapping[str, Any], results: dict[str, Any]) -> dict[str, Any]:
+        """The results, in which states are empty that later calls gave empty, if they are kept."""
+        for call in self._calls:
+            if call.flag in feeds and _is_later(call, feeds):
+                for name, kept in call.kept.items():
+                    value = results[name]
+                    if np.array_equal(value, feeds[kept.state], equal_nan=True):
+                        results[name] = np.zeros(kept.shape, value.dtype)
+        return results
+
+
+def _is_later(call: FirstCall, feeds: Mapping[str, Any]) -> bool:
+    """Whether a call is not the first."""
+    return bool(np.all(feeds[call.flag])) is call.later
 
 
 def _info(name: str, value: Any) -> ValueInfo:

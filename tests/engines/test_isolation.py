@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import pytest
 
 from bridge.check import check, loading
 from bridge.check.empty_inputs import tried
-from bridge.check.engines import EngineError, OpenVino, Session
+from bridge.check.engines import EngineError, LoadedSession, OpenVino, Session
 from bridge.check.isolated_engines import IsolatedEngine
 from bridge.check.isolation import LostProcessError, Worker, isolated
 from bridge.errors import Unsupported, UnsupportedError
@@ -156,15 +156,16 @@ class Fragile:
     name = "fragile"
     version = "1"
 
-    def load(self, source: object) -> Session:
+    def load(self, source: object) -> LoadedSession:
         """See `Engine.load`."""
         return FragileSession(int(Path(str(source)).read_text()))
 
 
-class FragileSession(Session):
+class FragileSession(LoadedSession):
     """See `Fragile`."""
 
     inputs = outputs = ()
+    metadata: Mapping[str, str] = {}
 
     def __init__(self, deadly: int) -> None:
         self.deadly = deadly

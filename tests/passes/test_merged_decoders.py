@@ -160,6 +160,26 @@ def test_check_runs_both_branches(tmp_path: Path) -> None:
     assert not check(tmp_path / "c.onnx", tmp_path / "b.xml").ok
 
 
+@pytest.mark.parametrize("one_decoder", [False, True])
+@pytest.mark.parametrize("branches", [{}, FLIPPED], ids=["later first", "flipped"])
+def test_check_compares_the_way_back(branches: dict, one_decoder: bool, tmp_path: Path) -> None:
+    """It has no flag: the states that it is fed say the same."""
+    onnx.save(merged(**branches), tmp_path / "a.onnx")
+    report = check(tmp_path / "a.onnx", stateful=True, one_decoder=one_decoder)
+    assert report.ok and len(report.reached) == 2, str(report)
+    assert not any("is empty" in note for note in report.notes)
+    bridge.convert(
+        tmp_path / "a.onnx", tmp_path / "b.xml", stateful=True, one_decoder=one_decoder
+    )  # fmt: skip
+    bridge.convert(tmp_path / "b.xml", tmp_path / "c.onnx")
+    assert check(tmp_path / "a.onnx", tmp_path / "c.onnx").ok
+    other = merged(**{side: text.replace("Neg", "Abs") for side, text in branches.items()} or {
+        "then": LATER.replace("Neg", "Abs"), "otherwise": FIRST.replace("Neg", "Abs")
+    })  # fmt: skip
+    onnx.save(other, tmp_path / "d.onnx")
+    assert not check(tmp_path / "d.onnx", tmp_path / "c.onnx").ok
+
+
 def test_check_shows_whether_one_decoder_is_enough(tmp_path: Path) -> None:
     """It is not where later calls hold another value than the first does."""
     onnx.save(merged(), tmp_path / "a.onnx")

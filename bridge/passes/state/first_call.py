@@ -17,12 +17,12 @@ from collections.abc import Collection, Mapping, Sequence
 from bridge.errors import UsageError
 from bridge.neutral.builder import Builder
 from bridge.neutral.clone import clone_node
-from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.graph import Body, Graph, Node, Value, names_of_outputs
 from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import BOOL
 from bridge.passes.deciding import is_random
-from bridge.passes.state.records import FirstCall
+from bridge.passes.state.records import FirstCall, Kept
 
 
 def decide_by_state(
@@ -40,6 +40,7 @@ def decide_by_state(
     `one_decoder` the branch of later calls stays alone; UsageError where that cannot be.
     """
     found = []
+    outputs = dict(zip(graph.outputs, names_of_outputs(graph), strict=True))
     empty = {state: start.dims.index(0) for state, start in starts.items() if 0 in start.dims}
     for flag in [value for value in graph.inputs if value.element is BOOL]:
         ifs = [node for node in graph.nodes if flag in node.inputs]
@@ -56,19 +57,19 @@ def decide_by_state(
             name, says = "", b.constant(side == 0)
         else:
             name, says = state.name, b.op(("Greater", "Equal")[side], b.op("Size", state), 0)
-        kept: dict[str, list[int]] = {}
+        kept: dict[str, Kept] = {}
         once: list[Value] = []
         for node in ifs:
             node.inputs[0] = says
-            kept |= _keep_states(node, node.bodies[side], pairs)
+            kept |= _keep_states(node, node.bodies[side], pairs, outputs)
             waits = {one: after for one, after in pairs.items() if one is not state}
             once += _compute_once(graph, node, side, waits, starts, front)
             if one_decoder:
                 _require_made_once(node, node.bodies[side], pairs, once)
         pairs |= {one: one for one in once}
-        names = [one.name for one in once]
+        at = {one.name: axis for one, axis in (empty | {one: _open(one) for one in once}).items()}
         graph.inputs.remove(flag)
-        found.append(FirstCall(flag.name, side == 0, name, empty[state], kept, names))
+        found.append(FirstCall(flag.name, side == 0, name, at, [one.name for one in once], kept))
     if one_decoder and not found:
         raise UsageError(
             "one_decoder is for a merged decoder: an input says whether there are states, and one "
@@ -85,9 +86,16 @@ def _later(node: Node, flag: Value, states: Collection[Value]) -> int | None:
     return reads.index(True) if sum(reads) == 1 else None
 
 
-def _keep_states(node: Node, body: Body, pairs: Mapping[Value, Value]) -> dict[str, list[int]]:
+def _open(state: Value) -> int:
+    """The axis along which a state has no elements, before the first call sets it."""
+    return next((axis for axis, dim in enumerate(state.dims) if not isinstance(dim, int)), 0)
+
+
+def _keep_states(
+    node: Node, body: Body, pairs: Mapping[Value, Value], outputs: Mapping[Value, str]
+) -> dict[str, Kept]:
     """Makes a branch give the state itself where it gives a constant of no elements as the next.
-    The answer is the shape of each such constant, by the name of the state."""
+    The answer is each such state, by the name of the output."""
     befores = {after: before for before, after in pairs.items()}
     kept = {}
     for index, (value, port) in enumerate(body.exits()):
@@ -96,7 +104,7 @@ def _keep_states(node: Node, body: Body, pairs: Mapping[Value, Value]) -> dict[s
         before = befores.get(node.outputs[port.output])
         if before is not None and constant is not None and 0 in constant.shape:
             body.graph.outputs[index] = _captured(node, body, before)
-            kept[before.name] = list(constant.shape)
+            kept[outputs[node.outputs[port.output]]] = Kept(before.name, list(constant.shape))
     return kept
 
 

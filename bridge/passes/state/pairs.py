@@ -210,7 +210,7 @@ def _axis_of(
 def restore_pairs(model: Model, context: Context | None = None) -> None:
     """Gives the model back, in place, the inputs and outputs that its metadata records as pairs."""
     record = STATEFUL.take(model.metadata)
-    once = {name for call in FIRST_CALLS.take(model.metadata) or () for name in call.once}
+    once = {name for call in FIRST_CALLS.read(model.metadata) or () for name in call.once}
     if record is None:
         return
     graph = model.graph

@@ -38,18 +38,30 @@ class StatefulRecord:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """A state that later calls leave as it is, and the shape of the output that they gave for
+    it."""
+
+    state: str
+    shape: list[int]
+
+
+@dataclass(frozen=True)
 class FirstCall:
-    """An input `flag` that said whether there are states, and is `later` where there are. Now the
-    size of `state` along `axis` says it; `state` is "" if one decoder serves all calls. `kept` are
-    the states that later calls leave as they are, with the shape of the empty output that those
-    calls gave before; `once` are the states that start with what the first call gave."""
+    """An input `flag` that said whether there are states, and is `later` where there are. Now it is
+    whether `state` has elements; `state` is "" if one decoder serves all calls.
+
+    `empty` are the states that have no elements before the first call, each with the axis of which
+    the size is 0, `once` those of them that start with what the first call gives. `kept` are
+    the outputs that later calls gave empty before.
+    """
 
     flag: str
     later: bool
     state: str
-    axis: int
-    kept: dict[str, list[int]]
+    empty: dict[str, int]
     once: list[str]
+    kept: dict[str, Kept]
 
 
 BEAMS = "beam_idx"
