@@ -10,6 +10,9 @@ from pathlib import Path
 MODULES = {
     "merged decoders": "decoders",
     "control flow": "control_flow",
+    "scripts": "scripts",
+    "speech": "speech",
+    "torch.export": "from_torch_export",
     "detection": "detection",
     "genai": "from_genai",
     "JAX": "from_jax",
