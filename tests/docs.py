@@ -1,4 +1,4 @@
-"""`python -m tests.docs`: writes the generated parts of `docs/`, and the README's picture, anew.
+"""`python -m tests.docs`: writes the generated parts of `docs/`, and their picture, anew.
 
 The commands come from the command line itself. The tables come from `mappings/`, the rules, the
 quirks, the limits, the conformance ledger and what `python -m tests.releases` measured. A test
@@ -34,7 +34,7 @@ END = "<!-- end of what is generated -->\n"
 
 DRAWN = PROJECT / "roundtrip_models" / "if_nested_captures_every_scope.onnxtxt"
 PICTURE = DRAWN.with_suffix(".svg")
-"""The picture in the README, beside the model that it shows."""
+"""The picture in `docs/checks.md`, beside the model that it shows."""
 
 
 def picture() -> str:

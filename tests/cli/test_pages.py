@@ -21,7 +21,7 @@ from bridge.show.picture import picture
 from bridge.show.short import short
 from tests import docs
 from tests.benchmark.processes import ifs
-from tests.docs import PICTURE, README
+from tests.docs import DOCS, PICTURE, README
 from tests.engines.test_check import GATE, NEVER, saved
 from tests.support.browser import Page, browser, found
 from tests.support.command_line import bridge as run
@@ -178,9 +178,10 @@ def test_what_cannot_be_drawn(
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_the_picture_in_the_readme_is_what_inspect_draws() -> None:
+def test_the_picture_of_a_model_is_what_inspect_draws() -> None:
     assert PICTURE.read_text(encoding="utf-8") == docs.picture(), "python -m tests.docs"
-    assert f"({PICTURE.relative_to(README.parent)})" in README.read_text(encoding="utf-8")
+    for page in (README, DOCS / "checks.md"):
+        assert f"{PICTURE.relative_to(README.parent)})" in page.read_text(encoding="utf-8")
 
 
 def test_a_check_for_scripts(tmp_path: Path) -> None:
