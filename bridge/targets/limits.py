@@ -12,7 +12,7 @@ from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Target
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Body, Graph, Model, Node, Value, loop_kind
-from bridge.neutral.inference import infer_graph
+from bridge.neutral.inference import infer_graph, is_inferred
 from bridge.neutral.ports import Sliced
 from bridge.neutral.types import (
     ANY,
@@ -99,8 +99,8 @@ def _refusals(node: Node) -> Iterator[str]:
         for size in map(_bytes_of, node.outputs):
             if size > LARGEST:
                 yield f"its result of constants has {size} bytes"
-    ranks = [value.rank for value in inputs]
-    if not node.bodies and None not in ranks and None in [out.rank for out in node.outputs]:
+    ranks, made = [value.rank for value in inputs], [value.rank for value in node.outputs]
+    if None in made and None not in ranks and not node.bodies and is_inferred(node):
         yield (
             "how long one of its inputs is decides the rank of its result, with which OpenVINO "
             "does not run; give the shape of the graph's input that it follows from (--input-shape)"

@@ -179,6 +179,13 @@ def infer(node: Node) -> None:
         node.outputs[0].known_value = _known(content, node)
 
 
+def is_inferred(node: Node) -> bool:
+    """Whether a function says what is known of the node's outputs: of others, nothing may be known
+    that an engine knows."""
+    load_operator(node.op)
+    return node.op in _inferences
+
+
 def _by_row(node: Node) -> Inference:
     """The inference of an operator that has no function of its own."""
     row = operator(node.op)

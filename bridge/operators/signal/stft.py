@@ -3,8 +3,27 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import integers
-from bridge.neutral.inference import constraints as must
+from bridge.neutral.inference import constraints as must, infers_shape
+from bridge.neutral.types import ANY, Dim, Shape
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
+
+
+@infers_shape("STFT")
+def shape_of_transform(node: Node, signal: tuple[Dim, ...]) -> Shape:
+    """[batch, frames, bins, 2] (ONNX, STFT-17)."""
+    step, window, given = integers(node.input(1)), node.input(2), integers(node.input(3))
+    size: Dim = ANY
+    if given:
+        size = given[0]
+    elif window is not None and window.shape:
+        size = window.shape[0]
+    frames: Dim = ANY
+    bins: Dim = ANY
+    if isinstance(size, int):
+        bins = size // 2 + 1 if node.attributes["onesided"] else size
+        if step and step[0] > 0 and isinstance(signal[1], int):
+            frames = (signal[1] - size) // step[0] + 1
+    return (signal[0], frames, bins, 2)
 
 
 @legalizes("STFT", target="ir")
