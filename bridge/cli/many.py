@@ -81,7 +81,10 @@ class Outcome:
         branches = [line for line in lines if line.startswith("branches: ")]
         if self.good:
             return (branches or lines)[0]
-        return lines[1].strip() if self.report is not None and lines[1:] else lines[0]
+        if self.report is None:
+            return lines[0]
+        failures = self.report["failures"]
+        return " ".join((failures or [*lines[1:], *lines])[0].split())
 
 
 Digests = dict[str, str] | None

@@ -180,8 +180,8 @@ def test_what_cannot_be_drawn(
 
 def test_the_picture_of_a_model_is_what_inspect_draws() -> None:
     assert PICTURE.read_text(encoding="utf-8") == docs.picture(), "python -m tests.docs"
-    for page in (README, DOCS / "checks.md"):
-        assert f"{PICTURE.relative_to(README.parent)})" in page.read_text(encoding="utf-8")
+    for file in (README, DOCS / "checks.md"):
+        assert f"{PICTURE.relative_to(README.parent)})" in file.read_text(encoding="utf-8")
 
 
 def test_a_check_for_scripts(tmp_path: Path) -> None:

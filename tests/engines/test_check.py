@@ -192,6 +192,23 @@ def test_inputs_share_symbols_and_stay_in_range() -> None:
     assert all((made[name] == again[name]).all() for name in made)
 
 
+def test_lengths_that_are_sorted_stay_within_the_sequence() -> None:
+    """PyTorch sorts the lengths of what it packs."""
+    model = bridge.load(
+        onnx.parser.parse_model("""
+        <ir_version: 9, opset_import: ["" : 18]>
+        g (float[T,N,2] x, int64[N] lengths, float[1,9,2] w, float[1,9,3] r) => (float[?,?,?,?] y) {
+          count = Shape(lengths)
+          sorted, places = TopK(lengths, count)
+          each = Cast<to = 6>(sorted)
+          y, last = GRU<hidden_size = 3>(x, w, r, , each)
+        }""")
+    )
+    for seed in range(20):
+        made = make_inputs(model, Recipe(seed))
+        assert 1 <= made["lengths"].min() and made["lengths"].max() <= len(made["x"])
+
+
 def test_a_recipe_fixes_sizes_and_values() -> None:
     model = bridge.load(onnx.parser.parse_model(GATE))
     made = make_inputs(model, Recipe(0, {"N": 7}, {"mode": 5}))
