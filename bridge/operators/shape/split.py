@@ -39,6 +39,8 @@ def split_for_ir(b: Builder, node: Node) -> list[Value]:
     axis, count = node.attributes["axis"], len(node.outputs)
     at = b.constant(axis)
     if lengths is not None:
+        if lengths.shape != (count,):  # IR counts the parts by the lengths.
+            lengths = b.reshape(lengths, count)
         return b.ops("VariadicSplit", count, x, at, lengths)
     size = None if x.shape is None else x.shape[axis]
     if node.attributes["num_outputs"] is None or (isinstance(size, int) and size % count == 0):
