@@ -206,7 +206,7 @@ def test_lengths_that_are_sorted_stay_within_the_sequence() -> None:
     )
     for seed in range(20):
         made = make_inputs(model, Recipe(seed))
-        assert 1 <= made["lengths"].min() and made["lengths"].max() <= len(made["x"])
+        assert made["lengths"].min() >= 1 and made["lengths"].max() <= len(made["x"])
 
 
 def test_a_recipe_fixes_sizes_and_values() -> None:
