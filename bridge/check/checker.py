@@ -19,11 +19,11 @@ from bridge.check.aside import is_empty, why_aside
 from bridge.check.bisect import FirstDifference, Look, first_difference
 from bridge.check.collection import little_collection
 from bridge.check.compare import Difference
-from bridge.check.decisions import decided
 from bridge.check.demands import share_symbols, shared
 from bridge.check.device import DeviceCheck
 from bridge.check.empty_inputs import tried
 from bridge.check.engines import EngineError, LacksOperatorError, Session, run_each
+from bridge.check.excused import Excuses, Row, labelled
 from bridge.check.explore import SECONDS, Exploration, Probes, explore
 from bridge.check.fault import Disagreement, Fault, judge
 from bridge.check.files import FileFacts, facts
@@ -176,7 +176,6 @@ def _size(name: str, given: Any) -> int | Interval:
     return size
 
 
-_DECIDED = 8  # inputs of a version that are looked at for decisions
 _REWRITTEN = "original, rewritten"
 _GIVEN = "original, held to the outputs that were given"
 
@@ -396,7 +395,8 @@ class _Checker:
         ]
         if all(aside):
             aside = [""] * len(feeds)
-        found: dict[str, list[_Row]] = {}
+        found: dict[str, list[Row]] = {}
+        excuses = Excuses(self.pair, self.comparison, report, self._note, self.tell)
         for label, session in others:
             self.tell(f"comparing {label}")
             rows = self._rows(original, session, feeds, wanted)
@@ -405,7 +405,7 @@ class _Checker:
                 if not _are_bad(again):
                     rows = again
                     self._note_workarounds(label, "is wrong")
-            found[label] = self._without_decisions(label, rows, feeds, aside)
+            found[label] = excuses.without(label, (original, session), rows, feeds, aside)
         is_ir = report.versions[0].path.suffix.lower() == ".xml"
         for sample in _out_of_range(found) if is_ir else ():
             aside[sample] = aside[sample] or (
@@ -417,45 +417,10 @@ class _Checker:
         report.results = list(worst.values())
         self._doubt(aside)
 
-    def _without_decisions(
-        self,
-        label: str,
-        rows: list[_Row],
-        feeds: Sequence[dict[str, Any]],
-        aside: Sequence[str],
-    ) -> list[_Row]:
-        """The rows; of an input with which nothing but decisions between values that are equal but
-        for rounding differ, those with the same decisions in both models."""
-        pair = self.pair
-
-        def loaded(mine: Model, its: Model | None) -> tuple[Session, Session]:
-            original, others = pair.changed("decided", mine, its)
-            return load(original)[0], load(_labelled(others, label))[0]
-
-        wrong = {s for s, _, how in rows if isinstance(how, EngineError) or not how.ok}
-        for sample in sorted(sample for sample in wrong if not aside[sample])[:_DECIDED]:
-            self.tell("seeking decisions")
-            try:
-                found = decided(*pair.both(), loaded, feeds[sample], self.comparison)
-            except BridgeError:
-                break
-            if found is None:
-                break
-            nodes, differences = found
-            self._note(
-                f"with input {sample} ({self.report.recipes[sample]}), {label} differs only for "
-                f"what {' and '.join(nodes)} decides between values that are equal but for "
-                "rounding; each engine decides rightly, and with the same decision all outputs "
-                "agree"
-            )
-            rows = [row for row in rows if row[0] != sample]
-            rows += [(sample, name, difference) for name, difference in differences]
-        return rows
-
     def _record(
         self,
         label: str,
-        rows: Sequence[_Row],
+        rows: Sequence[Row],
         aside: Sequence[str],
         worst: dict[tuple[str, str], Result],
     ) -> None:
@@ -476,9 +441,9 @@ class _Checker:
             if known is None or _badness(difference) > _badness(known.worst):
                 worst[label, output] = result
 
-    def _given_rows(self, original: Session, wanted: Sequence[Results]) -> list[_Row]:
+    def _given_rows(self, original: Session, wanted: Sequence[Results]) -> list[Row]:
         """How the original's outputs compare with those that were given with an input."""
-        rows: list[_Row] = []
+        rows: list[Row] = []
         for sample, recipe in enumerate(self.report.recipes):
             for name, value in (recipe.own.outputs if recipe.own else {}).items():
                 ports = (p.name for p in original.outputs if name in {p.name, *p.aliases})
@@ -494,10 +459,10 @@ class _Checker:
         session: Session,
         feeds: Sequence[dict[str, Any]],
         wanted: Sequence[Results],
-    ) -> list[_Row]:
+    ) -> list[Row]:
         """How a version's outputs compare, by the number of the input and the name of the output;
         where it fails with an input, how."""
-        rows: list[_Row] = []
+        rows: list[Row] = []
         found = run_each(session, [self.comparison.renamed(feed, session) for feed in feeds])
         for sample, (expected, actual) in enumerate(zip(wanted, found, strict=True)):
             if isinstance(actual, EngineError):
@@ -682,7 +647,7 @@ class _Checker:
             if changed_too is not None:
                 expose(changed_too, *other)
             first, others = pair.changed("seen", changed, changed_too)
-            return load(first)[0], load(_labelled(others, mismatch.version))[0]
+            return load(first)[0], load(labelled(others, mismatch.version))[0]
 
         first = first_difference(mine, its, shown, mismatch.feed, *mismatch.allowed)
         report.first = first
@@ -697,7 +662,7 @@ class _Checker:
         try:
             original, others = pair.changed("wrong", mine, its)
             disagreement = Disagreement(
-                original, _labelled(others, mismatch.version), mismatch.version, mismatch.feed,
+                original, labelled(others, mismatch.version), mismatch.version, mismatch.feed,
                 pair.against is None,
             )  # fmt: skip
             report.fault = judge(disagreement, self.comparison, pair.scratch)
@@ -727,7 +692,7 @@ class _Checker:
             self.tell(f"reducing the model: {len(part.graph.nodes)} nodes")
             try:
                 original, files = self.pair.for_part(part).changed("part", part, other)
-                first, second = load(original)[0], load(_labelled(files, mismatch.version))[0]
+                first, second = load(original)[0], load(labelled(files, mismatch.version))[0]
                 expected = first.run(feed)
                 actual = second.run(comparison.renamed(feed, second))
                 found = comparison.judged(first, second, feed, expected, actual)
@@ -785,10 +750,6 @@ class _Mismatch:
     allowed: tuple[float, float]
 
 
-_Row = tuple[int, str, Difference | EngineError]
-"""The number of an input, the name of an output, and how that compares."""
-
-
 def _broken_rank(original: Session, results: Results) -> str:
     """Which output has another rank than the original declares, on which a conversion relies."""
     for port in original.outputs:
@@ -801,7 +762,7 @@ def _broken_rank(original: Session, results: Results) -> str:
     return ""
 
 
-def _out_of_range(found: Mapping[str, Sequence[_Row]]) -> set[int]:
+def _out_of_range(found: Mapping[str, Sequence[Row]]) -> set[int]:
     """The inputs with which onnxruntime refuses an index that a Gather gets, where a version that
     OpenVINO runs gives what the original gives."""
     refused = {
@@ -818,13 +779,8 @@ def _out_of_range(found: Mapping[str, Sequence[_Row]]) -> set[int]:
     return (refused & good) - bad
 
 
-def _are_bad(rows: Sequence[_Row]) -> bool:
+def _are_bad(rows: Sequence[Row]) -> bool:
     return any(isinstance(found, EngineError) or not found.ok for _, _, found in rows)
-
-
-def _labelled(files: Iterable[tuple[str, Path]], label: str) -> Path:
-    """The file of this label."""
-    return next(path for one, path in files if one == label)
 
 
 _PROBED = 50_000  # nodes of all probes together

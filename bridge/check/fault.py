@@ -5,13 +5,15 @@ A file means the same in every engine that is right. So another engine runs each
 It runs an IR as the ONNX model that it means, without what works round faults of engines. Where
 the original then gives what the version gave, the engine that ran it is at fault; where the version
 then gives what the original gave, the version's engine is; otherwise the conversion is. Before
-that, the graph is run after each pass of the conversion, where the check made it.
+that, the graph is run after each pass of the conversion, where the check made it. An ONNX original
+is also computed in 64-bit floats: engines that are right round otherwise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Unpack
 
@@ -20,6 +22,7 @@ from bridge.check.engines import Engine, OnnxRuntime, OpenVino, Reference, Sessi
 from bridge.check.loading import engine, load
 from bridge.check.outputs import Comparison, Results
 from bridge.check.stages import first_wrong_stage
+from bridge.check.wide import in_64_bits
 from bridge.errors import BridgeError
 from bridge.options import OLDEST, ConvertOptions
 
@@ -85,7 +88,7 @@ class _Judge:
         if not self.wrong:
             return Fault("unknown", "", "the difference is not there in every run", "")
         if not self._is_read_back():
-            for reading in self._readings(self.found.original, {mine, its}):
+            for reading in (*self._readings(self.found.original, {mine, its}), *self._exact):
                 if self._agree(reading.results, self.actual):
                     why = f"the original, {reading.words}, gives what {label} gives"
                     return Fault("engine", mine, why, _engine_advice(mine))
@@ -111,7 +114,12 @@ class _Judge:
         for reading in readings:
             if self._agree(reading.results, self.expected):
                 why = f"{label}, {reading.words}, gives what the original gives"
-                if reading.engine == mine:
+                exact = [
+                    one.words for one in self._exact if self._agree(one.results, self.expected)
+                ]
+                if exact:
+                    why += f", and so does the original, {exact[0]}"
+                elif reading.engine == mine:
                     why += f" ({mine} ran both: where rounding decides, it may be what is off)"
                 return Fault("engine", its, why, self._older() or _engine_advice(its))
         if self._is_read_back() and self._returns():
@@ -154,6 +162,12 @@ class _Judge:
                 continue
             if results is not None:
                 yield _Reading(kind.name, words, results)
+
+    @cached_property
+    def _exact(self) -> list[_Reading]:
+        """What an ONNX original gives in 64-bit floats, if an engine computes it so."""
+        wide = in_64_bits(self.found.original, self.found.feed, self.comparison, self.scratch)
+        return [] if wide is None else [_Reading(wide.engine, str(wide), wide.results)]
 
     def _as_onnx(self, path: Path) -> Path:
         if suffix_of(path) == ".onnx":

@@ -1,0 +1,75 @@
+"""What the engine of the original rounds is no fault of a conversion, and hides none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from bridge.check import CheckReport, check
+from bridge.check.wide import widened
+from tests.support.running import OnnxRuntime
+
+CANCELS = "s = Add (x, large) y = Sub (s, large)"
+EXACT = "y = Identity (x)"
+
+
+def compared(folder: Path, one: str, other: str) -> CheckReport:
+    for name, body in (("a.onnx", one), ("b.onnx", other)):
+        text = (
+            '<ir_version: 9, opset_import: ["": 18]> m (float[3] x) => (float[3] y) '
+            f"<float[1] large = {{1e8}}, float[1] two = {{2}}> {{ {body} }}"
+        )
+        onnx.save(onnx.parser.parse_model(text), folder / name)
+    np.savez(folder / "x.npz", x=np.array([0.1, 0.2, 0.7], np.float32))
+    return check(folder / "a.onnx", folder / "b.onnx", inputs=folder / "x.npz", samples=0)
+
+
+def test_what_the_original_rounds_is_a_note(tmp_path: Path) -> None:
+    report = compared(tmp_path, CANCELS, EXACT)
+    assert report.ok, str(report)
+    (note,) = report.notes
+    assert "computed in 64 bits by onnxruntime, gives what b.onnx gives" in note
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (EXACT, CANCELS),  # the version rounds
+        (CANCELS, "y = Mul (x, two)"),
+        (CANCELS, "y = Neg (x)"),
+        (CANCELS, "z = Mul (x, large) s = Add (z, large) y = Sub (s, large)"),
+    ],
+)
+def test_a_fault_stays_one(one: str, other: str, tmp_path: Path) -> None:
+    report = compared(tmp_path, one, other)
+    assert report.different and not report.notes, str(report)
+
+
+def test_every_float_is_widened() -> None:
+    """In bodies and attributes too."""
+    model = onnx.parser.parse_model("""
+        <ir_version: 9, opset_import: ["": 18]>
+        m (float[n] x, bool c, float16[1] h) => (float[k] y) <float[1] third = {0.333333343}> {
+          y = If (c) <
+            then_branch = t () => (float[k] p) {
+              half = Constant <value_float = 0.5> ()
+              tenths = Constant <value_floats = [0.1, 0.2]> ()
+              n = Shape (x)
+              zeros = ConstantOfShape (n)
+              wide = Cast <to = 1> (h)
+              a = Mul (x, half) b = Add (a, zeros) d = Add (b, wide)
+              p = Concat <axis = 0> (d, tenths, third)
+            },
+            else_branch = e () => (float[k] q) { q = Mul (x, third) }
+          >
+        }""")
+    x = np.array([0.1, 1e-9], np.float64)
+    feed = {"x": x, "c": np.array(True), "h": np.array([1.5], np.float16)}
+    (found,) = OnnxRuntime(widened(model)).run(feed)
+    assert found.dtype == np.float64
+    parts = np.array([0.1, 0.2, 0.333333343], np.float32).astype(np.float64)
+    np.testing.assert_array_equal(found, [*(x * 0.5 + 1.5), *parts])
+    assert OnnxRuntime(model).run(feed | {"x": x.astype(np.float32)})[0].dtype == np.float32
