@@ -60,6 +60,7 @@ REDUCTIONS = (
 """The reductions that IR has."""
 
 FOR_IR: tuple[At, ...] = (
+    _at("infinite_f64", "Cast", "Constant", undo="Cast"),
     _at("range_of_nothing", "Range", undo="Range"),
     _at("product_over_nothing", "MatMul"),
     _at("scalar_of_product", "MatMul", "Einsum"),

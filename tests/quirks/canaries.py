@@ -237,6 +237,19 @@ CANARIES: dict[str, Canary] = {
         y = Equal (most, bound) }""",
         {"x": np.full(2, -np.inf, np.float32)},
     ),
+    "openvino_cpu.infinite_f64": Canary(
+        """(double[3] x, bool[3] c) => (float[3] y) <double bound = {-inf}> {
+        chosen = Where (c, x, bound)
+        y = Cast <to = 1> (chosen) }""",
+        {"x": np.arange(3.0), "c": np.array([True, False, True])},
+    ),
+    "openvino_cpu.infinite_f64, cast": Canary(
+        """(double[3] x) => (float[3] y) <float bound = {inf}> {
+        wide = Cast <to = 11> (bound)
+        added = Add (x, wide)
+        y = Cast <to = 1> (added) }""",
+        {"x": np.arange(3.0)},
+    ),
     "openvino_cpu.infinite_bf16": Canary(
         """(float[1] x) => (bool[1] y) <float wide = {-inf}> {
         bound = Cast <to = 16> (wide)

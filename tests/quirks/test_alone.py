@@ -62,6 +62,13 @@ PLACES: list[tuple[str, str, bool]] = [
     ("constant_of_higher_rank", "(float[3] x) => (float[2,3] y) <float[2,1] some = {1, 2}> "
      "{ y = Min (x, some) }", False),
     ("false_first_condition", LOOP % ("n", "k"), False),
+    ("infinite_f64", "(double[3] x) => (double[3] y) <double[3] k = {1, 2, 3e300}> "
+     "{ y = Mul (x, k) }", False),
+    ("infinite_f64", "(double[3] x) => (double[3] y) <double[3] k = {1, 2.5, inf}> "
+     "{ y = Mul (x, k) }", True),
+    ("infinite_f64", "(double[3] x) => (double[3] y) <double[3] k = {1, 0.1, inf}> "
+     "{ y = Mul (x, k) }", False),
+    ("infinite_f64", "(float[3] x) => (float[3] y) <float k = {inf}> { y = Mul (x, k) }", False),
     ("infinity_behind_arithmetic", "(float[n] x) => (bool[n] y) { y = IsInf (x) }", False),
     ("infinity_behind_arithmetic", "(double[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",
      False),
