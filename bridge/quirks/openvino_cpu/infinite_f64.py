@@ -1,5 +1,5 @@
-"""Infinities of f64: the CPU plugin computes 64-bit floats in 32 bits, and of a constant's infinities
-it makes the largest numbers of f32. What is infinite at run time stays so."""
+"""Infinities of f64: the CPU plugin computes 64-bit floats in 32 bits, and of infinite constants it
+makes the largest numbers of f32. What is infinite at run time stays so."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _constants(b: Builder, node: Node) -> Iterator[Value]:
 QUIRK = Quirk(
     releases="2026.4",
     symptom="A constant of f64 that is infinite is the largest number of f32.",
-    fires="At a constant of f64, or one cast to that, with an infinity, if f32 has all its numbers.",
+    fires="At a constant of f64, or one cast to it, with an infinity, if f32 has all its numbers.",
     safe="f64 has all numbers of f32.",
     cost="an Add of a 0, which a Bucketize makes of a random number",
     run=hide_infinities,
