@@ -13,12 +13,12 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
 from onnx.external_data_helper import uses_external_data
 
-from bridge.check.engines import OnnxRuntime, Reference
+from bridge.check.engines import Engine, OnnxRuntime, Reference
 from bridge.check.loading import engine
 from bridge.check.outputs import Comparison, Results
 from bridge.errors import BridgeError
 
-_LARGEST = {OnnxRuntime: 1 << 26, Reference: 1 << 20}
+_LARGEST: dict[type[Engine], int] = {OnnxRuntime: 1 << 26, Reference: 1 << 20}
 """Bytes of a file that an engine computes in 64 bits; the reference evaluator is slow."""
 
 _NARROW, _WIDE = TensorProto.FLOAT, TensorProto.DOUBLE
