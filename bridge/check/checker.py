@@ -17,6 +17,7 @@ from bridge.api import Source
 from bridge.atomic_write import scratch_folder
 from bridge.check.aside import is_empty, why_aside
 from bridge.check.bisect import FirstDifference, Look, first_difference
+from bridge.check.calls import States
 from bridge.check.collection import little_collection
 from bridge.check.compare import Difference
 from bridge.check.demands import share_symbols, shared
@@ -44,6 +45,7 @@ from bridge.check.probe import Probe, probe
 from bridge.check.reduce import reduced
 from bridge.check.report import CheckReport, Result, Version
 from bridge.check.specialized import NEVER_TAKEN, Fixed
+from bridge.check.stateful import AgreedSession, keeps_states
 from bridge.check.taps import expose, last
 from bridge.errors import BridgeError, UsageError
 from bridge.limits import read_limits, usually
@@ -308,17 +310,25 @@ class _Checker:
         has_bodies = any(node.bodies for node in model.graph.nodes)
         layers = layers_with_bodies(irs[0]) if irs and has_bodies else None
         report.outline = outline(model, report.source, layers)
-        _require_free(base, free_dimensions(model))
-        _require_ranges(base.ranges, model)
+        known = (States.of(pair.loaded(path), pair.loaded(pair.source)) for path in irs)
+        states = next((found for found in known if found is not None), None)
+        drawn = model
+        if states is not None and pair.source.suffix == ".xml" and other.format == "onnx":
+            # Its operators say more of what goes together: OpenVINO takes it as it comes.
+            drawn = pair.load(report.versions[1].path)
+            given |= {port.name for port in original.inputs}
+            drawn.defaults = {v: d for v, d in drawn.defaults.items() if given.isdisjoint(v.names)}
+        _require_free(base, free_dimensions(drawn))
+        _require_ranges(base.ranges, drawn)
         asked = base.sizes
-        own = read_inputs(places, model, self.fixed.values)
+        own = read_inputs(places, drawn, self.fixed.values)
         if pair.against is not None:
             twin = pair.load(pair.against)
             restore_pairs(twin)
             base = replace(base, sizes=shared_sizes(model, twin) | dict(base.sizes))
         probes = _probes(with_sizes(model, base.sizes), pair.scratch)
         unasked = {key: size for key, size in base.sizes.items() if key not in asked}
-        symbols = share_symbols(model)
+        symbols = share_symbols(drawn)
         base = replace(base, sizes=shared(symbols, base.sizes))
         watched = pair.load(pair.source)
         sites = list(sites_of(watched).values())
@@ -332,12 +342,21 @@ class _Checker:
             except BridgeError as error:
                 report.notes.append(f"branches could not be watched: {shortened(str(error))}")
                 sites, watched_file = [], pair.source
-        survive = partial(self._survive, watched_file, model)
+        survive = partial(self._survive, watched_file, model, drawn is model)
+        agreed = session
+        if drawn is not model:
+            agreed = AgreedSession(session, [sessions[1][1]], self.comparison)
         exploration = explore(
-            model, session, sites, base, samples, budget, probes, survive,
-            lambda text: self.tell(f"seeking inputs: {text}"), own,
+            drawn, agreed, sites, base, samples, budget, probes, survive,
+            lambda text: self.tell(f"seeking inputs: {text}"), own, states, session,
         )  # fmt: skip
         report.failures += exploration.failures
+        report.row = exploration.row
+        if exploration.no_row:
+            self._note(
+                "no calls in a row were made: the original takes none with empty states "
+                f"({shortened(exploration.no_row)})"
+            )
         report.feeds, report.recipes = exploration.feeds, exploration.recipes
         report.taken, report.reached = exploration.taken, exploration.reached
         report.unreachable = exploration.unreachable
@@ -357,18 +376,19 @@ class _Checker:
         self,
         watched: Path,
         model: Model,
+        told: bool,
         recipes: Sequence[Recipe],
         feeds: Sequence[dict[str, Any]],
         taken: Sequence[dict[str, Any]],
     ) -> Sequence[int]:
         """Which inputs without elements all versions take; what another than the first does with
-        one is a note."""
+        one is `told` in a note."""
         if is_too_large(model):
             return ()
         self.tell("seeking inputs: without elements")
         files = [(version.label, version.path) for version in self.report.versions[1:]]
         ran, refused = tried([("", watched), *files], feeds, taken[:1])
-        for place, why in refused.items():
+        for place, why in refused.items() if told else ():
             self._note(f"with {recipes[place]}, which the original takes, {why}")
         return ran
 
@@ -390,8 +410,11 @@ class _Checker:
         worst: dict[tuple[str, str], Result] = {}
         wanted = [original.run(feed) for feed in feeds]
         aside = [
-            _broken_rank(original, results) or ("" if recipe.is_own else why_aside(feed, given))
-            for recipe, feed, results in zip(report.recipes, feeds, wanted, strict=True)
+            _broken_rank(original, results)
+            or ("" if recipe.is_own or place in report.row else why_aside(feed, given))
+            for place, (recipe, feed, results) in enumerate(
+                zip(report.recipes, feeds, wanted, strict=True)
+            )
         ]
         if all(aside):
             aside = [""] * len(feeds)
@@ -415,7 +438,38 @@ class _Checker:
             self._record(label, rows, aside, worst)
         self._record(_GIVEN, self._given_rows(original, wanted), aside, worst)
         report.results = list(worst.values())
+        self._call_in_a_row(sessions, wanted)
         self._doubt(aside)
+
+    def _call_in_a_row(
+        self, sessions: Sequence[tuple[str, Session]], wanted: Sequence[Results]
+    ) -> None:
+        """Holds what stateful versions give in calls in a row, with the states that each call left,
+        to what the original gives that is fed these states."""
+        row, original = self.report.row, sessions[0][1]
+        for label, session in sessions if row and self.report.wrong.isdisjoint(row) else ():
+            keeping = keeps_states(session)
+            if keeping is None:
+                continue
+            self.tell(f"calling {label} in a row")
+            feeds = [self.report.feeds[place] for place in row]
+            try:
+                found = keeping.run_row([self.comparison.renamed(f, session) for f in feeds])
+            except EngineError as error:
+                self.report.failures.append(
+                    f"{label}, {len(row)} calls in a row: {shortened(str(error), 500)}"
+                )
+                continue
+            wrong = (
+                f"{label}, call {number} of {len(row)} in a row (input {place}): '{name}' is "
+                f"{difference}; it is right where the states are set before the call"
+                for number, (place, results) in enumerate(zip(row, found, strict=True), 1)
+                for name, difference in self.comparison.differences(
+                    wanted[place], self.comparison.aligned(original, session, results)
+                )
+                if not difference.ok and name not in self.comparison.random
+            )
+            self.report.failures += [*wrong][:1]
 
     def _record(
         self,

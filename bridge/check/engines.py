@@ -11,8 +11,9 @@ import ctypes
 import importlib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -348,16 +349,19 @@ class OpenVino:
                 if isinstance(source, onnx.ModelProto)
                 else self._core.read_model(str(source))
             )
-            compiled = self._core.compile_model(model, "CPU", self._config)
+            compiled = partial(self._core.compile_model, model, "CPU", self._config)
             return _OpenVinoSession(self._module, model, compiled)
         except Exception as error:
             raise EngineError(f"OpenVINO: {_message(error)}") from error
 
 
 class _OpenVinoSession:
-    def __init__(self, module: Any, model: Any, compiled: Any) -> None:
+    def __init__(self, module: Any, model: Any, compile_model: Callable[[], Any]) -> None:
         self._module = module
-        self._request = compiled.create_infer_request()
+        self._compile = compile_model
+        self._requests: dict[frozenset[str] | None, Any] = {
+            None: compile_model().create_infer_request()
+        }
         self.metadata: Mapping[str, str] = {}
         # The model that was read still has the types and ranks that compilation may change.
         self.inputs = _openvino_infos(model.inputs)
@@ -381,16 +385,17 @@ class _OpenVinoSession:
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         tensors = [self._tensor(port, feed_of(port, feeds)) for port in self.inputs]
         try:
+            request = self._request(frozenset(states))
             if anew:
-                self._request.reset_state()
-            variables = {one.name: one for one in self._request.query_state()}
+                request.reset_state()
+            variables = {one.name: one for one in request.query_state()}
             for name, value in states.items():
                 variables[name].state = self._tensor(ValueInfo(name), value)
             for position, tensor in enumerate(tensors):
-                self._request.set_input_tensor(position, tensor)
-            self._request.infer()
+                request.set_input_tensor(position, tensor)
+            request.infer()
             results = {
-                port.name: self._array(self._request.get_output_tensor(position))
+                port.name: self._array(request.get_output_tensor(position))
                 for position, port in enumerate(self.outputs)
             }
             return results, {name: self._array(one.state) for name, one in variables.items()}
@@ -398,6 +403,15 @@ class _OpenVinoSession:
             raise
         except Exception as error:
             raise EngineError(f"OpenVINO: {_message(error)}") from error
+
+    def _request(self, states: frozenset[str]) -> Any:
+        """The request for runs in which these variables are set. OpenVINO 2026.4 takes the size of
+        a variable that was set for that of its start, in all requests of a compiled model."""
+        if None in self._requests:
+            self._requests = {states: self._requests[None]}
+        if states not in self._requests:
+            self._requests[states] = self._compile().create_infer_request()
+        return self._requests[states]
 
     def _tensor(self, port: ValueInfo, value: Any) -> Any:
         if not isinstance(value, np.ndarray):

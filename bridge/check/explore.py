@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from bridge.check.aside import why_aside
+from bridge.check.calls import States, calls_in_a_row
 from bridge.check.demands import counts_of, demanded
 from bridge.check.engines import EngineError, Session
 from bridge.check.inputs import Inputs, Recipe, open_sizes
@@ -59,6 +60,7 @@ class Exploration:
     each takes. `reached` has the number of each branch's first input. `refused` counts the engine's
     messages for inputs that the model refused. `unreachable` says why no input takes a branch, if
     that is known. `failures` say which of the user's inputs the model does not take, and why.
+    `row` are the inputs that are calls in a row, `no_row` says why there are none.
     `runs` is the number of inputs that were tried. `cut_short` is set if the time
     was over before the search was.
     """
@@ -70,6 +72,8 @@ class Exploration:
     refused: Counter[str] = field(default_factory=Counter)
     unreachable: dict[Branch, str] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
+    row: list[int] = field(default_factory=list)
+    no_row: str = ""
     runs: int = 0
     cut_short: bool = False
 
@@ -85,19 +89,24 @@ def explore(
     survive: Survive = lambda recipes, feeds, taken: (),
     tell: Callable[[str], None] = lambda text: None,
     own: Sequence[InputSet] = (),
+    states: States | None = None,
+    alone: Session | None = None,
 ) -> Exploration:
     """Find `samples` inputs that the model takes and more that reach further branches, or have no
-    elements. What the user gave comes first; with no samples nothing else is tried.
+    elements. What the user gave comes first; with no samples nothing else is tried. A model with
+    `states` gets calls in a row: longer ones that `alone` takes, if it takes more than `session`.
 
     `model` is the graph without additions; `session` runs it with what `took` asks for among
     its outputs. Runs at most `budget` times. `tell` is called with how far the search is.
     """
     search = _Search(model, session, sites, base, samples, budget, tell)
-    search.take(own)
+    search.take(own, alone or session)
     if samples:
         search.draw()
+        if states is not None:
+            search.call_in_a_row(states, alone or session)
         search.aim(probes)
-        search.empty(survive)
+        search.empty(survive, frozenset() if states is None else states.once)
         search.wander()
         search.deepen()
     search.conclude()
@@ -132,13 +141,13 @@ class _Search:
         self.wanted = set(branches_of(self.sites))
         self.count = len(self.wanted)
 
-    def take(self, own: Sequence[InputSet]) -> None:
-        """The inputs that the user gave."""
+    def take(self, own: Sequence[InputSet], session: Session) -> None:
+        """The inputs that the user gave, which `session` is to take."""
         for one in own:
             recipe = replace(self.base, own=one)
             feeds = self.inputs.make(recipe)
             self.largest = max(self.largest, _size(list(feeds.values())))
-            why = self._run(recipe, feeds, keep=True)
+            why = self._run(recipe, feeds, keep=True, session=session)
             if why is not None:
                 self.result.failures.append(f"the model does not take {one.where}: {why}")
         self.own = len(self.result.feeds)
@@ -186,6 +195,20 @@ class _Search:
                 continue
         for recipe in self.result.recipes[self.own : self.own + 1]:
             self._more_like(recipe)
+
+    def call_in_a_row(self, states: States, alone: Session) -> None:
+        """A first call with empty states, and some that take what the call before gave."""
+        calls, why = calls_in_a_row(states, self.start, self.inputs, self.session)
+        runs = self.session
+        if alone is not runs:
+            more, why = calls_in_a_row(states, self.start, self.inputs, alone)
+            if len(more) > len(calls):
+                calls, runs = more, alone
+        self.result.no_row = "" if calls else why
+        for recipe, feeds in calls:
+            place = len(self.result.feeds)
+            if self._run(recipe, feeds, keep=True, session=runs) is None:
+                self.result.row.append(place)
 
     def _more_like(self, recipe: Recipe) -> None:
         """As many inputs as are wanted, by other seeds, unless the inputs are extreme."""
@@ -292,11 +315,13 @@ class _Search:
         self.result.unreachable[branch] = why
         self.wanted.discard(branch)
 
-    def empty(self, survive: Survive) -> None:
-        """Inputs of which one open dimension is 0, where that is allowed. Where no others were
-        found, as many of each as are wanted of them."""
+    def empty(self, survive: Survive, once: Set[str]) -> None:
+        """Inputs of which one open dimension is 0, where that is allowed, and the states that are
+        set `once` have elements. Where no others were found, as many of each as are wanted."""
         sizes = {key: dim for value in self.inputs.values for key, dim in open_sizes(value).items()}
+        set_once = {key for v in self.inputs.values if v.name in once for key in open_sizes(v)}
         open = [key for key, dim in sizes.items() if not low(self.base.sizes.get(key, dim))]
+        open = [key for key in open if key not in set_once]
         count = 1 if len(self.result.feeds) > self.own else self.samples
         recipes = [
             replace(self.start, seed=self.start.seed + more, sizes={**self.start.sizes, key: 0})
@@ -387,6 +412,7 @@ class _Search:
         keep: bool = False,
         wanted: Branch | None = None,
         together: bool = False,
+        session: Session | None = None,
     ) -> str | None:
         """Runs the model, and keeps an input that shows something new, or takes a branch that is
         wanted, or new ones `together`, or any that the model takes; why the model refuses it."""
@@ -397,7 +423,7 @@ class _Search:
             + (f", {len(result.reached)} of {self.count} branches" if self.sites else "")
         )
         try:
-            outputs = self.session.run(feeds)
+            outputs = (session or self.session).run(feeds)
         except EngineError as error:
             result.refused[str(error)] += 1
             return str(error)

@@ -120,7 +120,8 @@ class Recipe:
     `sizes` are dimensions by symbol, or by `input.axis` where a dimension has no symbol, each a
     size or a range to draw it from; `fills` are numbers that a whole input is filled with, `scales`
     factors on what is drawn for it. `values` are inputs that are not drawn, `ranges` the limits of
-    what is drawn. `own` are inputs that a user gave, unless fills or scales change them.
+    what is drawn. `own` are inputs that a user gave, unless fills or scales change them. `call` is
+    the number of a call in a row, 0 for others.
     """
 
     seed: int = 0
@@ -130,6 +131,7 @@ class Recipe:
     values: Mapping[str, np.ndarray] = field(default_factory=dict)
     ranges: Ranges = field(default_factory=dict)
     own: InputSet | None = None
+    call: int = 0
 
     @property
     def chosen(self) -> frozenset[str]:
@@ -144,6 +146,8 @@ class Recipe:
     def __str__(self) -> str:
         """What the recipe says, for people: `seed 3, N = 512, mode filled with 7`."""
         parts = [f"seed {self.seed}" if self.own is None else self.own.where]
+        if self.call:
+            return f"{parts[0]}, call {self.call} in a row"
         parts += [f"{key} = {size}" for key, size in self.sizes.items()]
         parts += [
             f"{name} filled with {number:g}"

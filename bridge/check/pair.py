@@ -20,6 +20,7 @@ from bridge.neutral.tensor import FileRange
 from bridge.onnx_format import text
 from bridge.options import ConvertOptions
 from bridge.passes.compress import compress
+from bridge.passes.state.records import STATEFUL
 
 
 @dataclass
@@ -164,6 +165,10 @@ class Pair:
         if returning:  # ONNX has no ranges of sizes, which devices may want.
             shapes = {value.name: value.shape for value in source.graph.inputs if value.shape}
             returning["input_shapes"] = shapes
+        states = STATEFUL.read(source.metadata)
+        if back.suffix == ".xml" and states is not None:
+            returning["stateful"] = {pair.input: pair.output for pair in states.pairs}
+            returning["beam_idx"] = states.beams
         self.pruned.extend(bridge.convert(again, back, **cast(ConvertOptions, returning)).pruned)
         yield f"{here} → {other} → {here}", (model and self.worked_round(back)) or back
 

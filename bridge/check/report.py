@@ -69,7 +69,8 @@ class CheckReport:
     fault for that. `outline` is what a page shows of the first version. `device` is what shows of
     the device that IRs are for, where one was named. `tolerances` are those of single outputs, the
     relative one first. `saved` are the files that inputs were saved in. `reduced` is the smallest
-    part of the model that differs, or why there is none, where it was asked for.
+    part of the model that differs, or why there is none, where it was asked for. `row` are the
+    inputs that are calls in a row, which stateful versions ran without being told their states.
     """
 
     source: str
@@ -101,6 +102,7 @@ class CheckReport:
     tolerances: dict[str, tuple[float, float]] = field(default_factory=dict)
     saved: list[Path] = field(default_factory=list)
     reduced: Reduced | str | None = None
+    row: list[int] = field(default_factory=list)
 
     @property
     def compared(self) -> bool:

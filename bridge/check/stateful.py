@@ -15,6 +15,7 @@ from bridge.check.engines import (
     ValueInfo,
     feed_of,
 )
+from bridge.check.outputs import Comparison
 from bridge.neutral.graph import Model
 from bridge.passes.state.records import BEAMS, FIRST_CALLS, FirstCall, StatefulRecord
 
@@ -126,6 +127,22 @@ class FirstCallsSession:
                     if np.array_equal(value, feeds[kept.state], equal_nan=True):
                         results[name] = np.zeros(kept.shape, value.dtype)
         return results
+
+
+class AgreedSession:
+    """What `session` gives for inputs that the others take, too: OpenVINO takes a mask that does
+    not go with the states, and gives numbers that mean nothing."""
+
+    def __init__(self, session: Session, others: Sequence[Session], comparison: Comparison) -> None:
+        self._session, self._others, self._comparison = session, others, comparison
+        self.inputs = session.inputs
+        self.outputs = session.outputs
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Session.run`."""
+        for other in self._others:
+            other.run(self._comparison.renamed(feeds, other))
+        return self._session.run(feeds)
 
 
 def _is_later(call: FirstCall, feeds: Mapping[str, Any]) -> bool:

@@ -25,6 +25,8 @@ def summary(report: CheckReport) -> list[str]:
     lines += [f"  failed: {failure}" for failure in report.failures]
     lines += [f"  note: {note}" for note in report.notes]
     lines += _outputs(report)
+    if report.row:
+        lines.append(f"calls in a row: {len(report.row)}, each with the states of the one before")
     states = {branch: report.state(branch) for branch in report.branches}
     for loops, label in ((False, "branches"), (True, "iterations")):
         own = {b: state for b, state in states.items() if report.sites[b[0]].loop == loops}

@@ -1,0 +1,226 @@
+"""Calls in a row, as a loop that generates text makes them: the first begins with states that are
+empty, each other one takes the states that the call before gave, and lengths count them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from bridge.check.engines import EngineError, Session
+from bridge.check.inputs import Inputs, Recipe
+from bridge.errors import UsageError
+from bridge.neutral.graph import Model, Value
+from bridge.passes.state.records import FIRST_CALLS, STATEFUL
+
+_LATER = (2, 1)
+"""Lengths of the second call that are tried: of two words, a mask is not broadcast unseen."""
+_CALLS = 3  # in a row
+_ATTEMPTS = 6  # seeds, whose batches differ
+_GROWING = 4  # dimensions of which it is sought whether they count what was before
+
+
+@dataclass(frozen=True)
+class States:
+    """The states of a stateful model, as inputs and outputs. `pairs` has the output of each input,
+    `empty` the axis of those that have no elements at first, `once` those of them that the first
+    call sets. `starts` is what others start with, unless it is zeros. `flags` are inputs that say
+    whether there are states, with what they are where there are."""
+
+    pairs: Mapping[str, str]
+    empty: Mapping[str, int]
+    once: Set[str]
+    starts: Mapping[str, np.ndarray]
+    flags: Mapping[str, bool]
+
+    @classmethod
+    def of(cls, model: Model, original: Model) -> States | None:
+        """Those of an IR that has variables in the place of pairs, which start with what the
+        `original` says if that is an ONNX model; None for another model."""
+        record = STATEFUL.read(model.metadata)
+        if record is None:
+            return None
+        first = {
+            node.attributes["variable_id"]: node.input(0)
+            for node in model.graph.nodes
+            if node.op == "ReadValue"
+        }
+        made = {pair.input: value for pair in record.pairs if (value := first[pair.variable])}
+        constants = {name: value.constant for name, value in made.items()}
+        if original.format == "onnx":
+            constants = {value.name: tensor for value, tensor in original.defaults.items()}
+        calls = FIRST_CALLS.read(model.metadata) or []
+        empty = {n: value.dims.index(0) for n, value in made.items() if 0 in (value.shape or ())}
+        once = {name: call.empty[name] for call in calls for name in call.once}
+        return cls(
+            {pair.input: pair.output for pair in record.pairs},
+            empty | once,
+            set(once),
+            {
+                name: tensor.array()
+                for name, tensor in constants.items()
+                if name in made and name not in once and tensor is not None
+            },
+            {call.flag: call.later for call in calls},
+        )
+
+
+Held = dict[str, np.ndarray]
+"""What states hold, by the names of their inputs."""
+
+Call = tuple[Recipe, dict[str, Any]]
+"""What makes an input, and the input."""
+
+
+def calls_in_a_row(
+    states: States, start: Recipe, inputs: Inputs, session: Session
+) -> tuple[list[Call], str]:
+    """The longest row of calls, three at most, that `session` takes as recipes like `start` make
+    them; where it takes not even a first one, why."""
+    best: list[Call] = []
+    why = ""
+    for attempt in range(_ATTEMPTS):
+        row = _Row(states, replace(start, seed=start.seed + attempt), inputs, session)
+        try:
+            row.make()
+        except (EngineError, UsageError) as error:
+            why = why or str(error)
+        best = max(best, row.calls, key=len)
+        if len(best) == _CALLS:
+            break
+    return best, "" if best else why
+
+
+@dataclass
+class _Row:
+    """Calls that are made one after the other. `growing` are the dimensions of inputs that are as
+    long as the first call, by their keys in a recipe; `kept` are other sizes, which stay."""
+
+    states: States
+    base: Recipe
+    inputs: Inputs
+    session: Session
+    calls: list[Call] = field(default_factory=list)
+    growing: list[tuple[str, ...]] = field(default_factory=list)
+    kept: dict[str, int] = field(default_factory=dict)
+
+    def make(self) -> None:
+        """Makes the calls. Raises EngineError where the session does not take the first, or no
+        second one."""
+        held, length = self._first()
+        refused: EngineError | None = None
+        for new, counting in self._ways() if length is not None else ():
+            try:
+                held = self._later(held, self._sizes(new, length or 0, counting))
+            except EngineError as error:
+                refused = error
+                continue
+            while len(self.calls) < _CALLS:
+                length = (length or 0) + new
+                new = min(new, 1)
+                held = self._later(held, self._sizes(new, length, counting))
+            return
+        if refused is not None:
+            raise refused
+
+    def _first(self) -> tuple[Held, int | None]:
+        """Makes the first call. What states hold then, and the length of the call; None where it
+        cannot be told from other sizes, 0 where nothing grows."""
+        states = self.states
+        sizes: dict[str, int] = {}
+        for value in self.inputs.values:
+            start = states.starts.get(value.name)
+            if start is not None:
+                for axis, size in enumerate(start.shape):
+                    sizes |= dict.fromkeys(_keys(value, axis), size)
+            elif value.name in states.empty:
+                own, *symbols = _keys(value, states.empty[value.name])
+                sizes |= dict.fromkeys([own] if value.name in states.once else [own, *symbols], 0)
+        recipe = self._recipe(sizes, later=False)
+        feeds = self.inputs.make(recipe)
+        begun = {
+            name: states.starts.get(name, np.zeros_like(value))
+            for name, value in feeds.items()
+            if name in states.pairs
+        }
+        results = self._called(replace(recipe, values={**recipe.values, **begun}), feeds | begun)
+        length = self._measure(feeds, results)
+        return self._after(feeds, results), length
+
+    def _measure(self, feeds: Mapping[str, Any], results: Mapping[str, Any]) -> int | None:
+        """Tells sizes that stay from those that grow: the length of the call."""
+        states = self.states
+        grown = {
+            results[states.pairs[name]].shape[axis]
+            for name, axis in states.empty.items()
+            if name not in states.once
+        }
+        length = grown.pop() if len(grown) == 1 else 0
+        for value in self.inputs.values:
+            array = feeds[value.name]
+            for axis, dim in enumerate(value.dims if isinstance(array, np.ndarray) else ()):
+                if isinstance(dim, int) or axis == states.empty.get(value.name):
+                    continue
+                if array.shape[axis] != length or not length:
+                    self.kept |= dict.fromkeys(_keys(value, axis), array.shape[axis])
+                elif value.name in states.pairs:
+                    return None
+                else:
+                    self.growing.append(_keys(value, axis))
+        return length
+
+    def _ways(self) -> Iterator[tuple[int, tuple[tuple[str, ...], ...]]]:
+        """Lengths of a second call, and the dimensions that count what was before, too."""
+        growing = self.growing[:_GROWING]
+        for new in _LATER if growing else (0,):
+            for count in range(len(growing) + 1):
+                for counting in combinations(growing, count):
+                    yield new, counting
+
+    def _sizes(self, new: int, before: int, counting: Sequence[tuple[str, ...]]) -> dict[str, int]:
+        """The sizes of a call with so many `new` words, after so many."""
+        sizes = dict(self.kept)
+        # A symbol that both have is the length of what is new.
+        for keys in sorted(self.growing, key=lambda keys: keys not in counting):
+            sizes |= dict.fromkeys(keys, new + before * (keys in counting))
+        return sizes
+
+    def _later(self, held: Held, sizes: Mapping[str, int]) -> Held:
+        """Makes a further call. What states hold then."""
+        recipe = self._recipe(sizes, later=True)
+        known = {value.name: held[value.name] for value in self.inputs.values if value.name in held}
+        recipe = replace(recipe, values={**recipe.values, **known})
+        feeds = self.inputs.make(recipe) | held
+        return self._after(feeds, self._called(recipe, feeds))
+
+    def _recipe(self, sizes: Mapping[str, int], later: bool) -> Recipe:
+        """The recipe of the next call."""
+        base, place = self.base, len(self.calls)
+        flags = {name: float(told is later) for name, told in self.states.flags.items()}
+        return replace(
+            base, seed=base.seed + place, sizes={**base.sizes, **sizes},
+            fills={**base.fills, **flags}, call=place + 1,
+        )  # fmt: skip
+
+    def _called(self, recipe: Recipe, feeds: dict[str, Any]) -> dict[str, Any]:
+        results = self.session.run(feeds)
+        self.calls.append((recipe, feeds))
+        return results
+
+    def _after(self, feeds: Mapping[str, Any], results: Mapping[str, Any]) -> Held:
+        """What states hold after a call. Later calls of a merged decoder give nothing for those
+        that they keep."""
+        held = {}
+        for name, output in self.states.pairs.items():
+            given = results[output]
+            held[name] = given if given.size or not np.size(feeds.get(name, ())) else feeds[name]
+        return held
+
+
+def _keys(value: Value, axis: int) -> tuple[str, ...]:
+    """The keys in a recipe of a dimension of an input: its own, and its symbol."""
+    dim = value.dims[axis]
+    return (f"{value.name}.{axis}", *([dim] if isinstance(dim, str) else []))

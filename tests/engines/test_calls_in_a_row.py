@@ -1,0 +1,105 @@
+"""Checks of stateful models: calls in a row, as a loop that generates text makes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import openvino as ov
+import openvino.opset13 as ops
+import pytest
+
+import bridge
+from bridge.check import CheckReport, check
+
+CACHE = "float[b, n, 4] logits, float[b, m, 4] present_key"
+CASES: dict[str, tuple[str, str, str, list[dict[str, int]]]] = {
+    # Older releases of optimum declare the mask so: the first call alone is of these symbols.
+    "a mask of all words": (
+        "float[b, p, 4] past_key, float[b, n, 4] x, float[b, n] mask",
+        "present_key = Concat <axis = 1> (past_key, x) bias = Unsqueeze (mask, last) "
+        "scores = Add (present_key, bias) looks = ReduceMax <axes = [1]> (scores) "
+        "logits = Add (x, looks)",
+        CACHE,
+        [{"past_key": 0, "x": 3, "mask": 3}, {"past_key": 3, "x": 2, "mask": 5},
+         {"past_key": 5, "x": 1, "mask": 6}],
+    ),
+    "a mask of new words": (
+        "float[b, p, 4] past_key, float[b, n, 4] x, float[b, n] mask",
+        "bias = Unsqueeze (mask, last) new = Add (x, bias) logits = Neg (new) "
+        "present_key = Concat <axis = 1> (past_key, new)",
+        CACHE,
+        [{"past_key": 0, "x": 3, "mask": 3}, {"past_key": 3, "x": 2, "mask": 2},
+         {"past_key": 5, "x": 1, "mask": 1}],
+    ),
+    "a state of an open batch": (
+        "float[b, 4] h, float[b, n, 4] x",
+        "top = ReduceMax <axes = [1], keepdims = 0> (x) hn = Add (h, top) y = Unsqueeze (hn, one) "
+        "logits = Add (x, y)",
+        "float[b, n, 4] logits, float[b, 4] hn",
+        [{"x": 3}, {"x": 3}, {"x": 3}],
+    ),
+    "a state of one size": (
+        "float[1, 4] h, float[1, n, 4] x",
+        "top = ReduceMax <axes = [1], keepdims = 0> (x) hn = Add (h, top) y = Unsqueeze (hn, one) "
+        "logits = Add (x, y)",
+        "float[1, n, 4] logits, float[1, 4] hn",
+        [{"x": 3}, {"x": 3}, {"x": 3}],
+    ),
+}  # fmt: skip
+
+
+def written(name: str, folder: Path, start: str = "") -> Path:
+    inputs, nodes, outputs, _ = CASES[name]
+    path = folder / "a.onnxtxt"
+    path.write_text(f"""<ir_version: 10, opset_import: ["" : 17]>
+        g ({inputs}) => ({outputs})
+        <{start} int64[1] last = {{2}}, int64[1] one = {{1}}> {{ {nodes} }}""")
+    return path
+
+
+def lengths(report: CheckReport) -> list[dict[str, int]]:
+    """The sizes of the second axes in each call, of inputs that are no fixed state."""
+    calls = [report.feeds[place] for place in report.row]
+    return [{n: v.shape[1] for n, v in feed.items() if n != "h"} for feed in calls]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_calls_in_a_row(name: str, tmp_path: Path) -> None:
+    source = written(name, tmp_path)
+    bridge.convert(source, tmp_path / "b.xml", stateful=True, beam_idx=True)
+    report = check(source, tmp_path / "b.xml", sizes={"n": 3})
+    assert report.ok, str(report)
+    assert lengths(report) == CASES[name][3]
+    assert "calls in a row: 3" in report.summary()
+    for back in (
+        check(tmp_path / "b.xml", sizes={"n": 3}),
+        check(source, stateful=True, sizes={"n": 3}),
+    ):
+        assert back.ok and len(back.row) == 3, str(back)
+
+
+@pytest.mark.parametrize("start", ["", "float[1, 4] h = {1.0, 2.0, 3.0, 4.0},"])
+def test_a_state_that_begins_with_something_else(start: str, tmp_path: Path) -> None:
+    """Nothing shows that where the check sets the states before each call."""
+    source = written("a state of one size", tmp_path, start)
+    bridge.convert(source, tmp_path / "b.xml", stateful=True)
+    assert check(source, tmp_path / "b.xml").ok
+    model = ov.Core().read_model(tmp_path / "b.xml")
+    (node,) = (op for op in model.get_ops() if op.get_type_name() == "ReadValue")
+    node.set_arguments([ops.constant(np.full((1, 4), 7, np.float32))])
+    ov.save_model(model, tmp_path / "c.xml", False)
+    report = check(source, tmp_path / "c.xml")
+    assert not report.ok
+    (why,) = report.failures
+    assert why.startswith("c.xml, call 1 of 3 in a row (input 4): 'logits' is"), why
+
+
+def test_a_model_that_takes_no_empty_state(tmp_path: Path) -> None:
+    source = written("a mask of all words", tmp_path)
+    text = source.read_text().replace(
+        "looks =", "least = Gather <axis = 1> (past_key, one) looks ="
+    )
+    source.write_text(text.replace("(x, looks)", "(least, looks)"))
+    report = check(source, stateful=True)
+    assert any("no calls in a row were made" in note for note in report.notes), str(report)
