@@ -71,6 +71,48 @@ LOWERED = {
           %y: f32[2] = Identity(%s.0)
         """,
     ),
+    "elements that an If in a Loop reads at any position, put together outside of the Loop": (
+        """g (float[2] x, float[2] z, int64 n, bool c) => (float[N,2] y) {
+           s = SequenceConstruct (x, z)
+           y = Loop (n, c) <body = b (int64 i, bool g) => (bool g, float[2] w) {
+              w = If (g) <then_branch = t () => (float[2] a) { a = SequenceAt (s, i) },
+                          else_branch = e () => (float[2] f) {
+                            f = Constant <value = float[2] {1, 2}> () }> }> }""",
+        """
+        graph (%x: f32[2], %z: f32[2], %n: i64[], %c: bool[]) -> %y
+          %#0: i64[1] = Constant() {value=i64[1] [0]}
+          %#1: f32[1,2] = Unsqueeze(%x, %#0)
+          %#2: i64[1] = Constant() {value=i64[1] [0]}
+          %#3: f32[1,2] = Unsqueeze(%z, %#2)
+          %#4: f32[2,2] = Concat(%#1, %#3) {axis=0}
+          %y: f32[N,2] = Loop(%n, %c, %x, %z, %#4)
+            body (%i: i64[], %g: bool[], %s.0: f32[2], %s.1: f32[2], %s.data: f32[2,2]) -> %g, %w
+              %w: f32[2] = If(%g, %s.0, %s.1, %i, %s.data)
+                then (%s.0#1: f32[2], %s.1#1: f32[2], %i#1: i64[], %s.data#1: f32[2,2]) -> %a
+                  %#5: i64[] = Constant() {value=i64[] 2}
+                  %#6: i64[] = Add(%i#1, %#5)
+                  %#7: i64[] = Constant() {value=i64[] 0}
+                  %#8: bool[] = Less(%i#1, %#7)
+                  %#9: i64[] = Where(%#8, %#6, %i#1)
+                  %#10: i64[] = Constant() {value=i64[] 0}
+                  %a: f32[2] = Gather(%s.data#1, %#9, %#10) {batch_dims=0}
+                  %s.0#1 <- Invariant(input=1)
+                  %s.1#1 <- Invariant(input=2)
+                  %i#1 <- Invariant(input=3)
+                  %s.data#1 <- Invariant(input=4)
+                  %a -> Yield(output=0)
+                else () -> %f
+                  %f: f32[2] = Constant() {value=f32[2] [1.0, 2.0]}
+                  %f -> Yield(output=0)
+              %i <- Iteration()
+              %g <- Carried(input=1, output=0)
+              %s.0 <- Invariant(input=2)
+              %s.1 <- Invariant(input=3)
+              %s.data <- Invariant(input=4)
+              %g -> Condition()
+              %w -> Stacked(output=0, keepdims=False)
+        """,
+    ),
     "the length of an input": (
         """g (seq(float[2]) s) => (int64 n) { n = SequenceLength (s) }""",
         """

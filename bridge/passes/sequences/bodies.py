@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from bridge.neutral.graph import BRANCHES, Body, Node, Value
 from bridge.neutral.inference.control import enter, part_type, widen
@@ -25,15 +26,19 @@ from bridge.neutral.types import ANY, ContainerType, meet
 from bridge.operators import Refused
 from bridge.operators.control.idle import surely_runs
 from bridge.passes.sequences.branches import Exit
-from bridge.passes.sequences.elements import Elements
+from bridge.passes.sequences.elements import Captured, Elements
 from bridge.passes.sequences.form import Form
 from bridge.passes.sequences.join import common
 from bridge.passes.sequences.maybe import Maybe, held
+from bridge.passes.sequences.ragged import Ragged
 from bridge.passes.sequences.shape_vectors import unsettled
 from bridge.passes.sequences.tensors import Open, Plain, Tensor
+from bridge.passes.sequences.uniform import Uniform
 
 if TYPE_CHECKING:
     from bridge.passes.sequences.lower import Lowering
+
+F = TypeVar("F", bound=Form)
 
 
 def is_compound(value: Value | None) -> bool:
@@ -85,6 +90,7 @@ class OpenBody:
         }
         self.entries: list[Entry] = []
         self.states: list[Form | None] = []
+        self.moved: dict[Value, Ragged | Uniform] = {}
 
     def enter(self, states: list[Form | None]) -> None:
         """Gives the body what it captures, and its states in the forms tried: None for an input
@@ -121,6 +127,17 @@ class OpenBody:
             value.type, value.known_value = form.value.type, form.value.known_value
             self.entries.append(Entry(value, port, form.value))
             return
+        entered = self._entered(value, port, form)
+        if isinstance(entered, Open):
+            self.lowering.bind(value, self._here(entered, outer))
+            return
+        if isinstance(entered, Elements) and (self.node.op == "Loop" or isinstance(form, Captured)):
+            outside = partial(self._moved, value, port, outer)
+            entered = Captured(entered.items, entered.item, outside)
+        self.lowering.forms[value] = entered
+
+    def _entered(self, value: Value, port: Invariant, form: F) -> F:
+        """A form of the graph around, with a further input of the body for each of its leaves."""
         inner: list[Value] = []
         for leaf, names in zip(form.leaves(), _names(value, form), strict=True):
             if leaf.constant is not None:
@@ -129,11 +146,18 @@ class OpenBody:
             inner.append(Value(leaf.type, names))
             inner[-1].known_value = leaf.known_value
             self.entries.append(Entry(inner[-1], port, leaf))
-        entered = form.with_leaves(iter(inner))
-        if isinstance(entered, Open):
-            self.lowering.bind(value, self._here(entered, outer))
-        else:
-            self.lowering.forms[value] = entered
+        return form.with_leaves(iter(inner))
+
+    def _moved(self, value: Value, port: Invariant, outer: Value) -> Ragged | Uniform:
+        """Captured elements in a form whose positions may be known at run time alone."""
+        if value not in self.moved:
+            around = self.outer.moved
+            if outer not in around:
+                form = self.outer.form(outer)
+                assert isinstance(form, Elements)
+                around[outer] = form.movable(self.outer.builder, outer.name)
+            self.moved[value] = self._entered(value, port, around[outer])
+        return self.moved[value]
 
     def _here(self, form: Open, value: Value) -> Open:
         """A captured tensor, of those shapes alone that it can have in this branch."""

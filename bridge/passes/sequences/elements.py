@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -53,7 +53,7 @@ class Elements(Sequence):
         return tuple(leaf for item in self.items for leaf in item.leaves())
 
     def with_leaves(self, values: Iterator[Value]) -> Elements:
-        return replace(self, items=tuple(item.with_leaves(values) for item in self.items))
+        return Elements(tuple(item.with_leaves(values) for item in self.items), self.item)
 
     def leaf_names(self) -> tuple[str, ...]:
         return tuple(
@@ -77,7 +77,7 @@ class Elements(Sequence):
         )
 
     def dummy(self, b: Builder) -> Elements:
-        return replace(self, items=tuple(cast("Tensor", item.dummy(b)) for item in self.items))
+        return Elements(tuple(cast("Tensor", item.dummy(b)) for item in self.items), self.item)
 
     def to_ragged(self, b: Builder, name: str, like: Ragged | None = None) -> Ragged:
         element, ranks = self.item_element, self.item_ranks
@@ -126,13 +126,13 @@ class Elements(Sequence):
         place = self._place(index, len(self.items) + 1)
         if place is None:
             return self.movable(b, name).insert(b, value, index, name)
-        return replace(self, items=(*self.items[:place], value, *self.items[place:]))
+        return Elements((*self.items[:place], value, *self.items[place:]), self.item)
 
     def erase(self, b: Builder, index: Value | None, name: str) -> Sequence:
         place = self._place(index, len(self.items))
         if place is None:
             return self.movable(b, name).erase(b, index, name)
-        return replace(self, items=(*self.items[:place], *self.items[place + 1 :]))
+        return Elements((*self.items[:place], *self.items[place + 1 :]), self.item)
 
     def concat(self, b: Builder, axis: int, name: str) -> Tensor:
         if not self.items:
@@ -141,7 +141,18 @@ class Elements(Sequence):
 
     def stack(self, b: Builder, axis: int, name: str) -> Tensor:
         items = (_applied(b, "Unsqueeze", (item, Plain(b.constant([axis])))) for item in self.items)
-        return replace(self, items=tuple(items)).concat(b, axis, name)
+        return Elements(tuple(items), self.item).concat(b, axis, name)
+
+
+@dataclass(frozen=True)
+class Captured(Elements):
+    """Elements that a Loop captures. `outside` gives them in movable form, made once outside of the
+    Loop rather than in each iteration."""
+
+    outside: Callable[[], Ragged | Uniform]
+
+    def movable(self, b: Builder, name: str) -> Ragged | Uniform:
+        return self.outside()
 
 
 def _applied(b: Builder, op: str, inputs: tuple[Tensor, ...], **attributes: Any) -> Tensor:

@@ -22,7 +22,9 @@ from bridge.passes.sequences.join import common
 from bridge.passes.sequences.maybe import Maybe, held
 from bridge.passes.sequences.open_operators import has_open_rank, lower_open
 from bridge.passes.sequences.operators import LOWERED
+from bridge.passes.sequences.ragged import Ragged
 from bridge.passes.sequences.tensors import Open, Plain, tensor
+from bridge.passes.sequences.uniform import Uniform
 
 MOST_ROUNDS = 6
 """Times that a Loop's body is tried until its state keeps its structure."""
@@ -33,8 +35,9 @@ ROUNDS_OF_RANKS = 3
 
 class Lowering:
     """Lowers one graph, which stands at `where`. `forms` holds the forms of its compound values,
-    `parts` what its Loops slice, `branches` what is known of the Ifs of the whole model. `pruned`
-    tells of each branch and body that is left out because it would fail.
+    `parts` what its Loops slice, `moved` sequences of which its Loops read any element, `branches`
+    what is known of the Ifs of the whole model. `pruned` tells of each branch and body that is left
+    out because it would fail.
 
     It is no pattern of the rewriter: it changes what a value is, so that a node cannot stay beside
     one that was lowered, and it tries the body of a Loop several times. Values are replaced, and
@@ -54,6 +57,7 @@ class Lowering:
         self.builder = Builder(self.nodes, target=target)
         self.forms: dict[Value, Form] = {}
         self.parts: dict[tuple[Value, Sliced], Open] = {}
+        self.moved: dict[Value, Ragged | Uniform] = {}
         self.branches = Branches() if branches is None else branches
         self.pruned: list[str] = []
         self.rewriter = Rewriter(graph)
