@@ -48,6 +48,8 @@ def in_openvino(path: Path, feed: Feed) -> Run:
 def unpacked(run: Run, ir: Path, outputs: Sequence[str]) -> Run:
     """A run of an IR that gives the outputs of the ONNX model which has these names."""
     boundary = bridge.Boundary.of(ir)
+    if not boundary:
+        return run
     ports = [value.name for value in bridge.load(ir).graph.outputs]
 
     def values() -> list[Any]:

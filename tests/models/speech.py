@@ -140,7 +140,7 @@ class Speaks(nn.Module):
 
     def forward(self, x: torch.Tensor, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         h, c = state[0], state[1]
-        found: list[torch.Tensor] = []
+        found = x[:0].long()
         start, silent = -1, 0
         chunks = x.split(32)
         for at in range(len(chunks)):
@@ -155,12 +155,13 @@ class Speaks(nn.Module):
             elif start >= 0:
                 silent += 1
                 if silent > 1:
-                    found.append(torch.tensor([[start, at]], dtype=torch.long))
+                    found = torch.cat([found, torch.zeros(1).long() + start])
+                    found = torch.cat([found, torch.zeros(1).long() + at])
                     start = -1
         if start >= 0:
-            found.append(torch.tensor([[start, len(chunks)]], dtype=torch.long))
-        spans = torch.cat(found) if len(found) > 0 else torch.zeros(0, 2, dtype=torch.long)
-        return spans, torch.stack([h, c])
+            found = torch.cat([found, torch.zeros(1).long() + start])
+            found = torch.cat([found, torch.zeros(1).long() + len(chunks)])
+        return found.view(-1, 2), torch.stack([h, c])
 
 
 class Predictor(nn.Module):
