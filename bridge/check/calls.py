@@ -12,9 +12,11 @@ import numpy as np
 
 from bridge.check.engines import EngineError, Session
 from bridge.check.inputs import Inputs, Recipe
+from bridge.check.variables import Variables
 from bridge.errors import UsageError
 from bridge.neutral.graph import Model, Value
-from bridge.passes.state.records import FIRST_CALLS, STATEFUL
+from bridge.passes.state.records import FIRST_CALLS
+from bridge.passes.state.variables import known_start
 
 _LATER = (2, 1)
 """Lengths of the second call that are tried: of two words, a mask is not broadcast unseen."""
@@ -25,46 +27,56 @@ _GROWING = 4  # dimensions of which it is sought whether they count what was bef
 
 @dataclass(frozen=True)
 class States:
-    """The states of a stateful model, as inputs and outputs. `pairs` has the output of each input,
-    `empty` the axis of those that have no elements at first, `once` those of them that the first
-    call sets. `starts` is what others start with, unless it is zeros. `flags` are inputs that say
-    whether there are states, with what they are where there are."""
+    """The states of a stateful model, as inputs and outputs. `pairs` has the output of each input.
+
+    `empty` has the axis of those that have no elements at first, of which those that start with
+    something else are `once`. `starts` is what others start with, unless it is zeros. `flags` are
+    inputs that say whether there are states, with what they are where there are. States that are
+    variables' `own` are not fed in a first call."""
 
     pairs: Mapping[str, str]
     empty: Mapping[str, int]
     once: Set[str]
     starts: Mapping[str, np.ndarray]
     flags: Mapping[str, bool]
+    own: bool
 
     @classmethod
     def of(cls, model: Model, original: Model) -> States | None:
-        """Those of an IR that has variables in the place of pairs, which start with what the
-        `original` says if that is an ONNX model; None for another model."""
-        record = STATEFUL.read(model.metadata)
-        if record is None:
+        """Those of an IR that has variables, which start with what the `original` says if that is
+        an ONNX model; None for another model."""
+        variables = Variables.of(model)
+        if variables is None:
             return None
-        first = {
-            node.attributes["variable_id"]: node.input(0)
-            for node in model.graph.nodes
-            if node.op == "ReadValue"
-        }
-        made = {pair.input: value for pair in record.pairs if (value := first[pair.variable])}
-        constants = {name: value.constant for name, value in made.items()}
-        if original.format == "onnx":
-            constants = {value.name: tensor for value, tensor in original.defaults.items()}
         calls = FIRST_CALLS.read(model.metadata) or []
-        empty = {n: value.dims.index(0) for n, value in made.items() if 0 in (value.shape or ())}
-        once = {name: call.empty[name] for call in calls for name in call.once}
+        constants = {name: known_start(node) for name, node in variables.read.items()}
+        if original.format == "onnx":
+            constants |= dict.fromkeys(constants)
+            constants |= {value.name: tensor for value, tensor in original.defaults.items()}
+        empty, once = dict[str, int](), set[str]()
+        for name, node in variables.read.items():
+            start, held = node.input(0), node.outputs[0]
+            if start is not None and 0 in (start.shape or ()):
+                empty[name] = start.dims.index(0)
+            elif name in variables.begun:
+                open = [
+                    axis for axis, dim in enumerate(held.shape or ()) if not isinstance(dim, int)
+                ]
+                empty[name] = open[0] if open else 0
+                once.add(name)
+        for call in calls:
+            empty |= {name: call.empty[name] for name in call.once}
         return cls(
-            {pair.input: pair.output for pair in record.pairs},
-            empty | once,
-            set(once),
+            {pair.input: pair.output for pair in variables.pairs},
+            empty,
+            once,
             {
                 name: tensor.array()
                 for name, tensor in constants.items()
-                if name in made and name not in once and tensor is not None
+                if name in variables.read and name not in empty and tensor is not None
             },
             {call.flag: call.later for call in calls},
+            variables.own,
         )
 
 
@@ -161,14 +173,15 @@ class _Row:
         length = grown.pop() if len(grown) == 1 else 0
         for value in self.inputs.values:
             array = feeds[value.name]
-            for axis, dim in enumerate(value.dims if isinstance(array, np.ndarray) else ()):
+            sizes = array.shape if isinstance(array, np.ndarray) else ()
+            if length and sizes.count(length) > 1:
+                return None
+            for axis, dim in enumerate(value.dims if sizes else ()):
                 if isinstance(dim, int) or axis == states.empty.get(value.name):
                     continue
-                if array.shape[axis] != length or not length:
-                    self.kept |= dict.fromkeys(_keys(value, axis), array.shape[axis])
-                elif value.name in states.pairs:
-                    return None
-                else:
+                if sizes[axis] != length or not length:
+                    self.kept |= dict.fromkeys(_keys(value, axis), sizes[axis])
+                elif value.name not in states.pairs:
                     self.growing.append(_keys(value, axis))
         return length
 

@@ -303,21 +303,22 @@ class _Checker:
         self.fixed = Fixed.of(model, other, pair.options.get("values") or {})
         self.fixed.shape(model)
         base = replace(base, values=self.fixed.values)
-        # What has a default value here and must be given there is drawn.
-        given = {port.name for _, session in sessions[1:] for port in session.inputs}
-        model.defaults = {v: d for v, d in model.defaults.items() if given.isdisjoint(v.names)}
         irs = [version.path for version in report.versions if version.path.suffix == ".xml"]
-        has_bodies = any(node.bodies for node in model.graph.nodes)
-        layers = layers_with_bodies(irs[0]) if irs and has_bodies else None
-        report.outline = outline(model, report.source, layers)
         known = (States.of(pair.loaded(path), pair.loaded(pair.source)) for path in irs)
         states = next((found for found in known if found is not None), None)
-        drawn = model
-        if states is not None and pair.source.suffix == ".xml" and other.format == "onnx":
+        # What has a default value here and must be given there is drawn.
+        given = {port.name for _, session in sessions[1:] for port in session.inputs}
+        given -= states.pairs.keys() if states is not None and states.own else set()
+        model.defaults = {v: d for v, d in model.defaults.items() if given.isdisjoint(v.names)}
+        drawn, strict = model, states is not None and (states.own or pair.source.suffix == ".xml")
+        if states is not None and strict and not states.own and other.format == "onnx":
             # Its operators say more of what goes together: OpenVINO takes it as it comes.
             drawn = pair.load(report.versions[1].path)
             given |= {port.name for port in original.inputs}
             drawn.defaults = {v: d for v, d in drawn.defaults.items() if given.isdisjoint(v.names)}
+        has_bodies = any(node.bodies for node in model.graph.nodes)
+        layers = layers_with_bodies(irs[0]) if irs and has_bodies else None
+        report.outline = outline(model, report.source, layers)
         _require_free(base, free_dimensions(drawn))
         _require_ranges(base.ranges, drawn)
         asked = base.sizes
@@ -342,9 +343,9 @@ class _Checker:
             except BridgeError as error:
                 report.notes.append(f"branches could not be watched: {shortened(str(error))}")
                 sites, watched_file = [], pair.source
-        survive = partial(self._survive, watched_file, model, drawn is model)
+        survive = partial(self._survive, watched_file, model, not strict)
         agreed = session
-        if drawn is not model:
+        if strict:
             agreed = AgreedSession(session, [sessions[1][1]], self.comparison)
         exploration = explore(
             drawn, agreed, sites, base, samples, budget, probes, survive,

@@ -102,9 +102,10 @@ def explore(
     search = _Search(model, session, sites, base, samples, budget, tell)
     search.take(own, alone or session)
     if samples:
-        search.draw()
         if states is not None:
+            search.draw_small()
             search.call_in_a_row(states, alone or session)
+        search.draw()
         search.aim(probes)
         search.empty(survive, frozenset() if states is None else states.once)
         search.wander()
@@ -154,20 +155,20 @@ class _Search:
 
     @property
     def _missing(self) -> int:
-        """How many inputs are to be drawn still."""
-        return self.samples - (len(self.result.feeds) - self.own)
+        """How many inputs are to be drawn still; none where there are calls in a row."""
+        return 0 if len(self.result.row) > 1 else self.samples - (len(self.result.feeds) - self.own)
 
     def draw(self) -> None:
         """The first inputs: small ones, or such as networks are made for, where small ones do not
         fit or windows slide over them."""
-        ways = [self._draw_small, self._draw_usual]
+        ways = [self.draw_small, self._draw_usual]
         if any(_slides(node.op) for node in self.model.graph.nodes):
             ways.reverse()
         for way in ways:
             if len(self.result.feeds) == self.own:
                 way()
 
-    def _draw_small(self) -> None:
+    def draw_small(self) -> None:
         """As the seed has them, but for sizes that operators demand."""
         for attempt in range(min(self.samples, self.budget)):
             recipe = replace(self.start, seed=self.start.seed + attempt)

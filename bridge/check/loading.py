@@ -27,8 +27,9 @@ from bridge.check.lines import shortened
 from bridge.check.packed import PackedSession
 from bridge.check.parts import PartsSession, is_too_large
 from bridge.check.stateful import FirstCallsSession, PairsSession
+from bridge.check.variables import Variables
 from bridge.neutral.graph import Model
-from bridge.passes.state.records import FIRST_CALLS, STATEFUL
+from bridge.passes.state.records import FIRST_CALLS
 
 TIMEOUT = 60.0
 """Seconds that one run may take, so that a Loop that never ends ends."""
@@ -80,8 +81,8 @@ def _load_ir(path: Path, model: Model) -> tuple[Session, str]:
     openvino = engine(OpenVino)
     said = f"{openvino.name} {openvino.version} ({OpenVino.precision}"
     session: Session
-    pairs = STATEFUL.read(model.metadata)
-    if is_too_large(model) and pairs is None:
+    variables = Variables.of(model)
+    if is_too_large(model) and variables is None:
         # A second process opens a part while the first runs the one before.
         second = IsolatedEngine(OpenVino, Worker())
         session = parts = PartsSession(model, [openvino.load, second.load])
@@ -94,8 +95,8 @@ def _load_ir(path: Path, model: Model) -> tuple[Session, str]:
             replace(port, name=name or port.name, aliases=port.aliases | {port.name})
             for port, name in named
         )
-    if pairs is not None:
-        session = PairsSession(cast(StatefulSession, session), model, pairs)
+    if variables is not None:
+        session = PairsSession(cast(StatefulSession, session), variables)
     session = _with_flags(session, model.metadata)
     boundary = Boundary.of(model)
     if boundary:

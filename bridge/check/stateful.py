@@ -16,8 +16,9 @@ from bridge.check.engines import (
     feed_of,
 )
 from bridge.check.outputs import Comparison
-from bridge.neutral.graph import Model
-from bridge.passes.state.records import BEAMS, FIRST_CALLS, FirstCall, StatefulRecord
+from bridge.check.variables import Variables
+from bridge.neutral.graph import Value
+from bridge.passes.state.records import BEAMS, FirstCall
 
 
 class RowSession(Session, Protocol):
@@ -39,20 +40,14 @@ class PairsSession:
     """Sets the variables of `session` before each run to what the ONNX model is fed, and gives what
     they hold after it. Sequences keep their order."""
 
-    def __init__(self, session: StatefulSession, model: Model, record: StatefulRecord) -> None:
-        held = {
-            node.attributes["variable_id"]: node
-            for node in model.graph.nodes
-            if node.op == "ReadValue"
-        }
+    def __init__(self, session: StatefulSession, variables: Variables) -> None:
         self._session = session
         self._states = {
-            pair.variable: (_info(pair.input, held[pair.variable].outputs[0]), pair.output)
-            for pair in record.pairs
+            pair.variable: (_info(pair.input, variables.read[pair.input].outputs[0]), pair.output)
+            for pair in variables.pairs
         }
-        self._beams = record.beams
-        calls = FIRST_CALLS.read(model.metadata) or ()
-        self._once = {state for call in calls for state in call.once}
+        self._beams = variables.beams
+        self._begun = variables.begun
         ports = tuple(port for port, _ in self._states.values())
         self._names = {port.name for port in ports}
         given = [port for port in session.inputs if not (self._beams and port.name == BEAMS)]
@@ -61,11 +56,11 @@ class PairsSession:
         self.outputs = (*session.outputs, *after)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Session.run`. What the first call sets is left to start where it is empty."""
+        """See `Session.run`. A state that is not fed, or has no elements, may start by itself."""
         states = {
             variable: feed_of(port, feeds)
             for variable, (port, _) in self._states.items()
-            if port.name not in self._once or np.size(feeds.get(port.name, ()))
+            if port.name in feeds and (port.name not in self._begun or np.size(feeds[port.name]))
         }
         return self._named(*self._session.run_from(states, self._with_beams(feeds)))
 
@@ -150,5 +145,7 @@ def _is_later(call: FirstCall, feeds: Mapping[str, Any]) -> bool:
     return bool(np.all(feeds[call.flag])) is call.later
 
 
-def _info(name: str, value: Any) -> ValueInfo:
-    return ValueInfo(name, tuple(dim if isinstance(dim, int) else None for dim in value.dims))
+def _info(name: str, value: Value) -> ValueInfo:
+    if value.shape is None:
+        return ValueInfo(name)
+    return ValueInfo(name, tuple(dim if isinstance(dim, int) else None for dim in value.shape))

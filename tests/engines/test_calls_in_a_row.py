@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import openvino as ov
 import openvino.opset13 as ops
 import pytest
@@ -77,6 +78,33 @@ def test_calls_in_a_row(name: str, tmp_path: Path) -> None:
         check(source, stateful=True, sizes={"n": 3}),
     ):
         assert back.ok and len(back.row) == 3, str(back)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_variables_that_somebody_else_made(name: str, tmp_path: Path) -> None:
+    """As OpenVINO and optimum write them, without a record of Bridge."""
+    source = written(name, tmp_path)
+    bridge.convert(source, tmp_path / "b.xml", stateful=True)
+    model = bridge.load(tmp_path / "b.xml")
+    model.metadata.pop("stateful")
+    bridge.save(model, tmp_path / "c.xml")
+    bridge.convert(tmp_path / "c.xml", tmp_path / "c.onnx")
+    bridge.convert(tmp_path / "c.onnx", tmp_path / "d.xml")
+    for one, other in (
+        ("c.xml", None),
+        ("c.xml", "c.onnx"),
+        ("c.onnx", "d.xml"),
+        ("c.xml", "d.xml"),
+    ):
+        report = check(tmp_path / one, other and tmp_path / other)
+        assert report.ok and len(report.row) == 3, str(report)
+        assert len({result.output for result in report.results}) == 2
+    wrong = onnx.load(tmp_path / "c.onnx")
+    (last,) = (n for n in wrong.graph.node if wrong.graph.output[1].name in n.output)
+    name, last.output[0] = last.output[0], "before"
+    wrong.graph.node.append(onnx.helper.make_node("Neg", ["before"], [name]))
+    onnx.save(wrong, tmp_path / "e.onnx")
+    assert not check(tmp_path / "c.xml", tmp_path / "e.onnx").ok
 
 
 @pytest.mark.parametrize("start", ["", "float[1, 4] h = {1.0, 2.0, 3.0, 4.0},"])

@@ -61,7 +61,7 @@ def lower_state(model: Model, context: Context) -> None:
         return
 
     given = len(graph.inputs)
-    taken = {name for value in graph.inputs for name in value.names}.union(graph.output_names or ())
+    taken = _names(graph)
     pairs = {name: _pair(name, taken) for name in variables}
 
     def state_of(b: Builder, node: Node) -> Value:
@@ -83,6 +83,27 @@ def lower_state(model: Model, context: Context) -> None:
         graph.inputs[given:], key=lambda value: places.get(value.name, ())
     )
     STATE.write(model.metadata, named)
+
+
+def _names(graph: Graph) -> set[str]:
+    """Those of the inputs and outputs."""
+    return {name for value in graph.inputs for name in value.names}.union(graph.output_names or ())
+
+
+def pairs_of_variables(model: Model) -> list[StatePair]:
+    """The inputs and outputs that `lower_state` makes of variables, in their order."""
+    nodes = model.graph.nodes
+    read, assigned = (
+        {node.attributes["variable_id"] for node in nodes if node.op == op}
+        for op in ("ReadValue", "Assign")
+    )
+    taken = _names(model.graph)
+    return sorted((_pair(name, taken) for name in read & assigned), key=_place)
+
+
+def known_start(node: Node) -> Tensor | None:
+    """What the variable that a node reads starts with, None where that is computed."""
+    return _known(node.input(0), node.outputs[0].tensor)
 
 
 def _finding(graph: Graph, node: Node, why: str) -> Unsupported:
