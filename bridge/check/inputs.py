@@ -69,6 +69,7 @@ RANGES: dict[str, Callable[[int], tuple[int, int]]] = {
     "limit": lambda size: (2, 5),
     "delta": lambda size: (1, 1),
     "sequence_lens": lambda size: (1, size),
+    "sequence_lengths": lambda size: (1, size),
     "nonpad_kv_seqlen": lambda size: (1, size),
     "position": lambda size: (0, 0),
     "max_output_boxes_per_class": lambda size: (1, 3),
@@ -389,7 +390,7 @@ class _Maker:
             return max(len(shape), 1)
         if name == "indices" and node.op in ("GatherND", "ScatterND"):
             return min((self._known(dim) for dim in shape), default=1)
-        axis = _axis(node, -1 if name == "K" else 0)
+        axis = _axis(node, {"K": -1, "sequence_lengths": 1}.get(name, 0))
         if axis is None or not -len(shape) <= axis < len(shape):
             return 1
         return self._known(shape[axis])
@@ -515,5 +516,5 @@ def _axis(node: Node, default: int) -> int | None:
         value = node.input(row.places["axis"])
         known = integers(value)
         return default if value is None else known[0] if known else None
-    axis = node.attributes.get("axis", default)
+    axis = node.attributes.get("axis", node.attributes.get("time_axis", default))
     return axis if isinstance(axis, int) else default

@@ -48,8 +48,6 @@ KNOWN = (
           "OpenVINO does not compile ReduceL2 of integers along computed axes"),
     Known("onnx reductions", {"axes": ("()",), "constants": ("",), **OPEN},
           "OpenVINO does not run with axes of no element that are computed"),
-    Known("ir arithmetic", {"op": ("Divide",), "floors": ("True",), "type": ("i4", "i8")},
-          "OpenVINO truncates where m_pythondiv floors"),
     Known("ir reductions", {"op": ("Sum", "Prod", "L1", "L2"), "type": ("u1",)},
           "OpenVINO cuts off sums and products of bytes at 255"),
     Known("ir arithmetic", {"op": ("Divide", "Subtract", "SquaredDifference", "Power"),

@@ -7,7 +7,6 @@ from functools import reduce
 
 from bridge.neutral.builder import values_of
 from bridge.neutral.inference import knows
-from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import F32, I32, I64
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.elementwise.known_values import (
@@ -56,15 +55,10 @@ def _chain(b: Builder, node: Node, op: str) -> Value:
 
 @legalizes("Div", target="onnx")
 def floor_division(b: Builder, node: Node) -> Result:
-    """IR's Divide with `m_pythondiv` on signed integers rounds towards negative infinity
-    (Divide-1); ONNX's Div rounds towards zero."""
-    if not node.attributes["floor"]:
-        return None
-    x, y = required(node, 0, 1)
-    signed = x.element is not None and x.element.kind == "int"
-    if signed and not (is_not_negative(x) and is_not_negative(y)):
-        x = b.op("Sub", x, b.op("Mod", x, y))
-    return b.op("Div", x, y)
+    """IR's Divide with `m_pythondiv` rounds integers towards zero, as ONNX's Div, when it runs on
+    OpenVINO's CPU plugin. Divide-1 says that it floors; OpenVINO's reader of ONNX writes it for a
+    Div, too."""
+    return b.op("Div", *node.inputs) if node.attributes["floor"] else None
 
 
 @legalizes("Mod", target="ir")
