@@ -113,6 +113,37 @@ LOWERED = {
               %w -> Stacked(output=0, keepdims=False)
         """,
     ),
+    "a sequence that a Loop extends and that is joined behind it, as what is joined so far": (
+        """g (float[K,2] x, int64 n, bool c) => (float[N,2] y) {
+           e = SequenceEmpty ()
+           s = Loop (n, c, e) <body = b (int64 i, bool g, seq(float) r) => (bool g, seq(float) t) {
+              t = If (g) <then_branch = t () => (seq(float) a) { a = SequenceInsert (r, x) },
+                          else_branch = e () => (seq(float) f) { f = Identity (r) }> }>
+           y = ConcatFromSequence <axis = -2> (s) }""",
+        """
+        graph (%x: f32[K,2], %n: i64[], %c: bool[]) -> %y
+          %e.joined: f32[0,2] = Constant() {value=f32[0,2] []}
+          %s.joined: f32[?,2] = Loop(%n, %c, %e.joined, %x)
+            body (%i: i64[], %g: bool[], %r.joined: f32[?,2], %x#1: f32[K,2]) -> %g, %t.joined
+              %t.joined: f32[?,2] = If(%g, %r.joined, %x#1)
+                then (%r.joined#1: f32[?,2], %x#2: f32[K,2]) -> %a.joined
+                  %a.joined: f32[?,2] = Concat(%r.joined#1, %x#2) {axis=0}
+                  %r.joined#1 <- Invariant(input=1)
+                  %x#2 <- Invariant(input=2)
+                  %a.joined -> Yield(output=0)
+                else (%r.joined#2: f32[?,2]) -> %f.joined
+                  %f.joined: f32[?,2] = Identity(%r.joined#2)
+                  %r.joined#2 <- Invariant(input=1)
+                  %f.joined -> Yield(output=0)
+              %i <- Iteration()
+              %g <- Carried(input=1, output=0)
+              %r.joined <- Carried(input=2, output=1)
+              %x#1 <- Invariant(input=3)
+              %g -> Condition()
+              %t.joined -> Yield(output=0)
+          %y: f32[N,2] = Identity(%s.joined)
+        """,
+    ),
     "the length of an input": (
         """g (seq(float[2]) s) => (int64 n) { n = SequenceLength (s) }""",
         """

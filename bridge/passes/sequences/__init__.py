@@ -3,7 +3,8 @@ neither of the former, and its CPU plugin runs none of the latter.
 
 `form.py` says what a form is that holds such a value; `tensors.py`, `elements.py`, `ragged.py`,
 `uniform.py` and `maybe.py` are the forms with what is done to each. `operators.py` and
-`open_operators.py` say what each operator becomes. `lower.py` walks through graphs, Ifs and Loops,
+`open_operators.py` say what each operator becomes. Before that, `appended.py` and `joined.py` make
+stacks and tensors of what Loops collect. `lower.py` walks through graphs, Ifs and Loops,
 and `boundary.py` names the inputs and outputs of the model. `restore.py` brings the types back from
 an IR's record of them, `known_parts.py` knows again what it made, and `copies.py` spells copies for
 old operator sets.

@@ -11,6 +11,7 @@ from bridge.passes.dead import remove_dead_nodes
 from bridge.passes.fold import fold_graph
 from bridge.passes.sequences.appended import stack_appended
 from bridge.passes.sequences.boundary import enter_model, leave_model
+from bridge.passes.sequences.joined import join_extended
 from bridge.passes.sequences.lower import Lowering
 
 
@@ -22,6 +23,7 @@ def lower_sequences(model: Model, context: Context) -> None:
     """
     remove_dead_nodes(model.graph, trim=True)
     stack_appended(model.graph)
+    join_extended(model.graph)
     lowering = Lowering(model.graph, context.target)
     try:
         enter_model(model, lowering, context.boundary)

@@ -1,0 +1,177 @@
+"""Sequences that Loops extend and of which nothing is asked but all elements joined: what is joined
+so far is enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.inference import infer_graph
+from bridge.neutral.ports import Carried, Invariant, Yield
+from bridge.neutral.rewrite import Pattern, Result, Rewriter
+from bridge.neutral.types import ANY, ContainerType, Dim, Element, SequenceType, TensorType
+
+OPS = frozenset({"SequenceEmpty", "SequenceConstruct", "SequenceInsert", "ConcatFromSequence"})
+
+
+@dataclass(eq=False)
+class Family:
+    """Sequences of which one becomes another: values, the nodes that make and join them, whether
+    one is a state of a Loop, and whether nothing else is done to them (`plain`)."""
+
+    values: set[Value] = field(default_factory=set)
+    nodes: list[Node] = field(default_factory=list)
+    carried: bool = False
+    plain: bool = True
+
+    def joined(self) -> Joined | None:
+        """How the family is one tensor; None where it is not."""
+        if not self.plain or not self.carried:
+            return None
+        types = [value.type for node in self.nodes for value in _items(node)]
+        axes = {n.attributes["axis"] for n in self.nodes if n.op == "ConcatFromSequence"}
+        shapes = [t.shape for t in types if isinstance(t, TensorType) and t.shape]
+        elements = {t.element for t in types if isinstance(t, TensorType)}
+        if not axes or not shapes or len(shapes) != len(types) or len(elements) != 1:
+            return None
+        element, rank = elements.pop(), len(shapes[0])
+        places = {axis + rank if axis < 0 else axis for axis in axes}
+        if element is None or element.kind == "string" or len(places) != 1:
+            return None
+        axis = places.pop()
+        lines = {(*shape[:axis], ANY, *shape[axis + 1 :]) for shape in shapes}
+        dims = lines.pop()
+        sizes = (dim for place, dim in enumerate(dims) if place != axis)
+        if lines or not 0 <= axis < rank or not all(isinstance(n, int) and n > 0 for n in sizes):
+            return None
+        return Joined(axis, element, dims)
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A sequence as its elements joined along an axis. Their other sizes are known."""
+
+    axis: int
+    element: Element
+    dims: tuple[Dim, ...]
+
+    def nothing(self, b: Builder) -> Value:
+        """No elements."""
+        shape = (dim if isinstance(dim, int) else 0 for dim in self.dims)
+        return b.constant(np.zeros(tuple(shape), self.element.dtype))
+
+
+def join_extended(graph: Graph) -> None:
+    """Makes, in place, such sequences tensors."""
+    if not any(node.op == "ConcatFromSequence" for node in graph.walk()):
+        return
+    found: dict[Node, Joined] = {}
+    for family in Families(graph).all():
+        joined = family.joined()
+        if joined is not None:
+            found.update(dict.fromkeys(family.nodes, joined))
+            for value in family.values:
+                value.type = value.declared = TensorType(joined.element, joined.dims)
+                # What the file says of the name is about an element.
+                value.names = [f"{name}.joined" for name in value.names]
+    if found:
+        Rewriter(graph).run(Pattern(partial(_rewritten, found), OPS))
+        infer_graph(graph)
+
+
+def _rewritten(found: dict[Node, Joined], b: Builder, node: Node, rewriter: Rewriter) -> Result:
+    joined = found.get(node)
+    if joined is None:
+        return None
+    if node.op == "SequenceEmpty":
+        return joined.nothing(b)
+    if node.op == "ConcatFromSequence":
+        return b.op("Identity", node.inputs[0])
+    return b.op("Concat", *(value for value in node.inputs if value is not None), axis=joined.axis)
+
+
+def _items(node: Node) -> list[Value]:
+    """The tensors that a node puts into a sequence."""
+    start = {"SequenceConstruct": 0, "SequenceInsert": 1}.get(node.op)
+    return [] if start is None else [value for value in node.inputs[start:] if value is not None]
+
+
+def _takes_whole(node: Node) -> bool:
+    """Whether a node works on all elements joined: it has no position, and makes no axis."""
+    if node.op == "SequenceInsert":
+        return node.input(2) is None
+    return node.op in OPS and not node.attributes.get("new_axis")
+
+
+class Families:
+    """The families of a graph and of all that is nested in it."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._of: dict[Value, Family] = {}
+        for value in (*graph.inputs, *graph.outputs):
+            self.spoil(value)
+        for node in graph.walk():
+            if node.bodies:
+                self._through(node)
+            elif node.op == "Identity":
+                self.unite(*node.inputs, *node.outputs)
+            elif _takes_whole(node):
+                family = self.unite(*node.inputs, *node.outputs)
+                if family is not None:
+                    family.nodes.append(node)
+            else:
+                for each in (*node.inputs, *node.outputs):
+                    self.spoil(each)
+
+    def all(self) -> list[Family]:
+        """Each family once."""
+        return list(dict.fromkeys(self._of.values()))
+
+    def unite(self, *values: Value | None) -> Family | None:
+        """Makes those values one family that are sequences; None if there are none."""
+        found: dict[Family, None] = {}
+        for value in values:
+            if value is not None and isinstance(value.type, ContainerType):
+                if value not in self._of:
+                    self._of[value] = Family({value}, plain=isinstance(value.type, SequenceType))
+                found[self._of[value]] = None
+        if not found:
+            return None
+        # The larger one takes the smaller, so that a value moves seldom.
+        whole, *others = sorted(found, key=lambda family: -len(family.values))
+        for other in others:
+            whole.values |= other.values
+            whole.nodes += other.nodes
+            whole.carried |= other.carried
+            whole.plain &= other.plain
+            self._of.update(dict.fromkeys(other.values, whole))
+        return whole
+
+    def spoil(self, value: Value | None) -> None:
+        """Notes another use of a value."""
+        family = self.unite(value)
+        if family is not None:
+            family.plain = False
+
+    def _through(self, node: Node) -> None:
+        """Unites what goes into bodies and comes out of them."""
+        for body in node.bodies:
+            for value, port in body.entries():
+                if isinstance(port, Invariant):
+                    self.unite(node.inputs[port.input], value)
+                elif isinstance(port, Carried):
+                    initial = None if port.input is None else node.inputs[port.input]
+                    family = self.unite(initial, value, body.exit_of(port)[0])
+                    if family is not None:
+                        family.carried = True
+                else:
+                    self.spoil(value)
+            for value, exit in body.exits():
+                if not isinstance(exit, Yield):
+                    self.spoil(value)
+                elif exit.output is not None:
+                    self.unite(value, node.outputs[exit.output])
