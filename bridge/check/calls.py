@@ -14,7 +14,11 @@ from bridge.check.engines import EngineError, Session
 from bridge.check.inputs import Inputs, Recipe
 from bridge.check.variables import Variables
 from bridge.errors import UsageError
-from bridge.neutral.graph import Model, Value
+from bridge.neutral.graph import Model, Value, names_of_outputs
+from bridge.neutral.inference.constraints import Operand
+from bridge.neutral.types import BOOL
+from bridge.passes.state.first_call import later_branch
+from bridge.passes.state.pairs import by_name
 from bridge.passes.state.records import FIRST_CALLS
 from bridge.passes.state.variables import known_start
 
@@ -78,6 +82,29 @@ class States:
             {call.flag: call.later for call in calls},
             variables.own,
         )
+
+    @classmethod
+    def of_merged(cls, model: Model) -> States | None:
+        """Those of a merged decoder, by their names: an input says whether there are states. None
+        for another model."""
+        graph = model.graph
+        inputs = {value.name: value for value in graph.inputs}
+        outputs = dict(zip(names_of_outputs(graph), graph.outputs, strict=True))
+        pairs = by_name(inputs, outputs)
+        states = {inputs[name] for name in pairs}
+        sides = {
+            value.name: side
+            for value in graph.inputs
+            if value.element is BOOL and (side := later_branch(graph, value, states)) is not None
+        }
+        empty = {
+            name: axis
+            for name, output in pairs.items()
+            for axis, dim in enumerate(inputs[name].shape or ())
+            if not isinstance(dim, int) and dim != Operand(outputs[output])[axis]
+        }
+        flags = {name: not side for name, side in sides.items()}
+        return cls(pairs, empty, set(), {}, flags, False) if flags and empty else None
 
 
 Held = dict[str, np.ndarray]

@@ -305,7 +305,7 @@ class _Checker:
         base = replace(base, values=self.fixed.values)
         irs = [version.path for version in report.versions if version.path.suffix == ".xml"]
         known = (States.of(pair.loaded(path), pair.loaded(pair.source)) for path in irs)
-        states = next((found for found in known if found is not None), None)
+        states = next((found for found in known if found is not None), States.of_merged(model))
         # What has a default value here and must be given there is drawn.
         given = {port.name for _, session in sessions[1:] for port in session.inputs}
         given -= states.pairs.keys() if states is not None and states.own else set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -62,7 +63,7 @@ def written(name: str, folder: Path, start: str = "") -> Path:
 def lengths(report: CheckReport) -> list[dict[str, int]]:
     """The sizes of the second axes in each call, of inputs that are no fixed state."""
     calls = [report.feeds[place] for place in report.row]
-    return [{n: v.shape[1] for n, v in feed.items() if n != "h"} for feed in calls]
+    return [{n: v.shape[1] for n, v in feed.items() if v.ndim > 1 and n != "h"} for feed in calls]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -105,6 +106,31 @@ def test_variables_that_somebody_else_made(name: str, tmp_path: Path) -> None:
     wrong.graph.node.append(onnx.helper.make_node("Neg", ["before"], [name]))
     onnx.save(wrong, tmp_path / "e.onnx")
     assert not check(tmp_path / "c.xml", tmp_path / "e.onnx").ok
+
+
+MERGED = """<ir_version: 10, opset_import: ["" : 17]>
+    g (bool[1] use_cache, float[b, p, 4] past_key, float[b, n, 4] x, float[b, n] mask)
+        => (float[b, n, 4] logits, float[b, m, 4] present_key) <int64[1] last = {2}> {
+        bias = Unsqueeze (mask, last)
+        logits, present_key = If (use_cache) <
+            then_branch = later () => (float[b, n, 4] l, float[b, t, 4] k) {
+                k = Concat <axis = 1> (past_key, x)  s = Add (k, bias)
+                top = ReduceMax <axes = [1]> (s)  l = Add (x, top) },
+            else_branch = first () => (float[b, n, 4] fl, float[b, n, 4] fk) {
+                fk = Identity (x)  fs = Add (fk, bias)
+                ftop = ReduceMax <axes = [1]> (fs)  fl = Add (x, ftop) }> }"""
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"stateful": True}, {"stateful": True, "one_decoder": True}], ids=str
+)
+def test_the_branch_of_later_calls(options: dict[str, Any], tmp_path: Path) -> None:
+    """The symbols of the mask say that it is as long as the words: so it is in a first call."""
+    (tmp_path / "a.onnxtxt").write_text(MERGED)
+    report = check(tmp_path / "a.onnxtxt", sizes={"n": 3}, **options)
+    assert report.ok and len(report.reached) == 2, str(report)
+    assert [size["mask"] for size in lengths(report)] == [3, 5, 6]
+    assert [report.feeds[place]["use_cache"].item() for place in report.row] == [0, 1, 1]
 
 
 @pytest.mark.parametrize("start", ["", "float[1, 4] h = {1.0, 2.0, 3.0, 4.0},"])

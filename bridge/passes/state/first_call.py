@@ -44,11 +44,9 @@ def decide_by_state(
     empty = {state: start.dims.index(0) for state, start in starts.items() if 0 in start.dims}
     for flag in [value for value in graph.inputs if value.element is BOOL]:
         ifs = [node for node in graph.nodes if flag in node.inputs]
-        sides = {_later(node, flag, pairs) for node in ifs}
-        if len(sides) != 1 or None in sides or flag in graph.outputs:
+        side = later_branch(graph, flag, pairs)
+        if side is None:
             continue
-        (side,) = sides
-        assert side is not None
         read = [value for node in ifs for value in node.captures(node.bodies[side]).values()]
         state = next((value for value in read if value in empty), None)
         if state is None:
@@ -76,6 +74,13 @@ def decide_by_state(
             "branch of an If on it reads them"
         )
     return found
+
+
+def later_branch(graph: Graph, flag: Value, states: Collection[Value]) -> int | None:
+    """Which branch of all Ifs on an input reads states, 0 for the first one; None where the input
+    does not say that alone."""
+    sides = {_later(node, flag, states) for node in graph.nodes if flag in node.inputs}
+    return sides.pop() if len(sides) == 1 and flag not in graph.outputs else None
 
 
 def _later(node: Node, flag: Value, states: Collection[Value]) -> int | None:
