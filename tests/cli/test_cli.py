@@ -20,7 +20,7 @@ import pytest
 
 import bridge.operators as operators_package
 import bridge.quirks as quirks_package
-from bridge import load
+from bridge import convert, load
 from bridge.neutral.inference import _inferences, _known_values
 from bridge.operators import legalizations, load_all, readers
 from bridge.operators.elementwise.broadcasting import BROADCASTING
@@ -613,3 +613,15 @@ def test_habits_of_other_converters(
     assert finished.code == 0, finished.err
     (x, *_) = load(tmp_path / written).graph.inputs
     assert (x.dims[0] == 2) == ("--input-shape" in options)
+
+
+def test_the_command_writes_what_the_function_does(tmp_path: Path) -> None:
+    source = save(
+        tmp_path / "a.onnx",
+        f"""{HEAD} g (float[N,2] x, bool c) => (float[K,2] y) {{ y = Loop ("", c, x) <
+          body = b (int64[1] i, bool o, float[N,2] s) => (bool o, float[N,2] t) {{
+            t = Add (s, s) }}> }}""",
+    )
+    bridge("convert", source, tmp_path / "a.xml")
+    convert(source, tmp_path / "b.xml")
+    assert (tmp_path / "a.xml").read_bytes() == (tmp_path / "b.xml").read_bytes()
