@@ -35,15 +35,15 @@ class States:
 
     `empty` has the axis of those that have no elements at first, of which those that start with
     something else are `once`. `starts` is what others start with, unless it is zeros. `flags` are
-    inputs that say whether there are states, with what they are where there are. States that are
-    variables' `own` are not fed in a first call."""
+    inputs that say whether there are states, with what they are where there are. States that a
+    model has `own`, as variables, are not fed in a first call."""
 
     pairs: Mapping[str, str]
     empty: Mapping[str, int]
     once: Set[str]
     starts: Mapping[str, np.ndarray]
     flags: Mapping[str, bool]
-    own: bool
+    own: Sequence[Value]
 
     @classmethod
     def of(cls, model: Model, original: Model) -> States | None:
@@ -80,7 +80,9 @@ class States:
                 if name in variables.read and name not in empty and tensor is not None
             },
             {call.flag: call.later for call in calls},
-            variables.own,
+            [Value(node.outputs[0].type, [name]) for name, node in variables.read.items()]
+            if variables.own
+            else [],
         )
 
     @classmethod
@@ -104,7 +106,7 @@ class States:
             if not isinstance(dim, int) and dim != Operand(outputs[output])[axis]
         }
         flags = {name: not side for name, side in sides.items()}
-        return cls(pairs, empty, set(), {}, flags, False) if flags and empty else None
+        return cls(pairs, empty, set(), {}, flags, []) if flags and empty else None
 
 
 Held = dict[str, np.ndarray]

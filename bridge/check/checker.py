@@ -310,7 +310,10 @@ class _Checker:
         given = {port.name for _, session in sessions[1:] for port in session.inputs}
         given -= states.pairs.keys() if states is not None and states.own else set()
         model.defaults = {v: d for v, d in model.defaults.items() if given.isdisjoint(v.names)}
-        drawn, strict = model, states is not None and (states.own or pair.source.suffix == ".xml")
+        drawn, strict = (
+            model,
+            states is not None and bool(states.own or pair.source.suffix == ".xml"),
+        )
         if states is not None and strict and not states.own and other.format == "onnx":
             # Its operators say more of what goes together: OpenVINO takes it as it comes.
             drawn = pair.load(report.versions[1].path)
@@ -322,7 +325,8 @@ class _Checker:
         _require_free(base, free_dimensions(drawn))
         _require_ranges(base.ranges, drawn)
         asked = base.sizes
-        own = read_inputs(places, drawn, self.fixed.values)
+        variables = () if states is None else states.own
+        own = read_inputs(places, drawn, self.fixed.values, variables)
         if pair.against is not None:
             twin = pair.load(pair.against)
             restore_pairs(twin)

@@ -146,7 +146,8 @@ class _Search:
         """The inputs that the user gave, which `session` is to take."""
         for one in own:
             recipe = replace(self.base, own=one)
-            feeds = self.inputs.make(recipe)
+            # States that a model has as variables are no inputs that are made.
+            feeds = {**one.inputs, **self.inputs.make(recipe)}
             self.largest = max(self.largest, _size(list(feeds.values())))
             why = self._run(recipe, feeds, keep=True, session=session)
             if why is not None:

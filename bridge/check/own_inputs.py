@@ -69,11 +69,15 @@ def _by_number(path: Path) -> tuple[tuple[str, int], ...]:
 
 
 def read_inputs(
-    places: Sequence[Place], model: Model, fixed: Mapping[str, np.ndarray]
+    places: Sequence[Place],
+    model: Model,
+    fixed: Mapping[str, np.ndarray],
+    states: Sequence[Value] = (),
 ) -> list[InputSet]:
-    """The sets of inputs at these places, held to a model of which some inputs are `fixed`. Raises
-    UsageError where one does not fit."""
-    return [_held(_read(place, number, model), model, fixed) for number, place in enumerate(places)]
+    """The sets of inputs at these places, held to a model of which some inputs are `fixed`, and of
+    which `states` may be given, too. Raises UsageError where one does not fit."""
+    read = (_read(place, number, model) for number, place in enumerate(places))
+    return [_held(one, model, fixed, states) for one in read]
 
 
 def _read(place: Place, number: int, model: Model) -> InputSet:
@@ -119,10 +123,15 @@ def _messages(folder: Path, role: str, ports: Sequence[Value]) -> Iterator[tuple
             raise UsageError(f"{path}: is no {kind.__name__} that can be read: {error}") from None
 
 
-def _held(given: InputSet, model: Model, fixed: Mapping[str, np.ndarray]) -> InputSet:
+def _held(
+    given: InputSet, model: Model, fixed: Mapping[str, np.ndarray], states: Sequence[Value]
+) -> InputSet:
     """The set, if the model takes it, with what is fixed."""
     left = dict(given.inputs)
     inputs: dict[str, Any] = {}
+    for value in states:
+        if found := _taken(left, value):
+            inputs[value.name] = _value(value, found, given.where)
     for value in model.graph.inputs:
         found = _taken(left, value)
         if value in model.defaults:

@@ -100,6 +100,9 @@ def test_variables_that_somebody_else_made(name: str, tmp_path: Path) -> None:
         report = check(tmp_path / one, other and tmp_path / other)
         assert report.ok and len(report.row) == 3, str(report)
         assert len({result.output for result in report.results}) == 2
+    kept = check(tmp_path / "c.xml", save_inputs=tmp_path / "kept")
+    again = check(tmp_path / "c.xml", inputs=[kept.saved[place] for place in kept.row], samples=0)
+    assert again.ok and set(again.feeds[1]) > set(again.feeds[0]), str(again)
     wrong = onnx.load(tmp_path / "c.onnx")
     (last,) = (n for n in wrong.graph.node if wrong.graph.output[1].name in n.output)
     name, last.output[0] = last.output[0], "before"
