@@ -1,5 +1,6 @@
 """Differences for which nobody is at fault: a decision between values that are equal but for
-rounding, as an ArgMax of two scores that are a rounding apart.
+rounding, as an ArgMax of two scores that are a rounding apart. A TopK of IR that is not stable
+decides freely between equal values, too.
 
 Three things show it, outside of bodies alone. The operands of the node that decides agree within
 the tolerance. What each engine decides is what the standard's evaluator decides for the operands of
@@ -29,7 +30,7 @@ from bridge.neutral.types import ANY, TensorType
 DECIDERS = frozenset(
     {
         *OPPOSITES, "ArgMax", "ArgMin", "TopK", "Round", "Floor", "Ceil", "Sign", "Cast",
-        "QuantizeLinear",
+        "QuantizeLinear", "ir::TopK",
     }
 )  # fmt: skip
 """Operators that decide between floats: a little more or less gives another result."""
@@ -84,7 +85,9 @@ def decided(
 
 
 def _decides(node: Node) -> bool:
-    """Whether a node makes integers or truth values of floats, or whole numbers."""
+    """Whether a node makes integers or truth values of floats, or whole numbers, or chooses."""
+    if _chooses(node):
+        return True
     if node.op == "Cast" and (node.outputs[0].element is None or node.outputs[0].element.is_float):
         return False
     return node.op in DECIDERS and any(
@@ -93,11 +96,16 @@ def _decides(node: Node) -> bool:
     )
 
 
+def _chooses(node: Node) -> bool:
+    """Whether a node takes any of equal elements."""
+    return node.op == "ir::TopK" and not node.attributes["stable"]
+
+
 def _decide_unlike(
     node: Node, known: Sequence[Mapping[Value, Any]], comparison: Comparison
 ) -> bool:
     """Whether a node decides otherwise in one model than in the other, with operands that agree."""
-    decisions = node.outputs[1:] if node.op == "TopK" else node.outputs
+    decisions = node.outputs[1:] if node.op in ("TopK", "ir::TopK") else node.outputs
     operands = _operands(node)
     if not all(value in values for values in known for value in (*operands, *node.outputs)):
         return False
@@ -114,13 +122,22 @@ def _operands(node: Node) -> list[Value]:
 
 
 def _is_right(model: Model, node: Node, values: Mapping[Value, Any]) -> bool:
-    """Whether the standard's evaluator decides the same for these operands."""
+    """Whether the standard's evaluator decides the same for these operands; of equal elements any
+    is right where a node chooses."""
     operands = _operands(node)
     names = {value: f"bridge.{i}" for i, value in enumerate((*operands, *node.outputs))}
     graph = cut([node], operands, node.outputs, names)
     alone = plain_onnx(Model(graph, model.format, model.opset, dict(model.opsets)))
     results = Reference().load(alone).run({names[value]: values[value] for value in operands})
-    return all(compare(values[v], results[names[v]], 0.0, 0.0).ok for v in node.outputs)
+    decided = node.outputs
+    if _chooses(node):
+        decided, (x, places) = node.outputs[:1], (values[operands[0]], values[node.outputs[1]])
+        axis = node.attributes["axis"]
+        taken = np.take_along_axis(x, places.astype(np.int64), axis)
+        each = np.sort(places, axis)
+        if (np.diff(each, axis=axis) == 0).any() or not np.array_equal(taken, values[decided[0]]):
+            return False
+    return all(compare(values[v], results[names[v]], 0.0, 0.0).ok for v in decided)
 
 
 def _changed(model: Model, shown: Sequence[Spot], fixed: Mapping[Spot, np.ndarray]) -> Model:

@@ -111,23 +111,23 @@ class _Judge:
         """The fault by what other engines make of the version."""
         label, mine, its = self.found.label, self.mine, self.its
         readings = list(self._readings(self.found.version, {its}))
-        for reading in readings:
-            if self._agree(reading.results, self.expected):
-                why = f"{label}, {reading.words}, gives what the original gives"
-                exact = [
-                    one.words for one in self._exact if self._agree(one.results, self.expected)
-                ]
-                if exact:
-                    why += f", and so does the original, {exact[0]}"
-                elif reading.engine == mine:
-                    why += f" ({mine} ran both: where rounding decides, it may be what is off)"
-                return Fault("engine", its, why, self._older() or _engine_advice(its))
-        if self._is_read_back() and self._returns():
+        agreeing = [one for one in readings if self._agree(one.results, self.expected)]
+        others = [one for one in agreeing if one.engine != mine]
+        if not others and self._is_read_back() and self._returns():
             why = (
                 f"{label}, converted back without what works round faults of engines, gives what "
                 "the original gives, and with it does not"
             )
-            return Fault("engine", mine, why, _engine_advice(mine))
+            advice = f"let Bridge make an IR of {label}, which works round the fault"
+            return Fault("engine", mine, why, advice)
+        for reading in others or agreeing:
+            why = f"{label}, {reading.words}, gives what the original gives"
+            exact = [one.words for one in self._exact if self._agree(one.results, self.expected)]
+            if exact:
+                why += f", and so does the original, {exact[0]}"
+            elif reading.engine == mine:
+                why += f" ({mine} ran both: where rounding decides, it may be what is off)"
+            return Fault("engine", its, why, self._older() or _engine_advice(its))
         if not readings:
             return Fault("unknown", "", f"no other engine runs {label}", "")
         why = f"{label}, {readings[0].words}, differs from the original, too"

@@ -8,7 +8,10 @@ import numpy as np
 from onnx import helper
 from onnx.reference.op_run import OpRun
 from onnx.reference.ops.op_cast import cast_to
+from onnx.reference.ops.op_gru import GRU as _GRU
 from onnx.reference.ops.op_loop import Loop as _Loop
+from onnx.reference.ops.op_lstm import LSTM as _LSTM
+from onnx.reference.ops.op_rnn import RNN_14 as _RNN
 
 
 class Loop(_Loop):
@@ -54,4 +57,27 @@ class CastLike(OpRun):
         return (cast_to(value, helper.np_dtype_to_tensor_dtype(like.dtype), saturate, round_mode),)
 
 
-CORRECTED: list[type[OpRun]] = [Loop, CastLike]
+class _Whole:
+    """A recurrent layer. The original overlooks lengths: this one refuses them."""
+
+    def _run(self, x: Any, w: Any, r: Any, *more: Any, **attributes: Any) -> Any:
+        lengths = more[1] if len(more) > 1 else None
+        time = np.asarray(x).shape[1 if attributes.get("layout") else 0]
+        if lengths is not None and (np.asarray(lengths) != time).any():
+            raise RuntimeError("sequences of other lengths than the layer's are not computed")
+        return super()._run(x, w, r, *more, **attributes)  # type: ignore[misc]
+
+
+class GRU(_Whole, _GRU):  # type: ignore[misc]
+    """See `_Whole`."""
+
+
+class LSTM(_Whole, _LSTM):  # type: ignore[misc]
+    """See `_Whole`."""
+
+
+class RNN(_Whole, _RNN):  # type: ignore[misc]
+    """See `_Whole`."""
+
+
+CORRECTED: list[type[OpRun]] = [Loop, CastLike, GRU, LSTM, RNN]
