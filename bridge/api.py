@@ -364,7 +364,7 @@ def _context(
             cut_at(model, outputs)
         rename(model, options.get("rename") or {})
     shapes = options.get("input_shapes")
-    if shapes is not None:
+    if shapes not in (None, {}):  # no shape is no reason to forget what the file declares
         override_shapes(model, shapes)
     if shapes or options.get("values"):
         from bridge.passes.specialize import fix_values, record_shapes

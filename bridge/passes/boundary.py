@@ -116,13 +116,11 @@ def _size(given: Any, dim: Any) -> int:
 
 
 def override_shapes(model: Model, shapes: Mapping[str, Sequence[Any]]) -> None:
-    """Gives inputs other shapes, by name, and infers the model anew; nothing where there are none.
-    Dimensions are what `dimension` takes. UsageError for shapes that are none, or not those of an
-    input."""
+    """Gives inputs other shapes, by name, and infers the model anew, without the sizes that are
+    declared elsewhere. Dimensions are what `dimension` takes. UsageError for shapes that are none,
+    or not those of an input."""
     if not isinstance(shapes, Mapping):
         raise UsageError(f'input_shapes maps names to shapes, {{"x": [1, 3]}}; it is {shapes!r}')
-    if not shapes:
-        return
     by_name = inputs_by_name(model)
     for name, shape in shapes.items():
         value = by_name(name)

@@ -533,13 +533,13 @@ def divided(x: Any, y: Any, guard: Any = ops.not_equal, by: Any = ops.divide) ->
     return ops.select(guard(y, np.array(0)), by(x, y), np.array(-1))
 
 
-case("guarded_division", "Equal Not Where Mod Sub Div Where", divided, DIVISORS + 7, DIVISORS)
+case("guarded_division", "Equal Not Where Div Where", divided, DIVISORS + 7, DIVISORS)
 case(
     "guarded_remainder", "Greater Where Mod Where",
     lambda x, y: divided(x, y, ops.greater, ops.mod), DIVISORS + 7, DIVISORS,
 )  # fmt: skip
 case(
-    "division_guarded_by_another", "Equal Not Mod Sub Div Where",
+    "division_guarded_by_another", "Equal Not Div Where",
     lambda x, y: divided(x, y, lambda y, zero: ops.not_equal(x, zero)), DIVISORS, DIVISORS + 1,
 )  # fmt: skip
 FEW_BYTES = np.array([200, 7, 100], np.uint8)
