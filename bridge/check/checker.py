@@ -310,10 +310,8 @@ class _Checker:
         given = {port.name for _, session in sessions[1:] for port in session.inputs}
         given -= states.pairs.keys() if states is not None and states.own else set()
         model.defaults = {v: d for v, d in model.defaults.items() if given.isdisjoint(v.names)}
-        drawn, strict = (
-            model,
-            states is not None and bool(states.own or pair.source.suffix == ".xml"),
-        )
+        drawn = model
+        strict = states is not None and bool(states.own or pair.source.suffix == ".xml")
         if states is not None and strict and not states.own and other.format == "onnx":
             # Its operators say more of what goes together: OpenVINO takes it as it comes.
             drawn = pair.load(report.versions[1].path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from bridge.check.loading import load
 from bridge.check.outputs import Comparison
 from bridge.check.pair import Pair
 from bridge.check.report import CheckReport
-from bridge.check.wide import in_64_bits
+from bridge.check.wide import WideModel
 from bridge.errors import BridgeError
 from bridge.neutral.graph import Model
 
@@ -23,6 +24,9 @@ Row = tuple[int, str, Difference | EngineError]
 """The number of an input, the name of an output, and how it compares or why it is not there."""
 
 Feeds = Sequence[dict[str, Any]]
+
+Excuse = tuple[str, Iterable[tuple[str, Difference]]]
+"""What a version differs for, and how its outputs compare without that."""
 
 _MOST = 8  # inputs of a version that are looked at
 
@@ -48,66 +52,59 @@ class Excuses:
     ) -> list[Row]:
         """The rows of a version; those of an input with an excuse say how its outputs compare
         without what is excused. An input that is set aside needs none."""
-        rows = self._without_decisions(label, rows, feeds, aside)
-        return self._without_rounding(label, sessions, rows, feeds, aside)
+        wide = WideModel(self.report.versions[0].path, self.comparison, self.pair.scratch)
+        for seek in (self._decision, partial(self._rounding, sessions, wide)):
+            for sample in _wrong(rows, aside):
+                try:
+                    found = seek(label, feeds[sample])
+                except BridgeError:
+                    break
+                if found is None:
+                    break
+                why, differences = found
+                made = self.report.recipes[sample]
+                self.note(f"with input {sample} ({made}), {label} differs only for {why}")
+                kept = [row for row in rows if row[0] != sample]
+                rows = [*kept, *((sample, name, difference) for name, difference in differences)]
+        return rows
 
-    def _without_decisions(
-        self, label: str, rows: list[Row], feeds: Feeds, aside: Sequence[str]
-    ) -> list[Row]:
+    def _decision(self, label: str, feed: dict[str, Any]) -> Excuse | None:
+        """Decisions between values that are equal but for rounding."""
         pair = self.pair
 
         def loaded(mine: Model, its: Model | None) -> tuple[Session, Session]:
             original, others = pair.changed("decided", mine, its)
             return load(original)[0], load(labelled(others, label))[0]
 
-        for sample in _wrong(rows, aside):
-            self.tell("seeking decisions")
-            try:
-                found = decided(*pair.both(), loaded, feeds[sample], self.comparison)
-            except BridgeError:
-                break
-            if found is None:
-                break
-            nodes, differences = found
-            self.note(
-                f"with input {sample} ({self.report.recipes[sample]}), {label} differs only for "
-                f"what {' and '.join(nodes)} decides between values that are equal but for "
-                "rounding; each engine decides rightly, and with the same decision all outputs "
-                "agree"
-            )
-            rows = _replaced(rows, sample, differences)
-        return rows
+        self.tell("seeking decisions")
+        found = decided(*pair.both(), loaded, feed, self.comparison)
+        if found is None:
+            return None
+        nodes, differences = found
+        why = (
+            f"what {' and '.join(nodes)} decides between values that are equal but for rounding; "
+            "each engine decides rightly, and with the same decision all outputs agree"
+        )
+        return why, differences
 
-    def _without_rounding(
-        self,
-        label: str,
-        sessions: tuple[Session, Session],
-        rows: list[Row],
-        feeds: Feeds,
-        aside: Sequence[str],
-    ) -> list[Row]:
+    def _rounding(
+        self, sessions: tuple[Session, Session], wide: WideModel, label: str, feed: dict[str, Any]
+    ) -> Excuse | None:
+        """What the engine of the original rounds."""
+        self.tell("computing in 64 bits")
+        exact = wide.run(feed)
+        if exact is None:
+            return None
         original, session = sessions
-        comparison, path = self.comparison, self.report.versions[0].path
-        for sample in _wrong(rows, aside):
-            self.tell("computing in 64 bits")
-            feed = feeds[sample]
-            try:
-                wide = in_64_bits(path, feed, comparison, self.pair.scratch)
-                if wide is None:
-                    break
-                actual = session.run(comparison.renamed(feed, session))
-            except BridgeError:
-                break
-            differences = comparison.judged(original, session, feed, wide.results, actual)
-            if not all(difference.ok for _, difference in differences):
-                break
-            self.note(
-                f"with input {sample} ({self.report.recipes[sample]}), {label} differs only for "
-                f"what the engine of the original rounds: the original, {wide}, gives what "
-                f"{label} gives"
-            )
-            rows = _replaced(rows, sample, differences)
-        return rows
+        actual = session.run(self.comparison.renamed(feed, session))
+        differences = self.comparison.judged(original, session, feed, exact.results, actual)
+        if not all(difference.ok for _, difference in differences):
+            return None
+        why = (
+            f"what the engine of the original rounds: the original, {exact}, gives what {label} "
+            "gives"
+        )
+        return why, differences
 
 
 def labelled(files: Iterable[tuple[str, Path]], label: str) -> Path:
@@ -119,10 +116,3 @@ def _wrong(rows: Sequence[Row], aside: Sequence[str]) -> list[int]:
     """The inputs with which something differs, but for those that are set aside."""
     wrong = {sample for sample, _, how in rows if isinstance(how, EngineError) or not how.ok}
     return sorted(sample for sample in wrong if not aside[sample])[:_MOST]
-
-
-def _replaced(
-    rows: Sequence[Row], sample: int, differences: Iterable[tuple[str, Difference]]
-) -> list[Row]:
-    kept = [row for row in rows if row[0] != sample]
-    return [*kept, *((sample, name, difference) for name, difference in differences)]

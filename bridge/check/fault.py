@@ -22,7 +22,7 @@ from bridge.check.engines import Engine, OnnxRuntime, OpenVino, Reference, Sessi
 from bridge.check.loading import engine, load
 from bridge.check.outputs import Comparison, Results
 from bridge.check.stages import first_wrong_stage
-from bridge.check.wide import in_64_bits
+from bridge.check.wide import WideModel
 from bridge.errors import BridgeError
 from bridge.options import OLDEST, ConvertOptions
 
@@ -120,7 +120,8 @@ class _Judge:
             )
             advice = f"let Bridge make an IR of {label}, which works round the fault"
             return Fault("engine", mine, why, advice)
-        for reading in others or agreeing:
+        if agreeing:
+            reading = (others or agreeing)[0]
             why = f"{label}, {reading.words}, gives what the original gives"
             exact = [one.words for one in self._exact if self._agree(one.results, self.expected)]
             if exact:
@@ -166,7 +167,7 @@ class _Judge:
     @cached_property
     def _exact(self) -> list[_Reading]:
         """What an ONNX original gives in 64-bit floats, if an engine computes it so."""
-        wide = in_64_bits(self.found.original, self.found.feed, self.comparison, self.scratch)
+        wide = WideModel(self.found.original, self.comparison, self.scratch).run(self.found.feed)
         return [] if wide is None else [_Reading(wide.engine, str(wide), wide.results)]
 
     def _as_onnx(self, path: Path) -> Path:

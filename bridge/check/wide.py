@@ -4,7 +4,9 @@ which of them is off."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
 from onnx.external_data_helper import uses_external_data
 
-from bridge.check.engines import Engine, OnnxRuntime, Reference
+from bridge.check.engines import Engine, OnnxRuntime, Reference, Session
 from bridge.check.loading import engine
 from bridge.check.outputs import Comparison, Results
 from bridge.errors import BridgeError
@@ -23,14 +25,12 @@ _LARGEST: dict[type[Engine], int] = {OnnxRuntime: 1 << 26, Reference: 1 << 20}
 
 _NARROW, _WIDE = TensorProto.FLOAT, TensorProto.DOUBLE
 
-_TYPES = ("to", "dtype", "output_datatype")
+_NAMED = "output_datatype"
+_TYPES = ("to", "dtype", _NAMED)
 """Attributes that name an element type."""
 
-_UNNAMED = {
-    "BlackmanWindow": "output_datatype", "HammingWindow": "output_datatype",
-    "HannWindow": "output_datatype", "MelWeightMatrix": "output_datatype",
-}  # fmt: skip
-"""The attribute without which an operator makes 32-bit floats."""
+_UNNAMED = frozenset({"BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix"})
+"""Operators that make 32-bit floats where that attribute does not name another type."""
 
 
 @dataclass(frozen=True)
@@ -44,27 +44,41 @@ class Wide:
         return f"computed in 64 bits by {self.engine}"
 
 
-def in_64_bits(path: Path, feed: Results, comparison: Comparison, scratch: Path) -> Wide | None:
-    """What an ONNX file gives for an input, in 64-bit floats; None where no engine computes it so,
-    or the file is large. A file is written into `scratch`."""
-    kinds = [kind for kind, largest in _LARGEST.items() if path.stat().st_size <= largest]
-    if path.suffix.lower() != ".onnx" or not kinds:
+class WideModel:
+    """An ONNX file of which 64-bit floats are wanted. A file is written into `scratch` when it is
+    first run."""
+
+    def __init__(self, path: Path, comparison: Comparison, scratch: Path) -> None:
+        self._path, self._comparison, self._scratch = path, comparison, scratch
+
+    def run(self, feed: Results) -> Wide | None:
+        """What the file gives for an input; None where no engine computes it so, or the file is
+        large."""
+        given = {name: _cast(value, np.float32, np.float64) for name, value in feed.items()}
+        for name, session in self._sessions:
+            try:
+                found = session.run(self._comparison.renamed(given, session))
+            except BridgeError:
+                continue
+            return Wide(name, {n: _cast(v, np.float64, np.float32) for n, v in found.items()})
         return None
-    model = onnx.load(path, load_external_data=False)
-    if any(uses_external_data(tensor) for tensor in model.graph.initializer):
-        return None
-    target = scratch / f"{path.stem}.wide.onnx"
-    onnx.save(widened(model), target)
-    given = {name: _cast(value, np.float32, np.float64) for name, value in feed.items()}
-    for kind in kinds:
-        try:
-            session = engine(kind).load(target)
-            found = session.run(comparison.renamed(given, session))
-        except BridgeError:
-            continue
-        results = {name: _cast(value, np.float64, np.float32) for name, value in found.items()}
-        return Wide(kind.name, results)
-    return None
+
+    @cached_property
+    def _sessions(self) -> list[tuple[str, Session]]:
+        """The engines that take the wide model, with it."""
+        path, found = self._path, list[tuple[str, Session]]()
+        kinds = [kind for kind, largest in _LARGEST.items() if path.stat().st_size <= largest]
+        if path.suffix.lower() != ".onnx" or not kinds:
+            return found
+        model = onnx.load(path, load_external_data=False)
+        if any(uses_external_data(tensor) for tensor in model.graph.initializer):
+            return found
+        target = self._scratch / f"{path.stem}.wide.onnx"
+        onnx.save(widened(model), target)
+        for kind in kinds:
+            with suppress(BridgeError):
+                found.append((kind.name, engine(kind).load(target)))
+        return found
 
 
 def _cast(value: Any, given: type, wanted: type) -> Any:
@@ -116,9 +130,9 @@ def _widen_nodes(nodes: Iterable[NodeProto]) -> None:
         if node.op_type == "Constant":
             _widen_constant(node)
         if node.op_type == "ConstantOfShape" and not node.attribute:
-            node.attribute.append(helper.make_attribute("value", _scalars([0.0], [1])))
-        if node.op_type in _UNNAMED and _UNNAMED[node.op_type] not in _names(node):
-            node.attribute.append(helper.make_attribute(_UNNAMED[node.op_type], _NARROW))
+            node.attribute.append(helper.make_attribute("value", _tensor([0.0], [1])))
+        if node.op_type in _UNNAMED and all(a.name != _NAMED for a in node.attribute):
+            node.attribute.append(helper.make_attribute(_NAMED, _NARROW))
         for attribute in node.attribute:
             if attribute.name in _TYPES and attribute.i == _NARROW:
                 attribute.i = _WIDE
@@ -130,19 +144,15 @@ def _widen_nodes(nodes: Iterable[NodeProto]) -> None:
                 _widen_graph(graph)
 
 
-def _names(node: NodeProto) -> set[str]:
-    return {attribute.name for attribute in node.attribute}
-
-
 def _widen_constant(node: NodeProto) -> None:
     """Numbers of a Constant become a tensor of 64-bit floats."""
     for place, attribute in enumerate(node.attribute):
         if attribute.name in ("value_float", "value_floats"):
             single = attribute.name == "value_float"
             numbers = [attribute.f] if single else list(attribute.floats)
-            tensor = _scalars(numbers, [] if single else [len(numbers)])
+            tensor = _tensor(numbers, [] if single else [len(numbers)])
             node.attribute[place].CopyFrom(helper.make_attribute("value", tensor))
 
 
-def _scalars(numbers: list[float], shape: list[int]) -> TensorProto:
-    return onnx.helper.make_tensor("", _WIDE, shape, numbers)
+def _tensor(numbers: list[float], shape: list[int]) -> TensorProto:
+    return helper.make_tensor("", _WIDE, shape, numbers)
