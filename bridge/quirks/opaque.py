@@ -8,9 +8,8 @@ What is hidden needs different encodings, since each operator is seen through in
 - `number`: a 0 is added that nobody knows before the model runs. OpenVINO folds no Bucketize, and
   the CPU plugin takes no random number for known.
 - `content`: the only row of a stack, by such a 0. The type may be one that nobody adds in.
-- `sizes`: a Slice to an end that no axis reaches. It copies whole rows, and its size depends on the
-  end; the size that it is of is still taken for a bound.
-- `bounds`: a Pad by nothing, whose size has no bound.
+- `sizes`: a VariadicSplit into one part, whose length is -1, what is left, and such a 0. It copies
+  whole rows, keeps what is known of other axes, and its size has neither a name nor a bound.
 - `shape`: a Reshape to the shape that it has and to which such a 0 is added, for values of no
   elements, of which nothing can be cut, padded or gathered.
 - `section`: a Broadcast to the shape that it has, with which the CPU plugin begins a new section.
@@ -22,13 +21,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import BOOL, F32, I64, is_static
+from bridge.neutral.types import BOOL, F32, I64
 from bridge.operators import Result
 from bridge.quirks.quirk import Undo
-
-FAR = 1 << 30
-"""An end behind every element: no axis is so long. It is exact in f32, in which OpenVINO may choose
-it; the largest i32 is not."""
 
 RANDOM = "ir::RandomUniform"
 
@@ -36,10 +31,9 @@ RANDOM = "ir::RandomUniform"
 def opaque(
     b: Builder, value: Value, hides: str, axes: Sequence[int] = (), number: Value | None = None
 ) -> Value:
-    """The value as it is, of which OpenVINO does not know what it `hides` (see above). `sizes` and
-    `bounds` are those of some axes, by a number that OpenVINO does not know: i64 [1], not negative.
-    For `number` it is such a 0.
-    """
+    """The value as it is, of which OpenVINO does not know what it `hides` (see above). `sizes` are
+    those of some axes. `number` is a 0 that OpenVINO does not know: for `sizes` and vectors i64
+    [1], else a scalar."""
     match hides:
         case "memory":
             return b.op("Or" if value.element is BOOL else "Max", value, value)
@@ -50,9 +44,10 @@ def opaque(
             # Of a constant, too, the row is recognised by its Unsqueeze.
             return b.op("Gather", b.op("Unsqueeze", value, [0]), unknown_nothing(b, 0), 0)
         case "sizes":
-            return _cut_far(b, value, axes, number or unknown_nothing(b))
-        case "bounds":
-            return _padded_by_nothing(b, value, axes, number or unknown_nothing(b))
+            rest = opaque(b, b.constant([-1]), "number", number=number)
+            for axis in axes:
+                (value,) = b.ops("VariadicSplit", 1, value, b.constant(axis), rest)
+            return value
         case "shape":
             sizes = opaque(b, b.op("Shape", value), "number")
             hidden = b.op("Reshape", value, sizes, allowzero=True)
@@ -70,26 +65,6 @@ def unknown_nothing(b: Builder, rank: int = 1) -> Value:
         RANDOM, b.constant([1], I64), b.constant(0.0, F32), b.constant(0.5, F32), output_type=F32
     )
     return b.op("Bucketize", some if rank else b.squeeze(some, 0), [1.0])
-
-
-def _cut_far(b: Builder, value: Value, axes: Sequence[int], number: Value) -> Value:
-    if value.rank == 1 and not is_static(value.shape):
-        # A Slice would copy a vector element by element, and takes the row of a matrix as a whole.
-        row = b.op("Unsqueeze", value, [0])
-        return b.op("Reshape", _cut_far(b, row, [0], number), [-1])
-    end = b.op("Max", number, [FAR])
-    ends = b.op("Concat", *[end] * len(axes), axis=0) if len(axes) > 1 else end
-    return b.op("Slice", value, [0] * len(axes), ends, list(axes))
-
-
-def _padded_by_nothing(b: Builder, value: Value, axes: Sequence[int], number: Value) -> Value:
-    none, zero = b.op("Mod", number, [1]), b.constant([0])
-    rank = len(value.dims)
-    ends = (none if axis in axes else zero for axis in range(rank))
-    padded = b.op("Pad", value, b.op("Concat", *[zero] * rank, *ends, axis=0))
-    # OpenVINO knows no size behind such a Pad; it is told those that are known.
-    known = [0 if a in axes or not isinstance(d, int) else d for a, d in enumerate(value.dims)]
-    return b.op("Reshape", padded, known) if any(known) else padded
 
 
 def recognise(node: Node) -> tuple[str, Value] | None:
@@ -139,7 +114,7 @@ def _itself(node: Node) -> Value | None:
 
 
 def _with_nothing(node: Node) -> Value | None:
-    """x + bucketize(r, bounds) is x: no random number r is as large as a bound."""
+    """x + 0 is x."""
     value, other = node.inputs
     assert value is not None and other is not None
     fits = other.rank is not None and other.rank <= (value.rank or 0)
@@ -157,38 +132,11 @@ def _only_row(node: Node) -> Value | None:
 
 
 def _whole(node: Node) -> Value | None:
-    """A Slice from the first element to one that is far behind all, or further."""
-    start, end, axes, step = (node.input(index) for index in range(1, 5))
-    whole = {*(integers(start) or (None,))} == {0} and {*(integers(step) or (1,))} == {1}
-    made = end.producer if end is not None else None
-    ends = made.inputs if made is not None and made.op == "Concat" else [end]
-    return node.inputs[0] if whole and axes is not None and all(map(_is_far, ends)) else None
-
-
-def _unpadded(node: Node) -> Value | None:
-    """x with an edge of the remainder by 1, which is 0, is x."""
-    value, begin, end = node.inputs[:3]
-    halves = begin.producer if begin is not None else None
-    if halves is None or halves.op != "ir::Split" or end is None or end.producer is not halves:
-        return None
-    edges = halves.inputs[0].producer if halves.inputs[0] is not None else None
-    if edges is None or edges.op != "Concat" or not all(map(_is_zero, edges.inputs)):
-        return None
-    return value
-
-
-def _unpadded_in_shape(node: Node) -> Value | None:
-    """The same, in the shape that it has."""
-    padded, sizes = node.inputs
-    pad = padded.producer if padded is not None else None
-    known = integers(sizes)
-    if pad is None or padded is None or known is None or node.attributes["allowzero"]:
-        return None
-    if pad.op != "ir::Pad" or len(known) != padded.rank:
-        return None
-    if any(k and k != d for k, d in zip(known, padded.dims, strict=True)):
-        return None
-    return _unpadded(pad)
+    """The only part of a value, as long as what is left."""
+    value, _, lengths = node.inputs
+    rest = lengths.producer if lengths is not None else None
+    known = _with_nothing(rest) if rest is not None and rest.op == "Add" else None
+    return value if len(node.outputs) == 1 and integers(known) == (-1,) else None
 
 
 def _in_own_shape(node: Node) -> Value | None:
@@ -204,25 +152,12 @@ def _in_own_shape(node: Node) -> Value | None:
     return value if whole else None
 
 
-def _line(node: Node) -> Value | None:
-    """A vector that is made a row and a vector again."""
-    row = node.inputs[0]
-    made = row.producer if row is not None else None
-    vector = made.inputs[0] if made is not None and made.op == "Unsqueeze" else None
-    if vector is None or vector.rank != 1 or integers(node.input(1)) != (-1,):
-        return None
-    return vector
-
-
 _ENCODINGS: tuple[tuple[str, str, Callable[[Node], Value | None]], ...] = (
     ("Max", "memory", _itself),
     ("Or", "memory", _itself),
     ("Add", "number", _with_nothing),
     ("Gather", "content", _only_row),
-    ("Slice", "sizes", _whole),
-    ("Reshape", "sizes", _line),
-    ("ir::Pad", "bounds", _unpadded),
-    ("Reshape", "bounds", _unpadded_in_shape),
+    ("VariadicSplit", "sizes", _whole),
     ("Reshape", "shape", _in_own_shape),
     ("Broadcast", "section", _in_own_shape),
     ("Expand", "section", _in_own_shape),
@@ -231,8 +166,11 @@ _ENCODINGS: tuple[tuple[str, str, Callable[[Node], Value | None]], ...] = (
 
 
 def _is_nothing(value: Value) -> bool:
-    """Whether a value is one that `unknown_nothing` makes, perhaps converted."""
+    """Whether a value is one that `unknown_nothing` makes, perhaps converted, since no random number
+    is as large as a bound; or the remainder of an integer by 1."""
     found = value.behind("Cast").producer
+    if found is not None and found.op == "Mod":
+        return integers(found.inputs[1]) == (1,)
     if found is None or found.op != "Bucketize" or found.inputs[0] is None:
         return False
     random = found.inputs[0].behind("Squeeze").producer
@@ -240,25 +178,6 @@ def _is_nothing(value: Value) -> bool:
         return False
     high, bounds = (None if v is None else v.constant for v in (random.inputs[2], found.inputs[1]))
     return high is not None and bounds is not None and bool((bounds.array() > high.array()).all())
-
-
-def _is_zero(value: Value | None) -> bool:
-    """Whether a value is surely 0, or the remainder of an integer by 1."""
-    made = value.producer if value is not None else None
-    if made is not None and made.op == "Mod":
-        return integers(made.inputs[1]) == (1,)
-    return integers(value) == (0,)
-
-
-def _is_far(end: Value | None) -> bool:
-    """Whether a value is at least as large as a number that no size is."""
-    made = end.producer if end is not None else None
-    if made is None or made.op != "Max":
-        return False
-    known = (integers(value) for value in made.inputs)
-    return any(k is not None and min(k, default=0) >= FAR for k in known) or any(
-        map(_is_far, made.inputs)
-    )
 
 
 def undone(*kinds: str) -> Mapping[str, Undo]:

@@ -443,33 +443,20 @@ def places_reshaped(condition: Any) -> Any:
 case("reshaped as it is", "NonZero Neg", places_reshaped, np.array([True, False, True]))
 
 
-def padded(x: Any, edge: Any) -> Any:
-    zero = np.array([0], np.int64)
-    edges = ops.split(ops.concat([zero, zero, edge, zero], 0), np.int64(0), 2)
-    return ops.pad(x, edges.output(0), edges.output(1), "constant")
+def only_part(x: Any, more: Any) -> Any:
+    lengths = ops.add(np.array([-1]), more)
+    return ops.negative(ops.variadic_split(x, np.int64(0), lengths).output(0))
 
 
-PADDED = random(1, 2), np.array([3])
+case("one part, as long as what is left", "Neg", lambda x: only_part(x, counted(drawn(0.5))), COUNT)
 case(
-    "nothing padded",
-    "Neg",
-    lambda x, n: ops.negative(padded(x, ops.floor_mod(n, np.array([1])))),
-    *PADDED,
-)
+    "one part, beside a remainder by 1", "Neg",
+    lambda x, n: only_part(x, ops.floor_mod(n, np.array([1]))), COUNT, np.array([3]),
+)  # fmt: skip
 case(
-    "nothing padded, then shaped",
-    "Neg",
-    lambda x, n: ops.negative(
-        ops.reshape(padded(x, ops.floor_mod(n, np.array([1]))), np.array([0, 2]), special_zero=True)
-    ),
-    *PADDED,
-)
-case(
-    "something padded",
-    "Mod Concat Pad Neg",
-    lambda x, n: ops.negative(padded(x, ops.floor_mod(n, np.array([2])))),
-    *PADDED,
-)
+    "one part, beside a remainder by 2", "Mod Add Equal Where ReduceSum Sub Where Max Split Neg",
+    lambda x, n: only_part(x, ops.floor_mod(n, np.array([2]))), COUNT, np.array([4]),
+)  # fmt: skip
 
 
 def row_of_stack(x: Any, axis: int) -> Any:

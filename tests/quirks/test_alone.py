@@ -33,11 +33,11 @@ SCAN = """(float[3,2] x, float[2] h) => (float[2] y, float[3,2] z) {
 ROW = """(float[3,2] x, float h) => (float y, float[3] z) <int64 one = {1}> {
   y, z = Scan <num_scan_inputs = 1, body = b (float s, float[2] p) => (float t, float u) {
     %s u = Neg (s) }> (h, x) }"""
-GROWS = """(float[%s] x, int64 n) => (float y) <float zero = {0}> {
+STATE = """(float[1] x, int64 n) => (float y) <float zero = {0}> {
   y, grown = Loop (n, , zero, x)
   <body = b (int64 i, bool c, float a, float[k] s) => (bool d, float e, float[l] t) {
     d = Identity (c) size = Size (s) number = Cast <to = 1> (size) e = Add (a, number)
-    t = Concat <axis = 0> (s, x) }> }"""
+    t = %s }> }"""
 SUM = """(int32[2,3] x, int32[2,1] k) => (int32[2,1] y) <int64[1] axis = {1}, int32 four = {4}> {
   sum = ReduceSum (x, axis) y = Div (sum, %s) }"""
 
@@ -80,8 +80,8 @@ PLACES: list[tuple[str, str, bool]] = [
     ("uncounted_slices", SCAN % "a = Shape (p) f = Cast <to = 1> (a) t = Add (s, f) u = Neg (t)",
      True),
     ("uncounted_slices", SCAN % "t = Add (s, s) u = Neg (t)", True),
-    ("body_of_first_sizes", GROWS % "m", False),
-    ("body_of_first_sizes", GROWS % "1", True),
+    ("sizes_of_states", STATE % "Concat <axis = 0> (s, x)", True),
+    ("sizes_of_states", STATE % "Add (s, x)", False),
     ("matrix_times_stack", "(float[4,3] x, float[2,3,2] w) => (float[2,4,2] y) "
      "{ y = MatMul (x, w) }", False),
     ("bias_of_lrn", "(float[1,3,2,2] x) => (float[1,3,2,2] y) "

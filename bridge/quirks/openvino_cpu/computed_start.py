@@ -20,7 +20,8 @@ both, which has none of the faults."""
 
 
 def beside_its_start(b: Builder, node: Node, place: Place) -> Result:
-    """What is read, padded by a remainder of what is found in the start, which is nothing."""
+    """What is read as one part, to whose length a remainder of what is found in the start is added,
+    which is nothing."""
     (start,), held = node.inputs, node.outputs[0]
     if start is None or not start.rank or start.rank != held.rank or _is_shared(start, node, place):
         return None
@@ -33,7 +34,7 @@ def beside_its_start(b: Builder, node: Node, place: Place) -> Result:
     number = b.reshape(b.op("ReduceSum", found, axes, keepdims=False), 1)
     read = b.node("ReadValue", [start], 1, dict(node.attributes)).outputs[0]
     axis = next((a for a in axes if not isinstance(held.dims[a], int)), 0)
-    return opaque(b, read, "bounds", [axis], number)
+    return opaque(b, read, "sizes", [axis], b.op("Mod", number, [1]))
 
 
 def _is_shared(start: Value, node: Node, place: Place) -> bool:
@@ -59,8 +60,8 @@ QUIRK = Quirk(
     symptom="A variable whose start is computed for it alone does not compile or run, if a Concat "
     "reads it or its sizes are not those of the start.",
     fires="At a ReadValue with such a start, unless it leads to ScaledDotProductAttention.",
-    safe="A remainder by 1 is 0; padded by 0, a value stays what it is.",
-    cost="A Pad of nothing, and a sum over the start in each call.",
+    safe="A remainder by 1 is 0. The only part of a value, as long as what is left, is the value.",
+    cost="a VariadicSplit, and a sum over the start in each call.",
     run=rewriting("ReadValue", by=beside_its_start, uses=True),
-    undo=undone("bounds"),
+    undo=undone("sizes"),
 )

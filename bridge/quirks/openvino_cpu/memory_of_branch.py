@@ -20,6 +20,7 @@ from bridge.neutral.ports import InputPort, Iteration, OutputPort, Yield, outer_
 from bridge.neutral.types import F32, I8, I32, STRING, U8, is_static
 from bridge.operators import Result
 from bridge.passes.uses import Uses
+from bridge.quirks.known import is_known
 from bridge.quirks.opaque import opaque, recognise, undone
 from bridge.quirks.quirk import Place, Quirk, rewriting
 from bridge.vocabulary import operator
@@ -67,7 +68,16 @@ def _is_lost(value: Value, place: Place) -> bool:
     if value in place.graph.outputs:
         return place.holder is None and value.element not in OWN_MEMORY
     users = place.users(value)
-    return not all(user.op == "Shape" or _is_kept(user, value) for user in users)
+    return not all(
+        user.op == "Shape" or _is_kept(user, value) or _begins_a_section(user, place)
+        for user in users
+    )
+
+
+def _begins_a_section(node: Node, place: Place) -> bool:
+    """Whether all that is computed before a node is computed while what it reads is alive. An If
+    whose condition is known may be put into the section before it."""
+    return node.op == "If" and not is_known(node.condition, place)
 
 
 class FixedShape(Must):

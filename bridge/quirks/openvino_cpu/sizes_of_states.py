@@ -1,6 +1,8 @@
-"""Unknown sizes of states: OpenVINO gives that of a state and that of what it starts as one symbol,
-and takes one for the other wherever the body asks for a size; and it takes the least size after an
-iteration, and the greatest, for certain, though none may run."""
+"""Sizes of states: OpenVINO takes the first one, where it knows it, for that of all iterations, and
+refuses a body that contradicts itself with it, though no node may run so; it gives an unknown size
+and that of what the state starts as one symbol, and takes one for the other wherever the body asks
+for a size; and it takes the least size after an iteration, and the greatest, for certain, though
+none may run."""
 
 from __future__ import annotations
 
@@ -9,11 +11,11 @@ from collections.abc import Iterator
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Carried, Yield
-from bridge.neutral.types import Interval, high
+from bridge.neutral.types import Interval
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder, is_positive
 from bridge.quirks.guarded_loops import UNDO, in_a_branch
-from bridge.quirks.opaque import hides, opaque, undone
+from bridge.quirks.opaque import hides, opaque, undone, unknown_nothing
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
@@ -22,20 +24,22 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
     goes into a branch of an If, if it gives such a state; where no If may guard it, the sizes after
     an iteration are hidden."""
     loop_builder = LoopBuilder.of(node)
-    runs, given = _surely_runs(node), False
+    surely_runs = all(v is None or is_positive(v) for v in (node.trip_count, node.condition))
+    given, number = False, None
     for value, port, initial in _states(loop_builder):
         dims = enumerate(value.shape or ())
         axes = [axis for axis, dim in dims if isinstance(dim, Interval)]
+        if not axes:
+            continue
         again, exit = loop_builder.body.exit_of(port)
-        if axes and exit != Yield(None) and not _is_hidden(again):
+        if exit != Yield(None) and not _is_hidden(again):
             given = True
-            if not place.guards and not runs:
+            if not place.guards and not surely_runs:
                 _hide_after(b, loop_builder, port, axes)
-        if runs:
-            axes = [axis for axis in axes if not isinstance(initial.dims[axis], int)]
-        if axes and not _is_hidden_start(initial, place):
+        if not _is_hidden_start(initial, place):
             assert port.input is not None
-            loop_builder.inputs[port.input] = opaque(b, initial, "sizes", axes)
+            number = number or unknown_nothing(b)
+            loop_builder.inputs[port.input] = opaque(b, initial, "sizes", axes, number)
     made = Node(
         "Loop", loop_builder.inputs, [Value(v.type) for v in node.outputs], dict(node.attributes),
         node.bodies, node.name, node.extras,
@@ -50,9 +54,7 @@ def _hide_after(b: Builder, loop_builder: LoopBuilder, port: Carried, axes: list
     """Hides the sizes of a state after an iteration: for Loops that no If guards."""
     outputs = loop_builder.body.graph.outputs
     value = outputs[port.output]
-    bounded = any(high(value.dims[axis]) is not None for axis in axes)
-    kind = "bounds" if bounded else "sizes"
-    outputs[port.output] = opaque(loop_builder.inside(b), value, kind, axes)
+    outputs[port.output] = opaque(loop_builder.inside(b), value, "sizes", axes)
 
 
 def _is_hidden_start(initial: Value, place: Place) -> bool:
@@ -75,11 +77,6 @@ def _states(loop_builder: LoopBuilder) -> Iterator[tuple[Value, Carried, Value]]
             yield value, port, initial
 
 
-def _surely_runs(node: Node) -> bool:
-    """Whether a Loop runs at least once; slices are taken to have parts."""
-    return all(v is None or is_positive(v) for v in (node.trip_count, node.condition))
-
-
 def _is_hidden(value: Value) -> bool:
     """Whether what makes a value hides its size, or that of what it appends."""
     made = value.producer
@@ -91,23 +88,19 @@ def _is_hidden(value: Value) -> bool:
     reshaped = made.op == "Reshape" and integers(made.inputs[1]) is not None
     if x is not None and (reshaped or made.op == "Cast"):
         return _is_hidden(x)
-    return _hides(made)
-
-
-def _hides(node: Node) -> bool:
-    return hides(node, "sizes", "bounds")
+    return hides(made, "sizes")
 
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A size that the body asks of a state is that of the initial state, and one that the "
-    "first iteration would give is taken for certain though none runs.",
-    fires="At a state with a size that changes and is not known at first, or of a Loop that may "
-    "not run.",
-    safe="A Slice up to 2^30 or further takes all. One branch is the Loop where it runs; the other "
-    "gives what a Loop gives that does not. A Pad by a remainder by 1 adds nothing.",
-    cost="a Slice of what each state of changing size starts with, and an If around a Loop that "
+    symptom="A Loop whose body would fail with the first size of a state is refused; a size that the "
+    "body asks of a state is that of the initial state, also where nothing behind the Loop takes "
+    "the state; and one that the first iteration would give is taken for certain though none runs.",
+    fires="At a state with a size that changes.",
+    safe="The only part of a value, as long as what is left, is the value. One branch is the Loop "
+    "where it runs; the other gives what a Loop gives that does not.",
+    cost="a VariadicSplit of what each state of changing size starts with, and an If around a Loop that "
     "may not run",
     run=rewriting("Loop", by=hidden_sizes, uses=True),
-    undo={**UNDO, **undone("sizes", "bounds")},
+    undo={**UNDO, **undone("sizes")},
 )

@@ -17,9 +17,12 @@ from bridge.operators.control.loop_builder import (
 from bridge.passes.fuse.inverses import named_after
 from bridge.passes.uses import Uses
 from bridge.quirks.guarded_loops import asks, in_the_place_of, is_guarded
-from bridge.quirks.opaque import FAR, hides
+from bridge.quirks.opaque import hides
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
+FAR = 1 << 30
+"""An end behind every element: no axis is so long. It is exact in f32, in which OpenVINO may choose
+it; the largest i32 is not."""
 
 def cut_stacks(b: Builder, node: Node, place: Place) -> Result:
     """None of the parts is taken where no iteration runs."""
@@ -40,21 +43,19 @@ def cut_stacks(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _is_cut(stacked: Value, place: Place) -> bool:
-    """Whether all that uses a stack is such a Slice, or one that another quirk has put before."""
+    """Whether all that uses a stack is such a Slice, perhaps of what another quirk has hidden."""
     users = place.users(stacked)
     return bool(users) and all(
-        user.op == "Slice" and user.inputs[0] is stacked and _cuts(user, place) for user in users
+        user.inputs[0] is stacked and _cuts(user, place) for user in users
     )
 
 
-def _cuts(slice: Node, place: Place) -> bool:
-    end = slice.inputs[2]
+def _cuts(user: Node, place: Place) -> bool:
+    if user.op != "Slice":
+        return hides(user, "sizes") and _is_cut(user.outputs[0], place)
+    end = user.inputs[2]
     made = None if end is None else end.producer
-    if made is None:
-        return False
-    if made.op == "Where":
-        return integers(made.inputs[1]) == (FAR,)
-    return hides(slice, "sizes") and _is_cut(slice.outputs[0], place)
+    return made is not None and made.op == "Where" and integers(made.inputs[1]) == (FAR,)
 
 
 def _runs(b: Builder, node: Node) -> Value | None:
