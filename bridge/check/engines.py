@@ -237,8 +237,8 @@ class _OnnxRuntimeSession:
         if not isinstance(value, np.ndarray) or value.dtype.kind in "OSU":
             return value
         # Releases before 1.20 take types of numpy's own alone.
-        builtin = value.dtype.isbuiltin == 1
-        kind = value.dtype.type if builtin else element_of(value.dtype).onnx
+        own = value.dtype.type.__module__ == "numpy"
+        kind = value.dtype.type if own else element_of(value.dtype).onnx
         try:
             result = self._module.OrtValue.ortvalue_from_shape_and_type(list(value.shape), kind)
         except Exception as error:
