@@ -166,8 +166,8 @@ _ENCODINGS: tuple[tuple[str, str, Callable[[Node], Value | None]], ...] = (
 
 
 def _is_nothing(value: Value) -> bool:
-    """Whether a value is one that `unknown_nothing` makes, perhaps converted, since no random number
-    is as large as a bound; or the remainder of an integer by 1."""
+    """Whether a value is one that `unknown_nothing` makes, perhaps converted, since no random
+    number is as large as a bound; or the remainder of an integer by 1."""
     found = value.behind("Cast").producer
     if found is not None and found.op == "Mod":
         return integers(found.inputs[1]) == (1,)

@@ -157,9 +157,13 @@ def _outcomes(job: Job, call: Call) -> dict[str, str]:
     return found
 
 
-def _inputs(path: Path, data: bytes) -> list[model_files.Input]:
+def _inputs(path: Path, data: bytes) -> list[model_files.Input] | str:
+    """The inputs of a model, or why this release does not read it."""
     if path.suffix == ".xml":
-        return model_files.ir_inputs(openvino.Core().read_model(path))
+        try:
+            return model_files.ir_inputs(openvino.Core().read_model(path))
+        except RuntimeError as error:
+            return str(error).strip()
     return asked(onnx.load_from_string(data))
 
 

@@ -24,6 +24,7 @@ FAR = 1 << 30
 """An end behind every element: no axis is so long. It is exact in f32, in which OpenVINO may choose
 it; the largest i32 is not."""
 
+
 def cut_stacks(b: Builder, node: Node, place: Place) -> Result:
     """None of the parts is taken where no iteration runs."""
     stacks = [exit for exit in node.body.outputs if isinstance(exit, Stacked)]
@@ -45,9 +46,7 @@ def cut_stacks(b: Builder, node: Node, place: Place) -> Result:
 def _is_cut(stacked: Value, place: Place) -> bool:
     """Whether all that uses a stack is such a Slice, perhaps of what another quirk has hidden."""
     users = place.users(stacked)
-    return bool(users) and all(
-        user.inputs[0] is stacked and _cuts(user, place) for user in users
-    )
+    return bool(users) and all(user.inputs[0] is stacked and _cuts(user, place) for user in users)
 
 
 def _cuts(user: Node, place: Place) -> bool:
