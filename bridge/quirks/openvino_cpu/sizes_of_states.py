@@ -94,8 +94,9 @@ def _is_hidden(value: Value) -> bool:
 QUIRK = Quirk(
     releases="2026.4",
     symptom="A Loop whose body would fail with the first size of a state is refused; a size that "
-    "the body asks of a state is that of the initial state, also where nothing behind the Loop takes "
-    "the state; and one that the first iteration would give is taken for certain though none runs.",
+    "the body asks of a state is that of the initial state, also where nothing behind the Loop "
+    "takes the state; and one that the first iteration would give is taken for certain though "
+    "none runs.",
     fires="At a state with a size that changes.",
     safe="The only part of a value, as long as what is left, is the value. One branch is the Loop "
     "where it runs; the other gives what a Loop gives that does not.",
