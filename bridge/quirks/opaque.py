@@ -167,10 +167,10 @@ _ENCODINGS: tuple[tuple[str, str, Callable[[Node], Value | None]], ...] = (
 
 def _is_nothing(value: Value) -> bool:
     """Whether a value is one that `unknown_nothing` makes, perhaps converted, since no random
-    number is as large as a bound; or the remainder of an integer by 1."""
+    number is as large as a bound; or the remainder of one integer by 1."""
     found = value.behind("Cast").producer
     if found is not None and found.op == "Mod":
-        return integers(found.inputs[1]) == (1,)
+        return value.shape in ((), (1,)) and integers(found.inputs[1]) == (1,)
     if found is None or found.op != "Bucketize" or found.inputs[0] is None:
         return False
     random = found.inputs[0].behind("Squeeze").producer

@@ -454,6 +454,14 @@ case(
     lambda x, n: only_part(x, ops.floor_mod(n, np.array([1]))), COUNT, np.array([3]),
 )  # fmt: skip
 case(
+    "remainders by 1 of several numbers", "Mod Add Neg",
+    lambda x, n: ops.negative(ops.add(x, ops.floor_mod(n, np.array([1])))), COUNT, np.array([3, 4]),
+)  # fmt: skip
+case(
+    "a remainder by 1 of a fraction", "Div Floor Mul Sub Add Neg",
+    lambda x, n: ops.negative(ops.add(x, ops.floor_mod(n, np.float32([1])))), random(3), random(1),
+)  # fmt: skip
+case(
     "one part, beside a remainder by 2", "Mod Add Equal Where ReduceSum Sub Where Max Split Neg",
     lambda x, n: only_part(x, ops.floor_mod(n, np.array([2]))), COUNT, np.array([4]),
 )  # fmt: skip
