@@ -215,12 +215,15 @@ class _Row:
         return length
 
     def _ways(self) -> Iterator[tuple[int, tuple[tuple[str, ...], ...]]]:
-        """Lengths of a second call, and the dimensions that count what was before, too."""
+        """Lengths of a second call, and the dimensions that count what was before, too: those that
+        operators say are sums, and perhaps others."""
         growing = self.growing[:_GROWING]
+        sums = {keys for keys in growing if not self.inputs.sums.isdisjoint(keys)}
         for new in _LATER if growing else (0,):
             for count in range(len(growing) + 1):
                 for counting in combinations(growing, count):
-                    yield new, counting
+                    if sums.issubset(counting):
+                        yield new, counting
 
     def _sizes(self, new: int, before: int, counting: Sequence[tuple[str, ...]]) -> dict[str, int]:
         """The sizes of a call with so many `new` words, after so many."""

@@ -333,11 +333,14 @@ class OpenVino:
         self.version = self._module.__version__.split("-")[0]
         self._core = self._module.Core()
         # Left to itself the plugin computes in f16 or bf16 where it can, and rounds what meets
-        # weights of few bits to 8 bits. Releases of 2024 take no number for the latter.
+        # weights of few bits, and caches of attention, to 8 bits. Releases of 2024 take no number
+        # for the former.
         self._config: dict[str, Any] = {
             "INFERENCE_PRECISION_HINT": self.precision,
             "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
         }
+        if "KV_CACHE_PRECISION" in self._core.get_property("CPU", "SUPPORTED_PROPERTIES"):
+            self._config["KV_CACHE_PRECISION"] = self.precision
         if threads:
             self._config["INFERENCE_NUM_THREADS"] = threads
 

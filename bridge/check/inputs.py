@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -186,6 +186,11 @@ class Inputs:
         self._words = words_of_inputs(model.graph)
         self.values = [value for value in model.graph.inputs if value not in model.defaults]
         self._uses = {value: list(_uses(value, consumers)) for value in self.values}
+
+    @property
+    def sums(self) -> Set[int | str]:
+        """The sizes that are sums of others."""
+        return self._counts.sums.keys()
 
     def make(self, recipe: Recipe, largest: int = _LARGEST_INPUT) -> dict[str, Any]:
         """See `make_inputs`; `largest` is the number of elements that an input may have."""

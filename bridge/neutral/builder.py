@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, TypeAlias, TypeVar
@@ -49,12 +49,19 @@ class Target:
 
 class Builder:
     """Appends nodes to `nodes`. `name` prefixes the names of the nodes it makes; `target` is what
-    the graph is rewritten for (None while a file is read)."""
+    the graph is rewritten for (None while a file is read); `made` is what `once` made before."""
 
-    def __init__(self, nodes: list[Node], name: str = "", target: Target | None = None) -> None:
+    def __init__(
+        self,
+        nodes: list[Node],
+        name: str = "",
+        target: Target | None = None,
+        made: dict[Hashable, Any] | None = None,
+    ) -> None:
         self.nodes = nodes
         self.name = name
         self.target = target
+        self._made = {} if made is None else made
 
     @property
     def opset(self) -> int:
@@ -88,6 +95,14 @@ class Builder:
         infer(node)
         self.nodes.append(node)
         return node
+
+    def once(self, key: Hashable, make: Callable[[], _Found]) -> _Found:
+        """What `make()` makes; what it made before where an earlier node of the graph asked by the
+        same key. For what many nodes of a kind compute alike, such as a mask."""
+        if key not in self._made:
+            self._made[key] = make()
+        found: _Found = self._made[key]
+        return found
 
     def op(self, op: str, *inputs: Operand, **attributes: Any) -> Value:
         """The single output of a new node."""

@@ -24,6 +24,13 @@ def as_written(node: Node) -> Described:
     return node.op, node.inputs, plain
 
 
+def _are_sizes(made: Value, there: Value) -> bool:
+    """Whether two values hold the same sizes, by their symbols, whatever they are read of."""
+    known = made.known_value
+    same = known == there.known_value and made.type == there.type
+    return same and known is not None and None not in known
+
+
 class Match:
     """Compares values by what makes them. `bound` says which value is there for one that was made;
     any may be there for one of `holes`. `nodes` are those that were found alike."""
@@ -63,6 +70,8 @@ class Match:
             return [] if are_equal(made.constant, there.constant) else None
         if made in self._holes:
             self.bound[made] = there
+            return []
+        if _are_sizes(made, there):
             return []
         one, other = made.producer, there.producer
         if one is None or other is None or one.outputs.index(made) != other.outputs.index(there):

@@ -8,7 +8,7 @@ pattern rewriter are the models.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -204,6 +204,7 @@ class Rewriter:
         self.depth = 0
         self._substitution = Substitution()
         self._uses: Uses | None = None
+        self._made: dict[Hashable, Any] = {}
         self._front: dict[Node, None] = {}
         self._handed_over: dict[Value, Value] = {}
 
@@ -274,7 +275,7 @@ class Rewriter:
         if pattern.ops is not None and node.op not in pattern.ops:
             out.append(node)
             return
-        builder = Builder([], node.name, pattern.target)
+        builder = Builder([], node.name, pattern.target, self._made)
         result = pattern.ask(builder, node, self)
         if result is None:
             out.append(node)

@@ -31,7 +31,8 @@ def rewritten(run: Run, guess: Guess) -> Undo:
             run(graph, Context(Target("ir"), Report()))
 
         for made in guess(b, node):
-            if becomes([*_constant_parts(b.nodes), *b.nodes], [(made, output)], again):
+            parts = [*_constant_parts(b.nodes), *b.nodes]
+            if becomes(parts, [(made, output)], again) is not None:
                 return made
             b.nodes.clear()
         return None

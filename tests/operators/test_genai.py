@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import openvino
 import pytest
 
 import bridge
@@ -13,7 +14,7 @@ from bridge.check import check
 from tests.operators.microsoft_cases import CASES
 from tests.operators.test_microsoft import feed_of, model_of
 from tests.support.genai import WORDS, Decoder, feed
-from tests.support.running import OnnxRuntime, OpenVino, assert_close
+from tests.support.running import EXACT, OnnxRuntime, OpenVino, assert_close
 
 DECODERS = {
     "packed": Decoder(),
@@ -111,6 +112,68 @@ def test_decoder_in_standard_operators(name: str, suffix: str, tmp_path: Path) -
     for length, past in STEPS:
         given = feed(decoder, length, past)
         assert_close(after.run(given), before.run(given))
+
+
+def stateful(decoder: Decoder, folder: Path, **options: object) -> openvino.CompiledModel:
+    onnx.save(decoder.model(), folder / "a.onnx")
+    bridge.convert(folder / "a.onnx", folder / "a.xml", stateful=True, beam_idx=True, **options)
+    return openvino.Core().compile_model(folder / "a.xml", "CPU", EXACT)
+
+
+def generated(compiled: openvino.CompiledModel, texts: list[list[int]], steps: int) -> np.ndarray:
+    """The logits of the last word, for each of so many calls, of texts that are padded in front."""
+    request, width = compiled.create_infer_request(), max(map(len, texts))
+    beams = {"beam_idx": np.arange(len(texts), dtype=np.int32)}
+    mask = np.array([[0] * (width - len(text)) + [1] * len(text) for text in texts])
+    words, found = np.array([[0] * (width - len(text)) + text for text in texts]), []
+    for step in range(steps):
+        results = request.infer({"input_ids": words, "attention_mask": mask, **beams})
+        found.append(results["logits"][:, -1])
+        words = np.full((len(texts), 1), 7 * step % WORDS)
+        mask = np.concatenate([mask, np.ones_like(words)], 1)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_stateful_decoder(name: str, tmp_path: Path) -> None:
+    """The variables are caches that OpenVINO's CPU plugin joins within its attention, and texts of
+    several lengths give what each gives alone."""
+    decoder = DECODERS[name]
+    compiled = stateful(decoder, tmp_path)
+    layers = [node.rt_info["layerType"] for node in compiled.get_runtime_model().get_ops()]
+    assert layers.count("ScaledDotProductAttention") == decoder.layers
+    texts = [[5, 9, 3, 60, 11], [17, 4]]
+    together = generated(compiled, texts, 4)
+    for place, text in enumerate(texts):
+        assert_close([together[:, place]], [generated(compiled, [text], 4)[:, 0]])
+    engine, length = OnnxRuntime(tmp_path / "a.onnx"), len(texts[0])
+    (logits, *_) = engine.run(
+        feed(decoder, length, 0)
+        | {"input_ids": np.array([texts[0]]), "attention_mask": np.ones((1, length), np.int64)}
+    )
+    assert_close([together[0, 0]], [logits[0, -1]])
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_stateful_decoder_comes_back(name: str, tmp_path: Path) -> None:
+    stateful(DECODERS[name], tmp_path)
+    bridge.convert(tmp_path / "a.xml", tmp_path / "b.onnx")
+    before, after = (onnx.load(tmp_path / f"{x}.onnx").graph.node for x in "ab")
+    assert [node.op_type for node in after] == [node.op_type for node in before]
+    for one, other in zip(before, after, strict=True):
+        assert {a.name for a in other.attribute} <= {a.name for a in one.attribute}
+    report = check(tmp_path / "a.onnx", tmp_path / "a.xml", samples=2)
+    assert report.ok, str(report)
+
+
+def test_stateful_decoder_of_one_text(tmp_path: Path) -> None:
+    """Where there is one sequence, none is shorter, and no mask says so."""
+    shapes = {"input_ids": (1, None), "attention_mask": (1, None)}
+    compiled = stateful(Decoder(), tmp_path, input_shapes=shapes)
+    assert 'type="LogicalOr"' not in (tmp_path / "a.xml").read_text()
+    other = stateful(Decoder(), tmp_path)
+    texts = [[5, 9, 3, 60, 11]]
+    assert_close([generated(compiled, texts, 4)], [generated(other, texts, 4)])
 
 
 def test_changed_layers_are_what_counts(tmp_path: Path) -> None:

@@ -15,9 +15,13 @@ import bridge
 
 onnxruntime.set_default_logger_severity(4)
 
-EXACT = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
+EXACT = {
+    "INFERENCE_PRECISION_HINT": "f32",
+    "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
+    "KV_CACHE_PRECISION": "f32",
+}
 """OpenVINO's settings in which it rounds nothing to fewer bits. Without the second, processors with
-VNNI multiply by weights of few bits in 8 bits."""
+VNNI multiply by weights of few bits in 8 bits; without the third, caches of attention have 8."""
 
 # Relative and absolute tolerance by the size of a float in bytes. OpenVINO's CPU plugin computes
 # 64-bit floats in 32 bits.

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bridge.neutral.builder import integers, values_of
 from bridge.neutral.inference import constraints as must, first, infers
-from bridge.neutral.types import ANY, BF16, BOOL, F32, I32, Element, TensorType, broadcast
+from bridge.neutral.types import (
+    ANY,
+    BF16,
+    BOOL,
+    F32,
+    I32,
+    Dim,
+    Element,
+    Interval,
+    TensorType,
+    broadcast,
+)
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
 
 MINUS_INFINITY = float("-inf")
@@ -78,13 +89,24 @@ def attend(
     scale: float | None = None,
     softcap: float = 0.0,
     causal: bool = False,
+    length: Value | None = None,
 ) -> Value:
     """Attention over [batch, heads, length, size], with fewer heads of keys and values if need be:
     ScaledDotProductAttention where that says it, else its parts. Without a `scale` it is one by
-    the root of the size; a `softcap` of 0 is none. `causal` is for a mask that says nothing."""
+    the root of the size; a `softcap` of 0 is none. `causal` is for a mask that says nothing.
+    `length` is that of the queries, 1-D, where a value has it."""
+    if not causal and _share_keys(query, key, value, mask):
+        heads, groups = query.dims[1], key.dims[1]
+        assert isinstance(heads, int) and isinstance(groups, int)
+        if length is None:
+            length = b.sizes(query, 2)
+        rows = b.reshape(query, 0, groups, -1, 0)
+        few = _of_rows(b, mask, query, groups, length)
+        y = attend(b, rows, key, value, few, scale, softcap)
+        return b.reshape(y, 0, heads, length, 0)
     if softcap:
         return attend_in_parts(b, query, key, value, mask, scale, softcap)[0]
-    key, value = (_repeated(b, x, query) for x in (key, value))
+    key, value = (repeated(b, x, query) for x in (key, value))
     bias = _bias(b, mask, query)
     factor = None if scale is None else b.like(scale, query)
     given = b.like(0.0, query) if bias is None and factor is not None else bias
@@ -112,7 +134,42 @@ def ahead(b: Builder, query: Value, key: Value, start: Value | None = None) -> V
     return b.op("Sub", b.positions(key, 2), place)
 
 
-def _repeated(b: Builder, x: Value, query: Value) -> Value:
+def _share_keys(query: Value, key: Value, value: Value, mask: Mask) -> bool:
+    """Whether several heads of queries look at one of keys, and nothing but known numbers of heads
+    is in the way of taking their queries for more rows of one head. No key is repeated then."""
+    known = query.rank == key.rank == value.rank == 4
+    heads = [x.dims[1] for x in (query, key, value)] if known else []
+    many = all(isinstance(count, int) and count for count in heads) and heads[0] != heads[1]
+    masks = [x for x in (mask.bias, mask.allowed) if x is not None]
+    return (
+        many
+        and heads[1] == heads[2]
+        and all(x.rank is not None and x.rank <= 4 and _heads(x) in (1, heads[0]) for x in masks)
+    )
+
+
+def _heads(mask: Value) -> Dim:
+    """The axis of heads of a mask."""
+    return mask.dims[-3] if mask.dims[2:] else 1
+
+
+def _of_rows(b: Builder, mask: Mask, query: Value, groups: int, length: Value) -> Mask:
+    """A mask for the queries of all heads that share keys, head by head."""
+    times = query.dims[1] // groups  # type: ignore[operator]
+
+    def rows(x: Value | None) -> Value | None:
+        if x is None or not x.dims[1:] or (_heads(x) == 1 and x.dims[-2] == 1 != query.dims[2]):
+            return x
+        if x.dims[-2] != query.dims[2] or isinstance(x.dims[-2], Interval):
+            x = b.expand(x, length, 1)
+        if _heads(x) == 1:
+            return b.concat(-2, *[x] * times)
+        return b.reshape(x, *[0] * (len(x.dims) - 3), groups, -1, 0)
+
+    return replace(mask, bias=rows(mask.bias), allowed=rows(mask.allowed))
+
+
+def repeated(b: Builder, x: Value, query: Value) -> Value:
     """Each head of keys or values as often as there are heads of queries for it."""
     if x.shape is not None and query.shape is not None and x.shape[1] == query.shape[1]:
         return x
@@ -208,7 +265,7 @@ def attend_in_parts(
 ) -> tuple[Value, list[Value]]:
     """The attention, and the scores after each stage: scaled, tamed by `softcap`, masked, and
     through Softmax, which is computed in `precision`."""
-    key, value = (_repeated(b, x, query) for x in (key, value))
+    key, value = (repeated(b, x, query) for x in (key, value))
     factor = _default_scale(b, query) if scale is None else b.like(scale, query)
     root = b.op("Sqrt", factor)
     stages = [b.op("MatMul", b.op("Mul", query, root), b.op("Mul", key, root), transpose_b=True)]
@@ -299,7 +356,9 @@ def as_attention(b: Builder, node: Node, mask: Value | None) -> Value | None:
     if not query.dims[0] == key.dims[0] == value.dims[0] or query.dims[0] == ANY:
         return None
     if mask is not None and (mask.rank not in (2, 3, 4) or mask.dims[-1] == 1):
-        return None  # The last axis of a mask is not broadcast in ONNX.
+        return None  # The last axis of a mask is not broadcast in ONNX, nor in onnxruntime
+    if mask is not None and mask.dims[-2] == 1 != query.dims[2]:
+        return None  # that of its queries.
     heads = query.dims[1]
     if not isinstance(heads, int) or not heads == key.dims[1] == value.dims[1]:
         return None

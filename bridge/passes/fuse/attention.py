@@ -1,13 +1,14 @@
 """Attention with a mask that may leave queries without a key: ScaledDotProductAttention, of which
-such rows are made zero."""
+such rows are made zero. Attention with fewer heads of keys: the queries of all heads that share
+keys are rows of one head."""
 
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
-from bridge.neutral.inference.dims import known_axes
+from bridge.neutral.inference.dims import axis_of, known_axes
 from bridge.neutral.terms import Found, Op, Term, op, var
-from bridge.neutral.types import BOOL
+from bridge.neutral.types import BOOL, Interval
 from bridge.operators.matmul.attention import as_attention
 from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses
@@ -42,3 +43,47 @@ def masked_attention(b: Builder, found: Found, uses: Uses) -> Value | None:
         return None
     b.name = attention.name
     return as_attention(b, attention, mask)
+
+
+QUERY = var(rank=4)
+OF_ROWS = op("Attention", op("Reshape", QUERY))
+BY_HEADS = op("Reshape", OF_ROWS)
+
+
+@fuses(BY_HEADS, named=OF_ROWS)
+def heads_that_share_keys(b: Builder, found: Found, uses: Uses) -> Value | None:
+    """Attention whose heads of queries are apart again."""
+    node, query, y = found.node(OF_ROWS), found[QUERY], found[BY_HEADS]
+    rows, key, mask = node.inputs[0], node.inputs[1], node.input(3)
+    assert rows is not None and key is not None
+    if isinstance(query.dims[2], Interval) or y.rank != 4 or y.dims[:3] != query.dims[:3]:
+        return None
+    if not rows.rank == key.rank == 4 or rows.dims[1] != key.dims[1] or node.inputs[4:]:
+        return None
+    if rows.dims[3] != query.dims[3] or any(map(uses.count, node.outputs[1:])):
+        return None
+    whole = None if mask is None else _by_heads(b, mask, query, rows)
+    if whole is None and mask is not None:
+        return None
+    return b.op("Attention", query, *node.inputs[1:3], whole, **node.attributes)
+
+
+def _by_heads(b: Builder, mask: Value, query: Value, rows: Value) -> Value | None:
+    """The mask of which one for rows was made; None where it was made otherwise."""
+    node = mask.producer
+    if node is None:
+        return None
+    source = node.inputs[0]
+    assert source is not None
+    if node.op == "Where":
+        allowed = _by_heads(b, source, query, rows)
+        numbers = all(x is not None and x.rank == 0 for x in node.inputs[1:])
+        return b.op("Where", allowed, *node.inputs[1:]) if allowed and numbers else None
+    if node.op == "Reshape":
+        apart = source.rank == mask.rank and source.dims[-3:-1] == query.dims[1:3]
+        return source if apart and mask.dims[-3] == rows.dims[1] else None
+    rank, groups = len(source.dims), rows.dims[1]
+    if node.op != "Concat" or {*node.inputs} != {source} or axis_of(node, rank) != rank - 2:
+        return None
+    alike = source.dims[-2] == query.dims[2] and isinstance(groups, int)
+    return source if alike and len(node.inputs) * groups == query.dims[1] else None  # type: ignore[operator]

@@ -8,7 +8,7 @@ from bridge.neutral.graph import Model, Node, names_of_outputs
 from bridge.passes.context import Context
 from bridge.passes.fuse import Fusion, by_op, first_of
 from bridge.passes.fuse.activations import clip, leaky_relu
-from bridge.passes.fuse.attention import masked_attention
+from bridge.passes.fuse.attention import heads_that_share_keys, masked_attention
 from bridge.passes.fuse.axes import axes_of_one
 from bridge.passes.fuse.bias import convolution_with_bias, gemm
 from bridge.passes.fuse.compressed import compressed_constant
@@ -64,7 +64,7 @@ OF_ONNX: Mapping[str, tuple[Fusion, ...]] = {
     "Add": (convolution_with_bias, gemm),
     "Concat": (rotary_embedding, joined_again),
     "Identity": (copied,),
-    "Reshape": (reshaped_again,),
+    "Reshape": (heads_that_share_keys, reshaped_again),
     "Squeeze": (squeezed_again,),
     "Transpose": (transposed_again,),
 }

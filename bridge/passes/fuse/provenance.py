@@ -4,7 +4,7 @@ into IR once more, gives the very nodes that are there."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from bridge.neutral.attributes import fault_of
 from bridge.neutral.builder import Builder, Target
@@ -32,10 +32,8 @@ def recorded_node(b: Builder, node: Node, uses: Uses) -> Value | None:
         return None
     made = b.node(provenance.op, provenance.inputs, len(outputs), dict(provenance.attributes))
     pairs = [(new, old) for new, old in zip(made.outputs, outputs, strict=True) if old in there]
-    if not _is_writable(made, b.target) or not becomes([made], pairs, _legalize):
-        return None
-    within = _between(inputs, there)
-    if len(there) > 1 and any(v.constant is None and _follows(v, within, uses) for v in inputs):
+    within = becomes([made], pairs, _legalize) if _is_writable(made, b.target) else None
+    if within is None or (len(there) > 1 and any(_follows(v, there, uses) for v in inputs)):
         return None
     for value in missing:
         if value.producer is not None:
@@ -63,22 +61,10 @@ def _is_writable(node: Node, target: Target) -> bool:
     return choose(node, target)[0] is not None
 
 
-def _between(inputs: Collection[Value], outputs: Iterable[Value]) -> dict[Node, None]:
-    """The nodes that make outputs of inputs."""
-    found: dict[Node, None] = {}
-    pending = list(outputs)
-    while pending:
-        value = pending.pop()
-        if value.producer is not None and value.producer not in found and value not in inputs:
-            found[value.producer] = None
-            pending += [taken for taken in value.producer.inputs if taken is not None]
-    return found
-
-
-def _follows(value: Value, nodes: Iterable[Node], uses: Uses) -> bool:
-    """Whether a value may be computed of what one of the nodes gives, and so depend on an output of
-    the node that takes their place."""
-    return not all(uses.is_before(value, node) for node in nodes if node.op != "Constant")
+def _follows(value: Value, outputs: Iterable[Value], uses: Uses) -> bool:
+    """Whether a value may depend on one of the outputs, and so on the node that is to take it."""
+    makers = [output.producer for output in outputs if output.producer is not None]
+    return value.constant is None and not all(uses.is_before(value, maker) for maker in makers)
 
 
 def _legalize(graph: Graph) -> None:

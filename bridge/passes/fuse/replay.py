@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,11 @@ Rewrite = Callable[[Graph], object]
 """What is done to a graph, in place, on the way to IR."""
 
 
-def becomes(nodes: Sequence[Node], outputs: Sequence[Pair], rewrite: Rewrite) -> bool:
-    """Whether `rewrite` makes of `nodes`, which give the first value of each pair, those that give
-    the second."""
+def becomes(
+    nodes: Sequence[Node], outputs: Sequence[Pair], rewrite: Rewrite
+) -> Collection[Node] | None:
+    """The nodes that give the second value of each pair, where `rewrite` makes the same of `nodes`,
+    which give the first; None where it does not."""
     values: dict[Value, Value] = {}
     graph = Graph()
     own = {value for node in nodes for value in node.outputs}
@@ -44,9 +46,11 @@ def becomes(nodes: Sequence[Node], outputs: Sequence[Pair], rewrite: Rewrite) ->
         fold_graph(graph)
         remove_dead_nodes(graph, trim=True)
         there = [value for _, value in outputs]
-        return are_same(list(zip(graph.outputs, there, strict=True)), leaves)
+        match = Match(leaves, described=_layer)
+        same = match.alike(*zip(graph.outputs, there, strict=True))
+        return match.nodes.values() if same else None
     except (*BREAKS, BridgeError):
-        return False  # The guess is none, or the record no longer as it was written.
+        return None  # The guess is none, or the record no longer as it was written.
 
 
 def are_same(pairs: Sequence[Pair], leaves: Mapping[Value, Value]) -> bool:

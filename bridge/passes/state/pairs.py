@@ -74,6 +74,11 @@ def make_stateful(model: Model, context: Context) -> None:
     for pair in made:
         b = Builder(graph.nodes, pair.output, context.target)
         assign_variable(b, pair.variable, values[inputs[pair.input]])
+    if _follow_one_another(graph, values):
+        context.report.notes.append(
+            "each call's mask counts what the variables hold and the new tokens; shorter sequences "
+            "of a batch are padded on the left"
+        )
     record = StatefulRecord(tuple(made), tuple(inputs), tuple(outputs), beam_idx)
     graph.prepend([*front, *said])
     left = [value for value in left if value in graph.inputs]
@@ -91,6 +96,32 @@ def make_stateful(model: Model, context: Context) -> None:
     context.report.notes.append(
         "variables of the model: " + ", ".join(f"{pair.input} = {pair.output}" for pair in made)
     )
+
+
+def _follow_one_another(graph: Graph, values: Mapping[Value, Value]) -> bool:
+    """Marks, in place, the nodes that write into caches which are variables now: calls follow one
+    another, so what is new comes behind all that a variable holds. Whether there are any."""
+    from bridge.operators.microsoft.group_query_attention import CONSECUTIVE
+
+    nodes = [
+        node
+        for node in graph.nodes
+        if node.op == "com.microsoft::GroupQueryAttention"
+        and all(_is_next(values, node.input(past), node.outputs[i:]) for past, i in _CACHES)
+    ]
+    for node in nodes:
+        node.attributes[CONSECUTIVE] = 1
+    return bool(nodes)
+
+
+_CACHES = ((3, 1), (4, 2))
+"""past_key and present_key, past_value and present_value of the operator, by their places."""
+
+
+def _is_next(values: Mapping[Value, Value], past: Value | None, outputs: Sequence[Value]) -> bool:
+    """Whether the first of the outputs is what a state, a key of `values`, is next."""
+    after = values.get(past) if past is not None else None
+    return after is not None and bool(outputs) and after.behind("Identity") is outputs[0]
 
 
 def _require_pairs(
@@ -179,12 +210,14 @@ def _sequences(inputs: Sequence[Value]) -> Any:
 
 def _start(state: Value, inputs: Sequence[Value], b: Builder) -> Value:
     """Zeros, before the first call. An open dimension is that of the input which has one of its
-    symbol, or as small as it may be: a cache has nothing in it at first."""
+    symbol, or as small as it may be: a cache has nothing in it at first. Where the inputs say how
+    many sequences there are, there are as many."""
     zero, parts = b.like(0, state), []
     for index, dim in enumerate(state.dims):
         place = None if isinstance(dim, int) else _axis_of(dim, index, state.dims, inputs)
         if place is None:
-            parts.append(b.constant([low(dim)]))
+            fixed = None if index or isinstance(dim, int) else _sequences(inputs)
+            parts.append(b.constant([fixed if isinstance(fixed, int) else low(dim)]))
             continue
         value, axis = place
         parts.append(b.op("Gather", b.op("Shape", value), [axis], 0))

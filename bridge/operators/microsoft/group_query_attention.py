@@ -1,0 +1,237 @@
+"""com.microsoft::GroupQueryAttention (1), as onnxruntime-genai writes it (onnxruntime's
+ContribOperators, and `contrib_ops/cpu/bert/gqa_attention_base.h` there)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from bridge.neutral.inference import constraints as must
+from bridge.operators import Builder, Node, Result, Value, legalizes, required
+from bridge.operators.matmul.attention import (
+    MINUS_INFINITY,
+    Mask,
+    attend,
+    by_heads,
+    joined_heads,
+    repeated,
+)
+from bridge.operators.microsoft.attention import require_absent, require_default, scale_of
+from bridge.operators.microsoft.rotary_embedding import rotated
+
+CONSECUTIVE = "calls_are_consecutive"
+"""An attribute of Bridge's own, for a node whose cache is a variable of IR: a call's new keys come
+behind all that the variable holds, and `total_sequence_length` counts both."""
+
+
+@legalizes("com.microsoft::GroupQueryAttention", target="ir")
+def group_query_attention(b: Builder, node: Node) -> Result:
+    """Causal attention with a cache of keys and values, into which the new ones are written where
+    those of each sequence of the batch end. What lies behind them is zeros, whatever the cache had
+    there. `seqlens_k` counts all keys of a sequence but one."""
+    require_default(node, "k_quant_type", "v_quant_type", "sliding_window_cache", "qk_output")
+    require_absent(node, k_scale=12, v_scale=13, q_norm_weight=14, k_norm_weight=15)
+    attributes: dict[str, Any] = node.attributes
+    query, total = required(node, 0, 6)
+    past_key, past_value = node.input(3), node.input(4)
+    query, key, value = _by_heads(b, node, query)
+    frame = _frame(b, node, query, past_key)
+    if attributes.get("do_rotary", 0):
+        query, key = (_rotated(b, node, x, frame.new) for x in (query, key))
+    present = [key, value]
+    if past_key is not None and past_value is not None:
+        grown = _joined if attributes.get(CONSECUTIVE) else _written
+        present = [grown(b, past_key, key, frame), grown(b, past_value, value, frame)]
+        key, value = present
+    bias, allowed = node.input(10), frame.allowed
+    if bias is not None and frame.sources is not None:
+        # It is for `total` keys; a cache that is longer stays so.
+        end = b.reshape(b.as_i64(total), 1)
+        key, value = b.cut(key, 2, 0, end), b.cut(value, 2, 0, end)
+        allowed = None if allowed is None else b.cut(allowed, 3, 0, end)
+    mask = Mask(bias, allowed, False)
+    sink = node.input(11)
+    if sink is None and attributes.get("smooth_softmax", -1) > 0:
+        sink = b.like([0.0], query)
+    if sink is not None:
+        key, value, mask = _with_sink(b, sink, query, key, value, mask)
+    elif attributes.get(CONSECUTIVE):
+        # OpenVINO's CPU plugin knows a cache by heads that are repeated, and repeats none.
+        key, value = repeated(b, key, query), repeated(b, value, query)
+    softcap = attributes.get("softcap", 0.0)
+    y = attend(b, query, key, value, mask, scale_of(node), softcap, length=frame.length)
+    return [joined_heads(b, y), *present][: len(node.outputs)]
+
+
+@legalizes("com.microsoft::GroupQueryAttention", target="onnx")
+def without_variables(b: Builder, node: Node) -> Result:
+    """The operator itself, where the model had it; its variables are inputs and outputs."""
+    assert b.target is not None
+    if "com.microsoft" not in b.target.domains:
+        return group_query_attention(b, node)
+    if CONSECUTIVE not in node.attributes:
+        return None
+    left = {name: value for name, value in node.attributes.items() if name != CONSECUTIVE}
+    return b.ops(node.op, len(node.outputs), *node.inputs, **left)
+
+
+def _lengths(node: Node) -> must.Constraints:
+    """The longest sequence of the batch has all keys; the cache grows by the new ones."""
+    query, past = must.Operand(node.input(0)), must.Operand(node.input(3))
+    sizes = (0 if past.value is None else past[2], query[1])
+    yield must.Count(node.input(5), sizes, -1)
+    yield must.Count(node.input(6), sizes)
+
+
+must.hold("com.microsoft::GroupQueryAttention", _lengths)
+
+
+def _by_heads(b: Builder, node: Node, query: Value) -> list[Value]:
+    """Queries, keys and values by heads; packed ones come in the first input."""
+    heads, groups = node.attributes["num_heads"], node.attributes["kv_num_heads"]
+    key, value = node.input(1), node.input(2)
+    if key is None or value is None:
+        together = by_heads(b, query, heads + 2 * groups)
+        return b.split(together, 1, heads, groups, groups)
+    return [by_heads(b, query, heads), by_heads(b, key, groups), by_heads(b, value, groups)]
+
+
+def _rotated(b: Builder, node: Node, x: Value, places: Value) -> Value:
+    """Queries or keys, turned by the places that are given, or else by these."""
+    cos, sin = required(node, 7, 8)
+    given = node.input(9)
+    interleaved = bool(node.attributes.get("rotary_interleaved", 0))
+    return rotated(b, x, places if given is None else given, cos, sin, interleaved)
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """What follows from lengths alone, and is the same in all layers of a model: the sizes of the
+    batch and of the queries, 1-D; the places of the `new` keys, [batch, new]; the `sources` of the
+    keys of a cache that grew, [batch, keys]; and which keys a query may look at (`allowed`)."""
+
+    batch: Value
+    length: Value
+    new: Value
+    sources: Value | None
+    allowed: Value | None
+
+
+def _frame(b: Builder, node: Node, query: Value, past: Value | None) -> _Frame:
+    """The frame of a node. Nodes that count by the same inputs have one, where the file gives the
+    same symbols to the lengths of their queries and of their caches."""
+    seqlens, total = required(node, 5, 6)
+    causal = bool(node.attributes.get("causal", 1))
+    window = node.attributes.get("local_window_size", -1)
+    length = _length(b, query, seqlens)
+    if past is not None and node.attributes.get(CONSECUTIVE):
+        of_all = (seqlens, total, length, causal, window)
+        return b.once(of_all, lambda: _frame_of_all(b, *of_all))
+    held = None if past is None else _length(b, past, seqlens)
+    given = (seqlens, total, length, held, causal, window)
+    return b.once(given, lambda: _frame_of_each(b, *given))
+
+
+def _length(b: Builder, x: Value, seqlens: Value) -> Value:
+    """The length of [batch, heads, length, size], 1-D. That of another node's has the same symbol,
+    or is as long as this one."""
+    length = x.dims[2]
+    alike: Hashable = length if isinstance(length, int | str) else x
+    return b.once((seqlens, alike), partial(b.sizes, x, 2))
+
+
+def _frame_of_each(
+    b: Builder,
+    seqlens: Value,
+    total: Value,
+    length: Value,
+    held: Value | None,
+    causal: bool,
+    window: int,
+) -> _Frame:
+    """The frame where the keys of each sequence end at a place of their own."""
+    lengths = b.reshape(b.op("Add", b.as_i64(seqlens), 1), -1, 1)
+    batch, row = b.sizes(lengths, 0), _counted(b, length)
+    if held is None:
+        sources, places, behind = None, row, b.unsqueeze(row, 0)
+        new = b.expand(behind, batch, length)
+    else:
+        start = b.op("Max", b.op("Sub", lengths, length), 0)
+        places = _counted(b, b.op("Max", b.reshape(b.as_i64(total), 1), held))
+        behind, new = b.op("Sub", places, start), b.op("Add", row, start)
+        # Of what `_written` joins: the new keys, nothing, the cache.
+        kept = b.op("Add", places, b.op("Add", length, 1))
+        sources = b.op("Where", b.op("Less", behind, 0), kept, b.op("Min", behind, length))
+    if causal:
+        allowed = _seen(b, b.unsqueeze(behind, 1, 2), b.unsqueeze(row, 1), window)
+    else:
+        allowed = b.op("Less", places, b.unsqueeze(lengths, 2, 3))
+    return _Frame(batch, length, new, sources, allowed)
+
+
+def _frame_of_all(
+    b: Builder, seqlens: Value, total: Value, length: Value, causal: bool, window: int
+) -> _Frame:
+    """The frame where all keys end at one place. Sequences that are shorter begin later, as the
+    tokenizers of OpenVINO GenAI and of transformers pad them."""
+    lengths = b.reshape(b.op("Add", b.as_i64(seqlens), 1), -1, 1)
+    whole = b.reshape(b.as_i64(total), 1)
+    batch, row, places = b.sizes(lengths, 0), _counted(b, length), _counted(b, whole)
+    new = b.op("Max", b.op("Add", row, b.op("Sub", lengths, length)), 0)
+    queries = b.unsqueeze(b.op("Add", row, b.op("Sub", whole, length)), 1)
+    allowed = _seen(b, places, queries, window) if causal else None
+    if batch.known_value != (1,):
+        begun = b.op("GreaterOrEqual", places, b.op("Sub", whole, lengths))
+        # A query of the padding must see something: itself.
+        begun = b.op("Or", b.unsqueeze(begun, 1, 2), b.op("Equal", places, queries))
+        allowed = begun if allowed is None else b.op("And", begun, allowed)
+    elif allowed is not None:
+        allowed = b.unsqueeze(allowed, 0, 1)
+    return _Frame(batch, length, new, None, allowed)
+
+
+def _counted(b: Builder, length: Value) -> Value:
+    """0, 1, 2, ... below a 1-D number."""
+    return b.op("Range", 0, b.element(length, 0), 1)
+
+
+def _seen(b: Builder, keys: Value, queries: Value, window: int) -> Value:
+    """Which keys a query sees, by the places of both: those up to its own, within the window."""
+    seen = b.op("LessOrEqual", keys, queries)
+    if window <= 0:
+        return seen
+    return b.op("And", seen, b.op("Greater", keys, b.op("Sub", queries, window)))
+
+
+def _joined(b: Builder, past: Value, new: Value, frame: _Frame) -> Value:
+    """The cache with what is new behind it."""
+    return b.concat(2, past, new)
+
+
+def _written(b: Builder, past: Value, new: Value, frame: _Frame) -> Value:
+    """The cache with what is new in it, and zeros behind that: onnxruntime copies no more of it
+    than what each sequence has."""
+    assert frame.sources is not None
+    nothing = b.zeros(new, frame.batch, b.dim(new, 1), 1, b.dim(new, 3))
+    return b.op("Gather", b.concat(2, new, nothing, past), frame.sources, 2, batch_dims=1)
+
+
+def _with_sink(
+    b: Builder, sink: Value, query: Value, key: Value, value: Value, mask: Mask
+) -> tuple[Value, Value, Mask]:
+    """One more key, which has the score of the head's sink and the value 0: it takes its part of
+    the softmax and gives nothing."""
+    empty = [b.cut(b.op("Mul", x, 0), 2, 0, 1) for x in (key, value)]
+    scores = b.like(0.0, query) if mask.bias is None else mask.bias
+    if mask.allowed is not None:
+        scores = b.op("Where", mask.allowed, scores, MINUS_INFINITY)
+    sizes = b.sizes(query, 0, 1, 2)
+    whole = b.expand(scores, b.shape(sizes, b.sizes(key, 2)))
+    column = b.expand(b.reshape(sink, -1, 1, 1), b.shape(sizes, 1))
+    return (
+        b.concat(2, key, empty[0]),
+        b.concat(2, value, empty[1]),
+        Mask(b.concat(3, whole, column), None, False),
+    )

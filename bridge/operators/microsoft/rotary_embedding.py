@@ -1,0 +1,44 @@
+"""com.microsoft::RotaryEmbedding, and rotary embeddings of other operators of onnxruntime's."""
+
+from __future__ import annotations
+
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
+from bridge.operators.matmul.attention import by_heads, joined_heads
+from bridge.operators.microsoft.attention import require_default
+
+
+def rotated(
+    b: Builder, x: Value, places: Value, cos: Value, sin: Value, interleaved: bool
+) -> Value:
+    """[batch, heads, length, size] turned, as many of its first elements as the caches are for."""
+    width = None if cos.shape is None else cos.shape[1]
+    if not isinstance(width, int):
+        raise Refused("the width of its cos_cache is not known; declare the graph's input shapes")
+    return b.op(
+        "RotaryEmbedding", x, cos, sin, places,
+        interleaved=interleaved, rotary_embedding_dim=2 * width,
+    )  # fmt: skip
+
+
+@legalizes("com.microsoft::RotaryEmbedding", target="ir")
+def rotary_embedding(b: Builder, node: Node) -> Result:
+    """com.microsoft::RotaryEmbedding (1): ONNX's, whose places may be given by the first alone, and
+    heads by the caches."""
+    require_default(node, "is_packed_batching")
+    x, places, cos, sin = required(node, 0, 1, 2, 3)
+    attributes = node.attributes
+    rank, places_rank = ranks(node, 0, 1)
+    heads = attributes.get("num_heads", 0)
+    if rank == 3:
+        if heads:
+            x = by_heads(b, x, heads)
+        else:
+            width = cos.dims[1] if ranks(node, 2) else None
+            if not isinstance(width, int):
+                raise Refused("it says neither how many heads there are nor how wide they are")
+            x = b.transpose(b.reshape(x, 0, 0, -1, 2 * width), 0, 2, 1, 3)
+    if places_rank == 1:
+        row = b.op("Add", places, b.positions(x, 2))
+        places = b.expand(row, b.sizes(x, 0), b.sizes(x, 2))
+    y = rotated(b, x, places, cos, sin, bool(attributes.get("interleaved", 0)))
+    return joined_heads(b, y) if rank == 3 else y
