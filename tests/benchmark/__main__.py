@@ -1,5 +1,5 @@
-"""`python -m tests.benchmark`: whole processes against OpenVINO's own converter. `--served` and
-`--control-flow` measure what is written against what was read."""
+"""`python -m tests.benchmark`: whole processes against OpenVINO's own converter. `--served`,
+`--control-flow` and `--decoders` measure what is written against what others write."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ def main() -> None:
         "--control-flow", nargs="*", metavar="TEXT",
         help="latency of converted models of `tests.models`; all, or those whose name has a text",
     )  # fmt: skip
+    parser.add_argument(
+        "--decoders", action="store_true",
+        help="decoders of onnxruntime-genai against OpenVINO's IR of the same PyTorch module",
+    )  # fmt: skip
     parser.add_argument("--seconds", type=float, default=4, help="time for each ratio")
     parser.add_argument("--kept", type=Path, metavar="FOLDER", help="keeps exporters' models")
     options = parser.parse_args()
@@ -30,6 +34,10 @@ def main() -> None:
         from tests.benchmark import control_flow
 
         control_flow.main(options.control_flow, options.seconds, options.kept)
+    elif options.decoders:
+        from tests.benchmark import decoders
+
+        decoders.main(options.seconds)
     elif options.served is not None:
         from tests.benchmark import served
 

@@ -1,4 +1,4 @@
-"""com.microsoft::GroupQueryAttention (1), as onnxruntime-genai writes it (onnxruntime's
+"""com.microsoft::GroupQueryAttention, as onnxruntime-genai writes it (onnxruntime's
 ContribOperators, and `contrib_ops/cpu/bert/gqa_attention_base.h` there)."""
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ behind all that the variable holds, and `total_sequence_length` counts both."""
 
 @legalizes("com.microsoft::GroupQueryAttention", target="ir")
 def group_query_attention(b: Builder, node: Node) -> Result:
-    """Causal attention with a cache of keys and values, into which the new ones are written where
-    those of each sequence of the batch end. What lies behind them is zeros, whatever the cache had
-    there. `seqlens_k` counts all keys of a sequence but one."""
+    """com.microsoft::GroupQueryAttention (1): causal attention with a cache of keys and values,
+    into which the new ones are written where those of each sequence of the batch end. What lies
+    behind them is zeros, whatever the cache had there. `seqlens_k` counts all keys of a sequence
+    but one."""
     require_default(node, "k_quant_type", "v_quant_type", "sliding_window_cache", "qk_output")
     require_absent(node, k_scale=12, v_scale=13, q_norm_weight=14, k_norm_weight=15)
     attributes: dict[str, Any] = node.attributes
@@ -67,7 +68,7 @@ def group_query_attention(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::GroupQueryAttention", target="onnx")
 def without_variables(b: Builder, node: Node) -> Result:
-    """The operator itself, where the model had it; its variables are inputs and outputs."""
+    """com.microsoft::GroupQueryAttention (1), whose cache is an input and an output again."""
     assert b.target is not None
     if "com.microsoft" not in b.target.domains:
         return group_query_attention(b, node)

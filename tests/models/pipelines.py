@@ -1,0 +1,151 @@
+"""`python -m tests.models.pipelines`: OpenVINO GenAI and optimum-intel generate text with what
+Bridge writes (extra `models-pipelines`). Small models with random weights; a row for each way says
+whether the tokens are those of onnxruntime, or of PyTorch."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import openvino
+import openvino_genai
+import torch
+from openvino_tokenizers import convert_tokenizer
+from optimum.intel import OVModelForCausalLM, OVModelForSeq2SeqLM, OVModelForSpeechSeq2Seq
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import WhitespaceSplit
+from transformers import GenerationConfig, PreTrainedTokenizerFast
+
+import bridge
+from tests.models.decoders import LAYERS, SPEECH, T5, TEXT, WHISPER, encoder_decoder, random_model
+from tests.support.genai import GROUPS, HEADS, SIZE, WIDTH, WORDS, Decoder
+
+F32 = {"INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f32"}
+TOKENS = 20
+TEXTS = [[5, 9, 3, 60, 11], [17, 4]]
+DECODERS = {"Llama": Decoder(), "Llama, int4": Decoder(bits=4), "LongRoPE": Decoder(long=True)}
+MODELS = {
+    "T5": (TEXT, "T5", "T5ForConditionalGeneration", T5),
+    "BART": (TEXT, "Bart", "BartForConditionalGeneration", LAYERS),
+    "Marian": (TEXT, "Marian", "MarianMTModel", LAYERS),
+    "Whisper": (SPEECH, "Whisper", "WhisperForConditionalGeneration", WHISPER),
+}
+
+Row = tuple[str, str, bool]
+"""A pipeline, what it did, and whether the tokens were the same."""
+
+
+def decoder_alone(decoder: Decoder, folder: Path) -> Iterator[Row]:
+    """A decoder of onnxruntime-genai, of which all logits are alike."""
+    onnx.save(decoder.model(), folder / "model.onnx")
+    path = folder / "openvino_model.xml"
+    bridge.convert(folder / "model.onnx", path, stateful=True, beam_idx=True)
+    _write_configuration(decoder, folder)
+    expected = [_greedy(folder / "model.onnx", text, decoder.layers) for text in TEXTS]
+    mask = np.array([[1] * 5, [0, 0, 0, 1, 1]])
+    words = np.array([TEXTS[0], [0, 0, 0, *TEXTS[1]]])
+    pipeline = openvino_genai.LLMPipeline(str(folder), "CPU", **F32)
+    asked = openvino_genai.GenerationConfig(max_new_tokens=TOKENS, ignore_eos=True, do_sample=False)
+    one = pipeline.generate(openvino.Tensor(words[:1]), asked).tokens
+    yield "LLMPipeline", "one text", one == expected[:1]
+    both = openvino_genai.TokenizedInputs(openvino.Tensor(words), openvino.Tensor(mask))
+    yield "LLMPipeline", "two texts", pipeline.generate(both, asked).tokens == expected
+    model = OVModelForCausalLM.from_pretrained(folder, ov_config={**F32, "CACHE_DIR": ""})
+    found = model.generate(
+        input_ids=torch.tensor(words), attention_mask=torch.tensor(mask), max_new_tokens=TOKENS,
+        do_sample=False, eos_token_id=None, pad_token_id=0,
+    )  # fmt: skip
+    yield "OVModelForCausalLM", "two texts", found[:, words.shape[1] :].tolist() == expected
+
+
+def _write_configuration(decoder: Decoder, folder: Path) -> None:
+    words = {f"w{i}": i for i in range(WORDS - 2)} | {"<unk>": WORDS - 2, "</s>": WORDS - 1}
+    plain = Tokenizer(WordLevel(words, unk_token="<unk>"))
+    plain.pre_tokenizer = WhitespaceSplit()
+    named = {"unk_token": "<unk>", "eos_token": "</s>", "pad_token": "</s>"}
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=plain, **named)
+    for side, model in zip(
+        ("tokenizer", "detokenizer"), convert_tokenizer(tokenizer, with_detokenizer=True),
+        strict=True,
+    ):  # fmt: skip
+        openvino.save_model(model, folder / f"openvino_{side}.xml")
+    sizes = {
+        "num_hidden_layers": decoder.layers, "num_attention_heads": HEADS, "head_dim": SIZE,
+        "num_key_value_heads": GROUPS, "hidden_size": WIDTH, "vocab_size": WORDS,
+    }  # fmt: skip
+    (folder / "config.json").write_text(json.dumps({"model_type": "llama", **sizes}))
+    (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": WORDS - 1}))
+
+
+def _greedy(path: Path, text: list[int], layers: int) -> list[int]:
+    """The tokens that follow in onnxruntime."""
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    caches = [f"past_key_values.{i}.{kind}" for i in range(layers) for kind in ("key", "value")]
+    held = [np.zeros((1, GROUPS, 0, SIZE), np.float32)] * len(caches)
+    words, length, found = np.array([text]), 0, list[int]()
+    for _ in range(TOKENS):
+        length += words.shape[1]
+        given = {"input_ids": words, "attention_mask": np.ones((1, length), np.int64)}
+        logits, *held = session.run(None, given | dict(zip(caches, held, strict=True)))
+        words = logits[:, -1:].argmax(-1)
+        found.append(int(words[0, 0]))
+    return found
+
+
+def with_encoder(name: str, folder: Path) -> Iterator[Row]:
+    """A model with an encoder, as optimum exports it, with both decoders and with one."""
+    task, kind, architecture, options = MODELS[name]
+    made = random_model(kind, architecture, options)
+    start = made.config.decoder_start_token_id
+    made.config.architectures = [architecture]
+    made.generation_config = GenerationConfig(decoder_start_token_id=start, pad_token_id=0)
+    encoder_decoder(task, (kind, architecture, options), folder)
+    made.config.save_pretrained(folder)
+    made.generation_config.save_pretrained(folder)
+    bridge.convert(folder / "encoder_model.onnx", folder / "openvino_encoder_model.xml")
+    loader = OVModelForSpeechSeq2Seq if task == SPEECH else OVModelForSeq2SeqLM
+    for one_decoder in (False, True):
+        bridge.convert(
+            folder / "decoder_model_merged.onnx", folder / "openvino_decoder_model.xml",
+            stateful=True, beam_idx=True, one_decoder=one_decoder,
+        )  # fmt: skip
+        model = loader.from_pretrained(folder, ov_config={**F32, "CACHE_DIR": ""})
+        for beams in (1, 3):
+            asked = {"num_beams": beams, "max_new_tokens": TOKENS, "do_sample": False}
+            given = {**_inputs(made), **asked, "eos_token_id": None}
+            same = made.generate(**given).tolist() == model.generate(**given).tolist()
+            decoders = "one decoder" if one_decoder else "both decoders"
+            yield loader.__name__, f"{decoders}, {beams} beams", same
+
+
+def _inputs(model: Any) -> dict[str, torch.Tensor]:
+    torch.manual_seed(1)
+    if hasattr(model.config, "num_mel_bins"):
+        return {"input_features": torch.randn(1, model.config.num_mel_bins, 3000)}
+    words = torch.randint(3, 128, (2, 9))
+    return {"input_ids": words, "attention_mask": torch.ones_like(words)}
+
+
+def main() -> None:
+    """Prints the table."""
+    warnings.filterwarnings("ignore")
+    print("| model | pipeline | what | tokens |", "| --- | --- | --- | --- |", sep="\n", flush=True)
+    ways = {name: lambda d, f=decoder_alone, x=x: f(x, d) for name, x in DECODERS.items()}
+    ways |= {name: lambda d, x=name: with_encoder(x, d) for name in MODELS}
+    for name, rows in ways.items():
+        with TemporaryDirectory() as folder:
+            for pipeline, what, same in rows(Path(folder)):
+                verdict = "equal" if same else "DIFFERENT"
+                print(f"| {name} | {pipeline} | {what} | {verdict} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
