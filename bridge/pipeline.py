@@ -99,6 +99,11 @@ def _is_stateful(model: Model, context: Context) -> bool:
     return bool(context.options.get("stateful"))
 
 
+def _has_variables(model: Model, context: Context) -> bool:
+    """Whether a model from the other format reads variables."""
+    return _from_other(model, context) and any(n.op == "ReadValue" for n in model.graph.nodes)
+
+
 def _has_parts(model: Model, context: Context) -> bool:
     """Whether some value is held as several tensors in IR: a sequence, an optional, or a tensor
     whose rank data decide."""
@@ -193,6 +198,7 @@ TO_IR = (
     Pass("passes.select.ifs.select_branches", _selects),
     Pass("passes.legalize.legalize", _always),
     Pass("passes.fold.fold"),
+    Pass("passes.fuse.patterns.fuse_states", _has_variables),
     Pass("passes.impossible.prune_impossible", _prunes),
     Pass("passes.idle_loops.drop_idle_loops"),
     Pass("quirks.work_round", _has_quirks),

@@ -182,14 +182,14 @@ def _frame_of_all(
     batch, row, places = b.sizes(lengths, 0), _counted(b, length), _counted(b, whole)
     new = b.op("Max", b.op("Add", row, b.op("Sub", lengths, length)), 0)
     queries = b.unsqueeze(b.op("Add", row, b.op("Sub", whole, length)), 1)
-    allowed = _seen(b, places, queries, window) if causal else None
-    if batch.known_value != (1,):
+    seen = _seen(b, places, queries, window) if causal else None
+    if batch.known_value != (1,) or seen is None:
         begun = b.op("GreaterOrEqual", places, b.op("Sub", whole, lengths))
         # A query of the padding must see something: itself.
         begun = b.op("Or", b.unsqueeze(begun, 1, 2), b.op("Equal", places, queries))
-        allowed = begun if allowed is None else b.op("And", begun, allowed)
-    elif allowed is not None:
-        allowed = b.unsqueeze(allowed, 0, 1)
+        allowed = begun if seen is None else b.op("And", begun, seen)
+    else:
+        allowed = b.unsqueeze(seen, 0, 1)
     return _Frame(batch, length, new, None, allowed)
 
 

@@ -11,6 +11,7 @@ from bridge.passes.fuse.activations import clip, leaky_relu
 from bridge.passes.fuse.attention import heads_that_share_keys, masked_attention
 from bridge.passes.fuse.axes import axes_of_one
 from bridge.passes.fuse.bias import convolution_with_bias, gemm
+from bridge.passes.fuse.cached_attention import attention_with_cache
 from bridge.passes.fuse.compressed import compressed_constant
 from bridge.passes.fuse.frames import short_time_transform
 from bridge.passes.fuse.guards import guarded_division
@@ -69,6 +70,15 @@ OF_ONNX: Mapping[str, tuple[Fusion, ...]] = {
     "Transpose": (transposed_again,),
 }
 """Patterns of operators that ONNX has, by the last operator."""
+
+
+OF_STATES: Mapping[str, tuple[Fusion, ...]] = {"MatMul": (attention_with_cache,)}
+"""Patterns that OpenVINO runs as one operator beside a variable, by the last operator."""
+
+
+def fuse_states(model: Model, context: Context) -> bool:
+    """Fuses, in place, what reads variables of a model for IR."""
+    return Uses(model.graph).run(by_op(OF_STATES, context))
 
 
 def fuse_ir(model: Model, context: Context) -> bool:

@@ -1,0 +1,95 @@
+"""Attention with a cache that is a variable, as exporters write it for ONNX: of it OpenVINO's CPU
+plugin makes one node that holds the cache, if it is a ScaledDotProductAttention."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder, integers, values_of
+from bridge.neutral.graph import Value
+from bridge.neutral.terms import Found, Term, constant, op, var
+from bridge.neutral.types import Interval
+from bridge.operators.matmul.attention import repeated, unrepeated
+from bridge.passes.fuse import fuses
+from bridge.passes.uses import Uses
+
+QUERY, KEY, VALUE, MASK = (var() for _ in range(4))
+OF_QUERY, OF_KEY, FACTOR, DIVISOR = FACTORS = tuple(
+    var(where=lambda x: x.shape in ((), (1,))) for _ in range(4)
+)
+ORDER = constant(rank=1)
+
+
+def _turned(key: Term) -> Term:
+    return op("Transpose", key, ORDER)
+
+
+KEYS = op("Mul", _turned(KEY), OF_KEY) | _turned(op("Mul", KEY, OF_KEY)) | _turned(KEY)
+PRODUCT = op(
+    "MatMul", op("Mul", QUERY, OF_QUERY) | QUERY, KEYS, transpose_a=False, transpose_b=False
+)
+SCALED = op("Mul", PRODUCT, FACTOR) | op("Div", PRODUCT, DIVISOR) | PRODUCT
+SCORES = op("Add", SCALED, MASK) | SCALED
+SOFTMAX = op("Softmax", op("Cast", SCORES) | SCORES, axis=-1)
+SHARED = SOFTMAX.shared()
+GUARDED = op("Where", op("IsNaN", SHARED), 0, SHARED)
+ATTENTION = op("MatMul", GUARDED | SOFTMAX, VALUE, transpose_a=False, transpose_b=False)
+
+
+@fuses(ATTENTION)
+def attention_with_cache(b: Builder, found: Found, uses: Uses) -> Value | None:
+    """Attention whose keys and values are what a variable holds and the new ones. With a guard, a
+    query whose keys are all masked gives 0."""
+    query, key, value, mask = (found.get(term) for term in (QUERY, KEY, VALUE, MASK))
+    assert query is not None and key is not None and value is not None
+    scores = found[PRODUCT]
+    if not query.rank == key.rank == value.rank == 4 or integers(found[ORDER]) != (0, 1, 3, 2):
+        return None
+    if found[SOFTMAX if SOFTMAX in found else SHARED].element is not query.element:
+        return None
+    key, value = (_of_cache(b, x, query) for x in (key, value))
+    if key is None or value is None or not (mask is None or _fits(mask, scores)):
+        return None
+    scale = _scale(b, query, found)
+    given = b.filled(0, (1, 1, 1, 1), query.element) if mask is None else mask
+    y = b.op("ScaledDotProductAttention", query, key, value, given, scale, causal=False)
+    return b.op("Where", b.op("IsNaN", y), 0.0, y) if GUARDED in found else y
+
+
+def _scale(b: Builder, query: Value, found: Found) -> Value:
+    """The product of all factors: a constant, as far as they are known."""
+    known, others = 1.0, list[Value]()
+    for term in FACTORS:
+        if term not in found:
+            continue
+        numbers = values_of(found[term])
+        if numbers is None:
+            others.append(
+                b.op("Div", b.like(1.0, query), found[term]) if term is DIVISOR else found[term]
+            )
+        else:
+            number = float(numbers.reshape(-1)[0])
+            known = known / number if term is DIVISOR else known * number
+    return b.fold("Mul", [*others, *([b.like(known, query)] if known != 1 or not others else [])])
+
+
+def _of_cache(b: Builder, value: Value, query: Value) -> Value | None:
+    """Keys or values that are what a variable holds and something behind it, in the form of
+    repeated heads that OpenVINO knows, where it is known how often; None for others."""
+    few = unrepeated(value)
+    joined = (few or value.behind("Reshape", "Expand", "Unsqueeze")).producer
+    held = joined.inputs[0] if joined is not None and joined.op == "Concat" else None
+    if held is None or not _is_held(held):
+        return None
+    return value if few is None else repeated(b, few, query)
+
+
+def _is_held(value: Value) -> bool:
+    maker = value.behind("Gather").producer
+    return maker is not None and maker.op == "ReadValue"
+
+
+def _fits(mask: Value, scores: Value) -> bool:
+    """Whether a mask is broadcast to scores, as far as sizes are known, and never they to it."""
+    if mask.rank is None or not 2 <= mask.rank <= 4:
+        return False
+    pairs = zip(reversed(mask.dims), reversed(scores.dims), strict=False)
+    return all(m in (1, s) or isinstance(m, Interval) or isinstance(s, Interval) for m, s in pairs)
