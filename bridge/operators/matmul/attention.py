@@ -8,6 +8,7 @@ import numpy as np
 
 from bridge.neutral.builder import integers, values_of
 from bridge.neutral.inference import constraints as must, first, infers
+from bridge.neutral.terms import is_number
 from bridge.neutral.types import (
     ANY,
     BF16,
@@ -312,7 +313,9 @@ def attention_to_onnx(b: Builder, node: Node) -> Result:
         sink = None if sink is None else b.cast(sink, F32)
     if scale is None:
         scale = _default_scale(b, query)
-    scores = b.op("Mul", b.op("MatMul", query, b.swap_last(key, rank)), scale)
+    scores = b.op("MatMul", query, b.swap_last(key, rank))
+    if not is_number(scale, 1):
+        scores = b.op("Mul", scores, scale)
     if node.attributes["causal"]:
         later = b.op("Less", b.unsqueeze(b.positions(query, -2), 1), b.positions(key, -2))
         zero, minus = b.like(0.0, query), b.like(MINUS_INFINITY, query)
@@ -320,7 +323,7 @@ def attention_to_onnx(b: Builder, node: Node) -> Result:
     elif mask is not None and mask.element is BOOL:
         zero, minus = b.like(0.0, query), b.like(MINUS_INFINITY, query)
         scores = b.op("Add", scores, b.op("Where", mask, zero, minus))
-    elif mask is not None:
+    elif mask is not None and not _adds_nothing(mask):
         scores = b.op("Add", scores, mask)
     if sink is None:
         weights = b.op("Softmax", scores)
@@ -379,8 +382,7 @@ def _leaves_keys(mask: Value) -> bool:
 
 def _adds_nothing(mask: Value) -> bool:
     """Whether a mask is but the zero that stands before a scale."""
-    known = values_of(mask) if mask.rank == 0 and mask.element is not BOOL else None
-    return known is not None and not known.any()
+    return mask.element is not BOOL and is_number(mask, 0)
 
 
 def unrepeated(x: Value) -> Value | None:
