@@ -129,6 +129,42 @@ def test_attention_with_a_cache(name: str, tmp_path: Path) -> None:
         held = {f"past_{x}": found[0][f"present_{x}"] for x in ("key", "value")}
 
 
+ATTENTION = """<ir_version: 11, opset_import: ["" : 23]>
+    g (float[b,4,s,4] q, float[b,GROUPS,s,4] k, float[b,GROUPS,s,4] v, float[b,1,s,t] mask,
+       float[b,GROUPS,p,4] past_key, float[b,GROUPS,p,4] past_value)
+        => (float[b,4,s,4] y, float[b,GROUPS,t,4] present_key, float[b,GROUPS,t,4] present_value) {
+        y, present_key, present_value =
+            Attention <ATTRIBUTES> (q, k, v, MASK, past_key, past_value)
+    }"""
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("mask", ["mask", '""'])
+@pytest.mark.parametrize("attributes", ["scale = 0.7", "is_causal = 1"])
+def test_operator_of_the_standard(groups: int, mask: str, attributes: str, tmp_path: Path) -> None:
+    text = ATTENTION.replace("GROUPS", str(groups)).replace("MASK", mask)
+    model = onnx.parser.parse_model(text.replace("ATTRIBUTES", attributes))
+    bridge.convert(model, tmp_path / "a.xml", stateful=True, beam_idx=True)
+    compiled = openvino.Core().compile_model(tmp_path / "a.xml", "CPU", EXACT)
+    layers = [node.rt_info["layerType"] for node in compiled.get_runtime_model().get_ops()]
+    assert "ScaledDotProductAttention" in layers
+    request, engine = compiled.create_infer_request(), OnnxRuntime(model)
+    held = [np.zeros((2, groups, 0, 4), np.float32)] * 2
+    rng = np.random.default_rng(7)
+    for new, past in ((3, 0), (1, 3), (1, 4)):
+        sizes = {"q": (4, new), "k": (groups, new), "v": (groups, new), "mask": (1, new)}
+        feed = {
+            name: rng.normal(size=(2, *size, past + new if name == "mask" else 4)).astype("f4")
+            for name, size in sizes.items()
+        }
+        y, *after = engine.run({**feed, "past_key": held[0], "past_value": held[1]})
+        taken = {port.any_name for port in compiled.inputs} & feed.keys()
+        beams = {"beam_idx": np.arange(2, dtype=np.int32)}
+        results = request.infer({**{name: feed[name] for name in taken}, **beams})
+        assert_close([results["y"]], [y])
+        held = after
+
+
 def test_query_whose_keys_are_all_masked(tmp_path: Path) -> None:
     """It gives 0, as the guard in the file says."""
     model = model_of(FUSED["scales on both sides, a guard"])

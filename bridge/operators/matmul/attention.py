@@ -40,6 +40,8 @@ class Mask:
 
 
 NO_MASK = Mask(None, None, False)
+NO_BIAS = [[[[0.0]]]]
+"""The mask that stands before a scale: beside a variable, OpenVINO takes none of another rank."""
 
 
 @legalizes("Attention", target="ir")
@@ -60,6 +62,8 @@ def attention_to_ir(b: Builder, node: Node) -> Result:
         key = b.op("Concat", past_key, key, axis=2)
         value = b.op("Concat", past_value, value, axis=2)
     present = [key, value]
+    if is_cache(key) and is_cache(value):
+        key, value = (repeated(b, x, query) for x in (key, value))
     # Values may be of a type of their own; the result is of that of the queries.
     key, value = (b.cast(x, query.element) for x in (key, value))
     plain = all(node.input(i) is None for i in range(3, 7)) and (
@@ -110,7 +114,7 @@ def attend(
     key, value = (repeated(b, x, query) for x in (key, value))
     bias = _bias(b, mask, query)
     factor = None if scale is None else b.like(scale, query)
-    given = b.like(0.0, query) if bias is None and factor is not None else bias
+    given = b.like(NO_BIAS, query) if bias is None and factor is not None else bias
     y = b.op("ScaledDotProductAttention", query, key, value, given, factor, causal=causal)
     if bias is None or not mask.may_be_empty:
         return y
@@ -168,6 +172,15 @@ def _of_rows(b: Builder, mask: Mask, query: Value, groups: int, length: Value) -
         return b.reshape(x, *[0] * (len(x.dims) - 3), groups, -1, 0)
 
     return replace(mask, bias=rows(mask.bias), allowed=rows(mask.allowed))
+
+
+def is_cache(x: Value) -> bool:
+    """Whether keys or values are what a variable of IR holds, and something behind it. OpenVINO's
+    CPU plugin knows a cache by heads that are repeated, and repeats none."""
+    joined = x.producer
+    held = joined.inputs[0] if joined is not None and joined.op == "Concat" else None
+    read = None if held is None else held.behind("Gather").producer
+    return read is not None and read.op == "ReadValue"
 
 
 def repeated(b: Builder, x: Value, query: Value) -> Value:

@@ -59,8 +59,7 @@ def group_query_attention(b: Builder, node: Node) -> Result:
     if sink is not None:
         key, value, mask = _with_sink(b, sink, query, key, value, mask)
     elif attributes.get(CONSECUTIVE):
-        # OpenVINO's CPU plugin knows a cache by heads that are repeated, and repeats none.
-        key, value = repeated(b, key, query), repeated(b, value, query)
+        key, value = repeated(b, key, query), repeated(b, value, query)  # See `is_cache`.
     softcap = attributes.get("softcap", 0.0)
     y = attend(b, query, key, value, mask, scale_of(node), softcap, length=frame.length)
     return [joined_heads(b, y), *present][: len(node.outputs)]

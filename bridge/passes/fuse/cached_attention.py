@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Value
 from bridge.neutral.terms import Found, Term, constant, op, var
 from bridge.neutral.types import Interval
-from bridge.operators.matmul.attention import repeated, unrepeated
+from bridge.operators.matmul.attention import NO_BIAS, is_cache, repeated, unrepeated
 from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses
 
@@ -49,7 +49,7 @@ def attention_with_cache(b: Builder, found: Found, uses: Uses) -> Value | None:
     if key is None or value is None or not (mask is None or _fits(mask, scores)):
         return None
     scale = _scale(b, query, found)
-    given = b.filled(0, (1, 1, 1, 1), query.element) if mask is None else mask
+    given = b.like(NO_BIAS, query) if mask is None else mask
     y = b.op("ScaledDotProductAttention", query, key, value, given, scale, causal=False)
     return b.op("Where", b.op("IsNaN", y), 0.0, y) if GUARDED in found else y
 
@@ -75,16 +75,9 @@ def _of_cache(b: Builder, value: Value, query: Value) -> Value | None:
     """Keys or values that are what a variable holds and something behind it, in the form of
     repeated heads that OpenVINO knows, where it is known how often; None for others."""
     few = unrepeated(value)
-    joined = (few or value.behind("Reshape", "Expand", "Unsqueeze")).producer
-    held = joined.inputs[0] if joined is not None and joined.op == "Concat" else None
-    if held is None or not _is_held(held):
+    if not is_cache(few or value.behind("Reshape", "Expand", "Unsqueeze")):
         return None
     return value if few is None else repeated(b, few, query)
-
-
-def _is_held(value: Value) -> bool:
-    maker = value.behind("Gather").producer
-    return maker is not None and maker.op == "ReadValue"
 
 
 def _fits(mask: Value, scores: Value) -> bool:
