@@ -130,7 +130,8 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
     - `stateful`: make variables (ReadValue, Assign) of states that an ONNX model takes and gives,
       as the caches of language models are: pairs of input and output by name, or True for those
       that their names tell.
-    - `beam_idx`: add the input that reorders the sequences of a stateful model.
+    - `beam_idx`: add the inputs that OpenVINO GenAI gives a stateful model: `beam_idx` reorders its
+      sequences, `position_ids` places the words of a decoder of onnxruntime-genai.
     - `one_decoder`: of the two decoders of a merged decoder, keep that of later calls in a stateful
       model. It must compute the same as the other while the states are empty; `check` runs both.
 

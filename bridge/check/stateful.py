@@ -18,7 +18,7 @@ from bridge.check.engines import (
 from bridge.check.outputs import Comparison
 from bridge.check.variables import Variables
 from bridge.neutral.graph import Value
-from bridge.passes.state.records import BEAMS, FirstCall
+from bridge.passes.state.records import BEAMS, PLACES, FirstCall
 
 
 class RowSession(Session, Protocol):
@@ -46,11 +46,12 @@ class PairsSession:
             pair.variable: (_info(pair.input, variables.read[pair.input].outputs[0]), pair.output)
             for pair in variables.pairs
         }
-        self._beams = variables.beams
+        self._beams, self._told = variables.beams, variables.told
         self._begun = variables.begun
         ports = tuple(port for port, _ in self._states.values())
         self._names = {port.name for port in ports}
-        given = [port for port in session.inputs if not (self._beams and port.name == BEAMS)]
+        added = {BEAMS: self._beams, PLACES: self._told is not None}
+        given = [port for port in session.inputs if not added.get(port.name)]
         self.inputs = (*given, *ports)
         after = (ValueInfo(name) for _, name in self._states.values())
         self.outputs = (*session.outputs, *after)
@@ -62,18 +63,24 @@ class PairsSession:
             for variable, (port, _) in self._states.items()
             if port.name in feeds and (port.name not in self._begun or np.size(feeds[port.name]))
         }
-        return self._named(*self._session.run_from(states, self._with_beams(feeds)))
+        return self._named(*self._session.run_from(states, self._with_added(feeds)))
 
     def run_row(self, feeds: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """See `RowSession.run_row`."""
-        found = self._session.run_row([self._with_beams(feed) for feed in feeds])
+        found = self._session.run_row([self._with_added(feed) for feed in feeds])
         return [self._named(results, after) for results, after in found]
 
     def _named(self, results: dict[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
         return {**results, **{name: after[key] for key, (_, name) in self._states.items()}}
 
-    def _with_beams(self, feeds: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The feeds, and the order in which the sequences are."""
+    def _with_added(self, feeds: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The feeds, and what the ONNX model does not take: the order in which the sequences are,
+        and where the new words stand."""
+        if self._told is not None:
+            cache = feeds.get(self._told.cache)
+            past = 0 if cache is None else np.shape(cache)[2]
+            batch, count = np.shape(feeds[self._told.words])
+            feeds = {**feeds, PLACES: np.tile(np.arange(past, past + count), (batch, 1))}
         if not self._beams:
             return feeds
         sizes = [

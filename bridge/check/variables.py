@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from bridge.neutral.graph import Model, Node
-from bridge.passes.state.records import FIRST_CALLS, STATEFUL, StatePair
+from bridge.passes.state.records import FIRST_CALLS, STATEFUL, StatePair, ToldPlaces
 from bridge.passes.state.variables import known_start, pairs_of_variables
 
 
@@ -14,7 +14,8 @@ from bridge.passes.state.variables import known_start, pairs_of_variables
 class Variables:
     """Variables by `pairs` of an input and an output, with the nodes that `read` them, by the
     input. `begun` are the inputs that are what a variable starts with where they are empty;
-    `beams` says whether `BEAMS` is an input that the ONNX model does not have. They are `own` if
+    `beams` says whether `BEAMS` is an input that the ONNX model does not have. `PLACES` is another
+    if it is `told`. They are `own` if
     the ONNX model was made of them, whose inputs have what they start with as a default."""
 
     pairs: Sequence[StatePair]
@@ -22,6 +23,7 @@ class Variables:
     begun: Set[str]
     beams: bool
     own: bool
+    told: ToldPlaces | None = None
 
     @classmethod
     def of(cls, model: Model) -> Variables | None:
@@ -39,4 +41,4 @@ class Variables:
             begun = {name for name, node in read.items() if known_start(node) is None}
             return cls(pairs, read, begun, False, True)
         once = {name for call in FIRST_CALLS.read(model.metadata) or () for name in call.once}
-        return cls(record.pairs, read, once, record.beams, False)
+        return cls(record.pairs, read, once, record.beams, False, record.told)

@@ -160,8 +160,9 @@ def convert(
         typer.Option(
             "--beam-idx",
             rich_help_panel=_IR,
-            help="Give a stateful model the input beam_idx, which reorders the sequences of its "
-            "variables before a call; OpenVINO GenAI wants it.",
+            help="Give a stateful model the inputs that OpenVINO GenAI gives: beam_idx, which "
+            "reorders the sequences of its variables before a call, and, for a decoder of "
+            "onnxruntime-genai, position_ids.",
         ),
     ] = False,
     one_decoder: Annotated[

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import openvino
 import pytest
+from openvino._offline_transformations import paged_attention_transformation
 
 import bridge
 from bridge.check import check
@@ -126,8 +127,11 @@ def generated(compiled: openvino.CompiledModel, texts: list[list[int]], steps: i
     beams = {"beam_idx": np.arange(len(texts), dtype=np.int32)}
     mask = np.array([[0] * (width - len(text)) + [1] * len(text) for text in texts])
     words, found = np.array([[0] * (width - len(text)) + text for text in texts]), []
+    taken = {port.any_name for port in compiled.inputs}
     for step in range(steps):
-        results = request.infer({"input_ids": words, "attention_mask": mask, **beams})
+        places = np.maximum(mask.cumsum(1) - 1, 0)[:, -words.shape[1] :]
+        given = {"input_ids": words, "attention_mask": mask, "position_ids": places, **beams}
+        results = request.infer({name: x for name, x in given.items() if name in taken})
         found.append(results["logits"][:, -1])
         words = np.full((len(texts), 1), 7 * step % WORDS)
         mask = np.concatenate([mask, np.ones_like(words)], 1)
@@ -136,10 +140,14 @@ def generated(compiled: openvino.CompiledModel, texts: list[list[int]], steps: i
 
 @pytest.mark.parametrize("name", DECODERS)
 def test_stateful_decoder(name: str, tmp_path: Path) -> None:
-    """The variables are caches that OpenVINO's CPU plugin joins within its attention, and texts of
-    several lengths give what each gives alone."""
+    """The variables are caches that OpenVINO's CPU plugin joins within its attention, or divides
+    into pages, and texts of several lengths give what each gives alone."""
     decoder = DECODERS[name]
     compiled = stateful(decoder, tmp_path)
+    if not decoder.long:  # Its tables depend on the mask's length.
+        pages = openvino.Core().read_model(tmp_path / "a.xml")
+        paged_attention_transformation(pages)
+        assert "attention_mask" not in {name for port in pages.inputs for name in port.names}
     layers = [node.rt_info["layerType"] for node in compiled.get_runtime_model().get_ops()]
     assert layers.count("ScaledDotProductAttention") == decoder.layers
     texts = [[5, 9, 3, 60, 11], [17, 4]]

@@ -25,6 +25,10 @@ CONSECUTIVE = "calls_are_consecutive"
 """An attribute of Bridge's own, for a node whose cache is a variable of IR: a call's new keys come
 behind all that the variable holds, and `total_sequence_length` counts both."""
 
+TOLD = "places_are_told"
+"""An attribute of Bridge's own, for such a node that has `position_ids` since: OpenVINO divides no
+cache into pages where places follow from lengths."""
+
 
 @legalizes("com.microsoft::GroupQueryAttention", target="ir")
 def group_query_attention(b: Builder, node: Node) -> Result:
@@ -73,8 +77,9 @@ def without_variables(b: Builder, node: Node) -> Result:
         return group_query_attention(b, node)
     if CONSECUTIVE not in node.attributes:
         return None
-    left = {name: value for name, value in node.attributes.items() if name != CONSECUTIVE}
-    return b.ops(node.op, len(node.outputs), *node.inputs, **left)
+    left = {k: value for k, value in node.attributes.items() if k not in (CONSECUTIVE, TOLD)}
+    inputs = [*node.inputs[:9], None, *node.inputs[10:]] if TOLD in node.attributes else node.inputs
+    return b.ops(node.op, len(node.outputs), *inputs, **left)
 
 
 def _lengths(node: Node) -> must.Constraints:

@@ -25,7 +25,15 @@ from bridge.passes.state.exchange import (
     that_may_be_empty,
 )
 from bridge.passes.state.first_call import decide_by_state
-from bridge.passes.state.records import BEAMS, FIRST_CALLS, STATEFUL, StatefulRecord, SymbolicPair
+from bridge.passes.state.followers import compute_places, follow_one_another, tell_places
+from bridge.passes.state.records import (
+    BEAMS,
+    FIRST_CALLS,
+    PLACES,
+    STATEFUL,
+    StatefulRecord,
+    SymbolicPair,
+)
 from bridge.suggestions import unknown
 
 
@@ -74,15 +82,18 @@ def make_stateful(model: Model, context: Context) -> None:
     for pair in made:
         b = Builder(graph.nodes, pair.output, context.target)
         assign_variable(b, pair.variable, values[inputs[pair.input]])
-    if _follow_one_another(graph, values):
+    followers = follow_one_another(graph, values)
+    if followers:
         context.report.notes.append(
             "each call's mask counts what the variables hold and the new tokens; shorter sequences "
             "of a batch are padded on the left"
         )
-    record = StatefulRecord(tuple(made), tuple(inputs), tuple(outputs), beam_idx)
+    asked_for = beam_idx and PLACES not in inputs
+    told, places = tell_places(followers, left) if asked_for else (None, None)
+    record = StatefulRecord(tuple(made), tuple(inputs), tuple(outputs), beam_idx, told)
     graph.prepend([*front, *said])
     left = [value for value in left if value in graph.inputs]
-    graph.inputs = left if beams is None else [*left, beams]
+    graph.inputs = [*left, *(value for value in (places, beams) if value is not None)]
     _keep_outputs(graph, [name for name in outputs if name not in pairs.values()])
     STATEFUL.write(model.metadata, record)
     if first_calls:
@@ -96,32 +107,6 @@ def make_stateful(model: Model, context: Context) -> None:
     context.report.notes.append(
         "variables of the model: " + ", ".join(f"{pair.input} = {pair.output}" for pair in made)
     )
-
-
-def _follow_one_another(graph: Graph, values: Mapping[Value, Value]) -> bool:
-    """Marks, in place, the nodes that write into caches which are variables now: calls follow one
-    another, so what is new comes behind all that a variable holds. Whether there are any."""
-    from bridge.operators.microsoft.group_query_attention import CONSECUTIVE
-
-    nodes = [
-        node
-        for node in graph.nodes
-        if node.op == "com.microsoft::GroupQueryAttention"
-        and all(_is_next(values, node.input(past), node.outputs[i:]) for past, i in _CACHES)
-    ]
-    for node in nodes:
-        node.attributes[CONSECUTIVE] = 1
-    return bool(nodes)
-
-
-_CACHES = ((3, 1), (4, 2))
-"""past_key and present_key, past_value and present_value of the operator, by their places."""
-
-
-def _is_next(values: Mapping[Value, Value], past: Value | None, outputs: Sequence[Value]) -> bool:
-    """Whether the first of the outputs is what a state, a key of `values`, is next."""
-    after = values.get(past) if past is not None else None
-    return after is not None and bool(outputs) and after.behind("Identity") is outputs[0]
 
 
 def _require_pairs(
@@ -250,7 +235,8 @@ def restore_pairs(model: Model, context: Context | None = None) -> None:
     pairs = {pair.variable: pair for pair in record.pairs}
     names = names_of_outputs(graph)
     beams = {value for value in graph.inputs if record.beams and BEAMS in value.names}
-    left = [value for value in graph.inputs if value not in beams]
+    places = [value for value in graph.inputs if record.told and PLACES in value.names]
+    left = [value for value in graph.inputs if value not in {*beams, *places}]
 
     def state_of(b: Builder, node: Node) -> Value:
         pair = pairs[node.attributes["variable_id"]]
@@ -267,6 +253,8 @@ def restore_pairs(model: Model, context: Context | None = None) -> None:
         graph.outputs.append(after)
         names.append(pairs[variable].output)
     graph.output_names = names
+    if places and record.told:
+        compute_places(graph, places[0], record.told, left)
     graph.inputs = _in_order(left, record.inputs)
     _keep_outputs(graph, [*dict.fromkeys(n for n in record.outputs if n in names), *names])
 

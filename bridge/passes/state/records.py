@@ -27,14 +27,25 @@ class SymbolicPair(StatePair):
 
 
 @dataclass(frozen=True)
+class ToldPlaces:
+    """The input that has as many words as `PLACES` has places, and the input that was a cache of
+    keys [batch, heads, words before, size]."""
+
+    words: str
+    cache: str
+
+
+@dataclass(frozen=True)
 class StatefulRecord:
     """The pairs that became variables, and the names of all inputs and outputs that the model had
-    before. `beams` says whether the model has the input `BEAMS` since."""
+    before. `beams` says whether the model has the input `BEAMS` since. It has `PLACES` since, if
+    `told` is there."""
 
     pairs: tuple[SymbolicPair, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     beams: bool
+    told: ToldPlaces | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +77,9 @@ class FirstCall:
 
 BEAMS = "beam_idx"
 """The input that says which sequence of the call before each sequence of this one continues."""
+
+PLACES = "position_ids"
+"""The input that says where each new word stands in its sequence."""
 
 STATE: Entry[list[StatePair]] = Entry("state", list[StatePair], "variables")
 """The entry for variables that became pairs."""
