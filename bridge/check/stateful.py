@@ -79,7 +79,7 @@ class PairsSession:
         if self._told is not None:
             cache = feeds.get(self._told.cache)
             past = 0 if cache is None else np.shape(cache)[2]
-            batch, count = np.shape(feeds[self._told.words])
+            batch, count = np.shape(feeds[self._told.words])[:2]
             feeds = {**feeds, PLACES: np.tile(np.arange(past, past + count), (batch, 1))}
         if not self._beams:
             return feeds

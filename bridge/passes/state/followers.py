@@ -58,11 +58,15 @@ def tell_places(
     return ToldPlaces(words[0].name, cache.name), places
 
 
-def compute_places(graph: Graph, places: Value, told: ToldPlaces, inputs: Sequence[Value]) -> None:
-    """Computes, in place, what such an input says where no sequence is padded."""
+def compute_places(graph: Graph, places: Value, told: ToldPlaces, inputs: Sequence[Value]) -> bool:
+    """Computes, in place, what such an input says where no sequence is padded; whether the record
+    goes with the other inputs."""
     named = {value.name: value for value in inputs}
+    words, held = named.get(told.words), named.get(told.cache)
+    if words is None or held is None or (words.rank, held.rank) != (2, 4):
+        return False
     nodes: list[Node] = []
-    b, words, held = Builder(nodes, PLACES), named[told.words], named[told.cache]
+    b = Builder(nodes, PLACES)
     past, sizes = b.size(held, 2), b.op("Shape", words)
     row = b.op("Range", past, b.op("Add", past, b.size(words, 1)), 1)
     substitution = Substitution()
@@ -71,3 +75,4 @@ def compute_places(graph: Graph, places: Value, told: ToldPlaces, inputs: Sequen
         substitution.apply(node)
     substitution.finish(graph)
     graph.prepend(nodes)
+    return True

@@ -253,8 +253,8 @@ def restore_pairs(model: Model, context: Context | None = None) -> None:
         graph.outputs.append(after)
         names.append(pairs[variable].output)
     graph.output_names = names
-    if places and record.told:
-        compute_places(graph, places[0], record.told, left)
+    if record.told and places and not compute_places(graph, places[0], record.told, left):
+        left += places
     graph.inputs = _in_order(left, record.inputs)
     _keep_outputs(graph, [*dict.fromkeys(n for n in record.outputs if n in names), *names])
 
