@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must, first, infers, place
-from bridge.neutral.inference.dims import content_of, with_dim
+from bridge.neutral.inference.dims import content_of
 from bridge.neutral.types import ANY, I64, Dim, TensorType
-from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
+from bridge.operators import Builder, Node, Refused, Result, legalizes, reads, required
+from bridge.operators.reduction.order import first_places, in_order, takes_long, top
 
 
 @reads("TopK", format="onnx", until=9)
@@ -21,53 +20,25 @@ def read_top_k_1(b: Builder, node: Node) -> Result:
 @legalizes("TopK", target="ir")
 def top_k(b: Builder, node: Node) -> Result:
     """TopK (1 to 24): IR's k is a scalar; `stable` puts the lower index first among equals, as
-    ONNX does."""
+    ONNX does. Where that would take long, unstable ones give what it gives."""
     x, k = required(node, 0, 1)
     axis, by_value = node.attributes["axis"], node.attributes["sorted"]
     mode = "max" if node.attributes["largest"] else "min"
-
-    def top(of: Value, axis: int, stable: bool) -> list[Value]:
-        return b.ops(
-            "ir::TopK", 2, of, b.scalar(k), axis=axis, mode=mode,
-            sort="value" if by_value else "none", stable=stable, index_element_type=I64,
-        )  # fmt: skip
-
-    if not by_value or not _has_candidates(x, k, axis):
-        return top(x, axis, by_value)
-    row = x if x.rank == 1 else b.reshape(x, -1)
-    found = _candidates(b, row, top(row, 0, False)[0], mode)
-    values, places = top(b.op("Gather", row, found, 0), 0, True)
-    others = [other for other in range(len(x.dims)) if other != axis % len(x.dims)]
-    return tuple(b.unsqueeze(y, *others) for y in (values, b.op("Gather", found, places, 0)))
-
-
-_FEW = 8
-"""Elements of a TopK that OpenVINO's stable one finds quickly enough."""
-
-
-def _has_candidates(x: Value, k: Value, axis: int) -> bool:
-    """Whether the k largest elements are worth a search before they are sorted: OpenVINO's stable
-    TopK takes time in proportion to k times the size, its unstable one hardly any. Rows of a
-    matrix would have different numbers of candidates."""
-    if x.element is None or not x.shape:
-        return False
-    size, (count, *_) = x.shape[axis], content_of(k) or (None,)
-    alone = set(with_dim(x.shape, axis % len(x.shape), 1)) == {1}
-    if not alone or isinstance(size, int) or count == size:
-        return False
-    return not isinstance(count, int) or count >= _FEW
-
-
-def _candidates(b: Builder, x: Value, largest: Value, mode: str) -> Value:
-    """Where a vector holds elements that are not beyond all of its `largest` ones: these, those
-    equal to the last of them, and NaN. If one of the largest is NaN, all are candidates."""
-    reduce, beyond, worst = {
-        "max": ("ReduceMin", "Less", -math.inf), "min": ("ReduceMax", "Greater", math.inf)
-    }[mode]  # fmt: skip
-    if x.element is not None and x.element.is_float:
-        largest = b.op("Where", b.op("IsNaN", largest), worst, largest)
-    limit = b.op(reduce, largest, [0])
-    return b.reshape(b.op("NonZero", b.op("Not", b.op(beyond, x, limit))), -1)
+    number = b.scalar(k)
+    if not by_value or not x.shape or x.element is None:
+        return top(b, x, number, axis, mode, "value" if by_value else "none", by_value)
+    size, (known,) = x.shape[axis], content_of(k) or (None,)
+    count = ANY if known is None else known
+    if not takes_long(size, count):
+        return top(b, x, number, axis, mode, stable=True)
+    if count == size != ANY:
+        places = in_order(b, x, number, axis, mode, size, count)
+    else:
+        first = first_places(b, x, number, axis, mode)
+        among = b.op("GatherElements", x, first, axis=axis)
+        order = in_order(b, among, number, axis, mode, size, count)
+        places = b.op("GatherElements", first, order, axis=axis)
+    return b.op("GatherElements", x, places, axis=axis), places
 
 
 @legalizes("ir::TopK", target="onnx")
