@@ -5,8 +5,8 @@ section, and enlarges memory for them, then it computes them. Results live in on
 is alive in the section of another. Of an If's output the plugin takes it that it is not alive in
 the section behind the If, so that it is lost where something in there needs more of that memory
 than ever before: in the first inference, and again with larger inputs. An operator whose shape is
-computed begins a section of its own. A broadcast to the shape that the output has is one, and what
-it gives is kept.
+computed begins a section of its own. A split into one part of the length that the output has is
+one, and what it gives is kept.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ converts others in front of the output. What leaves a body has a memory of its o
 
 
 def kept(b: Builder, node: Node, place: Place) -> Result:
-    """The outputs that are read later are broadcast to the shapes that they have; where Bridge
-    knows the shape, the branches tell OpenVINO."""
+    """The outputs that are read later are split into one part; where Bridge knows the shape, the
+    branches tell OpenVINO."""
     lost = [_is_lost(value, place) for value in node.outputs]
     if not any(lost):
         return None
@@ -118,7 +118,7 @@ class FixedShape(Must):
 
 
 def _is_kept(node: Node, value: Value) -> bool:
-    """Whether a node broadcasts a value to the shape that it has."""
+    """Whether a node splits a value into one part."""
     return recognise(node) == ("section", value)
 
 
@@ -140,8 +140,8 @@ QUIRK = Quirk(
     symptom="The first inference, and the first with larger inputs, are wrong where an operator "
     "behind an If whose output has an open shape needs memory before the output has been read.",
     fires="At an output of open shape of an If that something later in the same graph reads.",
-    safe="A value that is broadcast or reshaped to the shape that it has stays what it is.",
-    cost="a ShapeOf and a Broadcast for each such output, which is copied once more",
+    safe="The only part of a value, and a value in the shape that it has, are the value.",
+    cost="a ShapeOf, a Gather and a VariadicSplit for each such output, which is copied once more",
     run=rewriting("If", by=kept, uses=True),
     undo={**undone("section"), "Reshape": untold},
 )

@@ -6,18 +6,18 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder, integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Condition, Iteration, Stacked
+from bridge.neutral.signs import is_not_negative
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import (
     LoopBuilder,
     constant_condition,
     is_positive,
-    iteration_number,
     scalar,
 )
 from bridge.passes.fuse.inverses import named_after
 from bridge.passes.uses import Uses
 from bridge.quirks.guarded_loops import asks, in_the_place_of, is_guarded
-from bridge.quirks.opaque import hides
+from bridge.quirks.opaque import hides, opaque, revealed, undone
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
 FAR = 1 << 30
@@ -28,66 +28,68 @@ it; the largest i32 is not."""
 def cut_stacks(b: Builder, node: Node, place: Place) -> Result:
     """None of the parts is taken where no iteration runs."""
     stacks = [exit for exit in node.body.outputs if isinstance(exit, Stacked)]
-    stacks = [exit for exit in stacks if not _is_cut(node.outputs[exit.output], place)]
-    runs = _runs(b, node) if stacks and not is_guarded(node, place) else None
-    if runs is None:
+    stacks = [exit for exit in stacks if not _is_cut(node.outputs[exit.output], place, node)]
+    end = _end(b, node) if stacks and not is_guarded(node, place) else None
+    if end is None:
         return None
     loop_builder = LoopBuilder.of(node)
-    if loop_builder.trip_count is not None:
-        _hide_condition(b, loop_builder)
+    trips = loop_builder.trip_count
+    if trips is not None and _is_known_condition(node) and not _is_count(end, node):
+        # OpenVINO ends the process where it can tell that no trips are left, but not that nothing
+        # is taken of the stack.
+        loop_builder.inputs[0] = opaque(b, trips, "number")
     results = loop_builder.build(b)
-    zero = b.constant([0])
-    end = b.op("Where", runs, [FAR], zero)
     for exit in stacks:
-        results[exit.output] = b.op("Slice", results[exit.output], zero, end, [exit.axis])
+        results[exit.output] = b.cut(results[exit.output], exit.axis, 0, end)
     return results
 
 
-def _is_cut(stacked: Value, place: Place) -> bool:
+def _is_cut(stacked: Value, place: Place, loop: Node) -> bool:
     """Whether all that uses a stack is such a Slice, perhaps of what another quirk has hidden."""
     users = place.users(stacked)
-    return bool(users) and all(user.inputs[0] is stacked and _cuts(user, place) for user in users)
+    return bool(users) and all(u.inputs[0] is stacked and _cuts(u, place, loop) for u in users)
 
 
-def _cuts(user: Node, place: Place) -> bool:
+def _cuts(user: Node, place: Place, loop: Node) -> bool:
     if user.op != "Slice":
-        return hides(user, "sizes") and _is_cut(user.outputs[0], place)
+        return hides(user, "sizes") and _is_cut(user.outputs[0], place, loop)
     end = user.inputs[2]
     made = None if end is None else end.producer
-    return made is not None and made.op == "Where" and integers(made.inputs[1]) == (FAR,)
+    if made is not None and made.op == "Where":
+        return integers(made.inputs[1]) == (FAR,)
+    return _is_count(end, loop)
 
 
-def _runs(b: Builder, node: Node) -> Value | None:
-    """Whether a Loop runs at least once, as a scalar; None where it surely does."""
+def _end(b: Builder, node: Node) -> Value | None:
+    """Where a stack ends at the latest, which is 0 if no iteration runs; None where one surely
+    does. A trip count that cannot be negative is such an end."""
     trips, condition = node.trip_count, node.condition
     tests: list[Value] = []
-    if trips is not None and not is_positive(trips):
-        count = scalar(b, trips)
-        tests.append(b.op("Greater", count, 0))
     if condition is not None and not is_positive(condition):
         tests.append(scalar(b, condition))
-    if not tests:
-        return None
-    return tests[0] if len(tests) == 1 else b.op("And", *tests)
+    if trips is not None and not is_positive(trips):
+        if not tests and is_not_negative(trips):
+            return b.vector(b.as_i64(trips))
+        tests.insert(0, b.op("Greater", scalar(b, trips), 0))
+    return b.op("Where", b.fold("And", tests), [FAR], [0]) if tests else None
 
 
-def _hide_condition(b: Builder, loop_builder: LoopBuilder) -> None:
-    """Computes a condition that is always the same, of the number of the iteration, which is 0 or
-    more. A Loop with a constant one crashes when it is opened, if OpenVINO can tell that no trips
-    are left."""
-    body = loop_builder.body
-    places = [i for i, exit in enumerate(body.outputs) if isinstance(exit, Condition)]
-    known = body.graph.outputs[places[0]].behind("Identity").constant if places else None
-    if places and known is None:
-        return
-    holds = known is None or bool(known.array().all())
-    inner = loop_builder.inside(b)
-    count = iteration_number(body)
-    again = inner.op("GreaterOrEqual" if holds else "Less", count, 0)
-    if places:
-        body.graph.outputs[places[0]] = again
-    else:
-        body.add_exit(again, Condition())
+def _is_known_condition(node: Node) -> bool:
+    """Whether the condition after each iteration of a Loop is a constant."""
+    conditions = (value for value, exit in node.body.exits() if isinstance(exit, Condition))
+    return all(value.behind("Identity").constant is not None for value in conditions)
+
+
+def _is_count(end: Value | None, loop: Node) -> bool:
+    """Whether a value is the trip count of a Loop, which stacks no more parts than that."""
+    trips = loop.trip_count
+    if end is None or trips is None:
+        return False
+    return end.behind(*_AS_IT_IS) is revealed(trips).behind(*_AS_IT_IS) and is_not_negative(end)
+
+
+_AS_IT_IS = ("Cast", "Identity", "Reshape", "Unsqueeze")
+"""Operators that give one number as it is."""
 
 
 def whole_stack(b: Builder, node: Node, uses: Uses) -> Value | None:
@@ -111,12 +113,15 @@ def whole_stack(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 
 def _is_end(end: Value | None, loop: Node) -> bool:
-    """Whether a value is a far end, or 0 where the Loop runs no iteration."""
+    """Whether a value is the trip count, or a far end that is 0 where no iteration runs."""
+    if _is_count(end, loop):
+        return True
     choice = end.producer if end is not None else None
     if choice is None or choice.op != "Where" or integers(choice.inputs[2]) != (0,):
         return False
     far = integers(choice.inputs[1])
-    return far is not None and far[0] >= FAR and asks(choice.inputs[0], loop.inputs[:2])
+    heads = [v and revealed(v) for v in loop.inputs[:2]]
+    return far is not None and far[0] >= FAR and asks(choice.inputs[0], heads)
 
 
 def known_condition(b: Builder, node: Node, uses: Uses) -> Value | None:
@@ -154,9 +159,9 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="Where a Loop runs no iteration, what it stacks has the parts of the inference before.",
     fires="At a Loop that stacks and may not run, outside of an If that asks whether it does.",
-    safe="A Slice up to 2^30 takes the whole stack; one up to 0 takes none, as a Loop that does "
-    "not run stacks none.",
+    safe="A Slice up to the trip count, or to 2^30, takes the whole stack; one up to 0 takes none, "
+    "as a Loop that does not run stacks none.",
     cost="a Slice behind each stack of a Loop that may not run",
     run=rewriting("Loop", by=cut_stacks, uses=True),
-    undo={"Loop": known_condition, "Slice": whole_stack},
+    undo={"Loop": known_condition, "Slice": whole_stack, **undone("number")},
 )
