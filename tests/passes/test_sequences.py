@@ -89,13 +89,8 @@ LOWERED = {
             body (%i: i64[], %g: bool[], %s.0: f32[2], %s.1: f32[2], %s.data: f32[2,2]) -> %g, %w
               %w: f32[2] = If(%g, %s.0, %s.1, %i, %s.data)
                 then (%s.0#1: f32[2], %s.1#1: f32[2], %i#1: i64[], %s.data#1: f32[2,2]) -> %a
-                  %#5: i64[] = Constant() {value=i64[] 2}
-                  %#6: i64[] = Add(%i#1, %#5)
-                  %#7: i64[] = Constant() {value=i64[] 0}
-                  %#8: bool[] = Less(%i#1, %#7)
-                  %#9: i64[] = Where(%#8, %#6, %i#1)
-                  %#10: i64[] = Constant() {value=i64[] 0}
-                  %a: f32[2] = Gather(%s.data#1, %#9, %#10) {batch_dims=0}
+                  %#5: i64[] = Constant() {value=i64[] 0}
+                  %a: f32[2] = Gather(%s.data#1, %i#1, %#5) {batch_dims=0}
                   %s.0#1 <- Invariant(input=1)
                   %s.1#1 <- Invariant(input=2)
                   %i#1 <- Invariant(input=3)

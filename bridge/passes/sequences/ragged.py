@@ -1,4 +1,7 @@
-"""Sequences of tensors of any sizes, as a pair of tensors."""
+"""Sequences of tensors of any sizes, as a pair of tensors.
+
+A negative position counts from the end. So it does where tensors are gathered or cut.
+"""
 
 from __future__ import annotations
 
@@ -82,20 +85,22 @@ class Ragged(Sequence):
         if self.rank == 0:
             count = count_of(b, shapes)
             return b.op("Expand", 1, count)
+        if self.rank == 1:
+            return b.reshape(shapes, -1)
         return b.op("ReduceProd", shapes, [1], keepdims=False)
 
-    def _entries_before(self, b: Builder, place: Value) -> Value:
-        """How many entries of `data` belong to elements before a place, i64 [1]."""
-        before = b.cut(self.shapes, 0, b.constant([0]), b.op("Reshape", place, [1]))
+    def _entries_before(self, b: Builder, line: Value) -> Value:
+        """How many entries of `data` belong to elements before a place, both i64 [1]."""
+        before = b.cut(self.shapes, 0, 0, line)
         return b.op("ReduceSum", self._counts(b, before), [0], keepdims=True)
 
     def at(self, b: Builder, index: Value, name: str) -> Tensor:
-        place = position(b, index, self.length(b))
-        shape = b.op("Gather", self.shapes, place, 0)
+        index = b.as_i64(index)
+        shape = b.op("Gather", self.shapes, b.scalar(index), 0)
         if self.mixed:
             own = b.op("Not", b.op("Less", shape, 0))
             shape = b.op("Compress", shape, own, axis=0)
-        start = self._entries_before(b, place)
+        start = self._entries_before(b, b.vector(index))
         count = _product(b, shape)
         if self.rank == 0:
             count = b.constant([1])
@@ -122,22 +127,21 @@ class Ragged(Sequence):
         if index is None:
             data = b.op("Concat", data, entries, axis=0)
             return replace(form, data=data, shapes=b.op("Concat", shapes, row, axis=0))
-        place = position(b, index, form.length(b))
-        split = form._entries_before(b, place)
-        zero, last, line = b.constant([0]), b.constant([I64_MAX]), b.op("Reshape", place, [1])
-        data = b.concat(0, b.cut(data, 0, zero, split), entries, b.cut(data, 0, split, last))
-        shapes = b.concat(0, b.cut(shapes, 0, zero, line), row, b.cut(shapes, 0, line, last))
+        line = b.vector(b.as_i64(index))
+        split = form._entries_before(b, line)
+        data = b.concat(0, b.cut(data, 0, 0, split), entries, b.cut(data, 0, split, I64_MAX))
+        shapes = b.concat(0, b.cut(shapes, 0, 0, line), row, b.cut(shapes, 0, line, I64_MAX))
         return replace(form, data=data, shapes=shapes)
 
     def erase(self, b: Builder, index: Value | None, name: str) -> Ragged:
-        place = position(b, b.constant(-1) if index is None else index, self.length(b))
-        after = b.op("Add", place, 1)
-        start, end = self._entries_before(b, place), self._entries_before(b, after)
-        zero, last = b.constant([0]), b.constant([I64_MAX])
-        data = b.concat(0, b.cut(self.data, 0, zero, start), b.cut(self.data, 0, end, last))
-        before = b.cut(self.shapes, 0, zero, b.op("Reshape", place, [1]))
-        behind = b.cut(self.shapes, 0, b.op("Reshape", after, [1]), last)
-        return replace(self, data=data, shapes=b.op("Concat", before, behind, axis=0))
+        line, after = around(b, index, self.length(b))
+        start = self._entries_before(b, line)
+        data, shapes = b.cut(self.data, 0, 0, start), b.cut(self.shapes, 0, 0, line)
+        if after is not None:
+            end = self._entries_before(b, after)
+            data = b.concat(0, data, b.cut(self.data, 0, end, I64_MAX))
+            shapes = b.concat(0, shapes, b.cut(self.shapes, 0, after, I64_MAX))
+        return replace(self, data=data, shapes=shapes)
 
     def concat(self, b: Builder, axis: int, name: str) -> Tensor:
         if self.rank is None:
@@ -220,21 +224,18 @@ def _with_ones(b: Builder, shapes: Value) -> Value:
 
 
 def _product(b: Builder, sizes: Value) -> Value:
-    return b.op("ReduceProd", sizes, [0], keepdims=True)
+    return sizes if sizes.shape == (1,) else b.op("ReduceProd", sizes, [0], keepdims=True)
 
 
-def position(b: Builder, index: Value, count: Value) -> Value:
-    """A position among `count` elements, from the front; negative ones count from the end. i64
-    scalars. What is known to be negative gives at least 0, as all positions are: the bounds of what
-    is cut there follow from it, and an engine may take a part of the same bounds for the whole."""
-    known = integers(index)
-    index = b.scalar(b.cast(index, I64))
-    if known is not None and known[0] >= 0:
-        return index
-    wrapped = b.op("Add", index, count)
+def around(b: Builder, index: Value | None, count: Value) -> tuple[Value, Value | None]:
+    """A position among `count` elements, without an index the last, and the next one, if there is
+    one; i64 [1]. Behind -1 stands no 0, which would be the first position."""
+    known = (-1,) if index is None else integers(index)
     if known is not None:
-        return b.op("Max", wrapped, 0)
-    return b.op("Where", b.op("Less", index, 0), wrapped, index)
+        return b.constant([known[0]]), None if known[0] == -1 else b.constant([known[0] + 1])
+    assert index is not None
+    line = b.from_the_front(b.vector(b.as_i64(index)), b.vector(count))
+    return line, b.op("Add", line, [1])
 
 
 def _places(b: Builder, counts: Value, before: Value, behind: Value) -> Value:

@@ -10,7 +10,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.types import ANY, I64_MAX, Dim, Element, Shape, TensorType, is_static
 from bridge.passes.sequences.form import Form, Sequence
-from bridge.passes.sequences.ragged import Ragged, count_of, position, to_axis
+from bridge.passes.sequences.ragged import Ragged, around, count_of, to_axis
 from bridge.passes.sequences.tensors import Plain, Tensor
 
 
@@ -69,16 +69,12 @@ class Uniform(Sequence):
     def length(self, b: Builder) -> Value:
         return b.size(self.data, 0)
 
-    def _line(self, b: Builder, index: Value) -> Value:
-        """A position counted from the front, i64 [1]."""
-        return b.op("Reshape", position(b, index, self.length(b)), [1])
-
     def _of(self, b: Builder, *parts: Value) -> Uniform:
         return replace(self, data=b.op("Concat", *parts, axis=0))
 
     def at(self, b: Builder, index: Value, name: str) -> Tensor:
-        place = position(b, index, self.length(b))
-        return Plain(b.op("Gather", self.data, place, 0))
+        # A negative index counts from the end there, too.
+        return Plain(b.op("Gather", self.data, b.scalar(b.as_i64(index)), 0))
 
     def insert(self, b: Builder, value: Tensor, index: Value | None, name: str) -> Sequence:
         if (
@@ -90,14 +86,15 @@ class Uniform(Sequence):
         added = b.op("Unsqueeze", value.value, [0])
         if index is None:
             return self._of(b, self.data, added)
-        line = self._line(b, index)
+        line = b.vector(b.as_i64(index))
         before = b.cut(self.data, 0, 0, line)
         return self._of(b, before, added, b.cut(self.data, 0, line, I64_MAX))
 
     def erase(self, b: Builder, index: Value | None, name: str) -> Uniform:
-        line = self._line(b, b.constant(-1) if index is None else index)
+        line, after = around(b, index, self.length(b))
         before = b.cut(self.data, 0, 0, line)
-        after = b.op("Add", line, [1])
+        if after is None:
+            return replace(self, data=before)
         return self._of(b, before, b.cut(self.data, 0, after, I64_MAX))
 
     def concat(self, b: Builder, axis: int, name: str) -> Tensor:
