@@ -1,5 +1,6 @@
 """Differences that are no fault of a conversion: decisions between values that are equal but for
-rounding, and what the original's engine rounds. Each becomes a note, with what shows it."""
+rounding, what the original's engine rounds, and where 16-bit floats are rounded. Each becomes a
+note, with what shows it."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from bridge.check.loading import load
 from bridge.check.outputs import Comparison
 from bridge.check.pair import Pair
 from bridge.check.report import CheckReport
+from bridge.check.singles import Singles
 from bridge.check.wide import WideModel
 from bridge.errors import BridgeError
 from bridge.neutral.graph import Model
@@ -28,7 +30,7 @@ Feeds = Sequence[dict[str, Any]]
 Excuse = tuple[str, Iterable[tuple[str, Difference]]]
 """What a version differs for, and how its outputs compare without that."""
 
-_MOST = 8  # inputs of a version that are looked at
+_MOST = 32  # inputs of a version that are looked at
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,11 @@ class Excuses:
         """The rows of a version; those of an input with an excuse say how its outputs compare
         without what is excused. An input that is set aside needs none."""
         wide = WideModel(self.report.versions[0].path, self.comparison, self.pair.scratch)
-        for seek in (self._decision, partial(self._rounding, sessions, wide)):
+        path = next(version.path for version in self.report.versions if version.label == label)
+        singles = Singles(self.pair, self.comparison, path)
+        halves = partial(self._halves, sessions[1], singles)
+        excused: dict[str, list[int]] = {}
+        for seek in (self._decision, partial(self._rounding, sessions, wide), halves):
             for sample in _wrong(rows, aside):
                 try:
                     found = seek(label, feeds[sample])
@@ -62,11 +68,18 @@ class Excuses:
                 if found is None:
                     break
                 why, differences = found
-                made = self.report.recipes[sample]
-                self.note(f"with input {sample} ({made}), {label} differs only for {why}")
+                excused.setdefault(why, []).append(sample)
                 kept = [row for row in rows if row[0] != sample]
                 rows = [*kept, *((sample, name, difference) for name, difference in differences)]
+        for why, samples in excused.items():
+            self.note(f"with {self._named(samples)}, {label} differs only for {why}")
         return rows
+
+    def _named(self, samples: list[int]) -> str:
+        first, *others = samples
+        if not others:
+            return f"input {first} ({self.report.recipes[first]})"
+        return f"inputs {', '.join(map(str, samples[:-1]))} and {samples[-1]}"
 
     def _decision(self, label: str, feed: dict[str, Any]) -> Excuse | None:
         """Decisions between values that are equal but for rounding."""
@@ -103,6 +116,20 @@ class Excuses:
         why = (
             f"what the engine of the original rounds: the original, {exact}, gives what {label} "
             "gives"
+        )
+        return why, differences
+
+    def _halves(
+        self, session: Session, singles: Singles, label: str, feed: dict[str, Any]
+    ) -> Excuse | None:
+        """Where the engines round 16-bit floats."""
+        self.tell("computing in 32 bits")
+        differences = singles.compared(feed, session.run(self.comparison.renamed(feed, session)))
+        if differences is None or not all(difference.ok for _, difference in differences):
+            return None
+        why = (
+            "what engines round of 16-bit floats: computed in 32 bits, the original and "
+            f"{label} give the same"
         )
         return why, differences
 

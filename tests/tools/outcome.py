@@ -35,7 +35,7 @@ def outcome(tool: str, name: str, source: Path | None, target: Path) -> tuple[st
             TOOLS[tool](source, target, feeds)
     except Exception as error:
         return "the tool fails", f"{type(error).__name__}: {error}"[:1000]
-    report = check(target, samples=2, **(_COARSE if tool.startswith("float16") else {}))
+    report = check(target, samples=2)
     if report.ok:
         return "right", ""
     if not _opens(onnxruntime.InferenceSession, target):
@@ -44,11 +44,6 @@ def outcome(tool: str, name: str, source: Path | None, target: Path) -> tuple[st
     if is_refused and not _opens(openvino.Core().read_model, target):
         return "refused, as by OpenVINO", str(report)
     return "not right", str(report)
-
-
-_COARSE = {"rtol": 1e-2, "atol": 2e-3}
-"""For models that compute in f16: onnxruntime rounds after each operator, OpenVINO, whose precision
-is f32 here, at the outputs alone."""
 
 
 def _opens(open: Callable[[str], object], model: Path) -> bool:
