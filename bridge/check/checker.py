@@ -245,10 +245,12 @@ class _Checker:
             try:
                 sessions.append((label, self._loaded(label, path, files)))
             except BridgeError as error:
-                session = self._stand_in(files, error) if not sessions else None
-                if session is not None:
-                    sessions.append((label, session))
-                    continue
+                is_rewritten = bool(sessions) and report.versions[0].label == _REWRITTEN
+                if not sessions or is_rewritten:
+                    session = self._stand_in(label, path, files, error)
+                    if session is not None:
+                        sessions.append((label, session))
+                        continue
                 report.failures.append(f"{label}: {shortened(str(error), 500)}")
                 self.failed[label] = 0
                 if not sessions:
@@ -271,12 +273,16 @@ class _Checker:
         self.report.versions.append(Version(label, path, engine, files))
         return session
 
-    def _stand_in(self, files: tuple[FileFacts, ...], error: BridgeError) -> Session | None:
+    def _stand_in(
+        self, label: str, path: Path, files: tuple[FileFacts, ...], error: BridgeError
+    ) -> Session | None:
         """What takes the place of an ONNX model that no engine has the operators for: the same,
         rewritten by Bridge. None where there is no such thing."""
-        if not isinstance(error, LacksOperatorError) or self.pair.source.suffix == ".xml":
+        if not isinstance(error, LacksOperatorError) or path.suffix == ".xml":
             return None
         try:
+            if path != self.pair.source:
+                return self._loaded(label, self.pair.in_standard_operators(path), files)
             session = self._loaded(_REWRITTEN, self.pair.stand_in(), files)
         except BridgeError:
             return None

@@ -222,11 +222,15 @@ class Pair:
     def stand_in(self) -> Path:
         """What Bridge makes of an ONNX source in operators of the standard alone. It takes the
         place of the source, of which `converted` was asked before."""
-        there, back = self.scratch / "plain.xml", self.scratch / "stand-in.onnx"
+        self.source = self.in_standard_operators(self.source)
+        return self.source
+
+    def in_standard_operators(self, path: Path) -> Path:
+        """What Bridge makes of an ONNX model in operators of the standard alone."""
+        there, back = (self.scratch / f"plain-{path.stem}{end}" for end in (".xml", ".onnx"))
         options = cast(ConvertOptions, {**self.options, "device": "ANY"})
-        bridge.convert(self.loaded(self.source), there, **options)
+        bridge.convert(self.loaded(path), there, **options)
         bridge.convert(there, back, standard_operators=True)
-        self.source = back
         return back
 
     def changed(

@@ -621,6 +621,22 @@ def test_what_no_engine_runs_is_rewritten(tmp_path: Path) -> None:
     assert check(path, tmp_path / "m.xml").different
 
 
+# Of this one the way back has the same operator, which no engine runs either.
+DISTANCES = """
+<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
+g (int64 n) => (float[1,h,q,k] y) <float[4,2] table = {1, 2, 3, 4, 5, 6, 7, 8}> {
+  y = com.microsoft.RelativePositionBias <max_distance = 6> (table, n, n)
+}
+"""
+
+
+def test_what_comes_back_and_no_engine_runs_is_rewritten_too(tmp_path: Path) -> None:
+    report = check(saved(DISTANCES, tmp_path / "m.onnx"))
+    assert report.ok, str(report)
+    labels = [version.label for version in report.versions]
+    assert labels == ["original, rewritten", "ONNX → IR", "ONNX → IR → ONNX"]
+
+
 def counting(nodes: str) -> str:
     return f"""
     <ir_version: 9, opset_import: ["" : 18]>

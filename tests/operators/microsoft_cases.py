@@ -672,7 +672,27 @@ ROTARY: dict[str, Case] = {
     ),
 }
 
-CASES = {**QUANTIZED, **NORMALIZED, **FUSED, **STANDARD, **ATTENTION, **GROUPED, **ROTARY}
+# Attention in f16 -------------------------------------------------------------------------------
+
+LEAST = -3.4028234663852886e38
+PADDING = i32([[0] * 5, [1, 1, 1, 0, 0]])
+"""A row of nothing but padding, and one of some."""
+HALVES: dict[str, Case] = {
+    "attention, f16, filter": Case(
+        "Attention",
+        [f16(random(2, 5, 6)), f16(random(6, 24)), f16(random(24)), PADDING],
+        {"num_heads": 2, "mask_filter_value": LEAST},
+        data=(0, 3),
+    ),
+    "heads, f16, filter": several(
+        f16(Q), f16(K), f16(V), None, PADDING, f16(random(1, 2, 3, 5)), outputs=3,
+        mask_filter_value=LEAST,
+    ),
+}  # fmt: skip
+
+CASES = {
+    **QUANTIZED, **NORMALIZED, **FUSED, **STANDARD, **ATTENTION, **GROUPED, **ROTARY, **HALVES
+}  # fmt: skip
 
 # Without a kernel on the CPU --------------------------------------------------------------------
 
@@ -690,10 +710,30 @@ def _group_norm(x: np.ndarray, scale: np.ndarray, shift: np.ndarray) -> np.ndarr
     return f32(y / (1 + np.exp(-y)))
 
 
+def _t5_bias(table: np.ndarray, length: int, both: bool, most: int) -> np.ndarray:
+    """T5's bias of [buckets, heads] by the distance between words."""
+    found = np.zeros((1, table.shape[1], length, length), np.float32)
+    count = len(table) // 2 if both else len(table)
+    exact = count // 2
+    for row, column in np.ndindex(length, length):
+        ahead = column - row
+        size = abs(ahead) if both else max(-ahead, 0)
+        bucket = size
+        if size >= exact:
+            bucket = exact + int(math.log(size / exact) / math.log(most / exact) * (count - exact))
+        found[0, :, row, column] = table[
+            min(bucket, count - 1) + (count if both and ahead > 0 else 0)
+        ]
+    return found
+
+
 B8, ADDED = random(8), random(2, 5, 8)
 NHWC, CHANNELS = random(2, 3, 4, 6), (random(6), random(6))
 SKIP, BIAS = random(2, 6), random(6)
-POINTWISE, SQUARE = random(5, 6, 1, 1), random(8, 8)
+POINTWISE, OFFSETS, SQUARE = random(5, 6, 1, 1), random(5), random(8, 8)
+TABLE, WORDS = random(8, 2), i64([12])
+STORED = f32(TABLE.T.reshape(8, 2))
+"""The table as onnxruntime's optimiser stores it: the numbers are those of the transpose."""
 WITHOUT_KERNEL: dict[str, tuple[Case, np.ndarray]] = {
     "bias": (Case("BiasAdd", [X3, B8, ADDED], data=(0, 2)), X3 + B8 + ADDED),
     "split gelu": (
@@ -715,6 +755,23 @@ WITHOUT_KERNEL: dict[str, tuple[Case, np.ndarray]] = {
     "conv": (
         Case("NhwcFusedConv", [NHWC, POINTWISE, None, None], {"activation": "Relu"}),
         np.maximum(NHWC @ POINTWISE[:, :, 0, 0].T, 0),
+    ),
+    "conv, weights with channels last": (
+        Case("NhwcConv", [NHWC, f32(POINTWISE.transpose(0, 2, 3, 1)), OFFSETS]),
+        NHWC @ POINTWISE[:, :, 0, 0].T + OFFSETS,
+    ),
+    "distances of both signs": (
+        Case(
+            "RelativePositionBias",
+            [STORED, WORDS, WORDS],
+            {"is_bidirectional": 1, "max_distance": 9},
+            data=(1, 2),
+        ),
+        _t5_bias(TABLE, 12, True, 9),
+    ),
+    "distances behind": (
+        Case("RelativePositionBias", [STORED, WORDS, WORDS], {"max_distance": 11}, data=(1, 2)),
+        _t5_bias(TABLE, 12, False, 11),
     ),
     "matmul": (
         Case("FusedMatMulActivation", [X3, SQUARE], {"activation": "Relu", "alpha": 0.5}),

@@ -4,7 +4,7 @@ there). Attributes are as in the file."""
 
 from __future__ import annotations
 
-from bridge.neutral.types import I64_MAX
+from bridge.neutral.types import F16, F32, I64_MAX
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
 from bridge.operators.matmul.attention import (
     Mask,
@@ -17,6 +17,8 @@ from bridge.operators.matmul.attention import (
 
 _MASKED = -10000.0
 """Default of mask_filter_value."""
+
+_LARGEST_F16 = 65504.0
 
 
 def scale_of(node: Node) -> float | None:
@@ -55,8 +57,9 @@ def attention(b: Builder, node: Node) -> Result:
         key, value = (
             b.concat(2, b.op("Gather", past, i, 0), new) for i, new in enumerate((key, value))
         )
-    mask = _mask(b, node, query, key, node.input(3), node.input(5))
-    y = joined_heads(b, attend(b, query, key, value, mask, scale_of(node)))
+    q, k, v = _wide_enough(b, node, node.input(3), query, key, value)
+    mask = _mask(b, node, q, k, node.input(3), node.input(5))
+    y = b.cast(joined_heads(b, attend(b, q, k, v, mask, scale_of(node))), query.element)
     if len(node.outputs) == 1:
         return y
     return [y, b.concat(0, b.unsqueeze(key, 0), b.unsqueeze(value, 0))]
@@ -82,14 +85,16 @@ def multi_head_attention(b: Builder, node: Node) -> Result:
     past_key, past_value = node.input(6), node.input(7)
     if past_key is not None and past_value is not None:
         key, value = b.concat(2, past_key, key), b.concat(2, past_value, value)
-    mask = _mask(b, node, query, key, node.input(4), node.input(5))
+    q, k, v = _wide_enough(b, node, node.input(4), query, key, value)
+    mask = _mask(b, node, q, k, node.input(4), node.input(5))
     scores = None
     if len(node.outputs) < 4:
-        y = attend(b, query, key, value, mask, scale_of(node))
+        y = attend(b, q, k, v, mask, scale_of(node))
     else:
-        y, stages = attend_in_parts(b, query, key, value, mask, scale_of(node), 0)
-        scores = stages[2]
-    return [joined_heads(b, y), key, value, scores][: len(node.outputs)]
+        y, stages = attend_in_parts(b, q, k, v, mask, scale_of(node), 0)
+        scores = b.cast(stages[2], query.element)
+    y = b.cast(joined_heads(b, y), query.element)
+    return [y, key, value, scores][: len(node.outputs)]
 
 
 def _projected(b: Builder, node: Node, heads: int) -> list[Value]:
@@ -132,6 +137,14 @@ def _unpacked(b: Builder, x: Value, count: int) -> list[Value]:
     return [b.op("Squeeze", part, [0]) for part in parts]
 
 
+def _wide_enough(b: Builder, node: Node, mask: Value | None, *values: Value) -> list[Value]:
+    """The values in f32 where they are of f16, which cannot hold the score of padding: with it as
+    -inf, a row of nothing but padding would be NaN."""
+    score = node.attributes.get("mask_filter_value", _MASKED)
+    narrow = mask is not None and values[0].element is F16 and abs(score) > _LARGEST_F16
+    return [b.cast(value, F32) for value in values] if narrow else list(values)
+
+
 def _mask(
     b: Builder, node: Node, query: Value, key: Value, mask: Value | None, bias: Value | None
 ) -> Mask:
@@ -141,7 +154,7 @@ def _mask(
         kept = _kept(b, mask, query, key)
         filtered = b.like(node.attributes.get("mask_filter_value", _MASKED), query)
         padding = b.op("Where", kept, 0.0, filtered)
-        bias = b.plus(padding, bias)
+        bias = b.plus(padding, bias and b.cast(bias, query.element))
     allowed = None
     if node.attributes.get("unidirectional", 0):
         past = b.op("Sub", b.sizes(key, 2), b.sizes(query, 2))

@@ -142,6 +142,16 @@ def gemm_fast_gelu(b: Builder, node: Node) -> Result:
 _CONV = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
 
 
+@legalizes("com.microsoft::NhwcConv", target="ir")
+def nhwc_conv(b: Builder, node: Node) -> Result:
+    """com.microsoft::NhwcConv (1): Conv with the channels last, those of the weights too."""
+    data, weights = required(node, 0, 1)
+    (rank,) = ranks(node, 0)
+    first = b.channels_first(data, rank), b.channels_first(weights, rank)
+    y = b.op("Conv", *first, node.input(2), **node.attributes)
+    return b.channels_last(y, rank)
+
+
 @legalizes("com.microsoft::FusedConv", "com.microsoft::NhwcFusedConv", target="ir")
 def fused_conv(b: Builder, node: Node) -> Result:
     """An activation of a convolution to which Z is added; of NhwcFusedConv the data, Z and the
