@@ -323,10 +323,12 @@ class Reader:
         domain = node.domain
         op = type if domain else f"ai.onnx::{type}"
         why = ""
-        if any(a.type in (_A.GRAPH, _A.GRAPHS) for a in node.attribute):
+        graphs = [f'"{a.name}"' for a in node.attribute if a.type in (_A.GRAPH, _A.GRAPHS)]
+        if graphs:
             why = (
-                "it holds a graph; Bridge knows what graphs mean in If, Loop, Scan and operators "
-                "with a function body alone"
+                f"it holds a graph ({', '.join(graphs)}); Bridge knows what graphs mean in If, "
+                "Loop, Scan and operators with a function body alone; save the graph as a model of "
+                "its own to convert that"
             )
         elif domain and self.written_opsets.setdefault(domain, version) != version:
             why = (

@@ -160,3 +160,23 @@ def test_a_model_that_takes_no_empty_state(tmp_path: Path) -> None:
     source.write_text(text.replace("(x, looks)", "(least, looks)"))
     report = check(source, stateful=True)
     assert any("no calls in a row were made" in note for note in report.notes), str(report)
+
+
+def test_a_cache_of_attention_keeps_its_numbers(tmp_path: Path) -> None:
+    """Left to itself OpenVINO's CPU plugin keeps such a cache in f16, or in 8 bits."""
+    x, beams = ops.parameter([-1, 2, -1, 8], name="x"), ops.parameter([-1], np.int32, "beam_idx")
+    for parameter in (x, beams):
+        parameter.output(0).set_names({parameter.friendly_name})
+    cached, sinks = [], []
+    for name in ("key", "value"):
+        size = ops.gather(ops.shape_of(x), [0, 1], 0), ops.constant([0, 8], np.int64)
+        start = ops.broadcast(ops.constant(0.0, np.float32), ops.concat(list(size), 0))
+        past = ops.read_value(start, f"past.{name}", np.float32, ov.PartialShape([-1, 2, -1, 8]))
+        whole = ops.concat([ops.gather(past, beams, 0), x], 2)
+        cached.append(whole)
+        sinks.append(ops.assign(whole, f"past.{name}"))
+    y = ops.result(ops.scaled_dot_product_attention(x, *cached), name="y")
+    y.output(0).set_names({"y"})
+    ov.save_model(ov.Model([y], sinks, [x, beams]), tmp_path / "a.xml", compress_to_fp16=False)
+    report = check(tmp_path / "a.xml", rtol=1e-5)
+    assert report.ok and len(report.row) == 3, str(report)
