@@ -81,7 +81,8 @@ def _token_inputs(model: Model) -> list[Value]:
     """The token ids of a language model, and the inputs that go with them, as a mask does: matrices
     of integers, of one batch and one length. Nothing where no input indexes a constant table."""
     taken = (node for node in model.graph.nodes if node.op == "Gather" and len(node.inputs) > 1)
-    indices = (_origin(node.inputs[1]) for node in taken if _is_constant(node.inputs[0]))
+    fixed = _fixed(model)
+    indices = (_origin(node.inputs[1]) for node in taken if node.inputs[0] in fixed)
     if not set(model.graph.inputs).intersection(value for value in indices if value is not None):
         return []
     return [
@@ -91,8 +92,15 @@ def _token_inputs(model: Model) -> list[Value]:
     ]
 
 
-def _is_constant(value: Value | None) -> bool:
-    return value is not None and value.constant is not None
+def _fixed(model: Model) -> set[Value]:
+    """The values that no input has a part in: constants, and what follows from them alone, as
+    weights do that are stored in few bits."""
+    found: set[Value] = set()
+    for node in model.graph.nodes:
+        given = {value for value in node.inputs if value is not None}
+        if node.op == "Constant" or (given and given <= found):
+            found.update(node.outputs)
+    return found
 
 
 def _origin(value: Value | None, *more: str) -> Value | None:

@@ -16,6 +16,7 @@ from onnx import helper
 import bridge
 from bridge.check import CheckReport, check, checker, loading
 from bridge.check.compare import compare
+from bridge.check.demands import share_symbols
 from bridge.check.engines import (
     Engine,
     EngineError,
@@ -190,6 +191,25 @@ def test_inputs_share_symbols_and_stay_in_range() -> None:
         assert made["i"].min() >= 0 and made["i"].max() < 3
     again = make_inputs(model, Recipe(19))
     assert all((made[name] == again[name]).all() for name in made)
+
+
+@pytest.mark.parametrize(
+    "table",
+    ["table = Identity (w)", "wide = Cast <to = 1> (u) table = Mul (wide, scale)"],
+    ids=["floats", "8 bits"],
+)
+def test_a_mask_has_the_sizes_of_its_token_ids(table: str) -> None:
+    """With an open size for each, as an IR has them, and a table that is stored in few bits, too."""
+    model = bridge.load(
+        onnx.parser.parse_model(f"""
+        <ir_version: 9, opset_import: ["" : 18]>
+        g (int64[?,?] ids, int64[?,?] mask) => (float[?,?,2] y, int64[?] z)
+        <float[3,2] w = {{1, 2, 3, 4, 5, 6}}, uint8[3,2] u = {{1, 2, 3, 4, 5, 6}}, float scale = {{2}}>
+        {{ {table} y = Gather (table, ids) z = ReduceSum (mask) }}""")
+    )
+    share_symbols(model)
+    ids, mask = model.graph.inputs
+    assert ids.shape == mask.shape and all(isinstance(dim, str) for dim in ids.dims)
 
 
 def test_lengths_that_are_sorted_stay_within_the_sequence() -> None:

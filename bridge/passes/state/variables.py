@@ -1,17 +1,18 @@
 """State between calls: IR's variables (ReadValue, Assign) are inputs and outputs in ONNX.
 
 A variable `v` is the input `v`, its value before the call, and the output `v.next`, its value
-after; the caller feeds the one with the other. A variable that OpenVINO made of a pair has the
-names of both, one after the other, and is that pair again. What a variable starts with is the
-input's default value, so that the first call need not feed it. Where that is computed from other
-inputs, an empty tensor (the default) stands for it. The model's metadata records the variables; on
-the way back to IR they are variables again.
+after; the caller feeds the one with the other. Where an input is called `v`, it is `v.before`. A
+variable that OpenVINO made of a pair has the names of both, one after the other, and is that pair
+again. What a variable starts with is the input's default value, so that the first call need not
+feed it. Where that is computed from other inputs, an empty tensor (the default) stands for it. The
+model's metadata records the variables; on the way back to IR they are variables again.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain, count
 
 import numpy as np
 
@@ -62,7 +63,7 @@ def lower_state(model: Model, context: Context) -> None:
 
     given = len(graph.inputs)
     taken = _names(graph)
-    pairs = {name: _pair(name, taken) for name in variables}
+    pairs = _pairs(variables, taken)
 
     def state_of(b: Builder, node: Node) -> Value:
         try:
@@ -98,7 +99,8 @@ def pairs_of_variables(model: Model) -> list[StatePair]:
         for op in ("ReadValue", "Assign")
     )
     taken = _names(model.graph)
-    return sorted((_pair(name, taken) for name in read & assigned), key=_place)
+    pairs = _pairs(read | assigned, taken)
+    return sorted((pairs[name] for name in read & assigned), key=_place)
 
 
 def known_start(node: Node) -> Tensor | None:
@@ -118,13 +120,27 @@ _LONGEST = 300
 """Characters of an id that is looked at: what repeats takes long to be told apart."""
 
 
-def _pair(variable: str, taken: Collection[str]) -> StatePair:
-    """The names of a variable in ONNX: those that its id is made of, as OpenVINO makes it of
-    `past_key_values.0.key` and `present.0.key`, unless others have them."""
-    both = _BOTH.fullmatch(variable) if len(variable) <= _LONGEST else None
-    if both is None or both["input"] in taken or both["output"] in taken:
-        return StatePair(variable, variable, f"{variable}.next")
-    return StatePair(variable, both["input"], both["output"])
+def _pairs(variables: Iterable[str], taken: Collection[str]) -> dict[str, StatePair]:
+    """The names of variables in ONNX, which nothing else has: those that an id is made of, as
+    OpenVINO makes it of `past_key_values.0.key` and `present.0.key`, or else the id."""
+    found: dict[str, StatePair] = {}
+    names = {*taken}
+    for variable in sorted(variables):
+        both = _BOTH.fullmatch(variable) if len(variable) <= _LONGEST else None
+        if both is not None and names.isdisjoint(both.group("input", "output")):
+            pair = StatePair(variable, both["input"], both["output"])
+        else:
+            before = variable if variable not in names else _free(f"{variable}.before", names)
+            pair = StatePair(variable, before, _free(f"{variable}.next", names))
+        found[variable] = pair
+        names |= {pair.input, pair.output}
+    return found
+
+
+def _free(name: str, names: Collection[str]) -> str:
+    """The name, with a number where it is taken."""
+    numbered = chain([name], (f"{name}.{number}" for number in count(2)))
+    return next(one for one in numbered if one not in names)
 
 
 def _place(pair: StatePair) -> tuple[tuple[int, str], ...]:
