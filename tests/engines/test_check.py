@@ -199,13 +199,13 @@ def test_inputs_share_symbols_and_stay_in_range() -> None:
     ids=["floats", "8 bits"],
 )
 def test_a_mask_has_the_sizes_of_its_token_ids(table: str) -> None:
-    """With an open size for each, as an IR has them, and a table that is stored in few bits, too."""
+    """With an open size for each, as an IR has them. The table may be stored in few bits."""
     model = bridge.load(
         onnx.parser.parse_model(f"""
         <ir_version: 9, opset_import: ["" : 18]>
         g (int64[?,?] ids, int64[?,?] mask) => (float[?,?,2] y, int64[?] z)
-        <float[3,2] w = {{1, 2, 3, 4, 5, 6}}, uint8[3,2] u = {{1, 2, 3, 4, 5, 6}}, float scale = {{2}}>
-        {{ {table} y = Gather (table, ids) z = ReduceSum (mask) }}""")
+        <float[3,2] w = {{1, 2, 3, 4, 5, 6}}, uint8[3,2] u = {{1, 2, 3, 4, 5, 6}},
+         float scale = {{2}}> {{ {table} y = Gather (table, ids) z = ReduceSum (mask) }}""")
     )
     share_symbols(model)
     ids, mask = model.graph.inputs
