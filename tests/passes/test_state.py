@@ -15,11 +15,16 @@ from tests.support.running import OnnxRuntime
 
 
 def stateful(start: str, name: str = "sum") -> ov.Model:
-    """A sum over calls, in a variable that starts with a constant, zeros, or twice the input."""
+    """A sum over calls, in a variable that starts with a constant, or twice the input."""
     x = opset13.parameter([-1, 3], np.float32)
     x.output(0).tensor.set_names({"x"})
     initial = {
         "constant": lambda: opset13.constant(np.full((2, 3), 5, np.float32)),
+        # As OpenVINO's low latency transformation writes it.
+        "sized": lambda: opset13.broadcast(
+            opset13.constant(np.full(1, 5, np.float32)),
+            opset13.shape_of(opset13.reshape(x, opset13.constant([2, 3]), False)),
+        ),
         "computed": lambda: opset13.multiply(x, opset13.constant(np.float32(2))),
     }[start]()
     before = opset6.read_value(initial, name, np.float32, ov.PartialShape([-1, 3]))
@@ -34,6 +39,7 @@ def stateful(start: str, name: str = "sum") -> ov.Model:
     ("start", "name", "before"),
     [
         ("constant", "sum", "sum"),
+        ("sized", "sum", "sum"),
         ("computed", "sum", "sum"),
         # As optimum-intel calls a variable of an encoder's states, which are an input too.
         ("constant", "x", "x.before"),
@@ -45,6 +51,8 @@ def test_calls_in_a_row(start: str, name: str, before: str, tmp_path: Path) -> N
     bridge.convert(tmp_path / "a.xml", tmp_path / "b.onnx", debug=True)
     bridge.convert(tmp_path / "b.onnx", tmp_path / "c.xml", debug=True)
     onnx.checker.check_model(onnx.load(tmp_path / "b.onnx"), full_check=True)
+    has_if = any(node.op_type == "If" for node in onnx.load(tmp_path / "b.onnx").graph.node)
+    assert has_if == (start == "computed")
     session = OnnxRuntime(tmp_path / "b.onnx")
     requests = [
         ov.Core().compile_model(tmp_path / name, "CPU").create_infer_request()

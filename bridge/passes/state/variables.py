@@ -186,13 +186,21 @@ def _known(initial: Value | None, kind: TensorType) -> Tensor | None:
     if initial.constant is not None:
         return initial.constant
     producer = initial.producer
-    if producer is not None and producer.op == "Expand":
-        source, dims = producer.inputs[0], integers(producer.inputs[1])
-        if source is not None and source.constant is not None and dims is not None:
-            array = source.constant.array()
-            spend((*dims,), array.dtype, f'the start of the variable "{producer.name}"')
-            return Tensor.of(np.array(array * np.ones(dims, array.dtype)))
-    return None
+    if producer is None or producer.op not in ("Expand", "Broadcast"):
+        return None
+    source, dims = producer.inputs[0], _static(initial) or integers(producer.inputs[1])
+    constant = None if source is None else source.constant
+    if constant is None or dims is None or (producer.op == "Broadcast" and constant.size != 1):
+        return None
+    array = constant.array() if producer.op == "Expand" else constant.array().reshape(())
+    spend((*dims,), array.dtype, f'the start of the variable "{producer.name}"')
+    return Tensor.of(np.broadcast_to(array, np.broadcast_shapes(array.shape, dims)).copy())
+
+
+def _static(value: Value) -> tuple[int, ...] | None:
+    """The sizes of a value, where all of them are known."""
+    sizes = tuple(dim for dim in value.shape or () if isinstance(dim, int))
+    return sizes if value.shape is not None and len(sizes) == len(value.shape) else None
 
 
 def restore_state(model: Model, context: Context) -> None:
