@@ -672,12 +672,17 @@ ROTARY: dict[str, Case] = {
     ),
 }
 
-# Attention in f16 -------------------------------------------------------------------------------
+# As onnxruntime's optimiser and quantisers write them -------------------------------------------
 
 LEAST = -3.4028234663852886e38
 PADDING = i32([[0] * 5, [1, 1, 1, 0, 0]])
 """A row of nothing but padding, and one of some."""
-HALVES: dict[str, Case] = {
+WRITTEN: dict[str, Case] = {
+    "4 bits, zero points between whole numbers": Case(
+        "MatMulNBits",
+        [random(2, 80), whole(5, 3, 16), random(15), f32(7.5 + random(15))],
+        {"K": 80, "N": 5, "bits": 4, "block_size": 32},
+    ),
     "attention, f16, filter": Case(
         "Attention",
         [f16(random(2, 5, 6)), f16(random(6, 24)), f16(random(24)), PADDING],
@@ -691,7 +696,7 @@ HALVES: dict[str, Case] = {
 }  # fmt: skip
 
 CASES = {
-    **QUANTIZED, **NORMALIZED, **FUSED, **STANDARD, **ATTENTION, **GROUPED, **ROTARY, **HALVES
+    **QUANTIZED, **NORMALIZED, **FUSED, **STANDARD, **ATTENTION, **GROUPED, **ROTARY, **WRITTEN
 }  # fmt: skip
 
 # Without a kernel on the CPU --------------------------------------------------------------------

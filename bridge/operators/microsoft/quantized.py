@@ -189,17 +189,28 @@ def matmul_n_bits(b: Builder, node: Node) -> Result:
         values = np.full((columns, blocks), 1 << bits - 1)
     else:
         values = _unpacked(zeros, bits, columns, blocks)
-    if not np.array_equal(values, np.round(values)):
-        raise Refused("its zero points are no whole numbers")
-    names = [] if zeros is None else list(zeros.names)
-    zero_point = b.tensor(Tensor.of(values.astype(element.dtype)), names)
     grid = b.reshape(b.cast(scales, F32), columns, blocks)
-    right = b.op("DequantizeLinear", integers, grid, zero_point, axis=1, block_size=size)
+    if np.array_equal(values, np.round(values)):
+        names = [] if zeros is None else list(zeros.names)
+        zero_point = b.tensor(Tensor.of(values.astype(element.dtype)), names)
+        right = b.op("DequantizeLinear", integers, grid, zero_point, axis=1, block_size=size)
+    else:
+        right = _dequantized(b, integers, grid, values)
     if blocks * size != length:
         right = b.cut(right, 1, 0, length)
     y = b.op("MatMul", b.cast(data, F32), right, transpose_b=True)
     bias = node.input(5)
     return b.cast(b.plus(y, None if bias is None else b.cast(bias, F32)), data.element)
+
+
+def _dequantized(b: Builder, integers: Value, scales: Value, zeros: np.ndarray) -> Value:
+    """What integers [columns, length] stand for in blocks with zero points between whole numbers,
+    as HQQ finds them."""
+    columns, blocks = zeros.shape
+    shifts = b.constant(zeros.reshape(columns, blocks, 1).astype(np.float32))
+    parts = b.cast(b.reshape(integers, columns, blocks, -1), F32)
+    y = b.op("Mul", b.op("Sub", parts, shifts), b.reshape(scales, columns, blocks, 1))
+    return b.reshape(y, columns, -1)
 
 
 _FP4 = (0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4)
