@@ -2,7 +2,7 @@
 rounding, as an ArgMax of two scores that are a rounding apart. A TopK of IR that is not stable
 decides freely between equal values, too.
 
-Three things show it, outside of bodies alone. The operands of the node that decides agree within
+Three things show it, outside of Loops alone. The operands of the node that decides agree within
 the tolerance. What each engine decides is what the standard's evaluator decides for the operands of
 that engine. With the first engine's decisions in both models, all their outputs agree.
 """
@@ -21,6 +21,7 @@ from bridge.check.engines import Reference, Session
 from bridge.check.inputs import OWN_NAMES
 from bridge.check.outputs import ATOL, RTOL, Comparison, Results
 from bridge.check.stages import plain_onnx
+from bridge.check.taken import take_branches, watched
 from bridge.check.taps import Spot, expose, seen, value_at
 from bridge.neutral.clone import clone_model
 from bridge.neutral.expression import OPPOSITES
@@ -30,13 +31,15 @@ from bridge.neutral.types import ANY, TensorType
 DECIDERS = frozenset(
     {
         *OPPOSITES, "ArgMax", "ArgMin", "TopK", "Round", "Floor", "Ceil", "Sign", "Cast",
-        "QuantizeLinear", "ir::TopK",
+        "QuantizeLinear", "DynamicQuantizeLinear", "ir::TopK",
     }
 )  # fmt: skip
 """Operators that decide between floats: a little more or less gives another result."""
 
 _MOST = 100  # nodes that decide, in a model that is looked at
-_ROUNDS = 4  # of decisions that follow from others
+_ROUNDS = 8  # of decisions that follow from others
+_NEAR = 1e-6  # what a quotient of 32-bit floats is off by, a few roundings included
+_DEPTH = 4  # of Ifs in Ifs
 
 Load = Callable[[Model, Model | None], tuple[Session, Session]]
 """Gives both models, changed alike, loaded."""
@@ -51,6 +54,14 @@ def decided(
     """The decisions for which alone two models differ with an input; None where that is not shown.
     `its` is None where the other model is converted from `mine`. Raises BridgeError where a changed
     model does not run."""
+    found = _decided(mine, its, load, feed, comparison)
+    flat = None if found else _flat(mine, its, load, feed, comparison)
+    return found if flat is None else _decided(*flat, load, feed, comparison)
+
+
+def _decided(
+    mine: Model, its: Model | None, load: Load, feed: Results, comparison: Comparison
+) -> Found | None:
     graph = mine.graph
     places = twins(graph, None if its is None else its.graph)
     spots = {value_at(graph, spot): spot for spot in places}
@@ -84,6 +95,27 @@ def decided(
     return None
 
 
+def _flat(
+    mine: Model, its: Model | None, load: Load, feed: Results, comparison: Comparison
+) -> tuple[Model, Model | None] | None:
+    """Both models with the branches that both take in the place of their Ifs; None where there are
+    none, or where they take others."""
+    flat, flat_too = mine, its
+    for _ in range(_DEPTH):
+        if all(node.op != "If" for node in flat.graph.nodes):
+            break
+        sessions = load(watched(flat), None if flat_too is None else watched(flat_too))
+        runs = [session.run(comparison.renamed(feed, session)) for session in sessions]
+        shown = [{n: x for n, x in run.items() if n.startswith(OWN_NAMES)} for run in runs]
+        if shown[0].keys() != shown[1].keys() or any(
+            np.all(x) != np.all(shown[1][name]) for name, x in shown[0].items()
+        ):
+            return None
+        flat = take_branches(flat, runs[0])
+        flat_too = None if flat_too is None else take_branches(flat_too, runs[1])
+    return None if flat is mine else (flat, flat_too)
+
+
 def _decides(node: Node) -> bool:
     """Whether a node makes integers or truth values of floats, or whole numbers, or chooses."""
     if _chooses(node):
@@ -105,7 +137,7 @@ def _decide_unlike(
     node: Node, known: Sequence[Mapping[Value, Any]], comparison: Comparison
 ) -> bool:
     """Whether a node decides otherwise in one model than in the other, with operands that agree."""
-    decisions = node.outputs[1:] if node.op in ("TopK", "ir::TopK") else node.outputs
+    decisions = [value for value in node.outputs if _is_whole(value)] or node.outputs
     operands = _operands(node)
     if not all(value in values for values in known for value in (*operands, *node.outputs)):
         return False
@@ -116,6 +148,10 @@ def _decide_unlike(
     )
 
 
+def _is_whole(value: Value) -> bool:
+    return value.element is not None and not value.element.is_float
+
+
 def _operands(node: Node) -> list[Value]:
     """What a node decides between, without constants."""
     return list(dict.fromkeys(v for v in node.inputs if v is not None and v.constant is None))
@@ -124,6 +160,9 @@ def _operands(node: Node) -> list[Value]:
 def _is_right(model: Model, node: Node, values: Mapping[Value, Any]) -> bool:
     """Whether the standard's evaluator decides the same for these operands; of equal elements any
     is right where a node chooses."""
+    first = node.inputs[0]
+    if node.op == "DynamicQuantizeLinear" and first is not None and first in values:
+        return _is_nearest(values[first], *(values[value] for value in node.outputs))
     operands = _operands(node)
     names = {value: f"bridge.{i}" for i, value in enumerate((*operands, *node.outputs))}
     graph = cut([node], operands, node.outputs, names)
@@ -138,6 +177,19 @@ def _is_right(model: Model, node: Node, values: Mapping[Value, Any]) -> bool:
         if (np.diff(each, axis=axis) == 0).any() or not np.array_equal(taken, values[decided[0]]):
             return False
     return all(compare(values[v], results[names[v]], 0.0, 0.0).ok for v in decided)
+
+
+def _is_nearest(x: np.ndarray, y: np.ndarray, scale: np.ndarray, zero: np.ndarray) -> bool:
+    """Whether a DynamicQuantizeLinear spreads 255 levels over the numbers and 0, with each number
+    at the nearest level; as near as 32-bit floats can tell."""
+    wide = x.astype(np.float64)
+    low, high = min(wide.min(initial=0.0), 0.0), max(wide.max(initial=0.0), 0.0)
+    step = float(scale)
+    if not np.isclose(step, (high - low) / 255, _NEAR, 0.0) or not step:
+        return False
+    levels = np.append(wide / step + float(zero), -low / step)
+    chosen = np.append(y.astype(np.float64), float(zero))
+    return bool((np.abs(np.clip(levels, 0, 255) - chosen) <= 0.5 + 256 * _NEAR).all())
 
 
 def _changed(model: Model, shown: Sequence[Spot], fixed: Mapping[Spot, np.ndarray]) -> Model:

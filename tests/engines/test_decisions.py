@@ -13,6 +13,11 @@ from bridge.check import CheckReport, check
 ABOVE = float(np.nextafter(np.float32(1), np.float32(2)))
 
 GREATER = "g = Greater (t, limit) d = Cast <to = 1> (g)"
+IN_A_BRANCH = (
+    "total = ReduceSum <keepdims = 0> (x) c = Greater (total, limit) d = If (c) "
+    f"<then_branch = b () => (float[2] d) {{ {GREATER} }}, "
+    "else_branch = e () => (float[2] q) { q = Neg (x) }>"
+)
 DECISIONS = {
     "ArgMax": "i = ArgMax <axis = 0> (t) d = Cast <to = 1> (i)",
     "TopK": "v, i = TopK (t, one) d = Cast <to = 1> (i)",
@@ -20,6 +25,9 @@ DECISIONS = {
     "Floor": "n = Neg (t) d = Floor (n)",
     "Cast": "n = Mul (t, least) i = Cast <to = 7> (n) d = Cast <to = 1> (i)",
     "QuantizeLinear": "q = QuantizeLinear (t, step) d = Cast <to = 1> (q)",
+    "DynamicQuantizeLinear": "n = Mul (t, two_and_a_half) c = Concat <axis = 0> (n, top) "
+    "q, s, z = DynamicQuantizeLinear (c) w = Cast <to = 1> (q) d = Slice (w, none, two)",
+    "in a branch": IN_A_BRANCH,
     "one after another": "g = Greater (t, limit) c = Cast <to = 1> (g) s = Add (c, t) "
     "n = Neg (s) d = Floor (n)",
     "in front of an If": "g = Greater (t, limit) o = Slice (g, one, two) s = Squeeze (o) "
@@ -29,6 +37,12 @@ DECISIONS = {
 
 FAULTS: dict[str, tuple[str, str, float, float]] = {
     "another decision": (GREATER.replace("Greater", "GreaterOrEqual"), "five", 1.0, 1.0),
+    "another decision in a branch": (
+        IN_A_BRANCH.replace("g = Greater (t", "g = GreaterOrEqual (t"),
+        "five",
+        1.0,
+        1.0,
+    ),
     "another limit": (GREATER.replace("limit", "least"), "five", 1.0, 1.0),
     "beside a decision": (GREATER, "two_and_a_half", ABOVE, 1.0),
     "operands that differ": (GREATER, "five", 1.01, 1.0),
@@ -42,7 +56,8 @@ def model(path: Path, scores: float, decision: str, added: str = "five", all: fl
     text = (
         '<ir_version: 9, opset_import: ["": 18]> m (float[2] x) => (float[n] y) '
         "<float[1] limit = {1}, float[1] five = {5}, float[1] two_and_a_half = {2.5}, "
-        "int64[1] one = {1}, int64[1] two = {2}, float step = {2}, float[1] least = {0.9999999}> "
+        "int64[1] one = {1}, int64[1] two = {2}, float step = {2}, float[1] least = {0.9999999}, "
+        "int64[1] none = {0}, float[1] top = {255}> "
         f"{{ t = Mul (x, f) {decision} y = Add (d, {added}) }}"
     )
     proto = onnx.parser.parse_model(text)
