@@ -138,18 +138,22 @@ def _shrink(fields: Fields, start: int, end: int, kind: int, depth: int) -> list
     in `depth` graphs."""
     data = fields.data
     pieces: list[bytes] = []
+    last: list[bytes] = []
     kept = start
     for field, begin, at, stop in fields.of(start, end):
         if stop - at < LARGE:
             continue
         replaced = _replace(fields, at, stop, field, kind, depth)
-        if replaced is not None:
-            pieces += [data[kept:begin], *replaced]
-            kept = stop
+        if replaced is None:
+            continue
+        pieces.append(data[kept:begin])
+        kept = stop
+        # Of a tensor behind all else: of fields that are there twice the last one counts, and many
+        # tensors say that their data are not external.
+        (last if kind == TENSOR else pieces).extend(replaced)
     if not pieces:
         return None
-    pieces.append(data[kept:end])
-    return pieces
+    return [*pieces, data[kept:end], *last]
 
 
 def _replace(

@@ -213,3 +213,25 @@ def test_a_graph_in_an_operator_of_another_domain_is_named(tmp_path: Path) -> No
     model = model_of([helper.make_node("Search", ["x"], ["y0"], domain="my", decoder=inner)], FLOAT)
     with pytest.raises(bridge.UnsupportedError, match=r'\("decoder"\).* save the graph as a model'):
         converted(model, tmp_path)
+
+
+@pytest.mark.parametrize("place", ["initializer", "attribute"])
+def test_large_tensors_that_say_where_their_data_are(place: str, tmp_path: Path) -> None:
+    """As onnx leaves them that has loaded external data: their data lie in the file, they say."""
+    large = onnx.TensorProto()
+    large.CopyFrom(LARGE)
+    large.data_location = TensorProto.DEFAULT
+    assert large.HasField("data_location")
+    if place == "initializer":
+        model = model_of([helper.make_node("Add", ["x", "large"], ["y0"])], FLOAT, FLOAT)
+        model.graph.initializer.append(large)
+        model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = LARGE.dims[0]
+        model.graph.output[0].type.tensor_type.shape.dim[0].dim_value = LARGE.dims[0]
+    else:
+        model = model_of([helper.make_node("Constant", [], ["y0"], value=large)], FLOAT, FLOAT)
+        model.graph.output[0].type.tensor_type.shape.dim[0].dim_value = LARGE.dims[0]
+    back = converted(model, tmp_path)
+    tensors = [*back.graph.initializer, *(a.t for n in back.graph.node for a in n.attribute)]
+    assert any(
+        np.array_equal(numpy_helper.to_array(t), numpy_helper.to_array(LARGE)) for t in tensors
+    )
