@@ -678,6 +678,15 @@ LEAST = -3.4028234663852886e38
 PADDING = i32([[0] * 5, [1, 1, 1, 0, 0]])
 """A row of nothing but padding, and one of some."""
 WRITTEN: dict[str, Case] = {
+    **{
+        f"rows of 4 bits, {width} in blocks of 16": Case(
+            "GatherBlockQuantized",
+            [whole(9, width // 2), i64([1, 7]), random(9, blocks), whole(9, -(-blocks // 2))],
+            {"block_size": 16},
+            data=(1,),
+        )
+        for width, blocks in ((8, 1), (24, 2), (48, 3))
+    },
     "4 bits, zero points between whole numbers": Case(
         "MatMulNBits",
         [random(2, 80), whole(5, 3, 16), random(15), f32(7.5 + random(15))],

@@ -13,7 +13,7 @@ import numpy as np
 
 from bridge.neutral.builder import values_of
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import F32, I32, U2, U4, U8
+from bridge.neutral.types import F32, I32, U2, U4, U8, Element
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
 from bridge.operators.elementwise.bits import NORMAL_FLOATS
 
@@ -261,10 +261,22 @@ def gather_block_quantized(b: Builder, node: Node) -> Result:
             grid = scales.shape
             zeros = b.filled(1 << bits - 1, grid or (), element)
         elif zeros.constant is not None:
-            *outer, last = zeros.constant.shape
-            zeros = b.as_bits(zeros, element, *outer, last * 8 // bits)
+            zeros = _cut_to(b, zeros, element, scales)
     values = b.op("DequantizeLinear", data, scales, zeros, axis=axis, block_size=size)
     return b.op("Gather", values, indices, attributes.get("gather_axis", 0))
+
+
+def _cut_to(b: Builder, zeros: Value, element: Element, scales: Value) -> Value:
+    """Zero points of few bits in bytes, of which the last of a row may hold more than there are
+    scales."""
+    assert zeros.constant is not None
+    *outer, last = zeros.constant.shape
+    wide = b.as_bits(zeros, element, *outer, last * 8 // element.bits)
+    count = scales.dims[-1]
+    assert wide.constant is not None
+    if not isinstance(count, int) or count == wide.constant.shape[-1]:
+        return wide
+    return b.tensor(Tensor.of(wide.constant.array()[..., :count]), list(zeros.names))
 
 
 def _unpacked(zeros: Value, bits: int, columns: int, blocks: int) -> np.ndarray:

@@ -81,6 +81,10 @@ class Blocks:
         inner = b.reshape(value, *dims[: self.axis + 1], 1, *dims[self.axis + 1 :])
         if self.split:
             return inner
+        if value.dims[self.axis] == 1:
+            return value
+        if value.element is not None and value.element.bits < 8:
+            inner = b.cast(inner, F32)  # OpenVINO writes beyond what it slices of fewer bits.
         target = [1] * (self.rank + 1)
         target[self.axis + 1] = self.block
         wide = b.op("Expand", inner, target)
