@@ -318,6 +318,8 @@ class _Maker:
                 return exact
         if any(_input_name(node, index) in _UNIT for node, index in uses):
             return self.rng.uniform(0.0, 0.9, shape)
+        if element.is_integer and any(_is_taken_from_one(node, index) for node, index in uses):
+            return np.asarray(self.rng.integers(0, 2, shape))
         bounds = self._bounds(uses)
         if bounds is not None:
             return np.asarray(self.rng.integers(bounds[0], bounds[1] + 1, shape))
@@ -501,6 +503,15 @@ def _uses(value: Value, consumers: Consumers) -> Iterator[tuple[Node, int]]:
                 if found not in seen:
                     seen.add(found)
                     waiting.append(found)
+
+
+def _is_taken_from_one(node: Node, index: int) -> bool:
+    """Whether a node says what is left of 1, as masks are turned: other whole numbers than 0 and 1
+    make no sense there, and times the lowest float they overflow."""
+    one = node.input(0)
+    if node.op != "Sub" or index != 1 or one is None or one.constant is None:
+        return False
+    return one.constant.size == 1 and float(one.constant.array().reshape(())) == 1
 
 
 def _input_name(node: Node, index: int) -> str:

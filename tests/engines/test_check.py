@@ -212,6 +212,21 @@ def test_a_mask_has_the_sizes_of_its_token_ids(table: str) -> None:
     assert ids.shape == mask.shape and all(isinstance(dim, str) for dim in ids.dims)
 
 
+def test_what_is_taken_from_one_is_a_mask() -> None:
+    model = bridge.load(
+        onnx.parser.parse_model("""
+        <ir_version: 9, opset_import: ["" : 18]>
+        g (int64[N,M] mask, float[N,M] gate) => (float[N,M] y) <float one = {1}, int64[1] at = {1}> {
+          apart = Unsqueeze (mask, at) wide = Cast <to = 1> (apart) less = Sub (one, wide)
+          open = Sub (one, gate) y = Add (less, open)
+        }""")
+    )
+    for seed in range(5):
+        made = make_inputs(model, Recipe(seed, {"N": 4, "M": 4}))
+        assert set(np.unique(made["mask"])) == {0, 1}
+        assert not set(np.unique(made["gate"])) <= {0, 1}
+
+
 def test_lengths_that_are_sorted_stay_within_the_sequence() -> None:
     """PyTorch sorts the lengths of what it packs."""
     model = bridge.load(
