@@ -216,7 +216,8 @@ def test_what_is_taken_from_one_is_a_mask() -> None:
     model = bridge.load(
         onnx.parser.parse_model("""
         <ir_version: 9, opset_import: ["" : 18]>
-        g (int64[N,M] mask, float[N,M] gate) => (float[N,M] y) <float one = {1}, int64[1] at = {1}> {
+        g (int64[N,M] mask, float[N,M] gate) => (float[N,M] y)
+        <float one = {1}, int64[1] at = {1}> {
           apart = Unsqueeze (mask, at) wide = Cast <to = 1> (apart) less = Sub (one, wide)
           open = Sub (one, gate) y = Add (less, open)
         }""")

@@ -15,6 +15,7 @@ MODULES = {
     "torch.export": "from_torch_export",
     "detection": "detection",
     "genai": "from_genai",
+    "onnxruntime": "from_onnxruntime",
     "JAX": "from_jax",
     "TensorFlow": "from_tensorflow",
     "spox": "from_spox",
