@@ -3,7 +3,6 @@ elements."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -90,13 +89,14 @@ def test_equal_elements_of_known_sizes(shape: str, axis: int, k: str, tmp_path: 
 
 @pytest.mark.parametrize(("shape", "k"), [(f"{LONG}", "all"), (f"{LONG}", "count"), ("n", "all")])
 def test_many_elements(shape: str, k: str, tmp_path: Path) -> None:
-    """They are sorted in seconds where all are known to be few enough."""
+    """The stable TopK, which would take minutes, is not asked where they are known to be few
+    enough."""
     model = model_of(shape, k, "float", axis=0)
     comes_back(model, tmp_path)
     x = np.random.default_rng(0).integers(0, LONG, LONG if shape != "n" else 4000)
-    start = time.process_time()
     same(model, tmp_path / "a.xml", x.astype(np.float32), 55_000)
-    assert time.process_time() - start < 5
+    stable = (tmp_path / "a.xml").read_text().count('stable="true"')
+    assert stable == (shape == "n")
 
 
 def test_more_than_are_put_in_order_at_once(tmp_path: Path) -> None:
