@@ -10,7 +10,7 @@ from bridge.check.inputs import Counts, keys_of
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model, Node, Value
 from bridge.neutral.inference import infer_graph
-from bridge.neutral.inference.constraints import counts, equal_sizes, sizes_that_suit
+from bridge.neutral.inference.constraints import counts, doubles, equal_sizes, sizes_that_suit
 from bridge.neutral.inference.dims import content_of
 from bridge.neutral.types import ANY, Dim, Interval, with_symbols
 
@@ -64,6 +64,9 @@ def counts_of(model: Model, given: Set[str]) -> Counts:
     named = _named(model)
     found = Counts()
     for node in named.graph.nodes:
+        for double in doubles(node):
+            if isinstance(double.whole, str):
+                found.sums[double.whole] = double.half, double.half, True
         for count in counts(node):
             part, other = count.sizes
             (whole, *_) = content_of(count.counted) or (None,)

@@ -10,6 +10,8 @@ import ml_dtypes
 import numpy as np
 import onnx
 import onnx.parser
+import openvino
+import openvino.opset13 as ov
 import pytest
 from onnx import helper
 
@@ -737,3 +739,19 @@ g (int64 w) => (int64 y) {
     with pytest.raises(EngineError, match="did not end within 5 s"):
         session.run({"w": np.array(0)})
     assert session.run({"w": np.array(2)})["y"] == -1
+
+
+@pytest.mark.parametrize("planes", [2, 3])
+def test_planes_of_colours_are_half_as_high_and_wide(planes: int, tmp_path: Path) -> None:
+    """OpenVINO takes others, and reads what lies behind them."""
+    names, depth = ("y", "u", "v")[:planes], 4 - planes
+    inputs = [
+        ov.parameter([-1, -1, -1, depth if name != "y" else 1], np.uint8, name) for name in names
+    ]
+    for name, value in zip(names, inputs, strict=True):
+        value.output(0).set_names({name})
+    rgb = (ov.nv12_to_rgb if planes == 2 else ov.i420_to_rgb)(*inputs)
+    openvino.save_model(openvino.Model([rgb], inputs), tmp_path / "a.xml")
+    report = check(tmp_path / "a.xml", samples=3)
+    assert report.ok, str(report)
+    assert all(feed["y"].shape[1] == 2 * feed["u"].shape[1] for feed in report.feeds)

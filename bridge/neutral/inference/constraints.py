@@ -110,6 +110,15 @@ class Count(Reasoned):
         self.counted, self.sizes, self.more = counted, sizes, more
 
 
+class Double(Reasoned):
+    """A size is twice another."""
+
+    def __init__(self, whole: Dim, half: Dim, why: str, *about: object) -> None:
+        known = isinstance(whole, int) and isinstance(half, int)
+        super().__init__(not known or whole == 2 * half, why, about)  # type: ignore[operator]
+        self.whole, self.half = whole, half
+
+
 @dataclass(eq=False)
 class Shapes:
     """The shapes of the values that are there, for a reason; put together when it is given."""
@@ -183,6 +192,11 @@ def sizes_that_suit(node: Node) -> Iterator[tuple[Dim, Dim]]:
 def counts(node: Node) -> Iterator[Count]:
     """Inputs of a node that count what others hold."""
     return (found for found in _constraints(node) if isinstance(found, Count))
+
+
+def doubles(node: Node) -> Iterator[Double]:
+    """Sizes of a node's inputs that are twice others."""
+    return (found for found in _constraints(node) if isinstance(found, Double))
 
 
 Relation = tuple[Value, Value, int]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.types import F32, I64_MAX
 from bridge.operators import Builder, Node, Value, legalizes
 
@@ -39,6 +40,21 @@ def colors_for_onnx(b: Builder, node: Node) -> Value:
     if element is not None and not element.is_float:
         result = b.op("Round", result)
     return b.cast(result, element)
+
+
+def _planes(node: Node) -> must.Constraints:
+    """NV12toRGB-8 and its kin of several planes: colours have half of the rows and columns."""
+    luma, *chroma = must.operands(node, len(node.inputs))
+    for plane in chroma:
+        yield must.Same(plane[0], luma[0], "planes {} and {} are of several pictures", plane, luma)
+        for axis in (1, 2):
+            yield must.Same(
+                plane[axis], chroma[0][axis], "colours {} and {} differ", plane, chroma[0]
+            )
+            yield must.Double(luma[axis], plane[axis], "a plane {} is not half of {}", plane, luma)
+
+
+must.hold(("I420toBGR", "I420toRGB", "NV12toBGR", "NV12toRGB"), _planes)
 
 
 def _parts(b: Builder, whole: Value, together: bool) -> tuple[Value, Value]:
