@@ -459,6 +459,9 @@ FAILING_IN_IR: list[tuple[str, list[tuple[int, ...] | list[int]], dict[str, obje
     ("RDFT", [(2, 6), [2]], {}, "[2,6] has no axis 2"),
     ("GroupConvolution", [(2, 6), (1, 1, 1)], {}, "of rank 2, without axes for a window"),
     ("ConvInteger", [(2, 6), (1, 1)], {}, "of rank 2, without axes for a window"),
+    ("NV12toRGB", [(1, 4, 4, 1), (1, 2, 4, 2)], {}, "[1,2,4,2] is not half of [1,4,4,1]"),
+    ("NV12toRGB", [(1, 4, 4, 1), (3, 2, 2, 2)], {}, "are of several pictures"),
+    ("I420toRGB", [(1, 4, 4, 1), (1, 2, 2, 1), (1, 2, 3, 1)], {}, "differ"),
 ]
 
 
