@@ -34,9 +34,9 @@ def cut_stacks(b: Builder, node: Node, place: Place) -> Result:
         return None
     loop_builder = LoopBuilder.of(node)
     trips = loop_builder.trip_count
-    if trips is not None and _is_known_condition(node) and not _is_count(end, node):
-        # OpenVINO ends the process where it can tell that no trips are left, but not that nothing
-        # is taken of the stack.
+    if trips is not None and _is_known_condition(node):
+        # OpenVINO ends the process where it can tell that no trips are left, as in a model that is
+        # reshaped to inputs of no elements.
         loop_builder.inputs[0] = opaque(b, trips, "number")
     results = loop_builder.build(b)
     for exit in stacks:
