@@ -88,6 +88,8 @@ case("constant of shape", "ConstantOfShape", 9, np.array([2, 3]),
      value=numpy_helper.from_array(np.array([7], I32)))  # fmt: skip
 case("constant of no shape", "ConstantOfShape", 9, Fixed([]))
 case("reshape zeros", "Reshape", 14, random(0, 3), np.array([3, 0]), allowzero=1)
+case("expand a scalar", "Expand", 13, random(), np.array([2, 3]))
+case("expand a scalar to a scalar", "Expand", 13, random(), Fixed([]))
 case("expand less", "Expand", 13, random(3, 4), Fixed([2, 1, 1]))
 case("tile computed", "Tile", 13, random(2, 3), np.array([2, 3]))
 case("range of vectors", "Range", 11, np.array(1, F32), np.array(3.5, F32), np.array(0.5, F32))

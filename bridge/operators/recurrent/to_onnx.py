@@ -82,7 +82,7 @@ def _weights(
 
 def _is_zero(state: Value) -> bool:
     """Whether a state is zeros, of whatever shape it computes."""
-    moved = ("Expand", "Transpose", "Reshape", "Squeeze", "Unsqueeze")
+    moved = ("Broadcast", "Expand", "Transpose", "Reshape", "Squeeze", "Unsqueeze")
     known = values_of(state.behind("Cast", *moved))
     return known is not None and not known.any()
 

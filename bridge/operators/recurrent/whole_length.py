@@ -19,7 +19,7 @@ def is_whole_length(lengths: Value | None, x: Value) -> bool:
         return True
     if lengths is None:
         return False
-    node = lengths.behind("Cast", "Expand", "Reshape", "Squeeze", "Unsqueeze").producer
+    node = lengths.behind("Broadcast", "Cast", "Expand", "Reshape", "Squeeze", "Unsqueeze").producer
     if node is None or node.op != "Gather":
         return False
     shape, index = node.inputs[0], integers(node.inputs[1])

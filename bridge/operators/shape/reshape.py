@@ -177,6 +177,17 @@ def constant_of_shape_for_ir(b: Builder, node: Node) -> Value:
     return b.op("Expand", value, node.inputs[0])
 
 
+@legalizes("Expand", target="ir")
+def expand_for_ir(b: Builder, node: Node) -> Value | None:
+    """Expand (8 to 13): a scalar is broadcast one way, which takes less than both ways; without
+    axes it is what it was."""
+    x, shape = required(node, 0, 1)
+    length = length_of(shape) if x.shape == () else None
+    if length is None:
+        return None
+    return b.op("Broadcast", x, shape, mode="numpy") if length else x
+
+
 @reads("Broadcast", format="ir")
 def read_broadcast(b: Builder, node: Node) -> Value | None:
     """Both directions are what Expand does; Broadcast-1 has axes even where its mode uses none,

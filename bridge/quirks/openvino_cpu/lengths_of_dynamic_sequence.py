@@ -82,7 +82,7 @@ def _turned(b: Builder, x: Value, lengths: Value, axis: int) -> Value:
 
 def _cover_all(lengths: Value, x: Value) -> bool:
     """Whether all lengths are known to be the size of the axis of time."""
-    value = lengths.behind("Cast", "Expand", "Identity", "Reshape")
+    value = lengths.behind("Broadcast", "Cast", "Expand", "Identity", "Reshape")
     size, made = integers(value), value.producer
     if size is not None:
         return set(size) == {x.shape[1]} if x.shape is not None else False
