@@ -378,7 +378,7 @@ def as_attention(b: Builder, node: Node, mask: Value | None) -> Value | None:
     heads = query.dims[1]
     if not isinstance(heads, int) or not heads == key.dims[1] == value.dims[1]:
         return None
-    few_keys, few_values = (unrepeated(x) for x in (key, value))
+    few_keys, few_values = (_unrepeated(x) for x in (key, value))
     if few_keys is not None and few_values is not None and few_keys.dims[1] == few_values.dims[1]:
         key, value = few_keys, few_values
     given = {} if factor is None else {"scale": float(factor.reshape(-1)[0])}
@@ -398,7 +398,7 @@ def _adds_nothing(mask: Value) -> bool:
     return mask.element is not BOOL and is_number(mask, 0)
 
 
-def unrepeated(x: Value) -> Value | None:
+def _unrepeated(x: Value) -> Value | None:
     """The heads of which each was repeated one after the other; see `repeated`."""
     joined = x.producer
     many = joined.inputs[0] if joined is not None and joined.op == "Reshape" else None

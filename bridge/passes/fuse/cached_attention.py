@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder, integers, values_of
 from bridge.neutral.graph import Value
 from bridge.neutral.terms import Found, Term, constant, op, var
 from bridge.neutral.types import Interval
-from bridge.operators.matmul.attention import NO_BIAS, is_cache, repeated, unrepeated
+from bridge.operators.matmul.attention import NO_BIAS, is_cache
 from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses
 
@@ -45,8 +45,9 @@ def attention_with_cache(b: Builder, found: Found, uses: Uses) -> Value | None:
         return None
     if found[SOFTMAX if SOFTMAX in found else SHARED].element is not query.element:
         return None
-    key, value = (_of_cache(b, x, query) for x in (key, value))
-    if key is None or value is None or not (mask is None or _fits(mask, scores)):
+    if not _is_of_cache(key) or not _is_of_cache(value):
+        return None
+    if mask is not None and not _fits(mask, scores):
         return None
     scale = _scale(b, query, found)
     given = b.like(NO_BIAS, query) if mask is None else mask
@@ -71,13 +72,10 @@ def _scale(b: Builder, query: Value, found: Found) -> Value:
     return b.fold("Mul", [*others, *([b.like(known, query)] if known != 1 or not others else [])])
 
 
-def _of_cache(b: Builder, value: Value, query: Value) -> Value | None:
-    """Keys or values that are what a variable holds and something behind it, in the form of
-    repeated heads that OpenVINO knows, where it is known how often; None for others."""
-    few = unrepeated(value)
-    if not is_cache(few or value.behind("Reshape", "Expand", "Unsqueeze")):
-        return None
-    return value if few is None else repeated(b, few, query)
+def _is_of_cache(value: Value) -> bool:
+    """Whether keys or values are what a variable holds and something behind it, each head repeated
+    perhaps for the heads of queries that share it."""
+    return is_cache(value.behind("Reshape", "Expand", "Unsqueeze"))
 
 
 def _fits(mask: Value, scores: Value) -> bool:
