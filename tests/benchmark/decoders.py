@@ -158,10 +158,10 @@ def feed(new: int, past: int, layers: int, variables: bool) -> dict[str, np.ndar
 
 def call(request: openvino.InferRequest, given: dict[str, np.ndarray]) -> float:
     """How long the processor works."""
-    taken = {port.any_name for port in request.model_inputs}
-    given = {name: value for name, value in given.items() if name in taken}
+    for port in request.model_inputs:
+        request.set_tensor(port, openvino.Tensor(given[port.any_name]))
     start = time.process_time()
-    request.infer(given)
+    request.infer()
     return time.process_time() - start
 
 
