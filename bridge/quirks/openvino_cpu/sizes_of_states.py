@@ -36,7 +36,7 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
             given = True
             if not place.guards and not surely_runs:
                 _hide_after(b, loop_builder, port, axes)
-        if not _is_hidden_start(initial, place):
+        if not (_is_hidden_start(initial, place) or _is_state_around(initial, axes, place)):
             assert port.input is not None
             number = number or unknown_nothing(b)
             loop_builder.inputs[port.input] = opaque(b, initial, "sizes", axes, number)
@@ -64,6 +64,20 @@ def _is_hidden_start(initial: Value, place: Place) -> bool:
     outside = holder.captures(body) if holder is not None and body is not None else {}
     value = outside.get(initial) if initial in outside else initial
     return value is not None and _is_hidden(value) and place.count(initial) == 1
+
+
+def _is_state_around(initial: Value, axes: list[int], place: Place) -> bool:
+    """Whether a state of changing size starts with one of the Loop around alone, of changing size
+    along the same axes: what that one starts with is hidden, so OpenVINO knows nothing of its
+    sizes, and nothing else in that body has their symbols."""
+    holder, body = place.holder, place.body
+    if holder is None or body is None or holder.op != "Loop" or place.count(initial) != 1:
+        return False
+    around = LoopBuilder.of(holder)
+    return any(
+        value is initial and all(isinstance(value.dims[axis], Interval) for axis in axes)
+        for value, _, _ in _states(around)
+    )
 
 
 def _states(loop_builder: LoopBuilder) -> Iterator[tuple[Value, Carried, Value]]:
