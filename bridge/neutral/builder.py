@@ -98,7 +98,8 @@ class Builder:
 
     def once(self, key: Hashable, make: Callable[[], _Found]) -> _Found:
         """What `make()` makes; what it made before where an earlier node of the graph asked by the
-        same key. For what many nodes of a kind compute alike, such as a mask."""
+        same key. For what many nodes of a kind compute alike, such as a mask, by a rule that gives
+        a result: what another made is not kept."""
         if key not in self._made:
             self._made[key] = make()
         found: _Found = self._made[key]

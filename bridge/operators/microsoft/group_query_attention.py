@@ -55,13 +55,13 @@ def group_query_attention(b: Builder, node: Node) -> Result:
         # It is for `total` keys; a cache that is longer stays so.
         end = b.reshape(b.as_i64(total), 1)
         key, value = b.cut(key, 2, 0, end), b.cut(value, 2, 0, end)
-        allowed = None if allowed is None else b.cut(allowed, 3, 0, end)
+        allowed = b.cut(allowed, 3, 0, end)
     mask = Mask(bias, allowed, False)
     sink = node.input(11)
     if sink is None and attributes.get("smooth_softmax", -1) > 0:
         sink = b.like([0.0], query)
     if sink is not None:
-        key, value, mask = _with_sink(b, sink, query, key, value, mask)
+        key, value, mask = _with_sink(b, sink, query, key, value, bias, allowed)
     elif attributes.get(CONSECUTIVE):
         key, value = repeated(b, key, query), repeated(b, value, query)  # See `is_cache`.
     softcap = attributes.get("softcap", 0.0)
@@ -121,7 +121,7 @@ class _Frame:
     length: Value
     new: Value
     sources: Value | None
-    allowed: Value | None
+    allowed: Value
 
 
 def _frame(b: Builder, node: Node, query: Value, past: Value | None) -> _Frame:
@@ -224,19 +224,22 @@ def _written(b: Builder, past: Value, new: Value, frame: _Frame) -> Value:
 
 
 def _with_sink(
-    b: Builder, sink: Value, query: Value, key: Value, value: Value, mask: Mask
+    b: Builder,
+    sink: Value,
+    query: Value,
+    key: Value,
+    value: Value,
+    bias: Value | None,
+    allowed: Value,
 ) -> tuple[Value, Value, Mask]:
     """One more key, which has the score of the head's sink and the value 0: it takes its part of
     the softmax and gives nothing."""
     empty = [b.cut(b.op("Mul", x, 0), 2, 0, 1) for x in (key, value)]
-    scores = b.like(0.0, query) if mask.bias is None else mask.bias
-    if mask.allowed is not None:
-        scores = b.op("Where", mask.allowed, scores, MINUS_INFINITY)
-    sizes = b.sizes(query, 0, 1, 2)
-    whole = b.expand(scores, b.shape(sizes, b.sizes(key, 2)))
-    column = b.expand(b.reshape(sink, -1, 1, 1), b.shape(sizes, 1))
+    scores = b.op("Where", allowed, b.like(0.0, query) if bias is None else bias, MINUS_INFINITY)
+    column = b.shape(b.sizes(query, 0, 1, 2), 1)
+    parts = b.expand(scores, column), b.expand(b.reshape(sink, -1, 1, 1), column)
     return (
         b.concat(2, key, empty[0]),
         b.concat(2, value, empty[1]),
-        Mask(b.concat(3, whole, column), None, False),
+        Mask(b.concat(3, *parts), None, False),
     )

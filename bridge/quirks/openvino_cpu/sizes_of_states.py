@@ -25,7 +25,7 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
     an iteration are hidden."""
     loop_builder = LoopBuilder.of(node)
     surely_runs = all(v is None or is_positive(v) for v in (node.trip_count, node.condition))
-    given, number = False, None
+    given, number, around = False, None, _states_around(place)
     for value, port, initial in _states(loop_builder):
         dims = enumerate(value.shape or ())
         axes = [axis for axis, dim in dims if isinstance(dim, Interval)]
@@ -36,7 +36,9 @@ def hidden_sizes(b: Builder, node: Node, place: Place) -> Result:
             given = True
             if not place.guards and not surely_runs:
                 _hide_after(b, loop_builder, port, axes)
-        if not (_is_hidden_start(initial, place) or _is_state_around(initial, axes, place)):
+        alone = initial in around and place.count(initial) == 1
+        of_state = alone and all(isinstance(initial.dims[axis], Interval) for axis in axes)
+        if not of_state and not _is_hidden_start(initial, place):
             assert port.input is not None
             number = number or unknown_nothing(b)
             loop_builder.inputs[port.input] = opaque(b, initial, "sizes", axes, number)
@@ -66,18 +68,14 @@ def _is_hidden_start(initial: Value, place: Place) -> bool:
     return value is not None and _is_hidden(value) and place.count(initial) == 1
 
 
-def _is_state_around(initial: Value, axes: list[int], place: Place) -> bool:
-    """Whether a state of changing size starts with one of the Loop around alone, of changing size
-    along the same axes: what that one starts with is hidden, so OpenVINO knows nothing of its
-    sizes, and nothing else in that body has their symbols."""
-    holder, body = place.holder, place.body
-    if holder is None or body is None or holder.op != "Loop" or place.count(initial) != 1:
-        return False
-    around = LoopBuilder.of(holder)
-    return any(
-        value is initial and all(isinstance(value.dims[axis], Interval) for axis in axes)
-        for value, _, _ in _states(around)
-    )
+def _states_around(place: Place) -> set[Value]:
+    """The states of the Loop around, as its body has them. What one of changing size starts with is
+    hidden in front of that Loop: a state that starts with it alone begins with a size of which
+    OpenVINO knows nothing, and whose symbol nothing else in that body has."""
+    holder = place.holder
+    if holder is None or holder.op != "Loop":
+        return set()
+    return {value for value, _, _ in _states(LoopBuilder.of(holder))}
 
 
 def _states(loop_builder: LoopBuilder) -> Iterator[tuple[Value, Carried, Value]]:
