@@ -122,6 +122,7 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
     - `compress_to_fp16`: store f32 constants as f16.
     - `keep_branches`: never prune a branch of an If, with which OpenVINO may then be unable to run
       the model. A branch that contradicts itself is refused.
+    - `keep_metadata`: keep metadata that a tool wrote for debugging, as stack traces.
     - `strict`: refuse to prune a branch that data could take. Without it, the report says in
       `assumed` what data must fulfil.
     - `output_ranks`: the rank of outputs, by name, where several are possible. Without it, one

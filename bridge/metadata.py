@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import (
@@ -114,7 +114,9 @@ class Entry(Generic[T]):
         )
 
     def _as_object(self, record: Any) -> dict[str, Any]:
-        return {key: value for key, value in asdict(record).items() if value or not self.hint}
+        """The fields of a dataclass within a record; json asks about those within it in turn."""
+        values = ((each.name, getattr(record, each.name)) for each in fields(record))
+        return {name: value for name, value in values if value or not self.hint}
 
 
 def from_json(type: Any, data: Any, partial: bool = False) -> Any:

@@ -92,6 +92,7 @@ class IrOptions(CommonOptions, total=False):
     openvino: str | None
     compress_to_fp16: bool
     keep_branches: bool
+    keep_metadata: bool
     strict: bool
     output_ranks: Mapping[str, int] | None
     stateful: Stateful

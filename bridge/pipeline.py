@@ -89,6 +89,11 @@ def _has_records(model: Model, context: Context) -> bool:
     return bool(model.metadata) and _from_other(model, context)
 
 
+def _drops_notes(model: Model, context: Context) -> bool:
+    """Whether a model of ONNX loses what tools wrote for debugging."""
+    return model.format == "onnx" and not context.options.get("keep_metadata")
+
+
 def _has_defaults(model: Model, context: Context) -> bool:
     """Whether an input has a default value."""
     return bool(model.defaults)
@@ -177,6 +182,7 @@ class Pass:
 
 
 TO_IR = (
+    Pass("passes.debugging_notes.drop_debugging_notes", _drops_notes),
     Pass("quirks.undo_quirks", _loses_ifs_of_ir),
     Pass("passes.shared_symbols.distrust_symbols", _concludes),
     Pass("passes.specialize.specialize", _loses_ifs),

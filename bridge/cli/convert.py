@@ -112,6 +112,15 @@ def convert(
             "model. A branch that contradicts itself is refused.",
         ),
     ] = False,
+    keep_metadata: Annotated[
+        bool,
+        typer.Option(
+            "--keep-metadata",
+            rich_help_panel=_IR,
+            help="Keep metadata that a tool wrote for debugging, as the stack traces of PyTorch's "
+            "exporter.",
+        ),
+    ] = False,
     strict: Annotated[
         bool,
         typer.Option(
@@ -244,6 +253,7 @@ def convert(
         values=given_values(value),
         compress_to_fp16=compress_to_fp16,
         keep_branches=keep_branches,
+        keep_metadata=keep_metadata,
         strict=strict,
         trust_symbols=trust_symbols,
         output_ranks=output_ranks(output_rank),

@@ -7,7 +7,7 @@ does, and refuses elements deeper than 2,048 within one another.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from bridge.ir_format.names import clean
@@ -34,18 +34,23 @@ def pieces(text: Text) -> Iterator[str]:
 
 
 _SPECIAL = re.compile(r"[^ !#-%'-;=?-~]")
-_ESCAPES = {
-    ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;", ord('"'): "&quot;",
-    ord("\t"): "&#9;", ord("\n"): "&#10;", ord("\r"): "&#13;",
-}  # fmt: skip
-_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
+_TEXT = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
+_ATTRIBUTE = {**_TEXT, '"': "&quot;", "\t": "&#9;", "\n": "&#10;"}
+
+
+def _escaped(text: str, escapes: Mapping[str, str]) -> str:
+    """A text with escapes for some characters, "&" first of them: one `str.replace` for each is
+    far faster than `str.translate` where few are there."""
+    for character, escape in escapes.items():
+        text = text.replace(character, escape)
+    return text
 
 
 def attribute(value: str) -> str:
     """An attribute's value, escaped and in quotes."""
     if _SPECIAL.search(value) is None:
         return f'"{value}"'
-    return f'"{clean(value).translate(_ESCAPES)}"'
+    return f'"{_escaped(clean(value), _ATTRIBUTE)}"'
 
 
 def inner_xml(element: Element) -> str:
@@ -62,12 +67,12 @@ def as_text(element: Element) -> str:
         if isinstance(item, str):
             parts.append(item)
             continue
-        values = "".join(f' {k}="{v.translate(_ESCAPES)}"' for k, v in item.attributes.items())
-        tail = item.tail.translate(_TEXT) if item is not element else ""
+        values = "".join(f' {k}="{_escaped(v, _ATTRIBUTE)}"' for k, v in item.attributes.items())
+        tail = _escaped(item.tail, _TEXT) if item is not element else ""
         if not item.children and not item.text:
             parts.append(f"<{item.tag}{values}/>{tail}")
             continue
-        parts.append(f"<{item.tag}{values}>{item.text.translate(_TEXT)}")
+        parts.append(f"<{item.tag}{values}>{_escaped(item.text, _TEXT)}")
         stack.append(f"</{item.tag}>{tail}")
         stack.extend(reversed(item.children))
     return "".join(parts)

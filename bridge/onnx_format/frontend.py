@@ -16,6 +16,7 @@ from bridge.limits import budget
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.signature import impropriety
+from bridge.neutral.symbols import mark_shared_symbols
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import STRING, TensorType, Type, is_static, without_sizes
 from bridge.onnx_format import text
@@ -207,6 +208,7 @@ class Reader:
             scope.graph.inputs.append(value)
             if info.name in constants:
                 model.defaults[value] = constants.pop(info.name)
+        mark_shared_symbols(scope.graph.inputs)
         self.has_open_inputs = not all(_is_static(v.type) for v in scope.graph.inputs)
 
     def _initializers(self, proto: onnx.GraphProto, where: str) -> Any:

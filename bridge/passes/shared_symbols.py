@@ -6,25 +6,36 @@ asks whether the two are equal would be decided by that promise, which no runtim
 
 from __future__ import annotations
 
-from collections import Counter
-
 from bridge.neutral.graph import Model
 from bridge.neutral.inference import infer_graph
+from bridge.neutral.symbols import mark_shared_symbols
 from bridge.neutral.types import SharedSymbol, TensorType, with_dims
 from bridge.passes.context import Context
 
 
 def distrust_symbols(model: Model, context: Context) -> bool:
-    """Marks, in place, symbols that several inputs share, so that no comparison is decided by one;
-    whether there are any."""
-    if context.options.get("trust_symbols"):
-        return False
-    inputs = [value for value in model.graph.inputs if isinstance(value.type, TensorType)]
-    sizes = (size for value in inputs for size in {*(value.shape or ())})
-    declared = Counter(size for size in sizes if isinstance(size, str))
-    shared = {symbol for symbol, count in declared.items() if count > 1}
-    for value in inputs if shared else ():
-        value.type = with_dims(value.type, lambda d: SharedSymbol(d) if d in shared else d)
-    if shared:
+    """Marks, in place, symbols that several inputs share, so that no comparison is decided by one.
+    With `trust_symbols` none is marked. Returns whether that changed anything.
+
+    The reader of ONNX marked the symbols of the file. Others come from the user's shapes.
+    """
+    inputs = model.graph.inputs
+    trusts = context.options.get("trust_symbols")
+    changed = _unmark(model) if trusts else mark_shared_symbols(inputs)
+    if changed:
         infer_graph(model.graph)
-    return bool(shared)
+    return changed
+
+
+def _unmark(model: Model) -> bool:
+    """Makes plain symbols of those that are marked; whether there were any."""
+    changed = False
+    for value in model.graph.inputs:
+        if not isinstance(value.type, TensorType):
+            continue
+        if any(isinstance(dim, SharedSymbol) for dim in value.shape or ()):
+            value.type = with_dims(
+                value.type, lambda dim: str(dim) if isinstance(dim, SharedSymbol) else dim
+            )
+            changed = True
+    return changed

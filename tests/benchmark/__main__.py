@@ -1,5 +1,6 @@
-"""`python -m tests.benchmark`: whole processes against OpenVINO's own converter. `--served`,
-`--control-flow` and `--decoders` measure what is written against what others write."""
+"""`python -m tests.benchmark`: whole processes against OpenVINO's own converter; with `--warm`, one
+process that has converted before. `--served`, `--control-flow` and `--decoders` measure what is
+written against what others write."""
 
 from __future__ import annotations
 
@@ -27,10 +28,18 @@ def main() -> None:
         "--decoders", action="store_true",
         help="decoders of onnxruntime-genai against OpenVINO's IR of the same PyTorch module",
     )  # fmt: skip
+    parser.add_argument(
+        "--warm", action="store_true",
+        help="conversions in one process against OpenVINO's: exporter models, or each --model",
+    )  # fmt: skip
     parser.add_argument("--seconds", type=float, default=4, help="time for each ratio")
     parser.add_argument("--kept", type=Path, metavar="FOLDER", help="keeps exporters' models")
     options = parser.parse_args()
-    if options.control_flow is not None:
+    if options.warm:
+        from tests.benchmark import warm
+
+        warm.main(options.model, options.kept, options.n)
+    elif options.control_flow is not None:
         from tests.benchmark import control_flow
 
         control_flow.main(options.control_flow, options.seconds, options.kept)
