@@ -7,19 +7,18 @@ import logging
 import os
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar, Unpack, cast
 
-from bridge.atomic_write import scratch_folder, settled, whole
+from bridge.atomic_write import locked, scratch_folder, whole
 from bridge.errors import BridgeError, InvalidModelError, UsageError
 from bridge.files import (
     companion,
     format_of,
-    holds_constants,
     is_source,
     keep_sources,
     require_file,
@@ -27,6 +26,7 @@ from bridge.files import (
     require_place,
     require_unchanged,
 )
+from bridge.kinds import require_kind
 from bridge.limits import budget, limited, read_limits
 from bridge.options import (
     ConvertOptions,
@@ -166,8 +166,9 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
     limits = read_limits(options.get("limits"))
     given = classify(source)
     beside = [companion(target)] if format == "ir" or options.get("external_data") else []
-    with settled(target):
+    with locked(target.resolve().parent):
         require_own(target, [target, *beside], options.get("force", False))
+    require_kind(target, options.get("force", False))
     debug = options["debug"] = options.get("debug") or DEBUG
 
     def attempt(opset: int | None) -> Report:
@@ -418,6 +419,8 @@ def _save(model: Model, target: Path, context: Context) -> Report:
     def check(written: Sequence[Path]) -> None:
         require_unchanged(model.files)
         require_own(target, written, options.get("force", False))
+        if beside in written and beside.is_symlink():
+            report.notes.append(f"{beside}: was a link and is a file now; what it led to stays")
 
     beside = companion(target)
     # What takes the place of its own source could not be made again.
@@ -437,12 +440,12 @@ def _save(model: Model, target: Path, context: Context) -> Report:
     with written() as (part, data):
         external = options.get("external_data")
         wrote = write_onnx(model, part, data, beside.name, context.target, external)
-        obsolete = not wrote and _holds_constants_of(beside, target)
-    if obsolete:
-        with suppress(OSError):
-            beside.unlink()
     if not wrote:
         report.files = [target]
+        if beside.is_file():
+            report.notes.append(
+                f"{beside}: stays, but {target.name} does not need it; other models may"
+            )
     _tell_size(report, source_size)
     return report
 
@@ -468,13 +471,3 @@ def _note_limits(model: Model, report: Report) -> None:
                 f'the input "{value.name}": ONNX has no ranges of sizes, so that '
                 f"{' and '.join(map(str, ranges))} became any size"
             )
-
-
-def _holds_constants_of(data: Path, target: Path) -> bool:
-    """Whether `data` holds constants of the model that stands at `target`, if one does."""
-    if not (data.is_file() and target.is_file()):
-        return False
-    try:
-        return holds_constants(data, load(target))
-    except BridgeError:
-        return False

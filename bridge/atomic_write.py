@@ -2,23 +2,22 @@
 
 A conversion writes into a hidden folder of its own beside its destination, `.bridge-xxxxxxxx`:
 
-    .bridge-xxxxxxxx/0-model.xml    the new files, in the order of their targets
-    .bridge-xxxxxxxx/1-model.bin
-    .bridge-xxxxxxxx/whole          stands there as soon as all new files are written
-    .bridge-xxxxxxxx/old0           what stood at a target before
+    .bridge-xxxxxxxx/0.xml    the new files, in the order of their targets
+    .bridge-xxxxxxxx/1.bin
+    .bridge-xxxxxxxx/old0     what stood at a target before
 
 At the end it moves the new files into place. Of the files of a model the first names the others (an
 `.xml` its `.bin`), so the first leaves first and comes last. Whoever is killed on the way leaves
 the old files, the new ones, or the first one missing, never one of each.
 
-A lock on the folder says that its conversion is still alive. The next conversion to the same
-directory finishes or removes the folders that nobody locks.
+Such a folder belongs to the process that made it. Nobody else reads, moves or removes what is in
+one: it may be of another user, out of an archive, or hold the old files of a killed conversion.
 """
 
 from __future__ import annotations
 
+import errno
 import os
-import re
 import shutil
 import signal
 import stat
@@ -33,15 +32,11 @@ from typing import Any
 
 try:
     import fcntl
-except ImportError:  # Windows locks no folders: what a killed conversion left there stays
+except ImportError:  # Windows locks no folders.
     fcntl = None  # type: ignore[assignment]
 
 from bridge.errors import UsageError
 
-_PREFIX, _ABANDONED = ".bridge-", ".abandoned"
-_NAME = rf"\{_PREFIX}[a-z0-9_]{{8}}(\{_ABANDONED})?"
-_WHOLE = "whole"
-_LONGEST_NAME = 255
 _PATIENCE = 10.0
 """Seconds to wait for other conversions that are about to move their files."""
 
@@ -61,19 +56,23 @@ def whole(
     """Temporary paths for the targets, which take their places when the block ends well; the first
     target is the file that names the others. A path at which the block wrote nothing is left out.
 
-    A target that is a link stays one: the file that it leads to is replaced. A new file has the
-    permissions of the one it replaces; `notes` says where that cannot be. `check` is called with
-    the targets that will be written at the last moment before, and raises to prevent it. `lasting`
-    has the new files on the disk before they replace others, for a power failure: it costs what the
-    disk takes, and is for what could not be made again. What the system refuses (no permission, no
-    space left) is a UsageError.
+    If the first target is a link, it stays one: the file that it leads to is replaced. Of the
+    others the link is replaced, because the file behind it may be another model's. A new file has
+    the permissions of the one it replaces; `notes` says where that cannot be. `check` is called
+    with the targets that will be written at the last moment before, and raises to prevent it.
+    `lasting` has the new files on the disk before they replace others, for a power failure: it
+    costs what the disk takes, and is for what could not be made again. What the system refuses (no
+    permission, no space left) is a UsageError.
     """
     try:
-        files = [target.resolve() for target in targets]
+        files = [targets[0].resolve(), *(t.parent.resolve() / t.name for t in targets[1:])]
+        if len(set(files)) < len(files):
+            raise UsageError(f"{targets[0]}: is a link to a file that is written too")
         with ExitStack() as stack:
             parents = sorted({file.parent for file in files})
             folders = {parent: stack.enter_context(_folder(parent)) for parent in parents}
-            parts = [folders[file.parent] / _part_name(i, file) for i, file in enumerate(files)]
+            made = {folder: os.lstat(folder) for folder in folders.values()}
+            parts = [folders[f.parent] / f"{number}{f.suffix}" for number, f in enumerate(files)]
             yield parts
             wrote = [i for i, part in enumerate(parts) if part.exists()]
             moves = [(parts[i], files[i]) for i in wrote]
@@ -81,12 +80,13 @@ def whole(
                 _sync(part for part, _ in moves)
             with _undisturbed(), _moving, ExitStack() as locks:
                 for parent in parents:
-                    locks.enter_context(_locked(parent))
+                    locks.enter_context(locked(parent))
+                for folder, its in made.items():
+                    if not os.path.samestat(os.lstat(folder), its):
+                        raise UsageError(f"{folder}: was replaced while a conversion wrote into it")
                 check([targets[i] for i in wrote])
                 for part, file in moves:
                     _keep_permissions(part, file, notes)
-                if len(folders) == 1 and all(part.name.endswith(file.name) for part, file in moves):
-                    (folders[parents[0]] / _WHOLE).touch()
                 _put_in_place(moves)
             if lasting:
                 _sync(parents)
@@ -95,13 +95,31 @@ def whole(
 
 
 @contextmanager
-def settled(target: Path) -> Iterator[None]:
-    """Runs the block while no other conversion moves its files beside `target`, after what killed
-    ones left there is finished or removed."""
-    parent = target.resolve().parent
-    with _locked(parent):
-        _clear(parent)
+def locked(parent: Path) -> Iterator[None]:
+    """Runs the block while no other conversion moves files into a folder, if the system has locks
+    and nobody holds this one for long."""
+    lock = None
+    with suppress(OSError):
+        if fcntl is not None:
+            lock = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
+            _wait_for(lock)
+    try:
         yield
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _wait_for(lock: int) -> None:
+    """Locks an open folder; OSError where that cannot be, or another process has it too long."""
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= end:
+                raise
+        time.sleep(0.002)
 
 
 @contextmanager
@@ -115,12 +133,12 @@ def scratch_folder() -> Iterator[Path]:
 
 def abandon() -> None:
     """Removes what all conversions of this process have written so far, for a process that is
-    about to end. Waits a moment for one that moves its files, and leaves them to the next run
-    where that takes longer."""
+    about to end. Waits a moment for one that moves its files; where that takes longer, its folder
+    stays."""
     if _moving.acquire(timeout=0.2):
         for folder in list(_folders):
             # Under another name, nothing more is written into it meanwhile.
-            doomed = folder.with_name(folder.name + _ABANDONED)
+            doomed = folder.with_name(f"{folder.name}.abandoned")
             with suppress(OSError):
                 folder.rename(doomed)
             shutil.rmtree(doomed, ignore_errors=True)
@@ -138,44 +156,20 @@ def _registered(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _folder(parent: Path) -> Iterator[Path]:
-    """A locked folder to write in, removed at the end; what killed conversions left goes first."""
-    with _locked(parent):
-        _clear(parent)
-        folder = _made(parent)
-        lock = _lock_of(folder)
+    """A new folder to write in, which goes at the end with what is in it."""
+    folder = parent / f".bridge-{os.urandom(4).hex()}"
+    # To others it is closed. On Windows, files would stay closed to them in their places.
+    folder.mkdir(0o700 if os.name == "posix" else 0o777)
+    made = os.lstat(folder)
     with _registered(folder):
         try:
             yield folder
         finally:
-            with _undisturbed():
-                _remove(folder)
-                if lock is not None:
-                    os.close(lock)
-
-
-def _part_name(number: int, file: Path) -> str:
-    """What a new file is called in the folder: the number and its name, if the system allows for
-    so many bytes. From another name, nobody could finish what was begun."""
-    name = f"{number}-{file.name}"
-    return name if len(os.fsencode(name)) <= _LONGEST_NAME else f"{number}{file.suffix}"
-
-
-def _made(parent: Path) -> Path:
-    """A new folder. On Windows, `tempfile` would close it to others, and with it the files that
-    leave it for their places."""
-    while True:
-        folder = parent / f"{_PREFIX}{os.urandom(4).hex()}"
-        with suppress(FileExistsError):
-            folder.mkdir(0o700 if os.name == "posix" else 0o777)
-            return folder
-
-
-def _remove(folder: Path) -> None:
-    """Removes a folder; a process that is killed meanwhile leaves none that could be finished."""
-    (folder / _WHOLE).unlink(missing_ok=True)
-    for path in folder.iterdir() if os.name == "nt" else ():
-        path.chmod(stat.S_IWRITE)  # Windows removes no read-only file.
-    shutil.rmtree(folder, ignore_errors=True)
+            with _undisturbed(), suppress(OSError):
+                if os.path.samestat(os.lstat(folder), made):
+                    for path in folder.iterdir() if os.name == "nt" else ():
+                        path.chmod(stat.S_IWRITE)  # Windows removes no read-only file.
+                    shutil.rmtree(folder)
 
 
 def _put_in_place(moves: Sequence[tuple[Path, Path]]) -> None:
@@ -188,10 +182,12 @@ def _put_in_place(moves: Sequence[tuple[Path, Path]]) -> None:
             return
     with ExitStack() as undo:
         for number, (part, target) in enumerate(moves):
-            if target.exists():
+            if os.path.lexists(target):
                 old = part.with_name(f"old{number}")
                 os.rename(target, old)
                 undo.callback(os.rename, old, target)
+                if old.is_dir() and not old.is_symlink():
+                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         for part, target in reversed(moves):
             os.rename(part, target)
             undo.callback(os.rename, target, part)
@@ -211,97 +207,40 @@ def _sync(paths: Iterable[Path]) -> None:
 
 
 def _keep_permissions(part: Path, target: Path, notes: list[str]) -> None:
-    """Gives a new file the owner and the permissions of the one that it will replace."""
-    try:
-        old, new = target.stat(), part.stat()
-    except FileNotFoundError:
+    """Gives a new file the owner and the permissions of the file that it will replace."""
+    if target.is_symlink() or not target.is_file():
         return
-    lost = []
-    for name, changed, ids in (
-        ("owner", old.st_uid != new.st_uid, (old.st_uid, -1)),
-        ("group", old.st_gid != new.st_gid, (-1, old.st_gid)),
-    ):
-        try:
-            if changed:
-                os.chown(part, *ids)
-        except OSError:
-            lost.append(name)
-    part.chmod(stat.S_IMODE(old.st_mode))
-    for attribute in os.listxattr(target) if hasattr(os, "listxattr") else ():
-        try:
-            os.setxattr(part, attribute, os.getxattr(target, attribute))
-        except OSError:
-            if "acl" in attribute:
-                lost.append("access list")
+    old = target.stat()
+    if not hasattr(os, "O_NOFOLLOW"):  # Windows has one bit of them
+        part.chmod(stat.S_IMODE(old.st_mode))
+        return
+    file = os.open(part, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        lost = [
+            *_refused("owner", os.chown, file, old.st_uid, -1),
+            *_refused("group", os.chown, file, -1, old.st_gid),
+        ]
+        os.chmod(file, stat.S_IMODE(old.st_mode))
+        for name in os.listxattr(target) if hasattr(os, "listxattr") else ():
+            refused = _refused("access list", _copy_attribute, target, file, name)
+            lost += refused if "acl" in name else []
+    finally:
+        os.close(file)
     if lost:
         notes.append(f"{target}: the new file could not keep the old one's {' and '.join(lost)}")
 
 
-def _clear(parent: Path) -> None:
-    """Removes what killed conversions left in a directory, which is locked; where all new files
-    were written, they are moved into place first."""
-    with suppress(OSError):
-        for name in os.listdir(parent):
-            if not name.startswith(_PREFIX) or not re.fullmatch(_NAME, name):
-                continue
-            folder = parent / name
-            state = folder.lstat()
-            if not stat.S_ISDIR(state.st_mode):
-                continue
-            if hasattr(os, "geteuid") and state.st_uid != os.geteuid():
-                continue
-            lock = _lock_of(folder)
-            if lock is not None:
-                try:
-                    _finish(folder)
-                    _remove(folder)
-                finally:
-                    os.close(lock)
-
-
-def _finish(folder: Path) -> None:
-    """Moves the files of a killed conversion into place, if all are written, unless somebody has
-    written the first of them since."""
-    parts = sorted(folder.glob("[0-9]-*"))
-    names_others = bool(parts) and parts[0].name.startswith("0-")
-    if not names_others or not (folder / _WHOLE).exists():
-        return
-    targets = [folder.parent / part.name.partition("-")[2] for part in parts]
-    if not os.path.lexists(targets[0]):
-        for part, target in reversed(list(zip(parts, targets, strict=True))):
-            os.replace(part, target)
-
-
-def _lock_of(folder: Path, patience: float = 0) -> int | None:
-    """An open file that holds the lock of a directory; None where another one holds it for
-    longer than `patience` seconds, or the system has no such locks."""
-    if fcntl is None:
-        return None
+def _refused(what: str, call: Callable[..., None], *arguments: Any) -> list[str]:
+    """What could not be kept, if the system refuses the call that keeps it."""
     try:
-        lock = os.open(folder, os.O_RDONLY)
+        call(*arguments)
     except OSError:
-        return None
-    end = time.monotonic() + patience
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return lock
-        except OSError as error:
-            if not isinstance(error, BlockingIOError) or time.monotonic() >= end:
-                os.close(lock)
-                return None
-        time.sleep(0.002)
+        return [what]
+    return []
 
 
-@contextmanager
-def _locked(parent: Path) -> Iterator[None]:
-    """Runs the block while no other conversion does the same in the directory."""
-    lock = _lock_of(parent, _PATIENCE)
-    try:
-        yield
-    finally:
-        if lock is not None:
-            os.close(lock)
+def _copy_attribute(source: Path, target: int, name: str) -> None:
+    os.setxattr(target, name, os.getxattr(source, name))
 
 
 @contextmanager

@@ -77,30 +77,21 @@ def require_file(source: Path) -> None:
 
 
 def keep_sources(model: Model, source: Path | None, target: Path, force: bool) -> None:
-    """Raises UsageError where writing `target` would overwrite constants of another model, or the
-    file of the source without `force`. A Model (None) may go back where it is from."""
-    if target.exists() and (source is None or (source.exists() and source.samefile(target))):
-        if source is None or force:
-            return
+    """Raises UsageError where writing `target` would overwrite a file that the model is read from:
+    its own with `force` alone. A Model (None) may go back where it is from."""
+    own = is_source(target, model) if source is None else _are_one(source, target)
+    if own and not force and source is not None:
         raise UsageError(f"{target}: is the model that is read, and would be overwritten; {_LEAVE}")
-    for written in (target, companion(target)):
-        if holds_constants(written, model):
+    for written in () if own else (target, companion(target)):
+        if is_source(written, model):
             raise UsageError(
-                f"{written}: would be overwritten, but it holds the constants of "
-                f"{source or 'the model'}; choose another name or directory for the destination"
+                f"{written}: would be overwritten, but {source or 'the model'} is read from it; "
+                "choose another name or directory for the destination"
             )
 
 
-def holds_constants(path: Path, model: Model) -> bool:
-    """Whether constants of the model are in the file at `path`."""
-    from bridge.neutral.tensor import FileRange
-
-    if not is_source(path, model):
-        return False
-    place = stamp_of(path)[:2]
-    constants = (n.attributes["value"].source for n in model.graph.walk() if n.op == "Constant")
-    paths = {source.path for source in constants if isinstance(source, FileRange)}
-    return any(model.files[file][:2] == place for file in paths if file in model.files)
+def _are_one(one: Path, other: Path) -> bool:
+    return one.exists() and other.exists() and one.samefile(other)
 
 
 def is_source(path: Path, model: Model) -> bool:

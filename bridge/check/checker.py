@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,11 +39,18 @@ from bridge.check.matching import matched_sites, shared_sizes, with_sizes
 from bridge.check.memory import as_file, name_of
 from bridge.check.neighbourhood import neighbourhood
 from bridge.check.outputs import ATOL, RTOL, Comparison, Results
-from bridge.check.own_inputs import Place, places_of, read_inputs, require_free, save_feeds
+from bridge.check.own_inputs import (
+    Place,
+    files_of as files_of_inputs,
+    places_of,
+    read_inputs,
+    require_free,
+    save_feeds,
+)
 from bridge.check.pair import Pair
 from bridge.check.parts import is_too_large
 from bridge.check.probe import Probe, probe
-from bridge.check.reduce import reduced
+from bridge.check.reduce import files_of as files_of_part, reduced
 from bridge.check.report import CheckReport, Result, Version
 from bridge.check.specialized import NEVER_TAKEN, Fixed
 from bridge.check.stateful import AgreedSession, keeps_states
@@ -53,6 +61,7 @@ from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model, Node
 from bridge.neutral.types import Interval, innermost
 from bridge.options import ConvertOptions, OwnInputs, PathLike, Ranges, Tolerance
+from bridge.outputs import require_outputs
 from bridge.passes.boundary import dimension
 from bridge.passes.state.pairs import restore_pairs
 from bridge.show.layers import layers_with_bodies
@@ -138,6 +147,16 @@ def check(
         if small is not None and small.suffix.lower() != pair.source.suffix.lower():
             raise UsageError(
                 f"{small}: is for a part of {pair.source.name}; let it end in {pair.source.suffix}"
+            )
+        if small is not None:
+            other = None if pair.against is None else pair.against.suffix.lower()
+            read = [file for m in (source, against) if isinstance(m, Model) for file in m.files]
+            read += [str(weights)] if weights is not None else []
+            require_outputs(
+                files_of_part(small, other),
+                [Path(path) for path in (source, against) if isinstance(path, str | os.PathLike)],
+                [*map(Path, read), *files_of_inputs(inputs)],
+                options.get("force", False),
             )
         checker = _Checker(pair, report, tell, small)
         base = Recipe(seed, fixed, dict(fills or {}), ranges=dict(ranges or {}))

@@ -63,6 +63,12 @@ def places_of(given: OwnInputs | None) -> list[Place]:
     return [*found]
 
 
+def files_of(given: OwnInputs | None) -> list[Path]:
+    """The files that inputs are read from."""
+    places = [place for place in places_of(given) if isinstance(place, Path)]
+    return [file for at in places for file in (at.iterdir() if at.is_dir() else [at])]
+
+
 def _by_number(path: Path) -> tuple[tuple[str, int], ...]:
     """The key to sort names by that end in numbers."""
     return tuple((text, int(digits or 0)) for text, digits in re.findall(r"(\D+)(\d*)", path.name))
@@ -244,8 +250,8 @@ def save_feeds(
 
 
 def save_feed(path: Path, feed: Mapping[str, Any]) -> None:
-    """Writes one input as an `.npz`."""
-    with zipfile.ZipFile(path, "w") as file:
+    """Writes one input as a new `.npz`."""
+    with zipfile.ZipFile(path, "x") as file:
         for name, array in _arrays(feed):
             with file.open(f"{name}.npy", "w", force_zip64=True) as part:
                 np.lib.format.write_array(part, array, allow_pickle=False)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import bridge
+from bridge.atomic_write import whole
 from bridge.check.bisect import FirstDifference, Look, visible
 from bridge.check.cut import behind, cut
 from bridge.check.own_inputs import save_feed
@@ -32,6 +33,8 @@ from bridge.check.taps import (
     way_to,
 )
 from bridge.errors import BridgeError
+from bridge.files import companion
+from bridge.kinds import ARRAYS, Kind, kind_of_model
 from bridge.neutral.graph import Graph, Model, Node, Value
 
 SECONDS = 60.0
@@ -111,16 +114,31 @@ def reduced(
     )
 
 
+def files_of(target: Path, other: str | None) -> dict[Path, Kind | None]:
+    """The files that a part is written to. `other` is the suffix of the other model, if any."""
+    models = [target] if other is None else [target, _twin(target, other)]
+    beside: dict[Path, Kind | None] = {companion(path): None for path in models}
+    return {
+        **{path: kind_of_model(path) for path in models},
+        target.with_suffix(".npz"): ARRAYS,
+    } | beside
+
+
+def _twin(target: Path, suffix: str) -> Path:
+    """Where the other model's part goes."""
+    return target.with_name(f"{target.stem}-other{suffix}")
+
+
 def _written(part: _Part, target: Path, every: int, what: str) -> Reduced:
     nodes = sum(node.op != "Constant" for node in part.mine.graph.walk())
     bridge.save(part.mine, target)
     other = None
     if part.its is not None:
-        suffix = ".xml" if part.its.format == "ir" else ".onnx"
-        other = target.with_name(f"{target.stem}-other{suffix}")
+        other = _twin(target, ".xml" if part.its.format == "ir" else ".onnx")
         bridge.save(part.its, other)
     inputs = target.with_suffix(".npz")
-    save_feed(inputs, part.feed)
+    with whole(inputs, notes=[]) as (made,):
+        save_feed(made, part.feed)
     return Reduced(target, inputs, other, nodes, every, what)
 
 

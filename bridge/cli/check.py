@@ -13,19 +13,21 @@ from bridge.cli.models import found, is_many, paired
 from bridge.cli.options import (
     AsJson,
     Debug,
+    Force,
     Ifs,
     InputShape,
     Limit,
     Quiet,
     Values,
     Weights,
+    files_of_values,
     given_limits,
     given_ranges,
     given_sizes,
     given_values,
     input_shapes,
 )
-from bridge.cli.output import echo, progress, require_file, write_text
+from bridge.cli.output import echo, progress, write_text
 from bridge.cli.streams import source_of
 from bridge.errors import BridgeError, UsageError
 from bridge.options import DEVICES, IFS
@@ -158,6 +160,7 @@ def check(
     jobs: Jobs = None,
     junit: Junit = None,
     cache: Cache = None,
+    force: Force = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -180,8 +183,6 @@ def check(
       bridge check model.onnx --device NPU --input-shape 'x=[1,3,224,224]'
       bridge check models/ --jobs 2 --junit report.xml --cache .bridge-cache
     """
-    if report is not None:
-        require_file(report, ".html")
     options: dict[str, Any] = dict(
         samples=samples, seed=seed, rtol=_tolerance("--rtol", rtol),
         atol=_tolerance("--atol", atol), ranges=given_ranges(ranges),
@@ -196,13 +197,25 @@ def check(
                 "--weights, --report, --inputs, --save-inputs and --reduce are for one model"
             )
         require_engines(model, None)
-        check_many(
-            paired(found(given)), options, jobs or 1, cache, junit, as_json=as_json, quiet=quiet
-        )
+        models = found(given)
+        if junit is not None:
+            from bridge.kinds import JUNIT
+            from bridge.outputs import require_outputs
+
+            others = [*files_of_values(value), *(cache.glob("*") if cache else ())]
+            require_outputs({junit: JUNIT}, models, others, force)
+        check_many(paired(models), options, jobs or 1, cache, junit, as_json=as_json, quiet=quiet)
         return
     against = given[1] if other else None
     require_engines(model, against)
-    run_check(source_of(model), against, quiet, verbose, as_json, report, **options)
+    if report is not None:
+        from bridge.check.own_inputs import files_of
+        from bridge.kinds import PAGE
+        from bridge.outputs import require_outputs
+
+        others = [*files_of_values(value), *([weights] if weights else ()), *files_of(inputs)]
+        require_outputs({report: PAGE}, given, others, force)
+    run_check(source_of(model), against, quiet, verbose, as_json, report, force=force, **options)
 
 
 def _tolerance(option: str, texts: list[str] | None) -> dict[str, float]:

@@ -21,6 +21,7 @@ from bridge.cli.options import (
     Release,
     Values,
     Weights,
+    files_of_values,
     given_limits,
     given_values,
     input_shapes,
@@ -279,6 +280,15 @@ def convert(
         if weights or check:
             raise UsageError("--weights and --check are for one model, without --output-dir")
         many = placed(found([source, *targets]), output_dir)
+        from bridge.files import companion
+        from bridge.outputs import require_outputs
+
+        written = [job.other for job in many if job.other is not None]
+        require_outputs(
+            dict.fromkeys([*written, *map(companion, written)]),
+            [job.model for job in many],
+            files_of_values(value),
+        )
         convert_many(many, options, jobs or 1, as_json, quiet)
     elif len(targets) == 1:
         _convert(source, targets[0], options, check, as_json, quiet, verbose)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridge.cli.options import AsJson, Debug, Limit, Weights, given_limits
-from bridge.cli.output import echo, require_file, size_of, table, write_text
+from bridge.cli.options import AsJson, Debug, Force, Limit, Weights, given_limits
+from bridge.cli.output import echo, size_of, table, write_text
 from bridge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def inspect(
             help="Paint what 'bridge check --json' found of each branch into page and picture.",
         ),
     ] = None,
+    force: Force = False,
     debug: Debug = False,
 ) -> None:
     """Show inputs, outputs, operators, and the tree of Ifs and Loops with their ports.
@@ -69,18 +70,20 @@ def inspect(
       bridge check model.onnx --json > check.json
       bridge inspect model.onnx --html tree.html --coverage check.json
     """
-    for path, suffix in ((html, ".html"), (svg, ".svg")):
-        if path is not None:
-            require_file(path, suffix)
     if coverage is not None and html is None and svg is None:
         raise UsageError("--coverage is painted into a page or a picture: give --html or --svg")
     if as_json and graph:
         raise UsageError("--graph is for people and --json for scripts: ask for one of them")
     import bridge
     from bridge.cli.streams import source_of
+    from bridge.kinds import PAGE, PICTURE
     from bridge.limits import read_limits, usually
+    from bridge.outputs import require_outputs
 
     with usually(read_limits(given_limits(limit))):
+        written = {path: kind for path, kind in ((html, PAGE), (svg, PICTURE)) if path is not None}
+        others = [path for path in (weights, coverage) if path is not None]
+        require_outputs(written, [file], others, force)
         model = bridge.load(source_of(file), weights)
         if html is not None or svg is not None:
             check = None if coverage is None else _read(coverage)

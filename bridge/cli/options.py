@@ -73,6 +73,10 @@ Release = Annotated[
         "are worked round too ('bridge ops --quirks' lists them).",
     ),
 ]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Overwrite files that are not of the kind that is written."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Debug = Annotated[
@@ -137,6 +141,11 @@ def given_values(texts: Sequence[str] | None) -> dict[str, Any]:
     UsageError for other texts, and for files that are no arrays."""
     found = _by_name("--value", texts, "NAME=VALUE", "sr=16000")
     return {name: _value(given, f"--value {name}={given}") for name, given in found.items()}
+
+
+def files_of_values(texts: Sequence[str] | None) -> list[Path]:
+    """The files that texts for `given_values` name."""
+    return [Path(text.partition("=")[2]) for text in texts or () if text.endswith(".npy")]
 
 
 def _by_name(

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from bridge.errors import BridgeError, UsageError
+from bridge.errors import BridgeError
 from bridge.release import release
 from bridge.report import Report
 
@@ -94,17 +94,6 @@ def progress(text: str, quiet: bool = False) -> Iterator[Callable[[str], None]]:
 
     with Console(stderr=True).status(escape(text)) as status:
         yield lambda step: status.update(escape(f"{text}: {printable(step)}"))
-
-
-def require_file(path: Path, suffix: str) -> None:
-    """Raises UsageError, before the work that it shall hold, where no file can be called `path` or
-    its name does not end in `suffix`."""
-    if path.suffix.lower() != suffix:
-        raise UsageError(f"{path}: give it a name that ends in {suffix}")
-    if not path.parent.is_dir():
-        raise UsageError(f"{path.parent}: there is no such directory to write to")
-    if path.exists() and not path.is_file():
-        raise UsageError(f"{path}: is no regular file; choose another name")
 
 
 def write_text(path: Path, text: str) -> None:

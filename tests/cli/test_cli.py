@@ -80,7 +80,7 @@ def test_onto_itself_with_external_data(tmp_path: Path) -> None:
 
 
 def test_what_stood_at_the_destination(tmp_path: Path) -> None:
-    """A link stays a link, permissions stay, and data that only the old model had goes."""
+    """A link stays a link, permissions stay, and so do data that the new model does not need."""
     proto = onnx.parser.parse_model(f"{HEAD} g (float[9] x) => (float[9] y) {{ y = Sub (x, w) }}")
     proto.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(9, np.float32), "w"))
     onnx.save(proto, tmp_path / "small.onnx")
@@ -98,10 +98,12 @@ def test_what_stood_at_the_destination(tmp_path: Path) -> None:
     assert bridge("convert", IF, target).code == 0
     assert data.exists()
     onnx.save(proto, target, save_as_external_data=True, location=data.name, size_threshold=0)
-    assert bridge("convert", tmp_path / "small.onnx", target, "--no-external-data").code == 0
+    finished = bridge("convert", tmp_path / "small.onnx", target, "--no-external-data")
+    assert finished.code == 0 and "model.onnx.data: stays" in finished.out
     assert sorted(path.name for path in (*links.iterdir(), *store.iterdir())) == [
         "blob",
         "model.onnx",
+        "model.onnx.data",
     ]
 
 

@@ -25,7 +25,8 @@ ONLY_POSIX = (
 
 AGAIN = (
     test_atomic_write.test_files_of_nobody_are_not_overwritten,
-    test_atomic_write.test_folders_that_only_look_like_leftovers_stay,
+    test_atomic_write.test_data_that_two_models_share,
+    test_atomic_write.test_folders_that_look_like_those_of_bridge_stay,
     test_atomic_write.test_what_replaces_its_source_is_on_the_disk_first,
     test_cli.test_an_interrupted_replacement,
     test_cli.test_both_ways,

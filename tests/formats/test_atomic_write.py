@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -17,12 +19,10 @@ import onnx
 import pytest
 
 import bridge
+from bridge.atomic_write import whole
 from bridge.neutral.storage import RangeCopier
 
-STEPS = {
-    "open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.chown", "os.link",
-    "os.setxattr", "os.symlink", "os.truncate", "os.utime",
-}  # fmt: skip
+WRITER = whole.__wrapped__.__code__  # type: ignore[attr-defined]
 
 
 def model(path: Path, number: float, size: int = 1000) -> Path:
@@ -55,65 +55,110 @@ def content(target: Path) -> bytes:
     return target.read_bytes() + beside(target).read_bytes()
 
 
-def killed(source: Path, target: Path, step: int) -> bool:
-    """Runs a conversion that is killed at its `step`-th step in the folder of the target, or comes
-    to its end: then False."""
+def killed(step: int, work: Callable[[], None]) -> bool:
+    """Does some work in another process, which is killed before its `step`-th call of the system
+    within the writer, or comes to the end of the work: then False."""
     child = os.fork()
     if child:
         status = os.waitpid(child, 0)[1]
         assert os.waitstatus_to_exitcode(status) in (0, -signal.SIGKILL)
         return os.WIFSIGNALED(status)
-    left = step
+    left, inside = step, False
 
-    def count(event: str, arguments: tuple[Any, ...]) -> None:
-        nonlocal left
-        if event in STEPS and str(target.parent) in str(arguments[0]):
-            left -= 1
+    def count(frame: FrameType, event: str, call: Any) -> None:
+        nonlocal left, inside
+        inside = inside or frame.f_code is WRITER
+        if event == "c_call" and inside:
+            module = call.__module__ or type(call.__self__).__module__
+            left -= module in ("posix", "fcntl", "io", "_io")
             if not left:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    sys.addaudithook(count)
     try:
-        bridge.convert(source, target, **options(target))
+        sys.setprofile(count)
+        work()
         os._exit(0)
     finally:
         os._exit(1)
 
 
-@pytest.mark.parametrize("name", ["model.xml", "model.onnx"])
-@pytest.mark.parametrize("fresh", [False, True], ids=["replaced", "fresh"])
-def test_killed_at_each_step(name: str, fresh: bool, tmp_path: Path) -> None:
-    """What stands there is the old pair, the new one, or nothing that could be loaded; and the
-    next conversion, to another place, clears up and loses neither."""
-    sources, place = tmp_path / "sources", tmp_path / "place"
-    sources.mkdir(), place.mkdir()
-    first, second = model(sources / "a.onnx", 1), model(sources / "b.onnx", 2)
-    target = place / name
-    old = b"" if fresh else converted(first, sources / name)
-    new = converted(second, sources / name)
-    step, seen = 0, set()
+def tree(*folders: Path) -> dict[str, bytes | None]:
+    """All that is in folders."""
+    paths = [path for folder in folders for path in sorted(folder.rglob("*"))]
+    return {str(path): path.read_bytes() if path.is_file() else None for path in paths}
+
+
+def plain(target: Path, elsewhere: Path) -> None:
+    """Both files stand at their places."""
+
+
+def fresh(target: Path, elsewhere: Path) -> None:
+    target.unlink(), beside(target).unlink()
+
+
+def linked(target: Path, elsewhere: Path) -> None:
+    """The destination is a link to a file in another folder."""
+    target.symlink_to(target.rename(elsewhere / "blob"))
+
+
+def both_linked(target: Path, elsewhere: Path) -> None:
+    linked(target, elsewhere)
+    shared(target, elsewhere)
+
+
+def shared(target: Path, elsewhere: Path) -> None:
+    """The data are a link to those of another model."""
+    other = elsewhere / f"other{target.suffix}"
+    beside(target).rename(beside(other))
+    beside(target).symlink_to(beside(other))
+
+
+def hard_linked(target: Path, elsewhere: Path) -> None:
+    os.link(beside(target), beside(elsewhere / f"other{target.suffix}"))
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [
+        *(("model.xml", case) for case in (plain, fresh, linked, shared, hard_linked, both_linked)),
+        *(("model.onnx", case) for case in (plain, shared)),
+    ],
+)
+def test_killed_at_each_step(name: str, case: Callable[[Path, Path], None], tmp_path: Path) -> None:
+    """What stands there is the old pair, the new one, or nothing that could be loaded. Data that
+    another model may share stay, and the next write touches nothing of what is left."""
+    place, elsewhere = tmp_path / "place", tmp_path / "elsewhere"
+    target, others = place / name, beside(elsewhere / f"other{Path(name).suffix}")
+    old, new = b"names old" + b"old data", b"names new" + b"new data"
+
+    def write() -> None:
+        with whole(target, beside(target), notes=[]) as parts:
+            for part, text in zip(parts, (b"names new", b"new data"), strict=True):
+                part.write_bytes(text)
+
+    seen, step = set(), 0
     while True:
         step += 1
-        for path in place.iterdir():
-            path.unlink()
-        if not fresh:
-            converted(first, target)
-        if not killed(second, target, step):
-            break
+        for folder in (place, elsewhere):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+        target.write_bytes(b"names old"), beside(target).write_bytes(b"old data")
+        case(target, elsewhere)
+        before = others.read_bytes() if others.exists() else None
+        lives = not killed(step, write)
         found = content(target)
-        assert found in (old, new, b""), f"at step {step}"
-        bridge.convert(first, place / "other.xml")
-        (place / "other.xml").unlink(), (place / "other.bin").unlink()
-        after = content(target)
-        assert after in ((found,) if found else (old, new)), f"at step {step}"
-        assert {path.name for path in place.iterdir()} <= {name, beside(target).name}
-        if not after:
-            assert not list(place.iterdir()), f"at step {step}"
-        seen.add((found, after))
-    assert step > 10
-    assert {after for _, after in seen} == {old, new}
-    assert content(target) == new
-    assert sorted(path.name for path in place.iterdir()) == sorted((name, beside(target).name))
+        assert found in ({new} if lives else {old, new, b""}), f"at step {step}"
+        assert (others.read_bytes() if others.exists() else None) == before
+        if lives:
+            break
+        seen.add(found)
+        left = tree(place, elsewhere)
+        with whole(place / "another.xml", notes=[]) as (part,):
+            part.write_bytes(b"another")
+        (place / "another.xml").unlink()
+        assert tree(place, elsewhere) == left, f"at step {step}"
+    assert step > 25 and seen == ({new, b""} if case is fresh else {old, new, b""})
+    assert not [path for path in (*place.iterdir(), *elsewhere.iterdir()) if path.is_dir()]
 
 
 def test_one_file_replaces_another_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,40 +169,109 @@ def test_one_file_replaces_another_at_once(tmp_path: Path, monkeypatch: pytest.M
     assert len(list(tmp_path.iterdir())) == 2
 
 
-SLOW = (
-    "import sys, time, bridge\n"
-    "from bridge.neutral.storage import RangeCopier as Copier\n"
-    "copy = Copier.copy\n"
-    "def slow(*given): copy(*given); print('here', flush=True); time.sleep(60)\n"
-    "Copier.copy = slow\n"
-    "bridge.convert(*sys.argv[1:], **{arguments})"
-)
-
-
 @pytest.mark.parametrize("name", ["model.xml", "model.onnx"])
-def test_killed_while_weights_are_written(name: str, tmp_path: Path) -> None:
-    """What is left is removed by the next conversion to the same place, to whichever name."""
-    source, target = model(tmp_path / "a.onnx", 1, 100_000), tmp_path / "place" / name
-    target.parent.mkdir()
-    code = SLOW.format(arguments=options(target))
-    pipe = subprocess.PIPE
-    command = [sys.executable, "-c", code, source, target]
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
-        assert process.stdout is not None and process.stdout.readline() == "here\n"
-        process.kill()
-        process.communicate(timeout=60)
-    (left,) = target.parent.iterdir()
-    assert left.name.startswith(".bridge-")
-    bridge.convert(source, target.parent / "other.xml")
-    assert sorted(path.name for path in target.parent.iterdir()) == ["other.bin", "other.xml"]
+def test_a_conversion_that_is_killed(name: str, tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    first, second = model(tmp_path / "a.onnx", 1), model(tmp_path / "b.onnx", 2)
+    target = place / name
+    new = converted(second, tmp_path / name)
+    old = converted(first, target)
+    step, seen = 0, set()
+    while killed(step := step + 3, lambda: bridge.convert(second, target, **options(target))):
+        found = content(target)
+        assert found in (old, new, b""), f"at step {step}"
+        seen.add(found)
+        if found != old:
+            converted(first, target) if found else bridge.convert(
+                first, target, force=True, **options(target)
+            )
+    assert seen == {old, new, b""} and content(target) == new
 
 
-def test_folders_that_only_look_like_leftovers_stay(tmp_path: Path) -> None:
-    strange = tmp_path / ".bridge-of-somebody"
-    strange.mkdir()
-    (tmp_path / ".bridge-12345678").write_text("a file")
-    bridge.convert(model(tmp_path / "a.onnx", 1), tmp_path / "model.xml")
-    assert strange.is_dir() and (tmp_path / ".bridge-12345678").is_file()
+MARKERS = ("whole", "bridge", "unfinished", "marker", ".bridge")
+
+
+@pytest.mark.parametrize("name", [".bridge-0123abcd", ".bridge-settings", ".bridge-verdicts"])
+def test_folders_that_look_like_those_of_bridge_stay(name: str, tmp_path: Path) -> None:
+    """Nothing in them takes the place of another file, or goes, whatever its name says."""
+    place, home = tmp_path / "place", tmp_path / "home"
+    planted = place / name
+    planted.mkdir(parents=True), home.mkdir()
+    for file in (*MARKERS, "0-model.xml", "1-thesis.txt", "2-.bashrc", "0.xml", "1.bin", "old0"):
+        (planted / file).write_text("planted")
+    (home / "thesis.txt").write_text("years of work")
+    if os.name == "posix":
+        (place / "thesis.txt").symlink_to(home / "thesis.txt")
+        (place / ".bridge-01234567").symlink_to(home)
+    (place / ".bridge-12345678").write_text("a file")
+    before = tree(place, home)
+    bridge.convert(model(tmp_path / "a.onnx", 1), place / "model.xml")
+    for file in ("model.xml", "model.bin"):
+        (place / file).unlink()
+    assert tree(place, home) == before
+
+
+def test_a_folder_that_is_replaced_meanwhile(tmp_path: Path) -> None:
+    """Neither are files of the link's folder moved, nor removed."""
+    home, target = tmp_path / "home", tmp_path / "model.xml"
+    home.mkdir()
+    with (
+        pytest.raises(bridge.UsageError, match="was replaced while"),
+        whole(target, target.with_suffix(".bin"), notes=[]) as parts,
+    ):
+        for part in parts:
+            part.write_text("new")
+            (home / part.name).write_text("of somebody")
+        parts[0].parent.rename(tmp_path / "aside")
+        parts[0].parent.symlink_to(home)
+    assert not target.exists() and len(list(home.iterdir())) == 2
+
+
+def test_a_directory_that_comes_meanwhile(tmp_path: Path) -> None:
+    target = tmp_path / "model.xml"
+    data = target.with_suffix(".bin")
+    with (
+        pytest.raises(bridge.UsageError, match="Is a directory"),
+        whole(target, data, notes=[]) as parts,
+    ):
+        for part in parts:
+            part.write_text("new")
+        data.mkdir(), (data / "precious").write_text("precious")
+    assert tree(tmp_path) == {str(data): None, str(data / "precious"): b"precious"}
+
+
+def test_data_that_two_models_share(tmp_path: Path) -> None:
+    """What the new model does not need may be needed by another."""
+    first, small = model(tmp_path / "a.onnx", 1), model(tmp_path / "small.onnx", 2)
+    decoder, second = tmp_path / "decoder.onnx", tmp_path / "decoder_with_past.onnx"
+    converted(first, decoder)
+    second.write_bytes(decoder.read_bytes())
+    (note,) = bridge.convert(small, decoder).notes
+    assert "decoder.onnx.data: stays" in note
+    assert onnx.numpy_helper.to_array(onnx.load(second).graph.initializer[0])[0] == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links need a privilege")
+def test_data_behind_a_link(tmp_path: Path) -> None:
+    source, other, target = (tmp_path / name for name in ("a.onnx", "other.xml", "model.xml"))
+    bridge.convert(model(source, 1), other)
+    data = beside(other).read_bytes()
+    shutil.copy(other, target)
+    beside(target).symlink_to(beside(other))
+    (note,) = bridge.convert(model(source, 2), target).notes
+    assert "model.bin: was a link" in note
+    assert beside(other).read_bytes() == data != beside(target).read_bytes()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links need a privilege")
+def test_a_link_to_the_file_beside_it(tmp_path: Path) -> None:
+    target = tmp_path / "model.xml"
+    beside(target).write_text("precious")
+    target.symlink_to(beside(target))
+    with pytest.raises(bridge.UsageError, match="a link to a file that is written too"):
+        bridge.convert(model(tmp_path / "a.onnx", 1), target, force=True)
+    assert beside(target).read_text() == "precious"
 
 
 def test_conversions_that_run_are_let_alone(tmp_path: Path) -> None:
