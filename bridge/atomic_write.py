@@ -216,10 +216,11 @@ def _keep_permissions(part: Path, target: Path, notes: list[str]) -> None:
         return
     file = os.open(part, os.O_RDONLY | os.O_NOFOLLOW)
     try:
-        lost = [
-            *_refused("owner", os.chown, file, old.st_uid, -1),
-            *_refused("group", os.chown, file, -1, old.st_gid),
-        ]
+        new, lost = os.fstat(file), list[str]()
+        if old.st_uid != new.st_uid:
+            lost += _refused("owner", os.chown, file, old.st_uid, -1)
+        if old.st_gid != new.st_gid:
+            lost += _refused("group", os.chown, file, -1, old.st_gid)
         os.chmod(file, stat.S_IMODE(old.st_mode))
         for name in os.listxattr(target) if hasattr(os, "listxattr") else ():
             refused = _refused("access list", _copy_attribute, target, file, name)
