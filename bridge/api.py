@@ -142,8 +142,8 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
       selected, or the model is refused; "select-some": those stay that cannot be selected.
     - `trust_symbols`: believe that sizes which inputs declare by one symbol are equal, where an If
       asks whether they are.
-    - `force`: overwrite the source itself, a file that is read-only, and a `.bin` or `.data` that
-      stands where the destination's goes, but beside no model.
+    - `force`: overwrite the source itself, a file that is read-only or of another kind, and a
+      `.bin` or `.data` that stands where the destination's goes, but beside no model.
     - `limits`: raise what a conversion may cost, by name (`bridge.limits.Limits`).
     - `debug`: verify the graph after each pass. "run": also run it, as plain ONNX in onnxruntime
       with inputs that are drawn; the report's notes name the first pass or quirk after which a

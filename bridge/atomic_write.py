@@ -65,7 +65,7 @@ def whole(
     permission, no space left) is a UsageError.
     """
     try:
-        files = [targets[0].resolve(), *(t.parent.resolve() / t.name for t in targets[1:])]
+        files = [_followed(targets[0]), *(t.parent.resolve() / t.name for t in targets[1:])]
         if len(set(files)) < len(files):
             raise UsageError(f"{targets[0]}: is a link to a file that is written too")
         with ExitStack() as stack:
@@ -92,6 +92,17 @@ def whole(
                 _sync(parents)
     except OSError as error:
         raise UsageError(f"{targets[0]}: cannot be written: {error.strerror or error}") from error
+
+
+def _followed(target: Path) -> Path:
+    """The file that a destination leads to. OSError for a link that somebody else has put into a
+    folder of all, as /tmp: Linux follows none for programs that open it."""
+    if target.is_symlink() and hasattr(os, "geteuid"):
+        link, folder = target.lstat(), target.parent.stat()
+        for_all = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
+        if for_all and link.st_uid not in (os.geteuid(), folder.st_uid):
+            raise PermissionError(errno.EACCES, "it is a link of another user in a folder of all")
+    return target.resolve()
 
 
 @contextmanager

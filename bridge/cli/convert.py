@@ -200,8 +200,8 @@ def convert(
         bool,
         typer.Option(
             "--force",
-            help="Overwrite the source itself, a file that is read-only, and a .bin or .data that "
-            "stands where the destination's goes, but beside no model.",
+            help="Overwrite the source itself, a file that is read-only or of another kind, and a "
+            ".bin or .data that stands where the destination's goes, but beside no model.",
         ),
     ] = False,
     limit: Limit = None,

@@ -75,7 +75,7 @@ Release = Annotated[
 ]
 Force = Annotated[
     bool,
-    typer.Option("--force", help="Overwrite files that are not of the kind that is written."),
+    typer.Option("--force", help="Overwrite files of another kind, too; never one that the command reads."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
