@@ -102,7 +102,7 @@ def _followed(target: Path) -> Path:
         for_all = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
         if for_all and link.st_uid not in (os.geteuid(), folder.st_uid):
             raise PermissionError(errno.EACCES, "it is a link of another user in a folder of all")
-    return target.resolve()
+    return Path(os.path.realpath(target))
 
 
 @contextmanager

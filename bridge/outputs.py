@@ -7,12 +7,13 @@ only where it is said.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import bridge
-from bridge.errors import BridgeError, UsageError
+from bridge.errors import UsageError
 from bridge.files import companion, stamp_of
 from bridge.kinds import LEAVE, Kind
 
@@ -27,24 +28,21 @@ def require_outputs(
     the `others` that are read (by path, link or inode); it is written twice; its name or folder
     do not suit; or it is of another kind, and `force` does not allow for that. None stands for any
     kind."""
-    read = [*models, *(companion(m) for m in models if m.suffix.lower() == ".xml"), *others]
-    taken = {_place(path) for path in read} - {None}
-    places: dict[Path, Path] = {}
+    places: dict[str, Path] = {}
     for path, kind in written.items():
         if kind is not None:
             _require_name(path, kind)
-        twin = places.setdefault(path.resolve(), path)
+        twin = places.setdefault(os.path.realpath(path), path)
         if twin != path:
             raise UsageError(f"{path}: is the same file as {twin}, and both would be written")
-        if not path.exists():
-            continue
-        if kind is not None and not force and not kind.is_at(path):
-            if _place(path) not in taken:
-                raise UsageError(f"{path}: would be overwritten, but is not {kind.name}; {LEAVE}")
-        elif (force or kind is None) and _place(path) not in taken:
-            taken |= {_place(file) for model in models for file in _data_of(model, path)}
-        if _place(path) in taken:
+    replaced = {place: path for place, path in places.items() if path.exists()}
+    taken = {_identity(file) for file in [*models, *others, *_data(models, replaced)]}
+    for path in replaced.values():
+        kind = written[path]
+        if _identity(path) in taken:
             raise UsageError(f"{path}: is read, and would be overwritten; choose another name")
+        if not (force or kind is None or kind.is_at(path)):
+            raise UsageError(f"{path}: would be overwritten, but is not {kind.name}; {LEAVE}")
 
 
 def _require_name(path: Path, kind: Kind) -> None:
@@ -56,7 +54,7 @@ def _require_name(path: Path, kind: Kind) -> None:
         raise UsageError(f"{path}: is no regular file; choose another name")
 
 
-def _place(path: Path) -> tuple[int, int] | None:
+def _identity(path: Path) -> tuple[int, int] | None:
     """What tells a file from all others, by whatever name; None where there is none."""
     try:
         return stamp_of(path)[:2]
@@ -64,11 +62,17 @@ def _place(path: Path) -> tuple[int, int] | None:
         return None
 
 
-def _data_of(model: Path, path: Path) -> list[Path]:
-    """The files that a model is read from, where one of them may be at `path`: data are in the
-    folder of their model."""
-    folders = (model.parent.resolve(), model.resolve().parent)
-    if any(path.resolve().is_relative_to(folder) for folder in folders):
-        with suppress(BridgeError):  # which is told when the model is read
-            return [Path(file) for file in bridge.load(model).files]
-    return []
+def _data(models: Sequence[Path], replaced: Iterable[str]) -> Iterator[Path]:
+    """The files that models are read from. A model is loaded to know them only where one may be in
+    the places: data are in the folder of their model."""
+    around = {folder for place in replaced for folder in Path(place).parents}
+    for model in models:
+        if model.suffix.lower() == ".xml":
+            yield companion(model)
+        if not around.isdisjoint((_real(model.parent), _real(model).parent)):
+            with suppress(Exception):  # The command itself says what is wrong with the model.
+                yield from map(Path, bridge.load(model).files)
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))

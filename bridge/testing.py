@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bridge.errors import BridgeError
+from bridge.atomic_write import whole
 
 if TYPE_CHECKING:
     from bridge.check import CheckReport
@@ -48,7 +48,12 @@ def assert_round_trip(
     >>> assert_round_trip("model.onnx", every_branch=True)
     """
     from bridge.check import check
+    from bridge.outputs import require_outputs
 
+    if page is not None:
+        require_outputs(
+            {page: None}, [Path(m) for m in (source, against) if isinstance(m, str | Path)]
+        )
     report = check(source, against, **options)
     left = [
         f"{site.where} / {site.role(outcome)}: {report.state((site.index, outcome)).text}"
@@ -62,9 +67,7 @@ def assert_round_trip(
     if report.ok:
         message = "\n".join(["branches that were not shown to be equal:", *left, message])
     if page is not None:
-        try:
-            page.write_text(report.as_html(), encoding="utf-8", newline="\n")
-        except OSError as error:
-            raise BridgeError(f"{page}: cannot be written: {error.strerror or error}") from error
+        with whole(page, notes=[]) as (part,):
+            part.write_text(report.as_html(), encoding="utf-8", newline="\n")
         message += f"\nas a page: {page}"
     raise AssertionError(message)

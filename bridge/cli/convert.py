@@ -245,6 +245,9 @@ def convert(
       bridge convert model.xml - | other-program
       bridge convert models/*.onnx --output-dir converted --jobs 2
     """
+    from bridge.files import companion
+    from bridge.outputs import require_outputs
+
     options: dict[str, Any] = dict(
         opset=opset,
         standard_operators=standard_operators,
@@ -280,9 +283,6 @@ def convert(
         if weights or check:
             raise UsageError("--weights and --check are for one model, without --output-dir")
         many = placed(found([source, *targets]), output_dir)
-        from bridge.files import companion
-        from bridge.outputs import require_outputs
-
         written = [job.other for job in many if job.other is not None]
         require_outputs(
             dict.fromkeys([*written, *map(companion, written)]),
@@ -291,6 +291,9 @@ def convert(
         )
         convert_many(many, options, jobs or 1, as_json, quiet)
     elif len(targets) == 1:
+        if value and targets[0] != STREAM:
+            beside = (targets[0], companion(targets[0]))
+            require_outputs(dict.fromkeys(beside), [], files_of_values(value))
         _convert(source, targets[0], options, check, as_json, quiet, verbose)
     elif targets:
         raise UsageError("one SOURCE goes to one DESTINATION; many go to --output-dir DIR")

@@ -75,7 +75,9 @@ Release = Annotated[
 ]
 Force = Annotated[
     bool,
-    typer.Option("--force", help="Overwrite files of another kind, too; never one that the command reads."),
+    typer.Option(
+        "--force", help="Overwrite files of another kind, too; never one that the command reads."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]

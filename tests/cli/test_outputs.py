@@ -12,6 +12,7 @@ import pytest
 
 import bridge as library
 from bridge.check import check
+from bridge.testing import assert_round_trip
 from tests.support.command_line import bridge
 
 READ = "is read, and would be overwritten"
@@ -36,6 +37,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
         onnx.save(proto, made / name, save_as_external_data=True, location=data, size_threshold=0)
     shutil.copy(made / "whole.onnx", made / "s.onnx")
     (made / "s.xml").write_text("<net/>")
+    np.save(made / "x.npy", np.ones(300, np.float32))
+    (made / "array.xml").symlink_to("x.npy")
     for suffix in ("xml", "html", "svg"):
         (made / f"link.{suffix}").symlink_to("m.onnx")
     (made / "check.html").write_text("{}")
@@ -60,8 +63,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("check m.onnx --junit hard.xml", READ),
         ("check m.onnx m.xml --junit m.xml", READ),
         ("check m.onnx m.xml --junit m.bin --force", READ),
-        ("check m.onnx --junit m.onnx.data", "is not a report of JUnit's"),
-        ("check m.onnx --junit m.onnx.data --force", READ),
+        ("check m.onnx --junit m.onnx.data", READ),
+        ("check m.onnx --junit whole.onnx", "is not a report of JUnit's"),
         ("check m.onnx --junit pom.xml", "is not a report of JUnit's"),
         ("check m.onnx --junit nowhere/report.xml", "there is no such directory"),
         ("check m.onnx --report link.html", READ),
@@ -86,6 +89,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("inspect m.onnx --html new.html --svg check.svg", "and both would be written"),
         ("convert m.onnx pom.xml", "is XML, not an IR"),
         ("convert m.xml other.xml --weights other.bin --force", "is read from it"),
+        ("convert whole.onnx array.xml --value x=x.npy", READ),
         ("convert m.onnx out/m.xml --output-dir .", READ),
         ("convert r.onnx s.onnx --output-dir . --force", READ),
     ],
@@ -128,4 +132,6 @@ def test_from_python(models: Path) -> None:
             check(reduce, reduce=reduce, force=True)
         with pytest.raises(library.UsageError, match=READ):
             check(library.load(reduce), reduce=reduce)
+        with pytest.raises(library.UsageError, match=READ):
+            assert_round_trip(reduce, page=reduce)
         assert reduce.read_bytes() == before
