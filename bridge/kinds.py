@@ -1,4 +1,4 @@
-"""Kinds of files by how they begin: what may take the place of what."""
+"""Kinds of files, which are told by their first bytes."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def kind_of_model(path: Path) -> Kind:
 
 
 def require_kind(target: Path, force: bool) -> None:
-    """Raises UsageError, unless `force` allows it, where something stands at a model's destination
-    that is clearly of another kind."""
+    """Raises UsageError if a file of clearly another kind stands at a model's destination, and
+    `force` does not allow to replace it."""
     own = kind_of_model(target)
     if force or not target.is_file() or own.is_at(target):
         return

@@ -1,8 +1,7 @@
-"""What a command writes, held against what it reads and what stands there.
+"""The files that a command writes, held against the files that it reads and those that stand there.
 
-Nothing that is written takes the place of a file that the same command reads. A report, a page, a
-picture or inputs take the place of their own kind, or of an empty file; what else stands there goes
-only where it is said.
+A command never writes over a file that it reads. Reports, pages, pictures and inputs may replace a
+file of their own kind, or an empty file. Any other file is replaced with `force` only.
 """
 
 from __future__ import annotations
@@ -24,10 +23,12 @@ def require_outputs(
     others: Iterable[Path] = (),
     force: bool = False,
 ) -> None:
-    """Raises UsageError where a file cannot be written: it is one of the `models`, their data, or
-    the `others` that are read (by path, link or inode); it is written twice; its name or folder
-    do not suit; or it is of another kind, and `force` does not allow for that. None stands for any
-    kind."""
+    """Raises UsageError if one of the files `written` must not be written.
+
+    A command reads `models`, their data, and `others`: none of these files may be written, under
+    any path or link. No file may be written twice. Each name must suit its kind; None stands for
+    any kind. A file of another kind may be replaced with `force` only.
+    """
     places: dict[str, Path] = {}
     for path, kind in written.items():
         if kind is not None:
