@@ -324,8 +324,9 @@ def _blamed(given: Given, debug: bool) -> Iterator[None]:
             raise
         last = traceback.extract_tb(error.__traceback__)[-1]
         raise InvalidModelError(
-            f"{given.name}: is not valid ONNX: {fault}\nBridge did not foresee it: "
-            f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"
+            f"{given.name}: is not valid ONNX: {fault}",
+            f"Bridge did not foresee it: {type(error).__name__}: {error} "
+            f"({Path(last.filename).name}, line {last.lineno})",
         ) from error
 
 

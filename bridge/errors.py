@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 LONGEST_LINE = 500
 """Characters of a message's line; a name in a model can have millions."""
@@ -11,28 +13,53 @@ LONGEST_LINE = 500
 MOST_LINES = 200
 """Lines of a message."""
 
+_COMMAND = re.compile(r"^ *:(?=:)|#(?=#\[)")
+"""What makes GitHub take a line for a command: `::` where it begins, `##[` anywhere in it."""
 
-def readable(text: str) -> str:
-    """`text` with long lines cut in the middle, and without the lines after MOST_LINES."""
-    lines = [_cut(line) for line in text[: LONGEST_LINE * MOST_LINES * 10].split("\n")]
+
+def printable(line: str) -> str:
+    """One line as text that can be shown anywhere: what a model's or a file's name holds is data.
+
+    Each character that is not printed is escaped (Unicode's controls, formats and separators:
+    ANSI's escapes, C1, bidirectional overrides, ends of lines), and what a CI system would take for
+    a command (`::error::`, `##[error]`)."""
+    if not line.isprintable():
+        line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    return _COMMAND.sub(lambda found: f"{found[0][:-1]}\\x{ord(found[0][-1]):x}", line)
+
+
+def text_of(lines: Iterable[object]) -> str:
+    """Lines as text. An end of a line is where one of `lines` ends, and nowhere else."""
+    return "\n".join(printable(str(line)) for line in lines)
+
+
+def readable(lines: Sequence[str]) -> list[str]:
+    """Printable `lines`, long ones cut in the middle, and without those after MOST_LINES."""
+    found = [_cut(printable(_cut(line))) for line in lines[:MOST_LINES]]
     if len(lines) > MOST_LINES:
         rest = len(lines) - MOST_LINES
-        lines[MOST_LINES:] = [f"... and {rest} more {'line' if rest == 1 else 'lines'}"]
-    return "\n".join(lines)
+        found.append(f"... and {rest} more {'line' if rest == 1 else 'lines'}")
+    return found
 
 
 def _cut(line: str) -> str:
     if len(line) <= LONGEST_LINE:
         return line
-    head = LONGEST_LINE * 3 // 5
-    return f"{line[:head]} ... {line[head - LONGEST_LINE :]}"
+    head, between = LONGEST_LINE * 3 // 5, " ... "
+    return f"{line[:head]}{between}{line[head + len(between) - LONGEST_LINE :]}"
 
 
 class BridgeError(Exception):
-    """Base of everything Bridge raises on purpose."""
+    """Base of everything Bridge raises on purpose: a message of one line or several."""
 
-    def __init__(self, message: object = "") -> None:
-        super().__init__(readable(str(message)))
+    known: dict[str, Any] | None = None
+    """What a command that prints JSON tells all the same."""
+
+    def __init__(self, *lines: object) -> None:
+        super().__init__(*readable([str(line) for line in lines]))
+
+    def __str__(self) -> str:
+        return "\n".join(self.args)
 
 
 class InvalidModelError(BridgeError):
@@ -69,7 +96,7 @@ class UnsupportedError(BridgeError):
         for (operator, why), places in sorted(by_operator.items()):
             lines.append(f"  {operator} (x{len(places)}): {why}")
             lines.append(f"    first at {places[0]}")
-        super().__init__("\n".join(lines))
+        super().__init__(*lines)
 
     def __reduce__(self) -> tuple[type[UnsupportedError], tuple[str, tuple[Unsupported, ...]]]:
         # By default an exception is unpickled from its message, which pools of processes rely on.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from bridge.errors import text_of
+
 
 @dataclass(repr=False)
 class Report:
@@ -57,7 +59,7 @@ class Report:
         return told
 
     def __str__(self) -> str:
-        return "\n".join([*(f"wrote {path}" for path in self.files), *self.lines()])
+        return text_of([*(f"wrote {path}" for path in self.files), *self.lines()])
 
     def __repr__(self) -> str:
         files = ", ".join(str(path) for path in self.files) or "nothing"

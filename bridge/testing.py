@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bridge.atomic_write import whole
+from bridge.errors import text_of
 
 if TYPE_CHECKING:
     from bridge.check import CheckReport
@@ -65,9 +66,9 @@ def assert_round_trip(
         return report
     message = str(report)
     if report.ok:
-        message = "\n".join(["branches that were not shown to be equal:", *left, message])
+        message = f"{text_of(['branches that were not shown to be equal:', *left])}\n{message}"
     if page is not None:
         with whole(page, notes=[]) as (part,):
             part.write_text(report.as_html(), encoding="utf-8", newline="\n")
-        message += f"\nas a page: {page}"
+        message += f"\n{text_of([f'as a page: {page}'])}"
     raise AssertionError(message)

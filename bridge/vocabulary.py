@@ -157,7 +157,8 @@ def _places(inputs: Sequence[str]) -> dict[str, int]:
     return {declared.rstrip("?*"): index for index, declared in enumerate(inputs)}
 
 
-def _directory() -> Path:
+def directory() -> Path:
+    """Where the mappings are: in the package, or beside it in a tree that is not installed."""
     installed = Path(__file__).parent / "mappings"
     return installed if installed.is_dir() else Path(__file__).parent.parent / "mappings"
 
@@ -311,7 +312,7 @@ def _listed(row: dict[str, Any], format: str) -> list[dict[str, Any]]:
 @cache
 def _texts() -> dict[str, str]:
     """The text of each family's mapping file."""
-    files = sorted(_directory().glob("*.toml"))
+    files = sorted(directory().glob("*.toml"))
     return {file.stem: file.read_text(encoding="utf-8") for file in files}
 
 

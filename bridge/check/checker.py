@@ -51,7 +51,7 @@ from bridge.check.pair import Pair
 from bridge.check.parts import is_too_large
 from bridge.check.probe import Probe, probe
 from bridge.check.reduce import files_of as files_of_part, reduced
-from bridge.check.report import CheckReport, Result, Version
+from bridge.check.report import CONVERSION, CheckReport, Result, Version
 from bridge.check.specialized import NEVER_TAKEN, Fixed
 from bridge.check.stateful import AgreedSession, keeps_states
 from bridge.check.taps import expose, last
@@ -257,7 +257,7 @@ class _Checker:
                 for label, path in pair.converted("model"):
                     versions.append((label, path, facts(path)))
             except BridgeError as error:
-                report.failures.append(f"conversion: {error}")
+                report.failures.append(f"{CONVERSION}{error}")
                 self.failed[""] = 0
         sessions: list[tuple[str, Session]] = []
         for label, path, files in versions:

@@ -17,6 +17,10 @@ from bridge.check.instrument import Branch, Site, branches_of
 from bridge.check.lines import shortened
 from bridge.check.neighbourhood import Neighbour
 from bridge.check.reduce import Reduced
+from bridge.errors import text_of
+
+CONVERSION = "conversion: "
+"""What begins the failure of a conversion."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,8 @@ class CheckReport:
 
     `versions` are the files; the others are held to the first. All were compared on `feeds`, which
     `recipes` make. `runs` inputs were tried; `refused` counts those that the first version does not
-    take, by message. `failures` are versions that did not convert, load or run.
+    take, by message. `failures` are versions that did not convert, load or run: of a line each,
+    but for the error of a conversion.
 
     `taken` are the branches that each input takes, `wrong` the inputs with which an output differs.
     `reached` has the first input that took each branch, `forced` what came of forcing the others.
@@ -175,13 +180,13 @@ class CheckReport:
         """The verdict first, then what it rests on, in a few lines."""
         from bridge.check.text import summary
 
-        return "\n".join(summary(self))
+        return text_of(summary(self))
 
     def __str__(self) -> str:
         """The summary, and every output and branch."""
-        from bridge.check.text import details
+        from bridge.check.text import details, summary
 
-        return "\n".join([self.summary(), *details(self)])
+        return text_of([*summary(self), *details(self)])
 
     def __repr__(self) -> str:
         """The verdict's line: what a prompt shows."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from bridge.check.instrument import Branch, branch_role
 from bridge.check.lines import shortened
-from bridge.check.report import BranchState, CheckReport, Result
+from bridge.check.report import CONVERSION, BranchState, CheckReport, Result
 from bridge.show.states import STATES
 
 _SHOWN = 3  # kinds of input that the model refuses
@@ -22,7 +22,9 @@ def summary(report: CheckReport) -> list[str]:
     lines = [f"{verdict(report)}: {report.source}{meant}{_doubt(report)}", *_explained(report)]
     lines += [f"  {version.label}: {version.engine}" for version in report.versions]
     lines += [] if device is None else [f"  {device.name}: {device}"]
-    lines += [f"  failed: {failure}" for failure in report.failures]
+    for failure in report.failures:
+        text = f"  failed: {failure}"
+        lines += text.split("\n") if failure.startswith(CONVERSION) else [text]
     lines += [f"  note: {note}" for note in report.notes]
     lines += _outputs(report)
     if report.row:

@@ -22,9 +22,9 @@ from typing import cast
 import typer
 
 from bridge.cli.app import COMMANDS, command_line
-from bridge.cli.output import SHORTAGE, is_shortage, report_defect, report_error
+from bridge.cli.output import echo_json, error_as_json, report_error
 from bridge.cli.stopping import end_on_signals, leave
-from bridge.errors import BridgeError, UsageError
+from bridge.errors import UsageError
 
 _Misuse = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
 """Click's UsageError: all that Typer says of a call that it cannot read."""
@@ -50,14 +50,16 @@ def _explained(misuse: typer.BadParameter) -> UsageError:
     text = (misuse.message if meant else misuse.format_message()).rstrip(".")
     lines = [f"{text}; did you mean {meant[0]}?" if meant and "mean" not in text else text]
     if misuse.ctx is not None:
-        lines += [misuse.ctx.get_usage(), f"'{misuse.ctx.command_path} --help' says more"]
-    return UsageError("\n".join(lines))
+        lines += misuse.ctx.get_usage().split("\n")
+        lines += [f"'{misuse.ctx.command_path} --help' says more"]
+    return UsageError(*lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line (by default that of the process) and exits with its code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in given
+    options = given[: given.index("--")] if "--" in given else given
+    debug, as_json = "--debug" in options, "--json" in options
     _open_streams()
     if arguments is None:
         _settle(given)
@@ -75,17 +77,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         leave(130)
         sys.exit(130)
-    except BridgeError as error:
-        report_error(error, debug)
     except Exception as error:
-        if is_shortage(error):
-            report_error(BridgeError(SHORTAGE), debug)
-        elif isinstance(error, OSError):
+        report_error(error, debug)
+        if as_json:
+            with suppress(OSError):
+                echo_json(error_as_json(error))
+        if isinstance(error, OSError):
             _drop_output()
-            where = error.filename or "the output"
-            report_error(BridgeError(f"{where}: {error.strerror or error}"), debug)
-        else:
-            report_defect(error, debug)
     sys.exit(2)
 
 

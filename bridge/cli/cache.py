@@ -1,90 +1,110 @@
-"""What came of models that have not changed since, in a folder: a file of JSON for each."""
+"""What came of models that have not changed since, in a folder: a file of JSON for each.
+
+An entry counts as long as its key is the same: a digest of the bytes of the models' files and of
+Bridge's code, and of the versions of the engines. Models and options give its name.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import pickle
-from collections.abc import Iterable, Mapping
-from importlib.metadata import PackageNotFoundError, version
+import platform
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib.metadata import distributions
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from bridge.files import stamp_of
-from bridge.release import release
+from bridge.cli.outcome import Outcome
+from bridge.cli.output import echo, write_text
+from bridge.errors import BridgeError
+from bridge.vocabulary import directory
 
-_DECIDES = ("onnx", "numpy", "onnxruntime", "openvino")
+_ENGINES = ("onnx", "numpy", "onnxruntime", "openvino")
+_KEPT = ("equal", "different")
+_LARGEST = 1 << 26
+"""Bytes of an entry."""
 
 
 class Cache:
-    """Answers under keys. An answer counts as long as the files that it rests on hold the same."""
+    """Outcomes of models, as long as their key is the same. A note says what is wrong with one."""
 
     def __init__(self, folder: Path, options: Mapping[str, Any]) -> None:
         self._folder = folder
-        self._circumstances = _circumstances(options)
+        self._limits = options["limits"]
+        self._options = pickle.dumps(sorted(options.items())).hex()
+        versions = [each.version for name in _ENGINES for each in distributions(name=name)]
+        code = {*Path(__file__).parents[1].rglob("*.py"), *directory().iterdir()}
+        self._around = [platform.system(), platform.machine(), versions, sorted(map(_digest, code))]
 
-    def find(self, *models: Path) -> Any:
-        """The answer about these models; None where there is none that still counts."""
+    def key(self, *models: Path) -> str:
+        """What decides what comes of models, as their files are now; "" if one is not readable."""
+        import bridge
+        from bridge.limits import read_limits, usually
+
         try:
-            entry = json.loads(self._place(models).read_text(encoding="utf-8"))
-            files = {Path(name): digest for name, digest in entry["files"].items()}
-            return entry["answer"] if digests(files) == entry["files"] else None
-        except (OSError, ValueError, KeyError, AttributeError):
+            with usually(read_limits(self._limits)):
+                files = {Path(file) for model in models for file in bridge.load(model).files}
+            # A folder that was moved as a whole holds the same models.
+            digests = {os.path.relpath(f, models[0].parent): _digest(f) for f in {*models, *files}}
+        except Exception:  # A check says what is wrong with them.
+            return ""
+        return _hash([self._around, sorted(digests.items())])
+
+    def find(self, key: str, *models: Path) -> Outcome | None:
+        """The outcome of models with this key; None where there is none that counts."""
+        place = self._place(models)
+        try:
+            with _opened(place) as file:
+                entry = json.loads(file.read(_LARGEST))
+            outcome = Outcome(**entry["outcome"], cached=True)
+            told = type(outcome.text), type(outcome.report), type(outcome.seconds)
+            whole = entry["digest"] == _hash([entry["key"], entry["outcome"]])
+            if not (whole and told == (str, dict, float) and outcome.verdict in _KEPT):
+                raise ValueError("it is not what was written")
+            return outcome if entry["key"] == key != "" else None
+        except FileNotFoundError:
+            return None
+        except Exception as why:  # Anything may stand there.
+            echo(f"note: {place}: counts for nothing: {why}", aside=True)
             return None
 
-    def keep(self, answer: Any, files: Mapping[str, str], *models: Path) -> None:
-        """Keeps an answer that rests on files, which are given with their digests."""
-        from bridge.cli.output import write_text
+    def keep(self, key: str, outcome: Outcome, *models: Path) -> None:
+        """Keeps the outcome of models that had this key, if they still have it."""
+        if outcome.verdict not in _KEPT or not key or key != self.key(*models):
+            return
+        place = self._place(models)
+        data = {name: value for name, value in asdict(outcome).items() if name != "cached"}
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            place.unlink(missing_ok=True)  # A link that stands there is not followed.
+            text = json.dumps({"key": key, "digest": _hash([key, data]), "outcome": data})
+            write_text(place, text)
+        except (OSError, BridgeError) as why:
+            echo(f"note: {place}: cannot be kept: {why}", aside=True)
 
-        self._folder.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({"files": dict(files), "answer": answer})
-        write_text(self._place(models).resolve(), text)
-
-    def _place(self, models: Iterable[Path]) -> Path:
-        text = json.dumps([self._circumstances, *map(str, models)])
-        return self._folder / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
-
-
-def files_of(*models: Path) -> set[Path]:
-    """All files that models are read from; BridgeError where one cannot be read."""
-    import bridge
-
-    return {*models, *(Path(file) for model in models for file in bridge.load(model).files)}
+    def _place(self, models: Sequence[Path]) -> Path:
+        return self._folder / f"{_hash([self._options, *map(str, models)])[:32]}.json"
 
 
-def digests(files: Iterable[Path]) -> dict[str, str]:
-    """The SHA-256 of what files hold, by their paths. OSError where one is not there."""
-    found = {}
-    for path in sorted(files):
-        with path.open("rb") as file:
-            found[str(path)] = hashlib.file_digest(file, "sha256").hexdigest()
-    return found
+def _opened(path: Path) -> BufferedReader:
+    """A regular file, opened. OSError for others: they may keep a reader waiting, or never end."""
+    flag = getattr(os, "O_NONBLOCK", 0)
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | flag))  # noqa: SIM115
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file
+    file.close()
+    raise OSError("it is no regular file")
 
 
-def _circumstances(options: Mapping[str, Any]) -> list[Any]:
-    """All that decides an answer beside the models: options, Bridge's code, and the engines."""
-    code = Path(__file__).parents[1]
-    stamps = sorted(
-        (str(file.relative_to(code)), *stamp_of(file)[2:]) for file in code.rglob("*.py")
-    )
-    return [
-        release(),
-        hashlib.sha256(repr(stamps).encode()).hexdigest(),
-        [_version(name) for name in _DECIDES],
-        {name: _fact(value) for name, value in sorted(options.items())},
-    ]
+def _digest(path: Path) -> str:
+    with _opened(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""
-
-
-def _fact(value: Any) -> Any:
-    """What tells an option's value from others. Files count with what they hold."""
-    if isinstance(value, Path):
-        inside = sorted(value.rglob("*")) if value.is_dir() else [value]
-        return [str(value), digests(path for path in inside if path.is_file())]
-    return pickle.dumps(value).hex()
+def _hash(data: Any) -> str:
+    return hashlib.sha256(json.dumps(data).encode()).hexdigest()

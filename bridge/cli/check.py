@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from bridge.cli.many import Cache, Jobs, Junit, check_many
-from bridge.cli.models import found, is_many, paired
+from bridge.cli.models import found, is_ir, is_many, not_compared, paired
 from bridge.cli.options import (
     AsJson,
     Debug,
@@ -27,7 +27,7 @@ from bridge.cli.options import (
     given_values,
     input_shapes,
 )
-from bridge.cli.output import echo, progress, write_text
+from bridge.cli.output import echo, echo_json, progress, write_text
 from bridge.cli.streams import source_of
 from bridge.errors import BridgeError, UsageError
 from bridge.options import DEVICES, IFS
@@ -161,6 +161,14 @@ def check(
     junit: Junit = None,
     cache: Cache = None,
     force: Force = False,
+    hook: Annotated[
+        bool,
+        typer.Option(
+            "--hook",
+            help="Check each file by itself, as a hook of a commit gets them; an .xml that is no "
+            "IR is passed over.",
+        ),
+    ] = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
@@ -191,7 +199,9 @@ def check(
         input_shapes=input_shapes(input_shape or ()), ifs=ifs, device=device, openvino=openvino,
     )  # fmt: skip
     given = [model, *(other or ())]
-    if jobs or junit or cache or is_many(given):
+    if hook:
+        given = [path for path in given if path.suffix.lower() != ".xml" or is_ir(path)]
+    if jobs or junit or cache or hook or is_many(given):
         if weights or report or inputs or save_inputs or reduce:
             raise UsageError(
                 "--weights, --report, --inputs, --save-inputs and --reduce are for one model"
@@ -248,26 +258,36 @@ def run_check(
     verbose: bool = False,
     as_json: bool = False,
     page: Path | None = None,
+    conversion: dict[str, Any] | None = None,
     **options: Any,
 ) -> None:
     """Checks and prints the report (when quiet: only a bad one); exits with 1 where something
-    differs. Raises BridgeError with the report where nothing does, but something failed."""
+    differs. As JSON it goes into that of the `conversion` before it, if there is one. Raises
+    BridgeError with the report where nothing differs, but something failed."""
     from bridge.check import check
 
     name = model if isinstance(model, Path) else "the model"
-    with progress(f"checking {name}", quiet) as doing:
-        report = check(model, other, progress=doing, **options)
-    if page is not None:
-        write_text(page, report.as_html())
-    text = str(report) if verbose else report.summary()
-    if as_json:
-        import json
-
-        echo(json.dumps(report.as_json(), indent=2))
+    try:
+        with progress(f"checking {name}", quiet) as doing:
+            report = check(model, other, progress=doing, **options)
+        if other is None and isinstance(model, Path):
+            report.notes += not_compared(model)
+        if page is not None:
+            write_text(page, report.as_html())
+    except BridgeError as error:
+        error.known = conversion
+        raise
+    text, data = str(report) if verbose else report.summary(), report.as_json()
+    if conversion is not None:
+        data = {**conversion, "check": data}
     if not (report.ok or report.different):
-        raise BridgeError(text)
-    if not as_json and not (quiet and report.ok):
-        echo(text)
+        failed = BridgeError(*text.split("\n"))
+        failed.known = data
+        raise failed
+    if as_json:
+        echo_json(data)
+    elif not (quiet and report.ok):
+        echo(*text.split("\n"))
         if page is not None and not quiet:
             echo(f"wrote {page}")
     if report.different:

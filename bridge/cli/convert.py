@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,10 +28,11 @@ from bridge.cli.options import (
     output_ranks,
     states,
 )
-from bridge.cli.output import echo, progress, report_as_json, size_of
-from bridge.cli.streams import STREAM, destination_of, source_of
+from bridge.cli.output import echo, echo_json, progress, report_as_json, size_of
+from bridge.cli.streams import STREAM, destination_of, errors_aside, source_of
 from bridge.errors import UsageError
 from bridge.options import DEVICES, IFS
+from bridge.report import Report
 
 _ONNX, _IR = "Writing ONNX", "Writing IR"
 
@@ -294,7 +294,8 @@ def convert(
         if value and targets[0] != STREAM:
             beside = (targets[0], companion(targets[0]))
             require_outputs(dict.fromkeys(beside), [], files_of_values(value))
-        _convert(source, targets[0], options, check, as_json, quiet, verbose)
+        with errors_aside(as_json and targets[0] == STREAM):
+            _convert(source, targets[0], options, check, as_json, quiet, verbose)
     elif targets:
         raise UsageError("one SOURCE goes to one DESTINATION; many go to --output-dir DIR")
     else:
@@ -332,17 +333,24 @@ def _convert(
     given = source_of(source)
     with destination_of(destination) as file, progress(f"converting {source}", quiet) as doing:
         report = bridge.convert(given, file, **options, progress=lambda step: doing(f"{step} done"))
-    if as_json:
-        echo(json.dumps(report_as_json(report), indent=2), aside=streamed)
-    elif not quiet:
-        if not streamed:
-            files = (f"{path} ({size_of(path.stat().st_size)})" for path in report.files)
-            echo(f"wrote {' and '.join(files)}")
-        for line in report.lines() if verbose else report.short_lines():
-            echo(line, aside=streamed)
+        data = report_as_json(report)
+    if streamed:
+        data["files"] = [{**file, "name": "-"} for file in data["files"]]
+    if as_json and not check:
+        echo_json(data, aside=streamed)
+    elif not (quiet or as_json):
+        _print(report, streamed, verbose)
     if check:
         from bridge.cli.check import run_check
 
         also = {name: options[name] for name in ("values", "weights", "limits", "openvino")}
         also["device"] = options["device"] if options["device"] != DEVICES[0] else None
-        run_check(given, destination, quiet or as_json, **also)
+        run_check(given, destination, quiet, as_json=as_json, conversion=data, **also)
+
+
+def _print(report: Report, streamed: bool, verbose: bool) -> None:
+    if not streamed:
+        files = (f"{path} ({size_of(path.stat().st_size)})" for path in report.files)
+        echo(f"wrote {' and '.join(files)}")
+    for line in report.lines() if verbose else report.short_lines():
+        echo(line, aside=streamed)

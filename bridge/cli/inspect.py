@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bridge.cli.options import AsJson, Debug, Force, Limit, Weights, given_limits
-from bridge.cli.output import echo, size_of, table, write_text
+from bridge.cli.output import echo, echo_json, size_of, table, write_text
 from bridge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _print(model: Model, file: Path, graph: bool, as_json: bool, cost: bool) -> 
     if graph:
         from bridge.neutral.printer import show
 
-        echo(show(model.graph))
+        echo(*show(model.graph).split("\n"))
         return
     if cost and not as_json:
         head = ("", "multiplications", "weights", "activations")
@@ -112,11 +112,9 @@ def _print(model: Model, file: Path, graph: bool, as_json: bool, cost: bool) -> 
     if cost:
         description["cost"] = cost_as_json(costs(model.graph))
     if as_json:
-        import json
-
-        echo(json.dumps(description, indent=2))
+        echo_json(description)
     else:
-        echo(as_text(description))
+        echo(*as_text(description).split("\n"))
 
 
 def _draw(

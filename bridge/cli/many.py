@@ -5,36 +5,32 @@ A table, JSON and a report for CI (JUnit's XML) say at the end what came of each
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import asdict, replace
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bridge.cli.models import Job
+from bridge.cli.outcome import Json, Outcome
 from bridge.cli.output import (
-    DEFECT,
-    SHORTAGE,
     echo,
-    is_shortage,
-    printable,
+    echo_json,
     progress,
     report_as_json,
     report_error,
     table,
+    told,
     write_text,
 )
-from bridge.errors import BridgeError, InvalidModelError, LimitError, UnsupportedError
+from bridge.errors import BridgeError, printable, text_of
 from bridge.release import release
-
-Json = dict[str, Any]
 
 FORMAT = 1
 """The version of the JSON about many models."""
@@ -57,40 +53,10 @@ Cache = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a model: a `verdict` in a word, `text` to read, and the `report` as JSON."""
+if TYPE_CHECKING:
+    from bridge.cli.cache import Cache as Answers
 
-    model: str
-    other: str | None
-    verdict: str
-    text: str
-    report: Json | None = None
-    seconds: float = 0.0
-    cached: bool = False
-
-    @property
-    def good(self) -> bool:
-        """Whether there is nothing to do about the model."""
-        return self.verdict in ("equal", "converted")
-
-    @property
-    def line(self) -> str:
-        """The text in one line."""
-        lines = self.text.splitlines() or [""]
-        branches = [line for line in lines if line.startswith("branches: ")]
-        if self.good:
-            return (branches or lines)[0]
-        if self.report is None:
-            return lines[0]
-        failures = self.report["failures"]
-        return " ".join((failures or [*lines[1:], *lines])[0].split())
-
-
-Digests = dict[str, str] | None
-"""Those of the files that an outcome rests on, where it would be the same again."""
-
-Work = Callable[[Job, Mapping[str, Any]], tuple[Outcome, Digests]]
+Work = Callable[[Job, Mapping[str, Any]], Outcome]
 
 
 def check_many(
@@ -107,7 +73,6 @@ def check_many(
     from bridge.cli.cache import Cache as Answers
 
     answers = None if cache is None else Answers(cache, options)
-    options = {**options, "keep": cache is not None}
     outcomes = _run(jobs, _checked, options, workers, quiet, answers)
     if junit is not None:
         write_text(junit, as_junit(outcomes))
@@ -124,63 +89,35 @@ def convert_many(
     _exit(outcomes)
 
 
-def _checked(job: Job, options: Mapping[str, Any]) -> tuple[Outcome, Digests]:
-    """Checks a model, in another process."""
+def _checked(job: Job, options: Mapping[str, Any]) -> Outcome:
     from bridge.check import check
 
-    given = dict(options)
-    keep = given.pop("keep")
-    with _blamed(job) as failed:
-        report = check(job.model, job.other, **given)
-        data = report.as_json()
-        outcome = _outcome(job, data["verdict"], report.summary(), data)
-        compared = outcome.verdict in ("equal", "different")
-        return outcome, _digests(job, compared) if keep else None
-    return _outcome(job, "failed", failed[0]), _digests(job, False)
+    report = check(job.model, job.other, **options)
+    data = report.as_json()
+    return _outcome(job, data["verdict"], report.summary(), data)
 
 
-def _digests(job: Job, compared: bool) -> Digests:
-    """See `Digests`. The next run may come to another outcome for models that were not compared,
-    but can be read."""
-    from bridge.cli.cache import digests, files_of
-
-    models = [path for path in (job.model, job.other) if path is not None]
-    try:
-        files = files_of(*models)
-    except (InvalidModelError, UnsupportedError, LimitError):
-        files, compared = set(models), all(map(Path.is_file, models))
-    except BridgeError:
-        compared = False
-    return digests(files) if compared else None
-
-
-def _converted(job: Job, options: Mapping[str, Any]) -> tuple[Outcome, Digests]:
-    """Converts a model, in another process."""
+def _converted(job: Job, options: Mapping[str, Any]) -> Outcome:
     import bridge
 
     assert job.other is not None
-    with _blamed(job) as failed:
-        data = report_as_json(bridge.convert(job.model, job.other, **options))
-        return _outcome(job, "converted", "\n".join([*data["pruned"], *data["notes"]]), data), None
-    return _outcome(job, "failed", failed[0]), None
+    data = report_as_json(bridge.convert(job.model, job.other, **options))
+    return _outcome(job, "converted", text_of([*data["pruned"], *data["notes"]]), data)
+
+
+def _tried(work: Work, job: Job, options: Mapping[str, Any]) -> Outcome:
+    """What comes of a model, in another process."""
+    try:
+        return work(job, options)
+    except BridgeError as error:
+        return _outcome(job, "failed", str(error))
+    except Exception as error:
+        return _outcome(job, "failed", f"{printable(str(job.model))}: {told(error)}")
 
 
 def _outcome(job: Job, verdict: str, text: str, report: Json | None = None) -> Outcome:
     other = None if job.other is None else str(job.other)
     return Outcome(str(job.model), other, verdict, text, report)
-
-
-@contextmanager
-def _blamed(job: Job) -> Iterator[list[str]]:
-    """Runs a block that returns where it succeeds; where it fails, the list says why."""
-    failed: list[str] = []
-    try:
-        yield failed
-    except BridgeError as error:
-        failed.append(str(error))
-    except Exception as error:
-        what = SHORTAGE if is_shortage(error) else f"{type(error).__name__}: {error}\n{DEFECT}"
-        failed.append(f"{job.model}: {what}")
 
 
 def _run(
@@ -189,7 +126,7 @@ def _run(
     options: Mapping[str, Any],
     workers: int,
     quiet: bool,
-    answers: Any = None,
+    answers: Answers | None = None,
 ) -> list[Outcome]:
     """What comes of all jobs, in their order. Says meanwhile which are done."""
     from bridge.check.isolation import LostProcessError, Worker
@@ -198,21 +135,19 @@ def _run(
 
     def run(job: Job) -> Outcome:
         models = [path for path in (job.model, job.other) if path is not None]
-        known = None if answers is None else answers.find(*models)
-        if known is not None:
-            return Outcome(**known)
+        key = "" if answers is None else answers.key(*models)
+        if answers is not None and (known := answers.find(key, *models)) is not None:
+            return known
         began, worker = time.monotonic(), free.get()
-        outcome: Outcome
-        digests: Digests = None
         try:
-            outcome, digests = worker.call(work, job, dict(options))
+            outcome: Outcome = worker.call(_tried, work, job, dict(options))
         except LostProcessError as error:
-            outcome = _outcome(job, "failed", f"{job.model}: {error}")
+            outcome = _outcome(job, "failed", f"{printable(str(job.model))}: {error}")
         finally:
             free.put(worker)
         outcome = replace(outcome, seconds=round(time.monotonic() - began, 3))
-        if answers is not None and digests is not None:
-            answers.keep(asdict(replace(outcome, cached=True)), digests, *models)
+        if answers is not None:
+            answers.keep(key, outcome, *models)
         return outcome
 
     from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -234,19 +169,15 @@ def _run(
 
 def _print(outcomes: Sequence[Outcome], as_json: bool, quiet: bool) -> None:
     if as_json:
-        echo(json.dumps(as_data(outcomes), indent=2))
+        echo_json(as_data(outcomes))
     for outcome in outcomes:
         if outcome.verdict == "different" and not as_json:
-            echo(outcome.text)
+            echo(*outcome.text.split("\n"))
         elif not outcome.good:
-            report_error(BridgeError(outcome.text), debug=False)
+            report_error(BridgeError(*outcome.text.split("\n")), debug=False)
     if as_json or quiet:
         return
-    rows = [
-        (o.model, o.verdict, "cached" if o.cached else f"{o.seconds:.1f} s", o.line[:100])
-        for o in outcomes
-    ]
-    table(("model", "verdict", "time", ""), rows)
+    table(("model", "verdict", "time", ""), [outcome.row for outcome in outcomes])
     counts = Counter(outcome.verdict for outcome in outcomes)
     echo(f"{len(outcomes)} models: " + ", ".join(f"{n} {verdict}" for verdict, n in counts.items()))
 
@@ -273,14 +204,14 @@ def as_junit(outcomes: Sequence[Outcome]) -> str:
         time=f"{sum(outcome.seconds for outcome in outcomes):.3f}",
     )
     for outcome in outcomes:
-        name = printable(outcome.model)
         case = etree.SubElement(
-            suite, "testcase", classname="bridge.check", name=name, time=f"{outcome.seconds:.3f}"
-        )
+            suite, "testcase", classname="bridge.check", name=printable(outcome.model),
+            time=f"{outcome.seconds:.3f}",
+        )  # fmt: skip
         if not outcome.good:
             kind = kinds.get(outcome.verdict, "error")
             found = etree.SubElement(case, kind, message=printable(outcome.line))
-            found.text = printable(outcome.text)
+            found.text = text_of(outcome.text.split("\n"))
     text = etree.tostring(suite, encoding="unicode", pretty_print=True)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}'
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,14 +47,29 @@ def found(given: Sequence[Path]) -> list[Path]:
 
 
 def paired(models: Sequence[Path]) -> list[Job]:
-    """What is checked: an IR beside the ONNX model of its name with that, other models alone."""
-    given = set(models)
-    pairs = {
-        model: model.with_suffix(".xml")
-        for model in models
-        if model.suffix.lower() in _ONNX and model.with_suffix(".xml") in given
-    }
-    return [Job(model, pairs.get(model)) for model in models if model not in pairs.values()]
+    """What is checked: an IR with the ONNX model of its name beside it, other models alone."""
+    return list(dict.fromkeys(_pair_of(model) or Job(model) for model in models))
+
+
+def not_compared(model: Path) -> list[str]:
+    """A line about the file that would be compared with a model, if they came from a folder."""
+    pair = _pair_of(model)
+    if pair is None or pair.other is None:
+        return []
+    rest = pair.other if pair.model == model else pair.model
+    names = [str(pair.model), str(pair.other)]
+    ahead = ["--"] if any(name.startswith("-") for name in names) else []
+    command = shlex.join(["bridge", "check", *ahead, *names])
+    return [f"{rest} beside it was not compared with it; compare them: {command}"]
+
+
+def _pair_of(model: Path) -> Job | None:
+    """The ONNX model and the IR of one name, of which one is given; None if there is no other."""
+    if model.suffix.lower() == ".xml":
+        found = [path for path in map(model.with_suffix, _ONNX) if path.is_file()]
+        return Job(found[0], model) if found else None
+    ir = model.with_suffix(".xml") if model.suffix.lower() in _ONNX else model
+    return Job(model, ir) if ir != model and ir.is_file() and is_ir(ir) else None
 
 
 def placed(models: Sequence[Path], folder: Path) -> list[Job]:
@@ -76,14 +92,20 @@ def _is_pattern(path: Path) -> bool:
 
 
 def _is_model(file: Path, folder: Path) -> bool:
-    """Whether a file is a model by its name, and not hidden; an `.xml` may be anything, so its
-    first bytes count."""
+    """Whether a file is a model by its name, and not hidden; an `.xml` may be anything."""
     if any(part.startswith(".") for part in file.relative_to(folder).parts) or not file.is_file():
         return False
-    if file.suffix.lower() != ".xml":
-        return file.suffix.lower() in _ONNX
+    return file.suffix.lower() in _ONNX or (file.suffix.lower() == ".xml" and is_ir(file))
+
+
+def is_ir(file: Path) -> bool:
+    """Whether an `.xml` may be an IR: its first element is called `net`, or cannot be read."""
+    from lxml import etree
+
     try:
         with file.open("rb") as opened:
-            return b"<net" in opened.read(4096)
-    except OSError:
-        return True  # The message about it comes with its turn.
+            for _, root in etree.iterparse(opened, ["start"], no_network=True):
+                return bool(etree.QName(root).localname == "net")
+    except (OSError, ValueError, etree.XMLSyntaxError):
+        pass  # The message about it comes with its turn.
+    return True

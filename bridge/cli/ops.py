@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from bridge.cli.options import AsJson
-from bridge.cli.output import echo, table
+from bridge.cli.output import echo, echo_json, table
 from bridge.errors import UsageError
 
 
@@ -72,11 +72,9 @@ def ops(
 
 def _print(**data: Any) -> None:
     """Prints JSON."""
-    import json
-
     from bridge.release import release
 
-    echo(json.dumps({"bridge": release(), "format": 1, **data}, indent=2))
+    echo_json({"bridge": release(), "format": 1, **data})
 
 
 def _quirks(as_json: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sys
 import traceback
@@ -11,11 +12,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from bridge.errors import BridgeError
+from bridge.errors import BridgeError, printable, text_of
 from bridge.release import release
 from bridge.report import Report
 
 DEFECT = "This is a defect of Bridge; please report it with the model, if you may share it."
+DEBUG = "\n--debug shows the traceback."
 
 
 SHORTAGE = (
@@ -39,38 +41,50 @@ def is_shortage(error: BaseException) -> bool:
     return any(words in text for words in _SHORTAGES)
 
 
-def printable(text: str) -> str:
-    """`text` without what could upset a terminal: names in a model can hold any character."""
-    return "".join(
-        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
-    )
+def echo(*lines: str, aside: bool = False) -> None:
+    """Prints lines at once: to the standard output, or aside of it where that holds a model."""
+    print(text_of(lines), flush=True, file=sys.stderr if aside else None)
 
 
-def echo(text: str, aside: bool = False) -> None:
-    """Prints at once: to the standard output, or aside of it where that holds a model."""
-    print(printable(text), flush=True, file=sys.stderr if aside else None)
+def echo_json(data: Any, aside: bool = False) -> None:
+    """Prints a document at once, in ASCII; the last that a command prints there."""
+    text = json.dumps(data, indent=2).replace("##[", "\\u0023#[")  # see `printable`
+    print(text, flush=True, file=sys.stderr if aside else None)
 
 
-def report_error(error: BridgeError, debug: bool) -> None:
-    """Prints an error that Bridge raised on purpose, as one block."""
-    _block("Error", str(error), error, debug)
+class Defect(BridgeError):
+    """An error that Bridge did not foresee, as one that asks to report it."""
 
 
-def report_defect(error: Exception, debug: bool) -> None:
-    """Prints an error that Bridge did not foresee, as one block that asks to report it."""
-    text = f"{type(error).__name__}: {error}".rstrip(": ")
-    if not debug:
-        text += f"\n{DEFECT}\n--debug shows the traceback."
-    _block("Internal error", text, error, debug)
+def told(error: Exception) -> BridgeError:
+    """What is told of an error that ends a command or the work on a model."""
+    if isinstance(error, BridgeError):
+        return error
+    if is_shortage(error):
+        return BridgeError(SHORTAGE)
+    if isinstance(error, OSError):
+        return BridgeError(f"{error.filename or 'the output'}: {error.strerror or error}")
+    return Defect(f"{type(error).__name__}: {error}".rstrip(": "), DEFECT)
 
 
-def _block(title: str, text: str, error: Exception, debug: bool) -> None:
-    with suppress(OSError):  # there may be nobody to tell
+def report_error(error: Exception, debug: bool) -> None:
+    """Prints an error as one block, where somebody reads it."""
+    text, title = str(told(error)), "Error"
+    if isinstance(told(error), Defect):
+        text, title = f"{text}{'' if debug else DEBUG}", "Internal error"
+    with suppress(OSError):
         if debug:
-            print(printable("".join(traceback.format_exception(error))), file=sys.stderr)
+            echo(*"".join(traceback.format_exception(error)).split("\n"), aside=True)
         if sys.stderr.isatty() and os.name == "posix" and not os.environ.get("NO_COLOR"):
             title = f"\x1b[1;31m{title}\x1b[0m"
-        print(f"{title}: {printable(text)}", file=sys.stderr, flush=True)
+        print(f"{title}: {text}", file=sys.stderr, flush=True)
+
+
+def error_as_json(error: Exception) -> dict[str, Any]:
+    """An error that ends a command, beside what is `known` all the same."""
+    what = told(error)
+    text = {"kind": type(what).__name__, "text": str(what)}
+    return {"bridge": release(), "format": 1, **(what.known or {}), "error": text}
 
 
 def size_of(count: int) -> str:
@@ -92,6 +106,7 @@ def progress(text: str, quiet: bool = False) -> Iterator[Callable[[str], None]]:
     from rich.console import Console
     from rich.markup import escape
 
+    text = printable(text)
     with Console(stderr=True).status(escape(text)) as status:
         yield lambda step: status.update(escape(f"{text}: {printable(step)}"))
 
@@ -106,6 +121,7 @@ def write_text(path: Path, text: str) -> None:
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
     """Prints a table: drawn on a terminal, else with columns aligned by spaces."""
+    rows = [[printable(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
         _drawn(head, rows, title)
         return
@@ -126,7 +142,7 @@ def _drawn(head: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> No
     for name in head:
         drawn.add_column(name)
     for row in rows:
-        drawn.add_row(*map(printable, row))
+        drawn.add_row(*row)
     Console(markup=False, highlight=False).print(drawn)
 
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bridge.atomic_write import scratch_folder
+from bridge.cli.output import echo_json, error_as_json
 from bridge.errors import UsageError
 
 STREAM = Path("-")
@@ -36,3 +37,16 @@ def destination_of(path: Path) -> Iterator[Path]:
         with (folder / "model.onnx").open("rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
         sys.stdout.buffer.flush()
+
+
+@contextmanager
+def errors_aside(wanted: bool) -> Iterator[None]:
+    """Where JSON about a model on the standard output is `wanted`, prints that of an error in the
+    block where the other would be, and ends the process."""
+    try:
+        yield
+    except Exception as error:
+        if not wanted or isinstance(error, OSError):
+            raise
+        echo_json(error_as_json(error), aside=True)
+        sys.exit(2)

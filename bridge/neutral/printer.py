@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import fields
 
 from bridge.elements import NoArray
+from bridge.errors import text_of
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import InputPort, OutputPort
 from bridge.neutral.tensor import Tensor
@@ -23,7 +24,7 @@ def show(graph: Graph) -> str:
     names = _Names()
     lines: list[str] = []
     _graph(graph, "graph", names, lines, 0)
-    return "\n".join(lines)
+    return text_of(lines)
 
 
 class _Names:

@@ -44,8 +44,9 @@ def read_text(path: Path, where: str) -> onnx.ModelProto:
     except UnicodeDecodeError as error:
         raise InvalidModelError(f"{where}: is no UTF-8 text: {error}") from error
     except (onnx.parser.ParseError, text_format.ParseError) as error:
+        first, *rest = _lines(error)
         raise InvalidModelError(
-            f"{where}: is not an ONNX model in text: {_first(error)}"
+            f"{where}: is not an ONNX model in text: {first}", *(f"  {line}" for line in rest)
         ) from error
     except DecodeError as error:
         raise InvalidModelError(
@@ -66,12 +67,11 @@ def _parsed(text: str, where: str) -> onnx.ModelProto:
     return model
 
 
-def _first(error: Exception) -> str:
-    """The message of a parser, which quotes a line of the text. That of ONNX's is bytes."""
+def _lines(error: Exception) -> list[str]:
+    """The lines of a parser's message, which quotes a line of the text. ONNX's gives bytes."""
     given = error.args[0] if error.args else ""
     text = given.decode("utf-8", "replace") if isinstance(given, bytes) else str(given)
-    lines = [line if len(line) <= _SHOWN else f"{line[:_SHOWN]} ..." for line in text.split("\n")]
-    return "\n".join(lines)
+    return [line if len(line) <= _SHOWN else f"{line[:_SHOWN]} ..." for line in text.split("\n")]
 
 
 def _require_size(data: bytes, where: str, levels: int) -> None:

@@ -44,7 +44,7 @@ def require_nothing_assumed(report: Report) -> None:
             f"  {line}",
             f"    only {text} would be left; say so (--value {given}), or leave shapes open",
         ]
-    raise UsageError("\n".join(lines))
+    raise UsageError(*lines)
 
 
 def _entered(node: Node, body: Body) -> dict[Value, Value]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from bridge.errors import UsageError
+from bridge.errors import UsageError, printable
 from bridge.show.states import STATES
 
 Json = dict[str, Any]
@@ -21,6 +21,7 @@ def page(outline: Json, check: Json | None = None) -> str:
     UsageError where the check is not of this model."""
     if check is not None:
         require_same(outline, check)
+    outline, check = escaped(outline), escaped(check)
     template, style, script = (
         (_FOLDER / f"page.{suffix}").read_text(encoding="utf-8") for suffix in ("html", "css", "js")
     )
@@ -32,6 +33,15 @@ def page(outline: Json, check: Json | None = None) -> str:
         # No name in the model may end the element that the data stands in.
         data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
     )
+
+
+def escaped(data: Any) -> Any:
+    """Data of JSON whose texts can be shown anywhere."""
+    if isinstance(data, str):
+        return printable(data)
+    if isinstance(data, dict):
+        return {printable(name): escaped(value) for name, value in data.items()}
+    return list(map(escaped, data)) if isinstance(data, list | tuple) else data
 
 
 def require_same(outline: Json, check: Json) -> None:

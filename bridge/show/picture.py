@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-from bridge.show.page import require_same
+from bridge.show.page import escaped, require_same
 from bridge.show.states import STATES
 
 Json = dict[str, Any]
@@ -61,10 +61,9 @@ class _Line:
 
     def draw(self, x: float, y: float) -> list[str]:
         spans = "".join(
-            f'<tspan class="{style}">{escape(_printable(text))}</tspan>'
-            for text, style in self.pieces
+            f'<tspan class="{style}">{escape(text)}</tspan>' for text, style in self.pieces
         )
-        title = f"<title>{escape(_printable(self.title))}</title>" if self.title else ""
+        title = f"<title>{escape(self.title)}</title>" if self.title else ""
         return [f'<text x="{x:g}" y="{y + 15:g}">{title}{spans}</text>']
 
 
@@ -72,19 +71,15 @@ def _width(text: str, style: str) -> float:
     return len(text) * (8.0 if style in ("head", "role") else _CHARACTER)
 
 
-def _printable(text: str) -> str:
-    """Without what XML cannot hold."""
-    return "".join(c if c.isprintable() else "\ufffd" for c in text)
-
-
 def picture(outline: Json, check: Json | None = None) -> str:
     """The picture of a model (`bridge.show.outline`), painted with what a check found (its JSON).
     UsageError where the check is not of this model."""
     if check is not None:
         require_same(outline, check)
+    outline, check = escaped(outline), escaped(check)
     box = _Painter(outline, check).model()
     width, height = box.width + 2 * _GAP, box.height + 2 * _GAP
-    title = escape(_printable(Path(outline["file"]).name))
+    title = escape(Path(outline["file"]).name)
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from bridge.errors import text_of
 from bridge.show.outline import format_of
 from bridge.show.short import short
 
@@ -13,7 +14,7 @@ Json = dict[str, Any]
 
 def as_text(description: Json) -> str:
     """What `bridge inspect` prints: a paragraph for each part, nested bodies indented."""
-    return "\n".join(_lines(description))
+    return text_of(_lines(description))
 
 
 def _lines(model: Json) -> Iterator[str]:

@@ -59,7 +59,8 @@ def test_a_folder_is_checked(folder: Path, tmp_path: Path) -> None:
     assert again.code == 1
     data = json.loads(again.out)
     assert data["counts"] == {"equal": 8, "different": 1, "nothing compared": 1}
-    assert all(model["cached"] for model in data["models"])
+    broken = str(folder / "broken.onnx")  # was not compared
+    assert [m["model"] for m in data["models"] if not m["cached"]] == [broken]
     (wrong,) = (model for model in data["models"] if model["verdict"] == "different")
     assert wrong["other"] == str(folder / "wrong.xml")
     assert wrong["report"]["fault"]["who"] == "conversion"
@@ -67,7 +68,7 @@ def test_a_folder_is_checked(folder: Path, tmp_path: Path) -> None:
     weights = folder / "wrong.bin"
     weights.write_bytes(weights.read_bytes() + b"more")
     changed = json.loads(bridge("check", folder, *options, "--json").out)
-    assert [m["model"] for m in changed["models"] if not m["cached"]] == [wrong["model"]]
+    assert [m["model"] for m in changed["models"] if not m["cached"]] == [broken, wrong["model"]]
 
 
 def test_a_folder_is_converted(folder: Path, tmp_path: Path) -> None:
