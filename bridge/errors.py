@@ -34,12 +34,10 @@ def text_of(lines: Iterable[object]) -> str:
 
 
 def readable(lines: Sequence[str]) -> list[str]:
-    """Printable `lines`, long ones cut in the middle, and without those after MOST_LINES."""
-    found = [_cut(printable(_cut(line))) for line in lines[:MOST_LINES]]
-    if len(lines) > MOST_LINES:
-        rest = len(lines) - MOST_LINES
-        found.append(f"... and {rest} more {'line' if rest == 1 else 'lines'}")
-    return found
+    """Printable `lines`, long ones cut in the middle, and one line for those after MOST_LINES."""
+    rest = len(lines) - MOST_LINES
+    shown = lines if rest < 2 else [*lines[:MOST_LINES], f"... and {rest} more lines"]
+    return [_cut(printable(_cut(line))) for line in shown]
 
 
 def _cut(line: str) -> str:

@@ -97,7 +97,7 @@ FAILURES = {
     "check: no such file": ("check no.onnx", 2, "UsageError"),
     "check: a file of another kind": ("check no.txt", 2, "UsageError"),
     "check: unknown operator": ("check unknown.onnx", 2, "BridgeError"),
-    "check: an IR that is none": ("check text.xml", 2, "BridgeError"),
+    "check: an IR that is none": ("check text.xml", 2, "InvalidModelError"),
     "check: no such option": ("check --no-such-option", 2, "UsageError"),
     "check: an option that is no number": ("check --rtol x wrong.onnx", 2, "UsageError"),
     "check: no argument": ("check", 2, "UsageError"),
@@ -113,7 +113,7 @@ FAILURES = {
     "many: no such folder": ("convert . --output-dir no", 2, "UsageError"),
     "convert: not a model": ("convert broken.onnx {out}/b.xml", 2, "InvalidModelError"),
     "convert: unknown operator": ("convert unknown.onnx {out}/b.xml", 2, "UnsupportedError"),
-    "convert: a limit": ("convert wrong.onnx {out}/b.xml --limit elements=1", 2, "LimitError"),
+    "convert: a limit": ("convert wrong.xml {out}/b.onnx --limit elements=1", 2, "LimitError"),
     "convert: no destination": ("convert wrong.onnx", 2, "UsageError"),
     "convert: a folder as a model": ("convert a.onnx {out}/b.xml", 2, "InvalidModelError"),
     "convert: --check of what is cut": (
