@@ -33,10 +33,10 @@ def found(given: Sequence[Path]) -> list[Path]:
     for path in given:
         named = [path]
         if path.is_dir():
-            named = sorted(file for file in path.rglob("*") if _is_model(file, path))
+            inside = (file for file in path.rglob("*") if not _is_hidden(file.relative_to(path)))
+            named = sorted(filter(_is_model, inside))
         elif _is_pattern(path):
-            matched = sorted(map(Path, glob.glob(str(path), recursive=True)))
-            named = [file for file in matched if _is_model(file, Path())]
+            named = sorted(filter(_is_model, map(Path, glob.glob(str(path), recursive=True))))
         if not named:
             raise UsageError(
                 f"{path}: holds no model; give a file, or a folder or pattern of files that are "
@@ -91,11 +91,14 @@ def _is_pattern(path: Path) -> bool:
     return glob.has_magic(str(path)) and not path.exists()
 
 
-def _is_model(file: Path, folder: Path) -> bool:
-    """Whether a file is a model by its name, and not hidden; an `.xml` may be anything."""
-    if any(part.startswith(".") for part in file.relative_to(folder).parts) or not file.is_file():
-        return False
-    return file.suffix.lower() in _ONNX or (file.suffix.lower() == ".xml" and is_ir(file))
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _is_model(file: Path) -> bool:
+    """Whether there is a model by the file's name; an `.xml` may be anything."""
+    suffix = file.suffix.lower()
+    return file.is_file() and (suffix in _ONNX or (suffix == ".xml" and is_ir(file)))
 
 
 def is_ir(file: Path) -> bool:

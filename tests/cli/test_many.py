@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 from xml.etree import ElementTree
@@ -69,6 +70,52 @@ def test_a_folder_is_checked(folder: Path, tmp_path: Path) -> None:
     weights.write_bytes(weights.read_bytes() + b"more")
     changed = json.loads(bridge("check", folder, *options, "--json").out)
     assert [m["model"] for m in changed["models"] if not m["cached"]] == [broken, wrong["model"]]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "{folder}",
+        "{folder}/wr*.onnx",
+        "{folder}/**/wrong.onnx",
+        "{folder}/wr*.xml",
+        "{folder}/../{folder.name}/wr*.onnx",
+        "--jobs 1 {folder}/wrong.onnx",
+        "--jobs 1 {folder}/wrong.xml",
+        "--hook {folder}/wrong.onnx",
+        "{folder}/wrong.onnx {folder}/if_bool.onnxtxt {folder}/if_and.onnxtxt",
+    ],
+)
+def test_what_is_a_pair(given: str, folder: Path) -> None:
+    """However several models are named, an IR is compared with the ONNX model of its name."""
+    words = given.format(folder=folder).split()
+    from bridge.cli.models import found, paired
+
+    jobs = paired(found([Path(word) for word in words if word.startswith(str(folder))]))
+    pairs = [(job.model.name, job.other.name) for job in jobs if job.other]
+    assert pairs == [("wrong.onnx", "wrong.xml")]
+    if given.startswith(("--hook", "{folder}/wr*.onnx")):
+        finished = bridge("check", *words, "--samples", "1")
+        assert finished.code == 1 and "1 different" in finished.out
+
+
+@pytest.mark.parametrize("name", ["wrong.onnx", "wrong.xml", "-x y.onnx"])
+def test_one_of_a_pair(
+    name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line says what was not compared, and how to."""
+    for path in folder.glob("wrong.*"):
+        shutil.copy(path, tmp_path / f"{Path(name).stem}{path.suffix}")
+    monkeypatch.chdir(tmp_path)
+    finished = bridge("check", "--samples", "1", "--", name)
+    (line,) = (line for line in finished.out.splitlines() if "not compared" in line)
+    command = shlex.split(line.partition("compare them: ")[2])
+    assert command[:2] == ["bridge", "check"] and len(command) == 4 + (name[0] == "-")
+    assert bridge(*command[1:]).code == 1
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    shutil.copy(folder / "wrong.onnx", alone)
+    assert "not compared" not in bridge("check", "--samples", "1", alone / "wrong.onnx").out
 
 
 def test_a_folder_is_converted(folder: Path, tmp_path: Path) -> None:
