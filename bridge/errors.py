@@ -18,18 +18,17 @@ _COMMAND = re.compile(r"^ *:(?=:)|#(?=#\[)")
 
 
 def printable(line: str) -> str:
-    """One line as text that can be shown anywhere: what a model's or a file's name holds is data.
+    """One line as text that can be shown anywhere; names of models and files hold any character.
 
-    Each character that is not printed is escaped (Unicode's controls, formats and separators:
-    ANSI's escapes, C1, bidirectional overrides, ends of lines), and what a CI system would take for
-    a command (`::error::`, `##[error]`)."""
+    Escapes each character that is not printed: ends of lines, escapes of terminals, C1,
+    bidirectional overrides, separators. Escapes what GitHub takes for a command (`::error::`)."""
     if not line.isprintable():
         line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
     return _COMMAND.sub(lambda found: f"{found[0][:-1]}\\x{ord(found[0][-1]):x}", line)
 
 
 def text_of(lines: Iterable[object]) -> str:
-    """Lines as text. An end of a line is where one of `lines` ends, and nowhere else."""
+    """Joins lines to text. An end of a line within one of `lines` is escaped."""
     return "\n".join(printable(str(line)) for line in lines)
 
 
@@ -51,7 +50,7 @@ class BridgeError(Exception):
     """Base of everything Bridge raises on purpose: a message of one line or several."""
 
     known: dict[str, Any] | None = None
-    """What a command that prints JSON tells all the same."""
+    """Facts that a command with `--json` prints beside the error."""
 
     def __init__(self, *lines: object) -> None:
         super().__init__(*readable([str(line) for line in lines]))

@@ -1,7 +1,7 @@
-"""What came of models that have not changed since, in a folder: a file of JSON for each.
+"""Verdicts on models that have not changed since, in a folder: one file of JSON for each.
 
-An entry counts as long as its key is the same: a digest of the bytes of the models' files and of
-Bridge's code, and of the versions of the engines. Models and options give its name.
+A verdict has a key: a digest of the models' files, of Bridge's code and of the engines' versions. It
+counts while the key is the same. The names of the models and the options name the file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LARGEST = 1 << 26
 
 
 class Cache:
-    """Outcomes of models, as long as their key is the same. A note says what is wrong with one."""
+    """Outcomes of models in a folder. A note names an entry that cannot be read or kept."""
 
     def __init__(self, folder: Path, options: Mapping[str, Any]) -> None:
         self._folder = folder
@@ -42,7 +42,7 @@ class Cache:
         self._around = [platform.system(), platform.machine(), versions, sorted(map(_digest, code))]
 
     def key(self, *models: Path) -> str:
-        """What decides what comes of models, as their files are now; "" if one is not readable."""
+        """The key of models, as their files are now; "" if a file cannot be read."""
         import bridge
         from bridge.limits import read_limits, usually
 
@@ -56,7 +56,7 @@ class Cache:
         return _hash([self._around, sorted(digests.items())])
 
     def find(self, key: str, *models: Path) -> Outcome | None:
-        """The outcome of models with this key; None where there is none that counts."""
+        """The outcome that was kept with this key; None if there is none."""
         place = self._place(models)
         try:
             with _opened(place) as file:
@@ -74,7 +74,7 @@ class Cache:
             return None
 
     def keep(self, key: str, outcome: Outcome, *models: Path) -> None:
-        """Keeps the outcome of models that had this key, if they still have it."""
+        """Keeps an outcome, if the models still have the key that they had before the check."""
         if outcome.verdict not in _KEPT or not key or key != self.key(*models):
             return
         place = self._place(models)
@@ -92,7 +92,7 @@ class Cache:
 
 
 def _opened(path: Path) -> BufferedReader:
-    """A regular file, opened. OSError for others: they may keep a reader waiting, or never end."""
+    """Opens a regular file. OSError for others: a FIFO would wait, and a device never end."""
     flag = getattr(os, "O_NONBLOCK", 0)
     file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | flag))  # noqa: SIM115
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):

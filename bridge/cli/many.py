@@ -106,7 +106,7 @@ def _converted(job: Job, options: Mapping[str, Any]) -> Outcome:
 
 
 def _tried(work: Work, job: Job, options: Mapping[str, Any]) -> Outcome:
-    """What comes of a model, in another process."""
+    """Works on a model, in another process. An error is an outcome too."""
     try:
         return work(job, options)
     except BridgeError as error:

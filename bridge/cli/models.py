@@ -47,12 +47,12 @@ def found(given: Sequence[Path]) -> list[Path]:
 
 
 def paired(models: Sequence[Path]) -> list[Job]:
-    """What is checked: an IR with the ONNX model of its name beside it, other models alone."""
+    """Jobs of a check: an IR goes with the ONNX model of its name beside it, others go alone."""
     return list(dict.fromkeys(_pair_of(model) or Job(model) for model in models))
 
 
 def not_compared(model: Path) -> list[str]:
-    """A line about the file that would be compared with a model, if they came from a folder."""
+    """A note on the other file of a pair, which a check of `model` alone leaves out."""
     pair = _pair_of(model)
     if pair is None or pair.other is None:
         return []
@@ -64,7 +64,7 @@ def not_compared(model: Path) -> list[str]:
 
 
 def _pair_of(model: Path) -> Job | None:
-    """The ONNX model and the IR of one name, of which one is given; None if there is no other."""
+    """The ONNX model and the IR of one name, one of which is given; None if one is missing."""
     if model.suffix.lower() == ".xml":
         found = [path for path in map(model.with_suffix, _ONNX) if path.is_file()]
         return Job(found[0], model) if found else None

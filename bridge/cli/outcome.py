@@ -1,4 +1,4 @@
-"""What came of one of many models."""
+"""The outcome of the work on one of many models."""
 
 from __future__ import annotations
 

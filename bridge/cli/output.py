@@ -57,7 +57,7 @@ class Defect(BridgeError):
 
 
 def told(error: Exception) -> BridgeError:
-    """What is told of an error that ends a command or the work on a model."""
+    """The error to print for any exception."""
     if isinstance(error, BridgeError):
         return error
     if is_shortage(error):
@@ -81,7 +81,7 @@ def report_error(error: Exception, debug: bool) -> None:
 
 
 def error_as_json(error: Exception) -> dict[str, Any]:
-    """An error that ends a command, beside what is `known` all the same."""
+    """An error that ends a command as JSON, beside its `known` facts."""
     what = told(error)
     text = {"kind": type(what).__name__, "text": str(what)}
     return {"bridge": release(), "format": 1, **(what.known or {}), "error": text}

@@ -41,8 +41,8 @@ def destination_of(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def errors_aside(wanted: bool) -> Iterator[None]:
-    """Where JSON about a model on the standard output is `wanted`, prints that of an error in the
-    block where the other would be, and ends the process."""
+    """Where it is `wanted`, prints an error in the block as JSON on the standard error, and ends
+    the process. The standard output is for the model."""
     try:
         yield
     except Exception as error:
