@@ -1,7 +1,7 @@
 """Verdicts on models that have not changed since, in a folder: one file of JSON for each.
 
-A verdict has a key: a digest of the models' files, of Bridge's code and of the engines' versions. It
-counts while the key is the same. The names of the models and the options name the file.
+A verdict has a key: a digest of the models' files, of Bridge's code and of the engines' versions.
+It counts while the key is the same. The names of the models and the options name the file.
 """
 
 from __future__ import annotations
