@@ -207,14 +207,15 @@ def check(
                 "--weights, --report, --inputs, --save-inputs and --reduce are for one model"
             )
         require_engines(model, None)
-        models = found(given)
+        pairs = paired(found(given))
         if junit is not None:
             from bridge.kinds import JUNIT
             from bridge.outputs import require_outputs
 
             others = [*files_of_values(value), *(cache.glob("*") if cache else ())]
-            require_outputs({junit: JUNIT}, models, others, force)
-        check_many(paired(models), options, jobs or 1, cache, junit, as_json=as_json, quiet=quiet)
+            read = [path for job in pairs for path in (job.model, job.other) if path is not None]
+            require_outputs({junit: JUNIT}, read, others, force)
+        check_many(pairs, options, jobs or 1, cache, junit, as_json=as_json, quiet=quiet)
         return
     against = given[1] if other else None
     require_engines(model, against)
