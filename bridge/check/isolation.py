@@ -86,8 +86,9 @@ class Worker:
     def _ready(self) -> Connection:
         if self._connection is None or self.process is None:
             self._connection, far = _context.Pipe()
-            self._process = _context.Process(target=_serve, args=(far,), daemon=self._daemon)
-            with _without_main():
+            arguments = (far, os.environ.get(_SAFE_PATH))
+            self._process = _context.Process(target=_serve, args=arguments, daemon=self._daemon)
+            with _bare_start():
                 self._process.start()
             far.close()
             self._owner = os.getpid()
@@ -121,21 +122,37 @@ def isolated(function: Callable[..., Any], *arguments: Any, seconds: float | Non
 
 _starting = threading.Lock()
 
+_SAFE_PATH = "PYTHONSAFEPATH"
+
 
 @contextmanager
-def _without_main() -> Iterator[None]:
-    """Hides the main module: a spawned process would import it, and a script run it again."""
+def _bare_start() -> Iterator[None]:
+    """Hides from processes that start meanwhile what they would import unasked.
+
+    The main module, because a script would run again. The current directory, because it comes
+    first in the path of what starts by `python -c`: spawned processes and their resource tracker.
+    """
     with _starting:
-        main = sys.modules["__main__"]
+        main, before = sys.modules["__main__"], os.environ.get(_SAFE_PATH)
         sys.modules["__main__"] = ModuleType("__main__")
+        os.environ[_SAFE_PATH] = "1"
         try:
             yield
         finally:
             sys.modules["__main__"] = main
+            _set_safe_path(before)
 
 
-def _serve(connection: Connection) -> None:
+def _set_safe_path(text: str | None) -> None:
+    """Sets the variable, or removes it for None. A process that has started keeps its path."""
+    os.environ.pop(_SAFE_PATH, None)
+    if text is not None:
+        os.environ[_SAFE_PATH] = text
+
+
+def _serve(connection: Connection, safe_path: str | None) -> None:
     """The process: answers calls until the other end of the connection is closed."""
+    _set_safe_path(safe_path)  # What functions start is no business of Bridge.
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent decides what an interrupt ends.
     os.dup2(2, 1)  # What an engine prints must not stand among what the parent prints.
     threading.Thread(target=_end_with_parent, daemon=True).start()
