@@ -45,7 +45,7 @@ class Worker:
         self._process: BaseProcess | None = None
         self._connection: Connection | None = None
         self.seconds: float | None = None
-        """How long a run of an engine in the process may take; None for no limit."""
+        """How long an engine in the process may take to load or to run; None for no limit."""
         self._owner = 0  # the process that started ours: one that is forked starts another
 
     @property
