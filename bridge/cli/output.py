@@ -85,9 +85,16 @@ def size_of(count: int) -> str:
 
 @contextmanager
 def progress(text: str, quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """Shows on a terminal that something goes on, and what: gives the function to call with it."""
-    if quiet or not sys.stderr.isatty():
+    """Shows that something goes on, and what: on a terminal always, elsewhere each minute. Gives
+    the function to call with it."""
+    if quiet:
         yield lambda step: None
+        return
+    if not sys.stderr.isatty():
+        from bridge.cli.heartbeat import heartbeat
+
+        with heartbeat(text, lambda line: echo(line, aside=True)) as tell:
+            yield tell
         return
     from rich.console import Console
     from rich.markup import escape
