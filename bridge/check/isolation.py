@@ -13,7 +13,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from types import ModuleType
@@ -46,6 +46,8 @@ class Worker:
         self._connection: Connection | None = None
         self.seconds: float | None = None
         """How long an engine in the process may take to load or to run; None for no limit."""
+        self.hushed = False
+        """Whether nothing that a call prints is seen, the last words of the process included."""
         self._owner = 0  # the process that started ours: one that is forked starts another
 
     @property
@@ -65,7 +67,7 @@ class Worker:
         with self._lock:
             connection = self._ready()
             try:
-                connection.send((function, arguments))
+                connection.send((function, arguments, self.hushed))
                 if not connection.poll(seconds):
                     raise TooLongError(f"it did not end within {seconds:.3g} s")
                 worked, result = connection.recv()
@@ -158,15 +160,31 @@ def _serve(connection: Connection, safe_path: str | None) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         try:
-            function, arguments = connection.recv()
+            function, arguments, hushed = connection.recv()
         except (EOFError, OSError):
             return
         try:
-            answer = True, function(*arguments)
+            with _silence() if hushed else nullcontext():
+                answer = True, function(*arguments)
         except Exception as error:
             _explain(error)
             answer = False, error
         connection.send(answer)
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Nothing that the process prints is seen."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        for number in (1, 2):
+            os.dup2(nowhere, number)
+        yield
+    finally:
+        for number in (1, 2):
+            os.dup2(kept, number)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def _explain(error: Exception) -> None:

@@ -55,6 +55,16 @@ def time_limit(seconds: float) -> Iterator[None]:
         _worker.seconds = before
 
 
+@contextmanager
+def hushed() -> Iterator[None]:
+    """Nothing that the engines print in the process that all checks share is seen."""
+    _worker.hushed = True
+    try:
+        yield
+    finally:
+        _worker.hushed = False
+
+
 def load(path: Path, known: Model | None = None) -> tuple[Session, str]:
     """The file, loaded by the engine of its format, and which engine that is.
 

@@ -10,6 +10,7 @@ nobody reads the output, 143 terminated.
 
 from __future__ import annotations
 
+import errno
 import gc
 import io
 import os
@@ -24,6 +25,7 @@ import typer
 from bridge.cli.app import COMMANDS, command_line
 from bridge.cli.output import SHORTAGE, is_shortage, report_defect, report_error
 from bridge.cli.stopping import end_on_signals, leave
+from bridge.cli.surroundings import TOO_MANY_FILES, settle
 from bridge.errors import BridgeError, UsageError
 
 _Misuse = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
@@ -59,13 +61,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     _open_streams()
-    if arguments is None:
-        _settle(given)
     end_on_signals(watch=arguments is None)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Names, and the arrows of a report, need not be in the encoding of a file or a terminal.
         sys.stdout.reconfigure(errors="replace")
     try:
+        if arguments is None:
+            _settle(given)
         sys.exit(_run(given))
     except SystemExit as exit:
         if isinstance(exit.__context__, BrokenPipeError):
@@ -82,15 +84,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
             report_error(BridgeError(SHORTAGE), debug)
         elif isinstance(error, OSError):
             _drop_output()
-            where = error.filename or "the output"
-            report_error(BridgeError(f"{where}: {error.strerror or error}"), debug)
+            said = f"{error.filename or 'the output'}: {error.strerror or error}"
+            few = error.errno in (errno.EMFILE, errno.ENFILE)
+            report_error(BridgeError(TOO_MANY_FILES if few else said), debug)
         else:
             report_defect(error, debug)
     sys.exit(2)
 
 
 def _settle(given: Sequence[str]) -> None:
-    """What is done where the process does nothing but what the arguments say."""
+    """What is done where the process does nothing but what the arguments say. Raises BridgeError
+    where it cannot do that here."""
+    settle()
     if "--check" not in given and given[:1] != ["check"]:
         gc.disable()  # What a conversion imports and makes lives until the process ends.
 
@@ -105,6 +110,7 @@ def _open_streams() -> None:
                     opened = os.open(os.devnull, os.O_RDWR)
                     if opened >= number:
                         break
+                os.set_inheritable(opened, True)  # for the processes of engines
                 setattr(sys, name, open(opened, mode, closefd=False))  # noqa: SIM115
 
 
