@@ -88,9 +88,10 @@ class Worker:
     def _ready(self) -> Connection:
         if self._connection is None or self.process is None:
             self._connection, far = _context.Pipe()
-            arguments = (far, os.environ.get(_SAFE_PATH))
-            self._process = _context.Process(target=_serve, args=arguments, daemon=self._daemon)
-            with _bare_start():
+            with _bare_start() as safe_path:
+                self._process = _context.Process(
+                    target=_serve, args=(far, safe_path), daemon=self._daemon
+                )
                 self._process.start()
             far.close()
             self._owner = os.getpid()
@@ -128,18 +129,19 @@ _SAFE_PATH = "PYTHONSAFEPATH"
 
 
 @contextmanager
-def _bare_start() -> Iterator[None]:
-    """Hides from processes that start meanwhile what they would import unasked.
+def _bare_start() -> Iterator[str | None]:
+    """Hides from processes that start meanwhile what they would import unasked. Gives the text of
+    the variable that is set for that.
 
-    The main module, because a script would run again. The current directory, because it comes
-    first in the path of what starts by `python -c`: spawned processes and their resource tracker.
+    The main module is hidden, because a script would run again. So is the current directory, which
+    is first in the path of all that starts with `-c`: spawned processes and their resource tracker.
     """
     with _starting:
         main, before = sys.modules["__main__"], os.environ.get(_SAFE_PATH)
         sys.modules["__main__"] = ModuleType("__main__")
         os.environ[_SAFE_PATH] = "1"
         try:
-            yield
+            yield before
         finally:
             sys.modules["__main__"] = main
             _set_safe_path(before)

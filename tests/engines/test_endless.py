@@ -24,7 +24,7 @@ NESTED = """<body = b (int64 i, bool c, float[2] v) => (bool e, float[2] w) {
 MANY = 1 << 62
 CASES = {
     "many iterations": (f"<int64 n = {{{MANY}}}> {{ y = Loop (n, '', x) {SAME} }}", str(MANY)),
-    "no limit": ("{ t = Constant <value = bool {1}> () y = Loop ('', t, x) %s }" % SAME, "never"),
+    "no limit": (f"{{ t = Constant <value = bool {{1}}> () y = Loop ('', t, x) {SAME} }}", "never"),
     "a Loop in another": (
         f"<int64 n = {{100000}}, int64 k = {{200000}}> {{ y = Loop (n, '', x) {NESTED} }}",
         "20000000000 iterations",

@@ -216,7 +216,7 @@ class Slow(Fragile):
 def test_a_model_is_loaded_in_its_time(worker: Worker, tmp_path: Path) -> None:
     worker.seconds = 0.2
     (tmp_path / "one").write_text("1")
-    with pytest.raises(EndlessError, match=r"slow: it did not end within 0.2 s \(--timeout\), while"):
+    with pytest.raises(EndlessError, match=r"^slow: it did not end within 0\.2 s"):
         IsolatedEngine(Slow, worker).load(tmp_path / "one")
     assert IsolatedEngine(Fragile, worker).load(tmp_path / "one").run({"x": 2}) == {}
 
@@ -232,7 +232,7 @@ ENDLESS = """<ir_version: 9, opset_import: ["": 18]> g (float x) => (float y) {
 def test_a_run_of_the_reference_evaluator_has_its_time(tmp_path: Path) -> None:
     onnx.save(onnx.parser.parse_model(ENDLESS), tmp_path / "m.onnx")
     session = loading.engine(Reference).load(tmp_path / "m.onnx")
-    with loading.time_limit(0.5), pytest.raises(EndlessError, match="onnx.reference: it did not"):
+    with loading.time_limit(0.5), pytest.raises(EndlessError, match=r"it did not end within"):
         session.run({"x": np.float32(1)})
 
 
@@ -260,7 +260,7 @@ def test_an_engine_that_cannot_start_is_told_as_it_is(monkeypatch: pytest.Monkey
         raise ImportError(f"{name}.so: failed to map segment from shared object")
 
     monkeypatch.setattr("importlib.import_module", fail)
-    with pytest.raises(EngineError, match="openvino cannot be imported: openvino.so: failed to map"):
+    with pytest.raises(EngineError, match=r"^openvino cannot be imported: .*failed to map"):
         OpenVino()
 
 
