@@ -103,8 +103,8 @@ def check(
 
     `sizes` fixes or
     bounds dimensions by symbol (or `input.axis`), `fills` inputs by a number; `budget` bounds the
-    runs that look for inputs by chance, `timeout` is the time that one run may take, or an engine to
-    load a model, in seconds.
+    runs that look for inputs by chance, `timeout` is the time in seconds that one run may take, or
+    an engine to load a model.
     `options` are those of `bridge.convert`; `weights` is the
     `.bin` of the first of the two that is an IR, and `progress` is called with what is being done.
     With `device` or `openvino`, what these do not take of an IR is a failure; whatever the device,
