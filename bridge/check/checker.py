@@ -24,6 +24,7 @@ from bridge.check.compare import Difference
 from bridge.check.demands import share_symbols, shared
 from bridge.check.device import DeviceCheck
 from bridge.check.empty_inputs import tried
+from bridge.check.endless import endless_loop
 from bridge.check.engines import EngineError, LacksOperatorError, Session, run_each
 from bridge.check.excused import Excuses, Row, labelled
 from bridge.check.explore import SECONDS, Exploration, Probes, explore
@@ -102,7 +103,8 @@ def check(
 
     `sizes` fixes or
     bounds dimensions by symbol (or `input.axis`), `fills` inputs by a number; `budget` bounds the
-    runs that look for inputs by chance, `timeout` is the time that one run may take, in seconds.
+    runs that look for inputs by chance, `timeout` is the time in seconds that one run may take, or
+    an engine to load a model.
     `options` are those of `bridge.convert`; `weights` is the
     `.bin` of the first of the two that is an IR, and `progress` is called with what is being done.
     With `device` or `openvino`, what these do not take of an IR is a failure; whatever the device,
@@ -158,7 +160,7 @@ def check(
                 [*map(Path, read), *files_of_inputs(inputs)],
                 options.get("force", False),
             )
-        checker = _Checker(pair, report, tell, small)
+        checker = _Checker(pair, report, tell, small, timeout)
         base = Recipe(seed, fixed, dict(fills or {}), ranges=dict(ranges or {}))
         checker.run(base, samples, budget, places)
         if save_inputs is not None:
@@ -203,9 +205,15 @@ _GIVEN = "original, held to the outputs that were given"
 
 class _Checker:
     def __init__(
-        self, pair: Pair, report: CheckReport, tell: Callable[[str], None], small: Path | None
+        self,
+        pair: Pair,
+        report: CheckReport,
+        tell: Callable[[str], None],
+        small: Path | None,
+        seconds: float,
     ) -> None:
         self.pair = pair
+        self.seconds = seconds
         self.small = small
         self.report = report
         self.tell = tell
@@ -217,6 +225,8 @@ class _Checker:
     def run(self, base: Recipe, samples: int, budget: int, places: Sequence[Place]) -> None:
         """Fills the report."""
         report, pair = self.report, self.pair
+        if self._is_endless():
+            return
         sessions = self._sessions()
         if len(sessions) < 2:
             if sessions and self.small is not None:
@@ -245,6 +255,16 @@ class _Checker:
             self._reduce_failure(report.feeds[min(self.failed.values())], self.small)
         elif self.small is not None:
             report.reduced = "there is nothing to reduce: no number differs"
+
+    def _is_endless(self) -> bool:
+        """Whether nothing can be run, because a Loop of the model never ends."""
+        given = self.pair.options.get("values") or {}
+        try:
+            why = endless_loop(self.pair.loaded(self.pair.source), given, self.seconds)
+        except BridgeError:  # which the conversion tells
+            return False
+        self.report.failures += [why] if why else []
+        return bool(why)
 
     def _sessions(self) -> list[tuple[str, Session]]:
         report, pair = self.report, self.pair
@@ -390,9 +410,11 @@ class _Checker:
         report.unreachable = exploration.unreachable
         report.runs, report.refused = exploration.runs, dict(exploration.refused)
         if samples and not report.feeds:
-            self.tell("seeking sizes that fit")
-            free = replace(base, sizes=shared(symbols, unasked))
-            fitting = sizes_that_fit(model, session, free, asked, symbols)
+            fitting: Mapping[str, int] = {}
+            if not exploration.endless:
+                self.tell("seeking sizes that fit")
+                free = replace(base, sizes=shared(symbols, unasked))
+                fitting = sizes_that_fit(model, session, free, asked, symbols)
             report.failures.append(_none_taken(exploration, fitting, free_dimensions(model)))
         if exploration.cut_short:
             self._note(
@@ -921,7 +943,9 @@ def _none_taken(found: Exploration, fitting: Mapping[str, int], open: Sequence[s
     reasons = found.refused.most_common(1)
     why = f" (mostly: {shortened(reasons[0][0], 300)})" if reasons else ""
     advice = "give it inputs of your own with --inputs"
-    if fitting:
+    if found.endless:
+        advice = "give a run more time with --timeout, or inputs of your own with --inputs"
+    elif fitting:
         advice = "sizes that fit: " + " ".join(f"--size {k}={n}" for k, n in fitting.items())
     elif open:
         advice = f"give sizes that fit with --size: open are {', '.join(open)}"

@@ -123,11 +123,13 @@ class Engine(Protocol):
 def _optional_module(name: str) -> Any:
     try:
         return importlib.import_module(name)
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise EngineError(
             f"{name} is not installed; install the extra 'check': "
             "pip install 'onnx-openvino-bridge[check]'"
         ) from error
+    except ImportError as error:
+        raise EngineError(f"{name} cannot be imported: {error}") from error
 
 
 def _message(error: Exception) -> str:
@@ -331,7 +333,11 @@ class OpenVino:
     def __init__(self, threads: int | None = None) -> None:
         self._module = _optional_module("openvino")
         self.version = self._module.__version__.split("-")[0]
-        self._core = self._module.Core()
+        try:
+            self._core = self._module.Core()
+            known = self._core.get_property("CPU", "SUPPORTED_PROPERTIES")
+        except Exception as error:  # no memory for its threads, for example
+            raise EngineError(f"OpenVINO cannot start: {_message(error)}") from error
         # Left to itself the plugin computes in f16 or bf16 where it can, and rounds what meets
         # weights of few bits, and caches of attention, to 8 bits. Releases of 2024 take no number
         # for the former.
@@ -339,7 +345,7 @@ class OpenVino:
             "INFERENCE_PRECISION_HINT": self.precision,
             "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
         }
-        if "KV_CACHE_PRECISION" in self._core.get_property("CPU", "SUPPORTED_PROPERTIES"):
+        if "KV_CACHE_PRECISION" in known:
             self._config["KV_CACHE_PRECISION"] = self.precision
         if threads:
             self._config["INFERENCE_NUM_THREADS"] = threads

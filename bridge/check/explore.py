@@ -18,7 +18,7 @@ import numpy as np
 from bridge.check.aside import why_aside
 from bridge.check.calls import States, calls_in_a_row
 from bridge.check.demands import counts_of, demanded
-from bridge.check.engines import EngineError, Session
+from bridge.check.engines import EndlessError, EngineError, Session
 from bridge.check.inputs import Inputs, Recipe, open_sizes
 from bridge.check.instrument import Branch, Site, all_taken, branches_of
 from bridge.check.own_inputs import InputSet
@@ -62,7 +62,7 @@ class Exploration:
     that is known. `failures` say which of the user's inputs the model does not take, and why.
     `row` are the inputs that are calls in a row, `no_row` says why there are none.
     `runs` is the number of inputs that were tried. `cut_short` is set if the time
-    was over before the search was.
+    was over before the search was, `endless` if a run was ended because it took too long.
     """
 
     feeds: list[dict[str, Any]] = field(default_factory=list)
@@ -76,6 +76,7 @@ class Exploration:
     no_row: str = ""
     runs: int = 0
     cut_short: bool = False
+    endless: bool = False
 
 
 def explore(
@@ -428,6 +429,7 @@ class _Search:
             outputs = (session or self.session).run(feeds)
         except EngineError as error:
             result.refused[str(error)] += 1
+            result.endless |= isinstance(error, EndlessError)
             return str(error)
         taken = all_taken(outputs, self.sites) if self.sites else frozenset[Branch]()
         # Branches among them for which inputs are not sought any more: those that were tried in

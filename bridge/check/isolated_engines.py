@@ -20,9 +20,9 @@ PATIENCE = 5.0
 class IsolatedEngine:
     """An engine that loads and runs models in the process of `worker`.
 
-    A run that takes longer than `worker.seconds` ends in an EngineError. So does one that takes a
-    hundred times as long as the longest that ended, but no less than PATIENCE: a Loop that never
-    ends for some inputs.
+    What takes longer than `worker.seconds` ends in an EngineError: a run, and the loading of a
+    model, in which engines fold and compile. So does a run that takes a hundred times as long as
+    the longest that ended, but no less than PATIENCE: a Loop that never ends for some inputs.
     """
 
     def __init__(self, kind: type[Engine], worker: Worker) -> None:
@@ -84,7 +84,12 @@ class IsolatedSession:
     def _load(self) -> _Loaded:
         engine = self._engine
         unused = [engine.unused.pop() for _ in range(len(engine.unused))]
-        loaded: _Loaded = engine.call(_load, self._key, engine.kind, self._source, unused)
+        engine.call(_version, engine.kind)  # A process that starts only now imports it.
+        call = (_load, self._key, engine.kind, self._source, unused)
+        try:
+            loaded: _Loaded = engine.call(*call, seconds=engine.worker.seconds)
+        except EndlessError as error:
+            raise EndlessError(f"{error}, while it loaded the model") from error
         self._process = engine.worker.process
         return loaded
 

@@ -13,7 +13,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from types import ModuleType
@@ -45,7 +45,9 @@ class Worker:
         self._process: BaseProcess | None = None
         self._connection: Connection | None = None
         self.seconds: float | None = None
-        """How long a run of an engine in the process may take; None for no limit."""
+        """How long an engine in the process may take to load or to run; None for no limit."""
+        self.hushed = False
+        """Whether nothing that a call prints is seen, the last words of the process included."""
         self._owner = 0  # the process that started ours: one that is forked starts another
 
     @property
@@ -65,7 +67,7 @@ class Worker:
         with self._lock:
             connection = self._ready()
             try:
-                connection.send((function, arguments))
+                connection.send((function, arguments, self.hushed))
                 if not connection.poll(seconds):
                     raise TooLongError(f"it did not end within {seconds:.3g} s")
                 worked, result = connection.recv()
@@ -86,8 +88,10 @@ class Worker:
     def _ready(self) -> Connection:
         if self._connection is None or self.process is None:
             self._connection, far = _context.Pipe()
-            self._process = _context.Process(target=_serve, args=(far,), daemon=self._daemon)
-            with _without_main():
+            with _bare_start() as safe_path:
+                self._process = _context.Process(
+                    target=_serve, args=(far, safe_path), daemon=self._daemon
+                )
                 self._process.start()
             far.close()
             self._owner = os.getpid()
@@ -121,35 +125,68 @@ def isolated(function: Callable[..., Any], *arguments: Any, seconds: float | Non
 
 _starting = threading.Lock()
 
+_SAFE_PATH = "PYTHONSAFEPATH"
+
 
 @contextmanager
-def _without_main() -> Iterator[None]:
-    """Hides the main module: a spawned process would import it, and a script run it again."""
+def _bare_start() -> Iterator[str | None]:
+    """Hides from processes that start meanwhile what they would import unasked. Gives the text of
+    the variable that is set for that.
+
+    The main module is hidden, because a script would run again. So is the current directory, which
+    is first in the path of all that starts with `-c`: spawned processes and their resource tracker.
+    """
     with _starting:
-        main = sys.modules["__main__"]
+        main, before = sys.modules["__main__"], os.environ.get(_SAFE_PATH)
         sys.modules["__main__"] = ModuleType("__main__")
+        os.environ[_SAFE_PATH] = "1"
         try:
-            yield
+            yield before
         finally:
             sys.modules["__main__"] = main
+            _set_safe_path(before)
 
 
-def _serve(connection: Connection) -> None:
+def _set_safe_path(text: str | None) -> None:
+    """Sets the variable, or removes it for None. A process that has started keeps its path."""
+    os.environ.pop(_SAFE_PATH, None)
+    if text is not None:
+        os.environ[_SAFE_PATH] = text
+
+
+def _serve(connection: Connection, safe_path: str | None) -> None:
     """The process: answers calls until the other end of the connection is closed."""
+    _set_safe_path(safe_path)  # What functions start is no business of Bridge.
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent decides what an interrupt ends.
     os.dup2(2, 1)  # What an engine prints must not stand among what the parent prints.
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         try:
-            function, arguments = connection.recv()
+            function, arguments, hushed = connection.recv()
         except (EOFError, OSError):
             return
         try:
-            answer = True, function(*arguments)
+            with _silence() if hushed else nullcontext():
+                answer = True, function(*arguments)
         except Exception as error:
             _explain(error)
             answer = False, error
         connection.send(answer)
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Nothing that the process prints is seen."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        for number in (1, 2):
+            os.dup2(nowhere, number)
+        yield
+    finally:
+        for number in (1, 2):
+            os.dup2(kept, number)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def _explain(error: Exception) -> None:

@@ -32,7 +32,7 @@ from bridge.neutral.graph import Model
 from bridge.passes.state.records import FIRST_CALLS
 
 TIMEOUT = 60.0
-"""Seconds that one run may take, so that a Loop that never ends ends."""
+"""Seconds that a run may take, and the loading of a model, so that a Loop that never ends ends."""
 
 _worker = Worker()
 _worker.seconds = TIMEOUT
@@ -40,19 +40,29 @@ _worker.seconds = TIMEOUT
 
 @functools.cache
 def engine(kind: type[Engine]) -> Engine:
-    """An engine in the process that all checks share; the reference evaluator needs none. Raises
-    EngineError where it is not installed."""
-    return kind() if kind is Reference else IsolatedEngine(kind, _worker)
+    """An engine in the process that all checks share. Raises EngineError where it is not
+    installed."""
+    return IsolatedEngine(kind, _worker)
 
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Runs of the engines in the process that all checks share end after so many seconds."""
+    """What engines do in the process that all checks share ends after so many seconds."""
     before, _worker.seconds = _worker.seconds, seconds
     try:
         yield
     finally:
         _worker.seconds = before
+
+
+@contextmanager
+def hushed() -> Iterator[None]:
+    """Nothing that the engines print in the process that all checks share is seen."""
+    _worker.hushed = True
+    try:
+        yield
+    finally:
+        _worker.hushed = False
 
 
 def load(path: Path, known: Model | None = None) -> tuple[Session, str]:
@@ -84,7 +94,9 @@ def _load_ir(path: Path, model: Model) -> tuple[Session, str]:
     variables = Variables.of(model)
     if is_too_large(model) and variables is None:
         # A second process opens a part while the first runs the one before.
-        second = IsolatedEngine(OpenVino, Worker())
+        beside = Worker()
+        beside.seconds = _worker.seconds
+        second = IsolatedEngine(OpenVino, beside)
         session = parts = PartsSession(model, [openvino.load, second.load])
         said += f", in {parts.count} parts"
     else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import bridge
 from bridge.errors import InvalidModelError
+from bridge.files import source_format
 from bridge.sources import classify
 
 if TYPE_CHECKING:
@@ -18,9 +19,11 @@ def as_file(source: Any, folder: Path) -> Path:
     """The path of a model, which is written into `folder` where it is in memory, as it is: not as
     Bridge would write it, if its library can do that.
 
-    Raises UsageError for what is no model, InvalidModelError for what cannot be written."""
+    Raises UsageError for what is no model or has another suffix, InvalidModelError for what cannot
+    be written."""
     given = classify(source)
     if given.kind == "file":
+        source_format(Path(source))
         return Path(source)
     folder.mkdir()
     if given.kind in ("pair", "openvino"):

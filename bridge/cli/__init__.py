@@ -24,6 +24,7 @@ import typer
 from bridge.cli.app import COMMANDS, command_line
 from bridge.cli.output import echo_json, error_as_json, report_error
 from bridge.cli.stopping import end_on_signals, leave
+from bridge.cli.surroundings import settle
 from bridge.errors import UsageError
 
 _Misuse = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
@@ -61,13 +62,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = given[: given.index("--")] if "--" in given else given
     debug, as_json = "--debug" in options, "--json" in options
     _open_streams()
-    if arguments is None:
-        _settle(given)
     end_on_signals(watch=arguments is None)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Names, and the arrows of a report, need not be in the encoding of a file or a terminal.
         sys.stdout.reconfigure(errors="replace")
     try:
+        if arguments is None:
+            _settle(given)
         sys.exit(_run(given))
     except SystemExit as exit:
         if isinstance(exit.__context__, BrokenPipeError):
@@ -88,7 +89,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _settle(given: Sequence[str]) -> None:
-    """What is done where the process does nothing but what the arguments say."""
+    """What is done where the process does nothing but what the arguments say. Raises BridgeError
+    where it cannot do that here."""
+    settle()
     if "--check" not in given and given[:1] != ["check"]:
         gc.disable()  # What a conversion imports and makes lives until the process ends.
 
@@ -103,6 +106,7 @@ def _open_streams() -> None:
                     opened = os.open(os.devnull, os.O_RDWR)
                     if opened >= number:
                         break
+                os.set_inheritable(opened, True)  # for the processes of engines
                 setattr(sys, name, open(opened, mode, closefd=False))  # noqa: SIM115
 
 

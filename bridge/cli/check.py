@@ -140,8 +140,8 @@ def check(
         typer.Option(
             metavar="SECONDS",
             min=0.1,
-            help="End a run that takes longer, as a Loop does whose condition stays true: for "
-            "example --timeout 5.",
+            help="End a run that takes longer, as a Loop does whose condition stays true, or the "
+            "loading of a model: for example --timeout 5.",
         ),
     ] = 60.0,
     weights: Weights = None,

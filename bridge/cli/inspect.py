@@ -141,5 +141,5 @@ def _read(path: Path) -> Any:
 
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, RecursionError, ValueError) as error:
         raise UsageError(f"{path}: cannot be read as a check's JSON: {error}") from error

@@ -25,6 +25,8 @@ SHORTAGE = (
     "container's) that has more"
 )
 
+TOO_MANY_FILES = "too many files are open; allow more at once (ulimit -n)"
+
 _SHORTAGES = (
     "bad_alloc",
     "can't start new thread",
@@ -63,6 +65,8 @@ def told(error: Exception) -> BridgeError:
     if is_shortage(error):
         return BridgeError(SHORTAGE)
     if isinstance(error, OSError):
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            return BridgeError(TOO_MANY_FILES)
         return BridgeError(f"{error.filename or 'the output'}: {error.strerror or error}")
     return Defect(f"{type(error).__name__}: {error}".rstrip(": "), DEFECT)
 
@@ -99,9 +103,16 @@ def size_of(count: int) -> str:
 
 @contextmanager
 def progress(text: str, quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """Shows on a terminal that something goes on, and what: gives the function to call with it."""
-    if quiet or not sys.stderr.isatty():
+    """Shows that something goes on, and what: on a terminal always, elsewhere each minute. Gives
+    the function to call with it."""
+    if quiet:
         yield lambda step: None
+        return
+    if not sys.stderr.isatty():
+        from bridge.cli.heartbeat import heartbeat
+
+        with heartbeat(text, lambda line: echo(line, aside=True)) as tell:
+            yield tell
         return
     from rich.console import Console
     from rich.markup import escape

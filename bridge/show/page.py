@@ -49,8 +49,19 @@ def require_same(outline: Json, check: Json) -> None:
     own = [node["where"] for node in outline["nodes"] if node["op"] == "If"]
     try:
         checked = [site["where"] for site in check["ifs"]]
-    except (TypeError, KeyError):
+        branches = [site[role] for site in check["ifs"] for role in ("then", "else")]
+        branches += [
+            loop[role] for loop in check.get("loops", ()) for role in ("none", "one", "several")
+        ]
+        unknown = {str(branch["state"]) for branch in branches if branch["text"] is not None}
+        unknown -= STATES.keys()
+    except (AttributeError, TypeError, KeyError):
         raise UsageError("this is not what 'bridge check --json' prints") from None
+    if unknown:
+        raise UsageError(
+            f"the check has branches of the state {', '.join(sorted(unknown))}, which this Bridge "
+            "does not know; check the model again"
+        )
     if checked and own != checked:
         raise UsageError(
             f"the check is of {check.get('source', 'another model')}, which has other Ifs than "

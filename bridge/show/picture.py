@@ -96,7 +96,7 @@ def picture(outline: Json, check: Json | None = None) -> str:
 class _Painter:
     def __init__(self, outline: Json, check: Json | None) -> None:
         self.outline = outline
-        self.check = check
+        self.check = check if check and check["ifs"] else None  # which may not have watched any
         self.nodes: list[Json] = outline["nodes"]
         self.names: list[list[str]] = outline["names"]
 

@@ -162,6 +162,8 @@ def test_commands_write_pages_and_pictures(tmp_path: Path) -> None:
         (("inspect", NESTED, "--svg", "a.svg", "--coverage", "none.json"), "cannot be read"),
         (("inspect", NESTED, "--svg", "a.svg", "--coverage", "no.json"), "is not what"),
         (("inspect", NESTED, "--svg", "a.svg", "--coverage", "other.json"), "has other Ifs than"),
+        (("inspect", NESTED, "--svg", "a.svg", "--coverage", "odd.json"), "of the state lost"),
+        (("inspect", NESTED, "--svg", "a.svg", "--coverage", "bare.json"), "is not what"),
         (("check", NESTED, "--report", "report.pdf"), "give it a name that ends in .html"),
     ],
 )
@@ -172,6 +174,10 @@ def test_what_cannot_be_drawn(
     (tmp_path / "no.json").write_text("[1]", encoding="utf-8")
     other = json.dumps(check(saved(GATE, tmp_path / "m.onnx")).as_json())
     (tmp_path / "other.json").write_text(other, encoding="utf-8")
+    state = {"state": "lost", "text": ""}
+    odd = {"ifs": [{"where": "graph", "then": state, "else": state}], "loops": []}
+    (tmp_path / "odd.json").write_text(json.dumps(odd), encoding="utf-8")
+    (tmp_path / "bare.json").write_text('{"ifs": [{"where": "graph"}]}', encoding="utf-8")
     before = sorted(tmp_path.iterdir())
     finished = run(*arguments)
     assert (finished.code, says in finished.err) == (2, True), finished.err

@@ -20,7 +20,14 @@ import pytest
 
 from bridge.check import check, loading
 from bridge.check.empty_inputs import tried
-from bridge.check.engines import EngineError, LoadedSession, OpenVino, Session
+from bridge.check.engines import (
+    EndlessError,
+    EngineError,
+    LoadedSession,
+    OpenVino,
+    Reference,
+    Session,
+)
 from bridge.check.isolated_engines import IsolatedEngine
 from bridge.check.isolation import LostProcessError, Worker, isolated
 from bridge.errors import Unsupported, UnsupportedError
@@ -193,6 +200,68 @@ def test_sessions_are_loaded_again(worker: Worker, tmp_path: Path) -> None:
         assert session.run({"x": number}) == {}
     with pytest.raises(EngineError, match="it is negative"):
         three.run({"x": -1})
+
+
+class Slow(Fragile):
+    """An engine that takes its time to load a model."""
+
+    name = "slow"
+
+    def load(self, source: object) -> LoadedSession:
+        """See `Engine.load`."""
+        time.sleep(60)
+        return super().load(source)
+
+
+def test_a_model_is_loaded_in_its_time(worker: Worker, tmp_path: Path) -> None:
+    worker.seconds = 0.2
+    (tmp_path / "one").write_text("1")
+    with pytest.raises(EndlessError, match=r"^slow: it did not end within 0\.2 s"):
+        IsolatedEngine(Slow, worker).load(tmp_path / "one")
+    assert IsolatedEngine(Fragile, worker).load(tmp_path / "one").run({"x": 2}) == {}
+
+
+ENDLESS = """<ir_version: 9, opset_import: ["": 18]> g (float x) => (float y) {
+  c = IsNaN (x) n = Not (c)
+  y = Loop ("", n, x) <body = b (int64 i, bool c0, float v) => (bool d, float w) {
+    e = IsNaN (v) d = Not (e) w = Identity (v)
+  }>
+}"""
+
+
+def test_a_run_of_the_reference_evaluator_has_its_time(tmp_path: Path) -> None:
+    onnx.save(onnx.parser.parse_model(ENDLESS), tmp_path / "m.onnx")
+    session = loading.engine(Reference).load(tmp_path / "m.onnx")
+    with loading.time_limit(0.5), pytest.raises(EndlessError, match=r"it did not end within"):
+        session.run({"x": np.float32(1)})
+
+
+RECURRENT = """<ir_version: 9, opset_import: ["": 18]> g (float[t, b, 2] x)
+=> (float[t, 1, b, 2] y, float[1, b, 2] h) <float[1, {rows}, 2] w = {{ {numbers} }}> {{
+  y, h = {op} <hidden_size = 2> (x, w, w)
+}}"""
+
+
+@pytest.mark.parametrize(("op", "rows"), [("LSTM", 8), ("GRU", 6)])
+def test_last_words_of_engines_are_not_shown(
+    op: str, rows: int, tmp_path: Path, capfd: Any
+) -> None:
+    """onnxruntime's kernels end the process on a sequence of no step, which is tried."""
+    text = RECURRENT.format(op=op, rows=rows, numbers=", ".join(["0.5"] * rows * 2))
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    loading._worker.close()  # whose output is what it was when it started
+    report = check(tmp_path / "m.onnx")
+    assert report.ok, str(report)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_engine_that_cannot_start_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str) -> None:
+        raise ImportError(f"{name}.so: failed to map segment from shared object")
+
+    monkeypatch.setattr("importlib.import_module", fail)
+    with pytest.raises(EngineError, match=r"^openvino cannot be imported: .*failed to map"):
+        OpenVino()
 
 
 def test_sessions_that_nobody_has_are_let_go(worker: Worker, tmp_path: Path) -> None:
