@@ -1,19 +1,18 @@
-"""Arithmetic on values, which makes nodes: `(high - low) * last / (group - 1.0)`.
+r"""Arithmetic on values, which makes nodes: `(high - low) * last / (group - 1.0)`.
 
 The nodes go to the current builder, the innermost of the `with` statements around: MLIR calls it
 the insertion point. The rewriter and the readers make the builder of a rule the current one. Who
 builds the body of a Loop or of an If writes `with inner:`.
 
-| Python | node | |
-| --- | --- | --- |
-| `x + y`, `x - y`, `x * y`, `-x` | Add, Sub, Mul, Neg | |
-| `x / y` | Div | of integers as ONNX has it, towards 0 |
-| `x % y` | Mod | with the sign of `y`; floats need `b.op("Mod", ..., fmod=True)` |
-| `x ** y`, `abs(x)` | Pow, Abs | |
-| `x < y`, `x <= y`, `x > y`, `x >= y` | Less, LessOrEqual, Greater, GreaterOrEqual | |
-| `x.equal(y)` | Equal | `==` asks whether it is the same Value |
-| `x & y`, `x \| y`, `x ^ y`, `~x` | And, Or, Xor, Not | of booleans; bits have operators of their own |
-| `x[2]`, `x[1:n]` | Gather, Slice | along the first axis, as of a shape |
+| Python | node |
+| --- | --- |
+| `x + y`, `x - y`, `x * y`, `-x`, `abs(x)`, `x ** y` | Add, Sub, Mul, Neg, Abs, Pow |
+| `x / y` | Div; of integers as ONNX has it, towards 0 |
+| `x % y` | Mod, with the sign of `y`; floats need `b.op("Mod", x, y, fmod=True)` |
+| `x < y`, `x <= y`, `x > y`, `x >= y` | Less, LessOrEqual, Greater, GreaterOrEqual |
+| `x.equal(y)` | Equal; `x == y` asks whether they are one Value |
+| `x & y`, `x \| y`, `x ^ y`, `~x` | And, Or, Xor, Not, of booleans |
+| `x[2]`, `x[1:n]` | Gather, Slice along the first axis, as of a shape |
 
 An operand may be a number, a list or an array: it becomes a Constant of the other operand's type.
 Nodes come in the order in which Python evaluates: the left operand first.

@@ -276,9 +276,7 @@ class Builder:
             return [x]
         return self.ops("Split", len(sizes), x, self.constant(list(sizes)), axis=axis)
 
-    def cut(
-        self, x: Value, axis: int, start: int | Value | None, end: int | Value | None
-    ) -> Value:
+    def cut(self, x: Value, axis: int, start: int | Value | None, end: int | Value | None) -> Value:
         """The elements from `start` up to `end` along `axis`; numbers or 1-D i64 values, None for
         an end of the axis."""
         limits = (0 if start is None else start), (I64_MAX if end is None else end)
