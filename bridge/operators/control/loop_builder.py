@@ -154,14 +154,14 @@ def _parts(b: Builder, outer: Value | None, port: Sliced) -> Value:
     size = b.op("Gather", b.op("Shape", outer), port.axis, 0)
     first, last = (port.start, port.end) if port.stride > 0 else (port.end, port.start)
     span = _position(b, last, size), _position(b, first, size)
-    length = b.op("Add", b.op("Sub", *span), 1)
+    length = b.op("Sub", *span) + 1
     step = abs(port.stride)
     # Parts that fit whole: IR runs length / |stride| iterations.
-    return length if step == 1 else b.op("Div", length, step)
+    return length if step == 1 else length / step
 
 
 def _position(b: Builder, at: int, size: Value) -> Value:
-    return b.constant(at) if at >= 0 else b.op("Add", size, at)
+    return b.constant(at) if at >= 0 else size + at
 
 
 def reversed_along(axis: int, b: Builder, value: Value) -> Value:

@@ -36,13 +36,12 @@ def bit_shift(b: Builder, node: Node) -> Result:
     known = values_of(y)
     if known is not None and ((known >= 0) & (known < bits)).all():
         return b.op(op, x, y)
-    out = b.op("GreaterOrEqual", y, bits)
+    out = y >= bits
     if x.element.is_signed:
-        out = b.op("Or", out, b.op("Less", y, 0))
+        out |= y < 0
     if not left and x.element.is_signed:
-        return b.op(op, x, b.op("Where", out, bits - 1, y))
-    zero = b.like(0, x)
-    return b.op("Where", out, zero, b.op(op, x, b.op("Where", out, 0, y)))
+        return b.op(op, x, b.where(out, bits - 1, y))
+    return b.where(out, b.like(0, x), b.op(op, x, b.where(out, 0, y)))
 
 
 @legalizes("BitwiseLeftShift", "BitwiseRightShift", target="onnx")
@@ -61,10 +60,10 @@ def bitwise_shift(b: Builder, node: Node) -> Result:
     if left:
         shifted = b.op("BitShift", b.cast(x, unsigned), b.cast(y, unsigned), direction="LEFT")
         return b.cast(shifted, x.element)
-    negative = b.op("Less", x, 0)
+    negative = x < 0
     # The complement of a negative number is not negative, and shifts as an unsigned one does.
-    ones = b.op("Sub", b.op("Neg", x), 1)
-    magnitude = b.cast(b.op("Where", negative, ones, x), unsigned)
+    ones = -x - 1
+    magnitude = b.cast(b.where(negative, ones, x), unsigned)
     shifted = b.op("BitShift", magnitude, b.cast(y, unsigned), direction="RIGHT")
     result = b.cast(shifted, x.element)
-    return b.op("Where", negative, b.op("Sub", b.op("Neg", result), 1), result)
+    return b.where(negative, -result - 1, result)

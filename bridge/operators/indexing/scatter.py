@@ -79,8 +79,7 @@ def _mean(b: Builder, node: Node) -> Value:
     ones = b.op("Expand", b.like(1, data), b.op("Shape", updates))
     start = b.op("Expand", b.like(1 if counted else 0, data), b.op("Shape", data))
     count = b.op("ScatterElements", start, indices, ones, axis, reduction="add")
-    count = count if counted else b.op("Max", count, 1)
-    return b.op("Div", total, count)
+    return total / (count if counted else b.max(count, 1))
 
 
 @legalizes("ScatterND", target="onnx")
@@ -91,7 +90,7 @@ def subtract_for_onnx(b: Builder, node: Node) -> Value | None:
         return _wider(b, node)
     if node.attributes["reduction"] != "sub":
         return None
-    return b.op("ScatterND", data, indices, b.op("Neg", updates), reduction="add")
+    return b.op("ScatterND", data, indices, -updates, reduction="add")
 
 
 @legalizes("TensorScatter", target="ir")
@@ -107,9 +106,9 @@ def tensor_scatter(b: Builder, node: Node) -> Value | None:
     steps = b.op("Range", b.constant(0), b.size(update, axis), 1)
     places = b.reshape(steps, -1, *[1] * (rank - 1 - axis))
     if start is not None:
-        places = b.op("Add", places, b.reshape(start, -1, *[1] * (rank - 1)))
+        places += b.reshape(start, -1, *[1] * (rank - 1))
     if node.attributes["mode"] == "circular":
-        places = b.op("Mod", places, b.sizes(cache, axis))
+        places %= b.sizes(cache, axis)
     places = b.op("Expand", places, b.op("Shape", update))
     return b.op("ScatterElements", cache, places, update, axis)
 

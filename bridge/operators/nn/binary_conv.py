@@ -26,7 +26,7 @@ def binary_convolution_to_onnx(b: Builder, node: Node) -> Result:
     attributes = explicitly_padded(data, bits.shape[2:], node.attributes)
     fill = attributes["pad_value"]
     element = element_type(data)
-    data = b.op("Sub", b.op("Add", data, data), 1)
+    data = data + data - 1
     if fill and any(attributes["pads"]):
         data, attributes = with_padding(b, data, attributes, 1.0 if fill == 1 else -1.0)
     return b.op(

@@ -43,11 +43,11 @@ def cum_prod(b: Builder, node: Node) -> Result:
     reverse, exclusive = node.attributes["reverse"], node.attributes["exclusive"]
     if known is not None:
         return _products(b, x, known[0] % rank, reverse, exclusive)
-    given = b.op("Mod", b.scalar(given), rank)
+    given = b.scalar(given) % rank
     result = _products(b, x, 0, reverse, exclusive)
     for axis in range(1, rank):
-        along = b.op("Equal", given, axis)
-        result = b.op("Where", along, _products(b, x, axis, reverse, exclusive), result)
+        along = given.equal(axis)
+        result = b.where(along, _products(b, x, axis, reverse, exclusive), result)
     return result
 
 
@@ -65,7 +65,7 @@ def _products(b: Builder, x: Value, axis: int, reverse: bool, exclusive: bool) -
     behind = x.rank - 1 - axis
     if behind:
         reaches = b.unsqueeze(reaches, *range(2, 2 + behind))
-    wide = b.op("Where", reaches, b.unsqueeze(x, axis), np.array(1))
+    wide = b.where(reaches, b.unsqueeze(x, axis), np.array(1))
     return b.op("ReduceProd", wide, [axis + 1], keepdims=False)
 
 

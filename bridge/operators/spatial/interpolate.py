@@ -203,11 +203,11 @@ def _interpolate_by_axes(b: Builder, node: Node, x: Value, axes: list[int], want
         wide = b.cast(count, F32)
         if by_scales:
             scale = element_at(b, wanted, index)
-            out = b.as_i64(b.op("Floor", b.op("Mul", wide, scale)))
+            out = b.as_i64(b.op("Floor", wide * scale))
         else:
             out = b.as_i64(element_at(b, wanted, index))
         if pillow or not by_scales:
-            scale = b.op("Div", b.cast(out, F32), wide)
+            scale = b.cast(out, F32) / wide
         todo.append(Axis(axis, count, out, scale))
     method = Method(
         _KINDS.get(mode, mode),
