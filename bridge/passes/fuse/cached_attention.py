@@ -52,7 +52,7 @@ def attention_with_cache(b: Builder, found: Found, uses: Uses) -> Value | None:
     scale = _scale(b, query, found)
     given = b.like(NO_BIAS, query) if mask is None else mask
     y = b.op("ScaledDotProductAttention", query, key, value, given, scale, causal=False)
-    return b.op("Where", b.op("IsNaN", y), 0.0, y) if GUARDED in found else y
+    return b.where(b.op("IsNaN", y), 0.0, y) if GUARDED in found else y
 
 
 def _scale(b: Builder, query: Value, found: Found) -> Value:
@@ -63,9 +63,7 @@ def _scale(b: Builder, query: Value, found: Found) -> Value:
             continue
         numbers = values_of(found[term])
         if numbers is None:
-            others.append(
-                b.op("Div", b.like(1.0, query), found[term]) if term is DIVISOR else found[term]
-            )
+            others.append(b.like(1.0, query) / found[term] if term is DIVISOR else found[term])
         else:
             number = float(numbers.reshape(-1)[0])
             known = known / number if term is DIVISOR else known * number
