@@ -40,7 +40,7 @@ def opaque(
             return b.op("Or" if value.element is BOOL else "Max", value, value)
         case "number":
             nothing = number or unknown_nothing(b, 1 if value.rank == 1 else 0)
-            return value + b.cast(nothing, value.element)
+            return b.op("Add", value, b.cast(nothing, value.element))
         case "content":
             # Of a constant, too, the row is recognised by its Unsqueeze.
             return b.op("Gather", b.op("Unsqueeze", value, [0]), unknown_nothing(b, 0), 0)

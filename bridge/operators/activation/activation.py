@@ -87,8 +87,7 @@ def read_ir_prelu(b: Builder, node: Node) -> Result:
         return b.op("PRelu", x, _per_channel(b, x, slope)) if channels == count else None
     ones = [1] * (len(x.shape) - 2)
     own = b.sizes(slope, 0)
-    by_channel = b.sizes(x, 1).equal(own)
-    shaped = b.where(by_channel, b.shape(own, *ones), b.shape(*ones, own))
+    shaped = b.where(b.sizes(x, 1).equal(own), b.shape(own, *ones), b.shape(*ones, own))
     return b.op("PRelu", x, b.op("Reshape", slope, shaped))
 
 

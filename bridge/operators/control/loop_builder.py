@@ -153,8 +153,7 @@ def trips_of_slices(b: Builder, inputs: list[Value | None], body: Body) -> Value
 def _parts(b: Builder, outer: Value | None, port: Sliced) -> Value:
     size = b.op("Gather", b.op("Shape", outer), port.axis, 0)
     first, last = (port.start, port.end) if port.stride > 0 else (port.end, port.start)
-    span = _position(b, last, size), _position(b, first, size)
-    length = b.op("Sub", *span) + 1
+    length = _position(b, last, size) - _position(b, first, size) + 1
     step = abs(port.stride)
     # Parts that fit whole: IR runs length / |stride| iterations.
     return length if step == 1 else length / step

@@ -98,10 +98,8 @@ def detection_output(b: Builder, node: Node) -> Result:
     )  # fmt: skip
     found = b.op("GatherND", ranked, kept)
     total = b.sizes(found, 0)
-    crowded = total > [most]
-    key = b.where(crowded, -found, b.cast(b.positions(found, 0), F32))
-    count = b.min([most], total)
-    _, order = b.ops("TopK", 2, key, count, axis=0, largest=False)
+    key = b.where(total > [most], -found, b.cast(b.positions(found, 0), F32))
+    _, order = b.ops("TopK", 2, key, b.min([most], total), axis=0, largest=False)
     kept = b.op("Gather", kept, order, 0)
     boxes = b.op("GatherND", b.concat(2, low, high), b.take(kept, 1, 0, 2))
     label = b.reshape(b.take(kept, 1, 0), -1) + 1
@@ -119,8 +117,7 @@ def roi_features(b: Builder, node: Node) -> Result:
     low, high = b.split(rois, 1, 2, 2)
     area = b.op("ReduceProd", high - low, [1], keepdims=False)
     side = b.op("Sqrt", b.max(area, 0.0))
-    scale = side / 224.0 + 1e-6
-    power = b.op("Log", scale) / math.log(2.0)
+    power = b.op("Log", side / 224.0 + 1e-6) / math.log(2.0)
     level = b.op("Floor", power + 2.0)
     level = b.op("Clip", level, 0.0, float(len(levels) - 1))
     level = b.reshape(b.where(area > 0.0, level, -1.0), -1, 1, 1, 1)

@@ -29,8 +29,7 @@ def generate_proposals_to_onnx(b: Builder, node: Node) -> Result:
     most = b.min(b.constant([attributes["pre_nms_count"]]), b.sizes(flat, 1))
     best, place = b.ops("TopK", 2, flat, most, axis=1)
     low, high = (b.op("GatherND", v, b.unsqueeze(place, 2), batch_dims=1) for v in (low, high))
-    end = high + last
-    extent = end - low
+    extent = high + last - low
     least = b.unsqueeze(least_sizes(b, info, 1, attributes["min_size"]), 1)
     small = b.op("ReduceMax", b.cast(extent < least, I64), [2], keepdims=False)
     rated = b.where(small > 0, NONE, best)

@@ -38,7 +38,7 @@ def covered(b: Builder, boxes: list[Value], box: list[Value], pixel: float) -> t
         extent = b.min(boxes[high], box[high]) - b.max(boxes[low], box[low])
         extent = extent + pixel if pixel else extent
         extents.append(b.max(extent, 0.0))
-    shared = b.op("Mul", *extents)
+    shared = extents[0] * extents[1]
     return shared, boxes[4] + box[4] - shared
 
 

@@ -55,8 +55,7 @@ def _by_operator(b: Builder, boxes: list[Value], limit: int, overlap: float, lea
 
 def _exactly(b: Builder, boxes: list[Value], limit: int, overlap: float, least: float) -> Value:
     low, high, scores = boxes
-    extent = high - low + 1.0
-    area = b.op("ReduceProd", extent, [2], keepdims=True)
+    area = b.op("ReduceProd", high - low + 1.0, [2], keepdims=True)
     limits, corners = (b.constant([limit]), b.constant(least)), b.concat(2, low, high, area)
     rows, _ = suppressed(b, corners, scores, *limits, _shared, beyond, [b.constant(overlap)])
     return rows

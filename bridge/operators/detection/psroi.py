@@ -53,7 +53,7 @@ def _averages(b: Builder, images: Value, regions: Value, attributes: dict[str, A
     planes = b.reshape(b.cut(images, 1, 0, outputs * cells), -1, outputs, cells, area)
     planes = b.reshape(b.transpose(planes, 2, 0, 3, 1), cells, -1, outputs)
     total = b.reshape(b.op("MatMul", chosen, planes), group, group, -1, outputs)
-    covered = b.max(b.op("Mul", *extents), 1.0)
+    covered = b.max(extents[0] * extents[1], 1.0)
     return b.transpose(total / b.unsqueeze(covered, 3), 2, 3, 0, 1)
 
 
@@ -108,8 +108,7 @@ def deformable_psroi_pooling_to_onnx(b: Builder, node: Node) -> Result:
         place = bins * step + start
         if moves is not None:
             place += moves[along] * size
-        fine = step / float(count)
-        places.append(place + samples * fine)
+        places.append(place + samples * (step / float(count)))
     used = b.cut(images, 1, 0, outputs * group * group)
     rows = pixels(b, used, outputs // classes, group * group)
     number = b.unsqueeze(_images_of(b, regions), 2, 3, 4, 5)
@@ -169,7 +168,6 @@ def _rounded(b: Builder, x: Value) -> Value:
 
 def _until_the_end(b: Builder, node: Node, result: Value, regions: Value) -> Value:
     """The result, with zeros from the region of image -1 on."""
-    end = _images_of(b, regions).equal(-1)
-    ended = b.op("CumSum", b.cast(end, I64), 0)
+    ended = b.op("CumSum", b.cast(_images_of(b, regions).equal(-1), I64), 0)
     live = b.unsqueeze(ended, 2, 3).equal(0)
     return b.cast(b.where(live, result, 0.0), first(node).element)

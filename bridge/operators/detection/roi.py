@@ -152,16 +152,13 @@ def _samples_of_corners(b: Builder, node: Node) -> Value:
         last = b.cast(b.sizes(data, axis), rois.element) - 1.0
         start, end = (b.take(rois, 1, i) for i in (column, column + 2))
         if count > 1:
-            span = (end - start) * last
-            step = span / (count - 1.0)
+            step = (end - start) * last / (count - 1.0)
             first = start * last
         else:
-            middle = (start + end) * 0.5
-            first, step = middle * last, start * 0.0
+            first, step = (start + end) * 0.5 * last, start * 0.0
         b.room(count)
         place = step * np.arange(count, dtype=np.float32) + first
-        within = (place >= 0.0) & (place <= last)
-        inside.append(b.unsqueeze(within, 1, 5 - axis))
+        inside.append(b.unsqueeze((place >= 0.0) & (place <= last), 1, 5 - axis))
         # RoiAlign takes half a pixel off.
         begin = first + 0.5 - step * 0.5
         starts.append(begin)

@@ -39,8 +39,7 @@ def roi_align_rotated_to_onnx(b: Builder, node: Node) -> Result:
         used = b.unsqueeze(used_x & used_y, 5)
         values = b.where(used, values, 0.0)
     total = b.op("ReduceSum", values, [3, 4], keepdims=False)
-    count = b.max(count_x * count_y, 1.0)
-    mean = total / b.unsqueeze(count, 2, 3)
+    mean = total / b.unsqueeze(b.max(count_x * count_y, 1.0), 2, 3)
     return b.cast(b.transpose(mean, 0, 3, 1, 2), first(node).element)
 
 

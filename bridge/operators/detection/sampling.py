@@ -39,8 +39,7 @@ def sampled(
     start = number * height
 
     def corner(y: int, x: int) -> Value:
-        row = (start + sides[0][y]) * width
-        part = b.op("Gather", rows, row + sides[1][x], 0)
+        part = b.op("Gather", rows, (start + sides[0][y]) * width + sides[1][x], 0)
         return part * b.unsqueeze(shares[0][y] * shares[1][x], -1)
 
     total = b.fold("Add", starmap(corner, product((0, 1), repeat=2)))

@@ -34,8 +34,7 @@ def kept_scores(
     none, candidates = b.constant(NONE), scores
     if background >= 0:
         label = b.op("Range", b.constant(0), b.scalar(b.sizes(scores, 1)), 1)
-        hidden = label.equal(background)
-        candidates = b.where(b.unsqueeze(hidden, 1), none, candidates)
+        candidates = b.where(b.unsqueeze(label.equal(background), 1), none, candidates)
     if best > 0:
         count = b.min(b.constant([best]), b.sizes(scores, 2))
         highest, place = b.ops("TopK", 2, candidates, count, axis=2)

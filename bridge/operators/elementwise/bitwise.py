@@ -62,8 +62,7 @@ def bitwise_shift(b: Builder, node: Node) -> Result:
         return b.cast(shifted, x.element)
     negative = x < 0
     # The complement of a negative number is not negative, and shifts as an unsigned one does.
-    ones = -x - 1
-    magnitude = b.cast(b.where(negative, ones, x), unsigned)
+    magnitude = b.cast(b.where(negative, -x - 1, x), unsigned)
     shifted = b.op("BitShift", magnitude, b.cast(y, unsigned), direction="RIGHT")
     result = b.cast(shifted, x.element)
     return b.where(negative, -result - 1, result)

@@ -18,6 +18,5 @@ def half_away_from_zero(b: Builder, node: Node) -> Result:
         raise Refused(f"Bridge does not know the rounding mode {mode}")
     size = abs(x)
     down = b.op("Floor", size)
-    reached = size - down >= 0.5
-    rounded = b.where(reached, down + 1, down)
+    rounded = b.where(size - down >= 0.5, down + 1, down)
     return b.op("Sign", x) * rounded

@@ -106,8 +106,7 @@ def _segment_sum(
         return total
     row = b.op("Gather", table, b.scalar(b.as_i64(default)), 0)
     if known is None:
-        absent = b.scalar(b.as_i64(default)) < 0
-        row = b.where(absent, 0, row)
+        row = b.where(b.scalar(b.as_i64(default)) < 0, 0, row)
     return b.where(counts.equal(0), row, total)
 
 
@@ -123,8 +122,7 @@ def segment_max_for_onnx(b: Builder, node: Node) -> Value:
     limits = np.finfo(element.dtype) if element.is_float else np.iinfo(element.dtype)
     start = _filled(b, -np.inf if element.is_float else limits.min, data, number)
     if count is not None:
-        kept = segments < b.scalar(number)
-        places = b.op("Squeeze", b.op("NonZero", kept), [0])
+        places = b.op("Squeeze", b.op("NonZero", segments < b.scalar(number)), [0])
         data = b.op("Gather", data, places, 0)
         segments = b.op("Gather", segments, places, 0)
     greatest = b.op("ScatterND", start, b.unsqueeze(segments, 1), data, reduction="max")

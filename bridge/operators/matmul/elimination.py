@@ -56,8 +56,7 @@ def inverse_to_onnx(b: Builder, node: Node) -> Result:
         pivot = _sum(b, column * chosen, keepdims=True)
         row = _divided(b, _row(b, matrix, chosen), pivot)
         # The pivot's row becomes `row`; the others lose their multiple of it.
-        factors = column - chosen
-        matrix -= _outer(b, factors, row)
+        matrix -= _outer(b, column - chosen, row)
         place = b.cast(fixed[0].equal(parts[0]), unused.element)
         order += _outer(b, place, chosen)
         return [matrix, unused - chosen, order], []
@@ -84,8 +83,7 @@ def _ones(b: Builder, matrix: Value) -> Value:
 def _pivot(b: Builder, column: Value, unused: Value, rows: Value) -> tuple[Value, Value]:
     """The unused row [..., 1] with the largest element of a column [..., n], and a one there
     among zeros [..., n]."""
-    magnitude = abs(column) * unused
-    rated = magnitude - (1 - unused)
+    rated = abs(column) * unused - (1 - unused)
     index = b.op("ArgMax", rated, axis=-1, keepdims=True)
     return index, b.cast(rows.equal(index), column.element)
 

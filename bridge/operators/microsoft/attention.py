@@ -153,8 +153,7 @@ def _mask(
     if mask is not None:
         kept = _kept(b, mask, query, key)
         filtered = b.like(node.attributes.get("mask_filter_value", _MASKED), query)
-        padding = b.where(kept, 0.0, filtered)
-        bias = b.plus(padding, bias and b.cast(bias, query.element))
+        bias = b.plus(b.where(kept, 0.0, filtered), bias and b.cast(bias, query.element))
     allowed = None
     if node.attributes.get("unidirectional", 0):
         past = b.sizes(key, 2) - b.sizes(query, 2)

@@ -53,7 +53,7 @@ def qlinear_arithmetic(b: Builder, node: Node) -> Result:
 def qlinear_where(b: Builder, node: Node) -> Result:
     """com.microsoft::QLinearWhere (1): Where between DequantizeLinear and QuantizeLinear."""
     sides = _opened(b, node.inputs[1:4]), _opened(b, node.inputs[4:7])
-    return b.op("QuantizeLinear", b.op("Where", node.inputs[0], *sides), *node.inputs[7:9])
+    return b.op("QuantizeLinear", b.where(required(node, 0)[0], *sides), *node.inputs[7:9])
 
 
 @legalizes("com.microsoft::QLinearConv", target="ir")

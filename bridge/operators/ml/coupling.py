@@ -27,8 +27,7 @@ def class_probabilities(
     slope, offset = b.like(prob_a, scores), b.like(prob_b, scores)
     first = b.op("Sigmoid", -(scores * slope + offset))
     first = b.op("Clip", first, b.like(LEAST, scores), b.like(1 - LEAST, scores))
-    second = 1 - first
-    pairs = _pairs(b, first, second, classes)
+    pairs = _pairs(b, first, 1 - first, classes)
     start = b.expand(b.like(np.full((1, classes), 1 / classes), scores), b.sizes(scores, 0), 1)
     return _coupled(b, _quadratic(b, pairs, classes), start, classes)
 
@@ -41,8 +40,7 @@ def _pairs(b: Builder, first: Value, second: Value, classes: int) -> Value:
     above = np.triu_indices(classes, 1)
     places[above] = np.arange(count)
     places.T[above] = np.arange(count) + count
-    nothing = b.cut(first, 1, 0, 1) * 0
-    every = b.concat(1, first, second, nothing)
+    every = b.concat(1, first, second, b.cut(first, 1, 0, 1) * 0)
     return b.op("Gather", every, places, 1)
 
 
@@ -91,7 +89,6 @@ def _step(b: Builder, matrix: Value, p: Value, product: Value, total: Value, cla
         scale = one + more
         unit = b.like(np.eye(classes)[[t]], p)
         p = (p + more * unit) / scale
-        gain = more * own + 2 * here
-        total = (total + more * gain) / (scale * scale)
+        total = (total + more * (more * own + 2 * here)) / (scale * scale)
         product = (product + more * line) / scale
     return p

@@ -22,8 +22,7 @@ def _membership(b: Builder, data: Value, axis: int, count: Value) -> Value:
     length, one = b.size(data, axis), b.constant(1)
     window = b.op("Range", 0, count, one)
     start = window * length / count
-    reach = (window + one) * length
-    end = (reach + (count - one)) / count
+    end = ((window + one) * length + (count - one)) / count
     place = b.positions(data, axis)
     return (place >= b.unsqueeze(start, 1)) & (place < b.unsqueeze(end, 1))
 

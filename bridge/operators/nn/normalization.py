@@ -74,8 +74,7 @@ def _batch_normalization_in_training(b: Builder, node: Node) -> list[Value]:
     y = b.op("BatchNormalization", x, *parameters, current, spread, epsilon=epsilon)
     blended = []
     for old, new in zip(running, (current, spread), strict=True):
-        kept = old * momentum
-        running_now = kept + new * (1.0 - momentum)
+        running_now = old * momentum + new * (1.0 - momentum)
         blended.append(b.cast(running_now, mean.element))
     return [b.cast(y, data.element), *blended][: len(node.outputs)]
 
@@ -183,8 +182,7 @@ def read_group_normalization(b: Builder, node: Node) -> Result:
     for each channel."""
     data, scale, bias = required(node, 0, 1, 2)
     groups = node.attributes["num_groups"]
-    per_group = b.size(data, 1) / groups
-    repeats = b.op("Reshape", per_group, [1])
+    repeats = b.op("Reshape", b.size(data, 1) / groups, [1])
 
     def repeated(vector: Value) -> Value:
         return b.reshape(b.expand(b.reshape(vector, groups, 1), groups, repeats), -1)
@@ -215,8 +213,7 @@ def lrn_to_ir(b: Builder, node: Node) -> Result:
         return None
     if size % 2:
         return b.op("LRN", data, [1], **node.attributes)
-    squares = data * data
-    rows = b.unsqueeze(b.reshape(squares, 0, 0, -1), 1)
+    rows = b.unsqueeze(b.reshape(data * data, 0, 0, -1), 1)
     pads = (size // 2 - 1, 0, size // 2, 0)
     mean = b.op(
         "AveragePool", rows, kernel_shape=(size, 1), pads=pads, count_include_pad=True,

@@ -68,7 +68,6 @@ def _step(
     if linear:
         recurrent = reset * (b.op("MatMul", before, candidate_r, transpose_b=True) + bias)
     else:
-        past = reset * before
-        recurrent = b.op("MatMul", past, candidate_r, transpose_b=True) + bias
+        recurrent = b.op("MatMul", reset * before, candidate_r, transpose_b=True) + bias
     candidate = layers.activate(b, g, candidate_w + recurrent, layer.clip)
     return [candidate + update * (before - candidate)]

@@ -60,8 +60,7 @@ def _repeated(b: Builder, x: Value, pads: Value) -> Value:
     known = integers(pads)
     if known is None or min(known, default=0) < 0:
         first = b.max(-begin, 0)
-        behind = b.op("Shape", x) + b.min(end, 0)
-        x = b.op("Slice", x, first, behind, list(range(rank)))
+        x = b.op("Slice", x, first, b.op("Shape", x) + b.min(end, 0), list(range(rank)))
         begin, end = b.max(begin, 0), b.max(end, 0)
     return _by_index(b, x, rank, begin, end, _wrapped)
 

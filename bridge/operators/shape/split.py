@@ -106,8 +106,7 @@ def variadic_split_for_onnx(b: Builder, node: Node) -> list[Value]:
             open_ended = lengths.equal([-1])
             closed = b.where(open_ended, [0], lengths)
             taken = b.op("ReduceSum", closed, [0], keepdims=True)
-            left = b.sizes(x, axis) - taken
-            lengths = b.where(open_ended, left, lengths)
+            lengths = b.where(open_ended, b.sizes(x, axis) - taken, lengths)
             # For all to see, the next time too.
             lengths = b.max(lengths, [0])
     return b.ops("Split", len(node.outputs), x, b.vector(lengths), axis=axis)

@@ -49,8 +49,7 @@ def _along_computed_axis(b: Builder, x: Value, axis: Value, inverse: bool) -> Va
     """The transform of a whole axis that is known only at run time."""
     given = b.as_i64(b.vector(axis))
     # Negative axes count from the one of real and imaginary parts, which IR does not count.
-    negative = given < [0]
-    axes = b.where(negative, given + b.constant([1]), given)
+    axes = b.where(given < [0], given + b.constant([1]), given)
     return b.op("IDFT" if inverse else "ir::DFT", _complex(b, x), axes)
 
 
@@ -89,11 +88,9 @@ def _real_inverse(b: Builder, x: Value, axis: int, length: Value | None) -> Valu
     if length is None or (known is not None and isinstance(bins, int) and known[0] == 2 * bins - 2):
         return b.op("IRDFT", x, [axis])
     two, one = b.constant([2]), b.constant([1])
-    half = length / two + one
-    first = _resized(b, x, axis, half)
+    first = _resized(b, x, axis, length / two + one)
     mirrored = b.flip(b.cut(first, axis, 1, length - length / two), axis)
-    conjugate = mirrored * [1.0, -1.0]
-    whole = b.concat(axis, first, conjugate)
+    whole = b.concat(axis, first, mirrored * [1.0, -1.0])
     signal = b.op("IDFT", whole, [axis])
     return b.squeeze(b.cut(signal, -1, 0, 1), -1)
 

@@ -18,8 +18,7 @@ def mel_weight_matrix(b: Builder, node: Node) -> Result:
     one, two = b.constant(1), b.constant(2)
     count = bins + two
     steps = b.cast(b.op("Range", 0, count, one), F32)
-    step = (high - low) / b.cast(count, F32)
-    hertz = _hertz(b, steps * step + low)
+    hertz = _hertz(b, steps * ((high - low) / b.cast(count, F32)) + low)
     scale = b.cast(length + one, F32)
     edges = b.op("Floor", hertz * scale / b.cast(rate, F32))
     starts, ends = b.constant([1]), b.constant([-1])

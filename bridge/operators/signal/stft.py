@@ -66,8 +66,7 @@ def _number(b: Builder, x: Value) -> Value:
 def _frames(b: Builder, signal: Value, size: Value, step: Value) -> Value:
     """[batch, frames, size, 1 or 2] of a signal [batch, length, 1 or 2]."""
     room = b.reshape(b.sizes(signal, 1)) - size
-    count = room / step + 1
-    starts = b.op("Range", 0, count, 1) * step
+    starts = b.op("Range", 0, room / step + 1, 1) * step
     inside = b.op("Range", 0, size, 1)
     return b.op("Gather", signal, b.unsqueeze(starts, 1) + inside, 1)
 
@@ -125,14 +124,12 @@ def istft_to_onnx(b: Builder, node: Node) -> Result:
     columns = b.sizes(batched, 0)
     one = b.constant([1])
     shape_of_frame = b.unsqueeze(_centred(b, window, size), 1)
-    squares = shape_of_frame * shape_of_frame
-    weights = overlapped(b.expand(squares, count, width, 1), one)
+    weights = overlapped(b.expand(shape_of_frame * shape_of_frame, count, width, 1), one)
     sums = overlapped(frames * shape_of_frame, columns)
     if node.attributes["normalized"]:
         sums *= b.op("Sqrt", b.cast(size, data.element))
     covered = ~weights.equal(0)
-    divisor = b.where(covered, weights, 1)
-    signal = b.where(covered, sums / divisor, 0)
+    signal = b.where(covered, sums / b.where(covered, weights, 1), 0)
     start = width / [2]
     if node.attributes["center"]:
         signal = signal[start:total]

@@ -87,10 +87,8 @@ def _places(
     dilation, stride = attributes["dilations"][axis], attributes["strides"][axis]
     zero, one = b.constant(0), b.constant(1)
     inner = b.op("Range", zero, block, one) * dilation
-    reach = (block - one) * dilation
-    free = padded - reach - one
-    blocks = free / stride + one
-    outer = b.op("Range", zero, blocks, one) * stride
+    free = padded - (block - one) * dilation - one
+    outer = b.op("Range", zero, free / stride + one, one) * stride
     return b.unsqueeze(inner, 1) + outer
 
 

@@ -79,8 +79,7 @@ def _place(b: Builder, normal: Value, count: Value, node: Node) -> Value:
     if node.attributes["padding_mode"] == "zeros":
         return place
     if node.attributes["padding_mode"] == "reflection":
-        span = high - low
-        period = b.max(span * two, 1e-6)
+        period = b.max((high - low) * two, 1e-6)
         off = abs(place - low)
         turns = b.op("Floor", off / period)
         off -= turns * period
@@ -100,8 +99,7 @@ def _pixels(
     flat: Value | None = None
     inside: Value | None = None
     for place, count in zip(at, counts, strict=True):
-        last = b.cast(count, F32) - 1.0
-        clipped = b.max(b.min(place, last), 0.0)
+        clipped = b.max(b.min(place, b.cast(count, F32) - 1.0), 0.0)
         here = place.equal(clipped)
         inside = here if inside is None else inside & here
         index = b.cast(clipped, I64)

@@ -57,10 +57,9 @@ def resample(b: Builder, x: Value, axes: list[Axis], method: Method) -> Value:
 def _axis(b: Builder, x: Value, axis: Axis, method: Method) -> Value:
     if method.antialias:
         # An axis that keeps its size is left as it is, in onnxruntime and in Pillow.
-        kept = axis.out.equal(axis.size)
-        axis = replace(axis, scale=b.where(kept, 1.0, axis.scale))
+        axis = replace(axis, scale=b.where(axis.out.equal(axis.size), 1.0, axis.scale))
     at = _coordinates(b, axis, method)
-    last = b.cast(b.op("Sub", axis.size, 1), F32)
+    last = b.cast(axis.size - 1, F32)
     if method.mode == "nearest":
         place = b.max(b.min(_rounded(b, at, axis, method.nearest), last), 0.0)
         y = b.op("Gather", x, b.cast(place, I64), axis.number)

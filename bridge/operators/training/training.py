@@ -21,8 +21,7 @@ def adagrad(b: Builder, node: Node) -> Result:
         regular = _regularised(node, x, gradient)
         sums = squares + regular * regular
         divisor = b.op("Sqrt", sums) + attributes["epsilon"]
-        change = adjusted * regular / divisor
-        news.append([x - change, sums])
+        news.append([x - adjusted * regular / divisor, sums])
     return _columns(news)
 
 
@@ -58,13 +57,11 @@ def momentum(b: Builder, node: Node) -> Result:
     rate, step, groups = _groups(node, 3)
     attributes = node.attributes
     beta = b.like(attributes["beta"], rate)
-    first = step.equal(0)
-    beta = b.where(first, 1, beta)
+    beta = b.where(step.equal(0), 1, beta)
     news: list[list[Value]] = []
     for x, gradient, velocity in groups:
         regular = _regularised(node, x, gradient)
-        past = velocity * attributes["alpha"]
-        velocity = past + beta * regular
+        velocity = velocity * attributes["alpha"] + beta * regular
         change = velocity
         if attributes["mode"] == "nesterov":
             change = regular + velocity * attributes["alpha"]

@@ -364,8 +364,7 @@ def _resized(b: Builder, value: Value, axis: int, size: Value, counts: Value) ->
     own = b.sizes(value, axis)
     wanted = b.where(counts, own, size)
     zeros = b.constant([0] * len(value.dims))
-    more = b.max(wanted - own, [0])
-    ends = b.op("ScatterElements", zeros, [axis], more, 0)
+    ends = b.op("ScatterElements", zeros, [axis], b.max(wanted - own, [0]), 0)
     longer = b.op("Pad", value, b.concat(0, zeros, ends), _filler(b, value), mode="constant")
     return b.op("Slice", longer, [0], wanted, [axis])
 

@@ -94,7 +94,7 @@ class _Selection:
         bounds = [size for size in most.values() if size is not None]
         larger = b.constant(bounds) if len(bounds) == len(most) else b.op("Max", *sizes)
         padded = [_padded(b, *pair, most, larger) for pair in zip((one, other), sizes, strict=True)]
-        ends = b.op("Where", counts, *sizes)
+        ends = b.where(counts, *sizes)
         axes = b.constant(list(most))
         start = b.constant([0] * len(most))
         return b.cast(b.op("Slice", pick(b, counts, *padded), start, ends, axes), element)

@@ -166,8 +166,7 @@ def _in_shape(b: Builder, node: Node, form: Open, forms: Inputs, shape: Value) -
 
 
 def _squeezed(b: Builder, pair: Open) -> Open:
-    kept = ~pair.shape.equal(1)
-    left = b.op("Compress", pair.shape, kept, axis=0)
+    left = b.op("Compress", pair.shape, ~pair.shape.equal(1), axis=0)
     shapes = None if pair.shapes is None else joined(
         rest for shape in pair.shapes for rest in _without_ones(shape)
     )  # fmt: skip

@@ -98,8 +98,7 @@ class Ragged(Sequence):
         index = b.as_i64(index)
         shape = b.op("Gather", self.shapes, b.scalar(index), 0)
         if self.mixed:
-            own = ~(shape < 0)
-            shape = b.op("Compress", shape, own, axis=0)
+            shape = b.op("Compress", shape, ~(shape < 0), axis=0)
         start = self._entries_before(b, b.vector(index))
         count = _product(b, shape)
         if self.rank == 0:
@@ -181,8 +180,7 @@ class Ragged(Sequence):
         assert self.rank is not None
         largest, front = self.rank, axis >= 0
         first = b.op("Gather", self.shapes, 0, 0)
-        own = first >= 0
-        rank = b.op("ReduceSum", b.op("Cast", own, to=I64), [0], keepdims=True)
+        rank = b.op("ReduceSum", b.op("Cast", first >= 0, to=I64), [0], keepdims=True)
         shapes = self.shapes
         if not front:
             # A row [2, 3, -1] becomes [-1, 2, 3].
@@ -250,8 +248,7 @@ def _places(b: Builder, counts: Value, before: Value, behind: Value) -> Value:
     owner = b.op("ReduceSum", b.op("Cast", passed, to=I64), [1], keepdims=False)
     count = b.op("Gather", counts, owner, 0)
     start = b.op("Gather", ends, owner, 0) - count
-    block = before * behind
-    base = start * block + (lines - start) * behind
+    base = start * (before * behind) + (lines - start) * behind
     stride = count * behind
 
     def along(extent: Value) -> Value:

@@ -334,7 +334,6 @@ def unview(b: Builder, value: Value, rank: Value, front: bool, shapes: Iterable[
     if front:
         own = b.op("Slice", shape, zero, rank, zero)
     else:
-        start = b.constant([value.rank]) - rank
-        own = b.op("Slice", shape, start, [I64_MAX], zero)
+        own = b.op("Slice", shape, b.constant([value.rank]) - rank, [I64_MAX], zero)
     own = as_long_as(own, known)
     return Open(b.op("Reshape", value, [-1]), own, known)

@@ -85,7 +85,7 @@ def or_start(b: Builder, model: Model, state: Value, start: Value) -> Value:
     assert state.element is not None
     sizes = tuple(dim if isinstance(dim, int) else 0 for dim in state.dims)
     model.defaults[state] = empty(state.element, sizes)
-    absent = b.op("Size", state).equal(0)
+    absent = b.op("Equal", b.op("Size", state), 0)
     (value,) = either(b, absent, [start, state], lambda _, v: v[:1], lambda _, v: v[1:])
     return value
 

@@ -19,11 +19,7 @@ def up_to_start(b: Builder, node: Node, place: Place) -> Result:
         return None
     delta = values_of(step)
     above, below = b.max(limit, start), b.min(limit, start)
-    if delta is None:
-        upwards = step > 0
-        kept = b.where(upwards, above, below)
-    else:
-        kept = above if delta > 0 else below
+    kept = b.where(step > 0, above, below) if delta is None else above if delta > 0 else below
     return b.op(node.op, start, kept, step, **node.attributes)
 
 
