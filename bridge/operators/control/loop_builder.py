@@ -132,8 +132,7 @@ def iteration_number(body: Body) -> Value:
     for value, port in body.entries():
         if isinstance(port, Iteration):
             return value
-    # As the first: OpenVINO moves constants into the body, and does not renumber this input for
-    # the Parameters that go.
+    # As the first: it keeps its number where other Parameters go, as constants move into the body.
     value = Value(TensorType(I64, ()), ["iteration"])
     body.add_entry(value, Iteration(), first=True)
     return value

@@ -15,7 +15,8 @@ from bridge.operators.loops import Values, along
 @legalizes("MatrixNms", target="onnx")
 def matrix_nms_to_onnx(b: Builder, node: Node) -> Result:
     """MatrixNms-8: scores fall with the overlap with better boxes of their class; a Loop goes
-    through the classes of the images. OpenVINO sorts by class across images alone."""
+    through the classes of the images. As in OpenVINO, boxes are sorted by class across images
+    alone."""
     boxes, scores = (b.cast(v, F32) for v in required(node, 0, 1))
     attributes = dict(node.attributes)
     if not attributes["sort_result_across_batch"]:

@@ -25,7 +25,7 @@ def roi_align_to_ir(b: Builder, node: Node) -> Result:
         return _maximum_of_corners(b, node)
     data, rois, batches = required(node, 0, 1, 2)
     if not rois.shape or rois.shape[-1] != 4:
-        rois = b.reshape(rois, -1, 4)  # OpenVINO wants to know that.
+        rois = b.reshape(rois, -1, 4)  # ROIAlign-9 takes rows of four.
     return b.op(
         "ROIAlign", data, rois, batches, pooled_h=attributes["output_height"],
         pooled_w=attributes["output_width"], sampling_ratio=attributes["sampling_ratio"],

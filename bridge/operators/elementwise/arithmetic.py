@@ -29,7 +29,7 @@ def extremum(b: Builder, node: Node) -> Result:
 @legalizes("And", "Max", "Min", "Or", target="onnx")
 def of_itself(b: Builder, node: Node) -> Result:
     """And, Max, Min, Or: a value combined with itself is the value, as IR writes a copy
-    (`passes/copies.py`). Onnxruntime (1.31) lacks element types for it."""
+    (`passes/copies.py`). Each operator has element types of its own, and a copy any."""
     first, *others = node.inputs
     return first if others and all(value is first for value in others) else None
 
@@ -54,9 +54,8 @@ def _chain(b: Builder, node: Node, op: str) -> Value:
 
 @legalizes("Div", target="onnx")
 def floor_division(b: Builder, node: Node) -> Result:
-    """IR's Divide with `m_pythondiv` rounds integers towards zero, as ONNX's Div, when it runs on
-    OpenVINO's CPU plugin. Divide-1 says that it floors; OpenVINO's reader of ONNX writes it for a
-    Div, too."""
+    """IR's Divide with `m_pythondiv` is what OpenVINO's reader of ONNX writes for a Div, which
+    rounds integers towards zero. Divide-1 says that it floors."""
     return b.op("Div", *node.inputs) if node.attributes["floor"] else None
 
 
@@ -112,7 +111,7 @@ def mixed_power(b: Builder, node: Node) -> Result:
 @legalizes("Pow", target="onnx")
 def widened_power(b: Builder, node: Node) -> Result:
     """Pow (7 to 15): where the base runs in a wider type, as ONNX has no smaller ones, so does an
-    exponent of whole numbers, which onnxruntime takes of few types."""
+    exponent of whole numbers, which runtimes of ONNX have for few types."""
     x, y = required(node, 0, 1)
     if x.element is None or y.element in (None, x.element, I32, I64) or not y.element.is_integer:
         return None

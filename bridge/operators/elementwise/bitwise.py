@@ -25,8 +25,7 @@ def on_booleans(b: Builder, node: Node) -> Result:
 @legalizes("BitShift", target="ir")
 def bit_shift(b: Builder, node: Node) -> Result:
     """BitShift (11 to 28): one operator of IR for each direction. By as many bits as the type
-    has, or by a negative number, all bits are shifted out; OpenVINO would shift by the
-    remainder."""
+    has, or by a negative number, all bits are shifted out; IR's operators leave that open."""
     x, y = required(node, 0, 1)
     left = node.attributes["direction"] == "LEFT"
     op = "BitwiseLeftShift" if left else "BitwiseRightShift"

@@ -20,7 +20,7 @@ TAIL = (
 
 @legalizes("ErfInv", target="onnx")
 def erf_inv_for_onnx(b: Builder, node: Node) -> Value:
-    """ErfInv-17: OpenVINO's CPU computes it in f32, too."""
+    """ErfInv-17: narrower floats are computed in f32, as in OpenVINO."""
     (given,) = required(node, 0)
     x = given if given.element in (F32, F64) else b.cast(given, F32)
 

@@ -67,7 +67,7 @@ def ir_one_hot_for_onnx(b: Builder, node: Node) -> Value:
         hot = b.op("OneHot", indices, depth, [0, 1], axis=axis)
         return b.where(b.cast(hot, BOOL), on, off)
     if element not in (F16, F32, I64, STRING):
-        # onnxruntime has no OneHot of other types.
+        # The types of values that runtimes of ONNX have OneHot for.
         wide = F32 if element is not None and element.is_float else I64
         on, off = b.cast(on, wide), b.cast(off, wide)
     ends = [values_of(off), values_of(on)]

@@ -52,7 +52,7 @@ def initial_values_for_onnx(b: Builder, node: Node) -> Value | None:
 
 
 def _wider(b: Builder, node: Node) -> Value:
-    """The same in f32, chosen for onnxruntime's kernels: they reduce no f16."""
+    """The same in f32: runtimes of ONNX reduce no f16."""
     data, indices, updates = required(node, 0, 1, 2)
     wide = [b.cast(data, F32), indices, b.cast(updates, F32), *node.inputs[3:]]
     return b.cast(b.op(node.op, *wide, **node.attributes), F16)

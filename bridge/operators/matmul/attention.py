@@ -41,14 +41,15 @@ class Mask:
 
 NO_MASK = Mask(None, None, False)
 NO_BIAS = [[[[0.0]]]]
-"""The mask that stands before a scale: beside a variable, OpenVINO takes none of another rank."""
+"""The mask that stands before a scale. It has the rank of the scores: `fuse/cached_attention.py`
+gives the same, which says why."""
 
 
 @legalizes("Attention", target="ir")
 def attention_to_ir(b: Builder, node: Node) -> Result:
     """ScaledDotProductAttention, or its parts where softcap, another precision or the scores
-    themselves are asked for. The standard's function body is no good here: OpenVINO's ReduceMax
-    of -inf alone is no -inf, so that its test for masked rows fails."""
+    themselves are asked for. The standard's function body finds masked rows by a maximum that is
+    -inf; here the mask itself says which they are."""
     query, key, value = required(node, 0, 1, 2)
     attributes = node.attributes
     # Where the rank is unknown, the number of heads is given for 3-D inputs alone.
@@ -175,8 +176,9 @@ def _of_rows(b: Builder, mask: Mask, query: Value, groups: int, length: Value) -
 
 
 def is_cache(x: Value) -> bool:
-    """Whether keys or values are what a variable of IR holds, and something behind it. OpenVINO's
-    CPU plugin knows a cache by heads that are repeated, and repeats none."""
+    """Whether keys or values are what a variable of IR holds, and something behind it. Its heads
+    are repeated, as those who export stateful IRs write them; `fuse/cached_attention.py` says for
+    whose kernels."""
     joined = x.producer
     held = joined.inputs[0] if joined is not None and joined.op == "Concat" else None
     read = None if held is None else held.behind("Gather").producer
@@ -318,7 +320,7 @@ def attention_to_onnx(b: Builder, node: Node) -> Result:
         return whole
     element = query.element
     if element is BF16:
-        # Softmax and the products in 32 bits, as OpenVINO has them.
+        # Softmax and the products in 32 bits, as in OpenVINO.
         query, key, value = (b.cast(x, F32) for x in (query, key, value))
         mask = mask if mask is None or mask.element is BOOL else b.cast(mask, F32)
         scale = None if scale is None else b.cast(scale, F32)

@@ -11,9 +11,9 @@ from bridge.operators.matmul.matmul import product, swapped
 
 @legalizes("GroupedMatMul", target="onnx")
 def grouped_matmul_to_onnx(b: Builder, node: Node) -> Result:
-    """GroupedMatMul-17: products of matrices whose second ones are transposed (as OpenVINO 2026.4
-    has them). Where the first ones lie in one, rows up to `offsets`, a Loop goes through those of
-    them that have rows."""
+    """GroupedMatMul-17: products of matrices whose second ones are transposed (as in OpenVINO).
+    Where the first ones lie in one, rows up to `offsets`, a Loop goes through those of them that
+    have rows."""
     x, weights = required(node, 0, 1)
     found = tuple(ranks(node, 0, 1))
     if found == (3, 3):

@@ -26,8 +26,8 @@ CONSECUTIVE = "calls_are_consecutive"
 behind all that the variable holds, and `total_sequence_length` counts both."""
 
 TOLD = "places_are_told"
-"""An attribute of Bridge's own, for such a node that has `position_ids` since: OpenVINO divides no
-cache into pages where places follow from lengths."""
+"""An attribute of Bridge's own, for such a node that has `position_ids` since: an input tells the
+places (`passes/state/followers.py`)."""
 
 
 @legalizes("com.microsoft::GroupQueryAttention", target="ir")

@@ -28,7 +28,7 @@ def simplified_layer_normalization(b: Builder, node: Node) -> Result:
 def skip_layer_normalization(b: Builder, node: Node) -> Result:
     """com.microsoft::SkipLayerNormalization and SkipSimplifiedLayerNormalization (1): the
     normalised sum of the input, the skip and a bias. The statistics, outputs 1 and 2, are for
-    training, and onnxruntime's CPU kernels leave them empty."""
+    training, and empty as in onnxruntime."""
     if any(value.names for value in node.outputs[1:3]):
         raise Refused("its outputs of mean and deviation are for training; export for inference")
     simplified = node.op.endswith("SimplifiedLayerNormalization")

@@ -282,8 +282,8 @@ def classifier(b: Builder, node: Node) -> Result:
     """TreeEnsembleClassifier (1 to 5): labels and scores. With weights for one class only, that
     one decides between two labels, or between 0 and 1 if there is one label.
 
-    The label of two or more classes is that of the largest score, as in ONNX's reference. There,
-    onnxruntime leaves out classes without a vote, and gives 0 or 1 for either of two labels."""
+    The label of two or more classes is that of the largest score, as in ONNX's reference. In
+    onnxruntime classes without a vote do not count, and either of two labels gives 0 or 1."""
     (x,) = required(node, 0)
     attributes = node.attributes
     labels = labels_of(node, "classlabels_int64s", "classlabels_strings")

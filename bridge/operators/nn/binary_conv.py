@@ -13,8 +13,8 @@ from bridge.operators.nn.windows import with_padding
 @legalizes("BinaryConvolution", target="onnx")
 def binary_convolution_to_onnx(b: Builder, node: Node) -> Result:
     """BinaryConvolution-1: a Conv of numbers of which 0 stands for -1. A `pad_value` of 0 pads with
-    nothing. The bits of a byte of its filters are in the order in which OpenVINO runs them and the
-    Model Optimizer wrote them: the first is the lowest, unlike in any other constant."""
+    nothing. The bits of a byte of its filters are in the order in which the Model Optimizer wrote
+    them: the first is the lowest, unlike in any other constant."""
     data, filters = required(node, 0, 1)
     bits = filters.constant
     if bits is None or bits.element is not U1:

@@ -70,7 +70,7 @@ def conv_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("Conv", target="onnx")
 def conv_to_onnx(b: Builder, node: Node) -> Result:
-    """Conv (1 to 22): onnxruntime takes no dilations beside auto_pad."""
+    """Conv (1 to 22): auto_pad beside dilations becomes pads, which every runtime reads alike."""
     attributes = dict(node.attributes)
     data, filters = required(node, 0, 1)
     if attributes["auto_pad"] != "NOTSET" and attributes.get("pads"):

@@ -192,8 +192,8 @@ def read_group_normalization(b: Builder, node: Node) -> Result:
 
 @legalizes("GroupNormalization", target="ir")
 def group_normalization_to_ir(b: Builder, node: Node) -> Result:
-    """GroupNormalization (18 to 21): IR computes in f32 what ONNX may in a narrower stash_type;
-    OpenVINO takes no bf16."""
+    """GroupNormalization (18 to 21): IR computes in f32 what ONNX may in a narrower stash_type.
+    bf16 is computed in f32, too."""
     data, *parameters = (v for v in node.inputs if v is not None)
     attributes = {**node.attributes, "stash_type": F32}
     if data.element is BF16:
@@ -223,7 +223,7 @@ def lrn_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("LRN", target="onnx")
 def lrn_to_onnx(b: Builder, node: Node) -> Result:
-    """LRN-1 as OpenVINO's CPU computes it: the window is odd, one less than an even size, by which
+    """LRN-1 as OpenVINO computes it: the window is odd, one less than an even size, by which
     the sum is divided still; with spatial axes, that of the channels does not count."""
     data, axes = required(node, 0)[0], node.input(1)
     if axes is None:
@@ -239,7 +239,7 @@ def lrn_to_onnx(b: Builder, node: Node) -> Result:
     if spans == [1]:
         if rank == 4:
             return b.op("LRN", data, **attributes)
-        # onnxruntime has images alone.
+        # Runtimes of ONNX have it for images.
         image = b.op("LRN", b.reshape(data, 0, 0, -1, 1), **attributes)
         return b.op("Reshape", image, b.op("Shape", data))
     if not spans or spans[0] < 2:

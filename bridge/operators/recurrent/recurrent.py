@@ -128,7 +128,7 @@ def to_sequence(
     if lengths is None:
         lengths = b.expand(b.cast(b.size(major, 1), I32), batch)
     w, r, bias = weights
-    # What the attribute tells of open weights, OpenVINO asks of their shapes.
+    # In IR the shapes of the weights say what the attribute tells of open ones.
     rows = GATES[op] * layer.hidden
     w, r = _of_rows(b, w, count, rows, -1), _of_rows(b, r, count, rows, layer.hidden)
     y, *last = b.ops(

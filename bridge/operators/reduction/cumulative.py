@@ -23,7 +23,7 @@ def read_cum_sum(b: Builder, node: Node) -> Result:
 
 @legalizes("CumSum", target="ir")
 def scalar_axis(b: Builder, node: Node) -> Result:
-    """CumSum (11 to 14): OpenVINO wants the axis to be a scalar."""
+    """CumSum (11 to 14): the axis of CumSum-3 is a scalar."""
     x, axis = required(node, 0, 1)
     if axis.rank == 0:
         return None

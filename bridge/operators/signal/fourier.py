@@ -61,7 +61,7 @@ def _complex(b: Builder, x: Value) -> Value:
 def _resized(b: Builder, x: Value, axis: int, length: Value) -> Value:
     """`x` with zeros added or elements cut at the end of `axis`, so that it has `length`.
 
-    Not by signal_size: OpenVINO's CPU plugin has no RDFT with one that is larger than the signal.
+    Not by signal_size: zeros and slices mean the same for each of the operators.
     """
     old, new = x.dims[axis], integers(length)
     if new is not None and old == new[0]:

@@ -1,4 +1,4 @@
-"""Text: OpenVINO has tensors of strings, but nothing that computes with them. n-grams of numbers
+"""Text: IR has tensors of strings, but nothing that computes with them. n-grams of numbers
 (TfIdfVectorizer) are counted by comparisons."""
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _count(b: Builder, x: Value, grams: np.ndarray, skips: range | tuple[()]) ->
     """[..., len(grams)] occurrences in rows [..., length]; a skip leaves out so many words between
     two of an n-gram."""
     n = grams.shape[1]
-    # Counted from the front: onnxruntime does not reduce what has no elements along -2.
+    # From the front where that is known: not every runtime reduces an empty tensor along -2.
     words_axis = b.constant([-2 if x.rank is None else x.rank - 1])
     first = b.unsqueeze(b.cut(x, -1, 0, 1), -1)
     sums = b.op("Cast", first, to=F32) * np.zeros(len(grams), np.float32)

@@ -1,5 +1,8 @@
 """Attention with a cache that is a variable, as exporters write it for ONNX: of it OpenVINO's CPU
-plugin makes one node that holds the cache, if it is a ScaledDotProductAttention."""
+plugin makes one node that holds the cache, if it is a ScaledDotProductAttention.
+
+The plugin wants heads of keys and values that are repeated for the heads of queries, and repeats
+none itself. A mask before a scale must have four axes."""
 
 from __future__ import annotations
 
