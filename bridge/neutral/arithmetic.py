@@ -16,14 +16,14 @@ builds the body of a Loop or of an If writes `with inner:`.
 
 An operand may be a number, a list or an array: it becomes a Constant of the other operand's type.
 Nodes come in the order in which Python evaluates: the left operand first.
-A comparison gives a Value, which `if`, `and`, `or`, `not` and `0 <= x < n` cannot ask: mypy
-refuses them.
+A comparison gives a Value, which is always true: `if`, `and`, `not` and `0 <= x < n` do not ask it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 if TYPE_CHECKING:
     from bridge.neutral.builder import Builder, Operand
@@ -33,15 +33,26 @@ CURRENT: ContextVar[Builder] = ContextVar("builder")
 """What makes the nodes of arithmetic."""
 
 
-def _node(op: str, *operands: Any) -> Value:
-    return _builder().op(op, *operands)
-
-
 def _builder() -> Builder:
     try:
         return CURRENT.get()
     except LookupError:
         raise RuntimeError("arithmetic on values outside of any builder: `with b:`") from None
+
+
+Binary: TypeAlias = "Callable[[Any, Operand], Value]"
+
+
+def _alone(op: str) -> Callable[[Any], Value]:
+    return lambda value: _builder().op(op, value)
+
+
+def _of(op: str) -> Binary:
+    return lambda value, other: _builder().op(op, value, other)
+
+
+def _reflected(op: str) -> Binary:
+    return lambda value, other: _builder().op(op, other, value)
 
 
 class Arithmetic:
@@ -52,74 +63,22 @@ class Arithmetic:
     __iter__: ClassVar[None] = None  # Python would count up for ever.
     __contains__: ClassVar[None] = None
 
-    def __add__(self, other: Operand) -> Value:
-        return _node("Add", self, other)
+    __add__, __radd__ = _of("Add"), _reflected("Add")
+    __sub__, __rsub__ = _of("Sub"), _reflected("Sub")
+    __mul__, __rmul__ = _of("Mul"), _reflected("Mul")
+    __truediv__, __rtruediv__ = _of("Div"), _reflected("Div")
+    __mod__, __pow__ = _of("Mod"), _of("Pow")
+    __and__, __or__, __xor__ = _of("And"), _of("Or"), _of("Xor")
+    __lt__, __le__ = _of("Less"), _of("LessOrEqual")
+    __gt__, __ge__ = _of("Greater"), _of("GreaterOrEqual")
+    equal = _of("Equal")
 
-    def __radd__(self, other: Operand) -> Value:
-        return _node("Add", other, self)
-
-    def __sub__(self, other: Operand) -> Value:
-        return _node("Sub", self, other)
-
-    def __rsub__(self, other: Operand) -> Value:
-        return _node("Sub", other, self)
-
-    def __mul__(self, other: Operand) -> Value:
-        return _node("Mul", self, other)
-
-    def __rmul__(self, other: Operand) -> Value:
-        return _node("Mul", other, self)
-
-    def __truediv__(self, other: Operand) -> Value:
-        return _node("Div", self, other)
-
-    def __rtruediv__(self, other: Operand) -> Value:
-        return _node("Div", other, self)
-
-    def __mod__(self, other: Operand) -> Value:
-        return _node("Mod", self, other)
-
-    def __pow__(self, other: Operand) -> Value:
-        return _node("Pow", self, other)
-
-    def __neg__(self) -> Value:
-        return _node("Neg", self)
-
-    def __abs__(self) -> Value:
-        return _node("Abs", self)
-
-    def __lt__(self, other: Operand) -> Value:
-        return _node("Less", self, other)
-
-    def __le__(self, other: Operand) -> Value:
-        return _node("LessOrEqual", self, other)
-
-    def __gt__(self, other: Operand) -> Value:
-        return _node("Greater", self, other)
-
-    def __ge__(self, other: Operand) -> Value:
-        return _node("GreaterOrEqual", self, other)
-
-    def equal(self, other: Operand) -> Value:
-        """Where the elements are the same."""
-        return _node("Equal", self, other)
-
-    def __and__(self, other: Operand) -> Value:
-        return _node("And", self, other)
-
-    def __or__(self, other: Operand) -> Value:
-        return _node("Or", self, other)
-
-    def __xor__(self, other: Operand) -> Value:
-        return _node("Xor", self, other)
-
-    def __invert__(self) -> Value:
-        return _node("Not", self)
+    __neg__, __abs__, __invert__ = _alone("Neg"), _alone("Abs"), _alone("Not")
 
     def __getitem__(self, place: int | slice) -> Value:
         """One element of a vector, a scalar; or those from `start` up to `stop`, which are numbers
         or vectors of one element."""
-        b: Any = _builder()
-        if not isinstance(place, slice):
-            return b.element(self, place)  # type: ignore[no-any-return]
-        return b.cut(self, 0, place.start, place.stop)  # type: ignore[no-any-return]
+        b, vector = _builder(), cast("Value", self)
+        if isinstance(place, slice):
+            return b.cut(vector, 0, place.start, place.stop)
+        return b.element(vector, place)

@@ -70,8 +70,7 @@ def _left(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]) -
         limits = [-1, attributes["nms_threshold"], NONE]
     if attributes["share_location"]:
         return kept_scores(b, boxes, scores, background, *limits)
-    hidden = b.positions(scores, 1).equal(background)
-    scores = b.where(b.unsqueeze(hidden, 1), NONE, scores)
+    scores = b.where(b.unsqueeze(b.positions(scores, 1).equal(background), 1), NONE, scores)
     priors = b.sizes(scores, 2)
     each = b.reshape(boxes, -1, priors, 4), b.reshape(scores, -1, 1, priors)
     return kept_scores(b, *each, -1, *limits)
@@ -84,12 +83,10 @@ def _of_best_class(b: Builder, scores: Value, best: int, overlap: float, least: 
     named = b.unsqueeze(b.positions(scores, 1) > 0, 1)
     scores = b.where(named, scores, none)
     highest = b.op("ReduceMax", scores, [1], keepdims=True)
-    mine = scores.equal(highest) & (scores >= least)
-    scores = b.where(mine, scores, none)
+    scores = b.where(scores.equal(highest) & (scores >= least), scores, none)
     if best > 0:
         flat = b.op("Flatten", scores, axis=1)
-        count = b.min(b.constant([best]), b.sizes(flat, 1))
-        top, _ = b.ops("TopK", 2, flat, count, axis=1)
+        top, _ = b.ops("TopK", 2, flat, b.min(b.constant([best]), b.sizes(flat, 1)), axis=1)
         scores = b.where(scores < b.unsqueeze(b.take(top, 1, -1), 2), none, scores)
     return scores
 
@@ -102,8 +99,7 @@ def _of_objects(
     assert found is not None
     sure = b.take(b.reshape(found, b.sizes(scores, 0), -1, 2), 2, 1)
     none = sure < attributes["objectness_score"]
-    label = b.positions(scores, 2)
-    background = label.equal(attributes["background_label_id"])
+    background = b.positions(scores, 2).equal(attributes["background_label_id"])
     return b.where(none, b.cast(background, F32), scores)
 
 

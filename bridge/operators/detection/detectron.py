@@ -58,8 +58,7 @@ def generate_proposals(b: Builder, node: Node) -> Result:
     zero, one = b.constant(0.0), b.constant(1.0)
     edge = b.concat(0, b.take(info, 0, 1), b.take(info, 0, 0)) - one
     low, high = (b.max(zero, b.min(v, edge)) for v in corners)
-    extent = high - low + one
-    small = b.op("ReduceMin", extent, [1], keepdims=False) < attributes["min_size"]
+    small = b.op("ReduceMin", high - low + one, [1], keepdims=False) < attributes["min_size"]
     most = b.min(b.constant([attributes["pre_nms_count"]]), b.sizes(flat, 0))
     flat = b.where(small, zero, flat)
     best, place = b.ops("TopK", 2, flat, most, axis=0)
@@ -116,8 +115,7 @@ def roi_features(b: Builder, node: Node) -> Result:
     attributes, size = node.attributes, node.attributes["output_size"]
     low, high = b.split(rois, 1, 2, 2)
     area = b.op("ReduceProd", high - low, [1], keepdims=False)
-    side = b.op("Sqrt", b.max(area, 0.0))
-    power = b.op("Log", side / 224.0 + 1e-6) / math.log(2.0)
+    power = b.op("Log", b.op("Sqrt", b.max(area, 0.0)) / 224.0 + 1e-6) / math.log(2.0)
     level = b.op("Floor", power + 2.0)
     level = b.op("Clip", level, 0.0, float(len(levels) - 1))
     level = b.reshape(b.where(area > 0.0, level, -1.0), -1, 1, 1, 1)

@@ -23,8 +23,7 @@ def matrix_nms_to_onnx(b: Builder, node: Node) -> Result:
         attributes["sort_result_type"] = "none"
     label = b.unsqueeze(b.positions(scores, 1), 1)
     if attributes["background_class"] >= 0:
-        hidden = label.equal(attributes["background_class"])
-        scores = b.where(hidden, NONE, scores)
+        scores = b.where(label.equal(attributes["background_class"]), NONE, scores)
     image, _ = of_classes(b, scores)
 
     def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
@@ -60,8 +59,7 @@ def _decayed(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]
         factor = b.op("Exp", power * attributes["gaussian_sigma"])
     factor = b.where(better, factor, one)
     rated = best * b.op("ReduceMin", factor, [1], keepdims=False)
-    left = rated > attributes["post_threshold"]
-    rated = b.where(left, rated, none)
+    rated = b.where(rated > attributes["post_threshold"], rated, none)
     nothing = b.expand(none, b.sizes(scores, 0))
     return b.op("ScatterND", nothing, b.unsqueeze(place, 1), rated)
 

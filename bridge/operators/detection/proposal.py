@@ -58,8 +58,7 @@ def proposal_to_onnx(b: Builder, node: Node) -> Result:
     boxes = _grid(b, scores, anchors, attributes["feat_stride"], other)
     zero = b.constant(0.0)
     if other:
-        edges = b.concat(0, image, image)
-        boxes = b.max(zero, b.min(boxes, edges))
+        boxes = b.max(zero, b.min(boxes, b.concat(0, image, image)))
     moves = b.reshape(deltas, count, 4, b.sizes(deltas, 2), b.sizes(deltas, 3))
     moves = b.reshape(b.transpose(moves, 2, 3, 0, 1), -1, 4)
     scales = [attributes["box_coordinate_scale"]] * 2 + [attributes["box_size_scale"]] * 2
@@ -102,5 +101,4 @@ def _grid(b: Builder, scores: Value, anchors: np.ndarray, stride: int, other: bo
     columns = b.reshape(b.positions(scores, 3) * stride, 1, -1, 1, 1)
     x, y = (rows, columns) if other else (columns, rows)
     x = b.cast(x, F32) * np.array([1, 0, 1, 0], np.float32)
-    y = b.cast(y, F32) * np.array([0, 1, 0, 1], np.float32)
-    return b.reshape(x + y + anchors, -1, 4)
+    return b.reshape(x + b.cast(y, F32) * np.array([0, 1, 0, 1], np.float32) + anchors, -1, 4)

@@ -12,8 +12,7 @@ from bridge.operators import Builder, Value
 def pixels(b: Builder, images: Value, channels: int | Value, cells: int = 1) -> Value:
     """The pixels [n, channels] of images [batch, channels * cells, height, width], of which there
     may be more to a batch, one after the other: cell by cell, row by row."""
-    area = b.sizes(images, 2) * b.sizes(images, 3)
-    planes = b.reshape(images, -1, channels, cells, area)
+    planes = b.reshape(images, -1, channels, cells, b.sizes(images, 2) * b.sizes(images, 3))
     return b.reshape(b.transpose(planes, 0, 2, 3, 1), -1, channels)
 
 

@@ -227,8 +227,7 @@ def _frontiers(b: Builder, node: Node, query: Value, key: Value) -> list[Value]:
     if past is not None:
         start = b.sizes(past, 2)
     elif lengths is not None:
-        offset = b.as_i64(lengths) - b.sizes(query, 2)
-        start = b.unsqueeze(offset, 1, 2, 3)
+        start = b.unsqueeze(b.as_i64(lengths) - b.sizes(query, 2), 1, 2, 3)
     distance = ahead(b, query, key, start)
     near: list[Value] = []
     if causal:

@@ -156,8 +156,7 @@ def _mask(
         bias = b.plus(b.where(kept, 0.0, filtered), bias and b.cast(bias, query.element))
     allowed = None
     if node.attributes.get("unidirectional", 0):
-        past = b.sizes(key, 2) - b.sizes(query, 2)
-        allowed = ahead(b, query, key, past) <= 0
+        allowed = ahead(b, query, key, b.sizes(key, 2) - b.sizes(query, 2)) <= 0
     return Mask(bias, allowed, False)
 
 

@@ -74,8 +74,7 @@ def _batch_normalization_in_training(b: Builder, node: Node) -> list[Value]:
     y = b.op("BatchNormalization", x, *parameters, current, spread, epsilon=epsilon)
     blended = []
     for old, new in zip(running, (current, spread), strict=True):
-        running_now = old * momentum + new * (1.0 - momentum)
-        blended.append(b.cast(running_now, mean.element))
+        blended.append(b.cast(old * momentum + new * (1.0 - momentum), mean.element))
     return [b.cast(y, data.element), *blended][: len(node.outputs)]
 
 
@@ -107,8 +106,7 @@ def layer_normalization_to_ir(b: Builder, node: Node) -> Result:
         mean = b.op("ReduceMean", wide, axes, keepdims=True)
         centered = wide - mean
         spread = b.op("ReduceMean", centered * centered, axes, keepdims=True)
-        deviation = b.op("Sqrt", spread + epsilon)
-        inverse = 1.0 / deviation
+        inverse = 1.0 / b.op("Sqrt", spread + epsilon)
         y = b.cast(centered * inverse, data.element)
         statistics = [b.cast(v, node.attributes["stash_type"]) for v in (mean, inverse)]
     y = b.plus(y * scale, node.input(2))

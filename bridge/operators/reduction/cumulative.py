@@ -46,8 +46,7 @@ def cum_prod(b: Builder, node: Node) -> Result:
     given = b.scalar(given) % rank
     result = _products(b, x, 0, reverse, exclusive)
     for axis in range(1, rank):
-        along = given.equal(axis)
-        result = b.where(along, _products(b, x, axis, reverse, exclusive), result)
+        result = b.where(given.equal(axis), _products(b, x, axis, reverse, exclusive), result)
     return result
 
 

@@ -31,8 +31,7 @@ def mel_weight_matrix(b: Builder, node: Node) -> Result:
     falling = _slope(b, right - row, right - centre, 0.0)
     # The falling side takes the centre, where it has one.
     narrow = right.equal(centre)
-    before = (row < centre) | narrow & row.equal(centre)
-    weights = b.where(before, rising, falling)
+    weights = b.where((row < centre) | narrow & row.equal(centre), rising, falling)
     inside = (row >= left) & (row <= right)
     return b.cast(b.where(inside, weights, 0.0), node.attributes["output_datatype"])
 

@@ -81,8 +81,7 @@ def _place(b: Builder, normal: Value, count: Value, node: Node) -> Value:
     if node.attributes["padding_mode"] == "reflection":
         period = b.max((high - low) * two, 1e-6)
         off = abs(place - low)
-        turns = b.op("Floor", off / period)
-        off -= turns * period
+        off -= b.op("Floor", off / period) * period
         place = low + b.min(off, period - off)
     return b.max(b.min(place, last), 0.0)
 

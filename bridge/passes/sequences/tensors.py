@@ -285,8 +285,7 @@ class Open(Tensor):
             rest = shape < 0
             others = b.op("ReduceProd", b.where(rest, one, shape), zero, keepdims=True)
             # Nothing is left of a tensor without elements.
-            left = b.op("Size", self.data) / b.max(others, one)
-            shape = b.where(rest, left, shape)
+            shape = b.where(rest, b.op("Size", self.data) / b.max(others, one), shape)
         length: Dim = target.dims[0] if target.rank == 1 else ANY
         if shape is not target:
             shape = typed(shape, (length,))
