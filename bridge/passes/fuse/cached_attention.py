@@ -25,12 +25,10 @@ def _turned(key: Term) -> Term:
     return op("Transpose", key, ORDER)
 
 
-KEYS = op("Mul", _turned(KEY), OF_KEY) | _turned(op("Mul", KEY, OF_KEY)) | _turned(KEY)
-PRODUCT = op(
-    "MatMul", op("Mul", QUERY, OF_QUERY) | QUERY, KEYS, transpose_a=False, transpose_b=False
-)
-SCALED = op("Mul", PRODUCT, FACTOR) | op("Div", PRODUCT, DIVISOR) | PRODUCT
-SCORES = op("Add", SCALED, MASK) | SCALED
+KEYS = (_turned(KEY) * OF_KEY) | _turned(KEY * OF_KEY) | _turned(KEY)
+PRODUCT = op("MatMul", (QUERY * OF_QUERY) | QUERY, KEYS, transpose_a=False, transpose_b=False)
+SCALED = (PRODUCT * FACTOR) | (PRODUCT / DIVISOR) | PRODUCT
+SCORES = (SCALED + MASK) | SCALED
 SOFTMAX = op("Softmax", op("Cast", SCORES) | SCORES, axis=-1)
 SHARED = SOFTMAX.shared()
 GUARDED = op("Where", op("IsNaN", SHARED), 0, SHARED)

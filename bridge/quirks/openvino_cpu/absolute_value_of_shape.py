@@ -56,7 +56,7 @@ def of_matrix(b: Builder, node: Node, place: Place) -> Result:
 
 
 X = var()
-ABS = op("Abs", op("Unsqueeze", X, 0))
+ABS = abs(op("Unsqueeze", X, 0))
 
 
 @fuses(op("Squeeze", ABS, 0), ABS)
