@@ -1,5 +1,5 @@
-"""Holds functions that get a builder `b` to be called while `b` is the current one: arithmetic
-would put its nodes into another graph otherwise."""
+"""Holds functions that get a builder to be called while that is the current one: arithmetic would
+put its nodes into another graph otherwise."""
 
 import sys
 from pathlib import Path
@@ -17,10 +17,10 @@ def _held() -> Builder:
     # A comprehension stands in a frame of its own.
     while frame.f_code.co_filename == _HERE or frame.f_code.co_name.startswith("<"):
         frame = frame.f_back
-    given = frame.f_locals.get("b", current)
-    if given is not current:
+    known = [local for local in frame.f_locals.values() if isinstance(local, Builder)]
+    if known and all(builder is not current for builder in known):
         where = f"{frame.f_code.co_filename}:{frame.f_lineno}"
-        raise RuntimeError(f"{where}: `b` is not the current builder; write `with b:` around it")
+        raise RuntimeError(f"{where}: not the current builder; write `with b:` around it")
     return current
 
 
