@@ -43,6 +43,9 @@ def pytest_addoption(parser: Any) -> None:
 
 
 def pytest_configure(config: Any) -> None:
+    from tests.support import current_builder  # It imports Bridge.
+
+    current_builder.hold()
     sample.WHOLE = config.getoption("--whole")
     if once.FOLDER not in os.environ:  # Workers of pytest-xdist inherit it.
         folder = os.environ[once.FOLDER] = tempfile.mkdtemp(prefix="bridge_tests_")

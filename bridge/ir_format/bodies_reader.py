@@ -308,8 +308,8 @@ def _read_body(
 
 
 def _require_elements(parameters: Sequence[Layer], outer: dict[int, Value], where: str) -> None:
-    """Refuses bodies whose inputs are of other elements than what they are given: OpenVINO has an
-    If and a Loop forget what their Parameters say of it, but not a TensorIterator."""
+    """Refuses bodies whose inputs are of other elements than what they are given. In an If and a
+    Loop what Parameters say of it does not count, as in OpenVINO; in a TensorIterator it does."""
     for layer in parameters:
         declared = parameter(layer, where).element
         given = outer[layer.id].element if layer.id in outer else None

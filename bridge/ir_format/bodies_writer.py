@@ -22,7 +22,7 @@ square of its depth."""
 
 class _BodyWriter:
     """A body while it is written. Each output has a Result of its own: of one that two outputs
-    shared, OpenVINO could not tell which state gives its value after no iteration."""
+    shared, a reader could not tell which state gives its value after no iteration."""
 
     def __init__(self, outer: GraphWriter, body: Body, where: str, tag: str) -> None:
         indent = (outer.indent + _BODY_INDENT)[:_DEEPEST_INDENT]
@@ -44,17 +44,6 @@ class _BodyWriter:
             if isinstance(port, Condition):
                 return result
         return self.result(_constant(self.writer, np.array(True), BOOL))
-
-    def keep_unread_state(self, body: Body) -> None:
-        """Gives carried inputs that no node reads a Result that leads nowhere: OpenVINO's CPU
-        plugin (2026.4) drops them otherwise, and after no iteration the state is garbage."""
-        read = {value for node in body.graph.nodes for value in node.inputs}
-        read.update(value for value, exit in body.exits() if exit == Yield(None))
-        for value, port in body.entries():
-            if not isinstance(port, Carried) or value in read:
-                continue
-            if body.graph.outputs[port.output] is not value:
-                self.result(value)
 
     def text(self) -> Text:
         """The body as an element."""
@@ -141,7 +130,6 @@ def write_loop(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
         if isinstance(port, Stacked):
             axis, further = _slicing(port, node.outputs[port.output])
         entries.append(_entry("output", len(inputs) + port.output, result, further, axis))
-    inner.keep_unread_state(body)
     if is_loop:
         purpose = ' purpose="execution_condition"'
         special.append(_entry("output", -1, inner.condition(body), purpose))
@@ -172,8 +160,8 @@ def _by_output(body: Body, results: list[int]) -> list[tuple[Any, int]]:
 
 
 def _slicing(port: Sliced | Stacked, value: Value) -> tuple[str, str]:
-    """The attributes of a sliced input or a concatenated output, whose axis OpenVINO wants
-    counted from the front."""
+    """The attributes of a sliced input or a concatenated output, whose axis is counted
+    from the front."""
     assert port.keepdims, "IR's slices keep their axis; a pass sees to it"
     axis = port.axis
     if axis < 0 and value.rank is not None:

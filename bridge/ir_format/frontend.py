@@ -272,7 +272,8 @@ def _by_rule(builder: Builder, layer: Layer, inputs: list[Value], where: str) ->
     )  # fmt: skip
     start = len(builder.nodes)
     try:
-        made = rule(builder, node)
+        with builder:
+            made = rule(builder, node)
     except Refused:
         del builder.nodes[start:]
         raise

@@ -328,7 +328,7 @@ class GraphWriter:
             )
 
     def _check(self, value: Value, node: Node | None) -> None:
-        """Notes an output without a type that OpenVINO knows, where anybody uses it."""
+        """Notes an output without a type that IR has, where anybody uses it."""
         type = value.type
         if isinstance(type, TensorType) and type.element and type.element.precision:
             return

@@ -18,7 +18,7 @@ from bridge.operators.ir_texts import integer
 from bridge.vocabulary import ir_type
 
 NEWEST = 17
-"""The newest operator set (OpenVINO 2026.4)."""
+"""The newest operator set."""
 
 Edge = tuple[int, int, int, int]
 """The layer and the port that an edge comes from, and those that it leads to."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextvars import Token
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
+from bridge.neutral.arithmetic import CURRENT
 from bridge.neutral.arrays import counted, full, spend
 from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Body, Node, Value
@@ -49,7 +51,11 @@ class Target:
 
 class Builder:
     """Appends nodes to `nodes`. `name` prefixes the names of the nodes it makes; `target` is what
-    the graph is rewritten for (None while a file is read); `made` is what `once` made before."""
+    the graph is rewritten for (None while a file is read); `made` is what `once` made before.
+
+    Within `with b:` it is the current builder, which makes the nodes of arithmetic on values
+    (`bridge/neutral/arithmetic.py`). It is so in every rule and every pattern.
+    """
 
     def __init__(
         self,
@@ -62,6 +68,14 @@ class Builder:
         self.name = name
         self.target = target
         self._made = {} if made is None else made
+        self._outer: list[Token[Builder]] = []
+
+    def __enter__(self) -> Self:
+        self._outer.append(CURRENT.set(self))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        CURRENT.reset(self._outer.pop())
 
     @property
     def opset(self) -> int:
@@ -171,7 +185,19 @@ class Builder:
         """A Constant with the element type of `other`."""
         return self.constant(value, other.element)
 
-    # Short forms of what rules build most.
+    # Short forms of what rules build most; arithmetic has operators of Python.
+
+    def where(self, condition: Value, x: Operand, y: Operand) -> Value:
+        """The elements of `x` where the condition holds, else those of `y`."""
+        return self.op("Where", condition, x, y)
+
+    def max(self, *values: Operand) -> Value:
+        """The greatest element at each place."""
+        return self.op("Max", *values)
+
+    def min(self, *values: Operand) -> Value:
+        """The least element at each place."""
+        return self.op("Min", *values)
 
     def transpose(self, x: Value, *perm: int) -> Value:
         """`x` with its axes permuted; `x` itself where the order is the same."""
@@ -250,9 +276,11 @@ class Builder:
             return [x]
         return self.ops("Split", len(sizes), x, self.constant(list(sizes)), axis=axis)
 
-    def cut(self, x: Value, axis: int, start: int | Value, end: int | Value) -> Value:
-        """The elements from `start` up to `end` along `axis`; numbers or 1-D i64 values."""
-        starts, ends = [v if isinstance(v, Value) else self.constant([v]) for v in (start, end)]
+    def cut(self, x: Value, axis: int, start: int | Value | None, end: int | Value | None) -> Value:
+        """The elements from `start` up to `end` along `axis`; numbers or 1-D i64 values, None for
+        an end of the axis."""
+        limits = (0 if start is None else start), (I64_MAX if end is None else end)
+        starts, ends = [v if isinstance(v, Value) else self.constant([v]) for v in limits]
         return self.op("Slice", x, starts, ends, self.constant([axis]))
 
     def flip(self, x: Value, axis: int) -> Value:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from bridge.limits import budget
+from bridge.neutral.arithmetic import Arithmetic
 from bridge.neutral.attributes import Attributes
 from bridge.neutral.extras import ModelExtras, NodeExtras
 from bridge.neutral.ports import (
@@ -26,8 +27,9 @@ BRANCHES = ("then_branch", "else_branch")
 """What the bodies of an If are called."""
 
 
-class Value:
+class Value(Arithmetic):
     """One value: its type, its names, and the node that makes it (None for a graph input).
+    Its arithmetic makes nodes with the current builder.
 
     `content` is what is known of an integer vector's or scalar's elements: a tuple of numbers,
     symbols and None (unknown), flattened; None where nothing is known or it is no shape-like value.

@@ -276,7 +276,8 @@ class Rewriter:
             out.append(node)
             return
         builder = Builder([], node.name, pattern.target, self._made)
-        result = pattern.ask(builder, node, self)
+        with builder:
+            result = pattern.ask(builder, node, self)
         if result is None:
             out.append(node)
             return

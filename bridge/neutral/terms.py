@@ -1,13 +1,13 @@
 """Patterns of several nodes, declared as small graphs, and the engine that finds what fits them.
 
     x, slope = var(F32), constant()
-    leaky = op("Max", x, op("Mul", x, slope))
+    leaky = op("Max", x, x * slope)
 
 A term stands for one value. An operator's term fits the value that such a node gives, used only
 here (`shared()`: used elsewhere, too), with a commutative operator's inputs in either order. A
 number fits a value that is known to be it, None an absent input; inputs that are not declared may
-be any. `one | other` fits what either term fits. A term that stands in a pattern twice is the same
-value in both places.
+be any. `x * slope` is `op("Mul", x, slope)`, and so on; `one | other` fits what either term fits.
+A term that stands in a pattern twice is the same value in both places.
 """
 
 from __future__ import annotations
@@ -28,11 +28,31 @@ Count = Callable[[Value], int]
 """How often a value is used."""
 
 
+def _of(name: str) -> Callable[[Any, Any], Op]:
+    return lambda term, other: op(name, term, other)
+
+
+def _reflected(name: str) -> Callable[[Any, Any], Op]:
+    return lambda term, other: op(name, other, term)
+
+
 class Term(ABC):
     """What a value has to be."""
 
     def __or__(self, other: Term) -> Term:
         return Either(self, other)
+
+    __add__, __radd__ = _of("Add"), _reflected("Add")
+    __sub__, __rsub__ = _of("Sub"), _reflected("Sub")
+    __mul__, __rmul__ = _of("Mul"), _reflected("Mul")
+    __truediv__, __rtruediv__ = _of("Div"), _reflected("Div")
+    __pow__ = _of("Pow")
+
+    def __neg__(self) -> Op:
+        return op("Neg", self)
+
+    def __abs__(self) -> Op:
+        return op("Abs", self)
 
     def matches(
         self, value: Value | None, found: Found, count: Count, root: bool = False

@@ -274,7 +274,8 @@ class Reader:
         """Reads a node, as it stands in the file, by a rule, if that applies."""
         start = len(scope.builder.nodes)
         try:
-            result = rule(scope.builder, made)
+            with scope.builder as b:
+                result = rule(b, made)
         except Refused as refusal:
             raise InvalidModelError(f"{node.where}: {refusal}") from None
         if result is None:

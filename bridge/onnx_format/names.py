@@ -82,7 +82,7 @@ def _derived(node: Node, index: int) -> str:
 
 
 def unique_node_names(graph: Graph) -> dict[Node, str]:
-    """A name for every named node, unique within the graph (onnxruntime wants that). Of several,
+    """A name for every named node, unique within the graph, as readers want it. Of several,
     that one has it without a number for which the others prepare. What another node is called no
     node gets by a number."""
     named = [node for node in graph.nodes if node.name and node.op != "Constant"]

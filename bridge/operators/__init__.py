@@ -186,8 +186,9 @@ def infer_by_rule(node: Node) -> Sequence[Type]:
     if rule is None:
         return []
     try:
-        with limited(budget().limits):  # What it makes is thrown away.
-            made = rule(Builder([], node.name, target), node)
+        # What it makes is thrown away.
+        with limited(budget().limits), Builder([], node.name, target) as b:
+            made = rule(b, node)
     except (Refused, LimitError):
         return []
     values = [made] if isinstance(made, Value) else made or []

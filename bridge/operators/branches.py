@@ -28,7 +28,8 @@ def either(
     for name, make in zip(names, (then, otherwise), strict=True):
         inside = [Value(v.type, [f"{n}{suffix}" for n in v.names if suffix]) for v in outer]
         graph = Graph(name=name)
-        graph.outputs = list(make(Builder(graph.nodes, b.name, b.target), inside))
+        with Builder(graph.nodes, b.name, b.target) as inner:
+            graph.outputs = list(make(inner, inside))
         used = {value for node in graph.nodes for value in node.inputs} | {*graph.outputs}
         body = Body(graph, [], [Yield(index) for index in range(len(graph.outputs))])
         body.set_entries((v, Invariant(i)) for i, v in enumerate(inside, 1) if v in used)

@@ -55,7 +55,8 @@ def along(
 
     before = [enter(s, s.type, partial(Carried, output=k)) for k, s in enumerate(states)]
     parts = [part(s) for s in sliced]
-    after, stacked = step(inner, parts, before, [invariant(f) for f in fixed])
+    with inner:
+        after, stacked = step(inner, parts, before, [invariant(f) for f in fixed])
     count = len(after)
     graph.outputs = [*after, *(inner.op("Unsqueeze", s, [0]) for s in stacked)]
     outputs: list[OutputPort] = [Yield(k) for k in range(count)]

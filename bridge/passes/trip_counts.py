@@ -18,7 +18,7 @@ from bridge.passes.context import Context
 
 def end_at_once(model: Model, context: Context) -> bool:
     """Makes negative counts 0, in place: from what ONNX means to what IR says."""
-    return _replace(model.graph, context.target, lambda b, trips: b.op("Max", trips, 0))
+    return _replace(model.graph, context.target, lambda b, trips: b.max(trips, 0))
 
 
 def never_end(model: Model, context: Context) -> None:
@@ -28,7 +28,7 @@ def never_end(model: Model, context: Context) -> None:
     def largest(b: Builder, trips: Value) -> Value:
         if trips.element is not I64:
             trips = b.op("Cast", trips, to=I64)
-        return b.op("Where", b.op("Less", trips, 0), I64_MAX, trips)
+        return b.where(trips < 0, I64_MAX, trips)
 
     _replace(model.graph, context.target, largest)
 

@@ -122,6 +122,7 @@ FOR_IR: tuple[At, ...] = (
     _at("converted_input", "Cast", "CastLike", "Reshape", undo="Max Or"),
     _at("views_of_state", "Loop", undo="Max Or"),
     _at("state_in_shared_memory", "Loop", undo="Gather Max Or"),
+    _at("unread_states", "Loop"),
 )
 """Quirks for IR, in their order."""
 

@@ -7,7 +7,7 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node, Value
 from bridge.neutral.types import I64
-from bridge.operators import Result
+from bridge.operators import Result, required
 from bridge.passes.context import Context
 from bridge.quirks.quirk import Place, rewriting
 from bridge.targets import device_of
@@ -27,8 +27,8 @@ def write_in_others(model: Model, context: Context) -> None:
 
 def _is_nan(b: Builder, node: Node) -> Value:
     """Only NaN is not equal to itself."""
-    (x,) = node.inputs
-    return b.op("Not", b.op("Equal", x, x))
+    (x,) = required(node, 0)
+    return ~x.equal(x)
 
 
 def _is_inf(b: Builder, node: Node) -> Value | None:
@@ -39,16 +39,16 @@ def _is_inf(b: Builder, node: Node) -> Value | None:
     found: Value | None = None
     for wanted, sign in (("detect_positive", 1), ("detect_negative", -1)):
         if node.attributes[wanted]:
-            equal = b.op("Equal", x, b.like(sign * np.inf, x))
-            found = equal if found is None else b.op("Or", found, equal)
+            equal = x.equal(b.like(sign * np.inf, x))
+            found = equal if found is None else found | equal
     return found
 
 
 def _is_finite(b: Builder, node: Node) -> Value:
     """Of NaN and of infinities, the difference to itself is NaN; of others it is 0."""
-    (x,) = node.inputs
-    difference = b.op("Sub", x, x)
-    return b.op("Equal", difference, difference)
+    (x,) = required(node, 0)
+    difference = x - x
+    return difference.equal(difference)
 
 
 def _softsign(b: Builder, node: Node) -> Value | None:
@@ -56,7 +56,7 @@ def _softsign(b: Builder, node: Node) -> Value | None:
     x = node.input(0)
     if x is None or x.element is None:
         return None
-    return b.op("Div", x, b.op("Add", b.like(1, x), b.op("Abs", x)))
+    return x / (b.like(1, x) + abs(x))
 
 
 def _bitwise_not(b: Builder, node: Node) -> Value | None:

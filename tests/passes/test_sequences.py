@@ -190,7 +190,8 @@ def test_a_view_of_one_known_shape_loses_the_axes_that_were_added(
 ) -> None:
     builder = Builder([], target=Target("ir"))
     value = Value(TensorType(F32, dims))
-    made = unview(builder, value, builder.constant([2]), front, [(2, 3)]).leaves()[0]
+    with builder:
+        made = unview(builder, value, builder.constant([2]), front, [(2, 3)]).leaves()[0]
     assert made.producer is not None
     assert integers(made.producer.input(1)) == (2, 3)
     assert made.shape == (2, 3)

@@ -12,23 +12,23 @@ from bridge.neutral.terms import Found, Term, constant, op, var
 from bridge.neutral.types import F32, I64, TensorType
 
 X, Y = var(F32), var()
-SQUARE = op("Mul", X, X)
+SQUARE = X * X
 HALF = op("Split", X).taking(1)
 
 # A pattern, and whether x + |x| * 2, twice x, x * x, and the second part of x fit it.
 CASES: list[tuple[Term, str]] = [
-    (op("Add", op("Mul", op("Abs", X), 2), X), "sum"),
-    (op("Add", X, op("Mul", 2, op("Abs", X))), "sum"),
-    (op("Add", X, op("Mul", 3, op("Abs", X))), ""),
-    (op("Add", op("Mul", op("Abs", Y), constant()), X, None), "sum"),
-    (op("Add", op("Abs", X) | op("Mul", op("Abs", X).shared(), 2), X), "sum"),
+    (abs(X) * 2 + X, "sum"),
+    (X + 2 * abs(X), "sum"),
+    (X + 3 * abs(X), ""),
+    (op("Add", abs(Y) * constant(), X, None), "sum"),
+    ((abs(X) | (abs(X).shared() * 2)) + X, "sum"),
     (op("Sub | Add", X, Y), "sum double"),
-    (op("Add", X, X), "double"),
+    (X + X, "double"),
     (SQUARE, "square"),
-    (op("Abs", X) | SQUARE, "square"),
-    (op("Mul", var(rank=2), Y), "square"),
-    (op("Mul", var(rank=3), Y), ""),
-    (op("Mul", var(I64), Y), ""),
+    (abs(X) | SQUARE, "square"),
+    (var(rank=2) * Y, "square"),
+    (var(rank=3) * Y, ""),
+    (var(I64) * Y, ""),
     (HALF, "half"),
     (op("Split", X, axis=1).taking(1), "half"),
     (op("Split", X, axis=0).taking(1), ""),

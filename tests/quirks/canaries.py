@@ -565,5 +565,12 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(2), "n": np.array(0)},
         before={"x": _f32(2), "n": np.array(2)},
     ),
+    "openvino_cpu.unread_states": Canary(
+        """(float[2] x, int64 n) => (float[2] y) {
+        y = Loop (n, "", x) <
+          body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t) {
+            d = Identity (c) t = Neg (x) }> }""",
+        {"x": _f32(2), "n": np.array(0)},
+    ),
 }  # fmt: skip
 """By the path of the quirk; of several, with what differs behind."""

@@ -26,8 +26,7 @@ def hard_sigmoid(b: Builder, node: Node) -> Result:
     x, alpha, beta = required(node, 0, 1, 2)
     if values_of(alpha) is not None and values_of(beta) is not None:
         return None
-    line = b.op("Add", b.op("Mul", x, alpha), beta)
-    return b.op("Clip", line, b.like(0.0, x), b.like(1.0, x))
+    return b.op("Clip", x * alpha + beta, b.like(0.0, x), b.like(1.0, x))
 
 
 @legalizes("Selu", target="ir")
@@ -39,8 +38,8 @@ def selu(b: Builder, node: Node) -> Result:
     if values_of(alpha) is not None and values_of(gamma) is not None:
         return None
     zero = b.like(0.0, x)
-    below = b.op("Sub", b.op("Exp", b.op("Min", x, zero)), b.like(1.0, x))
-    return b.op("Mul", gamma, b.op("Add", b.op("Max", x, zero), b.op("Mul", alpha, below)))
+    below = b.op("Exp", b.min(x, zero)) - b.like(1.0, x)
+    return gamma * (b.max(x, zero) + alpha * below)
 
 
 @legalizes("Swish", target="onnx")
@@ -49,8 +48,7 @@ def swish(b: Builder, node: Node) -> Result:
     x, beta = node.input(0), node.input(1)
     if b.opset >= 24 and (beta is None or values_of(beta) is not None):
         return None
-    inner = x if beta is None else b.op("Mul", x, beta)
-    return b.op("Mul", x, b.op("Sigmoid", inner))
+    return x * b.op("Sigmoid", x if beta is None else x * beta)
 
 
 @legalizes("HSigmoid", target="onnx")
@@ -89,8 +87,7 @@ def read_ir_prelu(b: Builder, node: Node) -> Result:
         return b.op("PRelu", x, _per_channel(b, x, slope)) if channels == count else None
     ones = [1] * (len(x.shape) - 2)
     own = b.sizes(slope, 0)
-    by_channel = b.op("Equal", b.sizes(x, 1), own)
-    shaped = b.op("Where", by_channel, b.shape(own, *ones), b.shape(*ones, own))
+    shaped = b.where(b.sizes(x, 1).equal(own), b.shape(own, *ones), b.shape(*ones, own))
     return b.op("PRelu", x, b.op("Reshape", slope, shaped))
 
 
@@ -117,7 +114,7 @@ def prelu(b: Builder, node: Node) -> Result:
         return None
     if slope.rank is None:
         zero = b.like(0.0, x)
-        return b.op("Add", b.op("Max", x, zero), b.op("Mul", slope, b.op("Min", x, zero)))
+        return b.max(x, zero) + slope * b.min(x, zero)
     return b.op("PRelu", x, b.unsqueeze(slope, 0))
 
 

@@ -132,8 +132,7 @@ def iteration_number(body: Body) -> Value:
     for value, port in body.entries():
         if isinstance(port, Iteration):
             return value
-    # As the first: OpenVINO moves constants into the body, and does not renumber this input for
-    # the Parameters that go.
+    # As the first: it keeps its number where other Parameters go, as constants move into the body.
     value = Value(TensorType(I64, ()), ["iteration"])
     body.add_entry(value, Iteration(), first=True)
     return value
@@ -153,15 +152,14 @@ def trips_of_slices(b: Builder, inputs: list[Value | None], body: Body) -> Value
 def _parts(b: Builder, outer: Value | None, port: Sliced) -> Value:
     size = b.op("Gather", b.op("Shape", outer), port.axis, 0)
     first, last = (port.start, port.end) if port.stride > 0 else (port.end, port.start)
-    span = _position(b, last, size), _position(b, first, size)
-    length = b.op("Add", b.op("Sub", *span), 1)
+    length = _position(b, last, size) - _position(b, first, size) + 1
     step = abs(port.stride)
     # Parts that fit whole: IR runs length / |stride| iterations.
-    return length if step == 1 else b.op("Div", length, step)
+    return length if step == 1 else length / step
 
 
 def _position(b: Builder, at: int, size: Value) -> Value:
-    return b.constant(at) if at >= 0 else b.op("Add", size, at)
+    return b.constant(at) if at >= 0 else size + at
 
 
 def reversed_along(axis: int, b: Builder, value: Value) -> Value:

@@ -130,7 +130,8 @@ def slices_in_body(b: Builder, loop_builder: LoopBuilder) -> None:
         assert outer is not None
         whole = Value(outer.type, list(outer.names))
         body.graph.inputs[index], body.inputs[index] = whole, Invariant(port.input)
-        cut = _cut(inner, whole, number, port)
+        with inner:
+            cut = _cut(inner, whole, number, port)
         if port.keepdims:
             inner.node("Slice", cut, [old])
         else:
@@ -145,12 +146,17 @@ def _cut(b: Builder, whole: Value, number: Value, port: Sliced) -> list[Value]:
     if port.start < 0:
         size = b.op("Shape", whole)
         axis = b.op("Gather", size, [port.axis], 0)
-        start = b.op("Add", axis, start)
-    at = b.op("Add", b.op("Mul", number, [port.stride]), start)
+        start = axis + start
+    at = number * [port.stride] + start
     # A backward part is the `part_size` elements that end at its position.
-    low = at if port.stride > 0 else b.op("Sub", at, [port.part_size - 1])
-    high = b.op("Add", low, [port.part_size])
-    return [whole, low, high, b.constant([port.axis]), b.constant([1])]
+    low = at if port.stride > 0 else at - [port.part_size - 1]
+    return [
+        whole,
+        low,
+        low + b.constant([port.part_size]),
+        b.constant([port.axis]),
+        b.constant([1]),
+    ]
 
 
 def single_parts(b: Builder, loop_builder: LoopBuilder) -> None:
@@ -204,7 +210,7 @@ def _place(port: Stacked, rank: int, b: Builder, stacked: Value) -> Value:
         for place, size in enumerate(moved.dims)
     ]
     count, part = (b.shape(dim) for dim in dims[axis : axis + 2])
-    dims[axis : axis + 2] = [b.op("Mul", count, part)]
+    dims[axis : axis + 2] = [count * part]
     return b.op("Reshape", moved, b.shape(*dims), allowzero=True)
 
 

@@ -44,9 +44,8 @@ def no_state(b: Builder, node: Node) -> list[Value] | None:
 
 
 def _without(b: Builder, loop_builder: LoopBuilder, left: list[int]) -> list[Value]:
-    """The Loop with those of its outputs alone that are left, and what its body reads for them:
-    OpenVINO drops the others, too, and no other quirk shall take the Loop for one that needs them.
-    """
+    """The Loop with those of its outputs alone that are left, and what its body reads for them: no
+    later pass shall take the Loop for one that needs the others."""
     body = loop_builder.body
     keep_outputs([body], left)
     drop_unread_captures(body, loop_builder.inputs[0] is not None)

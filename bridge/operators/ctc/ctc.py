@@ -11,9 +11,9 @@ def _decoded(
 ) -> tuple[Value, Value]:
     """The classes [N, T] that are valid, no blank and, with `merge`, no repetition, moved to the
     front, with -1 behind them; and how many they are, [N]."""
-    keep = b.op("And", valid, b.op("Not", b.op("Equal", classes, blank)))
+    keep = valid & ~classes.equal(blank)
     if merge:
-        keep = b.op("And", keep, b.op("Not", same_as_before(b, classes)))
+        keep &= ~same_as_before(b, classes)
     return moved_to_front(b, classes, keep)
 
 
@@ -22,8 +22,8 @@ def moved_to_front(b: Builder, classes: Value, keep: Value) -> tuple[Value, Valu
     [N]."""
     steps = b.sizes(classes, 1)
     counted = b.op("CumSum", b.cast(keep, I64), 1)
-    target = b.op("Where", keep, b.op("Sub", counted, 1), steps)
-    wide = b.concat(0, b.sizes(classes, 0), b.op("Add", steps, [1]))
+    target = b.where(keep, counted - 1, steps)
+    wide = b.concat(0, b.sizes(classes, 0), steps + b.constant([1]))
     empty = b.op("Expand", -1, wide)
     moved = b.op("ScatterElements", empty, target, classes, 1)
     count = b.op("ReduceSum", b.cast(keep, I64), [1], keepdims=False)
@@ -33,8 +33,7 @@ def moved_to_front(b: Builder, classes: Value, keep: Value) -> tuple[Value, Valu
 def same_as_before(b: Builder, classes: Value) -> Value:
     """Where classes [N, T] repeat the one before."""
     none = b.op("Expand", b.constant(-1), b.concat(0, b.sizes(classes, 0), b.constant([1])))
-    before = b.cut(b.concat(1, none, classes), 1, 0, b.sizes(classes, 1))
-    return b.op("Equal", classes, before)
+    return classes.equal(b.cut(b.concat(1, none, classes), 1, 0, b.sizes(classes, 1)))
 
 
 @legalizes("CTCGreedyDecoder", target="onnx")
@@ -43,9 +42,9 @@ def ctc_greedy_decoder_to_onnx(b: Builder, node: Node) -> Result:
     mask is 0."""
     data, mask = required(node, 0, 1)
     classes = b.transpose(b.op("ArgMax", data, axis=2, keepdims=False), 1, 0)
-    stops = b.cast(b.op("Equal", b.transpose(mask, 1, 0), 0), I64)
-    valid = b.op("Equal", b.op("CumSum", stops, 1), 0)
-    blank = b.op("Sub", b.scalar(b.sizes(data, 2)), 1)
+    stops = b.cast(b.transpose(mask, 1, 0).equal(0), I64)
+    valid = b.op("CumSum", stops, 1).equal(0)
+    blank = b.scalar(b.sizes(data, 2)) - 1
     decoded, _ = _decoded(b, classes, valid, blank, node.attributes["ctc_merge_repeated"])
     return b.cast(b.unsqueeze(decoded, 2, 3), data.element)
 
@@ -55,8 +54,8 @@ def ctc_greedy_decoder_seq_len_to_onnx(b: Builder, node: Node) -> Result:
     """CTCGreedyDecoderSeqLen-6: data is [N, T, C]."""
     (data, lengths), blank = required(node, 0, 1), node.input(2)
     classes = b.op("ArgMax", data, axis=2, keepdims=False)
-    valid = b.op("Less", b.positions(classes, 1), b.unsqueeze(b.as_i64(lengths), 1))
-    last = b.op("Sub", b.scalar(b.sizes(data, 2)), 1)
+    valid = b.positions(classes, 1) < b.unsqueeze(b.as_i64(lengths), 1)
+    last = b.scalar(b.sizes(data, 2)) - 1
     skipped = last if blank is None else b.scalar(b.as_i64(blank))
     decoded, count = _decoded(b, classes, valid, skipped, node.attributes["merge_repeated"])
     return (

@@ -19,56 +19,52 @@ def ctc_loss_to_onnx(b: Builder, node: Node) -> Result:
     logarithms. A path goes through a blank, a label, a blank, a label, ..., a blank."""
     logits, lengths, labels, label_lengths = required(node, 0, 1, 2, 3)
     merged, blank = node.attributes["ctc_merge_repeated"], node.input(4)
-    last = b.op("Sub", b.scalar(b.sizes(logits, 2)), 1)
+    last = b.scalar(b.sizes(logits, 2)) - 1
     blank = last if blank is None else b.scalar(b.as_i64(blank))
     labels, count = _targets(b, b.as_i64(labels), b.as_i64(label_lengths), node)
-    places = _with_blanks(b, b.op("Max", labels, 0), blank)
-    stays = b.op("Equal", places, blank)
+    places = _with_blanks(b, b.max(labels, 0), blank)
+    stays = places.equal(blank)
     # From a label to the next, which differs where labels that follow each other become one.
-    jumps = b.op("Not", b.cut(stays, 1, 0, -2))
+    jumps = ~b.cut(stays, 1, 0, -2)
     if merged:
-        same = b.op("Equal", b.cut(places, 1, 0, -2), b.cut(places, 1, 2, I64_MAX))
-        jumps = b.op("And", jumps, b.op("Not", same))
+        same = b.cut(places, 1, 0, -2).equal(b.cut(places, 1, 2, I64_MAX))
+        jumps &= ~same
 
     def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
         (time, scores), (reached,) = parts, states
         places, stays, jumps, lengths = fixed
         never = b.constant(_NEVER)
-        kept = reached if merged else b.op("Where", stays, reached, never)
+        kept = reached if merged else b.where(stays, reached, never)
         near = _moved(b, b.cut(reached, 1, 0, -1), 1)
-        far = _moved(b, b.op("Where", jumps, b.cut(reached, 1, 0, -2), never), 2)
+        far = _moved(b, b.where(jumps, b.cut(reached, 1, 0, -2), never), 2)
         here = b.op("GatherElements", scores, places, axis=1)
-        new = b.op("Add", _sum(b, kept, near, far), here)
-        live = b.op("Less", time, b.unsqueeze(lengths, 1))
-        return [b.op("Where", live, new, reached)], []
+        new = _sum(b, kept, near, far) + here
+        return [b.where(time < b.unsqueeze(lengths, 1), new, reached)], []
 
-    start = b.op("Equal", b.positions(places, 1), 0)
-    start = b.op("Where", start, b.constant(0.0), b.constant(_NEVER))
+    start = b.where(b.positions(places, 1).equal(0), b.constant(0.0), b.constant(_NEVER))
     start = b.op("Expand", start, b.op("Shape", places))
     scores = b.transpose(b.op("LogSoftmax", b.cast(logits, F32), axis=2), 1, 0, 2)
     sliced = [b.positions(logits, 1), scores]
     (reached,), _ = along(b, step, sliced, [start], [places, stays, jumps, b.as_i64(lengths)])
-    end = b.op("Mul", b.unsqueeze(count, 1), 2)
-    before = b.op("Max", b.op("Sub", end, 1), 0)
+    end = b.unsqueeze(count, 1) * 2
+    before = b.max(end - 1, 0)
     ends = [b.op("GatherElements", reached, i, axis=1) for i in (end, before)]
-    ends[1] = b.op("Where", b.op("Equal", end, 0), _NEVER, ends[1])
-    return b.cast(b.squeeze(b.op("Neg", _sum(b, *ends)), 1), logits.element)
+    ends[1] = b.where(end.equal(0), _NEVER, ends[1])
+    return b.cast(b.squeeze(-_sum(b, *ends), 1), logits.element)
 
 
 def _targets(b: Builder, labels: Value, lengths: Value, node: Node) -> tuple[Value, Value]:
     """The labels [N, T] that are to be found, and how many they are [N]."""
     time = b.positions(labels, 1)
     if node.attributes["unique"]:
-        same = b.op("Equal", b.unsqueeze(labels, 2), b.unsqueeze(labels, 1))
-        same = b.op("And", same, b.op("Less", time, b.unsqueeze(time, 1)))
-        same = b.op("ReduceMax", b.cast(same, I64), [2], keepdims=False)
-        same = b.op("Greater", same, 0)
+        same = b.unsqueeze(labels, 2).equal(b.unsqueeze(labels, 1))
+        same &= time < b.unsqueeze(time, 1)
+        same = b.op("ReduceMax", b.cast(same, I64), [2], keepdims=False) > 0
     elif node.attributes["preprocess_collapse_repeated"]:
         same = same_as_before(b, labels)
     else:
         return labels, lengths
-    valid = b.op("Less", time, b.unsqueeze(lengths, 1))
-    return moved_to_front(b, labels, b.op("And", valid, b.op("Not", same)))
+    return moved_to_front(b, labels, (time < b.unsqueeze(lengths, 1)) & ~same)
 
 
 def _with_blanks(b: Builder, labels: Value, blank: Value) -> Value:
@@ -88,5 +84,5 @@ def _moved(b: Builder, reached: Value, places: int) -> Value:
 def _sum(b: Builder, *logarithms: Value) -> Value:
     """The logarithm of the sum of what they are logarithms of."""
     largest = b.op("Max", *logarithms, np.finfo(np.float32).min)
-    parts = [b.op("Exp", b.op("Sub", v, largest)) for v in logarithms]
-    return b.op("Add", b.op("Log", b.fold("Add", parts)), largest)
+    parts = [b.op("Exp", v - largest) for v in logarithms]
+    return b.op("Log", b.fold("Add", parts)) + largest

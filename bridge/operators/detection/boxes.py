@@ -26,25 +26,24 @@ def moved(
     low, high = b.split(boxes, axis, 2, 2)
     shift, stretch = b.split(moves, axis, 2, 2)
     if growth is not None:
-        stretch = b.op("Min", stretch, growth)
+        stretch = b.min(stretch, growth)
     half = b.constant(0.5)
-    size = b.op("Add", b.op("Sub", high, low), extra)
-    centre = b.op("Add", b.op("Add", low, b.op("Mul", half, size)), b.op("Mul", shift, size))
-    reach = b.op("Mul", half, b.op("Mul", b.op("Exp", stretch), size))
-    far = b.op("Sub", b.op("Add", centre, reach), inset)
-    return b.op("Sub", centre, reach), far
+    size = high - low + extra
+    centre = low + half * size + shift * size
+    reach = half * (b.op("Exp", stretch) * size)
+    far = centre + reach - inset
+    return centre - reach, far
 
 
 def least_sizes(b: Builder, info: Value, axis: int, size: float) -> Value:
     """The least width and height along `axis` of the image's `info`: `size` times the scales, of
     which there may be one for both."""
     scales = b.cut(info, axis, 2, I64_MAX)
-    scales = b.concat(axis, b.take(scales, axis, -1), b.take(scales, axis, 0))
-    return b.op("Mul", scales, size)
+    return b.concat(axis, b.take(scales, axis, -1), b.take(scales, axis, 0)) * size
 
 
 def first_rows(b: Builder, rows: Value, count: int) -> Value:
     """The first `count` rows, with rows of zeros where there are fewer."""
     rest = [b.sizes(rows, i) for i in range(1, rows.rank or 1)]
     zeros = b.op("Expand", b.like(0, rows), b.concat(0, b.constant([count]), *rest))
-    return b.cut(b.concat(0, rows, zeros), 0, 0, count)
+    return b.concat(0, rows, zeros)[:count]

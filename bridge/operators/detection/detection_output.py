@@ -28,16 +28,15 @@ def detection_output_to_onnx(b: Builder, node: Node) -> Result:
     keep = b.constant([attributes["keep_top_k"][0]])
     if attributes["keep_top_k"][0] < 1:
         most = b.constant([attributes["top_k"]]) if attributes["top_k"] > 0 else priors
-        keep = b.op("Mul", most, classes)
+        keep = most * classes
     dense = b.reshape(_left(b, boxes, scores, attributes), images, -1)
-    count = b.op("Min", keep, b.sizes(dense, 1))
+    count = b.min(keep, b.sizes(dense, 1))
     best, places = b.ops("TopK", 2, dense, count, axis=1)
-    labels = b.op("Div", places, priors)
-    prior = b.op("Mod", places, priors) if attributes["share_location"] else places
-    found = b.op("Greater", best, NONE)
+    labels = places / priors
+    prior = places % priors if attributes["share_location"] else places
+    found = best > NONE
     rank = b.op("Range", b.constant(0), b.scalar(count), 1)
-    key = b.op("Add", b.op("Mul", labels, count), rank)
-    key = b.op("Where", found, key, b.op("Add", b.op("Mul", classes, count), rank))
+    key = b.where(found, labels * count + rank, classes * count + rank)
     _, order = b.ops("TopK", 2, key, count, axis=1, largest=False)
     label, score, prior, kept = (
         b.op("GatherElements", v, order, axis=1) for v in (labels, best, prior, b.cast(found, I64))
@@ -50,14 +49,14 @@ def detection_output_to_onnx(b: Builder, node: Node) -> Result:
     image = b.op("Range", b.constant(0), b.scalar(images), 1)
     image = b.op("Expand", b.unsqueeze(image, 1), b.op("Shape", kept))
     if attributes["decrease_label_id"]:
-        label = b.op("Sub", label, 1)
+        label -= 1
     columns = [b.unsqueeze(b.cast(v, F32), 2) for v in (image, label, score)]
     rows = b.reshape(b.concat(2, *columns, chosen), -1, 7)
-    rows = b.op("Compress", rows, b.reshape(b.op("Greater", kept, 0), -1), axis=0)
-    total = b.op("Mul", images, keep)
+    rows = b.op("Compress", rows, b.reshape(kept > 0, -1), axis=0)
+    total = images * keep
     end = b.constant(np.array([[-1, 0, 0, 0, 0, 0, 0]], np.float32))
     zeros = b.op("Expand", b.constant(0.0), b.concat(0, total, b.constant([7])))
-    rows = b.cut(b.concat(0, rows, end, zeros), 0, 0, total)
+    rows = b.concat(0, rows, end, zeros)[:total]
     return b.unsqueeze(rows, 0, 1)
 
 
@@ -71,8 +70,7 @@ def _left(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]) -
         limits = [-1, attributes["nms_threshold"], NONE]
     if attributes["share_location"]:
         return kept_scores(b, boxes, scores, background, *limits)
-    hidden = b.op("Equal", b.positions(scores, 1), background)
-    scores = b.op("Where", b.unsqueeze(hidden, 1), NONE, scores)
+    scores = b.where(b.unsqueeze(b.positions(scores, 1).equal(background), 1), NONE, scores)
     priors = b.sizes(scores, 2)
     each = b.reshape(boxes, -1, priors, 4), b.reshape(scores, -1, 1, priors)
     return kept_scores(b, *each, -1, *limits)
@@ -82,18 +80,14 @@ def _of_best_class(b: Builder, scores: Value, best: int, overlap: float, least: 
     """The scores [images, classes, priors] of the best class of each prior but the first, which is
     background, if they are `least` at least, and among the `best` of the image; else NONE."""
     none = b.constant(NONE)
-    named = b.unsqueeze(b.op("Greater", b.positions(scores, 1), 0), 1)
-    scores = b.op("Where", named, scores, none)
+    named = b.unsqueeze(b.positions(scores, 1) > 0, 1)
+    scores = b.where(named, scores, none)
     highest = b.op("ReduceMax", scores, [1], keepdims=True)
-    mine = b.op("And", b.op("Equal", scores, highest), b.op("GreaterOrEqual", scores, least))
-    scores = b.op("Where", mine, scores, none)
+    scores = b.where(scores.equal(highest) & (scores >= least), scores, none)
     if best > 0:
         flat = b.op("Flatten", scores, axis=1)
-        count = b.op("Min", b.constant([best]), b.sizes(flat, 1))
-        top, _ = b.ops("TopK", 2, flat, count, axis=1)
-        scores = b.op(
-            "Where", b.op("Less", scores, b.unsqueeze(b.take(top, 1, -1), 2)), none, scores
-        )
+        top, _ = b.ops("TopK", 2, flat, b.min(b.constant([best]), b.sizes(flat, 1)), axis=1)
+        scores = b.where(scores < b.unsqueeze(b.take(top, 1, -1), 2), none, scores)
     return scores
 
 
@@ -104,10 +98,9 @@ def _of_objects(
     are background."""
     assert found is not None
     sure = b.take(b.reshape(found, b.sizes(scores, 0), -1, 2), 2, 1)
-    none = b.op("Less", sure, attributes["objectness_score"])
-    label = b.positions(scores, 2)
-    background = b.op("Equal", label, attributes["background_label_id"])
-    return b.op("Where", none, b.cast(background, F32), scores)
+    none = sure < attributes["objectness_score"]
+    background = b.positions(scores, 2).equal(attributes["background_label_id"])
+    return b.where(none, b.cast(background, F32), scores)
 
 
 def _decoded(
@@ -121,24 +114,24 @@ def _decoded(
         count = b.sizes(stages[-1], 1)
     else:
         numbers = b.constant([4 if attributes["normalized"] else 5])
-        count = b.op("Div", b.sizes(proposals, 2), numbers)
+        count = b.sizes(proposals, 2) / numbers
         each = [b.reshape(stage, images, count, -1, 4) for stage in stages]
         stages = [b.transpose(stage, 0, 2, 1, 3) for stage in each]
     priors = b.reshape(b.cut(proposals, 1, 0, 1), batch, count, -1)
     if not attributes["normalized"]:
         extent = [attributes["input_width"], attributes["input_height"]] * 2
-        priors = b.op("Div", b.cut(priors, 2, 1, 5), np.array(extent, np.float32))
+        priors = b.cut(priors, 2, 1, 5) / np.array(extent, np.float32)
     variance = None
     if not attributes["variance_encoded_in_target"]:
         # Four for each prior, without gaps, where priors have five numbers too.
         variance = b.reshape(b.cut(proposals, 1, 1, 2), batch, -1)
-        variance = b.cut(variance, 1, 0, b.op("Mul", count, [4]))
+        variance = b.cut(variance, 1, 0, count * [4])
         variance = b.reshape(variance, batch, -1, 4)
     if not attributes["share_location"]:
         priors = b.unsqueeze(priors, 1)
         variance = None if variance is None else b.unsqueeze(variance, 1)
     for stage in stages:
-        steps = stage if variance is None else b.op("Mul", stage, variance)
+        steps = stage if variance is None else stage * variance
         priors = _moved(b, priors, steps, attributes["code_type"])
         if attributes["clip_before_nms"]:
             priors = b.op("Clip", priors, 0.0, 1.0)
@@ -149,11 +142,11 @@ def _moved(b: Builder, priors: Value, moves: Value, code: str) -> Value:
     """Boxes that are moved by numbers of a code; their last axis has the corners."""
     axis = 2 if moves.rank == 3 else -1
     if code.rpartition(".")[2].upper() != "CENTER_SIZE":
-        return b.op("Add", priors, moves)
+        return priors + moves
     low, high = b.split(priors, axis, 2, 2)
-    size = b.op("Sub", high, low)
-    centre = b.op("Mul", b.op("Add", low, high), 0.5)
+    size = high - low
+    centre = (low + high) * 0.5
     shift, growth = b.split(moves, axis, 2, 2)
-    centre = b.op("Add", b.op("Mul", shift, size), centre)
-    half = b.op("Mul", b.op("Mul", b.op("Exp", growth), size), 0.5)
-    return b.concat(axis, b.op("Sub", centre, half), b.op("Add", centre, half))
+    centre = shift * size + centre
+    half = b.op("Exp", growth) * size * 0.5
+    return b.concat(axis, centre - half, centre + half)

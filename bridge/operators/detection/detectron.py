@@ -18,7 +18,7 @@ def topk_rois(b: Builder, node: Node) -> Result:
     `max_rois`."""
     rois, scores = required(node, 0, 1)
     most = node.attributes["max_rois"]
-    count = b.op("Min", b.constant([most]), b.sizes(scores, 0))
+    count = b.min(b.constant([most]), b.sizes(scores, 0))
     _, best = b.ops("TopK", 2, scores, count, axis=0)
     return first_rows(b, b.op("Gather", rois, best, 0), most)
 
@@ -35,14 +35,12 @@ def prior_grid(b: Builder, node: Node) -> Result:
         cells = b.constant([number]) if number else b.sizes(features, axis)
         step = b.constant([attributes[stride]])
         if not attributes[stride]:
-            step = b.op("Div", b.cast(b.sizes(image, axis), F32), b.cast(cells, F32))
-        place = b.op("Range", b.constant(0), b.scalar(cells), 1)
-        place = b.op("Add", b.cast(place, F32), 0.5)
-        place = b.op("Mul", place, step)
+            step = b.cast(b.sizes(image, axis), F32) / b.cast(cells, F32)
+        place = (b.cast(b.op("Range", b.constant(0), b.scalar(cells), 1), F32) + 0.5) * step
         places.append(b.reshape(place, *((1, -1, 1, 1) if axis == 3 else (-1, 1, 1, 1))))
     selectors = [b.constant(np.array(s, np.float32)) for s in ([1, 0, 1, 0], [0, 1, 0, 1])]
-    x, y = (b.op("Mul", p, s) for p, s in zip(places, selectors, strict=True))
-    grid = b.op("Add", b.op("Add", x, y), b.reshape(priors, 1, 1, -1, 4))
+    x, y = (p * s for p, s in zip(places, selectors, strict=True))
+    grid = x + y + b.reshape(priors, 1, 1, -1, 4)
     return b.reshape(grid, -1, 4) if attributes["flatten"] else grid
 
 
@@ -58,13 +56,11 @@ def generate_proposals(b: Builder, node: Node) -> Result:
     flat = b.reshape(b.transpose(scores, 1, 2, 0), -1)
     corners = moved(b, anchors, moves, 1, 1.0, 1.0, LARGEST_GROWTH)
     zero, one = b.constant(0.0), b.constant(1.0)
-    edge = b.op("Sub", b.concat(0, b.take(info, 0, 1), b.take(info, 0, 0)), one)
-    low, high = (b.op("Max", zero, b.op("Min", v, edge)) for v in corners)
-    extent = b.op("Add", b.op("Sub", high, low), one)
-    small = b.op("ReduceMin", extent, [1], keepdims=False)
-    small = b.op("Less", small, attributes["min_size"])
-    most = b.op("Min", b.constant([attributes["pre_nms_count"]]), b.sizes(flat, 0))
-    flat = b.op("Where", small, zero, flat)
+    edge = b.concat(0, b.take(info, 0, 1), b.take(info, 0, 0)) - one
+    low, high = (b.max(zero, b.min(v, edge)) for v in corners)
+    small = b.op("ReduceMin", high - low + one, [1], keepdims=False) < attributes["min_size"]
+    most = b.min(b.constant([attributes["pre_nms_count"]]), b.sizes(flat, 0))
+    flat = b.where(small, zero, flat)
     best, place = b.ops("TopK", 2, flat, most, axis=0)
     boxes = b.op("Gather", b.concat(1, low, high), place, 0)
     kept = b.op(
@@ -85,29 +81,27 @@ def detection_output(b: Builder, node: Node) -> Result:
     attributes, most = node.attributes, node.attributes["max_detections_per_image"]
     classes = attributes["num_classes"]
     weights = b.constant(np.array(attributes["deltas_weights"], np.float32))
-    moves = b.op("Div", b.reshape(deltas, -1, classes, 4), weights)
+    moves = b.reshape(deltas, -1, classes, 4) / weights
     corners = moved(b, b.unsqueeze(rois, 1), moves, 2, 1.0, 1.0, attributes["max_delta_log_wh"])
     zero = b.constant(0.0)
-    low, high = (b.op("Max", zero, v) for v in corners)
-    low, high = (b.cut(b.transpose(v, 1, 0, 2), 0, 1, classes) for v in (low, high))
+    low, high = (b.max(zero, v) for v in corners)
+    low, high = (b.transpose(v, 1, 0, 2)[1:classes] for v in (low, high))
     start, end = b.split(rois, 1, 2, 2)
-    extent = b.op("ReduceMin", b.op("Sub", end, start), [1], keepdims=False)
-    valid = b.op("Greater", extent, zero)
-    ranked = b.cut(b.transpose(scores, 1, 0), 0, 1, classes)
-    ranked = b.unsqueeze(b.op("Where", valid, ranked, zero), 1)
+    extent = b.op("ReduceMin", end - start, [1], keepdims=False)
+    valid = extent > zero
+    ranked = b.transpose(scores, 1, 0)[1:classes]
+    ranked = b.unsqueeze(b.where(valid, ranked, zero), 1)
     kept = pixels_suppressed(
         b, low, high, ranked, attributes["post_nms_count"], attributes["nms_threshold"],
         attributes["score_threshold"],
     )  # fmt: skip
     found = b.op("GatherND", ranked, kept)
     total = b.sizes(found, 0)
-    crowded = b.op("Greater", total, [most])
-    key = b.op("Where", crowded, b.op("Neg", found), b.cast(b.positions(found, 0), F32))
-    count = b.op("Min", [most], total)
-    _, order = b.ops("TopK", 2, key, count, axis=0, largest=False)
+    key = b.where(total > [most], -found, b.cast(b.positions(found, 0), F32))
+    _, order = b.ops("TopK", 2, key, b.min([most], total), axis=0, largest=False)
     kept = b.op("Gather", kept, order, 0)
     boxes = b.op("GatherND", b.concat(2, low, high), b.take(kept, 1, 0, 2))
-    label = b.op("Add", b.reshape(b.take(kept, 1, 0), -1), 1)
+    label = b.reshape(b.take(kept, 1, 0), -1) + 1
     chosen = b.op("Gather", found, order, 0)
     return [first_rows(b, v, most) for v in (boxes, b.cast(label, I32), chosen)]
 
@@ -120,14 +114,11 @@ def roi_features(b: Builder, node: Node) -> Result:
     rois, *levels = (v for v in node.inputs if v is not None)
     attributes, size = node.attributes, node.attributes["output_size"]
     low, high = b.split(rois, 1, 2, 2)
-    area = b.op("ReduceProd", b.op("Sub", high, low), [1], keepdims=False)
-    side = b.op("Sqrt", b.op("Max", area, 0.0))
-    scale = b.op("Add", b.op("Div", side, 224.0), 1e-6)
-    power = b.op("Div", b.op("Log", scale), math.log(2.0))
-    level = b.op("Floor", b.op("Add", power, 2.0))
+    area = b.op("ReduceProd", high - low, [1], keepdims=False)
+    power = b.op("Log", b.op("Sqrt", b.max(area, 0.0)) / 224.0 + 1e-6) / math.log(2.0)
+    level = b.op("Floor", power + 2.0)
     level = b.op("Clip", level, 0.0, float(len(levels) - 1))
-    level = b.op("Where", b.op("Greater", area, 0.0), level, -1.0)
-    level = b.reshape(level, -1, 1, 1, 1)
+    level = b.reshape(b.where(area > 0.0, level, -1.0), -1, 1, 1, 1)
     image = b.op("Expand", b.constant(0), b.sizes(rois, 0))
     mode = "half_pixel" if attributes["aligned"] else "output_half_pixel"
     result: Value = b.constant(0.0)
@@ -139,5 +130,5 @@ def roi_features(b: Builder, node: Node) -> Result:
             sampling_ratio=attributes["sampling_ratio"], spatial_scale=1.0 / step,
             coordinate_transformation_mode=mode,
         )  # fmt: skip
-        result = b.op("Where", b.op("Equal", level, float(index)), y, result)
+        result = b.where(level.equal(float(index)), y, result)
     return result, b.op("Identity", rois)

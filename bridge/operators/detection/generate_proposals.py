@@ -23,18 +23,16 @@ def generate_proposals_to_onnx(b: Builder, node: Node) -> Result:
     priors = b.reshape(anchors, 1, -1, 4)
     corners = moved(b, priors, moves, 2, pixel, pixel, LARGEST_GROWTH)
     zero, last = b.constant(0.0), b.constant(pixel)
-    edge = b.unsqueeze(b.op("Sub", b.take(info, 1, 1, 0), last), 1)
-    low, high = (b.op("Max", zero, b.op("Min", v, edge)) for v in corners)
+    edge = b.unsqueeze(b.take(info, 1, 1, 0) - last, 1)
+    low, high = (b.max(zero, b.min(v, edge)) for v in corners)
     flat = b.reshape(b.transpose(scores, 0, 2, 3, 1), 0, -1)
-    most = b.op("Min", b.constant([attributes["pre_nms_count"]]), b.sizes(flat, 1))
+    most = b.min(b.constant([attributes["pre_nms_count"]]), b.sizes(flat, 1))
     best, place = b.ops("TopK", 2, flat, most, axis=1)
     low, high = (b.op("GatherND", v, b.unsqueeze(place, 2), batch_dims=1) for v in (low, high))
-    end = b.op("Add", high, last)
-    extent = b.op("Sub", end, low)
+    extent = high + last - low
     least = b.unsqueeze(least_sizes(b, info, 1, attributes["min_size"]), 1)
-    small = b.op("Less", extent, least)
-    small = b.op("ReduceMax", b.cast(small, I64), [2], keepdims=False)
-    rated = b.op("Where", b.op("Greater", small, 0), NONE, best)
+    small = b.op("ReduceMax", b.cast(extent < least, I64), [2], keepdims=False)
+    rated = b.where(small > 0, NONE, best)
     rated, boxes = b.unsqueeze(rated, 1), b.concat(2, low, high)
     limits = attributes["post_nms_count"], attributes["nms_threshold"], NONE
     if attributes["normalized"]:
@@ -43,6 +41,6 @@ def generate_proposals_to_onnx(b: Builder, node: Node) -> Result:
         kept = pixels_suppressed(b, low, high, rated, *limits)
     rows = b.take(kept, 1, 0, 2)
     results = [b.op("GatherND", v, rows) for v in (boxes, best)]
-    image = b.op("Equal", b.take(kept, 1, 0), b.positions(scores, 0))
+    image = b.take(kept, 1, 0).equal(b.positions(scores, 0))
     count = b.op("ReduceSum", b.cast(image, I64), [0], keepdims=False)
     return [*(b.cast(v, element) for v in results), b.cast(count, attributes["roi_num_type"])]

@@ -26,7 +26,7 @@ def beyond(
     b: Builder, scores: Value, overlap: Value, states: Values, fixed: Values
 ) -> tuple[Value, Values]:
     """The rule by which boxes that overlap by more than the one fixed value are suppressed."""
-    return b.op("Where", b.op("Greater", overlap, fixed[0]), NONE, scores), states
+    return b.where(overlap > fixed[0], NONE, scores), states
 
 
 def covered(b: Builder, boxes: list[Value], box: list[Value], pixel: float) -> tuple[Value, Value]:
@@ -35,11 +35,11 @@ def covered(b: Builder, boxes: list[Value], box: list[Value], pixel: float) -> t
     apart."""
     extents = []
     for low, high in ((0, 2), (1, 3)):
-        extent = b.op("Sub", b.op("Min", boxes[high], box[high]), b.op("Max", boxes[low], box[low]))
-        extent = b.op("Add", extent, pixel) if pixel else extent
-        extents.append(b.op("Max", extent, 0.0))
-    shared = b.op("Mul", *extents)
-    return shared, b.op("Sub", b.op("Add", boxes[4], box[4]), shared)
+        extent = b.min(boxes[high], box[high]) - b.max(boxes[low], box[low])
+        extent = extent + pixel if pixel else extent
+        extents.append(b.max(extent, 0.0))
+    shared = extents[0] * extents[1]
+    return shared, boxes[4] + box[4] - shared
 
 
 def over_union(b: Builder, boxes: Value, box: Value) -> Value:
@@ -47,12 +47,12 @@ def over_union(b: Builder, boxes: Value, box: Value) -> Value:
     nothing."""
     theirs, own = (b.split(v, 0, 1, 1, 1, 1, 1) for v in (boxes, box))
     shared, together = covered(b, theirs, own, 0.0)
-    return b.squeeze(b.op("Div", shared, b.op("Max", together, LEAST)), 0)
+    return b.squeeze(shared / b.max(together, LEAST), 0)
 
 
 def with_area(b: Builder, low: Value, high: Value) -> Value:
     """Boxes (x1, y1, x2, y2, area) [images, boxes, 5] of their corners [images, boxes, 2]."""
-    area = b.op("ReduceProd", b.op("Sub", high, low), [2], keepdims=True)
+    area = b.op("ReduceProd", high - low, [2], keepdims=True)
     return b.concat(2, low, high, area)
 
 
@@ -72,12 +72,12 @@ def suppressed(
     `least`, at most `limit` [1] of a class. The rule begins with `states`."""
     image, label = of_classes(b, scores)
     flat = b.op("Flatten", scores, axis=2)
-    above = b.op("Greater", flat, least)
-    flat = b.op("Where", above, flat, NONE)
+    above = flat > least
+    flat = b.where(above, flat, NONE)
     most = b.op("ReduceSum", b.cast(above, I64), [1], keepdims=False)
-    most = b.op("Min", limit, b.op("ReduceMax", most, [0], keepdims=True))
+    most = b.min(limit, b.op("ReduceMax", most, [0], keepdims=True))
     # One is there where none is above, so that the Loop is one of something.
-    most = b.op("Min", b.op("Max", most, [1]), b.sizes(scores, 2))
+    most = b.min(b.max(most, [1]), b.sizes(scores, 2))
     rounds = b.op("Range", b.constant(0), b.scalar(most), 1)
     by_box = b.op("Gather", boxes, image, 0)
     by_number = b.transpose(by_box, 2, 0, 1)
@@ -86,12 +86,12 @@ def suppressed(
         scores, *others = states
         first, by_box, by_number, *more = fixed
         # Of scores below 0, which rise where they fall, the first one counts.
-        place = b.op("ArgMax", b.op("Min", scores, first), axis=1, keepdims=True)
+        place = b.op("ArgMax", b.min(scores, first), axis=1, keepdims=True)
         best = b.op("GatherElements", scores, place, axis=1)
         box = b.transpose(b.op("GatherND", by_box, place, batch_dims=1), 1, 0)
         overlap = overlaps(b, by_number, b.unsqueeze(box, 2))
-        chosen = b.op("Equal", b.positions(scores, 1), place)
-        scores, others = rule(b, b.op("Where", chosen, NONE, scores), overlap, others, more)
+        chosen = b.positions(scores, 1).equal(place)
+        scores, others = rule(b, b.where(chosen, NONE, scores), overlap, others, more)
         return [scores, *others], [b.squeeze(v, 1) for v in (place, best)]
 
     known = [flat, by_box, by_number, *fixed]
@@ -100,5 +100,5 @@ def suppressed(
     columns = [b.expand(b.unsqueeze(v, 1), b.op("Shape", place)) for v in (image, label)]
     indices = b.concat(1, *(b.reshape(v, -1, 1) for v in (*columns, place)))
     best = b.reshape(best, -1)
-    found = b.op("Greater", best, NONE)
+    found = best > NONE
     return b.op("Compress", indices, found, axis=0), b.op("Compress", best, found, axis=0)

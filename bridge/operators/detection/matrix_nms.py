@@ -15,15 +15,15 @@ from bridge.operators.loops import Values, along
 @legalizes("MatrixNms", target="onnx")
 def matrix_nms_to_onnx(b: Builder, node: Node) -> Result:
     """MatrixNms-8: scores fall with the overlap with better boxes of their class; a Loop goes
-    through the classes of the images. OpenVINO sorts by class across images alone."""
+    through the classes of the images. As in OpenVINO, boxes are sorted by class across images
+    alone."""
     boxes, scores = (b.cast(v, F32) for v in required(node, 0, 1))
     attributes = dict(node.attributes)
     if not attributes["sort_result_across_batch"]:
         attributes["sort_result_type"] = "none"
     label = b.unsqueeze(b.positions(scores, 1), 1)
     if attributes["background_class"] >= 0:
-        hidden = b.op("Equal", label, attributes["background_class"])
-        scores = b.op("Where", hidden, NONE, scores)
+        scores = b.where(label.equal(attributes["background_class"]), NONE, scores)
     image, _ = of_classes(b, scores)
 
     def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
@@ -38,29 +38,28 @@ def matrix_nms_to_onnx(b: Builder, node: Node) -> Result:
 def _decayed(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]) -> Value:
     """The scores [boxes] of one class of an image that are left, else NONE."""
     zero, one, none = b.constant(0.0), b.constant(1.0), b.constant(NONE)
-    found = b.op("Greater", scores, attributes["score_threshold"])
-    scores = b.op("Where", found, scores, none)
+    found = scores > attributes["score_threshold"]
+    scores = b.where(found, scores, none)
     count = b.op("ReduceSum", b.cast(found, I64), [0], keepdims=True)
     if attributes["nms_top_k"] >= 0:
-        count = b.op("Min", count, [attributes["nms_top_k"]])
+        count = b.min(count, [attributes["nms_top_k"]])
     # One is there where none is found, so that the greatest of each row is that of something.
-    count = b.op("Min", b.op("Max", count, [1]), b.sizes(scores, 0))
+    count = b.min(b.max(count, [1]), b.sizes(scores, 0))
     best, place = b.ops("TopK", 2, scores, count, axis=0)
     overlap = _overlaps(b, b.op("Gather", boxes, place, 0), attributes["normalized"])
     rank = b.positions(best, 0)
-    better = b.op("Less", rank, b.unsqueeze(rank, 1))
-    overlap = b.op("Where", better, overlap, zero)
+    better = rank < b.unsqueeze(rank, 1)
+    overlap = b.where(better, overlap, zero)
     largest = b.op("ReduceMax", overlap, [1], keepdims=False)
     if attributes["decay_function"] == "linear":
-        rest = b.op("Add", b.op("Sub", one, largest), 1e-10)
-        factor = b.op("Div", b.op("Sub", one, overlap), rest)
+        rest = one - largest + 1e-10
+        factor = (one - overlap) / rest
     else:
-        power = b.op("Sub", b.op("Mul", largest, largest), b.op("Mul", overlap, overlap))
-        factor = b.op("Exp", b.op("Mul", power, attributes["gaussian_sigma"]))
-    factor = b.op("Where", better, factor, one)
-    rated = b.op("Mul", best, b.op("ReduceMin", factor, [1], keepdims=False))
-    left = b.op("Greater", rated, attributes["post_threshold"])
-    rated = b.op("Where", left, rated, none)
+        power = largest * largest - overlap * overlap
+        factor = b.op("Exp", power * attributes["gaussian_sigma"])
+    factor = b.where(better, factor, one)
+    rated = best * b.op("ReduceMin", factor, [1], keepdims=False)
+    rated = b.where(rated > attributes["post_threshold"], rated, none)
     nothing = b.expand(none, b.sizes(scores, 0))
     return b.op("ScatterND", nothing, b.unsqueeze(place, 1), rated)
 
@@ -70,17 +69,15 @@ def _overlaps(b: Builder, boxes: Value, normalized: bool) -> Value:
     that is nothing. Boxes that are not normalised count their last pixel."""
     low, high = b.split(boxes, 1, 2, 2)
     pixel, zero = b.constant(0.0 if normalized else 1.0), b.constant(0.0)
-    extent = b.op("Sub", high, low)
+    extent = high - low
     valid = b.op("ReduceMin", extent, [1], keepdims=True)
-    area = b.op("ReduceProd", b.op("Add", extent, pixel), [1], keepdims=True)
-    area = b.op("Where", b.op("Less", valid, zero), zero, area)
+    area = b.op("ReduceProd", extent + pixel, [1], keepdims=True)
+    area = b.where(valid < zero, zero, area)
     lows, highs = [[b.unsqueeze(v, axis) for axis in (0, 1)] for v in (low, high)]
-    shared = b.op("Sub", b.op("Min", *highs), b.op("Max", *lows))
+    shared = b.op("Min", *highs) - b.op("Max", *lows)
     # Of boxes that are inside out this is not the same.
-    reach = b.op("Min", *(b.op("Sub", highs[i], lows[1 - i]) for i in (0, 1)))
-    apart = b.op("Less", b.op("ReduceMin", reach, [2], keepdims=False), zero)
-    shared = b.op("ReduceProd", b.op("Add", shared, pixel), [2], keepdims=False)
-    shared = b.op("Where", apart, zero, shared)
-    together = b.op("Sub", b.op("Add", area, b.transpose(area, 1, 0)), shared)
-    nothing = b.op("Equal", shared, zero)
-    return b.op("Where", nothing, zero, b.op("Div", shared, together))
+    reach = b.op("Min", *(highs[i] - lows[1 - i] for i in (0, 1)))
+    apart = b.op("ReduceMin", reach, [2], keepdims=False) < zero
+    shared = b.where(apart, zero, b.op("ReduceProd", shared + pixel, [2], keepdims=False))
+    together = area + b.transpose(area, 1, 0) - shared
+    return b.where(shared.equal(zero), zero, shared / together)

@@ -25,7 +25,7 @@ def multiclass_nms_to_onnx(b: Builder, node: Node) -> Result:
     adaptive = partial(_adaptively, attributes) if attributes["nms_eta"] < 1 else None
     background, covered = attributes["background_class"], boxes
     if not attributes["normalized"]:  # They count their last pixel.
-        covered = b.op("Add", boxes, [0.0, 0.0, 1.0, 1.0])
+        covered = boxes + b.constant([0.0, 0.0, 1.0, 1.0])
     if counts is None:
         dense = kept_scores(b, covered, scores, background, *limits, adaptive)
         return selected(b, boxes, dense, attributes)
@@ -43,14 +43,14 @@ def _adaptively(
     def rule(
         b: Builder, scores: Value, overlap: Value, states: Values, fixed: Values
     ) -> tuple[Value, Values]:
-        largest, limit = b.op("Max", states[0], overlap), states[1]
-        lowered = b.op("Mul", limit, attributes["nms_eta"])
-        limit = b.op("Where", b.op("Greater", limit, 0.5), lowered, limit)
-        return b.op("Where", b.op("Less", largest, limit), scores, NONE), [largest, limit]
+        largest, limit = b.max(states[0], overlap), states[1]
+        lowered = limit * attributes["nms_eta"]
+        limit = b.where(limit > 0.5, lowered, limit)
+        return b.where(largest < limit, scores, NONE), [largest, limit]
 
     nothing = b.op("Expand", 0.0, b.op("Shape", b.op("Flatten", scores, axis=2)))
     none = b.op("ReduceSum", nothing, [1], keepdims=True)
-    limit = b.op("Add", none, attributes["iou_threshold"])
+    limit = none + attributes["iou_threshold"]
     least = b.constant(max(just_below(attributes["score_threshold"]), NONE))
     boxes = with_area(b, low, high)
     rows, _ = suppressed(
@@ -65,13 +65,12 @@ def _by_image(b: Builder, scores: Value, counts: Value, background: int) -> Valu
     axis = b.constant(0)
     ends = b.op("CumSum", b.as_i64(counts), axis)
     place = b.positions(scores, 1)
-    behind = b.op("Less", place, b.unsqueeze(ends, 1))
-    ahead = b.op("Less", place, b.unsqueeze(b.op("Sub", ends, b.as_i64(counts)), 1))
-    mine = b.op("And", behind, b.op("Not", ahead))
+    behind = place < b.unsqueeze(ends, 1)
+    ahead = place < b.unsqueeze(ends - b.as_i64(counts), 1)
+    mine = behind & ~ahead
     label = b.unsqueeze(b.positions(scores, 0), 1, 2)
-    shown = b.op("Not", b.op("Equal", label, background))
-    mine = b.op("And", b.unsqueeze(mine, 0), shown)
-    return b.op("Where", mine, b.unsqueeze(scores, 1), NONE)
+    shown = ~label.equal(background)
+    return b.where(b.unsqueeze(mine, 0) & shown, b.unsqueeze(scores, 1), NONE)
 
 
 def selected(
@@ -84,14 +83,14 @@ def selected(
     dense = b.reshape(dense, images, -1)
     rows = b.sizes(dense, 1)
     if attributes["keep_top_k"] >= 0:
-        rows = b.op("Min", [attributes["keep_top_k"]], rows)
+        rows = b.min([attributes["keep_top_k"]], rows)
     score, place = b.ops("TopK", 2, dense, rows, axis=1)
-    width = b.op("Max", count, [1])  # of no boxes there are no places to be divided
-    label, box = b.op("Div", place, width), b.op("Mod", place, width)
+    width = b.max(count, [1])  # of no boxes there are no places to be divided
+    label, box = place / width, place % width
     image = b.op("Range", b.constant(0), b.scalar(images), 1)
     owner = label if of_classes else b.unsqueeze(image, 1)
-    number = b.op("Add", box, b.op("Mul", owner, count))
-    found = b.op("Greater", score, NONE)
+    number = box + owner * count
+    found = score > NONE
     per_image = b.op("ReduceSum", b.cast(found, I64), [1], keepdims=False)
     columns = [b.reshape(v, -1) for v in (label, score, number, found)]
     key = _key(b, columns, rows, attributes)
@@ -104,7 +103,7 @@ def selected(
     heads = [b.unsqueeze(b.cast(v, F32), 1) for v in (label, score)]
     if of_classes:  # OpenVINO counts the boxes of all classes together.
         classes = b.sizes(boxes, 0)
-        number = b.op("Add", b.op("Mul", b.op("Mod", number, count), classes), label)
+        number = number % count * classes + label
     places = b.cast(b.unsqueeze(number, 1), element)
     return [b.concat(1, *heads, corners), places, b.cast(per_image, element)]
 
@@ -114,12 +113,12 @@ def _key(b: Builder, columns: list[Value], rows: Value, attributes: dict[str, An
     label, score, _, _ = columns
     across = attributes["sort_result_across_batch"]
     if attributes["sort_result_type"] != "classid":
-        return b.op("Neg", score) if across and attributes["sort_result_type"] == "score" else None
+        return -score if across and attributes["sort_result_type"] == "score" else None
     place = b.positions(label, 0)
-    total = b.op("Add", b.sizes(label, 0), [1])
-    first = b.op("Div", place, b.op("Max", rows, [1]))
-    by_label = b.op("Add", b.op("Mul", label, total), place)
+    total = b.sizes(label, 0) + b.constant([1])
+    first = place / b.max(rows, [1])
+    by_label = label * total + place
     if across:
         return by_label
-    classes = b.op("Add", b.op("ReduceMax", label, [0], keepdims=True), [1])
-    return b.op("Add", by_label, b.op("Mul", first, b.op("Mul", classes, total)))
+    most = b.op("ReduceMax", label, [0], keepdims=True) + b.constant([1])
+    return by_label + first * (most * total)

@@ -48,8 +48,8 @@ def _neighbour(b: Builder, value: Value, limit: float) -> Value:
         moved = np.nextafter(known.astype(np.float32), np.float32(limit))
         return b.constant(np.maximum(moved, np.float32(LEAST if up else 0)))
     if up:
-        return b.op("Max", b.op("Mul", value, 1 + _ULP), LEAST)
-    return _before_next(value) or b.op("Mul", value, 1 - _ULP)
+        return b.max(value * (1 + _ULP), LEAST)
+    return _before_next(value) or (value * (1 - _ULP))
 
 
 @reads("NonMaxSuppression", format="ir", until=4)
@@ -109,17 +109,16 @@ def _softly(
     def rule(
         b: Builder, scores: Value, overlap: Value, states: Values, fixed: Values
     ) -> tuple[Value, Values]:
-        factor = b.op("Exp", b.op("Mul", b.op("Mul", overlap, overlap), scale))
-        lowered = b.op("Mul", scores, factor)
-        left = b.op("And", b.op("Greater", scores, NONE), b.op("Greater", lowered, fixed[0]))
-        return b.op("Where", left, lowered, NONE), states
+        factor = b.op("Exp", overlap * overlap * scale)
+        lowered = scores * factor
+        return b.where((scores > NONE) & (lowered > fixed[0]), lowered, NONE), states
 
     one, other = b.split(boxes, 2, 2, 2)
     if center:
-        half = b.op("Mul", other, 0.5)
-        low, high = b.op("Sub", one, half), b.op("Add", one, half)
+        half = other * 0.5
+        low, high = one - half, one + half
     else:
-        low, high = b.op("Min", one, other), b.op("Max", one, other)
+        low, high = b.min(one, other), b.max(one, other)
     return suppressed(b, with_area(b, low, high), scores, limit, least, over_union, rule, [least])
 
 
@@ -131,8 +130,7 @@ def _limit(b: Builder, limit: Value, overlap: Value) -> Value:
         return limit
     if known is not None and number is not None:
         return b.constant(np.minimum(number, 1))
-    single = b.op("LessOrEqual", overlap, 0.0)
-    return b.op("Where", single, b.op("Min", limit, 1), limit)
+    return b.where(overlap <= 0.0, b.min(limit, 1), limit)
 
 
 def _before_next(value: Value) -> Value | None:

@@ -21,7 +21,7 @@ def nms_rotated_to_onnx(b: Builder, node: Node) -> Result:
     """NMSRotated-13: as NonMaxSuppression-9, but that boxes are turned."""
     boxes, scores, limit, overlap, least = required(node, 0, 1, 2, 3, 4)
     sign = 1.0 if node.attributes["clockwise"] else -1.0
-    boxes = b.op("Mul", b.cast(boxes, F32), np.array([1, 1, 1, 1, sign], np.float32))
+    boxes = b.cast(boxes, F32) * np.array([1, 1, 1, 1, sign], np.float32)
     rated = b.cast(scores, F32)
     overlap, least = (b.scalar(b.cast(v, F32)) for v in (overlap, least))
     most = b.reshape(b.as_i64(limit), 1)
@@ -41,25 +41,24 @@ def _overlaps(b: Builder, boxes: Value, box: Value) -> Value:
     x, y, width, height, angle = b.split(boxes, 0, 1, 1, 1, 1, 1)
     own_x, own_y, own_width, own_height, own_angle = b.split(box, 0, 1, 1, 1, 1, 1)
     # The corners [5, classes, n], the first once more, in the frame of the one box.
-    u = b.op("Mul", width, _CORNERS[:, 0])
-    v = b.op("Mul", height, _CORNERS[:, 1])
-    turn = b.op("Sub", angle, own_angle)
+    u = width * _CORNERS[:, 0]
+    v = height * _CORNERS[:, 1]
+    turn = angle - own_angle
     corners = _turned(b, u, v, turn)
-    centre = _turned(b, b.op("Sub", x, own_x), b.op("Sub", y, own_y), b.op("Neg", own_angle))
-    corner_x, corner_y = (b.op("Add", c, d) for c, d in zip(corners, centre, strict=True))
-    reach = [b.op("Mul", v, half) for v in (own_width, own_height)]
+    centre = _turned(b, x - own_x, y - own_y, -own_angle)
+    corner_x, corner_y = (c + d for c, d in zip(corners, centre, strict=True))
+    reach = [v * half for v in (own_width, own_height)]
     shared = _within(b, corner_x, corner_y, *reach)
     # Rounding leaves something of boxes that lie apart, which is more than a threshold of 0.
-    halves = [b.op("Mul", v, half) for v in (width, height)]
-    seen = _turned(b, *centre, b.op("Neg", turn))
-    apart = b.op("Or", _apart(b, centre, turn, reach, halves), _apart(b, seen, turn, halves, reach))
-    shared = b.op("Where", b.squeeze(apart, 0), zero, shared)
-    area = b.squeeze(b.op("Mul", width, height), 0)
-    own = b.squeeze(b.op("Mul", own_width, own_height), 0)
-    together = b.op("Sub", b.op("Add", area, own), shared)
-    flat = b.op("LessOrEqual", b.op("Min", area, own), zero)
-    together = b.op("Where", flat, 1.0, together)
-    return b.op("Where", flat, zero, b.op("Div", shared, together))
+    halves = [v * half for v in (width, height)]
+    seen = _turned(b, *centre, -turn)
+    apart = _apart(b, centre, turn, reach, halves) | _apart(b, seen, turn, halves, reach)
+    shared = b.where(b.squeeze(apart, 0), zero, shared)
+    area = b.squeeze(width * height, 0)
+    own = b.squeeze(own_width * own_height, 0)
+    together = area + own - shared
+    flat = b.min(area, own) <= zero
+    return b.where(flat, zero, shared / b.where(flat, 1.0, together))
 
 
 def _apart(
@@ -67,12 +66,11 @@ def _apart(
 ) -> Value:
     """Whether an axis of a box, in whose frame its centre and that of another are `between` each
     other, separates it from the other one. Of both the half sizes are given."""
-    cosine, sine = (b.op("Abs", b.op(f, turn)) for f in ("Cos", "Sin"))
+    cosine, sine = (abs(b.op(f, turn)) for f in ("Cos", "Sin"))
 
     def is_far(axis: int) -> Value:
-        reach = b.op("Add", b.op("Mul", other[axis], cosine), b.op("Mul", other[1 - axis], sine))
-        reach = b.op("Add", reach, own[axis])
-        return b.op("GreaterOrEqual", b.op("Abs", between[axis]), reach)
+        reach = other[axis] * cosine + other[1 - axis] * sine + own[axis]
+        return abs(between[axis]) >= reach
 
     return b.fold("Or", map(is_far, (0, 1)))
 
@@ -80,8 +78,7 @@ def _apart(
 def _turned(b: Builder, x: Value, y: Value, angle: Value) -> tuple[Value, Value]:
     """Points turned around the origin."""
     cosine, sine = b.op("Cos", angle), b.op("Sin", angle)
-    across = b.op("Sub", b.op("Mul", x, cosine), b.op("Mul", y, sine))
-    return across, b.op("Add", b.op("Mul", x, sine), b.op("Mul", y, cosine))
+    return x * cosine - y * sine, x * sine + y * cosine
 
 
 def _within(b: Builder, x: Value, y: Value, reach_x: Value, reach_y: Value) -> Value:
@@ -89,36 +86,32 @@ def _within(b: Builder, x: Value, y: Value, reach_x: Value, reach_y: Value) -> V
     Green's theorem the integral of x, cut at `reach_x`, over the parts of the edges that are no
     farther than `reach_y`. Corners are [edges + 1, classes, n], the first once more."""
     (x_start, x_end), (y_start, y_end) = (
-        [b.cut(v, 0, i, I64_MAX if i else -1) for i in (0, 1)] for v in (x, y)
+        [v[i : I64_MAX if i else -1] for i in (0, 1)] for v in (x, y)
     )
 
     zero, one = b.constant(0.0), b.constant(1.0)
 
     def clamped(v: Value, reach: Value) -> Value:
-        return b.op("Min", b.op("Max", v, b.op("Neg", reach)), reach)
+        return b.min(b.max(v, -reach), reach)
 
     def share(part: Value, whole: Value) -> Value:
         """Of edges that do not change any number: what they are multiplied with is 0."""
-        return b.op("Div", part, b.op("Where", b.op("Equal", whole, zero), one, whole))
+        return part / b.where(whole.equal(zero), one, whole)
 
     low, high = clamped(y_start, reach_y), clamped(y_end, reach_y)
-    slope = share(b.op("Sub", x_end, x_start), b.op("Sub", y_end, y_start))
-    first, last = (
-        b.op("Add", x_start, b.op("Mul", b.op("Sub", v, y_start), slope)) for v in (low, high)
-    )
-    change = b.op("Sub", last, first)
+    slope = share(x_end - x_start, y_end - y_start)
+    first, last = (x_start + (v - y_start) * slope for v in (low, high))
+    change = last - first
     crossings = [
-        b.op("Clip", share(b.op("Sub", edge, first), change), zero, one)
-        for edge in (b.op("Neg", reach_x), reach_x)
+        b.op("Clip", share(edge - first, change), zero, one) for edge in (-reach_x, reach_x)
     ]
     # Between these shares of an edge x is a line, or does not change.
     shares = [zero, b.op("Min", *crossings), b.op("Max", *crossings), one]
-    heights = [clamped(b.op("Add", first, b.op("Mul", v, change)), reach_x) for v in shares]
+    heights = [clamped(first + v * change, reach_x) for v in shares]
 
     def part(i: int) -> Value:
-        both = b.op("Add", heights[i], heights[i + 1])
-        return b.op("Mul", b.op("Sub", shares[i + 1], shares[i]), both)
+        both = heights[i] + heights[i + 1]
+        return (shares[i + 1] - shares[i]) * both
 
     mean = b.fold("Add", map(part, range(3)))
-    total = b.op("Mul", b.op("Mul", mean, 0.5), b.op("Sub", high, low))
-    return b.op("Abs", b.op("ReduceSum", total, [0], keepdims=False))
+    return abs(b.op("ReduceSum", mean * 0.5 * (high - low), [0], keepdims=False))

@@ -39,27 +39,23 @@ def _narrow(b: Builder, boxes: list[Value], overlap: float, least: float) -> Val
     overlap by more than `overlap`. Then they share less than the smaller width, and their widths
     are at most (1 + 1 / overlap) times what they share: one is narrower than half of that."""
     low, high, scores = boxes
-    extent = b.op("Add", b.op("Sub", high, low), 1.0)
-    extent = b.op("ReduceMin", extent, [2], keepdims=False)
+    extent = b.op("ReduceMin", high - low + 1.0, [2], keepdims=False)
     bound = max(0.5 + 0.5 / overlap, 1.0) * 1.001
     live = b.op("ReduceMax", scores, [1], keepdims=False)
-    found = b.op("Less", extent, bound)
-    found = b.op("And", found, b.op("Greater", live, least))
-    count = b.op("ReduceSum", b.cast(found, I64), [0, 1], keepdims=False)
-    return b.op("Greater", count, 0)
+    found = (extent < bound) & (live > least)
+    return b.op("ReduceSum", b.cast(found, I64), [0, 1], keepdims=False) > 0
 
 
 def _by_operator(b: Builder, boxes: list[Value], limit: int, overlap: float, least: float) -> Value:
     low, high, scores = boxes
-    wide = b.concat(2, low, b.op("Add", high, 1.0))
+    wide = b.concat(2, low, high + 1.0)
     limits = (b.constant([n]) for n in (limit, overlap, least))
     return b.op("NonMaxSuppression", wide, scores, *limits)
 
 
 def _exactly(b: Builder, boxes: list[Value], limit: int, overlap: float, least: float) -> Value:
     low, high, scores = boxes
-    extent = b.op("Add", b.op("Sub", high, low), 1.0)
-    area = b.op("ReduceProd", extent, [2], keepdims=True)
+    area = b.op("ReduceProd", high - low + 1.0, [2], keepdims=True)
     limits, corners = (b.constant([limit]), b.constant(least)), b.concat(2, low, high, area)
     rows, _ = suppressed(b, corners, scores, *limits, _shared, beyond, [b.constant(overlap)])
     return rows
@@ -77,5 +73,5 @@ def _shared(b: Builder, boxes: Value, box: Value) -> Value:
         for one, other in ((theirs, own), (own, theirs))
         for low, high in ((0, 2), (1, 3))
     ]
-    apart = b.op("Less", b.op("Min", *(b.op("Sub", *pair) for pair in pairs)), 0.0)
-    return b.squeeze(b.op("Where", apart, 0.0, overlap), 0)
+    apart = b.op("Min", *(b.op("Sub", *pair) for pair in pairs)) < 0.0
+    return b.squeeze(b.where(apart, 0.0, overlap), 0)

@@ -109,22 +109,22 @@ def prior_box_to_onnx(b: Builder, node: Node) -> Result:
     unit: Value | None = None
     if not attributes.get("scale_all_sizes", True):
         # Sizes are shares of the height, but for fixed ones.
-        unit = b.op("Where", b.constant(flags), 1.0, height) if flags.any() else height
+        unit = b.where(b.constant(flags), 1.0, height) if flags.any() else height
     across = np.array([(box.x, box.width * 0.5) for box in boxes]).reshape(-1, 2)
     down = np.array([(box.y, box.height * 0.5) for box in boxes]).reshape(-1, 2)
     edges = []
     for sign in (-1, 1):
         for centre, places, size in ((x, across, width), (y, down, height)):
             relative = b.constant(places[:, 0] + sign * places[:, 1], F32)
-            relative = relative if unit is None else b.op("Mul", relative, unit)
-            edge = b.op("Div", b.op("Add", centre, relative), size)
+            relative = relative if unit is None else relative * unit
+            edge = (centre + relative) / size
             if clip:
                 edge = b.op("Clip", edge, 0.0, 1.0)
             elif flags.any():
                 limit = np.where(flags, 0.0 if sign < 0 else 1.0, sign * np.inf)
                 edge = b.op("Max" if sign < 0 else "Min", edge, limit.astype(np.float32))
             edges.append(edge)
-    grid = b.op("Shape", b.op("Add", b.op("Add", x, y), edges[0]))
+    grid = b.op("Shape", x + y + edges[0])
     corners = [b.unsqueeze(b.op("Expand", edge, grid), 3) for edge in edges]
     priors = b.reshape(b.concat(3, *corners), 1, -1)
     variance = b.constant(np.array(attributes["variance"] or [0.1], np.float32))
@@ -137,7 +137,7 @@ def _steps(
 ) -> tuple[Value, Value, float]:
     """Distances between centres, and where in its cell a centre lies."""
     attributes = node.attributes
-    natural = [b.op("Div", size, count) for size, count in zip(image, cells, strict=True)]
+    natural = [size / count for size, count in zip(image, cells, strict=True)]
     step, offset = attributes["step"], attributes["offset"]
     if node.op == "PriorBoxClustered":
         given = attributes["step_h"] or step, attributes["step_w"] or step
@@ -145,7 +145,7 @@ def _steps(
             return natural[0], natural[1], offset
         return b.constant([given[0]]), b.constant([given[1]]), offset
     if not attributes["scale_all_sizes"] and step:
-        one = natural[0] if step == -1 else b.op("Mul", image[0], [step])
+        one = natural[0] if step == -1 else image[0] * [step]
         return one, one, offset
     if step == 0:
         return natural[0], natural[1], 0.5
@@ -156,7 +156,7 @@ def _centres(
     b: Builder, count: Value, offset: float, step: Value, dims: tuple[int, int, int]
 ) -> Value:
     numbers = b.op("Range", b.constant(0.0), b.scalar(count), 1.0)
-    return b.reshape(b.op("Mul", b.op("Add", numbers, offset), step), *dims)
+    return b.reshape((numbers + offset) * step, *dims)
 
 
 @infers("PriorBox", "PriorBoxClustered")

@@ -58,23 +58,21 @@ def proposal_to_onnx(b: Builder, node: Node) -> Result:
     boxes = _grid(b, scores, anchors, attributes["feat_stride"], other)
     zero = b.constant(0.0)
     if other:
-        edges = b.concat(0, image, image)
-        boxes = b.op("Max", zero, b.op("Min", boxes, edges))
+        boxes = b.max(zero, b.min(boxes, b.concat(0, image, image)))
     moves = b.reshape(deltas, count, 4, b.sizes(deltas, 2), b.sizes(deltas, 3))
     moves = b.reshape(b.transpose(moves, 2, 3, 0, 1), -1, 4)
     scales = [attributes["box_coordinate_scale"]] * 2 + [attributes["box_size_scale"]] * 2
-    moves = b.op("Div", moves, np.array(scales, np.float32))
+    moves /= np.array(scales, np.float32)
     low, high = moved(b, boxes, moves, 1, extra, 0.0)
     if attributes["clip_before_nms"]:
-        last = b.op("Sub", image, extra)
-        low, high = (b.op("Max", zero, b.op("Min", v, last)) for v in (low, high))
-    extent = b.op("Add", b.op("Sub", high, low), extra)
+        last = image - extra
+        low, high = (b.max(zero, b.min(v, last)) for v in (low, high))
+    extent = high - low + extra
     flat = b.reshape(b.transpose(b.cut(scores, 1, count, 2 * count), 0, 2, 3, 1), -1)
     least = least_sizes(b, b.reshape(info, -1), 0, float(attributes["min_size"]))
-    small = b.op("Less", extent, least)
-    small = b.op("ReduceMax", b.cast(small, F32), [1], keepdims=False)
-    flat = b.op("Where", b.op("Greater", small, zero), zero, flat)
-    number = b.op("Min", b.constant([attributes["pre_nms_topn"]]), b.sizes(flat, 0))
+    small = b.op("ReduceMax", b.cast(extent < least, F32), [1], keepdims=False)
+    flat = b.where(small > zero, zero, flat)
+    number = b.min(b.constant([attributes["pre_nms_topn"]]), b.sizes(flat, 0))
     best, place = b.ops("TopK", 2, flat, number, axis=0)
     low, high = (b.op("Gather", v, place, 0) for v in (low, high))
     rated, limits = b.unsqueeze(best, 0, 1), (most, attributes["nms_thresh"], NONE)
@@ -87,10 +85,10 @@ def proposal_to_onnx(b: Builder, node: Node) -> Result:
     rows = b.reshape(b.take(kept, 1, 2), -1)
     corners = [b.op("Gather", v, rows, 0) for v in (low, high)]
     if attributes["clip_after_nms"]:
-        corners = [b.op("Max", zero, b.op("Min", v, image)) for v in corners]
+        corners = [b.max(zero, b.min(v, image)) for v in corners]
     if attributes["normalize"]:
-        corners = [b.op("Div", v, image) for v in corners]
-    numbers = b.op("Mul", b.split(corners[0], 1, 1, 1)[0], zero)
+        corners = [v / image for v in corners]
+    numbers = b.split(corners[0], 1, 1, 1)[0] * zero
     end = b.constant(np.array([[-1, 0, 0, 0, 0]], np.float32))
     rois = b.concat(0, b.concat(1, numbers, *corners), end)
     chosen = b.op("Gather", best, rows, 0)
@@ -99,9 +97,8 @@ def proposal_to_onnx(b: Builder, node: Node) -> Result:
 
 def _grid(b: Builder, scores: Value, anchors: np.ndarray, stride: int, other: bool) -> Value:
     """The anchors of every cell, by rows, columns and anchors."""
-    rows = b.reshape(b.op("Mul", b.positions(scores, 2), stride), -1, 1, 1, 1)
-    columns = b.reshape(b.op("Mul", b.positions(scores, 3), stride), 1, -1, 1, 1)
+    rows = b.reshape(b.positions(scores, 2) * stride, -1, 1, 1, 1)
+    columns = b.reshape(b.positions(scores, 3) * stride, 1, -1, 1, 1)
     x, y = (rows, columns) if other else (columns, rows)
-    x = b.op("Mul", b.cast(x, F32), np.array([1, 0, 1, 0], np.float32))
-    y = b.op("Mul", b.cast(y, F32), np.array([0, 1, 0, 1], np.float32))
-    return b.reshape(b.op("Add", b.op("Add", x, y), anchors), -1, 4)
+    x = b.cast(x, F32) * np.array([1, 0, 1, 0], np.float32)
+    return b.reshape(x + b.cast(y, F32) * np.array([0, 1, 0, 1], np.float32) + anchors, -1, 4)

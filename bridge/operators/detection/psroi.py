@@ -29,36 +29,32 @@ def _averages(b: Builder, images: Value, regions: Value, attributes: dict[str, A
     group, outputs, scale = (attributes[k] for k in ("group_size", "output_dim", "spatial_scale"))
     number = b.reshape(_images_of(b, regions), 1, 1, -1, 1, 1, 1)
     # [rows, columns, regions, images, height, width]
-    chosen = b.op("Equal", number, b.reshape(b.positions(images, 0), 1, 1, 1, -1, 1, 1))
+    chosen = number.equal(b.reshape(b.positions(images, 0), 1, 1, 1, -1, 1, 1))
     extents = []
     for along in (0, 1):  # y and x
         corners = (b.squeeze(b.take(regions, 1, i - along), 1) for i in (2, 4))
-        start, end = (_rounded(b, v) for v in _last_pixel_counted(b, corners))
-        start, end = (b.op("Mul", v, scale) for v in (start, end))
-        step = b.op("Max", b.op("Sub", end, start), 0.1)
-        step = b.op("Div", step, float(group))
+        start, end = (_rounded(b, v) for v in _last_pixel_counted(corners))
+        start, end = (v * scale for v in (start, end))
+        step = b.max(end - start, 0.1) / float(group)
         size, edges = b.sizes(images, 2 + along), []
         for index, whole in enumerate(("Floor", "Ceil")):
             bins = b.constant(np.arange(group, dtype=np.float32)[:, None] + index)
-            edge = b.op(whole, b.op("Add", b.op("Mul", bins, step), start))
-            edge = b.op("Max", edge, 0.0)
-            edge = b.op("Min", edge, b.cast(size, F32))
+            edge = b.min(b.max(b.op(whole, bins * step + start), 0.0), b.cast(size, F32))
             edges.append(b.unsqueeze(edge, 1 - along))
         low, high = (b.unsqueeze(v, 3, 4, 5) for v in edges)
-        extents.append(b.op("Sub", edges[1], edges[0]))
+        extents.append(edges[1] - edges[0])
         place = b.cast(b.positions(images, 2 + along), F32)
         place = b.reshape(place, 1, 1, 1, 1, *((1, -1) if along else (-1, 1)))
-        chosen = b.op("And", chosen, b.op("GreaterOrEqual", place, low))
-        chosen = b.op("And", chosen, b.op("Less", place, high))
-    area = b.op("Mul", b.sizes(images, 2), b.sizes(images, 3))
+        chosen = chosen & (place >= low) & (place < high)
+    area = b.sizes(images, 2) * b.sizes(images, 3)
     cells = group * group
-    every = b.op("Mul", b.sizes(images, 0), area)
+    every = b.sizes(images, 0) * area
     chosen = b.reshape(b.cast(chosen, F32), cells, -1, every)
     planes = b.reshape(b.cut(images, 1, 0, outputs * cells), -1, outputs, cells, area)
     planes = b.reshape(b.transpose(planes, 2, 0, 3, 1), cells, -1, outputs)
     total = b.reshape(b.op("MatMul", chosen, planes), group, group, -1, outputs)
-    covered = b.op("Max", b.op("Mul", *extents), 1.0)
-    return b.transpose(b.op("Div", total, b.unsqueeze(covered, 3)), 2, 3, 0, 1)
+    covered = b.max(extents[0] * extents[1], 1.0)
+    return b.transpose(total / b.unsqueeze(covered, 3), 2, 3, 0, 1)
 
 
 def _bilinear(b: Builder, images: Value, regions: Value, attributes: dict[str, Any]) -> Value:
@@ -69,19 +65,19 @@ def _bilinear(b: Builder, images: Value, regions: Value, attributes: dict[str, A
     places = []
     for along, count in enumerate(parts):  # y and x
         corners = (b.take(regions, 1, i - along) for i in (2, 4))
-        start, end = (b.op("Mul", v, attributes["spatial_scale"]) for v in corners)
-        size = b.unsqueeze(b.op("Sub", end, start), 2)
-        step = b.op("Div", size, float(count))
-        step = b.op("Mul", np.arange(count + 1, dtype=np.float32)[:, None], step)
-        edges = b.op("Add", b.unsqueeze(start, 2), step)
+        start, end = (v * attributes["spatial_scale"] for v in corners)
+        size = b.unsqueeze(end - start, 2)
+        step = size / float(count)
+        step = np.arange(count + 1, dtype=np.float32)[:, None] * step
+        edges = b.unsqueeze(start, 2) + step
         low, high = b.cut(edges, 1, 0, count), b.cut(edges, 1, 1, count + 1)
-        last = b.cast(b.op("Sub", b.sizes(images, 2 + along), [1]), F32)
+        last = b.cast(b.sizes(images, 2 + along) - [1], F32)
         if group > 1:
             bins = b.constant(np.arange(group, dtype=np.float32))
-            width = b.op("Div", b.op("Mul", b.op("Sub", high, low), last), group - 1.0)
-            place = b.op("Add", b.op("Mul", bins, width), b.op("Mul", low, last))
+            width = (high - low) * last / (group - 1.0)
+            place = bins * width + low * last
         else:
-            place = b.op("Mul", b.op("Mul", b.op("Add", low, high), 0.5), last)
+            place = (low + high) * 0.5 * last
         places.append(b.unsqueeze(place, *((1, 3) if along else (2, 4))))
     used = b.cut(images, 1, 0, parts[0] * parts[1] * outputs)
     number = _planes(b, b.unsqueeze(_images_of(b, regions), 2, 3, 4), (1, *parts, 1, 1))
@@ -101,22 +97,18 @@ def deformable_psroi_pooling_to_onnx(b: Builder, node: Node) -> Result:
     places = []
     for along, name in enumerate(("spatial_bins_y", "spatial_bins_x")):
         corners = (_rounded(b, b.take(regions, 1, i - along)) for i in (2, 4))
-        start, end = (
-            b.op("Sub", b.op("Mul", v, attributes["spatial_scale"]), 0.5)
-            for v in _last_pixel_counted(b, corners)
-        )
-        size = b.op("Max", b.op("Sub", end, start), 0.1)
+        start, end = (v * attributes["spatial_scale"] - 0.5 for v in _last_pixel_counted(corners))
+        size = b.max(end - start, 0.1)
         start, size = (b.unsqueeze(v, 2, 3, 4, 5) for v in (start, size))
-        step = b.op("Div", size, float(group))
+        step = size / float(group)
         count = attributes[name]
         bins, samples = (np.arange(n, dtype=np.float32) for n in (group, count))
         bins = bins.reshape(1, 1, *((1, -1) if along else (-1, 1)), 1, 1)
         samples = samples.reshape(1, 1, 1, 1, *((1, -1) if along else (-1, 1)))
-        place = b.op("Add", b.op("Mul", bins, step), start)
+        place = bins * step + start
         if moves is not None:
-            place = b.op("Add", place, b.op("Mul", moves[along], size))
-        fine = b.op("Div", step, float(count))
-        places.append(b.op("Add", place, b.op("Mul", samples, fine)))
+            place += moves[along] * size
+        places.append(place + samples * (step / float(count)))
     used = b.cut(images, 1, 0, outputs * group * group)
     rows = pixels(b, used, outputs // classes, group * group)
     number = b.unsqueeze(_images_of(b, regions), 2, 3, 4, 5)
@@ -124,7 +116,7 @@ def deformable_psroi_pooling_to_onnx(b: Builder, node: Node) -> Result:
     values, inside = sampled(b, used, rows, number, places, 0.5)
     total = b.op("ReduceSum", values, [4, 5], keepdims=False)
     found = b.op("ReduceSum", b.cast(inside, F32), [4, 5], keepdims=False)
-    mean = b.op("Div", total, b.unsqueeze(b.op("Max", found, 1.0), 4))
+    mean = total / b.unsqueeze(b.max(found, 1.0), 4)
     result = b.reshape(b.transpose(mean, 0, 1, 4, 2, 3), -1, outputs, group, group)
     return _until_the_end(b, node, result, regions)
 
@@ -145,7 +137,7 @@ def _moves(b: Builder, node: Node) -> list[Value] | None:
         return None
     part = [i * node.attributes["part_size"] // group for i in range(group)]
     offsets = b.take(b.take(b.cast(offsets, F32), 2, *part), 3, *part)
-    offsets = b.op("Mul", offsets, node.attributes["trans_std"])
+    offsets *= node.attributes["trans_std"]
     offsets = b.reshape(offsets, -1, _classes(node), 2, group, group)
     return [b.unsqueeze(b.squeeze(b.take(offsets, 2, i), 2), 4, 5) for i in (1, 0)]
 
@@ -158,26 +150,24 @@ def _images_of(b: Builder, regions: Value) -> Value:
 def _planes(b: Builder, images: Value, shape: tuple[int, ...]) -> Value:
     """The numbers of the planes of images, of which each has as many as `shape`."""
     planes = np.arange(int(np.prod(shape))).reshape(shape)
-    start = b.op("Mul", b.op("Max", images, 0), planes.size)
-    return b.op("Add", start, planes)
+    return b.max(images, 0) * planes.size + planes
 
 
-def _last_pixel_counted(b: Builder, corners: Any) -> tuple[Value, Value]:
+def _last_pixel_counted(corners: Any) -> tuple[Value, Value]:
     start, end = corners
-    return start, b.op("Add", end, 1.0)
+    return start, end + 1.0
 
 
 def _rounded(b: Builder, x: Value) -> Value:
     """The nearest whole numbers, halves away from 0."""
-    size = b.op("Abs", x)
+    size = abs(x)
     low = b.op("Floor", size)
-    half = b.op("GreaterOrEqual", b.op("Sub", size, low), 0.5)
-    return b.op("Mul", b.op("Sign", x), b.op("Add", low, b.cast(half, F32)))
+    half = size - low >= 0.5
+    return b.op("Sign", x) * (low + b.cast(half, F32))
 
 
 def _until_the_end(b: Builder, node: Node, result: Value, regions: Value) -> Value:
     """The result, with zeros from the region of image -1 on."""
-    end = b.op("Equal", _images_of(b, regions), -1)
-    ended = b.op("CumSum", b.cast(end, I64), 0)
-    live = b.op("Equal", b.unsqueeze(ended, 2, 3), 0)
-    return b.cast(b.op("Where", live, result, 0.0), first(node).element)
+    ended = b.op("CumSum", b.cast(_images_of(b, regions).equal(-1), I64), 0)
+    live = b.unsqueeze(ended, 2, 3).equal(0)
+    return b.cast(b.where(live, result, 0.0), first(node).element)

@@ -25,7 +25,7 @@ def roi_align_to_ir(b: Builder, node: Node) -> Result:
         return _maximum_of_corners(b, node)
     data, rois, batches = required(node, 0, 1, 2)
     if not rois.shape or rois.shape[-1] != 4:
-        rois = b.reshape(rois, -1, 4)  # OpenVINO wants to know that.
+        rois = b.reshape(rois, -1, 4)  # ROIAlign-9 takes rows of four.
     return b.op(
         "ROIAlign", data, rois, batches, pooled_h=attributes["output_height"],
         pooled_w=attributes["output_width"], sampling_ratio=attributes["sampling_ratio"],
@@ -51,12 +51,11 @@ def _maximum_of_corners(b: Builder, node: Node) -> Value:
 
     def weighted(row: tuple[Value, Value], column: tuple[Value, Value]) -> Value:
         (y, y_weight), (x, x_weight) = row, column
-        start = b.op("Mul", b.unsqueeze(y, 2), width)
-        place = b.reshape(b.op("Add", start, b.unsqueeze(x, 1)), b.sizes(rois, 0), -1)
-        weight = b.op("Mul", b.unsqueeze(y_weight, 2), b.unsqueeze(x_weight, 1))
+        start = b.unsqueeze(y, 2) * width
+        place = b.reshape(start + b.unsqueeze(x, 1), b.sizes(rois, 0), -1)
+        weight = b.unsqueeze(y_weight, 2) * b.unsqueeze(x_weight, 1)
         weight = b.reshape(weight, b.sizes(rois, 0), -1, 1)
-        value = b.op("Gather", pixels, place, 1, batch_dims=1)
-        return b.op("Mul", value, weight)
+        return b.op("Gather", pixels, place, 1, batch_dims=1) * weight
 
     greatest = b.fold("Max", starmap(weighted, product(rows, columns)))
     grid = b.reshape(greatest, -1, bins[0], samples, bins[1], samples, channels)
@@ -70,28 +69,26 @@ def _neighbours(
     [rois, bins * samples]; outside the image the weights are 0."""
     attributes, (rois,) = node.attributes, required(node, 1)
     aligned = attributes["coordinate_transformation_mode"] == "half_pixel"
-    scaled = b.op("Mul", rois, attributes["spatial_scale"])
-    scaled = b.op("Sub", scaled, 0.5 if aligned else 0.0)
+    scaled = rois * attributes["spatial_scale"] - (0.5 if aligned else 0.0)
     start, end = b.take(scaled, 1, axis), b.take(scaled, 1, axis + 2)
-    extent = b.op("Sub", end, start)
+    extent = end - start
     if not aligned:
-        extent = b.op("Max", extent, 1.0)
+        extent = b.max(extent, 1.0)
     count = bins * attributes["sampling_ratio"]
     b.room(count)
     steps = (np.arange(count).reshape(1, -1) + 0.5) / count
-    place = b.op("Add", start, b.op("Mul", extent, steps))
+    place = start + extent * steps
     length = b.cast(size, rois.element)
-    inside = b.op("GreaterOrEqual", place, -1.0)
-    inside = b.cast(b.op("And", inside, b.op("LessOrEqual", place, length)), rois.element)
-    last = b.op("Sub", length, 1.0)
-    place = b.op("Min", b.op("Max", place, 0.0), last)
+    inside = b.cast((place >= -1.0) & (place <= length), rois.element)
+    last = length - 1.0
+    place = b.min(b.max(place, 0.0), last)
     low = b.op("Floor", place)
-    high = b.op("Min", b.op("Add", low, 1.0), last)
-    share = b.op("Sub", place, low)
-    rest = b.op("Sub", 1.0, share)
+    high = b.min(low + 1.0, last)
+    share = place - low
+    rest = 1.0 - share
     return [
-        (b.cast(low, I64), b.op("Mul", rest, inside)),
-        (b.cast(high, I64), b.op("Mul", share, inside)),
+        (b.cast(low, I64), rest * inside),
+        (b.cast(high, I64), share * inside),
     ]
 
 
@@ -104,7 +101,7 @@ def ir_roi_align_to_onnx(b: Builder, node: Node) -> Result:
     aligned = attributes["aligned_mode"]
     scale = attributes["spatial_scale"]
     if aligned == "half_pixel":
-        rois = b.op("Add", rois, 0.5)
+        rois += 0.5
     samples, height, width = (attributes[k] for k in ("sampling_ratio", "pooled_h", "pooled_w"))
     mode = "output_half_pixel" if aligned == "asymmetric" else "half_pixel"
     largest = attributes["mode"] == "max"
@@ -152,30 +149,24 @@ def _samples_of_corners(b: Builder, node: Node) -> Value:
     starts, ends, inside = [], [], []
     for axis, name in ((3, "pooled_w"), (2, "pooled_h")):
         count, column = node.attributes[name], 4 - axis
-        last = b.cast(b.sizes(data, axis), rois.element)
-        last = b.op("Sub", last, 1.0)
+        last = b.cast(b.sizes(data, axis), rois.element) - 1.0
         start, end = (b.take(rois, 1, i) for i in (column, column + 2))
         if count > 1:
-            span = b.op("Mul", b.op("Sub", end, start), last)
-            step = b.op("Div", span, count - 1.0)
-            first = b.op("Mul", start, last)
+            step = (end - start) * last / (count - 1.0)
+            first = start * last
         else:
-            middle = b.op("Mul", b.op("Add", start, end), 0.5)
-            first, step = b.op("Mul", middle, last), b.op("Mul", start, 0.0)
+            first, step = (start + end) * 0.5 * last, start * 0.0
         b.room(count)
-        place = b.op("Mul", step, np.arange(count, dtype=np.float32))
-        place = b.op("Add", place, first)
-        within = b.op("GreaterOrEqual", place, 0.0)
-        within = b.op("And", within, b.op("LessOrEqual", place, last))
-        inside.append(b.unsqueeze(within, 1, 5 - axis))
+        place = step * np.arange(count, dtype=np.float32) + first
+        inside.append(b.unsqueeze((place >= 0.0) & (place <= last), 1, 5 - axis))
         # RoiAlign takes half a pixel off.
-        begin = b.op("Sub", b.op("Add", first, 0.5), b.op("Mul", step, 0.5))
+        begin = first + 0.5 - step * 0.5
         starts.append(begin)
-        ends.append(b.op("Add", begin, b.op("Mul", step, float(count))))
+        ends.append(begin + step * float(count))
     y = b.op(
         "RoiAlign", data, b.concat(1, *starts, *ends),
         b.cast(b.squeeze(b.take(rois, 1, 0), 1), I64), mode="avg", sampling_ratio=1,
         output_height=node.attributes["pooled_h"], output_width=node.attributes["pooled_w"],
         spatial_scale=1.0, coordinate_transformation_mode="half_pixel",
     )  # fmt: skip
-    return b.op("Where", b.op("And", *inside), y, 0.0)
+    return b.where(b.op("And", *inside), y, 0.0)

@@ -17,7 +17,7 @@ def roi_align_rotated_to_onnx(b: Builder, node: Node) -> Result:
     images, regions, numbers = required(node, 0, 1, 2)
     images, attributes = b.cast(images, F32), node.attributes
     *scaled, angle = b.split(b.cast(regions, F32), 1, 1, 1, 1, 1, 1)
-    x, y, width, height = (b.op("Mul", v, attributes["spatial_scale"]) for v in scaled)
+    x, y, width, height = (v * attributes["spatial_scale"] for v in scaled)
     ratio = attributes["sampling_ratio"]
     # [regions, rows, columns, samples along y, samples along x]
     u, used_x, count_x = _along(b, width, attributes["pooled_w"], ratio)
@@ -27,20 +27,19 @@ def roi_align_rotated_to_onnx(b: Builder, node: Node) -> Result:
         for x, axes in ((u, (1, 3)), (used_x, (1, 3)), (v, (2, 4)), (used_y, (2, 4)))
     )
     if attributes["clockwise_mode"]:
-        angle = b.op("Neg", angle)
+        angle = -angle
     cosine, sine = (b.unsqueeze(b.op(f, angle), 2, 3, 4) for f in ("Cos", "Sin"))
-    x, y = (b.unsqueeze(b.op("Sub", c, 0.5), 2, 3, 4) for c in (x, y))
-    place_y = b.op("Sub", b.op("Mul", v, cosine), b.op("Mul", u, sine))
-    place_x = b.op("Add", b.op("Mul", v, sine), b.op("Mul", u, cosine))
-    places = b.op("Add", place_y, y), b.op("Add", place_x, x)
+    x, y = (b.unsqueeze(c - 0.5, 2, 3, 4) for c in (x, y))
+    place_y = v * cosine - u * sine
+    place_x = v * sine + u * cosine
+    places = place_y + y, place_x + x
     number = b.reshape(b.as_i64(numbers), -1, 1, 1, 1, 1)
     values, _ = sampled(b, images, pixels(b, images, b.sizes(images, 1)), number, places, 1.0)
     if not ratio:
-        used = b.unsqueeze(b.op("And", used_x, used_y), 5)
-        values = b.op("Where", used, values, 0.0)
+        used = b.unsqueeze(used_x & used_y, 5)
+        values = b.where(used, values, 0.0)
     total = b.op("ReduceSum", values, [3, 4], keepdims=False)
-    count = b.op("Max", b.op("Mul", count_x, count_y), 1.0)
-    mean = b.op("Div", total, b.unsqueeze(count, 2, 3))
+    mean = total / b.unsqueeze(b.max(count_x * count_y, 1.0), 2, 3)
     return b.cast(b.transpose(mean, 0, 3, 1, 2), first(node).element)
 
 
@@ -48,7 +47,7 @@ def _along(b: Builder, extent: Value, bins: int, ratio: int) -> tuple[Value, Val
     """The places [regions, bins, samples] of samples along an axis of regions [regions, 1], from
     their middle; which of them there are [regions, 1, samples]; and how many to a bin [regions, 1].
     Without a ratio these are as many as a bin is long."""
-    size = b.op("Div", extent, float(bins))
+    size = extent / float(bins)
     if ratio:
         count, most = b.constant(np.full((1, 1), ratio, np.float32)), b.constant(ratio)
     else:
@@ -56,9 +55,7 @@ def _along(b: Builder, extent: Value, bins: int, ratio: int) -> tuple[Value, Val
         flat = b.concat(0, b.constant([1.0]), b.reshape(count, -1))
         most = b.as_i64(b.op("ReduceMax", flat, [0], keepdims=False))
     index = b.cast(b.op("Range", 0, most, 1), F32)
-    fine = b.op("Div", size, b.op("Max", count, 1.0))
-    fine = b.op("Mul", b.unsqueeze(fine, 2), b.op("Add", index, 0.5))
-    coarse = b.op("Mul", size, np.arange(bins, dtype=np.float32))
-    start = b.op("Sub", coarse, b.op("Mul", extent, 0.5))
-    used = b.op("Less", b.reshape(index, 1, 1, -1), b.reshape(count, -1, 1, 1))
-    return b.op("Add", b.unsqueeze(start, 2), fine), used, count
+    fine = b.unsqueeze(size / b.max(count, 1.0), 2) * (index + 0.5)
+    start = size * np.arange(bins, dtype=np.float32) - extent * 0.5
+    used = b.reshape(index, 1, 1, -1) < b.reshape(count, -1, 1, 1)
+    return b.unsqueeze(start, 2) + fine, used, count

@@ -12,8 +12,7 @@ from bridge.operators import Builder, Value
 def pixels(b: Builder, images: Value, channels: int | Value, cells: int = 1) -> Value:
     """The pixels [n, channels] of images [batch, channels * cells, height, width], of which there
     may be more to a batch, one after the other: cell by cell, row by row."""
-    area = b.op("Mul", b.sizes(images, 2), b.sizes(images, 3))
-    planes = b.reshape(images, -1, channels, cells, area)
+    planes = b.reshape(images, -1, channels, cells, b.sizes(images, 2) * b.sizes(images, 3))
     return b.reshape(b.transpose(planes, 0, 2, 3, 1), -1, channels)
 
 
@@ -25,24 +24,22 @@ def sampled(
     the image: farther outside than `margin` is 0, up to there what the edge has."""
     sides, shares, inside = [], [], None
     for axis, place in zip((2, 3), places, strict=True):
-        last = b.cast(b.op("Sub", b.sizes(images, axis), [1]), F32)
-        near = b.op("GreaterOrEqual", place, -margin)
-        near = b.op("And", near, b.op("LessOrEqual", place, b.op("Add", last, margin)))
-        inside = near if inside is None else b.op("And", inside, near)
-        place = b.op("Min", b.op("Max", place, 0.0), last)
+        last = b.cast(b.sizes(images, axis) - [1], F32)
+        near = (place >= -margin) & (place <= last + margin)
+        inside = near if inside is None else inside & near
+        place = b.min(b.max(place, 0.0), last)
         low = b.op("Floor", place)
-        high = b.op("Min", b.op("Add", low, 1.0), last)
-        share = b.op("Sub", place, low)
+        high = b.min(low + 1.0, last)
+        share = place - low
         sides.append([b.cast(v, I64) for v in (low, high)])
-        shares.append([b.op("Sub", 1.0, share), share])
+        shares.append([1.0 - share, share])
     assert inside is not None
     height, width = b.sizes(images, 2), b.sizes(images, 3)
-    start = b.op("Mul", number, height)
+    start = number * height
 
     def corner(y: int, x: int) -> Value:
-        row = b.op("Mul", b.op("Add", start, sides[0][y]), width)
-        part = b.op("Gather", rows, b.op("Add", row, sides[1][x]), 0)
-        return b.op("Mul", part, b.unsqueeze(b.op("Mul", shares[0][y], shares[1][x]), -1))
+        part = b.op("Gather", rows, (start + sides[0][y]) * width + sides[1][x], 0)
+        return part * b.unsqueeze(shares[0][y] * shares[1][x], -1)
 
     total = b.fold("Add", starmap(corner, product((0, 1), repeat=2)))
-    return b.op("Where", b.unsqueeze(inside, -1), total, 0.0), inside
+    return b.where(b.unsqueeze(inside, -1), total, 0.0), inside

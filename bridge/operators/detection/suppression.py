@@ -34,16 +34,15 @@ def kept_scores(
     none, candidates = b.constant(NONE), scores
     if background >= 0:
         label = b.op("Range", b.constant(0), b.scalar(b.sizes(scores, 1)), 1)
-        hidden = b.op("Equal", label, background)
-        candidates = b.op("Where", b.unsqueeze(hidden, 1), none, candidates)
+        candidates = b.where(b.unsqueeze(label.equal(background), 1), none, candidates)
     if best > 0:
-        count = b.op("Min", b.constant([best]), b.sizes(scores, 2))
+        count = b.min(b.constant([best]), b.sizes(scores, 2))
         highest, place = b.ops("TopK", 2, candidates, count, axis=2)
         nothing = b.op("Expand", none, b.op("Shape", scores))
         candidates = b.op("ScatterElements", nothing, place, highest, 2)
     # ONNX exchanges the corners of a box that is inside out; here it overlaps with none.
     low, high = b.split(boxes, 2, 2, 2)
-    high = b.op("Max", low, high)
+    high = b.max(low, high)
     if suppress is not None:
         kept = suppress(b, low, high, candidates)
     else:

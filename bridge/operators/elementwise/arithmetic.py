@@ -29,7 +29,7 @@ def extremum(b: Builder, node: Node) -> Result:
 @legalizes("And", "Max", "Min", "Or", target="onnx")
 def of_itself(b: Builder, node: Node) -> Result:
     """And, Max, Min, Or: a value combined with itself is the value, as IR writes a copy
-    (`passes/copies.py`). Onnxruntime (1.31) lacks element types for it."""
+    (`passes/copies.py`). Each operator has element types of its own, and a copy any."""
     first, *others = node.inputs
     return first if others and all(value is first for value in others) else None
 
@@ -43,8 +43,7 @@ def sum_(b: Builder, node: Node) -> Result:
 @legalizes("Mean", target="ir")
 def mean(b: Builder, node: Node) -> Result:
     """Mean as additions and a division."""
-    total = _chain(b, node, "Add")
-    return b.op("Div", total, len(node.inputs))
+    return _chain(b, node, "Add") / len(node.inputs)
 
 
 def _chain(b: Builder, node: Node, op: str) -> Value:
@@ -55,9 +54,8 @@ def _chain(b: Builder, node: Node, op: str) -> Value:
 
 @legalizes("Div", target="onnx")
 def floor_division(b: Builder, node: Node) -> Result:
-    """IR's Divide with `m_pythondiv` rounds integers towards zero, as ONNX's Div, when it runs on
-    OpenVINO's CPU plugin. Divide-1 says that it floors; OpenVINO's reader of ONNX writes it for a
-    Div, too."""
+    """IR's Divide with `m_pythondiv` is what OpenVINO's reader of ONNX writes for a Div, which
+    rounds integers towards zero. Divide-1 says that it floors."""
     return b.op("Div", *node.inputs) if node.attributes["floor"] else None
 
 
@@ -71,13 +69,13 @@ def fmod(b: Builder, node: Node) -> Result:
         return b.op("ir::Mod", x, y)
     if x.element is None or not x.element.is_float:
         return None
-    opposite = b.op("Less", b.op("Mul", b.op("Sign", x), b.op("Sign", y)), 0)
-    infinite = b.op("And", b.op("IsInf", y), b.op("IsFinite", x))
-    return b.op("Where", infinite, b.op("Where", opposite, y, x), _remainder(b, x, y))
+    opposite = b.op("Sign", x) * b.op("Sign", y) < 0
+    infinite = b.op("IsInf", y) & b.op("IsFinite", x)
+    return b.where(infinite, b.where(opposite, y, x), _remainder(b, x, y))
 
 
 def _remainder(b: Builder, x: Value, y: Value) -> Value:
-    return b.op("Sub", x, b.op("Mul", b.op("Floor", b.op("Div", x, y)), y))
+    return x - b.op("Floor", x / y) * y
 
 
 @legalizes("ir::Mod", target="onnx")
@@ -105,33 +103,33 @@ def mixed_power(b: Builder, node: Node) -> Result:
     if x.element is y.element or x.element is None or y.element is None:
         return None
     if x.element.is_integer and y.element.is_float:
-        return b.cast(b.op("Pow", b.cast(x, F32), b.cast(y, F32)), x.element)
+        return b.cast(b.cast(x, F32) ** b.cast(y, F32), x.element)
     known = values_of(y)
-    return b.op("Pow", x, b.cast(y, x.element) if known is None else b.like(known, x))
+    return x ** (b.cast(y, x.element) if known is None else b.like(known, x))
 
 
 @legalizes("Pow", target="onnx")
 def widened_power(b: Builder, node: Node) -> Result:
     """Pow (7 to 15): where the base runs in a wider type, as ONNX has no smaller ones, so does an
-    exponent of whole numbers, which onnxruntime takes of few types."""
+    exponent of whole numbers, which runtimes of ONNX have for few types."""
     x, y = required(node, 0, 1)
     if x.element is None or y.element in (None, x.element, I32, I64) or not y.element.is_integer:
         return None
-    return b.op("Pow", x, b.cast(y, x.element))
+    return x ** b.cast(y, x.element)
 
 
 @legalizes("Reciprocal", target="ir")
 def reciprocal(b: Builder, node: Node) -> Result:
     """Reciprocal (1 to 13): 1 / x."""
     (x,) = required(node, 0)
-    return b.op("Div", 1, x)
+    return 1 / x
 
 
 @legalizes("SquaredDifference", target="onnx")
 def squared_difference(b: Builder, node: Node) -> Result:
     """SquaredDifference-1: (a - b)²."""
     difference = b.op("Sub", *node.inputs)
-    return b.op("Mul", difference, difference)
+    return difference * difference
 
 
 def quotient(a: int, b: int) -> int | None:

@@ -25,8 +25,7 @@ def on_booleans(b: Builder, node: Node) -> Result:
 @legalizes("BitShift", target="ir")
 def bit_shift(b: Builder, node: Node) -> Result:
     """BitShift (11 to 28): one operator of IR for each direction. By as many bits as the type
-    has, or by a negative number, all bits are shifted out; OpenVINO would shift by the
-    remainder."""
+    has, or by a negative number, all bits are shifted out; IR's operators leave that open."""
     x, y = required(node, 0, 1)
     left = node.attributes["direction"] == "LEFT"
     op = "BitwiseLeftShift" if left else "BitwiseRightShift"
@@ -36,13 +35,12 @@ def bit_shift(b: Builder, node: Node) -> Result:
     known = values_of(y)
     if known is not None and ((known >= 0) & (known < bits)).all():
         return b.op(op, x, y)
-    out = b.op("GreaterOrEqual", y, bits)
+    out = y >= bits
     if x.element.is_signed:
-        out = b.op("Or", out, b.op("Less", y, 0))
+        out |= y < 0
     if not left and x.element.is_signed:
-        return b.op(op, x, b.op("Where", out, bits - 1, y))
-    zero = b.like(0, x)
-    return b.op("Where", out, zero, b.op(op, x, b.op("Where", out, 0, y)))
+        return b.op(op, x, b.where(out, bits - 1, y))
+    return b.where(out, b.like(0, x), b.op(op, x, b.where(out, 0, y)))
 
 
 @legalizes("BitwiseLeftShift", "BitwiseRightShift", target="onnx")
@@ -61,10 +59,9 @@ def bitwise_shift(b: Builder, node: Node) -> Result:
     if left:
         shifted = b.op("BitShift", b.cast(x, unsigned), b.cast(y, unsigned), direction="LEFT")
         return b.cast(shifted, x.element)
-    negative = b.op("Less", x, 0)
+    negative = x < 0
     # The complement of a negative number is not negative, and shifts as an unsigned one does.
-    ones = b.op("Sub", b.op("Neg", x), 1)
-    magnitude = b.cast(b.op("Where", negative, ones, x), unsigned)
+    magnitude = b.cast(b.where(negative, -x - 1, x), unsigned)
     shifted = b.op("BitShift", magnitude, b.cast(y, unsigned), direction="RIGHT")
     result = b.cast(shifted, x.element)
-    return b.op("Where", negative, b.op("Sub", b.op("Neg", result), 1), result)
+    return b.where(negative, -result - 1, result)

@@ -83,8 +83,8 @@ def convert(b: Builder, node: Node) -> Result:
     if node.attributes["saturate"]:
         wide = b.cast(x, F32)
         most = b.constant(_LARGEST[to.name])
-        inside = b.op("Clip", wide, b.op("Neg", most), most)
-        x = b.op("Where", b.op("IsNaN", wide), wide, inside)
+        inside = b.op("Clip", wide, -most, most)
+        x = b.where(b.op("IsNaN", wide), wide, inside)
     return b.op("ir::Convert", x, to=to)
 
 
@@ -94,8 +94,8 @@ def _power_of_two(b: Builder, x: Value, to: Element, mode: str) -> Value:
         return nearest
     power = b.cast(nearest, F32)
     beyond = b.op("Less" if mode == "up" else "Greater", power, x)
-    other = b.op("Mul", power, 2.0 if mode == "up" else 0.5)
-    return b.op("ir::Convert", b.op("Where", beyond, other, power), to=to)
+    other = power * (2.0 if mode == "up" else 0.5)
+    return b.op("ir::Convert", b.where(beyond, other, power), to=to)
 
 
 @legalizes("Cast", target="onnx")

@@ -46,9 +46,9 @@ def clip(b: Builder, node: Node) -> Result:
         if math.isfinite(least) and math.isfinite(most) and least <= most:
             return None
     if low is not None:
-        x = b.op("Max", x, low)
+        x = b.max(x, low)
     if high is not None:
-        x = b.op("Min", x, high)
+        x = b.min(x, high)
     return x if x is not node.inputs[0] else b.op("Identity", x)
 
 

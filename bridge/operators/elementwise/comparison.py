@@ -15,7 +15,7 @@ from bridge.operators.elementwise.known_values import Number, elementwise
 @legalizes("NotEqual", target="onnx")
 def not_equal(b: Builder, node: Node) -> Result:
     """NotEqual-1: not equal."""
-    return b.op("Not", b.op("Equal", *node.inputs))
+    return ~b.op("Equal", *node.inputs)
 
 
 @legalizes("Not", target="onnx")
@@ -24,7 +24,7 @@ def not_of_numbers(b: Builder, node: Node) -> Result:
     (x,) = required(node, 0)
     if x.element in (None, BOOL):
         return None
-    return b.cast(b.op("Equal", x, 0), x.element)
+    return b.cast(x.equal(0), x.element)
 
 
 @legalizes("Equal", "Where", target="ir")
@@ -40,7 +40,7 @@ def strings(b: Builder, node: Node) -> Result:
 def is_finite(b: Builder, node: Node) -> Result:
     """IsFinite-10: neither infinite nor NaN."""
     (x,) = node.inputs
-    return b.op("Not", b.op("Or", b.op("IsInf", x), b.op("IsNaN", x)))
+    return ~(b.op("IsInf", x) | b.op("IsNaN", x))
 
 
 def _compare(

@@ -16,8 +16,7 @@ def half_away_from_zero(b: Builder, node: Node) -> Result:
         return b.op("Round", x)
     if mode != "half_away_from_zero":
         raise Refused(f"Bridge does not know the rounding mode {mode}")
-    size = b.op("Abs", x)
+    size = abs(x)
     down = b.op("Floor", size)
-    reached = b.op("GreaterOrEqual", b.op("Sub", size, down), 0.5)
-    rounded = b.op("Where", reached, b.op("Add", down, 1), down)
-    return b.op("Mul", b.op("Sign", x), rounded)
+    rounded = b.where(size - down >= 0.5, down + 1, down)
+    return b.op("Sign", x) * rounded

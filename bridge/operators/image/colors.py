@@ -32,7 +32,7 @@ def colors_for_onnx(b: Builder, node: Node) -> Value:
         "Resize", b.concat(3, *chroma), None, np.array([1, 2, 2, 1], np.float32),
         coordinate_transformation_mode="asymmetric", nearest_mode="floor",
     )  # fmt: skip
-    picture = b.op("Sub", b.concat(3, luma, wide), OFFSET)
+    picture = b.concat(3, luma, wide) - OFFSET
     matrix = np.array(TO_RGB, np.float32)
     if node.op.endswith("BGR"):
         matrix = matrix[:, ::-1]
@@ -59,8 +59,8 @@ must.hold(("I420toBGR", "I420toRGB", "NV12toBGR", "NV12toRGB"), _planes)
 
 def _parts(b: Builder, whole: Value, together: bool) -> tuple[Value, Value]:
     """Brightness [N, H, W, 1] and colours [N, H / 2, W / 2, 2] of one tensor."""
-    third = b.op("Div", b.sizes(whole, 1), [3])
-    height = b.op("Mul", third, [2])
+    third = b.sizes(whole, 1) / [3]
+    height = third * [2]
     luma = b.cut(whole, 1, 0, height)
     rest = b.cut(whole, 1, height, I64_MAX)
     if together:

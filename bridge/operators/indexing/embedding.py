@@ -26,7 +26,7 @@ def _rows(b: Builder, node: Node, weights: Value | None) -> Value:
     rows = b.op("Gather", table, b.as_i64(indices), 0)
     if weights is None:
         return rows
-    return b.op("Mul", rows, b.unsqueeze(weights, *range(-1, -rank, -1)))
+    return rows * b.unsqueeze(weights, *range(-1, -rank, -1))
 
 
 @legalizes("EmbeddingBagPacked", target="onnx")
@@ -41,9 +41,9 @@ def embedding_bag_packed_for_onnx(b: Builder, node: Node) -> Value:
 def embedding_bag_offsets_for_onnx(b: Builder, node: Node) -> Value:
     """EmbeddingBagOffsets-15: a bag goes from its offset to the next one."""
     table, indices, offsets = required(node, 0, 1, 2)
-    started = b.op("LessOrEqual", b.as_i64(offsets), b.unsqueeze(b.positions(indices, 0), 1))
+    started = b.as_i64(offsets) <= b.unsqueeze(b.positions(indices, 0), 1)
     bags = b.op("ReduceSum", b.op("Cast", started, to=I64), [1], keepdims=False)
-    segments = b.op("Sub", bags, 1)
+    segments = bags - 1
     count = b.op("Shape", offsets)
     rows = _rows(b, node, node.input(4))
     mean = node.attributes["reduction"] == "mean"
@@ -64,7 +64,7 @@ def _number(b: Builder, segments: Value, count: Value | None) -> Value:
     """The number of segments: as given, or one more than the last segment's; 1-D."""
     if count is not None:
         return b.reshape(b.as_i64(count), 1)
-    return b.op("Add", b.take(segments, 0, -1), [1])
+    return b.take(segments, 0, -1) + b.constant([1])
 
 
 def _counts(b: Builder, segments: Value, count: Value, rank: int) -> Value:
@@ -77,7 +77,7 @@ def _counts(b: Builder, segments: Value, count: Value, rank: int) -> Value:
 
 def _filled(b: Builder, value: object, rows: Value, count: Value) -> Value:
     """[count, …] like `rows`, all of one value."""
-    rest = b.cut(b.op("Shape", rows), 0, 1, 1 << 62)
+    rest = b.op("Shape", rows)[1 : 1 << 62]
     return b.op("Expand", b.like(value, rows), b.concat(0, count, rest))
 
 
@@ -100,15 +100,14 @@ def _segment_sum(
         return total
     counts = _counts(b, segments, count, len(table.dims))
     if mean:
-        number = b.op("Cast", b.op("Max", counts, 1), to=rows.element)
-        total = b.op("Div", total, number)
+        number = b.op("Cast", b.max(counts, 1), to=rows.element)
+        total /= number
     if default is None:
         return total
     row = b.op("Gather", table, b.scalar(b.as_i64(default)), 0)
     if known is None:
-        absent = b.op("Less", b.scalar(b.as_i64(default)), 0)
-        row = b.op("Where", absent, 0, row)
-    return b.op("Where", b.op("Equal", counts, 0), row, total)
+        row = b.where(b.scalar(b.as_i64(default)) < 0, 0, row)
+    return b.where(counts.equal(0), row, total)
 
 
 @legalizes("SegmentMax", target="onnx")
@@ -123,14 +122,13 @@ def segment_max_for_onnx(b: Builder, node: Node) -> Value:
     limits = np.finfo(element.dtype) if element.is_float else np.iinfo(element.dtype)
     start = _filled(b, -np.inf if element.is_float else limits.min, data, number)
     if count is not None:
-        kept = b.op("Less", segments, b.scalar(number))
-        places = b.op("Squeeze", b.op("NonZero", kept), [0])
+        places = b.op("Squeeze", b.op("NonZero", segments < b.scalar(number)), [0])
         data = b.op("Gather", data, places, 0)
         segments = b.op("Gather", segments, places, 0)
     greatest = b.op("ScatterND", start, b.unsqueeze(segments, 1), data, reduction="max")
     counts = _counts(b, segments, number, rank)
     fill = b.like(0 if node.attributes["fill_mode"] == "ZERO" else limits.min, data)
-    return b.op("Where", b.op("Equal", counts, 0), fill, greatest)
+    return b.where(counts.equal(0), fill, greatest)
 
 
 @infers_shape("EmbeddingBagOffsets", "EmbeddingBagPacked")

@@ -63,7 +63,7 @@ def gather_for_onnx(b: Builder, node: Node) -> Value | None:
     between, behind = (1,) * (at - batch), (1,) * (rank - 1 - at)
     shape = (*outside.shape[:batch], *between, *outside.shape[batch:], *behind)
     absent, zero = b.constant(outside.reshape(shape)), b.like(0, data)
-    return b.op("Where", absent, zero, _gathered(b, data, inside, along, batch))
+    return b.where(absent, zero, _gathered(b, data, inside, along, batch))
 
 
 def _out_of_range(data: Value, indices: Value, axis: int) -> np.ndarray | None:
@@ -144,21 +144,21 @@ def gather_tree_for_onnx(b: Builder, node: Node) -> Value:
     steps, parents, lengths, end = required(node, 0, 1, 2, 3)
     time, beams = b.size(steps, 0), b.size(steps, 2)
     zero, one = b.constant(0), b.constant(1)
-    last = b.op("Sub", b.op("Min", b.as_i64(lengths), time), one)
+    last = b.min(b.as_i64(lengths), time) - one
     times = b.op("Reshape", b.op("Range", zero, time, one), [-1, 1, 1])
-    inside = b.op("LessOrEqual", times, b.op("Reshape", last, [1, -1, 1]))
+    inside = times <= b.op("Reshape", last, [1, -1, 1])
     # Behind the length of a batch every beam is its own parent.
     own = b.op("Range", zero, beams, one)
     shape = b.op("Shape", steps)
-    chain = b.op("Where", inside, b.as_i64(parents), b.op("Expand", own, shape))
+    chain = b.where(inside, b.as_i64(parents), b.op("Expand", own, shape))
     beam = b.op("Expand", own, b.op("Slice", shape, [1], [3]))
     beams_at = _beams(b, b.flip(chain, 0), beam, time)
     tokens = b.op("GatherElements", steps, b.flip(beams_at, 0), axis=2)
     end = b.cast(end, steps.element) if end.element is not steps.element else end
-    tokens = b.op("Where", inside, tokens, end)
-    ended = b.op("Cast", b.op("Equal", tokens, end), to=I64)
+    tokens = b.where(inside, tokens, end)
+    ended = b.op("Cast", tokens.equal(end), to=I64)
     before = b.op("CumSum", ended, 0, exclusive=True, reverse=False)
-    return b.op("Where", b.op("Greater", before, zero), end, tokens)
+    return b.where(before > zero, end, tokens)
 
 
 def _beams(b: Builder, backward: Value, beam: Value, time: Value) -> Value:

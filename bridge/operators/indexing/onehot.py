@@ -59,15 +59,15 @@ def ir_one_hot_for_onnx(b: Builder, node: Node) -> Value:
     if node.attributes["negative_indices_mode"] == "ignore_negative":
         known = values_of(indices)
         if known is None or (known < 0).any():
-            indices = b.op("Where", b.op("Less", indices, 0), depth, indices)
+            indices = b.where(indices < 0, depth, indices)
     on, off = b.scalar(on), b.scalar(off)
     axis = node.attributes["axis"]
     element = on.element
     if element is F64:
         hot = b.op("OneHot", indices, depth, [0, 1], axis=axis)
-        return b.op("Where", b.cast(hot, BOOL), on, off)
+        return b.where(b.cast(hot, BOOL), on, off)
     if element not in (F16, F32, I64, STRING):
-        # onnxruntime has no OneHot of other types.
+        # The types of values that runtimes of ONNX have OneHot for.
         wide = F32 if element is not None and element.is_float else I64
         on, off = b.cast(on, wide), b.cast(off, wide)
     ends = [values_of(off), values_of(on)]

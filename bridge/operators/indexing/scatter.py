@@ -52,7 +52,7 @@ def initial_values_for_onnx(b: Builder, node: Node) -> Value | None:
 
 
 def _wider(b: Builder, node: Node) -> Value:
-    """The same in f32, chosen for onnxruntime's kernels: they reduce no f16."""
+    """The same in f32: runtimes of ONNX reduce no f16."""
     data, indices, updates = required(node, 0, 1, 2)
     wide = [b.cast(data, F32), indices, b.cast(updates, F32), *node.inputs[3:]]
     return b.cast(b.op(node.op, *wide, **node.attributes), F16)
@@ -79,8 +79,7 @@ def _mean(b: Builder, node: Node) -> Value:
     ones = b.op("Expand", b.like(1, data), b.op("Shape", updates))
     start = b.op("Expand", b.like(1 if counted else 0, data), b.op("Shape", data))
     count = b.op("ScatterElements", start, indices, ones, axis, reduction="add")
-    count = count if counted else b.op("Max", count, 1)
-    return b.op("Div", total, count)
+    return total / (count if counted else b.max(count, 1))
 
 
 @legalizes("ScatterND", target="onnx")
@@ -91,7 +90,7 @@ def subtract_for_onnx(b: Builder, node: Node) -> Value | None:
         return _wider(b, node)
     if node.attributes["reduction"] != "sub":
         return None
-    return b.op("ScatterND", data, indices, b.op("Neg", updates), reduction="add")
+    return b.op("ScatterND", data, indices, -updates, reduction="add")
 
 
 @legalizes("TensorScatter", target="ir")
@@ -107,9 +106,9 @@ def tensor_scatter(b: Builder, node: Node) -> Value | None:
     steps = b.op("Range", b.constant(0), b.size(update, axis), 1)
     places = b.reshape(steps, -1, *[1] * (rank - 1 - axis))
     if start is not None:
-        places = b.op("Add", places, b.reshape(start, -1, *[1] * (rank - 1)))
+        places += b.reshape(start, -1, *[1] * (rank - 1))
     if node.attributes["mode"] == "circular":
-        places = b.op("Mod", places, b.sizes(cache, axis))
+        places %= b.sizes(cache, axis)
     places = b.op("Expand", places, b.op("Shape", update))
     return b.op("ScatterElements", cache, places, update, axis)
 

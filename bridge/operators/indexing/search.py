@@ -57,7 +57,7 @@ def roll_for_onnx(b: Builder, node: Node) -> Value:
     single = shift.rank == 0 or (shift.shape is not None and shift.shape == (1,))
     for index, axis in enumerate(places):
         by = b.op("Gather", shifts, 0 if single else index, 0)
-        source = b.op("Mod", b.op("Sub", b.positions(x, axis), by), b.size(x, axis))
+        source = (b.positions(x, axis) - by) % b.size(x, axis)
         x = b.op("Gather", x, source, axis)
     return x if places else b.op("Identity", x)
 

@@ -89,15 +89,15 @@ def _bounds(b: Builder, node: Node, at: list[int]) -> tuple[Value, Value, Value]
     """Starts, ends and steps of the positions `at`, the masks applied."""
     begin, end, *rest = (_at(b, value, at) for value in node.inputs[1:4] if value is not None)
     steps = rest[0] if rest else b.constant([1] * len(at))
-    backward = b.op("Less", steps, 0)
+    backward = steps < 0
     result = []
     for name, bounds, ahead, back in (
         ("begin_mask", begin, 0, I64_MAX), ("end_mask", end, I64_MAX, FIRST)
     ):  # fmt: skip
         mask = np.array([masked(node, name, position) for position in at])
         if mask.any():
-            far = b.op("Where", backward, b.constant(back), b.constant(ahead))
-            bounds = far if mask.all() else b.op("Where", b.constant(mask), far, bounds)
+            far = b.where(backward, b.constant(back), b.constant(ahead))
+            bounds = far if mask.all() else b.where(b.constant(mask), far, bounds)
         result.append(bounds)
     return result[0], result[1], steps
 

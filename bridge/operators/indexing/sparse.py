@@ -16,10 +16,10 @@ def sparse_fill_empty_rows_to_onnx(b: Builder, node: Node) -> Result:
     empty = b.op("ScatterND", b.expand(b.constant(True), height), b.take(places, 1, 0), used)
     rows = b.op("Range", b.constant(0), b.scalar(height), 1)
     rows = b.unsqueeze(b.op("Compress", rows, empty, axis=0), 1)
-    places = b.concat(0, places, b.concat(1, rows, b.op("Mul", rows, 0)))
+    places = b.concat(0, places, b.concat(1, rows, rows * 0))
     filled = b.concat(0, values, b.expand(b.reshape(default, 1), b.sizes(rows, 0)))
     row, column = (b.reshape(v, -1) for v in b.split(places, 1, 1, 1))
-    key = b.op("Add", b.op("Mul", row, width), column)
+    key = row * width + column
     _, order = b.ops("TopK", 2, key, b.sizes(key, 0), axis=0, largest=False)
     places, filled = (b.op("Gather", v, order, 0) for v in (places, filled))
     return b.cast(places, indices.element), filled, empty

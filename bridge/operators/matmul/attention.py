@@ -41,14 +41,15 @@ class Mask:
 
 NO_MASK = Mask(None, None, False)
 NO_BIAS = [[[[0.0]]]]
-"""The mask that stands before a scale: beside a variable, OpenVINO takes none of another rank."""
+"""The mask that stands before a scale. It has the rank of the scores: `fuse/cached_attention.py`
+gives the same, which says why."""
 
 
 @legalizes("Attention", target="ir")
 def attention_to_ir(b: Builder, node: Node) -> Result:
     """ScaledDotProductAttention, or its parts where softcap, another precision or the scores
-    themselves are asked for. The standard's function body is no good here: OpenVINO's ReduceMax
-    of -inf alone is no -inf, so that its test for masked rows fails."""
+    themselves are asked for. The standard's function body finds masked rows by a maximum that is
+    -inf; here the mask itself says which they are."""
     query, key, value = required(node, 0, 1, 2)
     attributes = node.attributes
     # Where the rank is unknown, the number of heads is given for 3-D inputs alone.
@@ -118,7 +119,7 @@ def attend(
     y = b.op("ScaledDotProductAttention", query, key, value, given, factor, causal=causal)
     if bias is None or not mask.may_be_empty:
         return y
-    return b.op("Where", _seen(b, mask, bias), y, 0.0)
+    return b.where(_seen(b, mask, bias), y, 0.0)
 
 
 def by_heads(b: Builder, x: Value, count: int) -> Value:
@@ -135,8 +136,8 @@ def ahead(b: Builder, query: Value, key: Value, start: Value | None = None) -> V
     """How far each key lies ahead of each query, whose first stands at `start` among the keys."""
     place = b.unsqueeze(b.positions(query, 2), 1)
     if start is not None:
-        place = b.op("Add", place, start)
-    return b.op("Sub", b.positions(key, 2), place)
+        place += start
+    return b.positions(key, 2) - place
 
 
 def _share_keys(query: Value, key: Value, value: Value, mask: Mask) -> bool:
@@ -175,8 +176,9 @@ def _of_rows(b: Builder, mask: Mask, query: Value, groups: int, length: Value) -
 
 
 def is_cache(x: Value) -> bool:
-    """Whether keys or values are what a variable of IR holds, and something behind it. OpenVINO's
-    CPU plugin knows a cache by heads that are repeated, and repeats none."""
+    """Whether keys or values are what a variable of IR holds, and something behind it. Its heads
+    are repeated, as those who export stateful IRs write them; `fuse/cached_attention.py` says for
+    whose kernels."""
     joined = x.producer
     held = joined.inputs[0] if joined is not None and joined.op == "Concat" else None
     read = None if held is None else held.behind("Gather").producer
@@ -187,7 +189,7 @@ def repeated(b: Builder, x: Value, query: Value) -> Value:
     """Each head of keys or values as often as there are heads of queries for it."""
     if x.shape is not None and query.shape is not None and x.shape[1] == query.shape[1]:
         return x
-    times = b.op("Div", b.sizes(query, 1), b.sizes(x, 1))
+    times = b.sizes(query, 1) / b.sizes(x, 1)
     many = b.expand(b.unsqueeze(x, 2), 1, 1, times, 1, 1)
     return b.reshape(many, b.shape(0, b.sizes(query, 1), b.sizes(x, 2), b.sizes(x, 3)))
 
@@ -209,7 +211,7 @@ def _mask(b: Builder, node: Node, query: Value, key: Value) -> Mask:
         may_be_empty = True
     allowed += _frontiers(b, node, query, key)
     if lengths is not None:
-        allowed.append(b.op("Less", keys, b.unsqueeze(b.as_i64(lengths), 1, 2, 3)))
+        allowed.append(keys < b.unsqueeze(b.as_i64(lengths), 1, 2, 3))
     together = b.fold("And", allowed) if allowed else None
     return Mask(bias, together, may_be_empty)
 
@@ -225,16 +227,15 @@ def _frontiers(b: Builder, node: Node, query: Value, key: Value) -> list[Value]:
     if past is not None:
         start = b.sizes(past, 2)
     elif lengths is not None:
-        offset = b.op("Sub", b.as_i64(lengths), b.sizes(query, 2))
-        start = b.unsqueeze(offset, 1, 2, 3)
+        start = b.unsqueeze(b.as_i64(lengths) - b.sizes(query, 2), 1, 2, 3)
     distance = ahead(b, query, key, start)
     near: list[Value] = []
     if causal:
-        near.append(b.op("LessOrEqual", distance, 0))
+        near.append(distance <= 0)
     if left >= 0:
-        near.append(b.op("GreaterOrEqual", distance, -left))
+        near.append(distance >= -left)
     if right >= 0:
-        near.append(b.op("LessOrEqual", distance, right))
+        near.append(distance <= right)
     return near
 
 
@@ -244,7 +245,7 @@ def _padded(b: Builder, mask: Value, key: Value) -> Value:
     last = shape[-1]
     if key.shape is not None and last == key.shape[2] and isinstance(last, int | str):
         return mask
-    missing = b.op("Sub", b.sizes(key, 2), b.sizes(mask, -1))
+    missing = b.sizes(key, 2) - b.sizes(mask, -1)
     masked = b.constant(False, BOOL) if mask.element is BOOL else b.like(MINUS_INFINITY, mask)
     dims = [b.sizes(mask, axis) for axis in range(len(shape) - 1)]
     return b.concat(-1, mask, b.expand(masked, *dims, missing))
@@ -255,14 +256,14 @@ def _bias(b: Builder, mask: Mask, like: Value) -> Value | None:
     if mask.allowed is None:
         return mask.bias
     open_bias = b.like(0.0, like) if mask.bias is None else mask.bias
-    return b.op("Where", mask.allowed, open_bias, MINUS_INFINITY)
+    return b.where(mask.allowed, open_bias, MINUS_INFINITY)
 
 
 def _seen(b: Builder, mask: Mask, bias: Value) -> Value:
     """Whether a query sees any key: [..., queries, 1]."""
     seen = mask.allowed
     if mask.bias is not None or seen is None:
-        seen = b.op("Not", b.op("Equal", bias, MINUS_INFINITY))
+        seen = ~bias.equal(MINUS_INFINITY)
     most = b.op("ReduceMax", b.cast(seen, I32), [-1], keepdims=True)
     return b.cast(most, BOOL)
 
@@ -282,17 +283,17 @@ def attend_in_parts(
     key, value = (repeated(b, x, query) for x in (key, value))
     factor = _default_scale(b, query) if scale is None else b.like(scale, query)
     root = b.op("Sqrt", factor)
-    stages = [b.op("MatMul", b.op("Mul", query, root), b.op("Mul", key, root), transpose_b=True)]
+    stages = [b.op("MatMul", query * root, key * root, transpose_b=True)]
     if softcap:
-        tamed = b.op("Tanh", b.op("Div", stages[0], softcap))
-        stages.append(b.op("Mul", tamed, softcap))
+        tamed = b.op("Tanh", stages[0] / softcap)
+        stages.append(tamed * softcap)
     else:
         stages.append(stages[0])
     bias = _bias(b, mask, query)
     stages.append(b.plus(stages[1], bias))
     weights = b.op("Softmax", b.cast(stages[2], precision or query.element))
     if bias is not None and mask.may_be_empty:
-        weights = b.op("Where", _seen(b, mask, bias), weights, 0.0)
+        weights = b.where(_seen(b, mask, bias), weights, 0.0)
     weights = b.cast(weights, query.element)
     stages.append(weights)
     return b.op("MatMul", weights, value), stages
@@ -300,8 +301,7 @@ def attend_in_parts(
 
 def _default_scale(b: Builder, query: Value) -> Value:
     """One by the root of the size of a head."""
-    root = b.op("Sqrt", b.cast(b.sizes(query, -1), query.element))
-    return b.op("Div", 1, root)
+    return 1 / b.op("Sqrt", b.cast(b.sizes(query, -1), query.element))
 
 
 # Into ONNX --------------------------------------------------------------------------------------
@@ -319,7 +319,7 @@ def attention_to_onnx(b: Builder, node: Node) -> Result:
         return whole
     element = query.element
     if element is BF16:
-        # Softmax and the products in 32 bits, as OpenVINO has them.
+        # Softmax and the products in 32 bits, as in OpenVINO.
         query, key, value = (b.cast(x, F32) for x in (query, key, value))
         mask = mask if mask is None or mask.element is BOOL else b.cast(mask, F32)
         scale = None if scale is None else b.cast(scale, F32)
@@ -328,20 +328,20 @@ def attention_to_onnx(b: Builder, node: Node) -> Result:
         scale = _default_scale(b, query)
     scores = b.op("MatMul", query, b.swap_last(key, rank))
     if not is_number(scale, 1):
-        scores = b.op("Mul", scores, scale)
+        scores *= scale
     if node.attributes["causal"]:
-        later = b.op("Less", b.unsqueeze(b.positions(query, -2), 1), b.positions(key, -2))
+        later = b.unsqueeze(b.positions(query, -2), 1) < b.positions(key, -2)
         zero, minus = b.like(0.0, query), b.like(MINUS_INFINITY, query)
-        scores = b.op("Add", scores, b.op("Where", later, minus, zero))
+        scores += b.where(later, minus, zero)
     elif mask is not None and mask.element is BOOL:
         zero, minus = b.like(0.0, query), b.like(MINUS_INFINITY, query)
-        scores = b.op("Add", scores, b.op("Where", mask, zero, minus))
+        scores += b.where(mask, zero, minus)
     elif mask is not None and not _adds_nothing(mask):
-        scores = b.op("Add", scores, mask)
+        scores += mask
     if sink is None:
         weights = b.op("Softmax", scores)
     else:
-        column = b.expand(sink, b.shape(b.cut(b.op("Shape", scores), 0, 0, -1), 1))
+        column = b.expand(sink, b.shape(b.op("Shape", scores)[:-1], 1))
         weights = b.cut(b.op("Softmax", b.concat(-1, scores, column)), -1, 0, -1)
     return b.cast(b.op("MatMul", weights, value), element)
 

@@ -1,5 +1,5 @@
-"""Einsum: both formats have it; OpenVINO takes no blanks in the equation, and no diagonal without
-an arrow."""
+"""Einsum: both formats have it; in IR the equation has no blanks, and no diagonal without an
+arrow."""
 
 from __future__ import annotations
 

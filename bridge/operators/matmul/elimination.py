@@ -20,16 +20,16 @@ def det_to_ir(b: Builder, node: Node) -> Result:
         matrix, unused, det = states
         column = b.op("Gather", matrix, parts[0], -1)
         index, chosen = _pivot(b, column, unused, fixed[0])
-        pivot = _sum(b, b.op("Mul", column, chosen), keepdims=True)
+        pivot = _sum(b, column * chosen, keepdims=True)
         row = _row(b, matrix, chosen)
-        earlier = b.cast(b.op("Less", fixed[0], index), unused.element)
-        skipped = _sum(b, b.op("Mul", unused, earlier), keepdims=False)
+        earlier = b.cast(fixed[0] < index, unused.element)
+        skipped = _sum(b, unused * earlier, keepdims=False)
         odd = b.op("Mod", skipped, 2, fmod=True)
-        sign = b.op("Sub", b.like(1, odd), b.op("Mul", odd, 2))
-        det = b.op("Mul", det, b.op("Mul", b.squeeze(pivot, -1), sign))
-        unused = b.op("Sub", unused, chosen)
-        factors = b.op("Mul", _divided(b, column, pivot), unused)
-        return [b.op("Sub", matrix, _outer(b, factors, row)), unused, det], []
+        sign = b.like(1, odd) - odd * 2
+        det *= b.squeeze(pivot, -1) * sign
+        unused -= chosen
+        factors = _divided(b, column, pivot) * unused
+        return [matrix - _outer(b, factors, row), unused, det], []
 
     start = b.op("ReduceProd", unused, [-1], keepdims=False)
     (_, _, det), _ = along(b, step, [rows], [matrix, unused, start], [rows])
@@ -45,26 +45,25 @@ def inverse_to_onnx(b: Builder, node: Node) -> Result:
     matrix = b.cast(x, _computed(x.element))
     size = b.sizes(matrix, -1)
     rows = b.positions(matrix, -1)
-    identity = b.cast(b.op("Equal", b.unsqueeze(rows, 1), rows), matrix.element)
+    identity = b.cast(b.unsqueeze(rows, 1).equal(rows), matrix.element)
     identity = b.op("Expand", identity, b.op("Shape", matrix))
-    nothing = b.op("Sub", identity, identity)
+    nothing = identity - identity
 
     def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
         matrix, unused, order = states
         column = b.op("Gather", matrix, parts[0], -1)
         _, chosen = _pivot(b, column, unused, fixed[0])
-        pivot = _sum(b, b.op("Mul", column, chosen), keepdims=True)
+        pivot = _sum(b, column * chosen, keepdims=True)
         row = _divided(b, _row(b, matrix, chosen), pivot)
         # The pivot's row becomes `row`; the others lose their multiple of it.
-        factors = b.op("Sub", column, chosen)
-        matrix = b.op("Sub", matrix, _outer(b, factors, row))
-        place = b.cast(b.op("Equal", fixed[0], parts[0]), unused.element)
-        order = b.op("Add", order, _outer(b, place, chosen))
-        return [matrix, b.op("Sub", unused, chosen), order], []
+        matrix -= _outer(b, column - chosen, row)
+        place = b.cast(fixed[0].equal(parts[0]), unused.element)
+        order += _outer(b, place, chosen)
+        return [matrix, unused - chosen, order], []
 
     states = [b.concat(-1, matrix, identity), _ones(b, matrix), nothing]
     (matrix, _, order), _ = along(b, step, [rows], states, [rows])
-    right = b.cut(matrix, -1, size, b.op("Add", size, size))
+    right = b.cut(matrix, -1, size, size + size)
     inverse = b.op("MatMul", order, right)
     if node.attributes["adjoint"]:
         inverse = b.swap_last(inverse, rank)
@@ -84,15 +83,13 @@ def _ones(b: Builder, matrix: Value) -> Value:
 def _pivot(b: Builder, column: Value, unused: Value, rows: Value) -> tuple[Value, Value]:
     """The unused row [..., 1] with the largest element of a column [..., n], and a one there
     among zeros [..., n]."""
-    magnitude = b.op("Mul", b.op("Abs", column), unused)
-    rated = b.op("Sub", magnitude, b.op("Sub", 1, unused))
+    rated = abs(column) * unused - (1 - unused)
     index = b.op("ArgMax", rated, axis=-1, keepdims=True)
-    return index, b.cast(b.op("Equal", rows, index), column.element)
+    return index, b.cast(rows.equal(index), column.element)
 
 
 def _row(b: Builder, matrix: Value, chosen: Value) -> Value:
-    marked = b.op("Mul", matrix, b.unsqueeze(chosen, -1))
-    return b.op("ReduceSum", marked, [-2], keepdims=False)
+    return b.op("ReduceSum", matrix * b.unsqueeze(chosen, -1), [-2], keepdims=False)
 
 
 def _sum(b: Builder, x: Value, keepdims: bool) -> Value:
@@ -101,10 +98,9 @@ def _sum(b: Builder, x: Value, keepdims: bool) -> Value:
 
 def _divided(b: Builder, x: Value, pivot: Value) -> Value:
     """`x` by the pivot; a singular matrix has a pivot 0, by which nothing is divided."""
-    zero = b.op("Equal", pivot, 0)
-    return b.op("Div", x, b.op("Where", zero, 1, pivot))
+    return x / b.where(pivot.equal(0), 1, pivot)
 
 
 def _outer(b: Builder, column: Value, row: Value) -> Value:
     """[..., n, m] products of [..., n] and [..., m]."""
-    return b.op("Mul", b.unsqueeze(column, -1), b.unsqueeze(row, -2))
+    return b.unsqueeze(column, -1) * b.unsqueeze(row, -2)

@@ -17,16 +17,15 @@ def gemm_to_ir(b: Builder, node: Node) -> Result:
     product = _scaled(b, product, flags["alpha"])
     if c is None or flags["beta"] == 0:
         return product
-    return b.op("Add", product, _scaled(b, c, flags["beta"]))
+    return product + _scaled(b, c, flags["beta"])
 
 
 def _scaled(b: Builder, x: Value, factor: float) -> Value:
     if factor == 1:
         return x
     if x.element is not None and x.element.is_integer and factor != int(factor):
-        exact = b.op("Mul", b.op("Cast", x, to=F32), float(factor))
-        return b.op("Cast", exact, to=x.element)
-    return b.op("Mul", x, factor)
+        return b.op("Cast", b.op("Cast", x, to=F32) * float(factor), to=x.element)
+    return x * factor
 
 
 @infers("Gemm")

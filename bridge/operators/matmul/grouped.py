@@ -11,9 +11,9 @@ from bridge.operators.matmul.matmul import product, swapped
 
 @legalizes("GroupedMatMul", target="onnx")
 def grouped_matmul_to_onnx(b: Builder, node: Node) -> Result:
-    """GroupedMatMul-17: products of matrices whose second ones are transposed (as OpenVINO 2026.4
-    has them). Where the first ones lie in one, rows up to `offsets`, a Loop goes through those of
-    them that have rows."""
+    """GroupedMatMul-17: products of matrices whose second ones are transposed (as in OpenVINO).
+    Where the first ones lie in one, rows up to `offsets`, a Loop goes through those of them that
+    have rows."""
     x, weights = required(node, 0, 1)
     found = tuple(ranks(node, 0, 1))
     if found == (3, 3):
@@ -25,7 +25,7 @@ def grouped_matmul_to_onnx(b: Builder, node: Node) -> Result:
         number, start, end = b.split(parts[0], 0, 1, 1, 1)
         x, weights = fixed
         matrix = b.op("Gather", weights, b.scalar(number), 0)
-        rows = b.cut(x, 0, start, end)
+        rows = x[start:end]
         result = b.op("MatMul", rows, matrix, transpose_a=False, transpose_b=True)
         place = b.op("Range", b.scalar(start), b.scalar(end), 1)
         return [b.op("ScatterND", states[0], b.unsqueeze(place, 1), result)], []
@@ -39,9 +39,9 @@ def grouped_matmul_to_onnx(b: Builder, node: Node) -> Result:
 
 def _groups_with_rows(b: Builder, offsets: Value) -> Value:
     """The number of each group that has rows, its first row and the end of its rows, [n, 3]."""
-    starts = b.concat(0, b.constant([0]), b.cut(offsets, 0, 0, -1))
+    starts = b.concat(0, b.constant([0]), offsets[:-1])
     columns = (b.unsqueeze(v, 1) for v in (b.positions(offsets, 0), starts, offsets))
-    return b.op("Compress", b.concat(1, *columns), b.op("Less", starts, offsets), axis=0)
+    return b.op("Compress", b.concat(1, *columns), starts < offsets, axis=0)
 
 
 @infers("GroupedMatMul")

@@ -40,9 +40,9 @@ def matmul_integer_to_ir(b: Builder, node: Node) -> Result:
     left, right = b.cast(a, I32), b.cast(c, I32)
     if a_zero is not None:
         zero = b.unsqueeze(a_zero, 1) if a_zero.rank == 1 else a_zero
-        left = b.op("Sub", left, b.cast(zero, I32))
+        left -= b.cast(zero, I32)
     if c_zero is not None:
-        right = b.op("Sub", right, b.cast(c_zero, I32))
+        right -= b.cast(c_zero, I32)
     return b.op("MatMul", left, right)
 
 

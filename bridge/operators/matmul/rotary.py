@@ -30,8 +30,8 @@ def _turned(b: Builder, x: Value, half: int, cos: Value, sin: Value) -> Value:
     """[batch, heads, length, size], turned by angles [batch, length, half]."""
     cos, sin = (b.unsqueeze(table, 1) for table in (cos, sin))
     first, second = b.split(x, 3, half, half)
-    away = b.op("Mul", b.op("Mul", second, sin), -1.0)
+    away = second * sin * -1.0
     return b.concat(3,
-        b.op("Add", b.op("Mul", first, cos), away),
-        b.op("Add", b.op("Mul", second, cos), b.op("Mul", first, sin)),
+        first * cos + away,
+        second * cos + first * sin,
     )  # fmt: skip

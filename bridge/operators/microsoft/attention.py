@@ -126,8 +126,8 @@ def _projected(b: Builder, node: Node, heads: int) -> list[Value]:
             biased.append(x)
             continue
         start = index * heads * size
-        own = b.cut(bias, 0, start, start + heads * size if index < 2 else I64_MAX)
-        biased.append(b.op("Add", x, b.reshape(own, heads, 1, -1)))
+        own = bias[start : start + heads * size if index < 2 else I64_MAX]
+        biased.append(x + b.reshape(own, heads, 1, -1))
     return biased
 
 
@@ -153,12 +153,10 @@ def _mask(
     if mask is not None:
         kept = _kept(b, mask, query, key)
         filtered = b.like(node.attributes.get("mask_filter_value", _MASKED), query)
-        padding = b.op("Where", kept, 0.0, filtered)
-        bias = b.plus(padding, bias and b.cast(bias, query.element))
+        bias = b.plus(b.where(kept, 0.0, filtered), bias and b.cast(bias, query.element))
     allowed = None
     if node.attributes.get("unidirectional", 0):
-        past = b.op("Sub", b.sizes(key, 2), b.sizes(query, 2))
-        allowed = b.op("LessOrEqual", ahead(b, query, key, past), 0)
+        allowed = ahead(b, query, key, b.sizes(key, 2) - b.sizes(query, 2)) <= 0
     return Mask(bias, allowed, False)
 
 
@@ -166,7 +164,7 @@ def _kept(b: Builder, mask: Value, query: Value, key: Value) -> Value:
     """Which keys are no padding, from a mask [batch, keys] or [batch, queries, keys], or from where
     padding on the right begins and, after these, where padding on the left ends."""
     if mask.rank in (2, 3):
-        kept = b.op("Greater", mask, 0)
+        kept = mask > 0
         return b.unsqueeze(kept, 1, 2) if mask.rank == 2 else b.unsqueeze(kept, 1)
     if mask.rank != 1:
         raise Refused(f"its mask must have 1, 2 or 3 axes, not {mask.rank or 'an unknown number'}")
@@ -174,7 +172,6 @@ def _kept(b: Builder, mask: Value, query: Value, key: Value) -> Value:
     # Without padding on the left it ends at 0.
     ends = b.concat(0, b.as_i64(mask), b.zeros(keys, batch))
     right, left = (
-        b.unsqueeze(b.cut(ends, 0, start, end), 1, 2, 3)
-        for start, end in ((0, batch), (batch, b.op("Mul", batch, [2])))
+        b.unsqueeze(ends[start:end], 1, 2, 3) for start, end in ((0, batch), (batch, batch * [2]))
     )
-    return b.op("And", b.op("Less", keys, right), b.op("GreaterOrEqual", keys, left))
+    return (keys < right) & (keys >= left)

@@ -33,15 +33,15 @@ def scaled_silu(b: Builder, node: Node) -> Result:
     (x,) = required(node, 0)
     scale = node.input(1)
     factor = b.like(node.attributes.get("alpha", 1.0), x) if scale is None else scale
-    z = b.op("Mul", x, b.cast(factor, x.element))
-    return b.op("Mul", z, b.op("Sigmoid", z))
+    z = x * b.cast(factor, x.element)
+    return z * b.op("Sigmoid", z)
 
 
 @legalizes("com.microsoft::GatedAdd", target="ir")
 def gated_add(b: Builder, node: Node) -> Result:
     """com.microsoft::GatedAdd (1): X + Y * gate."""
     x, y, gate = required(node, 0, 1, 2)
-    return b.op("Add", x, b.op("Mul", y, gate))
+    return x + y * gate
 
 
 @legalizes("com.microsoft::BiasSplitGelu", target="ir")
@@ -49,13 +49,13 @@ def bias_split_gelu(b: Builder, node: Node) -> Result:
     """com.microsoft::BiasSplitGelu (1): the left half of the sum times the Gelu of the right
     one."""
     left, right = b.ops("Split", 2, _biased(b, node), axis=-1)
-    return b.op("Mul", left, b.op("Gelu", right))
+    return left * b.op("Gelu", right)
 
 
 @legalizes("com.microsoft::BiasAdd", target="ir")
 def bias_add(b: Builder, node: Node) -> Result:
     """com.microsoft::BiasAdd (1): a bias, and what was skipped."""
-    return b.op("Add", _biased(b, node), node.input(2))
+    return _biased(b, node) + node.input(2)
 
 
 @legalizes("com.microsoft::BiasSoftmax", target="ir")
@@ -115,7 +115,7 @@ def fused_matmul(b: Builder, node: Node) -> Result:
     y = b.op("MatMul", *sides, **flags)
     alpha = attributes.get("alpha", 1.0)
     if alpha != 1:
-        y = b.op("Mul", y, alpha)
+        y *= alpha
     return _activated(b, node, y)
 
 

@@ -26,8 +26,8 @@ CONSECUTIVE = "calls_are_consecutive"
 behind all that the variable holds, and `total_sequence_length` counts both."""
 
 TOLD = "places_are_told"
-"""An attribute of Bridge's own, for such a node that has `position_ids` since: OpenVINO divides no
-cache into pages where places follow from lengths."""
+"""An attribute of Bridge's own, for such a node that has `position_ids` since: an input tells the
+places (`passes/state/followers.py`)."""
 
 
 @legalizes("com.microsoft::GroupQueryAttention", target="ir")
@@ -157,22 +157,22 @@ def _frame_of_each(
     window: int,
 ) -> _Frame:
     """The frame where the keys of each sequence end at a place of their own."""
-    lengths = b.reshape(b.op("Add", b.as_i64(seqlens), 1), -1, 1)
+    lengths = b.reshape(b.as_i64(seqlens) + 1, -1, 1)
     batch, row = b.sizes(lengths, 0), _counted(b, length)
     if held is None:
         sources, places, behind = None, row, b.unsqueeze(row, 0)
         new = b.expand(behind, batch, length)
     else:
-        start = b.op("Max", b.op("Sub", lengths, length), 0)
-        places = _counted(b, b.op("Max", b.reshape(b.as_i64(total), 1), held))
-        behind, new = b.op("Sub", places, start), b.op("Add", row, start)
+        start = b.max(lengths - length, 0)
+        places = _counted(b, b.max(b.reshape(b.as_i64(total), 1), held))
+        behind, new = places - start, row + start
         # Of what `_written` joins: the new keys, nothing, the cache.
-        kept = b.op("Add", places, b.op("Add", length, 1))
-        sources = b.op("Where", b.op("Less", behind, 0), kept, b.op("Min", behind, length))
+        kept = places + (length + 1)
+        sources = b.where(behind < 0, kept, b.min(behind, length))
     if causal:
-        allowed = _seen(b, b.unsqueeze(behind, 1, 2), b.unsqueeze(row, 1), window)
+        allowed = _seen(b.unsqueeze(behind, 1, 2), b.unsqueeze(row, 1), window)
     else:
-        allowed = b.op("Less", places, b.unsqueeze(lengths, 2, 3))
+        allowed = places < b.unsqueeze(lengths, 2, 3)
     return _Frame(batch, length, new, sources, allowed)
 
 
@@ -181,17 +181,17 @@ def _frame_of_all(
 ) -> _Frame:
     """The frame where all keys end at one place. Sequences that are shorter begin later, as the
     tokenizers of OpenVINO GenAI and of transformers pad them."""
-    lengths = b.reshape(b.op("Add", b.as_i64(seqlens), 1), -1, 1)
+    lengths = b.reshape(b.as_i64(seqlens) + 1, -1, 1)
     whole = b.reshape(b.as_i64(total), 1)
     batch, row, places = b.sizes(lengths, 0), _counted(b, length), _counted(b, whole)
-    new = b.op("Max", b.op("Add", row, b.op("Sub", lengths, length)), 0)
-    queries = b.unsqueeze(b.op("Add", row, b.op("Sub", whole, length)), 1)
-    seen = _seen(b, places, queries, window) if causal else None
+    new = b.max(row + (lengths - length), 0)
+    queries = b.unsqueeze(row + (whole - length), 1)
+    seen = _seen(places, queries, window) if causal else None
     if batch.known_value != (1,) or seen is None:
-        begun = b.op("GreaterOrEqual", places, b.op("Sub", whole, lengths))
+        begun = places >= whole - lengths
         # A query of the padding must see something: itself.
-        begun = b.op("Or", b.unsqueeze(begun, 1, 2), b.op("Equal", places, queries))
-        allowed = begun if seen is None else b.op("And", begun, seen)
+        begun = b.unsqueeze(begun, 1, 2) | places.equal(queries)
+        allowed = begun if seen is None else begun & seen
     else:
         allowed = b.unsqueeze(seen, 0, 1)
     return _Frame(batch, length, new, None, allowed)
@@ -199,15 +199,15 @@ def _frame_of_all(
 
 def _counted(b: Builder, length: Value) -> Value:
     """0, 1, 2, ... below a 1-D number."""
-    return b.op("Range", 0, b.element(length, 0), 1)
+    return b.op("Range", 0, length[0], 1)
 
 
-def _seen(b: Builder, keys: Value, queries: Value, window: int) -> Value:
+def _seen(keys: Value, queries: Value, window: int) -> Value:
     """Which keys a query sees, by the places of both: those up to its own, within the window."""
-    seen = b.op("LessOrEqual", keys, queries)
+    seen = keys <= queries
     if window <= 0:
         return seen
-    return b.op("And", seen, b.op("Greater", keys, b.op("Sub", queries, window)))
+    return seen & (keys > queries - window)
 
 
 def _joined(b: Builder, past: Value, new: Value, frame: _Frame) -> Value:
@@ -234,8 +234,8 @@ def _with_sink(
 ) -> tuple[Value, Value, Mask]:
     """One more key, which has the score of the head's sink and the value 0: it takes its part of
     the softmax and gives nothing."""
-    empty = [b.cut(b.op("Mul", x, 0), 2, 0, 1) for x in (key, value)]
-    scores = b.op("Where", allowed, b.like(0.0, query) if bias is None else bias, MINUS_INFINITY)
+    empty = [b.cut(x * 0, 2, 0, 1) for x in (key, value)]
+    scores = b.where(allowed, b.like(0.0, query) if bias is None else bias, MINUS_INFINITY)
     column = b.shape(b.sizes(query, 0, 1, 2), 1)
     parts = b.expand(scores, column), b.expand(b.reshape(sink, -1, 1, 1), column)
     return (

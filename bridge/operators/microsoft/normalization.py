@@ -28,7 +28,7 @@ def simplified_layer_normalization(b: Builder, node: Node) -> Result:
 def skip_layer_normalization(b: Builder, node: Node) -> Result:
     """com.microsoft::SkipLayerNormalization and SkipSimplifiedLayerNormalization (1): the
     normalised sum of the input, the skip and a bias. The statistics, outputs 1 and 2, are for
-    training, and onnxruntime's CPU kernels leave them empty."""
+    training, and empty as in onnxruntime."""
     if any(value.names for value in node.outputs[1:3]):
         raise Refused("its outputs of mean and deviation are for training; export for inference")
     simplified = node.op.endswith("SimplifiedLayerNormalization")
@@ -53,15 +53,15 @@ def embed_layer_normalization(b: Builder, node: Node) -> Result:
     axis = b.constant(0)
     total = b.op("Gather", word_table, words, axis)
     where = b.positions(words, 1) if places is None else places
-    total = b.op("Add", total, b.op("Gather", position_table, where, axis))
+    total += b.op("Gather", position_table, where, axis)
     if segments is not None and segment_table is not None:
-        total = b.op("Add", total, b.op("Gather", segment_table, segments, axis))
+        total += b.op("Gather", segment_table, segments, axis)
     epsilon = node.attributes.get("epsilon", 1e-12)
     y = b.op("LayerNormalization", total, scale, shift, epsilon=epsilon)
     if mask is None:
         index = b.zeros(b.constant(0, I32), b.sizes(words, 0))
     else:
-        ones = b.cast(b.op("Equal", mask, 1), I32)
+        ones = b.cast(mask.equal(1), I32)
         index = b.op("ReduceSum", ones, [1], keepdims=False)
     return [y, index, total][: len(node.outputs)]
 
@@ -97,8 +97,8 @@ def gated_rms_norm(b: Builder, node: Node) -> Result:
     y = b.op("Reshape", normal, b.op("Shape", data))
     opened = b.op("Sigmoid", wide[2])
     if node.attributes.get("activation", "silu") != "sigmoid":
-        opened = b.op("Mul", wide[2], opened)
-    return b.cast(b.op("Mul", y, opened), data.element)
+        opened = wide[2] * opened
+    return b.cast(y * opened, data.element)
 
 
 @legalizes("com.microsoft::GroupNorm", "com.microsoft::SkipGroupNorm", target="ir")
@@ -112,7 +112,7 @@ def group_norm(b: Builder, node: Node) -> Result:
     if skip is not None:
         if b.known(skip.rank, "the rank of its skip") == 2:
             skip = b.reshape(skip, 0, *(1,) * (rank - 2), -1)
-        data = b.op("Add", data, skip)
+        data += skip
     data = b.plus(data, bias)
     x = b.channels_first(data, rank) if last else data
     wide = [b.cast(value, F32) for value in (x, scale, shift)]

@@ -24,11 +24,11 @@ def relative_position_bias(b: Builder, node: Node) -> Result:
     # Each size of a distance has its bucket, those from `most` on the last one.
     by_size = b.constant(_buckets(buckets // 2 if both else buckets, most))
     rows, columns = (b.op("Range", 0, b.reshape(n), 1) for n in (queries, keys))
-    ahead = b.op("Sub", columns, b.unsqueeze(rows, 1))
-    size = b.op("Abs", ahead) if both else b.op("Max", b.op("Neg", ahead), 0)
-    bucket = b.op("Gather", by_size, b.op("Min", size, most), 0)
+    ahead = columns - b.unsqueeze(rows, 1)
+    size = abs(ahead) if both else b.max(-ahead, 0)
+    bucket = b.op("Gather", by_size, b.min(size, most), 0)
     if both:
-        bucket = b.op("Add", bucket, b.op("Where", b.op("Greater", ahead, 0), buckets // 2, 0))
+        bucket += b.where(ahead > 0, buckets // 2, 0)
     by_head = b.reshape(table, heads, buckets)
     return b.unsqueeze(b.op("Gather", by_head, bucket, 1), 0)
 

@@ -53,7 +53,7 @@ def qlinear_arithmetic(b: Builder, node: Node) -> Result:
 def qlinear_where(b: Builder, node: Node) -> Result:
     """com.microsoft::QLinearWhere (1): Where between DequantizeLinear and QuantizeLinear."""
     sides = _opened(b, node.inputs[1:4]), _opened(b, node.inputs[4:7])
-    return b.op("QuantizeLinear", b.op("Where", node.inputs[0], *sides), *node.inputs[7:9])
+    return b.op("QuantizeLinear", b.where(required(node, 0)[0], *sides), *node.inputs[7:9])
 
 
 @legalizes("com.microsoft::QLinearConv", target="ir")
@@ -139,14 +139,14 @@ def qlinear_average_pool(b: Builder, node: Node, x: Value) -> Value:
 def qgemm(b: Builder, node: Node) -> Result:
     """com.microsoft::QGemm (1): the bias is of 32-bit integers, in units of the product of both
     scales."""
-    a_scale, b_scale, bias = node.inputs[1], node.inputs[4], node.input(6)
+    (a_scale, b_scale), bias = required(node, 1, 4), node.input(6)
     flags = {name: bool(node.attributes.get(name, 0)) for name in ("transA", "transB")}
     right = b.op("DequantizeLinear", *node.inputs[3:6], axis=0 if flags["transB"] else 1)
     alpha = node.attributes.get("alpha", 1.0)
     y = b.op("Gemm", _opened(b, node.inputs[:3]), right, None, alpha=alpha, **flags)
     if bias is not None:
-        unit = b.op("Mul", b.op("Mul", a_scale, b_scale), alpha)
-        y = b.op("Add", y, b.op("Mul", b.cast(bias, F32), unit))
+        unit = a_scale * b_scale * alpha
+        y += b.cast(bias, F32) * unit
     if node.input(7) is None:
         return y
     return b.op("QuantizeLinear", y, node.input(7), node.input(8))
@@ -209,8 +209,7 @@ def _dequantized(b: Builder, integers: Value, scales: Value, zeros: np.ndarray) 
     columns, blocks = zeros.shape
     shifts = b.constant(zeros.reshape(columns, blocks, 1).astype(np.float32))
     parts = b.cast(b.reshape(integers, columns, blocks, -1), F32)
-    y = b.op("Mul", b.op("Sub", parts, shifts), b.reshape(scales, columns, blocks, 1))
-    return b.reshape(y, columns, -1)
+    return b.reshape((parts - shifts) * b.reshape(scales, columns, blocks, 1), columns, -1)
 
 
 _FP4 = (0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4)
@@ -234,8 +233,8 @@ def matmul_bnb4(b: Builder, node: Node) -> Result:
     rows = b.reshape(scales, -1, 1)
     if missing := blocks * size - 2 * weights.size:
         whole = b.op("Pad", whole, b.constant([0, missing]))
-    scaled = b.op("Mul", b.reshape(whole, blocks, size), b.cast(rows, F32))
-    right = b.cut(b.reshape(scaled, -1), 0, 0, columns * length)
+    scaled = b.reshape(whole, blocks, size) * b.cast(rows, F32)
+    right = b.reshape(scaled, -1)[: columns * length]
     y = b.op("MatMul", b.cast(data, F32), b.reshape(right, columns, length), transpose_b=True)
     return b.cast(y, data.element)
 

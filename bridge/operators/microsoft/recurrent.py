@@ -42,8 +42,8 @@ def _opened(b: Builder, weights: Value, scale: Value | None, zero_point: Value |
     axes = (1,) if scale.rank == 2 else (1, 2)
     values = b.cast(weights, F32)
     if zero_point is not None:
-        values = b.op("Sub", values, b.unsqueeze(b.cast(zero_point, F32), *axes))
-    return b.op("Mul", values, b.unsqueeze(scale, *axes))
+        values -= b.unsqueeze(b.cast(zero_point, F32), *axes)
+    return values * b.unsqueeze(scale, *axes)
 
 
 def _rounded(b: Builder, x: Value) -> Value:

@@ -104,9 +104,8 @@ def cdist(b: Builder, node: Node) -> Result:
     last = b.constant([1])
     lengths = b.op("ReduceSumSquare", left, last, keepdims=True)
     others = b.op("ReduceSumSquare", right, last, keepdims=False)
-    product = b.op("MatMul", left, right, transpose_b=True)
-    product = b.op("Mul", product, -2)
-    squares = b.op("Relu", b.op("Add", b.op("Add", lengths, others), product))
+    product = b.op("MatMul", left, right, transpose_b=True) * -2
+    squares = b.op("Relu", lengths + others + product)
     return b.op("Sqrt", squares) if metric == "euclidean" else squares
 
 

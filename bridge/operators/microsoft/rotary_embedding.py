@@ -38,7 +38,6 @@ def rotary_embedding(b: Builder, node: Node) -> Result:
                 raise Refused("it says neither how many heads there are nor how wide they are")
             x = b.transpose(b.reshape(x, 0, 0, -1, 2 * width), 0, 2, 1, 3)
     if places_rank == 1:
-        row = b.op("Add", places, b.positions(x, 2))
-        places = b.expand(row, b.sizes(x, 0), b.sizes(x, 2))
+        places = b.expand(places + b.positions(x, 2), b.sizes(x, 0), b.sizes(x, 2))
     y = rotated(b, x, places, cos, sin, bool(attributes.get("interleaved", 0)))
     return joined_heads(b, y) if rank == 3 else y

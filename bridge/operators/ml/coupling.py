@@ -25,10 +25,9 @@ def class_probabilities(
     """The probabilities [rows, classes] from the scores [rows, pairs] of all pairs i < j, in
     order; `prob_a` and `prob_b` [pairs] are those of Platt's sigmoids."""
     slope, offset = b.like(prob_a, scores), b.like(prob_b, scores)
-    first = b.op("Sigmoid", b.op("Neg", b.op("Add", b.op("Mul", scores, slope), offset)))
+    first = b.op("Sigmoid", -(scores * slope + offset))
     first = b.op("Clip", first, b.like(LEAST, scores), b.like(1 - LEAST, scores))
-    second = b.op("Sub", 1, first)
-    pairs = _pairs(b, first, second, classes)
+    pairs = _pairs(b, first, 1 - first, classes)
     start = b.expand(b.like(np.full((1, classes), 1 / classes), scores), b.sizes(scores, 0), 1)
     return _coupled(b, _quadratic(b, pairs, classes), start, classes)
 
@@ -41,8 +40,7 @@ def _pairs(b: Builder, first: Value, second: Value, classes: int) -> Value:
     above = np.triu_indices(classes, 1)
     places[above] = np.arange(count)
     places.T[above] = np.arange(count) + count
-    nothing = b.op("Mul", b.cut(first, 1, 0, 1), 0)
-    every = b.concat(1, first, second, nothing)
+    every = b.concat(1, first, second, b.cut(first, 1, 0, 1) * 0)
     return b.op("Gather", every, places, 1)
 
 
@@ -50,9 +48,9 @@ def _quadratic(b: Builder, pairs: Value, classes: int) -> Value:
     """The matrix Q [rows, classes, classes] of which p'Qp is to be least: the sum of all squares
     against a class on the diagonal, the products of both directions, negative, beside it."""
     other = b.transpose(pairs, 0, 2, 1)
-    squares = b.op("ReduceSum", b.op("Mul", other, other), [2], keepdims=True)
-    products = b.op("Neg", b.op("Mul", other, pairs))
-    return b.op("Where", b.constant(np.eye(classes, dtype=bool)), squares, products)
+    squares = b.op("ReduceSum", other * other, [2], keepdims=True)
+    products = -(other * pairs)
+    return b.where(b.constant(np.eye(classes, dtype=bool)), squares, products)
 
 
 def _coupled(b: Builder, matrix: Value, start: Value, classes: int) -> Value:
@@ -60,16 +58,15 @@ def _coupled(b: Builder, matrix: Value, start: Value, classes: int) -> Value:
     the Loop ends where all are."""
     state, inside = Value(start.type, ["p"]), Value(matrix.type, ["Q"])
     graph = Graph([state, inside], name="coupling")
-    inner = Builder(graph.nodes, b.name, b.target)
-    product = _product(inner, inside, state)
-    total = inner.op("ReduceSum", inner.op("Mul", state, product), [1], keepdims=True)
-    error = inner.op("Abs", inner.op("Sub", product, total))
-    worst = inner.op("ReduceMax", error, [1], keepdims=True)
-    near = inner.op("Less", worst, 0.005 / classes)
-    p = _step(inner, inside, state, product, total, classes)
-    far = inner.cast(inner.op("Not", near), I32)
-    any_far = inner.op("ReduceMax", far, [0, 1], keepdims=False)
-    graph.outputs = [inner.cast(any_far, BOOL), inner.op("Where", near, state, p)]
+    with Builder(graph.nodes, b.name, b.target) as inner:
+        product = _product(inner, inside, state)
+        total = inner.op("ReduceSum", state * product, [1], keepdims=True)
+        worst = inner.op("ReduceMax", abs(product - total), [1], keepdims=True)
+        near = worst < 0.005 / classes
+        p = _step(inner, inside, state, product, total, classes)
+        far = inner.cast(~near, I32)
+        any_far = inner.op("ReduceMax", far, [0, 1], keepdims=False)
+        graph.outputs = [inner.cast(any_far, BOOL), inner.where(near, state, p)]
     graph.outputs[0].type = TensorType(BOOL, ())
     count = b.constant(max(MOST_ITERATIONS, classes))
     body = Body(graph, [Carried(2, 1), Invariant(3)], [Condition(), Yield(0)])
@@ -78,7 +75,7 @@ def _coupled(b: Builder, matrix: Value, start: Value, classes: int) -> Value:
 
 def _product(b: Builder, matrix: Value, p: Value) -> Value:
     """Qp [rows, classes]."""
-    return b.op("ReduceSum", b.op("Mul", matrix, b.unsqueeze(p, 1)), [2], keepdims=False)
+    return b.op("ReduceSum", matrix * b.unsqueeze(p, 1), [2], keepdims=False)
 
 
 def _step(b: Builder, matrix: Value, p: Value, product: Value, total: Value, classes: int) -> Value:
@@ -88,12 +85,10 @@ def _step(b: Builder, matrix: Value, p: Value, product: Value, total: Value, cla
     for t in range(classes):
         line = b.op("Gather", matrix, t, 1)
         own, here = b.cut(line, 1, t, t + 1), b.cut(product, 1, t, t + 1)
-        more = b.op("Div", b.op("Sub", total, here), own)
-        scale = b.op("Add", one, more)
+        more = (total - here) / own
+        scale = one + more
         unit = b.like(np.eye(classes)[[t]], p)
-        p = b.op("Div", b.op("Add", p, b.op("Mul", more, unit)), scale)
-        gain = b.op("Add", b.op("Mul", more, own), b.op("Mul", 2, here))
-        total = b.op("Add", total, b.op("Mul", more, gain))
-        total = b.op("Div", total, b.op("Mul", scale, scale))
-        product = b.op("Div", b.op("Add", product, b.op("Mul", more, line)), scale)
+        p = (p + more * unit) / scale
+        total = (total + more * (more * own + 2 * here)) / (scale * scale)
+        product = (product + more * line) / scale
     return p

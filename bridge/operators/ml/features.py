@@ -19,7 +19,7 @@ STRINGS = "OpenVINO does not compute with strings; encode them before the model"
 def binarizer(b: Builder, node: Node) -> Result:
     """Binarizer-1: 1 above the threshold, else 0."""
     (x,) = required(node, 0)
-    return b.cast(b.op("Greater", x, node.attributes["threshold"]), x.element)
+    return b.cast(x > node.attributes["threshold"], x.element)
 
 
 @legalizes("ai.onnx.ml::Scaler", target="ir")
@@ -45,11 +45,10 @@ def normalizer(b: Builder, node: Node) -> Result:
     if norm == "MAX":
         size = b.op("ReduceMax", x, axes, keepdims=True)
     elif norm == "L1":
-        size = b.op("ReduceSum", b.op("Abs", x), axes, keepdims=True)
+        size = b.op("ReduceSum", abs(x), axes, keepdims=True)
     else:
-        size = b.op("Sqrt", b.op("ReduceSum", b.op("Mul", x, x), axes, keepdims=True))
-    nothing = b.op("Equal", size, 0.0)
-    return b.op("Div", x, b.op("Where", nothing, 1.0, size))
+        size = b.op("Sqrt", b.op("ReduceSum", x * x, axes, keepdims=True))
+    return x / b.where(size.equal(0.0), 1.0, size)
 
 
 @legalizes("ai.onnx.ml::Imputer", target="ir")
@@ -64,8 +63,7 @@ def imputer(b: Builder, node: Node) -> Result:
         raise Refused(f"it has no imputed_value_{kind}s for its input")
     replaced = node.attributes[f"replaced_value_{kind}"]
     nan = math.isnan(replaced)
-    missing = b.op("IsNaN", x) if nan else b.op("Equal", x, replaced)
-    return b.op("Where", missing, imputed, x)
+    return b.where(b.op("IsNaN", x) if nan else x.equal(replaced), imputed, x)
 
 
 @legalizes("ai.onnx.ml::ArrayFeatureExtractor", target="ir")
@@ -113,8 +111,7 @@ def one_hot_encoder(b: Builder, node: Node) -> Result:
     categories = numbers(node, "cats_int64s")
     if categories is None or x.element is STRING:
         raise Refused(STRINGS)
-    same = b.op("Equal", b.unsqueeze(b.cast(x, I64), -1), categories)
-    return b.cast(same, F32)
+    return b.cast(b.unsqueeze(b.cast(x, I64), -1).equal(categories), F32)
 
 
 @legalizes("ai.onnx.ml::LabelEncoder", target="ir")
@@ -127,17 +124,16 @@ def label_encoder(b: Builder, node: Node) -> Result:
     if x.element is STRING or keys is None or values is None:
         raise Refused(STRINGS)
     element = b.unsqueeze(x, -1)
-    same = b.op("Equal", element, keys)
+    same = element.equal(keys)
     if keys.dtype.kind == "f" and np.isnan(keys).any():
-        same = b.op("Or", same, b.op("And", b.op("IsNaN", element), np.isnan(keys)))
+        same |= b.op("IsNaN", element) & np.isnan(keys)
     hits = b.cast(same, I32)
     # Counted from the front, engines reduce along it where there are no elements, too.
     last = -1 if x.rank is None else x.rank
     known = b.op("ReduceMax", hits, [last], keepdims=False)
     place = b.op("ArgMax", hits, axis=last, keepdims=False)
     found = b.op("Gather", values, place, 0)
-    missing = b.op("Equal", known, b.constant(0, I32))
-    return b.op("Where", missing, default, found)
+    return b.where(known.equal(b.constant(0, I32)), default, found)
 
 
 def mapping(node: Node) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray]:

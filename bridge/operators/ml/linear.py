@@ -54,7 +54,7 @@ def linear_classifier(b: Builder, node: Node) -> Result:
     if len(labels) == 2:
         label = positive_or_not(b, scores, 0.0, (int(labels[0]), int(labels[1])))
         if name == "PROBIT":
-            return [label, transformed(b, b.concat(1, b.op("Neg", scores), scores), name, 2)]
+            return [label, transformed(b, b.concat(1, -scores, scores), name, 2)]
         return [label, with_second_class(b, scores, name, True)]
     positive = int(labels[0]) if len(labels) else 1
     return [positive_or_not(b, scores, 0.0, (0, positive)), transformed(b, scores, name, 1)]
@@ -68,7 +68,7 @@ def _scores(b: Builder, node: Node, x: Value, rows: int) -> Value:
 def _affine(b: Builder, x: Value, weights: np.ndarray, offsets: np.ndarray | None) -> Value:
     """x * weights' + offsets."""
     product = b.op("MatMul", x, b.like(weights, x), transpose_b=True)
-    return product if offsets is None else b.op("Add", product, offsets)
+    return product if offsets is None else product + offsets
 
 
 @legalizes("ai.onnx.ml::SVMRegressor", target="ir")
@@ -86,8 +86,7 @@ def svm_regressor(b: Builder, node: Node) -> Result:
         values = _kernel(b, node, x, vectors)
     score = _affine(b, values, coefficients, numbers(node, "rho")[:1])
     if attributes["one_class"]:
-        over = b.op("Greater", score, 0.0)
-        return b.op("Where", over, b.constant(1.0), b.constant(-1.0))
+        return b.where(score > 0.0, b.constant(1.0), b.constant(-1.0))
     return score
 
 
@@ -105,14 +104,13 @@ def _kernel(b: Builder, node: Node, x: Value, vectors: np.ndarray) -> Value:
     if kind == "LINEAR":
         return product
     if kind == "RBF":
-        own = b.op("ReduceSum", b.op("Mul", x, x), [1], keepdims=True)
+        own = b.op("ReduceSum", x * x, [1], keepdims=True)
         theirs = b.constant((vectors.astype(np.float64) ** 2).sum(1), F32)
-        twice = b.op("Mul", product, 2.0)
-        distance = b.op("Sub", b.op("Add", own, theirs), twice)
-        return b.op("Exp", b.op("Mul", distance, -float(gamma)))
-    line = b.op("Add", b.op("Mul", product, float(gamma)), float(offset))
+        twice = product * 2.0
+        return b.op("Exp", (own + theirs - twice) * -float(gamma))
+    line = product * float(gamma) + float(offset)
     if kind == "POLY":
-        return b.op("Pow", line, b.constant(float(degree)))
+        return line ** float(degree)
     if kind == "SIGMOID":
         return b.op("Tanh", line)
     raise Refused(f"its kernel_type {kind} is none that ONNX names")
@@ -138,12 +136,10 @@ def svm_classifier(b: Builder, node: Node) -> Result:
     kernels = _kernel(b, node, x, numbers(node, "support_vectors").reshape(total, -1))
     duels, votes_if, votes_else = _duels(numbers(node, "coefficients"), per_class)
     scores = _affine(b, kernels, duels, rho)
-    won = b.cast(b.op("Greater", scores, 0.0), F32)
-    lost = b.op("Sub", 1.0, won)
-    votes = b.op(
-        "Add",
-        b.op("MatMul", won, b.constant(votes_if, F32)),
-        b.op("MatMul", lost, b.constant(votes_else, F32)),
+    won = b.cast(scores > 0.0, F32)
+    lost = 1.0 - won
+    votes = b.op("MatMul", won, b.constant(votes_if, F32)) + b.op(
+        "MatMul", lost, b.constant(votes_else, F32)
     )
     if attributes.get("prob_a"):
         a, c = numbers(node, "prob_a"), numbers(node, "prob_b")
@@ -164,10 +160,8 @@ def _linear_choice(
     if len(labels) != 2:
         return best
     most = b.op("ReduceMax", scores, [1], keepdims=False)
-    over = (
-        b.op("GreaterOrEqual", most, 0.5) if min(coefficients) >= 0 else b.op("Greater", most, 0.0)
-    )
-    return b.op("Where", over, b.constant(int(labels[1])), best)
+    over = most >= 0.5 if min(coefficients) >= 0 else most > 0.0
+    return b.where(over, b.constant(int(labels[1])), best)
 
 
 @infers("ai.onnx.ml::SVMClassifier")

@@ -32,26 +32,20 @@ def transformed(b: Builder, scores: Value, name: str, columns: int) -> Value:
 def _softmax_zero(b: Builder, scores: Value) -> Value:
     """Softmax in which a score of 0 keeps the weight 0."""
     most = b.op("ReduceMax", scores, [1], keepdims=True)
-    zero = b.op("Less", b.op("Abs", scores), 1e-7)
-    weights = b.op("Exp", b.op("Sub", scores, most))
-    weights = b.op("Where", zero, b.op("Mul", scores, b.op("Exp", b.op("Neg", most))), weights)
-    total = b.op("ReduceSum", weights, [1], keepdims=True)
-    return b.op("Div", weights, total)
+    zero = abs(scores) < 1e-7
+    weights = b.op("Exp", scores - most)
+    weights = b.where(zero, scores * b.op("Exp", -most), weights)
+    return weights / b.op("ReduceSum", weights, [1], keepdims=True)
 
 
 def _probit(b: Builder, scores: Value) -> Value:
     """The quantile function of the normal distribution, by the approximation of the inverse error
     function that onnxruntime and ONNX's reference share."""
-
-    def number(value: float) -> Value:
-        return b.like(value, scores)
-
-    x = b.op("Sub", b.op("Mul", scores, number(2.0)), number(1.0))
-    log = b.op("Log", b.op("Sub", number(1.0), b.op("Mul", x, x)))
-    v = b.op("Add", b.op("Mul", log, number(0.5)), number(2 / (math.pi * 0.147)))
-    inner = b.op("Sub", b.op("Mul", v, v), b.op("Mul", log, number(1 / 0.147)))
-    size = b.op("Sqrt", b.op("Sub", b.op("Sqrt", inner), v))
-    return b.op("Mul", b.op("Mul", b.op("Sign", x), size), number(1.41421356))
+    x = scores * 2.0 - 1.0
+    log = b.op("Log", b.like(1.0, x) - x * x)
+    v = log * 0.5 + 2 / (math.pi * 0.147)
+    size = b.op("Sqrt", b.op("Sqrt", v * v - log * (1 / 0.147)) - v)
+    return b.op("Sign", x) * size * 1.41421356
 
 
 def as_float(b: Builder, x: Value) -> Value:
@@ -85,7 +79,7 @@ def positive_or_not(
         b.squeeze(scores, 1),
         threshold,
     )
-    return b.op("Where", b.cast(over, BOOL), b.constant(labels[1]), b.constant(labels[0]))
+    return b.where(b.cast(over, BOOL), b.constant(labels[1]), b.constant(labels[0]))
 
 
 def with_second_class(b: Builder, score: Value, name: str, complement: bool) -> Value:
@@ -95,8 +89,8 @@ def with_second_class(b: Builder, score: Value, name: str, complement: bool) -> 
     if name == "PROBIT":
         return transformed(b, score, name, 1)
     if name == "LOGISTIC":
-        return transformed(b, b.concat(1, b.op("Neg", score), score), name, 2)
-    other = b.op("Sub", 1, score) if complement else b.op("Neg", score)
+        return transformed(b, b.concat(1, -score, score), name, 2)
+    other = 1 - score if complement else -score
     return b.concat(1, other, score)
 
 

@@ -180,10 +180,10 @@ def _leaves(b: Builder, forest: Forest, x: Value) -> Value:
         value = b.op("GatherElements", x, of_node(forest.features.astype(np.int64)), axis=1)
         takes = _condition(b, forest, value, of_node)
         if forest.missing.any():
-            absent = b.op("And", b.op("IsNaN", value), of_node(forest.missing, BOOL))
-            takes = b.op("Or", takes, absent)
+            absent = b.op("IsNaN", value) & of_node(forest.missing, BOOL)
+            takes |= absent
         yes, no = (of_node(way.astype(np.int64)) for way in (forest.yes, forest.no))
-        return [b.op("Where", takes, yes, no)], []
+        return [b.where(takes, yes, no)], []
 
     levels = b.constant(np.arange(depth))
     (at,), _ = along(b, step, [levels], [start], [x])
@@ -203,10 +203,11 @@ def _condition(b: Builder, forest: Forest, value: Value, of_node: Any) -> Value:
         else:
             met = b.op(MODES[mode], value, of_node(forest.splits, value.element))
             if mode == "BRANCH_NEQ":
-                met = b.op("Not", met)
+                met = ~met
         if len(used) == 1:
             return met
-        return b.op("And", met, of_node(np.array([m == mode for m in forest.modes]), BOOL))
+        mine: Value = of_node(np.array([m == mode for m in forest.modes]), BOOL)
+        return met & mine
 
     return b.fold("Or", map(holds, used))
 
@@ -216,9 +217,8 @@ def _membership(b: Builder, forest: Forest, value: Value, of_node: Any) -> Value
     table = np.full((len(forest.modes), width), np.nan)
     for index, members in forest.members.items():
         table[index, : len(members)] = members
-    same = b.op("Equal", b.unsqueeze(value, 2), of_node(table, value.element))
-    hits = b.op("ReduceMax", b.cast(same, F32), [2], keepdims=False)
-    return b.op("Greater", hits, 0.0)
+    same = b.unsqueeze(value, 2).equal(of_node(table, value.element))
+    return b.op("ReduceMax", b.cast(same, F32), [2], keepdims=False) > 0.0
 
 
 def _aggregated(b: Builder, forest: Forest, x: Value, how: str) -> Value:
@@ -232,10 +232,10 @@ def _aggregated(b: Builder, forest: Forest, x: Value, how: str) -> Value:
     op = {"SUM": "ReduceSum", "AVERAGE": "ReduceSum", "MIN": "ReduceMin", "MAX": "ReduceMax"}[how]
     total = b.op(op, reached, b.constant([1]), keepdims=False)
     if how == "AVERAGE":
-        return b.op("Div", total, len(forest.roots))
+        return total / len(forest.roots)
     if how == "SUM" or forest.weighted[forest.yes == np.arange(len(forest.yes))].all():
         return total
-    return b.op("Where", b.op("Equal", total, limit), 0.0, total)
+    return b.where(total.equal(limit), 0.0, total)
 
 
 def _features(b: Builder, x: Value) -> Value:
@@ -254,7 +254,7 @@ def regressor(b: Builder, node: Node) -> Result:
     scores = _aggregated(b, forest, _features(b, x), attributes["aggregate_function"])
     base = _attribute(node, "base_values")
     if base is not None and len(base):
-        scores = b.op("Add", scores, base)
+        scores += base
     return b.cast(transformed(b, scores, attributes["post_transform"], targets), F32)
 
 
@@ -282,8 +282,8 @@ def classifier(b: Builder, node: Node) -> Result:
     """TreeEnsembleClassifier (1 to 5): labels and scores. With weights for one class only, that
     one decides between two labels, or between 0 and 1 if there is one label.
 
-    The label of two or more classes is that of the largest score, as in ONNX's reference. There,
-    onnxruntime leaves out classes without a vote, and gives 0 or 1 for either of two labels."""
+    The label of two or more classes is that of the largest score, as in ONNX's reference. In
+    onnxruntime classes without a vote do not count, and either of two labels gives 0 or 1."""
     (x,) = required(node, 0)
     attributes = node.attributes
     labels = labels_of(node, "classlabels_int64s", "classlabels_strings")
@@ -298,7 +298,7 @@ def classifier(b: Builder, node: Node) -> Result:
     base = _attribute(node, "base_values")
     if base is not None and len(base):
         base = base[-1:] if alone else base
-        scores = b.op("Add", scores, b.constant(base, F32))
+        scores += b.constant(base, F32)
     name = attributes["post_transform"]
     if not single:
         return [chosen(b, scores, labels), transformed(b, scores, name, classes)]

@@ -21,12 +21,10 @@ def _membership(b: Builder, data: Value, axis: int, count: Value) -> Value:
     floor(i * size / count) up to ceil((i + 1) * size / count)."""
     length, one = b.size(data, axis), b.constant(1)
     window = b.op("Range", 0, count, one)
-    start = b.op("Div", b.op("Mul", window, length), count)
-    reach = b.op("Mul", b.op("Add", window, one), length)
-    end = b.op("Div", b.op("Add", reach, b.op("Sub", count, one)), count)
+    start = window * length / count
+    end = ((window + one) * length + (count - one)) / count
     place = b.positions(data, axis)
-    after = b.op("GreaterOrEqual", place, b.unsqueeze(start, 1))
-    return b.op("And", after, b.op("Less", place, b.unsqueeze(end, 1)))
+    return (place >= b.unsqueeze(start, 1)) & (place < b.unsqueeze(end, 1))
 
 
 @legalizes("AdaptiveAvgPool", target="onnx")
@@ -43,7 +41,7 @@ def adaptive_avg_pool_to_onnx(b: Builder, node: Node) -> Result:
     for axis in range(2, rank):
         covered = _membership(b, data, axis, b.scalar(b.take(b.as_i64(output), 0, axis - 2)))
         weights = b.cast(covered, F32)
-        weights = b.op("Div", weights, b.op("ReduceSum", weights, [1], keepdims=True))
+        weights /= b.op("ReduceSum", weights, [1], keepdims=True)
         order = [i for i in range(rank) if i != axis]
         y = b.op("MatMul", b.transpose(y, *order, axis), b.transpose(weights, 1, 0))
         y = b.transpose(y, *range(axis), rank - 1, *range(axis, rank - 1))
@@ -68,11 +66,11 @@ def adaptive_max_pool_to_onnx(b: Builder, node: Node) -> Result:
     for axis in reversed(range(2, rank)):
         covered = _membership(b, data, axis, b.scalar(b.take(b.as_i64(output), 0, axis - 2)))
         covered = b.unsqueeze(covered, *range(2, rank - axis + 1)) if axis + 1 < rank else covered
-        masked = b.op("Where", covered, b.unsqueeze(y, axis), float("-inf"))
+        masked = b.where(covered, b.unsqueeze(y, axis), float("-inf"))
         y = b.op("ReduceMax", masked, [axis + 1], keepdims=False)
         best = b.op("ArgMax", masked, axis=axis + 1, keepdims=True)
         wide = b.op("Expand", b.unsqueeze(indices, axis), b.op("Shape", masked))
         inner = b.squeeze(b.op("GatherElements", wide, best, axis=axis + 1), axis + 1)
-        indices = b.op("Add", inner, b.op("Mul", b.squeeze(best, axis + 1), stride))
-        stride = b.op("Mul", stride, b.size(data, axis))
+        indices = inner + b.squeeze(best, axis + 1) * stride
+        stride *= b.size(data, axis)
     return y, b.cast(indices, index_element)

@@ -13,8 +13,8 @@ from bridge.operators.nn.windows import with_padding
 @legalizes("BinaryConvolution", target="onnx")
 def binary_convolution_to_onnx(b: Builder, node: Node) -> Result:
     """BinaryConvolution-1: a Conv of numbers of which 0 stands for -1. A `pad_value` of 0 pads with
-    nothing. The bits of a byte of its filters are in the order in which OpenVINO runs them and the
-    Model Optimizer wrote them: the first is the lowest, unlike in any other constant."""
+    nothing. The bits of a byte of its filters are in the order in which the Model Optimizer wrote
+    them: the first is the lowest, unlike in any other constant."""
     data, filters = required(node, 0, 1)
     bits = filters.constant
     if bits is None or bits.element is not U1:
@@ -26,7 +26,7 @@ def binary_convolution_to_onnx(b: Builder, node: Node) -> Result:
     attributes = explicitly_padded(data, bits.shape[2:], node.attributes)
     fill = attributes["pad_value"]
     element = element_type(data)
-    data = b.op("Sub", b.op("Add", data, data), 1)
+    data = data + data - 1
     if fill and any(attributes["pads"]):
         data, attributes = with_padding(b, data, attributes, 1.0 if fill == 1 else -1.0)
     return b.op(

@@ -47,7 +47,7 @@ def join_groups(b: Builder, filters: Value) -> tuple[Value, int]:
 
 def add_bias(b: Builder, y: Value, bias: Value | None, rank: int) -> Value:
     """`y` plus a vector along its channels; `rank` counts spatial dimensions."""
-    return y if bias is None else b.op("Add", y, b.reshape(bias, 1, -1, *(1,) * rank))
+    return y if bias is None else y + b.reshape(bias, 1, -1, *(1,) * rank)
 
 
 @legalizes("Conv", target="ir")
@@ -70,7 +70,7 @@ def conv_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("Conv", target="onnx")
 def conv_to_onnx(b: Builder, node: Node) -> Result:
-    """Conv (1 to 22): onnxruntime takes no dilations beside auto_pad."""
+    """Conv (1 to 22): auto_pad beside dilations becomes pads, which every runtime reads alike."""
     attributes = dict(node.attributes)
     data, filters = required(node, 0, 1)
     if attributes["auto_pad"] != "NOTSET" and attributes.get("pads"):
@@ -175,15 +175,15 @@ def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
     if not auto_pad.startswith("SAME"):
         attributes["output_padding"] = None  # The output's shape says how long it is.
     y = b.op("ConvTranspose", data, filters, **attributes)
-    excess = b.op("Sub", b.sizes(y, *range(2, rank + 2)), output)
+    excess = b.sizes(y, *range(2, rank + 2)) - output
     if auto_pad.startswith("SAME"):
-        half = b.op("Div", b.op("Max", excess, [0]), [2])
-        begin = half if auto_pad == "SAME_LOWER" else b.op("Sub", excess, half)
+        half = b.max(excess, [0]) / [2]
+        begin = half if auto_pad == "SAME_LOWER" else excess - half
     else:
         begin = b.constant(list(begins))
     none = b.constant([0, 0])
-    pads = b.op("Concat", none, begin, none, b.op("Sub", excess, begin), axis=0)
-    return b.op("Pad", y, b.op("Neg", pads), mode="constant")
+    pads = b.op("Concat", none, begin, none, excess - begin, axis=0)
+    return b.op("Pad", y, -pads, mode="constant")
 
 
 def _longer(
@@ -248,18 +248,15 @@ def _clamped_offsets(
     place = channels(np.tile(taps.reshape(-1), groups))
     limits = []
     for axis, stride in enumerate(attributes["strides"]):
-        steps = b.op("Mul", b.positions(offset, axis + 2), stride)
+        steps = b.positions(offset, axis + 2) * stride
         steps = b.reshape(b.cast(steps, offset.element), *((-1, 1) if axis == 0 else (1, -1)))
-        place = b.op("Add", place, b.op("Mul", channels(axis_of == axis), steps))
+        place += channels(axis_of == axis) * steps
         size = b.cast(b.sizes(data, axis + 2), offset.element)
-        limits.append(b.op("Mul", channels(axis_of == axis), size))
+        limits.append(channels(axis_of == axis) * size)
     limit = b.op("Add", *limits)
-    sampled = b.op("Add", offset, place)
-    inside = b.op("GreaterOrEqual", sampled, 0.0)
-    inside = b.op("And", inside, b.op("Less", sampled, limit))
-    last = b.op("Sub", limit, 1.0)
-    sampled = b.op("Where", inside, b.op("Min", sampled, last), -2.0)
-    return b.op("Sub", sampled, place)
+    sampled = offset + place
+    inside = (sampled >= 0.0) & (sampled < limit)
+    return b.where(inside, b.min(sampled, limit - 1.0), -2.0) - place
 
 
 def explicitly_padded(

@@ -27,10 +27,10 @@ def read_lp_pool(b: Builder, node: Node) -> Result:
 def power_of(b: Builder, data: Value, p: int) -> Value:
     """|x|^p."""
     if p == 1:
-        return b.op("Abs", data)
+        return abs(data)
     if p == 2:
-        return b.op("Mul", data, data)
-    return b.op("Pow", b.op("Abs", data), b.like(float(p), data))
+        return data * data
+    return abs(data) ** b.like(float(p), data)
 
 
 def root_of(b: Builder, total: Value, p: int) -> Value:
@@ -39,7 +39,7 @@ def root_of(b: Builder, total: Value, p: int) -> Value:
         return total
     if p == 2:
         return b.op("Sqrt", total)
-    return b.op("Pow", total, b.like(1.0 / p, total))
+    return total ** b.like(1.0 / p, total)
 
 
 @legalizes("LpPool", target="ir")
@@ -71,4 +71,4 @@ def _lp_pool(b: Builder, node: Node, average: str, **include: bool) -> Value:
     else:
         mean = b.op(average, mean, **lean(attributes), **include)
     count = float(np.prod(attributes["kernel_shape"]))
-    return root_of(b, b.op("Mul", mean, count), p)
+    return root_of(b, mean * count, p)

@@ -42,18 +42,18 @@ def _column_major(b: Builder, data: Value, indices: Value, rank: int) -> Value:
     """Indices that count the last axis fastest, made to count the first spatial axis fastest."""
     spatial = range(2, rank)
     plane = b.op("ReduceProd", b.sizes(data, *spatial), [0])
-    rest = b.op("Mod", indices, plane)
-    result = b.op("Sub", indices, rest)
+    rest = indices % plane
+    result = indices - rest
     parts: list[Value] = []
     for axis in reversed(spatial):
         size = b.sizes(data, axis)
-        parts.insert(0, b.op("Mod", rest, size))
-        rest = b.op("Div", rest, size)
+        parts.insert(0, rest % size)
+        rest /= size
     stride: Value | None = None
     for axis, part in zip(spatial, parts, strict=True):
         size = b.sizes(data, axis)
-        result = b.op("Add", result, part if stride is None else b.op("Mul", part, stride))
-        stride = size if stride is None else b.op("Mul", stride, size)
+        result += part if stride is None else part * stride
+        stride = size if stride is None else stride * size
     return result
 
 
@@ -99,7 +99,7 @@ def max_pool_to_onnx(b: Builder, node: Node) -> Result:
     rank = len(attributes["kernel_shape"]) + 2
     if axis % rank:
         counted = b.sizes(data, *range(axis % rank, rank))
-        indices = b.op("Mod", indices, b.op("ReduceProd", counted, [0]))
+        indices %= b.op("ReduceProd", counted, [0])
     return b.cast(y, element), b.cast(indices, index_element)
 
 

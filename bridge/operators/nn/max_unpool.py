@@ -22,8 +22,7 @@ def max_unpool_to_ir(b: Builder, node: Node) -> Result:
     strides = np.array(attributes["strides"])
     removed = np.array(pads[:rank]) + pads[rank:]
     before = b.sizes(data, *range(2, rank + 2))
-    grown = b.op("Mul", before, strides)
-    after = b.op("Add", grown, kernel - strides - removed)
+    after = before * strides + (kernel - strides - removed)
     shape = b.concat(0, b.sizes(data, 0, 1), after)
     flat = b.constant([-1])
     empty = b.op("Expand", b.like(0.0, data), b.op("ReduceProd", shape, [0]))
@@ -34,7 +33,7 @@ def max_unpool_to_ir(b: Builder, node: Node) -> Result:
     y = b.op("Reshape", y, shape)
     if output is None:
         return y
-    missing = b.op("Sub", b.as_i64(output), shape)
+    missing = b.as_i64(output) - shape
     return b.op("Pad", y, b.concat(0, b.constant([0] * (rank + 2)), missing), mode="constant")
 
 

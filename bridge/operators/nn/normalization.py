@@ -28,9 +28,8 @@ def read_batch_normalization(b: Builder, node: Node) -> Result:
         return None
     data, scale, bias, mean, variance = required(node, 0, 1, 2, 3, 4)
     epsilon = b.like(node.attributes.get("epsilon", 1e-5), variance)
-    deviation = b.op("Sqrt", b.op("Add", variance, epsilon))
-    y = b.op("Div", b.op("Sub", data, mean), deviation)
-    return b.op("Add", b.op("Mul", y, scale), bias)
+    deviation = b.op("Sqrt", variance + epsilon)
+    return (data - mean) / deviation * scale + bias
 
 
 @legalizes("BatchNormalization", target="ir")
@@ -67,17 +66,15 @@ def _batch_normalization_in_training(b: Builder, node: Node) -> list[Value]:
     x, *running = (b.cast(v, F32) for v in (data, mean, variance))
     axes = b.constant([i for i in range(ranks(node, 0)[0]) if i != 1])
     current = b.op("ReduceMean", x, axes, keepdims=True)
-    centered = b.op("Sub", x, current)
-    spread = b.op("ReduceMean", b.op("Mul", centered, centered), axes, keepdims=False)
+    centered = x - current
+    spread = b.op("ReduceMean", centered * centered, axes, keepdims=False)
     current = b.op("Squeeze", current, axes)
     parameters = [b.cast(v, F32) for v in (scale, bias)]
     epsilon, momentum = node.attributes["epsilon"], node.attributes["momentum"]
     y = b.op("BatchNormalization", x, *parameters, current, spread, epsilon=epsilon)
     blended = []
     for old, new in zip(running, (current, spread), strict=True):
-        kept = b.op("Mul", old, momentum)
-        running_now = b.op("Add", kept, b.op("Mul", new, 1.0 - momentum))
-        blended.append(b.cast(running_now, mean.element))
+        blended.append(b.cast(old * momentum + new * (1.0 - momentum), mean.element))
     return [b.cast(y, data.element), *blended][: len(node.outputs)]
 
 
@@ -87,8 +84,7 @@ def instance_normalization_to_ir(b: Builder, node: Node) -> Result:
     data, scale, bias = required(node, 0, 1, 2)
     rank = ranks(node, 0)[0]
     y = _normalized(b, data, b.constant(list(range(2, rank))), node.attributes["epsilon"])
-    y = b.op("Mul", y, _along_channels(b, scale, rank))
-    return b.op("Add", y, _along_channels(b, bias, rank))
+    return y * _along_channels(b, scale, rank) + _along_channels(b, bias, rank)
 
 
 def _normalized(b: Builder, data: Value, axes: Value, epsilon: float) -> Value:
@@ -108,13 +104,12 @@ def layer_normalization_to_ir(b: Builder, node: Node) -> Result:
         statistics: list[Value] = []
     else:
         mean = b.op("ReduceMean", wide, axes, keepdims=True)
-        centered = b.op("Sub", wide, mean)
-        spread = b.op("ReduceMean", b.op("Mul", centered, centered), axes, keepdims=True)
-        deviation = b.op("Sqrt", b.op("Add", spread, epsilon))
-        inverse = b.op("Div", 1.0, deviation)
-        y = b.cast(b.op("Mul", centered, inverse), data.element)
+        centered = wide - mean
+        spread = b.op("ReduceMean", centered * centered, axes, keepdims=True)
+        inverse = 1.0 / b.op("Sqrt", spread + epsilon)
+        y = b.cast(centered * inverse, data.element)
         statistics = [b.cast(v, node.attributes["stash_type"]) for v in (mean, inverse)]
-    y = b.plus(b.op("Mul", y, scale), node.input(2))
+    y = b.plus(y * scale, node.input(2))
     return [y, *statistics][: len(node.outputs)]
 
 
@@ -125,7 +120,7 @@ def rms_normalization_to_ir(b: Builder, node: Node) -> Result:
     data, scale = required(node, 0, 1)
     wide = b.cast(data, node.attributes["stash_type"])
     root = root_mean_square(b, wide, axes_from(node), node.attributes["epsilon"])
-    return b.op("Mul", b.cast(b.op("Div", wide, root), data.element), scale)
+    return b.cast(wide / root, data.element) * scale
 
 
 def axes_from(node: Node) -> list[int]:
@@ -136,8 +131,8 @@ def axes_from(node: Node) -> list[int]:
 
 def root_mean_square(b: Builder, x: Value, axes: list[int], epsilon: float) -> Value:
     """The root of the mean of the squares, with `epsilon` added to the mean."""
-    mean = b.op("ReduceMean", b.op("Mul", x, x), axes, keepdims=True)
-    return b.op("Sqrt", b.op("Add", mean, epsilon))
+    mean = b.op("ReduceMean", x * x, axes, keepdims=True)
+    return b.op("Sqrt", mean + epsilon)
 
 
 @legalizes("MeanVarianceNormalization", target="ir")
@@ -169,14 +164,14 @@ def mvn_to_onnx(b: Builder, node: Node) -> Result:
     """MVN-6, written out: its epsilon is inside or outside of the root."""
     data, axes = required(node, 0, 1)
     axes = b.as_i64(axes)
-    y = b.op("Sub", data, b.op("ReduceMean", data, axes, keepdims=True))
+    y = data - b.op("ReduceMean", data, axes, keepdims=True)
     if not node.attributes["normalize_variance"]:
         return y
-    variance = b.op("ReduceMean", b.op("Mul", y, y), axes, keepdims=True)
+    variance = b.op("ReduceMean", y * y, axes, keepdims=True)
     epsilon = b.like(node.attributes["eps"], variance)
     if node.attributes["eps_mode"].upper() == "INSIDE_SQRT":
-        return b.op("Div", y, b.op("Sqrt", b.op("Add", variance, epsilon)))
-    return b.op("Div", y, b.op("Add", b.op("Sqrt", variance), epsilon))
+        return y / b.op("Sqrt", variance + epsilon)
+    return y / (b.op("Sqrt", variance) + epsilon)
 
 
 @reads("GroupNormalization", format="onnx", since=18, until=20)
@@ -185,8 +180,7 @@ def read_group_normalization(b: Builder, node: Node) -> Result:
     for each channel."""
     data, scale, bias = required(node, 0, 1, 2)
     groups = node.attributes["num_groups"]
-    per_group = b.op("Div", b.size(data, 1), groups)
-    repeats = b.op("Reshape", per_group, [1])
+    repeats = b.op("Reshape", b.size(data, 1) / groups, [1])
 
     def repeated(vector: Value) -> Value:
         return b.reshape(b.expand(b.reshape(vector, groups, 1), groups, repeats), -1)
@@ -196,8 +190,8 @@ def read_group_normalization(b: Builder, node: Node) -> Result:
 
 @legalizes("GroupNormalization", target="ir")
 def group_normalization_to_ir(b: Builder, node: Node) -> Result:
-    """GroupNormalization (18 to 21): IR computes in f32 what ONNX may in a narrower stash_type;
-    OpenVINO takes no bf16."""
+    """GroupNormalization (18 to 21): IR computes in f32 what ONNX may in a narrower stash_type.
+    bf16 is computed in f32, too."""
     data, *parameters = (v for v in node.inputs if v is not None)
     attributes = {**node.attributes, "stash_type": F32}
     if data.element is BF16:
@@ -212,13 +206,12 @@ def group_normalization_to_ir(b: Builder, node: Node) -> Result:
 def lrn_to_ir(b: Builder, node: Node) -> Result:
     """LRN (1 to 13): IR says along which axes. A window of an even size lies to the right of the
     middle in ONNX; IR has none such, so an average over rows of channels takes its place."""
-    data, size = node.inputs[0], node.attributes["size"]
+    data, size = required(node, 0)[0], node.attributes["size"]
     if node.input(1) is not None:
         return None
     if size % 2:
         return b.op("LRN", data, [1], **node.attributes)
-    squares = b.op("Mul", data, data)
-    rows = b.unsqueeze(b.reshape(squares, 0, 0, -1), 1)
+    rows = b.unsqueeze(b.reshape(data * data, 0, 0, -1), 1)
     pads = (size // 2 - 1, 0, size // 2, 0)
     mean = b.op(
         "AveragePool", rows, kernel_shape=(size, 1), pads=pads, count_include_pad=True,
@@ -228,7 +221,7 @@ def lrn_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("LRN", target="onnx")
 def lrn_to_onnx(b: Builder, node: Node) -> Result:
-    """LRN-1 as OpenVINO's CPU computes it: the window is odd, one less than an even size, by which
+    """LRN-1 as OpenVINO computes it: the window is odd, one less than an even size, by which
     the sum is divided still; with spatial axes, that of the channels does not count."""
     data, axes = required(node, 0)[0], node.input(1)
     if axes is None:
@@ -244,14 +237,14 @@ def lrn_to_onnx(b: Builder, node: Node) -> Result:
     if spans == [1]:
         if rank == 4:
             return b.op("LRN", data, **attributes)
-        # onnxruntime has images alone.
+        # Runtimes of ONNX have it for images.
         image = b.op("LRN", b.reshape(data, 0, 0, -1, 1), **attributes)
         return b.op("Reshape", image, b.op("Shape", data))
     if not spans or spans[0] < 2:
         raise Refused(f"axes {list(given)}: OpenVINO has LRN over the channels or spatial axes")
     kernel = tuple(size if axis in spans else 1 for axis in range(2, rank))
     pads = tuple(k // 2 for k in kernel) * 2
-    squares = b.op("Mul", data, data)
+    squares = data * data
     mean = b.op("AveragePool", squares, kernel_shape=kernel, pads=pads, count_include_pad=True)
     return _normalized_by(b, node, mean, alpha)
 
@@ -260,9 +253,8 @@ def _normalized_by(b: Builder, node: Node, mean: Value, alpha: float | None = No
     """The input of an LRN by a power of the mean of its squares in a window."""
     attributes = node.attributes
     scale = attributes["alpha"] if alpha is None else alpha
-    total = b.op("Mul", mean, scale)
-    base = b.op("Add", total, attributes["bias"])
-    return b.op("Div", node.inputs[0], b.op("Pow", base, b.like(attributes["beta"], base)))
+    base: Value = mean * scale + attributes["bias"]
+    return required(node, 0)[0] / base ** b.like(attributes["beta"], base)
 
 
 @legalizes("LpNormalization", target="ir")
@@ -271,8 +263,7 @@ def lp_normalization_to_ir(b: Builder, node: Node) -> Result:
     data = node.inputs[0]
     axis = b.constant([node.attributes["axis"]])
     norm = b.op("ReduceL1" if node.attributes["p"] == 1 else "ReduceL2", data, axis, keepdims=True)
-    empty = b.op("Equal", norm, 0.0)
-    return b.op("Div", data, b.op("Where", empty, 1.0, norm))
+    return data / b.where(norm.equal(0.0), 1.0, norm)
 
 
 @legalizes("NormalizeL2", target="onnx")
@@ -281,19 +272,18 @@ def normalize_l2_to_onnx(b: Builder, node: Node) -> Result:
     data, axes = required(node, 0, 1)
     if axes.shape == (0,):
         return b.expand(b.like(1, data), b.op("Shape", data))
-    total = b.op("ReduceSum", b.op("Mul", data, data), axes, keepdims=True)
+    total = b.op("ReduceSum", data * data, axes, keepdims=True)
     epsilon = b.like(node.attributes["eps"], total)
     joined = "Max" if node.attributes["eps_mode"].lower() == "max" else "Add"
-    return b.op("Div", data, b.op("Sqrt", b.op(joined, total, epsilon)))
+    return data / b.op("Sqrt", b.op(joined, total, epsilon))
 
 
 @legalizes("GRN", target="onnx")
 def grn_to_onnx(b: Builder, node: Node) -> Result:
     """GRN-1, which ONNX lacks: the data over the root of its sum of squares in all channels."""
-    data = node.inputs[0]
-    total = b.op("ReduceSum", b.op("Mul", data, data), [1], keepdims=True)
-    total = b.op("Add", total, node.attributes["bias"])
-    return b.op("Div", data, b.op("Sqrt", total))
+    (data,) = required(node, 0)
+    total = b.op("ReduceSum", data * data, [1], keepdims=True) + node.attributes["bias"]
+    return data / b.op("Sqrt", total)
 
 
 @infers("LayerNormalization")

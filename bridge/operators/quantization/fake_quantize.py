@@ -34,14 +34,13 @@ def fake_quantize_to_onnx(b: Builder, node: Node) -> Result:
         out = b.constant(np.asarray((oh - ol) / np.float32(steps), np.float32)), b.constant(ol)
     else:
         i, j, k, m = (b.cast(limit, F32) for limit in limits)
-        low, high = b.op("Min", i, j), b.op("Max", i, j)
+        low, high = b.min(i, j), b.max(i, j)
         count = b.constant(float(steps))
-        scale_value = b.op("Div", count, b.op("Sub", j, i))
-        into = scale_value, b.op("Neg", b.op("Mul", i, scale_value))
-        out = b.op("Div", b.op("Sub", m, k), count), k
-    y = b.op("Min", b.op("Max", x, low), high)
-    y = b.op("Round", _line(b, y, *into))
-    return b.cast(_line(b, y, *out), element)
+        scale_value = count / (j - i)
+        into = scale_value, -(i * scale_value)
+        out = (m - k) / count, k
+    y = b.op("Round", b.min(b.max(x, low), high) * into[0] + into[1])
+    return b.cast(y * out[0] + out[1], element)
 
 
 def _quantized(b: Builder, x: Value, low: np.ndarray, high: np.ndarray) -> Value | None:
@@ -67,10 +66,6 @@ def _quantized(b: Builder, x: Value, low: np.ndarray, high: np.ndarray) -> Value
     return b.op("DequantizeLinear", integers, scales, zeros, axis=axis)
 
 
-def _line(b: Builder, x: Value, slope: Value, offset: Value) -> Value:
-    return b.op("Add", b.op("Mul", x, slope), offset)
-
-
 @legalizes("FakeConvert", target="onnx")
 def fake_convert_to_onnx(b: Builder, node: Node) -> Result:
     """To an 8-bit float and back, between a scale and a shift (FakeConvert-13). OpenVINO rounds to
@@ -78,7 +73,7 @@ def fake_convert_to_onnx(b: Builder, node: Node) -> Result:
     data, scale = required(node, 0, 1)
     shift = node.input(2)
     narrow = ELEMENTS[{"f8e4m3": "f8e4m3fn"}.get(node.attributes["destination_type"], "f8e5m2")]
-    x = b.op("Mul", data, scale)
-    x = x if shift is None else b.op("Sub", x, shift)
+    x = data * scale
+    x = x if shift is None else x - shift
     x = b.op("Cast", b.op("Cast", b.cast(x, F16), to=narrow), to=data.element)
-    return b.op("Div", b.plus(x, shift), scale)
+    return b.plus(x, shift) / scale

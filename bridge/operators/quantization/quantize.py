@@ -126,7 +126,7 @@ def quantize_linear(b: Builder, node: Node) -> Result:
     if element is None or element.kind not in ("int", "uint", "float"):
         raise Refused(f"there is no quantisation to {element}")
     if element.is_float:
-        y = b.op("Div", x, b.cast(divisor, F32))
+        y = x / b.cast(divisor, F32)
         y = b.op("Cast", y, to=element, saturate=node.attributes["saturate"])
         return blocks.close(y)
     scales, offsets = values_of(divisor), np.zeros(()) if offset is None else values_of(offset)
@@ -136,7 +136,7 @@ def quantize_linear(b: Builder, node: Node) -> Result:
         y = _fake_quantize(b, x, scales, offsets, element)
     else:
         low, high = element.bounds
-        y = b.op("Round", b.op("Div", x, b.cast(divisor, F32)))
+        y = b.op("Round", x / b.cast(divisor, F32))
         y = b.plus(y, None if offset is None else b.cast(offset, F32))
         y = b.op("Clip", y, float(low), float(high))
     return blocks.close(b.op("Cast", y, to=element))
@@ -169,8 +169,8 @@ def dequantize_linear(b: Builder, node: Node) -> Result:
             aligned = b.tensor(Tensor.of(offsets.reshape(-1)[:1].reshape(())), zero_point.names[:])
         else:
             aligned = blocks.aligned(zero_point)
-        y = b.op("Sub", y, b.cast(aligned, F32))
-    y = blocks.close(b.op("Mul", y, b.cast(blocks.aligned(scale), F32)))
+        y -= b.cast(aligned, F32)
+    y = blocks.close(y * b.cast(blocks.aligned(scale), F32))
     return b.cast(y, node.attributes.get("output_dtype") or scale.element)
 
 
@@ -182,7 +182,7 @@ def qlinear_conv_to_ir(b: Builder, node: Node) -> Result:
     filters = b.op("DequantizeLinear", w, w_scale, w_zero, axis=0)
     bias = node.input(8)
     if bias is not None:
-        bias = b.op("Mul", b.cast(bias, F32), b.op("Mul", b.scalar(x_scale), w_scale))
+        bias = b.cast(bias, F32) * (b.scalar(x_scale) * w_scale)
     y = b.op("Conv", data, filters, bias, **node.attributes)
     return b.op("QuantizeLinear", y, y_scale, y_zero)
 
@@ -204,10 +204,10 @@ def conv_integer_to_ir(b: Builder, node: Node) -> Result:
     x_zero, w_zero = node.input(2), node.input(3)
     data, filters = b.cast(x, F32), b.cast(w, F32)
     if x_zero is not None:
-        data = b.op("Sub", data, b.cast(b.scalar(x_zero), F32))
+        data -= b.cast(b.scalar(x_zero), F32)
     if w_zero is not None:
         rank = ranks(node, 1)[0]
-        filters = b.op("Sub", filters, b.cast(b.reshape(w_zero, -1, *(1,) * (rank - 1)), F32))
+        filters -= b.cast(b.reshape(w_zero, -1, *(1,) * (rank - 1)), F32)
     return b.op("Cast", b.op("Conv", data, filters, **node.attributes), to=I32)
 
 

@@ -35,10 +35,10 @@ def normal_to_ir(b: Builder, node: Node) -> Result:
     # From above 0, so that the logarithm is finite.
     tiny = 2.0**-24
     radius = b.op("Log", uniform(b, node, dims, tiny, 1.0, F32))
-    radius = b.op("Sqrt", b.op("Mul", radius, -2.0))
+    radius = b.op("Sqrt", radius * -2.0)
     angle = b.op("Cos", uniform(b, node, dims, 0.0, 2 * math.pi, F32, 1))
-    scaled = b.op("Mul", b.op("Mul", radius, angle), float(node.attributes["scale"]))
-    return b.cast(b.op("Add", scaled, float(node.attributes["mean"])), element)
+    scaled = radius * angle * float(node.attributes["scale"])
+    return b.cast(scaled + float(node.attributes["mean"]), element)
 
 
 @legalizes("Bernoulli", target="ir")
@@ -48,7 +48,7 @@ def bernoulli_to_ir(b: Builder, node: Node) -> Result:
     (x,) = required(node, 0)
     drawn = F64 if x.element is F64 else F32
     numbers = uniform(b, node, _shape(b, node), 0.0, 1.0, drawn)
-    return b.cast(b.op("Less", numbers, b.cast(x, drawn)), _element(node))
+    return b.cast(numbers < b.cast(x, drawn), _element(node))
 
 
 @legalizes("Multinomial", target="ir")
@@ -124,7 +124,7 @@ def uniform_to_onnx(b: Builder, node: Node) -> Result:
     if said:
         return b.cast(numbers, element)
     first, last = (b.cast(b.reshape(v), drawn) for v in (low, high))
-    scaled = b.op("Add", b.op("Mul", numbers, b.op("Sub", last, first)), first)
+    scaled = numbers * (last - first) + first
     if element in (I32, I64):
         scaled = b.op("Floor", scaled)
     return b.cast(scaled, element)
@@ -149,8 +149,8 @@ def multinomial_to_onnx(b: Builder, node: Node) -> Result:
     logs = probs if attributes["log_probs"] else b.op("Log", probs)
     if not attributes["with_replacement"]:
         numbers = b.op("RandomUniformLike", logs, dtype=logs.element, **_onnx_seed(node))
-        gumbel = b.op("Neg", b.op("Log", b.op("Neg", b.op("Log", numbers))))
-        keys = b.op("Add", logs, gumbel)
+        gumbel = -b.op("Log", -b.op("Log", numbers))
+        keys = logs + gumbel
         k = b.cast(b.op("Reshape", count, b.shape(1)), I64)
         indices = b.ops("TopK", 2, keys, k, axis=1)[1]
         return b.cast(indices, attributes["convert_type"])

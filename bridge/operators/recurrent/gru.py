@@ -44,7 +44,7 @@ def _apart(b: Builder, layer: layers.Layer, bias: Value | None, x: Value) -> Val
         gates, own = np.split(values.reshape(len(values), 2, -1), [2 * hidden], -1)
         return b.constant(np.concatenate([gates.sum(1), own[:, 0], own[:, 1]], -1))
     both_w, own_w, both_r, own_r = b.split(bias, 1, 2 * hidden, hidden, 2 * hidden, hidden)
-    return b.concat(1, b.op("Add", both_w, both_r), own_w, own_r)
+    return b.concat(1, both_w + both_r, own_w, own_r)
 
 
 def _step(
@@ -63,14 +63,11 @@ def _step(
     hidden = layer.hidden
     gates_w, candidate_w = b.split(share, 1, 2 * hidden, hidden)
     gates_r, candidate_r = b.split(r, 0, 2 * hidden, hidden)
-    sums = b.op("Add", gates_w, b.op("MatMul", before, gates_r, transpose_b=True))
+    sums = gates_w + b.op("MatMul", before, gates_r, transpose_b=True)
     update, reset = b.split(layers.activate(b, f, sums, layer.clip), 1, hidden, hidden)
     if linear:
-        recurrent = b.op("Add", b.op("MatMul", before, candidate_r, transpose_b=True), bias)
-        recurrent = b.op("Mul", reset, recurrent)
+        recurrent = reset * (b.op("MatMul", before, candidate_r, transpose_b=True) + bias)
     else:
-        past = b.op("Mul", reset, before)
-        recurrent = b.op("Add", b.op("MatMul", past, candidate_r, transpose_b=True), bias)
-    candidate = layers.activate(b, g, b.op("Add", candidate_w, recurrent), layer.clip)
-    kept = b.op("Mul", update, b.op("Sub", before, candidate))
-    return [b.op("Add", candidate, kept)]
+        recurrent = b.op("MatMul", reset * before, candidate_r, transpose_b=True) + bias
+    candidate = layers.activate(b, g, candidate_w + recurrent, layer.clip)
+    return [candidate + update * (before - candidate)]

@@ -45,15 +45,15 @@ def lstm_step(
     f, g, h = layer.activations[direction]
     before, cell = states
     r, peepholes = parameters
-    sums = b.op("Add", share, b.op("MatMul", before, r, transpose_b=True))
+    sums = share + b.op("MatMul", before, r, transpose_b=True)
     i, o, forget, c = b.split(sums, 1, *[layer.hidden] * 4)
     peep_i, peep_o, peep_f = b.split(peepholes, 0, *[layer.hidden] * 3)
 
     def gate(sum: Value, peep: Value, cell: Value) -> Value:
-        return layers.activate(b, f, b.op("Add", sum, b.op("Mul", peep, cell)), layer.clip)
+        return layers.activate(b, f, sum + peep * cell, layer.clip)
 
     i = gate(i, peep_i, cell)
-    keep = b.op("Sub", 1, i) if coupled else gate(forget, peep_f, cell)
+    keep = 1 - i if coupled else gate(forget, peep_f, cell)
     candidate = layers.activate(b, g, c, layer.clip)
-    cell = b.op("Add", b.op("Mul", keep, cell), b.op("Mul", i, candidate))
-    return [b.op("Mul", gate(o, peep_o, cell), layers.activate(b, h, cell)), cell]
+    cell = keep * cell + i * candidate
+    return [gate(o, peep_o, cell) * layers.activate(b, h, cell), cell]

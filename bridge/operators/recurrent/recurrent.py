@@ -128,7 +128,7 @@ def to_sequence(
     if lengths is None:
         lengths = b.expand(b.cast(b.size(major, 1), I32), batch)
     w, r, bias = weights
-    # What the attribute tells of open weights, OpenVINO asks of their shapes.
+    # In IR the shapes of the weights say what the attribute tells of open ones.
     rows = GATES[op] * layer.hidden
     w, r = _of_rows(b, w, count, rows, -1), _of_rows(b, r, count, rows, layer.hidden)
     y, *last = b.ops(
@@ -255,10 +255,8 @@ def to_loop(
             else _sized(b, part_of(b, s, 1 if layer.batch_first else 0, direction), layer.hidden)
             for s in states
         ]  # fmt: skip
-        share = b.op(
-            "Add",
-            b.op("MatMul", time_major, part_of(b, w, 0, direction), transpose_b=True),
-            part_of(b, bias, 0, direction),
+        share = b.op("MatMul", time_major, part_of(b, w, 0, direction), transpose_b=True) + part_of(
+            b, bias, 0, direction
         )
         own = [part_of(b, p, 0, direction) for p in parameters]
         results.append(_loop(b, layer, direction, share, initial, lengths, own, step))
@@ -303,18 +301,18 @@ def _loop(
         after = step(b, layer, direction, parts[0], before, fixed[: len(parameters)])
         if lengths is None:
             return after, [after[0]]
-        inside = b.op("Unsqueeze", b.op("Less", parts[1], fixed[-1]), [1])
-        y = b.op("Where", inside, after[0], 0)
-        kept = [b.op("Where", inside, n, o) for n, o in zip(after, before, strict=True)]
+        inside = b.op("Unsqueeze", parts[1] < fixed[-1], [1])
+        y = b.where(inside, after[0], 0)
+        kept = [b.where(inside, n, o) for n, o in zip(after, before, strict=True)]
         return kept, [y]
 
     sliced, fixed = [share], list(parameters)
     if lengths is not None:
         sliced.append(b.positions(share, 0))
         fixed.append(b.cast(lengths, I64))
-        some = b.op("Unsqueeze", b.op("Greater", lengths, 0), [1])
+        some = b.op("Unsqueeze", lengths > 0, [1])
         # The final states of a sequence without elements are zeros.
-        states = [b.op("Where", some, s, 0) for s in states]
+        states = [b.where(some, s, 0) for s in states]
     reverse = layer.directions[direction] == "reverse"
     last, (y,) = along(b, body, sliced, states, fixed, reverse)
     return [y, *last]
@@ -330,22 +328,21 @@ def activate(b: Builder, function: Activation, x: Value, clip: float = 0.0) -> V
         case "sigmoid" | "tanh" | "relu" | "softplus" as name:
             return b.op(name.capitalize(), x)
         case "softsign":
-            return b.op("Div", x, b.op("Add", b.op("Abs", x), 1.0))
+            return x / (abs(x) + 1.0)
         case "affine":
-            return b.op("Add", b.op("Mul", x, alpha), beta)
+            return x * alpha + beta
         case "scaledtanh":
-            return b.op("Mul", b.op("Tanh", b.op("Mul", x, beta)), alpha)
+            return b.op("Tanh", x * beta) * alpha
         case "hardsigmoid":
-            line = b.op("Add", b.op("Mul", x, alpha), beta)
-            return b.op("Clip", line, b.like(0.0, x), b.like(1.0, x))
+            return b.op("Clip", x * alpha + beta, b.like(0.0, x), b.like(1.0, x))
         case "leakyrelu":
-            below = b.op("Mul", x, alpha)
-            return b.op("Where", b.op("Less", x, 0.0), below, x)
+            below = x * alpha
+            return b.where(x < 0.0, below, x)
         case "thresholdedrelu":
-            return b.op("Where", b.op("Greater", x, alpha), x, 0.0)
+            return b.where(x > alpha, x, 0.0)
         case "elu":
-            below = b.op("Mul", b.op("Sub", b.op("Exp", x), 1.0), alpha)
-            return b.op("Where", b.op("Less", x, 0.0), below, x)
+            below = (b.op("Exp", x) - 1.0) * alpha
+            return b.where(x < 0.0, below, x)
     raise Refused(f"its activation {function.name} is none that ONNX names")
 
 

@@ -26,5 +26,5 @@ def _step(
 ) -> Values:
     """One step of ONNX's RNN (the equation of the operator's documentation)."""
     (f,) = layer.activations[direction]
-    sums = b.op("Add", share, b.op("MatMul", states[0], own[0], transpose_b=True))
+    sums = share + b.op("MatMul", states[0], own[0], transpose_b=True)
     return [layers.activate(b, f, sums, layer.clip)]

@@ -23,7 +23,7 @@ def read_cum_sum(b: Builder, node: Node) -> Result:
 
 @legalizes("CumSum", target="ir")
 def scalar_axis(b: Builder, node: Node) -> Result:
-    """CumSum (11 to 14): OpenVINO wants the axis to be a scalar."""
+    """CumSum (11 to 14): the axis of CumSum-3 is a scalar."""
     x, axis = required(node, 0, 1)
     if axis.rank == 0:
         return None
@@ -43,11 +43,10 @@ def cum_prod(b: Builder, node: Node) -> Result:
     reverse, exclusive = node.attributes["reverse"], node.attributes["exclusive"]
     if known is not None:
         return _products(b, x, known[0] % rank, reverse, exclusive)
-    given = b.op("Mod", b.scalar(given), rank)
+    given = b.scalar(given) % rank
     result = _products(b, x, 0, reverse, exclusive)
     for axis in range(1, rank):
-        along = b.op("Equal", given, axis)
-        result = b.op("Where", along, _products(b, x, axis, reverse, exclusive), result)
+        result = b.where(given.equal(axis), _products(b, x, axis, reverse, exclusive), result)
     return result
 
 
@@ -65,7 +64,7 @@ def _products(b: Builder, x: Value, axis: int, reverse: bool, exclusive: bool) -
     behind = x.rank - 1 - axis
     if behind:
         reaches = b.unsqueeze(reaches, *range(2, 2 + behind))
-    wide = b.op("Where", reaches, b.unsqueeze(x, axis), np.array(1))
+    wide = b.where(reaches, b.unsqueeze(x, axis), np.array(1))
     return b.op("ReduceProd", wide, [axis + 1], keepdims=False)
 
 

@@ -59,9 +59,8 @@ def first_places(b: Builder, x: Value, k: Value, axis: int, mode: str) -> Value:
     behind = b.op({"max": "Less", "min": "Greater"}[mode], x, edge)
     positions = b.positions(x, axis)
     positions = b.unsqueeze(positions, *range(1, (x.rank or 1) - axis % (x.rank or 1)))
-    others = b.op("Where", behind, b.size(x, axis), b.constant(-1))
-    order = b.op("Where", b.op("Equal", x, edge), positions, others)
-    return top(b, order, k, axis, "min", "index")[1]
+    others = b.where(behind, b.size(x, axis), b.constant(-1))
+    return top(b, b.where(x.equal(edge), positions, others), k, axis, "min", "index")[1]
 
 
 def in_order(b: Builder, x: Value, k: Value, axis: int, mode: str, size: Dim, count: Dim) -> Value:
@@ -72,7 +71,7 @@ def in_order(b: Builder, x: Value, k: Value, axis: int, mode: str, size: Dim, co
         return _by_numbers(b, x, k, axis, mode, most)
     (order,) = either(
         b,
-        b.op("LessOrEqual", k, MOST),
+        k <= MOST,
         [x, k],
         lambda inner, v: [_by_numbers(inner, v[0], v[1], axis, mode, MOST)],
         lambda inner, v: [top(inner, v[0], v[1], axis, mode, stable=True)[1]],
@@ -86,7 +85,7 @@ def _by_numbers(b: Builder, x: Value, k: Value, axis: int, mode: str, most: int)
     base = most if most <= MOST else isqrt(most) + 1
     for operator in ("Div", "Mod") if base < most else ("",):
         part = b.op(operator, order, base) if operator else order
-        numbers = b.op("Add", b.op("Mul", _in_front(b, values, axis), base), part)
+        numbers = _in_front(b, values, axis) * base + part
         values, moved = top(b, numbers, k, axis, "min")
         order = b.op("GatherElements", order, moved, axis=axis)
     return order

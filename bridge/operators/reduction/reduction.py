@@ -51,11 +51,11 @@ def _elementwise(b: Builder, op: str, x: Value) -> Value:
     """What a reduction does to each element by itself."""
     match op:
         case "ReduceL1" | "ReduceL2":
-            return b.op("Abs", x)
+            return abs(x)
         case "ReduceLogSum":
             return b.op("Log", x)
         case "ReduceSumSquare":
-            return b.op("Mul", x, x)
+            return x * x
     return b.op("Identity", x)
 
 
@@ -120,22 +120,22 @@ def _log_sum_exp(b: Builder, node: Node) -> Result:
     """log(sum(exp(x - m))) + m for the maximum m, so that no exponential is infinite."""
     x, axes = node.input(0), node.input(1)
     most = b.op("ReduceMax", x, axes, keepdims=True)
-    rest = b.op("ReduceSum", b.op("Exp", b.op("Sub", x, most)), axes, **node.attributes)
+    rest = b.op("ReduceSum", b.op("Exp", x - most), axes, **node.attributes)
     if not node.attributes["keepdims"]:
         most = b.op("ReduceMax", x, axes, keepdims=False)
-    return b.op("Add", b.op("Log", rest), most)
+    return b.op("Log", rest) + most
 
 
 def _composed(b: Builder, node: Node) -> Result:
     """Reductions that IR has not."""
-    x, axes = node.input(0), node.input(1)
+    (x,), axes = required(node, 0), node.input(1)
     match node.op:
         case "ReduceLogSum":
             return b.op("Log", b.op("ReduceSum", x, axes, **node.attributes))
         case "ReduceLogSumExp":
             return _log_sum_exp(b, node)
         case "ReduceSumSquare":
-            return b.op("ReduceSum", b.op("Mul", x, x), axes, **node.attributes)
+            return b.op("ReduceSum", x * x, axes, **node.attributes)
     return None
 
 

@@ -72,7 +72,7 @@ def arg(b: Builder, node: Node) -> Result:
         },
     ).outputs[1]  # fmt: skip
     if last:
-        indices = b.op("Sub", b.op("Sub", b.sizes(x, axis), [1]), indices)
+        indices = b.sizes(x, axis) - [1] - indices
     return indices if node.attributes["keepdims"] else b.op("Squeeze", indices, [axis])
 
 

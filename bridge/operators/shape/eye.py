@@ -30,14 +30,14 @@ def eye_for_onnx(b: Builder, node: Node) -> Value:
 
 
 def _diagonal(b: Builder, rows: Value, columns: Value, k: Value) -> Value:
-    return b.op("Equal", _distance(b, rows, columns), k)
+    return _distance(b, rows, columns).equal(k)
 
 
 def _distance(b: Builder, rows: Value, columns: Value) -> Value:
     """column - row of every element of a matrix, i64."""
     zero, one = b.constant(0), b.constant(1)
     row = b.op("Range", zero, rows, one)
-    return b.op("Sub", b.op("Range", zero, columns, one), b.unsqueeze(row, 1))
+    return b.op("Range", zero, columns, one) - b.unsqueeze(row, 1)
 
 
 @legalizes("Trilu", target="ir")
@@ -56,8 +56,8 @@ def trilu(b: Builder, node: Node) -> Value | None:
     side = "GreaterOrEqual" if node.attributes["upper"] else "LessOrEqual"
     keep = b.op(side, _distance(b, b.size(x, -2), b.size(x, -1)), diagonal)
     if x.element is BOOL:
-        return b.op("And", x, keep)
-    return b.op("Where", keep, x, 0)
+        return x & keep
+    return b.where(keep, x, 0)
 
 
 @infers("Eye")

@@ -9,8 +9,8 @@ from bridge.operators import Builder, Node, Result, legalizes
 
 @legalizes("Identity", target="ir")
 def nothing(b: Builder, node: Node) -> Result:
-    """A value of IR has as many names as it takes, so nothing is left of an Identity. IR's own, of
-    operator set 16, was long not run by OpenVINO's CPU plugin (2025.2)."""
+    """A value of IR has as many names as it takes, so nothing is left of an Identity. IR has one of
+    its own only since operator set 16."""
     return node.inputs[0]
 
 

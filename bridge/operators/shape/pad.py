@@ -59,10 +59,9 @@ def _repeated(b: Builder, x: Value, pads: Value) -> Value:
     begin, end = _halves(b, pads)
     known = integers(pads)
     if known is None or min(known, default=0) < 0:
-        first = b.op("Max", b.op("Neg", begin), 0)
-        behind = b.op("Add", b.op("Shape", x), b.op("Min", end, 0))
-        x = b.op("Slice", x, first, behind, list(range(rank)))
-        begin, end = b.op("Max", begin, 0), b.op("Max", end, 0)
+        first = b.max(-begin, 0)
+        x = b.op("Slice", x, first, b.op("Shape", x) + b.min(end, 0), list(range(rank)))
+        begin, end = b.max(begin, 0), b.max(end, 0)
     return _by_index(b, x, rank, begin, end, _wrapped)
 
 
@@ -81,8 +80,8 @@ def _for_all_axes(b: Builder, x: Value, pads: Value, axes: Value | None) -> Valu
         return pads
     rank = b.known(x.rank, "the rank of its input")
     ahead = b.constant([rank])
-    front = b.op("Mod", b.as_i64(axes), ahead)
-    places = b.concat(0, front, b.op("Add", front, ahead))
+    front = b.as_i64(axes) % ahead
+    places = b.concat(0, front, front + ahead)
     zeros = b.constant([0] * (2 * rank))
     return b.op("ScatterElements", zeros, places, b.as_i64(pads), 0)
 
@@ -147,23 +146,22 @@ def _by_index(
             continue
         count = b.size(x, axis)
         at, first = b.constant(axis), b.constant(0)
-        start = b.op("Neg", b.op("Gather", b.as_i64(begin), at, first))
-        stop = b.op("Add", count, b.op("Gather", b.as_i64(end), at, first))
+        start = -b.op("Gather", b.as_i64(begin), at, first)
+        stop = count + b.op("Gather", b.as_i64(end), at, first)
         places = b.op("Range", start, stop, 1)
         x = b.op("Gather", x, place(b, places, count), at)
     return x if x is not given else b.op("Identity", x)
 
 
 def _wrapped(b: Builder, places: Value, count: Value) -> Value:
-    return b.op("Mod", places, count)
+    return places % count
 
 
 def _mirrored(b: Builder, places: Value, count: Value) -> Value:
     """… 1 0 | 0 1 2 … n-1 | n-1 n-2 …"""
-    period = b.op("Mul", count, 2)
-    places = b.op("Mod", places, period)
-    back = b.op("Sub", b.op("Sub", period, 1), places)
-    return b.op("Min", places, back)
+    period = count * 2
+    places %= period
+    return b.min(places, period - 1 - places)
 
 
 def padded(

@@ -71,7 +71,7 @@ def reshape_without_zeros(b: Builder, node: Node) -> Value | None:
     count = b.op("ReduceProd", shape, [0], keepdims=False)
     (result,) = either(
         b,
-        b.op("Equal", count, 0),
+        count.equal(0),
         [x, shape],
         lambda inner, values: [inner.zeros(values[0], values[1])],
         lambda inner, values: [inner.op("Reshape", *values, allowzero=False)],
@@ -95,7 +95,7 @@ def flatten_for_ir(b: Builder, node: Node) -> Value:
     if axis == 1:
         return b.op("Reshape", x, [0, -1])
     shape = b.op("Shape", x)
-    front, back = b.cut(shape, 0, 0, axis), b.cut(shape, 0, axis, I64_MAX)
+    front, back = shape[:axis], shape[axis:]
     if x.rank is not None and axis == x.rank:
         return b.op("Reshape", x, [-1, 1])
     dims = [b.op("ReduceProd", part, [0], keepdims=True) for part in (front, back)]

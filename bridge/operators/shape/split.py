@@ -49,10 +49,9 @@ def split_for_ir(b: Builder, node: Node) -> list[Value]:
         return b.ops("VariadicSplit", count, x, at, _parts(size, count))
     # The last part is the smaller one: ceil(size / count) for the others.
     whole = b.sizes(x, axis)
-    each = b.op("Div", b.op("Add", whole, [count - 1]), [count])
-    edges = b.op("Min", b.op("Mul", each, b.counted(count + 1)), whole)
-    sizes = b.op("Sub", b.cut(edges, 0, 1, count + 1), b.cut(edges, 0, 0, count))
-    return b.ops("VariadicSplit", count, x, at, sizes)
+    each = (whole + b.constant([count - 1])) / [count]
+    edges = b.min(each * b.counted(count + 1), whole)
+    return b.ops("VariadicSplit", count, x, at, edges[1 : count + 1] - edges[:count])
 
 
 def _parts(size: int, count: int) -> list[int]:
@@ -104,13 +103,12 @@ def variadic_split_for_onnx(b: Builder, node: Node) -> list[Value]:
             lengths = b.constant([rest if k == -1 else k for k in known])
         else:
             lengths = b.as_i64(lengths)
-            open_ended = b.op("Equal", lengths, [-1])
-            closed = b.op("Where", open_ended, [0], lengths)
+            open_ended = lengths.equal([-1])
+            closed = b.where(open_ended, [0], lengths)
             taken = b.op("ReduceSum", closed, [0], keepdims=True)
-            left = b.op("Sub", b.sizes(x, axis), taken)
-            lengths = b.op("Where", open_ended, left, lengths)
+            lengths = b.where(open_ended, b.sizes(x, axis) - taken, lengths)
             # For all to see, the next time too.
-            lengths = b.op("Max", lengths, [0])
+            lengths = b.max(lengths, [0])
     return b.ops("Split", len(node.outputs), x, b.vector(lengths), axis=axis)
 
 

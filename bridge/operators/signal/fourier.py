@@ -41,7 +41,7 @@ def dft_to_ir(b: Builder, node: Node) -> Result:
         return b.op("IDFT" if inverse else "ir::DFT", _complex(b, x), axes)
     if real:
         return b.op("RDFT", b.squeeze(x, -1), axes)
-    half = b.op("Add", b.op("Div", b.sizes(x, axis), [2]), [1])
+    half = b.sizes(x, axis) / [2] + [1]
     return b.cut(b.op("ir::DFT", x, axes), axis, 0, half)
 
 
@@ -49,27 +49,26 @@ def _along_computed_axis(b: Builder, x: Value, axis: Value, inverse: bool) -> Va
     """The transform of a whole axis that is known only at run time."""
     given = b.as_i64(b.vector(axis))
     # Negative axes count from the one of real and imaginary parts, which IR does not count.
-    negative = b.op("Less", given, [0])
-    axes = b.op("Where", negative, b.op("Add", given, [1]), given)
+    axes = b.where(given < [0], given + b.constant([1]), given)
     return b.op("IDFT" if inverse else "ir::DFT", _complex(b, x), axes)
 
 
 def _complex(b: Builder, x: Value) -> Value:
     """A signal with real and imaginary parts."""
-    return b.concat(-1, x, b.op("Sub", x, x)) if x.dims[-1] == 1 else x
+    return b.concat(-1, x, x - x) if x.dims[-1] == 1 else x
 
 
 def _resized(b: Builder, x: Value, axis: int, length: Value) -> Value:
     """`x` with zeros added or elements cut at the end of `axis`, so that it has `length`.
 
-    Not by signal_size: OpenVINO's CPU plugin has no RDFT with one that is larger than the signal.
+    Not by signal_size: zeros and slices mean the same for each of the operators.
     """
     old, new = x.dims[axis], integers(length)
     if new is not None and old == new[0]:
         return x
     grows = new is not None and isinstance(old, int) and old < new[0]
     if new is None or not isinstance(old, int) or grows:
-        missing = b.op("Max", b.op("Sub", length, b.sizes(x, axis)), [0])
+        missing = b.max(length - b.sizes(x, axis), [0])
         dims = [missing if a == axis else b.sizes(x, a) for a in range(len(x.dims))]
         x = b.concat(axis, x, b.zeros(x, *dims))
         if grows:
@@ -89,11 +88,9 @@ def _real_inverse(b: Builder, x: Value, axis: int, length: Value | None) -> Valu
     if length is None or (known is not None and isinstance(bins, int) and known[0] == 2 * bins - 2):
         return b.op("IRDFT", x, [axis])
     two, one = b.constant([2]), b.constant([1])
-    half = b.op("Add", b.op("Div", length, two), one)
-    first = _resized(b, x, axis, half)
-    mirrored = b.flip(b.cut(first, axis, 1, b.op("Sub", length, b.op("Div", length, two))), axis)
-    conjugate = b.op("Mul", mirrored, [1.0, -1.0])
-    whole = b.concat(axis, first, conjugate)
+    first = _resized(b, x, axis, length / two + one)
+    mirrored = b.flip(b.cut(first, axis, 1, length - length / two), axis)
+    whole = b.concat(axis, first, mirrored * [1.0, -1.0])
     signal = b.op("IDFT", whole, [axis])
     return b.squeeze(b.cut(signal, -1, 0, 1), -1)
 
@@ -109,9 +106,7 @@ def transforms_to_onnx(b: Builder, node: Node) -> Result:
     inverse, whole = node.op in ("IDFT", "IRDFT"), node.op in ("IDFT", "ir::DFT")
     if whole and integers(axes) is None and axes.shape == (1,) and node.input(2) is None:
         given = b.as_i64(b.scalar(axes))
-        negative = b.op("Less", given, 0)
-        axis = b.op("Where", negative, b.op("Sub", given, 1), given)
-        return b.op("DFT", x, None, axis, inverse=inverse)
+        return b.op("DFT", x, None, b.where(given < 0, given - 1, given), inverse=inverse)
     steps = _steps(b, node, x, complex=node.op != "RDFT")
     if node.op == "RDFT":
         x, steps = b.unsqueeze(x, -1), [steps[-1], *steps[:-1]]
@@ -144,8 +139,8 @@ def _length(b: Builder, node: Node, x: Value, axis: int, index: int) -> Value:
     given = b.op("Gather", b.as_i64(lengths), index, 0)
     whole = b.size(x, axis)
     if node.op == "IRDFT" and index == len(integers(node.input(1)) or ()) - 1:
-        whole = b.op("Mul", b.op("Sub", whole, 1), 2)
-    return b.op("Where", b.op("Equal", given, -1), whole, given)
+        whole = (whole - 1) * 2
+    return b.where(given.equal(-1), whole, given)
 
 
 must.hold(("IDFT", "IRDFT", "RDFT", "ir::DFT"), must.axes_in(1))

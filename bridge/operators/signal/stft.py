@@ -47,7 +47,7 @@ def stft_to_ir(b: Builder, node: Node) -> Result:
     if len(signal.shape) == 2:
         signal = b.unsqueeze(signal, 2)
     frames = _frames(b, signal, size, _number(b, step))
-    shaped = b.op("Mul", frames, b.unsqueeze(window, 1))
+    shaped = frames * b.unsqueeze(window, 1)
     return b.op("DFT", shaped, None, 2, inverse=False, onesided=node.attributes["onesided"])
 
 
@@ -65,12 +65,10 @@ def _number(b: Builder, x: Value) -> Value:
 
 def _frames(b: Builder, signal: Value, size: Value, step: Value) -> Value:
     """[batch, frames, size, 1 or 2] of a signal [batch, length, 1 or 2]."""
-    room = b.op("Sub", b.reshape(b.sizes(signal, 1)), size)
-    count = b.op("Add", b.op("Div", room, step), 1)
-    starts = b.op("Mul", b.op("Range", 0, count, 1), step)
+    room = b.reshape(b.sizes(signal, 1)) - size
+    starts = b.op("Range", 0, room / step + 1, 1) * step
     inside = b.op("Range", 0, size, 1)
-    indices = b.op("Add", b.unsqueeze(starts, 1), inside)
-    return b.op("Gather", signal, indices, 1)
+    return b.op("Gather", signal, b.unsqueeze(starts, 1) + inside, 1)
 
 
 # Into ONNX --------------------------------------------------------------------------------------
@@ -94,9 +92,9 @@ def _centred(b: Builder, window: Value, size: Value) -> Value:
     known = integers(size)
     if known is not None and window.shape == (known[0],):
         return window
-    room = b.op("Sub", b.reshape(size, 1), b.sizes(window, 0))
-    left = b.op("Div", room, [2])
-    return b.concat(0, b.zeros(window, left), window, b.zeros(window, b.op("Sub", room, left)))
+    room = b.reshape(size, 1) - b.sizes(window, 0)
+    left = room / [2]
+    return b.concat(0, b.zeros(window, left), window, b.zeros(window, room - left))
 
 
 @legalizes("ISTFT", target="onnx")
@@ -112,12 +110,12 @@ def istft_to_onnx(b: Builder, node: Node) -> Result:
     spectrum = b.transpose(batched, 2, 1, 0, 3)
     frames = b.squeeze(b.op("DFT", spectrum, size, 1, inverse=True, onesided=True), 3)
     count = b.sizes(frames, 0)
-    starts = b.op("Mul", b.positions(frames, 0), step)
+    starts = b.positions(frames, 0) * step
     inside = b.op("Range", 0, size, 1)
-    indices = b.reshape(b.op("Add", b.unsqueeze(starts, 1), inside), -1, 1)
+    indices = b.reshape(b.unsqueeze(starts, 1) + inside, -1, 1)
     width = b.reshape(size, 1)
-    gaps = b.op("Mul", b.op("Sub", count, [1]), b.reshape(step, 1))
-    total = b.op("Add", gaps, width)
+    gaps = (count - [1]) * b.reshape(step, 1)
+    total = gaps + width
 
     def overlapped(parts: Value, columns: Value) -> Value:
         rows = b.reshape(parts, b.shape(-1, columns))
@@ -126,23 +124,21 @@ def istft_to_onnx(b: Builder, node: Node) -> Result:
     columns = b.sizes(batched, 0)
     one = b.constant([1])
     shape_of_frame = b.unsqueeze(_centred(b, window, size), 1)
-    squares = b.op("Mul", shape_of_frame, shape_of_frame)
-    weights = overlapped(b.expand(squares, count, width, 1), one)
-    sums = overlapped(b.op("Mul", frames, shape_of_frame), columns)
+    weights = overlapped(b.expand(shape_of_frame * shape_of_frame, count, width, 1), one)
+    sums = overlapped(frames * shape_of_frame, columns)
     if node.attributes["normalized"]:
-        sums = b.op("Mul", sums, b.op("Sqrt", b.cast(size, data.element)))
-    covered = b.op("Not", b.op("Equal", weights, 0))
-    divisor = b.op("Where", covered, weights, 1)
-    signal = b.op("Where", covered, b.op("Div", sums, divisor), 0)
-    start = b.op("Div", width, [2])
+        sums *= b.op("Sqrt", b.cast(size, data.element))
+    covered = ~weights.equal(0)
+    signal = b.where(covered, sums / b.where(covered, weights, 1), 0)
+    start = width / [2]
     if node.attributes["center"]:
-        signal = b.cut(signal, 0, start, total)
+        signal = signal[start:total]
     if length is not None:
         wanted = b.reshape(_number(b, length), 1)
         signal = b.concat(0, signal, b.zeros(signal, wanted, columns))
-        signal = b.cut(signal, 0, 0, wanted)
+        signal = signal[:wanted]
     elif node.attributes["center"]:
-        signal = b.cut(signal, 0, 0, gaps)
+        signal = signal[:gaps]
     signal = b.transpose(signal, 1, 0)
     return b.squeeze(signal, 0) if data.rank == 3 else signal
 

@@ -14,7 +14,7 @@ def affine_grid_for_ir(b: Builder, node: Node) -> Value:
     length = space + 2 if space in (2, 3) else length_of(size)
     rank = b.known(length, "the length of its size")
     size = b.as_i64(size)
-    spatial = [b.element(size, axis) for axis in range(2, rank)]
+    spatial = [size[axis] for axis in range(2, rank)]
     axes = len(spatial)
     whole = b.shape(*(b.reshape(count, 1) for count in spatial))
     columns = []
@@ -28,7 +28,7 @@ def affine_grid_for_ir(b: Builder, node: Node) -> Value:
     points = b.reshape(b.concat(-1, *columns, ones), -1, axes + 1)
     turned = b.op("Transpose", theta, [0, 2, 1])
     grid = b.op("MatMul", points, turned)
-    batch = b.reshape(b.element(size, 0), 1)
+    batch = b.reshape(size[0], 1)
     return b.reshape(grid, batch, whole, axes)
 
 
@@ -38,7 +38,5 @@ def _steps(b: Builder, count: Value, theta: Value, align_corners: bool) -> Value
     place, wide = b.cast(number, theta.element), b.cast(count, theta.element)
     two, one = b.like(2, theta), b.like(1, theta)
     if align_corners:
-        step = b.op("Div", two, b.op("Sub", wide, one))
-        return b.op("Sub", b.op("Mul", place, step), one)
-    middles = b.op("Add", b.op("Mul", place, two), one)
-    return b.op("Sub", b.op("Div", middles, wide), one)
+        return place * (two / (wide - one)) - one
+    return (place * two + one) / wide - one

@@ -15,16 +15,16 @@ from bridge.neutral.types import ANY, Dim, Shape, TensorType, Type, is_static
 from bridge.operators import Builder, Node, Refused, Value, legalizes, ranked, ranks, required
 
 
-def _over(b: Builder, size: int | Value, by: int) -> int | Value:
+def _over(size: int | Value, by: int) -> int | Value:
     if isinstance(size, int):
         return size // by
-    return size if by == 1 else b.op("Div", size, [by])
+    return size if by == 1 else size / [by]
 
 
-def _times(b: Builder, size: int | Value, by: int) -> int | Value:
+def _times(size: int | Value, by: int) -> int | Value:
     if isinstance(size, int):
         return size * by
-    return size if by == 1 else b.op("Mul", size, [by])
+    return size if by == 1 else size * [by]
 
 
 def _gathered(
@@ -35,14 +35,14 @@ def _gathered(
     *batch, depth = (b.dim(x, axis) for axis in range(into + 1))
     space = [b.dim(x, axis) for axis in range(into + 1, len(x.dims))]
     pairs = list(zip(space, blocks, strict=True))
-    parts = [part for size, block in pairs for part in (_over(b, size, block), block)]
+    parts = [part for size, block in pairs for part in (_over(size, block), block)]
     split = b.reshape(x, *batch, depth, *parts)
     end = into + 1 + len(parts)
     inner, outer = range(into + 2, end, 2), range(into + 1, end, 2)
     front = (into, *inner) if behind else (*inner, into)
     moved = b.transpose(split, *range(into), *front, *outer)
-    depth = _times(b, depth, math.prod(blocks))
-    return b.reshape(moved, *batch, depth, *(_over(b, size, block) for size, block in pairs))
+    depth = _times(depth, math.prod(blocks))
+    return b.reshape(moved, *batch, depth, *(_over(size, block) for size, block in pairs))
 
 
 def _spread(b: Builder, x: Value, of: int, blocks: Sequence[int], behind: bool = False) -> Value:
@@ -50,12 +50,12 @@ def _spread(b: Builder, x: Value, of: int, blocks: Sequence[int], behind: bool =
     *batch, depth = (b.dim(x, axis) for axis in range(of + 1))
     space = [b.dim(x, axis) for axis in range(of + 1, len(x.dims))]
     count = len(blocks)
-    depth = _over(b, depth, math.prod(blocks))
+    depth = _over(depth, math.prod(blocks))
     split = b.reshape(x, *batch, *((depth, *blocks) if behind else (*blocks, depth)), *space)
     first, rest = (of + 1, of) if behind else (of, of + count)
     pairs = [axis for i in range(count) for axis in (of + count + 1 + i, first + i)]
     moved = b.transpose(split, *range(of), rest, *pairs)
-    whole = [_times(b, size, block) for size, block in zip(space, blocks, strict=True)]
+    whole = [_times(size, block) for size, block in zip(space, blocks, strict=True)]
     return b.reshape(moved, *batch, depth, *whole)
 
 
@@ -94,7 +94,7 @@ def batch_to_space_for_onnx(b: Builder, node: Node) -> Value:
     crops = [integers(begin), integers(end)]
     if crops[0] is not None and crops[1] is not None and not any(crops[0] + crops[1]):
         return joined
-    less = (b.op("Neg", crop) for crop in (begin, end))
+    less = (-crop for crop in (begin, end))
     if crops[0] is not None and crops[1] is not None:
         less = (b.constant([-c for c in crop]) for crop in (crops[0], crops[1]))
     return b.op("ir::Pad", joined, *less, pad_mode="constant")
@@ -107,7 +107,7 @@ def shuffle_channels_for_onnx(b: Builder, node: Node) -> Value:
     group = node.attributes["group"]
     axis = node.attributes["axis"] % rank
     dims = [b.dim(x, i) for i in range(rank)]
-    split = b.reshape(x, *dims[:axis], group, _over(b, dims[axis], group), *dims[axis + 1 :])
+    split = b.reshape(x, *dims[:axis], group, _over(dims[axis], group), *dims[axis + 1 :])
     moved = b.transpose(split, *range(axis), axis + 1, axis, *range(axis + 2, rank + 1))
     return b.reshape(moved, *dims)
 
@@ -118,11 +118,11 @@ def reorg_yolo_for_onnx(b: Builder, node: Node) -> Value:
     x, _ = ranked(node)
     stride = node.attributes["stride"][0]
     batch, channels, *space = (b.dim(x, axis) for axis in range(4))
-    fewer = _over(b, channels, stride * stride)
-    images = b.reshape(x, batch, fewer, *(_times(b, size, stride) for size in space))
+    fewer = _over(channels, stride * stride)
+    images = b.reshape(x, batch, fewer, *(_times(size, stride) for size in space))
     cut = b.op("SpaceToDepth", images, blocksize=stride, mode="DCR")
-    depth = _times(b, channels, stride * stride)
-    return b.reshape(cut, batch, depth, *(_over(b, size, stride) for size in space))
+    depth = _times(channels, stride * stride)
+    return b.reshape(cut, batch, depth, *(_over(size, stride) for size in space))
 
 
 @legalizes("ExtractImagePatches", target="onnx")

@@ -52,22 +52,22 @@ def _by_scatter(
     x, image, block = required(node, 0, 1, 2)
     image, block = b.as_i64(image), b.as_i64(block)
     pads = attributes["pads"]
-    padded = [b.op("Add", b.element(image, i), pads[i] + pads[i + count]) for i in range(count)]
+    padded = [image[i] + (pads[i] + pads[i + count]) for i in range(count)]
     places: Value | None = None
     for axis in range(count):
-        line = _places(b, padded[axis], b.element(block, axis), attributes, axis)
+        line = _places(b, padded[axis], block[axis], attributes, axis)
         dims: list[int | Value] = [1] * (2 * count)  # blocks' insides…, blocks…
         dims[axis], dims[axis + count] = b.sizes(line, 0), b.sizes(line, 1)
         line = b.reshape(line, *dims)
         if places is not None:
-            places = b.op("Mul", places, padded[axis])
-        places = line if places is None else b.op("Add", places, line)
+            places *= padded[axis]
+        places = line if places is None else places + line
     assert places is not None
     batch = b.sizes(x, 0)
     rows = b.sizes(x, 1)
     for axis in range(count):
-        rows = b.op("Div", rows, b.element(block, axis))
-    all_rows = b.op("Mul", batch, rows)
+        rows /= block[axis]
+    all_rows = batch * rows
     columns = b.op("Transpose", b.reshape(x, all_rows, -1), [1, 0])
     lengths = [b.reshape(length, 1) for length in padded]
     whole = b.fold("Mul", lengths)
@@ -77,7 +77,7 @@ def _by_scatter(
     if not any(pads):
         return images
     front, back = b.constant(list(pads[:count])), b.constant(list(pads[:count]))
-    return b.op("Slice", images, front, b.op("Add", back, image), list(range(2, count + 2)))
+    return b.op("Slice", images, front, back + image, list(range(2, count + 2)))
 
 
 def _places(
@@ -86,12 +86,10 @@ def _places(
     """Where the elements of the blocks of one axis belong: [block, blocks]."""
     dilation, stride = attributes["dilations"][axis], attributes["strides"][axis]
     zero, one = b.constant(0), b.constant(1)
-    inner = b.op("Mul", b.op("Range", zero, block, one), dilation)
-    reach = b.op("Mul", b.op("Sub", block, one), dilation)
-    free = b.op("Sub", b.op("Sub", padded, reach), one)
-    blocks = b.op("Add", b.op("Div", free, stride), one)
-    outer = b.op("Mul", b.op("Range", zero, blocks, one), stride)
-    return b.op("Add", b.unsqueeze(inner, 1), outer)
+    inner = b.op("Range", zero, block, one) * dilation
+    free = padded - (block - one) * dilation - one
+    outer = b.op("Range", zero, free / stride + one, one) * stride
+    return b.unsqueeze(inner, 1) + outer
 
 
 def image_and_block(node: Node) -> must.Constraints:

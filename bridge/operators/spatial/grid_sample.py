@@ -48,17 +48,17 @@ def _corners(
 ) -> Value:
     """The sum over the corners of the cell around each place, weighted by their distance."""
     floors = [b.op("Floor", place) for place in places]
-    after = [b.op("Sub", place, floor) for place, floor in zip(places, floors, strict=True)]
+    after = [place - floor for place, floor in zip(places, floors, strict=True)]
     one = b.constant(1.0)
-    before = [b.op("Sub", one, part) for part in after]
+    before = [one - part for part in after]
 
     def weighted(corner: tuple[int, ...]) -> Value:
         weight: Value | None = None
         at = []
         for axis, upper in enumerate(corner):
-            at.append(b.op("Add", floors[axis], one) if upper else floors[axis])
+            at.append(floors[axis] + one if upper else floors[axis])
             part = after[axis] if upper else before[axis]
-            weight = part if weight is None else b.op("Mul", weight, part)
+            weight = part if weight is None else weight * part
         return _pixels(b, pixels, at, counts, weight, node)
 
     return b.fold("Add", map(weighted, product((0, 1), repeat=len(places))))
@@ -68,24 +68,22 @@ def _place(b: Builder, normal: Value, count: Value, node: Node) -> Value:
     """From -1 … 1 to elements of an axis, f32; reflected or clipped where padding says so."""
     normal, wide, one = b.cast(normal, F32), b.cast(count, F32), b.constant(1.0)
     two, half = b.constant(2.0), b.constant(0.5)
-    last = b.op("Sub", wide, one)
-    moved = b.op("Add", normal, one)
+    last = wide - one
+    moved = normal + one
     if node.attributes["align_corners"]:
-        place = b.op("Mul", b.op("Div", moved, two), last)
+        place = moved / two * last
         low, high = b.constant(0.0), last
     else:
-        place = b.op("Div", b.op("Sub", b.op("Mul", moved, wide), one), two)
-        low, high = b.constant(-0.5), b.op("Sub", wide, half)
+        place = (moved * wide - one) / two
+        low, high = b.constant(-0.5), wide - half
     if node.attributes["padding_mode"] == "zeros":
         return place
     if node.attributes["padding_mode"] == "reflection":
-        span = b.op("Sub", high, low)
-        period = b.op("Max", b.op("Mul", span, two), 1e-6)
-        off = b.op("Abs", b.op("Sub", place, low))
-        turns = b.op("Floor", b.op("Div", off, period))
-        off = b.op("Sub", off, b.op("Mul", turns, period))
-        place = b.op("Add", low, b.op("Min", off, b.op("Sub", period, off)))
-    return b.op("Max", b.op("Min", place, last), 0.0)
+        period = b.max((high - low) * two, 1e-6)
+        off = abs(place - low)
+        off -= b.op("Floor", off / period) * period
+        place = low + b.min(off, period - off)
+    return b.max(b.min(place, last), 0.0)
 
 
 def _pixels(
@@ -100,19 +98,18 @@ def _pixels(
     flat: Value | None = None
     inside: Value | None = None
     for place, count in zip(at, counts, strict=True):
-        last = b.op("Sub", b.cast(count, F32), 1.0)
-        clipped = b.op("Max", b.op("Min", place, last), 0.0)
-        here = b.op("Equal", place, clipped)
-        inside = here if inside is None else b.op("And", inside, here)
+        clipped = b.max(b.min(place, b.cast(count, F32) - 1.0), 0.0)
+        here = place.equal(clipped)
+        inside = here if inside is None else inside & here
         index = b.cast(clipped, I64)
-        flat = index if flat is None else b.op("Add", b.op("Mul", flat, count), index)
+        flat = index if flat is None else flat * count + index
     assert flat is not None and inside is not None
     found = b.op("GatherND", pixels, b.unsqueeze(b.reshape(flat, 0, -1), 2), batch_dims=1)
     if node.attributes["padding_mode"] == "zeros":
-        found = b.op("Where", b.reshape(inside, 0, -1, 1), found, 0)
+        found = b.where(b.reshape(inside, 0, -1, 1), found, 0)
     if weight is None:
         return found
-    return b.op("Mul", found, b.cast(b.reshape(weight, 0, -1, 1), pixels.element))
+    return found * b.cast(b.reshape(weight, 0, -1, 1), pixels.element)
 
 
 def points(node: Node) -> must.Constraints:

@@ -92,9 +92,9 @@ def _pads(data: dict[str, str]) -> dict[str, tuple[int, ...]]:
 
 @legalizes("Interpolate", target="onnx")
 def interpolate_for_onnx(b: Builder, node: Node) -> Value:
-    """Interpolate-11: Resize where it computes the same, else the weights written out. OpenVINO's
-    CPU overlooks `antialias` but for `linear` on five axes (the Pillow modes have it built in), and
-    so does this."""
+    """Interpolate-11: Resize where it computes the same, else the weights written out.
+    `antialias` counts for `linear` on five axes alone, as in OpenVINO; the Pillow modes have it
+    built in."""
     x, wanted = required(node, 0, 1)
     (rank,) = ranks(node, 0)
     attributes = node.attributes
@@ -163,8 +163,8 @@ def _moving(x: Value, axes: list[int], wanted: Value, by_scales: bool) -> list[i
 
 
 def _onnx_takes(mode: str, rank: int, axes: list[int]) -> bool:
-    """Whether onnxruntime implements the mode: linear for the last one to three axes, cubic for
-    the last two of an image."""
+    """Whether runtimes of ONNX have the mode: linear for the last one to three axes, cubic for the
+    last two of an image."""
     if mode == "nearest":
         return True
     last = sorted(axes) == list(range(rank - len(axes), rank))
@@ -174,8 +174,8 @@ def _onnx_takes(mode: str, rank: int, axes: list[int]) -> bool:
 
 
 def _antialias(attributes: dict[str, Any], rank: int) -> bool:
-    """Whether OpenVINO's CPU fits the kernel to the scale, and leaves out what the kernel has
-    outside of the input."""
+    """Whether the kernel fits the scale, and what it has outside of the input is left out, as in
+    OpenVINO."""
     return attributes["mode"].endswith("_pillow") or (
         attributes["antialias"] and attributes["mode"] == "linear" and rank == 5
     )
@@ -186,7 +186,7 @@ _KINDS = {"linear_onnx": "linear", "bilinear_pillow": "linear", "bicubic_pillow"
 
 
 def _interpolate_by_axes(b: Builder, node: Node, x: Value, axes: list[int], wanted: Value) -> Value:
-    """Every axis written out, but for those whose size stays: OpenVINO leaves them alone."""
+    """Every axis written out, but for those whose size stays, as in OpenVINO."""
     attributes = node.attributes
     mode: str = attributes["mode"]
     pillow, antialias = mode.endswith("_pillow"), _antialias(attributes, len(x.dims))
@@ -203,11 +203,11 @@ def _interpolate_by_axes(b: Builder, node: Node, x: Value, axes: list[int], want
         wide = b.cast(count, F32)
         if by_scales:
             scale = element_at(b, wanted, index)
-            out = b.as_i64(b.op("Floor", b.op("Mul", wide, scale)))
+            out = b.as_i64(b.op("Floor", wide * scale))
         else:
             out = b.as_i64(element_at(b, wanted, index))
         if pillow or not by_scales:
-            scale = b.op("Div", b.cast(out, F32), wide)
+            scale = b.cast(out, F32) / wide
         todo.append(Axis(axis, count, out, scale))
     method = Method(
         _KINDS.get(mode, mode),

@@ -214,22 +214,21 @@ def resize_by_axes(b: Builder, node: Node, scales: Value | None, sizes_: Value |
             continue
         count = b.size(x, axis)
         wide = b.cast(count, F32)
-        start = element_at(b, roi, index) if cropping else None
-        end = element_at(b, roi, index + len(axes)) if cropping else None
+        region = [element_at(b, roi, i) for i in (index, index + len(axes))] if cropping else []
         if scales is not None:
             scale = element_at(b, scales, index)
-            whole = b.op("Mul", wide, scale)
+            whole = wide * scale
             if cropping:
-                whole = b.op("Mul", whole, b.op("Sub", end, start))
+                whole *= region[1] - region[0]
             out = b.as_i64(b.op("Floor", whole))
         elif common is not None:
             scale = common
             half = b.constant(0.5)
-            out = b.as_i64(b.op("Floor", b.op("Add", b.op("Mul", wide, scale), half)))
+            out = b.as_i64(b.op("Floor", wide * scale + half))
         else:
             out = b.as_i64(element_at(b, sizes_, index))
-            scale = b.op("Div", b.cast(out, F32), wide)
-        todo.append(Axis(axis, count, out, scale, start, end))
+            scale = b.cast(out, F32) / wide
+        todo.append(Axis(axis, count, out, scale, *region))
     method = Method(
         attributes["mode"],
         coordinates,
@@ -245,13 +244,13 @@ def resize_by_axes(b: Builder, node: Node, scales: Value | None, sizes_: Value |
 def element_at(b: Builder, vector: Value | None, index: int) -> Value:
     """One element of a vector, f32 where it is a float."""
     assert vector is not None
-    item = b.element(vector, index)
+    item = vector[index]
     return b.cast(item, F32) if element_type(vector).is_float else item
 
 
 def _common_scale(b: Builder, x: Value, axes: list[int], wanted: Value, policy: str) -> Value:
     """The one scale of all axes with which none is larger (or smaller) than wanted."""
-    ratios = b.op("Div", b.cast(wanted, F32), b.cast(b.sizes(x, *axes), F32))
+    ratios = b.cast(wanted, F32) / b.cast(b.sizes(x, *axes), F32)
     reduce = "ReduceMin" if policy == "not_larger" else "ReduceMax"
     return b.scalar(b.op(reduce, ratios, b.constant([0]), keepdims=True))
 

@@ -1,4 +1,4 @@
-"""Text: OpenVINO has tensors of strings, but nothing that computes with them. n-grams of numbers
+"""Text: IR has tensors of strings, but nothing that computes with them. n-grams of numbers
 (TfIdfVectorizer) are counted by comparisons."""
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def tf_idf_vectorizer(b: Builder, node: Node) -> Result:
     total = b.concat(-1, *counts)
     mode = attributes["mode"]
     if mode == "IDF":
-        total = b.op("Cast", b.op("Greater", total, 0.0), to=F32)
+        total = b.op("Cast", total > 0.0, to=F32)
     indices = np.array(attributes["ngram_indexes"])
     places = zeros((len(indices), int(indices.max()) + 1), np.float32, repr(node))
     weights = attributes.get("weights") if mode != "TF" else None
@@ -85,10 +85,10 @@ def _count(b: Builder, x: Value, grams: np.ndarray, skips: range | tuple[()]) ->
     """[..., len(grams)] occurrences in rows [..., length]; a skip leaves out so many words between
     two of an n-gram."""
     n = grams.shape[1]
-    # Counted from the front: onnxruntime does not reduce what has no elements along -2.
+    # From the front where that is known: not every runtime reduces an empty tensor along -2.
     words_axis = b.constant([-2 if x.rank is None else x.rank - 1])
     first = b.unsqueeze(b.cut(x, -1, 0, 1), -1)
-    sums = b.op("Mul", b.op("Cast", first, to=F32), np.zeros(len(grams), np.float32))
+    sums = b.op("Cast", first, to=F32) * np.zeros(len(grams), np.float32)
     result = b.op("ReduceSum", sums, words_axis, keepdims=False)
     for skip in skips:
         step = skip + 1
@@ -97,7 +97,7 @@ def _count(b: Builder, x: Value, grams: np.ndarray, skips: range | tuple[()]) ->
             break
         ends = [-left if left else FAR for left in range((n - 1) * step, -1, -step)]
         words = (b.cut(x, -1, j * step, end) for j, end in enumerate(ends))
-        hits = (b.op("Equal", b.unsqueeze(word, -1), grams[:, j]) for j, word in enumerate(words))
+        hits = (b.unsqueeze(word, -1).equal(grams[:, j]) for j, word in enumerate(words))
         found = b.op("Cast", b.fold("And", hits), to=F32)
-        result = b.op("Add", result, b.op("ReduceSum", found, words_axis, keepdims=False))
+        result += b.op("ReduceSum", found, words_axis, keepdims=False)
     return result

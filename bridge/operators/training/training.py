@@ -16,13 +16,12 @@ def adagrad(b: Builder, node: Node) -> Result:
     attributes = node.attributes
     news: list[list[Value]] = []
     for x, gradient, squares in groups:
-        decay = b.op("Mul", b.cast(step, rate.element), attributes["decay_factor"])
-        adjusted = b.op("Div", rate, b.op("Add", 1, decay))
-        regular = _regularised(b, node, x, gradient)
-        sums = b.op("Add", squares, b.op("Mul", regular, regular))
-        divisor = b.op("Add", b.op("Sqrt", sums), attributes["epsilon"])
-        change = b.op("Div", b.op("Mul", adjusted, regular), divisor)
-        news.append([b.op("Sub", x, change), sums])
+        decay = b.cast(step, rate.element) * attributes["decay_factor"]
+        adjusted = rate / (1 + decay)
+        regular = _regularised(node, x, gradient)
+        sums = squares + regular * regular
+        divisor = b.op("Sqrt", sums) + attributes["epsilon"]
+        news.append([x - adjusted * regular / divisor, sums])
     return _columns(news)
 
 
@@ -33,22 +32,22 @@ def adam(b: Builder, node: Node) -> Result:
     attributes = node.attributes
     alpha, beta = attributes["alpha"], attributes["beta"]
     time = b.cast(step, rate.element)
-    first = b.op("Equal", time, 0)
-    corrected = b.op("Sqrt", b.op("Sub", b.like(1, rate), b.op("Pow", b.like(beta, rate), time)))
-    bias = b.op("Sub", b.like(1, rate), b.op("Pow", b.like(alpha, rate), time))
+    first = time.equal(0)
+    corrected = b.op("Sqrt", b.like(1, rate) - b.like(beta, rate) ** time)
+    bias = b.like(1, rate) - b.like(alpha, rate) ** time
     # At the first step there is nothing to correct, and nothing to divide by.
-    bias = b.op("Where", first, 1, bias)
-    corrected = b.op("Where", first, 1, corrected)
-    adjusted = b.op("Div", b.op("Mul", rate, corrected), bias)
+    bias = b.where(first, 1, bias)
+    corrected = b.where(first, 1, corrected)
+    adjusted = rate * corrected / bias
     news: list[list[Value]] = []
     for x, gradient, momentum, squares in groups:
-        regular = _regularised(b, node, x, gradient)
-        momentum = b.op("Add", b.op("Mul", momentum, alpha), b.op("Mul", regular, 1 - alpha))
-        power = b.op("Mul", b.op("Mul", regular, regular), 1 - beta)
-        squares = b.op("Add", b.op("Mul", squares, beta), power)
-        divisor = b.op("Add", b.op("Sqrt", squares), attributes["epsilon"])
-        new = b.op("Sub", x, b.op("Mul", adjusted, b.op("Div", momentum, divisor)))
-        news.append([b.op("Mul", new, 1 - attributes["norm_coefficient_post"]), momentum, squares])
+        regular = _regularised(node, x, gradient)
+        momentum = momentum * alpha + regular * (1 - alpha)
+        power = regular * regular * (1 - beta)
+        squares = squares * beta + power
+        divisor = b.op("Sqrt", squares) + attributes["epsilon"]
+        new = x - adjusted * (momentum / divisor)
+        news.append([new * (1 - attributes["norm_coefficient_post"]), momentum, squares])
     return _columns(news)
 
 
@@ -58,17 +57,15 @@ def momentum(b: Builder, node: Node) -> Result:
     rate, step, groups = _groups(node, 3)
     attributes = node.attributes
     beta = b.like(attributes["beta"], rate)
-    first = b.op("Equal", step, 0)
-    beta = b.op("Where", first, 1, beta)
+    beta = b.where(step.equal(0), 1, beta)
     news: list[list[Value]] = []
     for x, gradient, velocity in groups:
-        regular = _regularised(b, node, x, gradient)
-        past = b.op("Mul", velocity, attributes["alpha"])
-        velocity = b.op("Add", past, b.op("Mul", beta, regular))
+        regular = _regularised(node, x, gradient)
+        velocity = velocity * attributes["alpha"] + beta * regular
         change = velocity
         if attributes["mode"] == "nesterov":
-            change = b.op("Add", regular, b.op("Mul", velocity, attributes["alpha"]))
-        news.append([b.op("Sub", x, b.op("Mul", rate, change)), velocity])
+            change = regular + velocity * attributes["alpha"]
+        news.append([x - rate * change, velocity])
     return _columns(news)
 
 
@@ -90,5 +87,6 @@ def _columns(news: list[list[Value]]) -> list[Value]:
     return [value for column in zip(*news, strict=True) for value in column]
 
 
-def _regularised(b: Builder, node: Node, x: Value, gradient: Value) -> Value:
-    return b.op("Add", b.op("Mul", x, node.attributes["norm_coefficient"]), gradient)
+def _regularised(node: Node, x: Value, gradient: Value) -> Value:
+    coefficient: float = node.attributes["norm_coefficient"]
+    return x * coefficient + gradient

@@ -15,7 +15,7 @@ BIAS = op("Reshape", VECTOR).shared() | constant()
 CONV = op("Conv | ConvTranspose", var(), var(), None)
 
 
-@fuses(op("Add", CONV, BIAS))
+@fuses(CONV + BIAS)
 def convolution_with_bias(b: Builder, found: Found, uses: Uses) -> Value | None:
     """A constant for each channel, or a vector laid along them, added to a convolution without a
     bias."""
@@ -35,7 +35,7 @@ FACTOR = constant(rank=0)
 PRODUCT = op("MatMul | Gemm", X, Y, None)
 
 
-@fuses(op("Add", PRODUCT | op("Mul", PRODUCT, FACTOR), ADDEND), PRODUCT)
+@fuses((PRODUCT | (PRODUCT * FACTOR)) + ADDEND, PRODUCT)
 def gemm(b: Builder, found: Found, uses: Uses) -> Value | None:
     """A product of two matrices, perhaps scaled, with something added that is no larger."""
     value, product = found[PRODUCT], found.node(PRODUCT)

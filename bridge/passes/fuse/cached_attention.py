@@ -1,5 +1,8 @@
 """Attention with a cache that is a variable, as exporters write it for ONNX: of it OpenVINO's CPU
-plugin makes one node that holds the cache, if it is a ScaledDotProductAttention."""
+plugin makes one node that holds the cache, if it is a ScaledDotProductAttention.
+
+The plugin wants heads of keys and values that are repeated for the heads of queries, and repeats
+none itself. A mask before a scale must have four axes."""
 
 from __future__ import annotations
 
@@ -22,12 +25,10 @@ def _turned(key: Term) -> Term:
     return op("Transpose", key, ORDER)
 
 
-KEYS = op("Mul", _turned(KEY), OF_KEY) | _turned(op("Mul", KEY, OF_KEY)) | _turned(KEY)
-PRODUCT = op(
-    "MatMul", op("Mul", QUERY, OF_QUERY) | QUERY, KEYS, transpose_a=False, transpose_b=False
-)
-SCALED = op("Mul", PRODUCT, FACTOR) | op("Div", PRODUCT, DIVISOR) | PRODUCT
-SCORES = op("Add", SCALED, MASK) | SCALED
+KEYS = (_turned(KEY) * OF_KEY) | _turned(KEY * OF_KEY) | _turned(KEY)
+PRODUCT = op("MatMul", (QUERY * OF_QUERY) | QUERY, KEYS, transpose_a=False, transpose_b=False)
+SCALED = (PRODUCT * FACTOR) | (PRODUCT / DIVISOR) | PRODUCT
+SCORES = (SCALED + MASK) | SCALED
 SOFTMAX = op("Softmax", op("Cast", SCORES) | SCORES, axis=-1)
 SHARED = SOFTMAX.shared()
 GUARDED = op("Where", op("IsNaN", SHARED), 0, SHARED)
@@ -52,7 +53,7 @@ def attention_with_cache(b: Builder, found: Found, uses: Uses) -> Value | None:
     scale = _scale(b, query, found)
     given = b.like(NO_BIAS, query) if mask is None else mask
     y = b.op("ScaledDotProductAttention", query, key, value, given, scale, causal=False)
-    return b.op("Where", b.op("IsNaN", y), 0.0, y) if GUARDED in found else y
+    return b.where(b.op("IsNaN", y), 0.0, y) if GUARDED in found else y
 
 
 def _scale(b: Builder, query: Value, found: Found) -> Value:
@@ -63,9 +64,7 @@ def _scale(b: Builder, query: Value, found: Found) -> Value:
             continue
         numbers = values_of(found[term])
         if numbers is None:
-            others.append(
-                b.op("Div", b.like(1.0, query), found[term]) if term is DIVISOR else found[term]
-            )
+            others.append(b.like(1.0, query) / found[term] if term is DIVISOR else found[term])
         else:
             number = float(numbers.reshape(-1)[0])
             known = known / number if term is DIVISOR else known * number

@@ -33,7 +33,7 @@ class _Scaled:
 
 INTEGERS = var(I8, U8, I4, U4, where=lambda value: value.constant is not None)
 OFFSET, SCALE, WIDE = var(), var(), op("Cast", INTEGERS).shared()
-SCALED = op("Mul", op("Sub", WIDE, OFFSET).shared() | WIDE, SCALE).shared()
+SCALED = (((WIDE - OFFSET).shared() | WIDE) * SCALE).shared()
 SHAPED = op("Reshape", SCALED).shared() | SCALED
 
 

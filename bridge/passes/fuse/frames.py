@@ -21,16 +21,16 @@ KNOWN, SIZE, TAKEN = constant(), constant(), constant()
 
 SIZES = op("Gather", op("Shape", SIGNAL).shared(), 1).shared()
 LENGTH = op("Reshape | Squeeze", SIZES).shared() | SIZES
-ROOM = op("Div", op("Sub", LENGTH, TAKEN).shared(), DIVISOR).shared()
-FRAMES = op("Add", ROOM, 1).shared()
+ROOM = ((LENGTH - TAKEN).shared() / DIVISOR).shared()
+FRAMES = (ROOM + 1).shared()
 COUNT = KNOWN | op("Max", FRAMES, 0, None).shared() | FRAMES
 """1 + (length - size) / step, or 0 where that is less."""
 
-STARTS = op("Unsqueeze", op("Mul", _from_zero(COUNT), STEP), 1)
-GATHER = op("Gather", SIGNAL, op("Add", STARTS, _from_zero(SIZE)), 1, batch_dims=0)
+STARTS = op("Unsqueeze", _from_zero(COUNT) * STEP, 1)
+GATHER = op("Gather", SIGNAL, STARTS + _from_zero(SIZE), 1, batch_dims=0)
 
 
-@fuses(op("RDFT", op("Squeeze", op("Mul", GATHER, WINDOW), AXES), 2, None), opset=17)
+@fuses(op("RDFT", op("Squeeze", GATHER * WINDOW, AXES), 2, None), opset=17)
 def short_time_transform(b: Builder, found: Found, uses: Uses) -> Value | None:
     """RDFT of the frames of real signals [batch, length, 1], times a window. Each frame begins a
     step behind the one before, the last as late as it can."""

@@ -23,8 +23,8 @@ def guarded_division(b: Builder, found: Found, uses: Uses) -> Value | None:
     if element is None or not element.is_integer:
         return None
     made, condition, name = found.node(QUOTIENT), found[CONDITION], b.name
-    safe = b.op("Where", condition, found[DIVISOR], 1)
+    safe = b.where(condition, found[DIVISOR], 1)
     b.name = made.name
     again = b.op(made.op, found[X], safe, **made.attributes)
     b.name = name
-    return b.op("Where", condition, again, found[OTHER])
+    return b.where(condition, again, found[OTHER])

@@ -30,7 +30,7 @@ class _Less:
     def of(cls, wide: Element) -> _Less:
         q, zero, own_zero = var(I8, U8), var(), var(I8, U8, rank=0)
         integers, converted = (op("Cast", x, to=wide).shared() for x in (q, own_zero))
-        return cls(q, zero, own_zero, op("Sub", integers, zero | converted) | integers)
+        return cls(q, zero, own_zero, (integers - (zero | converted)) | integers)
 
     def found(self, b: Builder, found: Found) -> Operand | None:
         """The integers and their zero point; None if that is none of their type."""
@@ -84,13 +84,13 @@ GREATEST, LEAST = (
     op(name, op(f"Reduce{name}", X, keepdims=False).shared(), 0, None).shared()
     for name in ("Max", "Min")
 )
-SCALE = op("Div", op("Sub", GREATEST, LEAST).shared(), 255).shared()
-EXACT_ZERO = op("Clip", op("Sub", 0, op("Div", LEAST, SCALE)), 0, 255)
+SCALE = ((GREATEST - LEAST).shared() / 255).shared()
+EXACT_ZERO = op("Clip", 0 - LEAST / SCALE, 0, 255)
 ZERO_POINT = op("Cast", op("Round", EXACT_ZERO), to=U8).shared()
-ROUNDED = op("Round", op("Div", X, SCALE))
+ROUNDED = op("Round", X / SCALE)
 
 
-@fuses(op("Cast", op("Clip", op("Add", ROUNDED, op("Cast", ZERO_POINT)), 0, 255), to=U8))
+@fuses(op("Cast", op("Clip", ROUNDED + op("Cast", ZERO_POINT), 0, 255), to=U8))
 def dynamic_quantize_linear(b: Builder, found: Found, uses: Uses) -> Value | None:
     """x / scale, rounded, and the zero point, in u8, where scale and zero point are those of the
     least and the largest x (DynamicQuantizeLinear-11)."""

@@ -17,8 +17,8 @@ from bridge.passes.uses import Uses, along_channels, trailing, unconverted
 AXES, SCALE, BIAS = var(), var(), var()
 MVN = op("MVN", var(), AXES, normalize_variance=True)
 CONVERTED = op("Cast", MVN)
-SCALED = op("Mul", CONVERTED | MVN, SCALE)
-NORMALIZED = MVN | SCALED | op("Add", SCALED, BIAS)
+SCALED = (CONVERTED | MVN) * SCALE
+NORMALIZED = MVN | SCALED | (SCALED + BIAS)
 
 
 @dataclass(frozen=True)

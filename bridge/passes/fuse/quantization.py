@@ -88,8 +88,8 @@ def _neighbours(scale: np.ndarray) -> list[np.ndarray]:
 
 INTEGERS, OFFSET, FACTOR = var(I8, U8, I32), var(), var()
 WIDE = op("Cast", INTEGERS)
-SHIFTED = op("Sub", WIDE, OFFSET) | WIDE
-SCALED = op("Mul", SHIFTED, FACTOR)
+SHIFTED = (WIDE - OFFSET) | WIDE
+SCALED = SHIFTED * FACTOR
 
 
 @fuses(SCALED, WIDE)

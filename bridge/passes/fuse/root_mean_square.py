@@ -11,15 +11,15 @@ from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses, trailing, unconverted
 
 X, AXES, EPSILON, SCALE = var(), var(), constant(), var(F32, F16)
-SQUARE = op("Mul", X, X) | op("Pow", X, 2)
+SQUARE = (X * X) | (X**2)
 MEAN = op("ReduceMean", SQUARE, AXES, keepdims=True)
-ROOT = op("Sqrt", op("Add", MEAN, EPSILON))
-INVERSE = op("Reciprocal", ROOT) | op("Div", 1, ROOT) | op("Pow", ROOT, -1)
-NORMALIZED = op("Div", X, ROOT) | op("Mul", X, INVERSE)
+ROOT = op("Sqrt", MEAN + EPSILON)
+INVERSE = op("Reciprocal", ROOT) | (1 / ROOT) | (ROOT**-1)
+NORMALIZED = (X / ROOT) | (X * INVERSE)
 NARROW = op("Cast", NORMALIZED, to=F16)
 
 
-@fuses(op("Mul", NARROW | NORMALIZED, SCALE), opset=23)
+@fuses((NARROW | NORMALIZED) * SCALE, opset=23)
 def rms_normalization(b: Builder, found: Found, uses: Uses) -> Value | None:
     """Over the last axes, with a scale of their shape; in f32 what is narrower."""
     x = _widened(found[X]) if NARROW in found else found[X]

@@ -22,11 +22,11 @@ COS, SIN = (op("Gather", x, PLACE, 0, batch_dims=0).shared() | var() for x in (C
 COS_AXIS, SIN_AXIS = var(), var()
 BY_COS, BY_SIN = op("Unsqueeze", COS, COS_AXIS).shared(), op("Unsqueeze", SIN, SIN_AXIS).shared()
 
-LESS = op("Mul", SECOND, BY_SIN)
-NEGATIVE = op("Neg", LESS) | op("Mul", LESS, -1)
-KEPT = op("Mul", FIRST, BY_COS)
-DIFFERENCE = op("Sub", KEPT, LESS) | op("Add", KEPT, NEGATIVE)
-SUM = op("Add", op("Mul", SECOND, BY_COS), op("Mul", FIRST, BY_SIN))
+LESS = SECOND * BY_SIN
+NEGATIVE = (-LESS) | (LESS * -1)
+KEPT = FIRST * BY_COS
+DIFFERENCE = (KEPT - LESS) | (KEPT + NEGATIVE)
+SUM = SECOND * BY_COS + FIRST * BY_SIN
 ROTATION = op("Concat", DIFFERENCE, SUM, None)
 PARTIAL = op("Concat", ROTATION, REST, None)
 

@@ -235,7 +235,7 @@ def _reshape(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | 
         each = math.prod(size for size in sizes if isinstance(size, int))
         spare = [size if isinstance(size, int) else 1 for size in sizes]
         spare[sizes.index(None)] = -1
-        safe = b.op("Where", counts, b.as_i64(target), spare)
+        safe = b.where(counts, b.as_i64(target), spare)
         return [data if each == 1 else _in_rows(b, data, each), safe]
     if known is None or any(dim in (None, 0, -1) for dim in known):
         raise Unsafe("what it takes may not fit the shape that it gives")
@@ -250,8 +250,7 @@ def _in_rows(b: Builder, data: Value, each: int) -> Value:
     """The elements of data in a row, and zeros behind them, as many as several of `each`: where
     there are as many, they are the same."""
     size = b.op("Shape", b.op("Reshape", data, [-1]))
-    rows = b.op("Div", b.op("Add", size, [each - 1]), [each])
-    return _of_size(b, data, b.op("Mul", rows, [each]))
+    return _of_size(b, data, (size + b.constant([each - 1])) / [each] * [each])
 
 
 def _product(b: Builder, vector: Value) -> Value:
@@ -262,7 +261,7 @@ def _of_size(b: Builder, data: Value, size: Value) -> Value:
     """The elements of data in a row, as many as are wanted: the others are 0. Where there are as
     many, they are the same."""
     row = b.op("Reshape", data, [-1])
-    missing = b.op("Max", b.op("Sub", size, b.op("Shape", row)), [0])
+    missing = b.max(size - b.op("Shape", row), [0])
     pads = b.concat(0, b.constant([0]), missing)
     longer = b.op("Pad", row, pads, _filler(b, data), mode="constant")
     return b.op("Slice", longer, *(b.constant([0]), size, b.constant([0]), b.constant([1])))
@@ -352,8 +351,8 @@ def _with_at_least(b: Builder, data: Value, least: Mapping[int, int], counts: Va
     if not open:
         return data
     none = b.constant([0] * len(open))
-    short = b.op("Sub", b.constant(list(open.values())), b.sizes(data, *open))
-    more = b.op("Where", counts, none, b.op("Max", short, none))
+    short = b.constant(list(open.values())) - b.sizes(data, *open)
+    more = b.where(counts, none, b.max(short, none))
     zeros = b.constant([0] * len(data.dims))
     ends = b.op("ScatterElements", zeros, list(open), more, 0)
     return b.op("Pad", data, b.concat(0, zeros, ends), _filler(b, data), mode="constant")
@@ -363,10 +362,9 @@ def _resized(b: Builder, value: Value, axis: int, size: Value, counts: Value) ->
     """A value of a size along an axis where the branch does not count: cut, or with zeros behind
     it."""
     own = b.sizes(value, axis)
-    wanted = b.op("Where", counts, own, size)
+    wanted = b.where(counts, own, size)
     zeros = b.constant([0] * len(value.dims))
-    more = b.op("Max", b.op("Sub", wanted, own), [0])
-    ends = b.op("ScatterElements", zeros, [axis], more, 0)
+    ends = b.op("ScatterElements", zeros, [axis], b.max(wanted - own, [0]), 0)
     longer = b.op("Pad", value, b.concat(0, zeros, ends), _filler(b, value), mode="constant")
     return b.op("Slice", longer, [0], wanted, [axis])
 
@@ -495,11 +493,11 @@ def _cut_where_apart(
     one = b.constant([1])
     go: Value | None = None
     for size in sizes:
-        fits = b.op("Or", b.op("Equal", size, largest), b.op("Equal", size, one))
-        go = fits if go is None else b.op("And", go, fits)
+        fits = size.equal(largest) | size.equal(one)
+        go = fits if go is None else go & fits
     assert go is not None
-    kept = b.op("Or", go, counts)
-    ends = [b.op("Where", kept, size, [0]) for size in sizes]
+    kept = go | counts
+    ends = [b.where(kept, size, [0]) for size in sizes]
     axes = [b.constant([len(value.dims) - place]) for value in given]
     start = b.constant([0])
     return [
@@ -532,7 +530,7 @@ def _loop(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | Non
     if trips is not None and trips.constant is None:
         trips = _where(b, counts, trips, 0)
     else:
-        condition = counts if condition is None else b.op("And", condition, counts)
+        condition = counts if condition is None else condition & counts
     return [trips, condition, *others]
 
 

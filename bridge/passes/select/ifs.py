@@ -55,7 +55,7 @@ class _Selection:
         counts = b.op("Reshape", condition, []) if condition.rank != 0 else condition
         found = list(self._unequal(node))
         branches = []
-        others = (counts, b.op("Not", counts))
+        others = (counts, ~counts)
         for (role, body), own in zip(node.roles(), others, strict=True):
             safe, why = steps_of(body.graph.nodes, own, b, self.made)
             found += [f"in its {role}, {each}" for each in why]
@@ -94,7 +94,7 @@ class _Selection:
         bounds = [size for size in most.values() if size is not None]
         larger = b.constant(bounds) if len(bounds) == len(most) else b.op("Max", *sizes)
         padded = [_padded(b, *pair, most, larger) for pair in zip((one, other), sizes, strict=True)]
-        ends = b.op("Where", counts, *sizes)
+        ends = b.where(counts, *sizes)
         axes = b.constant(list(most))
         start = b.constant([0] * len(most))
         return b.cast(b.op("Slice", pick(b, counts, *padded), start, ends, axes), element)
@@ -123,7 +123,7 @@ def _padded(
     assert value.element is not None
     if all(value.dims[axis] == size for axis, size in most.items()):
         return value
-    more = b.op("Sub", larger, sizes)
+    more = larger - sizes
     zero = b.constant([0] * len(value.dims))
     pads = b.concat(0, zero, b.op("ScatterElements", zero, list(most), more, 0))
     return b.op("Pad", value, pads, b.like(0, value), mode="constant")

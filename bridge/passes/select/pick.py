@@ -18,10 +18,9 @@ def pick(b: Builder, condition: Value, one: Value, other: Value) -> Value:
     values are picked by logic, since onnxruntime has no Where for them."""
     element = one.element
     if element is BOOL:
-        kept = b.op("And", condition, one)
-        return b.op("Or", kept, b.op("And", b.op("Not", condition), other))
+        return condition & one | ~condition & other
     wide = wider(element)
-    return b.cast(b.op("Where", condition, b.cast(one, wide), b.cast(other, wide)), element)
+    return b.cast(b.where(condition, b.cast(one, wide), b.cast(other, wide)), element)
 
 
 def wider(element: Element | None) -> Element | None:

@@ -41,7 +41,8 @@ def steps_of(
                 why += (f"{node!r} / {reason}" for reason in reasons)
                 steps.append(Step(node, body=(inside, inner)))
                 continue
-            inputs = guarded(guards, node, counts)
+            with guards:
+                inputs = guarded(guards, node, counts)
         except Unsafe as unsafe:
             why.append(f"{node!r}: {unsafe}")
             continue

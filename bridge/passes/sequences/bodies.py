@@ -155,7 +155,8 @@ class OpenBody:
             if outer not in around:
                 form = self.outer.form(outer)
                 assert isinstance(form, Elements)
-                around[outer] = form.movable(self.outer.builder, outer.name)
+                with self.outer.builder as b:
+                    around[outer] = form.movable(b, outer.name)
             self.moved[value] = self._entered(value, port, around[outer])
         return self.moved[value]
 
@@ -219,9 +220,10 @@ class OpenBody:
     def finish_if(self, targets: list[Form], inputs: Inputs) -> Body:
         """The lowered branch, its outputs in the structure of `targets`."""
         outputs: list[Value] = []
-        for index, target in enumerate(targets):
-            name = self.node.outputs[index].name
-            outputs += target.hold(self.lowering.builder, self.output(index), name).leaves()
+        with self.lowering.builder as b:
+            for index, target in enumerate(targets):
+                name = self.node.outputs[index].name
+                outputs += target.hold(b, self.output(index), name).leaves()
         ports = [Yield(index) for index in range(len(outputs))]
         entries = [self._entry(entry, inputs, (), {}) for entry in self.entries]
         return self._close(outputs, ports, entries)
@@ -250,10 +252,12 @@ class OpenBody:
         for index, (value, exit) in enumerate(self.body.exits()):
             own = self.lowering.form(value)
             if isinstance(exit, Condition) and isinstance(own, Open):
-                own = Plain(own.at_rank(self.lowering.builder, 0))
+                with self.lowering.builder as b:
+                    own = Plain(own.at_rank(b, 0))
             form = own
             if index in carried:
-                form = carried[index].hold(self.lowering.builder, own, value.name)
+                with self.lowering.builder as b:
+                    form = carried[index].hold(b, own, value.name)
             exits.append(form)
             if isinstance(exit, Yield | Stacked) and exit.output is not None:
                 targets[exit.output] = self._behind(exit, form, own)

@@ -77,9 +77,10 @@ class Lowering:
 
     def run(self) -> None:
         """Lowers the nodes; the outputs are for the caller to take by `form`."""
-        for node in self.source.nodes:
-            self.current, self.inner = node, None
-            self._node(node)
+        with self.builder:
+            for node in self.source.nodes:
+                self.current, self.inner = node, None
+                self._node(node)
         self.current = None
 
     def form(self, value: Value) -> Form:
@@ -136,7 +137,10 @@ class Lowering:
 
     def _settled(self, form: Form) -> Form:
         """A tensor of open rank as a plain one, where it can have one rank alone."""
-        return form.settled(self.builder) if isinstance(form, Open) else form
+        if not isinstance(form, Open):
+            return form
+        with self.builder as b:
+            return form.settled(b)
 
     def _own(self, value: Value) -> Value:
         """The value, or a copy where it has a name or a place of its own already."""

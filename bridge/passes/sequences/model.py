@@ -28,7 +28,8 @@ def lower_sequences(model: Model, context: Context) -> None:
     try:
         enter_model(model, lowering, context.boundary)
         lowering.run()
-        leave_model(model, lowering, context.boundary, context)
+        with lowering.builder:
+            leave_model(model, lowering, context.boundary, context)
     except Refused as refused:
         op, where = lowering.place()
         findings = [Unsupported(op, where, str(refused))]

@@ -157,9 +157,9 @@ def _along_axes(
     results: list[Tensor] = []
     for index, value in enumerate(made.outputs):
         grown = (value.rank or 0) - rank
-        true = b.op("Add", own, [grown]) if grown else own
+        true = own + b.constant([grown]) if grown else own
         if min(ranks) + grown < 0:  # a scalar, which stays one
-            true = b.op("Max", true, [0])
+            true = b.max(true, [0])
         results.append(unview(b, value, true, front, shapes_after(cases, index)))
     return results
 
@@ -205,7 +205,7 @@ def _is_case(b: Builder, forms: Inputs, case: RankCase) -> Value:
     for form, shape in zip(forms, case.shapes, strict=True):
         if isinstance(form, Open):
             ranks[form.shape] = len(shape or ())
-    tests = [b.op("Equal", b.op("Size", shape), rank) for shape, rank in ranks.items()]
+    tests = [b.op("Size", shape).equal(rank) for shape, rank in ranks.items()]
     while len(tests) > 1:
-        tests[:2] = [b.op("And", tests[0], tests[1])]
+        tests[:2] = [tests[0] & tests[1]]
     return tests[0]

@@ -47,7 +47,7 @@ def _shape(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None
     shape = form.shape
     if start or end is not None:
         last = b.constant([I64_MAX if end is None else end])
-        shape = b.cut(shape, 0, start, last)
+        shape = shape[start:last]
     wanted = node.attributes["output_type"]
     return Plain(b.cast(shape, wanted or I64))
 
@@ -75,7 +75,7 @@ def _flatten(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | No
     if not isinstance(form, Open) or form.shapes is not None:
         return None
     axes = b.constant([0])
-    front, behind = b.cut(form.shape, 0, 0, axis), b.cut(form.shape, 0, axis, I64_MAX)
+    front, behind = form.shape[:axis], form.shape[axis:]
     sizes = [b.op("ReduceProd", part, axes, keepdims=True) for part in (front, behind)]
     return Plain(b.op("Reshape", form.data, b.op("Concat", *sizes, axis=0), allowzero=True))
 
@@ -98,8 +98,7 @@ def _expand(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | Non
     if not length_of(target):
         filled = b.op("Reshape", filled_up(b, target, longest, False), [longest])
     made = b.op("Expand", data, filled)
-    rank = b.op("Max", form.rank(b), b.op("Shape", target))
-    return unview(b, made, rank, False, shapes)
+    return unview(b, made, b.max(form.rank(b), b.op("Shape", target)), False, shapes)
 
 
 def _reduce(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
@@ -167,8 +166,7 @@ def _in_shape(b: Builder, node: Node, form: Open, forms: Inputs, shape: Value) -
 
 
 def _squeezed(b: Builder, pair: Open) -> Open:
-    kept = b.op("Not", b.op("Equal", pair.shape, 1))
-    left = b.op("Compress", pair.shape, kept, axis=0)
+    left = b.op("Compress", pair.shape, ~pair.shape.equal(1), axis=0)
     shapes = None if pair.shapes is None else joined(
         rest for shape in pair.shapes for rest in _without_ones(shape)
     )  # fmt: skip

@@ -91,20 +91,19 @@ class Ragged(Sequence):
 
     def _entries_before(self, b: Builder, line: Value) -> Value:
         """How many entries of `data` belong to elements before a place, both i64 [1]."""
-        before = b.cut(self.shapes, 0, 0, line)
+        before = self.shapes[:line]
         return b.op("ReduceSum", self._counts(b, before), [0], keepdims=True)
 
     def at(self, b: Builder, index: Value, name: str) -> Tensor:
         index = b.as_i64(index)
         shape = b.op("Gather", self.shapes, b.scalar(index), 0)
         if self.mixed:
-            own = b.op("Not", b.op("Less", shape, 0))
-            shape = b.op("Compress", shape, own, axis=0)
+            shape = b.op("Compress", shape, ~(shape < 0), axis=0)
         start = self._entries_before(b, b.vector(index))
         count = _product(b, shape)
         if self.rank == 0:
             count = b.constant([1])
-        piece = b.cut(self.data, 0, start, b.op("Add", start, count))
+        piece = self.data[start : start + count]
         if self.mixed:
             shapes = shapes_as_long_as(ANY if self.rank is None else interval(0, self.rank))
             return Open(piece, as_long_as(shape, shapes), shapes)
@@ -129,18 +128,18 @@ class Ragged(Sequence):
             return replace(form, data=data, shapes=b.op("Concat", shapes, row, axis=0))
         line = b.vector(b.as_i64(index))
         split = form._entries_before(b, line)
-        data = b.concat(0, b.cut(data, 0, 0, split), entries, b.cut(data, 0, split, I64_MAX))
-        shapes = b.concat(0, b.cut(shapes, 0, 0, line), row, b.cut(shapes, 0, line, I64_MAX))
+        data = b.concat(0, data[:split], entries, data[split:])
+        shapes = b.concat(0, shapes[:line], row, shapes[line:])
         return replace(form, data=data, shapes=shapes)
 
     def erase(self, b: Builder, index: Value | None, name: str) -> Ragged:
         line, after = around(b, index, self.length(b))
         start = self._entries_before(b, line)
-        data, shapes = b.cut(self.data, 0, 0, start), b.cut(self.shapes, 0, 0, line)
+        data, shapes = self.data[:start], self.shapes[:line]
         if after is not None:
             end = self._entries_before(b, after)
-            data = b.concat(0, data, b.cut(self.data, 0, end, I64_MAX))
-            shapes = b.concat(0, shapes, b.cut(self.shapes, 0, after, I64_MAX))
+            data = b.concat(0, data, self.data[end:])
+            shapes = b.concat(0, shapes, self.shapes[after:])
         return replace(self, data=data, shapes=shapes)
 
     def concat(self, b: Builder, axis: int, name: str) -> Tensor:
@@ -150,7 +149,7 @@ class Ragged(Sequence):
             return self._of_one_rank(b, axis, new=False)
         axis %= self.rank
         first = b.op("Gather", self.shapes, 0, 0)
-        head, tail = b.cut(first, 0, 0, axis), b.cut(first, 0, axis + 1, self.rank)
+        head, tail = first[:axis], first[axis + 1 : self.rank]
         counts = b.op("Gather", self.shapes, axis, 1)
         total = b.op("ReduceSum", counts, [0], keepdims=True)
         if axis == 0:
@@ -181,8 +180,7 @@ class Ragged(Sequence):
         assert self.rank is not None
         largest, front = self.rank, axis >= 0
         first = b.op("Gather", self.shapes, 0, 0)
-        own = b.op("GreaterOrEqual", first, 0)
-        rank = b.op("ReduceSum", b.op("Cast", own, to=I64), [0], keepdims=True)
+        rank = b.op("ReduceSum", b.op("Cast", first >= 0, to=I64), [0], keepdims=True)
         shapes = self.shapes
         if not front:
             # A row [2, 3, -1] becomes [-1, 2, 3].
@@ -194,7 +192,7 @@ class Ragged(Sequence):
         views = Ragged(self.data, _with_ones(b, shapes), self.element, largest)
         joined = (views.stack if new else views.concat)(b, axis, "").leaves()[0]
         if new:
-            rank = b.op("Add", rank, [1])
+            rank += b.constant([1])
         least = axis + 1 if front else -axis
         known = shapes_as_long_as(interval(max(least, int(new)), largest + new))
         if known is None:
@@ -220,7 +218,7 @@ def to_axis(b: Builder, stacked: Value, axis: int, rank: int) -> Value:
 
 def _with_ones(b: Builder, shapes: Value) -> Value:
     """Rows of shapes with axes of size 1 in place of those that are not there."""
-    return b.op("Where", b.op("Less", shapes, 0), 1, shapes)
+    return b.where(shapes < 0, 1, shapes)
 
 
 def _product(b: Builder, sizes: Value) -> Value:
@@ -235,7 +233,7 @@ def around(b: Builder, index: Value | None, count: Value) -> tuple[Value, Value 
         return b.constant([known[0]]), None if known[0] == -1 else b.constant([known[0] + 1])
     assert index is not None
     line = b.from_the_front(b.vector(b.as_i64(index)), b.vector(count))
-    return line, b.op("Add", line, [1])
+    return line, line + b.constant([1])
 
 
 def _places(b: Builder, counts: Value, before: Value, behind: Value) -> Value:
@@ -246,22 +244,20 @@ def _places(b: Builder, counts: Value, before: Value, behind: Value) -> Value:
     ends = b.op("CumSum", counts, 0)
     total = b.op("ReduceSum", counts, [0], keepdims=False)
     lines = b.op("Range", 0, total, 1)
-    passed = b.op("GreaterOrEqual", b.op("Unsqueeze", lines, [1]), ends)
+    passed = b.op("Unsqueeze", lines, [1]) >= ends
     owner = b.op("ReduceSum", b.op("Cast", passed, to=I64), [1], keepdims=False)
     count = b.op("Gather", counts, owner, 0)
-    start = b.op("Sub", b.op("Gather", ends, owner, 0), count)
-    block = b.op("Mul", before, behind)
-    base = b.op("Add", b.op("Mul", start, block), b.op("Mul", b.op("Sub", lines, start), behind))
-    stride = b.op("Mul", count, behind)
+    start = b.op("Gather", ends, owner, 0) - count
+    base = start * (before * behind) + (lines - start) * behind
+    stride = count * behind
 
     def along(extent: Value) -> Value:
         size = b.op("Reshape", extent, np.zeros(0, np.int64))
         return b.op("Range", 0, size, 1)
 
     columns = b.op("Unsqueeze", along(before), [0])
-    rows = b.op("Add", b.op("Unsqueeze", base, [1]),
-                b.op("Mul", b.op("Unsqueeze", stride, [1]), columns))  # fmt: skip
-    return b.op("Add", b.op("Unsqueeze", rows, [2]), along(behind))
+    rows = b.op("Unsqueeze", base, [1]) + b.op("Unsqueeze", stride, [1]) * columns  # fmt: skip
+    return b.op("Unsqueeze", rows, [2]) + along(behind)
 
 
 def split(b: Builder, value: Value, axis: int, counts: Value, keepdims: bool) -> Ragged:
@@ -269,7 +265,7 @@ def split(b: Builder, value: Value, axis: int, counts: Value, keepdims: bool) ->
     rank, element = len(value.dims), value.element
     assert element is not None
     shape = b.op("Shape", value)
-    head, tail = b.cut(shape, 0, 0, axis), b.cut(shape, 0, axis + 1, rank)
+    head, tail = shape[:axis], shape[axis + 1 : rank]
     number = b.op("Shape", counts)
 
     def tiled(sizes: Value, width: int) -> list[Value]:
@@ -300,5 +296,4 @@ def chunks(b: Builder, dim: Value, size: Value) -> Value:
     """Sizes of the parts when an axis of `dim` (i64 [1]) is cut into parts of `size` (a scalar):
     all alike but a smaller last one. i64 [length]."""
     total = b.op("Reshape", dim, np.zeros(0, np.int64))
-    starts = b.op("Range", 0, total, size)
-    return b.op("Min", b.op("Sub", total, starts), size)
+    return b.min(total - b.op("Range", 0, total, size), size)

@@ -98,7 +98,7 @@ def _demanded(node: Node, forms: Inputs) -> dict[int, int]:
                 known.setdefault(b, known[a] - k)
             elif b in known:
                 known[a] = known[b] + k
-    return {place: known[v] for place, v in enumerate(trial.inputs) if v in known and v}
+    return {place: known[v] for place, v in enumerate(trial.inputs) if v in known}
 
 
 def _case(node: Node, forms: Inputs, shapes: dict[Value, Shape]) -> RankCase:

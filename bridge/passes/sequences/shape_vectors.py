@@ -10,7 +10,6 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.types import (
     ANY,
-    I64_MAX,
     Dim,
     TensorType,
     high,
@@ -83,7 +82,7 @@ def sizes(b: Builder, shape: Value, known: Dims) -> Value:
         end, fixed = start + 1, isinstance(known[start], int)
         while end < rank and isinstance(known[end], int) == fixed:
             end += 1
-        parts.append(b.constant(list(known[start:end])) if fixed else b.cut(vector, 0, start, end))
+        parts.append(b.constant(list(known[start:end])) if fixed else vector[start:end])
         start = end
     return b.op("Concat", *parts, axis=0)
 
@@ -98,15 +97,15 @@ def filled_up(b: Builder, shape: Value, rank: int, front: bool) -> Value:
     """The first `rank` entries of a shape with 1s behind it, or the last with 1s before it."""
     ones = b.constant([1] * rank)
     if front:
-        return b.cut(b.op("Concat", shape, ones, axis=0), 0, 0, rank)
-    return b.cut(b.op("Concat", ones, shape, axis=0), 0, -rank, I64_MAX)
+        return b.op("Concat", shape, ones, axis=0)[:rank]
+    return b.op("Concat", ones, shape, axis=0)[-rank:]
 
 
 def without_axis(b: Builder, shape: Value, axis: int) -> Value:
     """A shape vector without one of its entries."""
-    ends = [b.cut(shape, 0, 0, axis)] if axis else []
+    ends = [shape[:axis]] if axis else []
     if axis != -1:
-        ends.append(b.cut(shape, 0, axis + 1, I64_MAX))
+        ends.append(shape[axis + 1 :])
     return b.concat(0, *ends)
 
 
@@ -118,5 +117,5 @@ def with_axis(b: Builder, shape: Value, axis: int) -> Value:
     if axis == -1:
         return b.op("Concat", shape, one, axis=0)
     place = axis if axis > 0 else axis + 1
-    ends = b.cut(shape, 0, 0, place), b.cut(shape, 0, place, I64_MAX)
+    ends = shape[:place], shape[place:]
     return b.op("Concat", ends[0], one, ends[1], axis=0)

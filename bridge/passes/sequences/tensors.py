@@ -232,7 +232,7 @@ class Open(Tensor):
 
     def row(self, b: Builder, rank: int) -> Value:
         filled = b.op("Concat", self.shape, [-1] * rank, axis=0)
-        return b.op("Reshape", b.cut(filled, 0, 0, rank), [1, rank])
+        return b.op("Reshape", filled[:rank], [1, rank])
 
     def to_open(self, b: Builder, like: Open | None = None) -> Open:
         return self if like is None else replace(self, shapes=like.shapes)
@@ -267,8 +267,8 @@ class Open(Tensor):
         `shape` [parts, rank], of which all rows are alike."""
         count = b.op("Shape", self.shape)
         rows = b.op("Reshape", self.shape, [-1])
-        row = b.op("Slice", rows, b.constant([0]), b.cut(count, 0, 1, 2), [0])
-        shape = b.op("Concat", b.cut(count, 0, 0, 1), row, axis=0)
+        row = b.op("Slice", rows, b.constant([0]), count[1:2], [0])
+        shape = b.op("Concat", count[:1], row, axis=0)
         shapes = None if self.shapes is None else tuple((ANY, *known) for known in self.shapes)
         data = b.op("Reshape", self.data, [-1])
         return Open(data, as_long_as(shape, shapes), shapes)
@@ -280,13 +280,12 @@ class Open(Tensor):
         if not allowzero:
             longer = b.op("Concat", self.shape, shape, axis=0)
             copied = b.op("Slice", longer, zero, b.op("Shape", shape), zero)
-            shape = b.op("Where", b.op("Equal", shape, 0), copied, shape)
+            shape = b.where(shape.equal(0), copied, shape)
         if not is_not_negative(target):
-            rest = b.op("Less", shape, 0)
-            others = b.op("ReduceProd", b.op("Where", rest, one, shape), zero, keepdims=True)
+            rest = shape < 0
+            others = b.op("ReduceProd", b.where(rest, one, shape), zero, keepdims=True)
             # Nothing is left of a tensor without elements.
-            left = b.op("Div", b.op("Size", self.data), b.op("Max", others, one))
-            shape = b.op("Where", rest, left, shape)
+            shape = b.where(rest, b.op("Size", self.data) / b.max(others, one), shape)
         length: Dim = target.dims[0] if target.rank == 1 else ANY
         if shape is not target:
             shape = typed(shape, (length,))
@@ -327,14 +326,13 @@ def unview(b: Builder, value: Value, rank: Value, front: bool, shapes: Iterable[
         (only,) = known
         if value.rank == len(only):
             return Plain(typed(value, only))
-        part = b.cut(shape, 0, 0, len(only)) if front else b.cut(shape, 0, -len(only), I64_MAX)
+        part = shape[: len(only)] if front else shape[-len(only) :]
         part = sizes(b, part, only) if only else b.constant(np.zeros(0, np.int64))
         return Plain(typed(b.op("Reshape", value, part, allowzero=True), only))
     zero = b.constant([0])
     if front:
         own = b.op("Slice", shape, zero, rank, zero)
     else:
-        start = b.op("Sub", b.constant([value.rank]), rank)
-        own = b.op("Slice", shape, start, [I64_MAX], zero)
+        own = b.op("Slice", shape, b.constant([value.rank]) - rank, [I64_MAX], zero)
     own = as_long_as(own, known)
     return Open(b.op("Reshape", value, [-1]), own, known)

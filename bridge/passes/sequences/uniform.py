@@ -8,7 +8,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
-from bridge.neutral.types import ANY, I64_MAX, Dim, Element, Shape, TensorType, is_static
+from bridge.neutral.types import ANY, Dim, Element, Shape, TensorType, is_static
 from bridge.passes.sequences.form import Form, Sequence
 from bridge.passes.sequences.ragged import Ragged, around, count_of, to_axis
 from bridge.passes.sequences.tensors import Plain, Tensor
@@ -87,28 +87,28 @@ class Uniform(Sequence):
         if index is None:
             return self._of(b, self.data, added)
         line = b.vector(b.as_i64(index))
-        before = b.cut(self.data, 0, 0, line)
-        return self._of(b, before, added, b.cut(self.data, 0, line, I64_MAX))
+        before = self.data[:line]
+        return self._of(b, before, added, self.data[line:])
 
     def erase(self, b: Builder, index: Value | None, name: str) -> Uniform:
         line, after = around(b, index, self.length(b))
-        before = b.cut(self.data, 0, 0, line)
+        before = self.data[:line]
         if after is None:
             return replace(self, data=before)
-        return self._of(b, before, b.cut(self.data, 0, after, I64_MAX))
+        return self._of(b, before, self.data[after:])
 
     def concat(self, b: Builder, axis: int, name: str) -> Tensor:
         axis %= len(self.shape)
         stacked = to_axis(b, self.data, axis, len(self.shape))
         if is_static(self.shape):
-            middle = b.op("Reshape", b.op("Mul", self.length(b), self.shape[axis]), [1])
+            middle = b.op("Reshape", self.length(b) * self.shape[axis], [1])
             head, tail = (b.constant(np.array(dims, np.int64))
                           for dims in (self.shape[:axis], self.shape[axis + 1 :]))  # fmt: skip
         else:
             sizes, end = b.op("Shape", stacked), len(self.shape) + 1
-            head, tail = b.cut(sizes, 0, 0, axis), b.cut(sizes, 0, axis + 2, end)
-            count, each = (b.cut(sizes, 0, place, place + 1) for place in (axis, axis + 1))
-            middle = b.op("Mul", count, each)
+            head, tail = sizes[:axis], sizes[axis + 2 : end]
+            count, each = (sizes[place : place + 1] for place in (axis, axis + 1))
+            middle = count * each
         shape = b.op("Concat", head, middle, tail, axis=0)
         return Plain(b.op("Reshape", stacked, shape, allowzero=True))
 

@@ -40,7 +40,8 @@ def tell_places(
     nodes: Sequence[Node], inputs: Sequence[Value]
 ) -> tuple[ToldPlaces | None, Value | None]:
     """Gives such nodes, in place, an input of the model that says where each new word stands: its
-    record, and that input. None where no node asks, or no other input has as many words."""
+    record, and that input. None where no node asks, or no other input has as many words. OpenVINO
+    divides no cache into pages where places follow from lengths."""
     from bridge.operators.microsoft.group_query_attention import TOLD
 
     asking = [node for node in nodes if node.attributes.get("do_rotary") and not node.input(9)]

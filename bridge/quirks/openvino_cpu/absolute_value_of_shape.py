@@ -52,17 +52,17 @@ def of_matrix(b: Builder, node: Node, place: Place) -> Result:
     if not is_known(x, place) and not any(place.facts(a).of(x) for a in (OfShape, Joined)):
         return None
     axis = b.constant([0])
-    return b.op("Squeeze", b.op("Abs", b.op("Unsqueeze", x, axis)), axis)
+    return b.op("Squeeze", abs(b.op("Unsqueeze", x, axis)), axis)
 
 
 X = var()
-ABS = op("Abs", op("Unsqueeze", X, 0))
+ABS = abs(op("Unsqueeze", X, 0))
 
 
 @fuses(op("Squeeze", ABS, 0), ABS)
 def of_vector(b: Builder, found: Found, uses: Uses) -> Value:
     """The absolute value of the vector that was made a matrix."""
-    return b.op("Abs", found[X])
+    return abs(found[X])
 
 
 QUIRK = Quirk(

@@ -16,7 +16,8 @@ def with_bias_of_one(b: Builder, node: Node, place: Place) -> Result:
     if bias == int(bias) or bias <= 0:
         return None
     y = b.op("LRN", data, axes, **{**attributes, "bias": 1.0, "alpha": alpha / bias})
-    return b.op("Mul", y, bias ** -attributes["beta"])
+    factor: float = bias ** -attributes["beta"]
+    return y * factor
 
 
 QUIRK = Quirk(

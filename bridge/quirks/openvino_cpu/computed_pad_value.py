@@ -21,7 +21,7 @@ def put_in_place(b: Builder, node: Node, place: Place) -> Result:
     inside = b.op("Expand", b.constant(1, U8), b.op("Shape", x))
     inside = b.op("ir::Pad", inside, begin, end, pad_mode=mode)
     padded = b.op("ir::Pad", x, begin, end, pad_mode=mode)
-    return b.op("Where", b.cast(inside, BOOL), padded, value)
+    return b.where(b.cast(inside, BOOL), padded, value)
 
 
 def _pads(b: Builder, node: Node) -> Iterator[Value]:

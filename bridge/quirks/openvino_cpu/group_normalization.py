@@ -23,8 +23,7 @@ def in_parts(b: Builder, node: Node, place: Place) -> Result:
     eps = node.attributes["epsilon"]
     settings = {"eps": eps, "eps_mode": "inside_sqrt", "normalize_variance": True}
     even = b.op("Reshape", b.op("MVN", grouped, [2], **settings), b.op("Shape", data))
-    scaled = b.op("Mul", even, _along_channels(b, scale, data.rank))
-    return b.op("Add", scaled, _along_channels(b, bias, data.rank))
+    return even * _along_channels(b, scale, data.rank) + _along_channels(b, bias, data.rank)
 
 
 def _along_channels(b: Builder, vector: Value, rank: int) -> Value:

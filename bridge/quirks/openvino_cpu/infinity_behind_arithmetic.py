@@ -24,8 +24,8 @@ def compared_with_infinity(b: Builder, node: Node, place: Place) -> Result:
     for wanted, sign in (("detect_positive", 1), ("detect_negative", -1)):
         if node.attributes[wanted]:
             infinity = b.constant(np.float32(sign * np.inf), F32)
-            equal = b.op("Equal", b.cast(x, F32), infinity)
-            found = equal if found is None else b.op("Or", found, equal)
+            equal = b.cast(x, F32).equal(infinity)
+            found = equal if found is None else found | equal
     return found
 
 

@@ -25,15 +25,13 @@ def cell_by_cell(b: Builder, node: Node, place: Place) -> Result:
     if len(states) < 2 or not _is_read(node.outputs[2], place):
         return _at_once(b, node, x, states, b.cast(lengths, I64), [w, r, bias])
     major, lengths = b.transpose(x, 1, 0, 2), b.cast(lengths, I64)
-    some = b.unsqueeze(b.op("Greater", lengths, 0), 1)
+    some = b.unsqueeze(lengths > 0, 1)
     direction = node.attributes["direction"]
     ways = ("forward", "reverse") if direction == "bidirectional" else (direction,)
     parts: list[Values] = []
     for index, way in enumerate(ways):
         # The final states of a sequence without elements are zeros.
-        initial = [
-            b.op("Where", some, state, 0) for state in (_state(b, node, v, index) for v in states)
-        ]
+        initial = [b.where(some, state, 0) for state in (_state(b, node, v, index) for v in states)]
         fixed = [*(part_of(b, v, 0, index) for v in (w, r, bias)), lengths]
         sliced = [major, b.positions(major, 0)]
         last, (y,) = along(b, partial(_step, node), sliced, initial, fixed, way == "reverse")
@@ -54,9 +52,9 @@ def _at_once(
     """The layer over whole axes, one for each direction, and zeros behind the lengths. The last
     hidden state is that of the last step; that of a cell nobody could tell."""
     steps, ends = b.positions(x, 1), b.unsqueeze(lengths, 1)
-    inside = b.unsqueeze(b.op("Less", steps, ends), 1, 3)
-    last = b.unsqueeze(b.op("Equal", steps, b.op("Sub", ends, 1)), 1, 3)
-    turned = b.op("Max", lengths, 1)
+    inside = b.unsqueeze(steps < ends, 1, 3)
+    last = b.unsqueeze(steps.equal(ends - 1), 1, 3)
+    turned = b.max(lengths, 1)
     direction = node.attributes["direction"]
     ways = ("forward", "reverse") if direction == "bidirectional" else (direction,)
     parts: list[Values] = []
@@ -68,8 +66,8 @@ def _at_once(
         fixed = [b.unsqueeze(part_of(b, v, 0, index), 0) for v in weights]
         attributes = {**node.attributes, "direction": "forward"}
         y, *_ = b.ops(node.op, len(node.outputs), first, *own, whole, *fixed, **attributes)
-        h = b.op("ReduceSum", b.op("Where", last, y, 0), [2], keepdims=False)
-        y = b.op("Where", inside, y, 0)
+        h = b.op("ReduceSum", b.where(last, y, 0), [2], keepdims=False)
+        y = b.where(inside, y, 0)
         parts.append([y if way == "forward" else _turned(b, y, turned, 2), h])
     y, h = (b.concat(1, *both) for both in zip(*parts, strict=True))
     return [y, h, *states[1:]]
@@ -105,9 +103,9 @@ def _step(
     *weights, lengths = fixed
     attributes = {name: v for name, v in node.attributes.items() if name != "direction"}
     after = b.ops(CELLS[node.op], len(before), part, *before, *weights, **attributes)
-    inside = b.unsqueeze(b.op("Less", number, lengths), 1)
-    y = b.op("Where", inside, after[0], 0)
-    return [b.op("Where", inside, n, o) for n, o in zip(after, before, strict=True)], [y]
+    inside = b.unsqueeze(number < lengths, 1)
+    y = b.where(inside, after[0], 0)
+    return [b.where(inside, n, o) for n, o in zip(after, before, strict=True)], [y]
 
 
 QUIRK = Quirk(

@@ -22,7 +22,7 @@ def all_are(b: Builder, node: Node, place: Place) -> Result:
         if bound.size == 1 and bound.dtype.kind == "f" and np.isneginf(bound).all():
             data, *axes = reduced.inputs
             assert data is not None
-            lowest = b.op("Equal", data, -np.inf)
+            lowest = data.equal(-np.inf)
             all_lowest = b.op("ReduceLogicalAnd", lowest, *axes, **reduced.attributes)
             return b.unsqueeze(all_lowest, *range(other.rank - greatest.rank))
     return None

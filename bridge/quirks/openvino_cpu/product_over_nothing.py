@@ -24,7 +24,7 @@ def sum_of_sums(b: Builder, node: Node, place: Place) -> Result:
         rows = b.unsqueeze(rows, -1)
     if one.rank > 1:
         columns = b.unsqueeze(columns, -2)
-    return b.op("Add", rows, columns)
+    return rows + columns
 
 
 def _sum(b: Builder, value: Value, axis: int) -> Value:

@@ -18,12 +18,8 @@ def up_to_start(b: Builder, node: Node, place: Place) -> Result:
     if _is_kept(start, limit) or _is_ahead(start, limit, step):
         return None
     delta = values_of(step)
-    above, below = b.op("Max", limit, start), b.op("Min", limit, start)
-    if delta is None:
-        upwards = b.op("Greater", step, 0)
-        kept = b.op("Where", upwards, above, below)
-    else:
-        kept = above if delta > 0 else below
+    above, below = b.max(limit, start), b.min(limit, start)
+    kept = b.where(step > 0, above, below) if delta is None else above if delta > 0 else below
     return b.op(node.op, start, kept, step, **node.attributes)
 
 

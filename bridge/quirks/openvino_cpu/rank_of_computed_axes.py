@@ -35,14 +35,14 @@ def reshaped(b: Builder, node: Node, place: Place) -> Result:
 
 def _squeezed(b: Builder, x: Value, axes: Value, count: int) -> Value:
     assert x.rank is not None
-    kept = b.op("Squeeze", b.op("NonZero", b.op("Not", _is_axis(b, axes, x.rank))), [0])
+    kept = b.op("Squeeze", b.op("NonZero", ~_is_axis(b, axes, x.rank)), [0])
     kept = b.op("Reshape", kept, [x.rank - count])
     return b.op("Reshape", x, b.op("Gather", b.op("Shape", x), kept, 0), allowzero=True)
 
 
 def _is_axis(b: Builder, axes: Value, rank: int) -> Value:
     """Which of `rank` axes are among `axes`: bool, 1-D."""
-    axes = b.op("Mod", b.as_i64(axes), rank)
+    axes = b.as_i64(axes) % rank
     same = b.op("Equal", np.arange(rank)[:, None], axes)
     return b.op("Cast", b.op("ReduceMax", b.cast(same, I64), [1], keepdims=False), to=BOOL)
 
@@ -53,16 +53,15 @@ def _unsqueezed(b: Builder, x: Value, axes: Value, count: int) -> Value:
     if x.rank == 0:
         return b.op("Reshape", x, [1] * count)
     # How many of the input's own axes are in front of each axis.
-    own = b.op("CumSum", b.cast(b.op("Not", new), I64), 0, exclusive=True)
-    own = b.op("Min", own, x.rank - 1)
+    own = b.min(b.op("CumSum", b.cast(~new, I64), 0, exclusive=True), x.rank - 1)
     dims = b.op("Gather", b.op("Shape", x), own, 0)
-    return b.op("Reshape", x, b.op("Where", new, 1, dims), allowzero=True)
+    return b.op("Reshape", x, b.where(new, 1, dims), allowzero=True)
 
 
 def _reduced(b: Builder, node: Node, x: Value, axes: Value, count: int) -> Value:
     assert x.rank is not None
     stay = x.rank - count
-    positive = b.op("Mod", axes, x.rank)
+    positive = axes % x.rank
     ones = b.op("Expand", [1], [count])
     zeros = b.constant([0] * x.rank)
     gone = b.op("ScatterElements", zeros, positive, ones, 0)

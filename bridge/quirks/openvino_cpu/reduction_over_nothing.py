@@ -30,11 +30,11 @@ def chosen(b: Builder, node: Node, place: Place) -> Result:
     if not empty or _is_chosen(output, place):
         return None
     is_empty = reduce(
-        lambda one, other: b.op("Or", one, other),
+        lambda one, other: one | other,
         [b.op("Equal", b.size(data, axis), 0) for axis in empty],
     )
     result = b.op(node.op, *node.inputs, **node.attributes)
-    return b.op("Where", is_empty, OF_NOTHING[node.op], result)
+    return b.where(is_empty, OF_NOTHING[node.op], result)
 
 
 def _is_chosen(output: Value, place: Place) -> bool:

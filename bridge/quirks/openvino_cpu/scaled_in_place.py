@@ -46,7 +46,7 @@ def widened_twice(b: Builder, node: Node, place: Place) -> Result:
         return None
     wide = b.cast(b.cast(narrow, F16), weights.element)
     scale = b.unsqueeze(scale, *range((narrow.rank or 0) - (scale.rank or 0)))
-    return b.op("Mul", wide if offset is None else b.op("Sub", wide, offset), scale)
+    return (wide if offset is None else wide - offset) * scale
 
 
 def _narrow(value: Value | None) -> Value | None:
@@ -70,8 +70,8 @@ def _scaled(b: Builder, node: Node) -> Iterator[Value]:
         return
     wide = b.op("Cast", once.inputs[0], **again.attributes)
     if less is not None and less.op == "Sub":
-        wide = b.op("Sub", wide, less.inputs[1])
-    yield b.op("Mul", wide, scale.behind("Unsqueeze"))
+        wide -= less.inputs[1]
+    yield wide * scale.behind("Unsqueeze")
 
 
 QUIRK = Quirk(

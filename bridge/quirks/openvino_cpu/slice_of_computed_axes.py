@@ -21,7 +21,7 @@ def of_all_axes(b: Builder, node: Node, place: Place) -> Result:
     if data is None or not data.rank or axes is None or values_of(axes) is not None:
         return None
     rank = data.rank
-    places = b.op("Mod", b.as_i64(axes), rank)
+    places = b.as_i64(axes) % rank
     full = []
     for bound, whole in ((starts, 0), (ends, I64_MAX), (steps, 1)):
         bounds = b.constant([whole] * rank)

@@ -26,7 +26,7 @@ def broadcast_instead(b: Builder, node: Node, place: Place) -> Result:
     )
     before, after = (b.op("Reshape", pair, [-1]) for pair in pairs)
     spread = b.op("Expand", b.op("Reshape", x, before, allowzero=True), after)
-    return b.op("Reshape", spread, b.op("Mul", dims, repeats), allowzero=True)
+    return b.op("Reshape", spread, dims * repeats, allowzero=True)
 
 
 def _tiles(b: Builder, node: Node) -> Iterator[Value]:

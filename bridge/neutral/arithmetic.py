@@ -1,0 +1,84 @@
+r"""Arithmetic on values, which makes nodes: `(high - low) * last / (group - 1.0)`.
+
+The nodes go to the current builder, the innermost of the `with` statements around: MLIR calls it
+the insertion point. The rewriter and the readers make the builder of a rule the current one. Who
+builds the body of a Loop or of an If writes `with inner:`.
+
+| Python | node |
+| --- | --- |
+| `x + y`, `x - y`, `x * y`, `-x`, `abs(x)`, `x ** y` | Add, Sub, Mul, Neg, Abs, Pow |
+| `x / y` | Div; of integers as ONNX has it, towards 0 |
+| `x % y` | Mod, with the sign of `y`; floats need `b.op("Mod", x, y, fmod=True)` |
+| `x < y`, `x <= y`, `x > y`, `x >= y` | Less, LessOrEqual, Greater, GreaterOrEqual |
+| `x.equal(y)` | Equal; `x == y` asks whether they are one Value |
+| `x & y`, `x \| y`, `x ^ y`, `~x` | And, Or, Xor, Not, of booleans |
+| `x[2]`, `x[1:n]` | Gather, Slice along the first axis, as of a shape |
+
+An operand may be a number, a list or an array: it becomes a Constant of the other operand's type.
+Nodes come in the order in which Python evaluates: the left operand first.
+A comparison gives a Value, which is always true: `if`, `and`, `not` and `0 <= x < n` do not ask it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
+
+if TYPE_CHECKING:
+    from bridge.neutral.builder import Builder, Operand
+    from bridge.neutral.graph import Value
+
+CURRENT: ContextVar[Builder] = ContextVar("builder")
+"""What makes the nodes of arithmetic."""
+
+
+def _builder() -> Builder:
+    try:
+        return CURRENT.get()
+    except LookupError:
+        raise RuntimeError("arithmetic on values outside of any builder: `with b:`") from None
+
+
+Binary: TypeAlias = "Callable[[Any, Operand], Value]"
+
+
+def _alone(op: str) -> Callable[[Any], Value]:
+    return lambda value: _builder().op(op, value)
+
+
+def _of(op: str) -> Binary:
+    return lambda value, other: _builder().op(op, value, other)
+
+
+def _reflected(op: str) -> Binary:
+    return lambda value, other: _builder().op(op, other, value)
+
+
+class Arithmetic:
+    """The operators of a Value."""
+
+    __slots__ = ()
+    __array_ufunc__: ClassVar[None] = None  # `array * value` is ours, not NumPy's.
+    __iter__: ClassVar[None] = None  # Python would count up for ever.
+    __contains__: ClassVar[None] = None
+
+    __add__, __radd__ = _of("Add"), _reflected("Add")
+    __sub__, __rsub__ = _of("Sub"), _reflected("Sub")
+    __mul__, __rmul__ = _of("Mul"), _reflected("Mul")
+    __truediv__, __rtruediv__ = _of("Div"), _reflected("Div")
+    __mod__, __pow__ = _of("Mod"), _of("Pow")
+    __and__, __or__, __xor__ = _of("And"), _of("Or"), _of("Xor")
+    __lt__, __le__ = _of("Less"), _of("LessOrEqual")
+    __gt__, __ge__ = _of("Greater"), _of("GreaterOrEqual")
+    equal = _of("Equal")
+
+    __neg__, __abs__, __invert__ = _alone("Neg"), _alone("Abs"), _alone("Not")
+
+    def __getitem__(self, place: int | slice) -> Value:
+        """One element of a vector, a scalar; or those from `start` up to `stop`, which are numbers
+        or vectors of one element."""
+        b, vector = _builder(), cast("Value", self)
+        if isinstance(place, slice):
+            return b.cut(vector, 0, place.start, place.stop)
+        return b.element(vector, place)
