@@ -45,7 +45,12 @@ KINDS: dict[str, st.SearchStrategy[Drawn]] = {
 def draw(kind: str, count: int, seed: int) -> list[Drawn]:
     """So many programs; the same for the same seed. None is made of another, as those are that
     Hypothesis draws for a test."""
-    return [_draw(KINDS[kind], f"{seed}.{number}") for number in range(count)]
+    return [draw_one(kind, seed, number) for number in range(count)]
+
+
+def draw_one(kind: str, seed: int, number: int) -> Drawn:
+    """The program of this number among those of a seed."""
+    return _draw(KINDS[kind], f"{seed}.{number}")
 
 
 def _draw(strategy: st.SearchStrategy[Drawn], seed: str) -> Drawn:

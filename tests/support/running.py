@@ -61,10 +61,11 @@ def _array(tensor: openvino.Tensor) -> np.ndarray:
 
 
 class OpenVino:
-    """A model on OpenVINO's CPU plugin, computing in 32-bit floats."""
+    """A model on a plugin of OpenVINO, by default that for CPUs, computing in 32-bit floats."""
 
-    def __init__(self, model: openvino.Model | Path) -> None:
-        self.compiled = openvino.Core().compile_model(model, "CPU", EXACT)
+    def __init__(self, model: openvino.Model | Path, device: str = "CPU") -> None:
+        settings = EXACT if device == "CPU" else {"INFERENCE_PRECISION_HINT": "f32"}
+        self.compiled = openvino.Core().compile_model(model, device, settings)
 
     def run(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
         return run_request(self.compiled.create_infer_request(), values)
@@ -112,7 +113,11 @@ def flat(values: Sequence[Any]) -> list[np.ndarray]:
     return result
 
 
-def assert_close(actual: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> None:
+def assert_close(
+    actual: Sequence[np.ndarray],
+    expected: Sequence[np.ndarray],
+    tolerances: Mapping[int, float] = _TOLERANCE,
+) -> None:
     """Asserts equal count, element types, shapes, and values (floats within tolerance)."""
     assert len(actual) == len(expected)
     for position, (got, want) in enumerate(zip(actual, expected, strict=True)):
@@ -120,7 +125,7 @@ def assert_close(actual: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -
         assert got.dtype == want.dtype, f"{where}: {got.dtype} for {want.dtype}"
         assert got.shape == want.shape, f"{where}: {got.shape} for {want.shape}"
         if np.issubdtype(want.dtype, np.floating):
-            tolerance = _TOLERANCE[want.dtype.itemsize]
+            tolerance = tolerances[want.dtype.itemsize]
             np.testing.assert_allclose(got, want, tolerance, tolerance, err_msg=where)
         elif want.dtype.isbuiltin == 2:  # f32 holds bf16 and few bits, and its NaN equals NaN.
             np.testing.assert_array_equal(got.astype(np.float32), want.astype(np.float32), where)

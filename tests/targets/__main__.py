@@ -1,4 +1,5 @@
-"""See `tests.targets.judge`."""
+"""See `tests.targets.judge`. With `--run GPU`, models are run on OpenVINO's GPU plugin instead, on
+an emulated device: see `tests.gpu.measure`."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
+from tests.gpu.measure import PARTS, run
 from tests.support.model_files import IR_FILES, ONNX_FILES
 from tests.targets import judge
 
@@ -18,7 +20,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.targets", description=judge.__doc__)
     parser.add_argument("files", type=Path, nargs="*")
     parser.add_argument("--device", nargs="*", default=["GPU", "NPU"])
+    parser.add_argument("--run", choices=["GPU"], help="run models on the device's own plugin")
+    parser.add_argument("--part", action="append", choices=list(PARTS), help="of what --run runs")
+    parser.add_argument("-k", default="", metavar="TEXT", help="models whose name has this in it")
+    parser.add_argument("-j", "--jobs", type=int, default=1)
+    parser.add_argument("--store", action="store_true", help="keep what --run finds")
     given = parser.parse_args()
+    if given.run:
+        run(given.part or PARTS, given.k, given.jobs, given.store)
+        return
     paths = given.files or [*ONNX_FILES, *IR_FILES]
     for device in given.device:
         counts: Counter[str] = Counter()

@@ -1,0 +1,163 @@
+"""What becomes of a model on the device."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import onnx
+
+import bridge
+from bridge.check.isolation import LostProcessError, TooLongError, isolated
+from tests.gpu.cases import Case
+from tests.support.running import OnnxRuntime, OpenVino, assert_close, flat
+
+SECONDS = 240.0
+"""How long a model may take; the device compiles some for a minute."""
+
+TOLERANCES = {2: 1e-2, 4: 2e-4, 8: 2e-4}
+"""Relative and absolute, by the bytes of a float. A GPU adds in another order than a CPU, and
+computes 16-bit floats in 16 bits and 64-bit floats in 32."""
+
+KINDS = ("right", "refused", "wrong", "does not compile", "fails", "crashes", "never ends")
+"""What may become of a model. `no model` is one that the original's engine does not run."""
+
+NO_MODEL = "no model"
+
+MAKES, CONVERTS, COMPILES, RUNS = "making it", "converting", "compiling", "running"
+_STEP = "step.txt"
+"""What the process is about, so that it is known where it ends."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a model, with what was said; `cpu` is what became of the same file on the CPU
+    plugin, where the GPU plugin was not right."""
+
+    kind: str
+    said: str = ""
+    cpu: str = ""
+
+    @property
+    def cause(self) -> str:
+        """The place in OpenVINO's sources that was named, or the first words of what was said; of a
+        wrong output, whether it is so in a fresh request, and what of it."""
+        if self.kind == "wrong":
+            request = "fresh" if "a fresh request" in self.said else "used"
+            what = re.search(r"output \d+: (\S+) for (\S+)", self.said)
+            return f"{request} request, {'type or shape' if what else 'values'}"
+        places = re.findall(r"src/[\w/.]+:\d+", self.said)
+        places = [place for place in places if "src/inference" not in place]
+        if places:
+            return places[-1].rpartition("/")[2]
+        return re.sub(r"[\d.]+", "", self.said)[:60]
+
+
+def apart(case: Case, seconds: float = SECONDS, quirks: Mapping[str, Any] | None = None) -> Verdict:
+    """The verdict on a model, found in a process of its own."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        options = {"device": "GPU"} if quirks is None else dict(quirks)
+        verdict = _alone(case, folder, "GPU", seconds, options)
+        if verdict.kind in ("right", "refused", NO_MODEL):
+            return verdict
+        on_cpu = _alone(case, folder, "CPU", seconds, options)
+        return Verdict(verdict.kind, verdict.said, on_cpu.kind)
+
+
+def _alone(
+    case: Case, folder: Path, plugin: str, seconds: float, options: Mapping[str, Any]
+) -> Verdict:
+    try:
+        found = isolated(judge, case, folder / plugin, plugin, options, seconds=seconds)
+        assert isinstance(found, Verdict)
+        return found
+    except LostProcessError as error:
+        step = (folder / plugin / _STEP).read_text()
+        if step == MAKES:
+            return Verdict(NO_MODEL, str(error))
+        kind = "never ends" if isinstance(error, TooLongError) else "crashes"
+        return Verdict(kind, f"{step}: {error}")
+
+
+class _Stop(Exception):
+    """Ends a judgement with its verdict."""
+
+
+def judge(case: Case, folder: Path, plugin: str, options: Mapping[str, Any]) -> Verdict:
+    """The verdict on a model, on this plugin of OpenVINO; the options are those of a conversion."""
+    folder.mkdir()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            _judge(case, folder, plugin, options)
+        except _Stop as stop:
+            return stop.args[0]
+    return Verdict("right")
+
+
+def _judge(case: Case, folder: Path, plugin: str, options: Mapping[str, Any]) -> None:
+    """Raises _Stop at the first thing that goes wrong."""
+
+    def step(about: str, kind: str, function: Any, *arguments: Any) -> Any:
+        (folder / _STEP).write_text(about)
+        try:
+            return function(*arguments)
+        except (AssertionError, Exception) as error:
+            if isinstance(error, bridge.UnsupportedError):
+                kind = "refused"
+            said = " ".join(str(error).split())
+            said = said if len(said) < 600 else f"{said[:200]} ... {said[-400:]}"
+            raise _Stop(Verdict(kind, f"{about}: {said}")) from None
+
+    scratch, written = folder / "made", folder / "device.xml"
+    scratch.mkdir()
+    model, feeds = step(MAKES, NO_MODEL, case.make, *case.arguments, scratch)
+    expected = step(MAKES, NO_MODEL, _expected, model, feeds)
+    step(CONVERTS, "fails to convert", lambda: bridge.convert(model, written, **options))
+    engine = step(COMPILES, "does not compile", OpenVino, written, plugin)
+    boundary, names = bridge.Boundary.of(written), _names(model)
+    used = engine.compiled.create_infer_request()
+    runs = [(engine.compiled.create_infer_request(), number) for number in range(len(feeds))]
+    runs += [(used, number) for number in (*range(len(feeds)), *range(len(feeds)))]
+    for request, number in runs:
+        where = f"in a {'used' if request is used else 'fresh'} request"
+        about = f"{RUNS} input {number} {where}"
+        found = step(about, "fails", _outputs, engine, request, boundary, feeds[number], names)
+        step(about, "wrong", assert_close, found, expected[number], TOLERANCES)
+
+
+def _names(model: onnx.ModelProto | Path) -> Sequence[str] | None:
+    return None if isinstance(model, Path) else [output.name for output in model.graph.output]
+
+
+def _expected(
+    model: onnx.ModelProto | Path, feeds: Sequence[Mapping[str, Any]]
+) -> list[list[np.ndarray]]:
+    """What the original gives: in onnxruntime, or an IR in OpenVINO's CPU plugin."""
+    if isinstance(model, Path):
+        original = OpenVino(model)
+        return [original.run(list(feed.values())) for feed in feeds]
+    session = OnnxRuntime(model)
+    return [flat(session.run(feed)) for feed in feeds]
+
+
+def _outputs(
+    engine: OpenVino,
+    request: Any,
+    boundary: bridge.Boundary,
+    feed: Mapping[str, Any],
+    names: Sequence[str] | None,
+) -> list[np.ndarray]:
+    from tests.support.running import run_request
+
+    if names is None:
+        return run_request(request, list(feed.values()))
+    found = engine.run_once(request, boundary, feed)
+    return flat([found[name] for name in names])

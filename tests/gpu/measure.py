@@ -1,0 +1,69 @@
+"""`python -m tests.targets --run GPU`: what becomes of models on the emulated device, in parts."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.gpu import cases, device
+from tests.gpu.cases import Case
+from tests.gpu.judge import KINDS, Verdict, apart
+
+PARTS: Mapping[str, Callable[[], Iterable[Case]]] = {
+    "roundtrip_models": cases.roundtrip_models,
+    "control flow": lambda: cases.control_flow(every=9),
+    "programs": lambda: cases.programs("if", 60, seed=36),
+    "sequences": lambda: cases.programs("sequences", 20, seed=36),
+    "exporters": cases.exporter_models,
+}
+
+MEASURED = Path(__file__).parent / "measured.json"
+"""What was found, by part and name, and what of it is the emulation's own."""
+
+EMULATION = {
+    "required_reorders.cpp:342": "GRUSequence: on a GPU, oneDNN has it; here nothing does",
+}
+"""Causes that no GPU has, by the place in OpenVINO's sources."""
+
+
+def run(parts: Iterable[str], text: str = "", jobs: int = 1, store: bool = False) -> None:
+    """Prints each model that is not right with what becomes of it, and the counts of each part."""
+    os.environ.update(device.environment())
+    for part in parts:
+        chosen = [case for case in PARTS[part]() if text in case.name]
+        found: dict[str, Verdict] = {}
+        for case, verdict in judged(chosen, jobs):
+            found[case.name] = verdict
+            if store:
+                _store(part, case.name, verdict)
+            if verdict.kind != "right":
+                cpu = f" [CPU plugin: {verdict.cpu}]" if verdict.cpu else ""
+                print(f"{case.name}: {verdict.kind}: {verdict.said[-300:]}{cpu}", flush=True)
+        print(f"{part}: {summary(found)}", flush=True)
+
+
+def judged(chosen: Iterable[Case], jobs: int) -> Iterator[tuple[Case, Verdict]]:
+    """Each model with its verdict, in order; so many processes at a time."""
+    chosen = list(chosen)
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from zip(chosen, pool.map(apart, chosen), strict=True)
+
+
+def summary(found: Mapping[str, Verdict]) -> str:
+    """How many there are of each kind."""
+    counts = Counter(verdict.kind for verdict in found.values())
+    order = [*KINDS, *(kind for kind in counts if kind not in KINDS)]
+    return ", ".join(f"{counts[kind]} {kind}" for kind in order if counts[kind])
+
+
+def _store(part: str, name: str, verdict: Verdict) -> None:
+    stored = json.loads(MEASURED.read_text(encoding="utf-8")) if MEASURED.exists() else {}
+    row = " | ".join(filter(None, (verdict.kind, verdict.cause, verdict.cpu)))
+    if verdict.kind in ("right", "refused"):
+        row = verdict.kind
+    stored.setdefault(part, {})[name] = row
+    MEASURED.write_text(json.dumps(stored, indent=1, sort_keys=True) + "\n", encoding="utf-8")
