@@ -1,0 +1,208 @@
+"""`python -m tests.gpu [TEXT]`: faults of OpenVINO's GPU plugin, each in the smallest model that
+shows it, built with OpenVINO's own interface. What the CPU plugin and the GPU plugin give stands
+side by side, one line a plugin."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import openvino as ov
+import openvino.opset15 as op
+
+from bridge.check.isolation import LostProcessError, isolated
+from tests.gpu import device
+
+Shown = tuple[ov.Model, Sequence[Sequence[Any]]]
+"""A model and its inputs, in turn for one request."""
+
+SECONDS = 60.0
+YES, NO = np.array(True), np.array(False)
+ONES, FIVES = np.ones(2, np.float32), np.full(2, 5, np.float32)
+
+
+def _const(values: Any) -> Any:
+    return op.constant(np.asarray(values))
+
+
+def _floats(*sizes: int) -> Any:
+    return op.parameter(list(sizes), np.float32)
+
+
+def _if(
+    condition: Any, values: Sequence[Any], then: Callable[..., Any], otherwise: Callable[..., Any]
+) -> list[Any]:
+    """The outputs of an If whose branches get these values."""
+    node = op.if_op(condition.output(0))
+    bodies, entries = [], []
+    for branch in (then, otherwise):
+        inputs = [
+            op.parameter(v.get_output_partial_shape(0), v.get_output_element_type(0))
+            for v in values
+        ]
+        bodies.append(ov.Model([op.result(v) for v in branch(*inputs)], inputs))
+        entries.append(inputs)
+    node.set_then_body(bodies[0])
+    node.set_else_body(bodies[1])
+    for value, first, second in zip(values, *entries, strict=True):
+        node.set_input(value.output(0), first, second)
+    pairs = zip(bodies[0].results, bodies[1].results, strict=True)
+    return [node.set_output(first, second) for first, second in pairs]
+
+
+def _loop(
+    trips: Any, first: Any, states: Sequence[Any], body: Callable[..., Sequence[Any]]
+) -> list[Any]:
+    """The last states of a Loop."""
+    number = op.parameter([], np.int64)
+    inputs = [
+        op.parameter(v.get_output_partial_shape(0), v.get_output_element_type(0)) for v in states
+    ]
+    results = [op.result(_const(True)), *(op.result(v) for v in body(*inputs))]
+    node = op.loop(trips, first)
+    node.set_function(ov.Model(results, [number, *inputs]))
+    node.set_special_body_ports([0, 0])
+    for value, inner, result in zip(states, inputs, results[1:], strict=True):
+        node.set_merged_input(inner, value.output(0), result.output(0))
+    return [node.get_iter_value(result.output(0), -1) for result in results[1:]]
+
+
+def if_with_two_outputs() -> Shown:
+    """Every shape of the model is known."""
+    c, x, y = op.parameter([], bool), _floats(2), _floats(2)
+    outputs = _if(
+        c, [x, y], lambda a, b: [op.add(a, a), op.add(b, b)],
+        lambda a, b: [op.negative(a), op.negative(b)],
+    )  # fmt: skip
+    return ov.Model([op.result(v) for v in outputs], [c, x, y]), [[YES, ONES, FIVES]]
+
+
+def branch_hands_inputs_through() -> Shown:
+    """The other branch gives its inputs, crossed."""
+    c, x, y = op.parameter([], bool), _floats(-1), _floats(-1)
+    outputs = _if(
+        c, [x, y], lambda a, b: [op.add(a, a), op.add(b, b)], lambda a, b: [b, a]
+    )  # fmt: skip
+    model = ov.Model([op.result(v) for v in outputs], [c, x, y])
+    return model, [[YES, ONES, FIVES], [NO, ONES, FIVES]]
+
+
+def if_in_a_branch() -> Shown:
+    """What reads the inner If keeps the buffer of the branch taken first."""
+    p, q, x = op.parameter([], bool), op.parameter([], bool), _floats(2)
+
+    def outer(a: Any, inner: Any) -> list[Any]:
+        twice = op.add(a, a)
+        (chosen,) = _if(
+            inner, [twice, a], lambda s, t: [op.multiply(s, t)], lambda s, t: [op.divide(s, s)]
+        )
+        return [op.subtract(chosen, twice)]
+
+    (output,) = _if(p, [x, q], lambda a, _: [op.ceiling(a)], outer)
+    x0 = np.float32([2, 3])
+    return ov.Model([op.result(output)], [p, q, x]), [[NO, NO, x0], [NO, YES, x0], [NO, NO, x0]]
+
+
+def first_condition_of_a_counted_loop() -> Shown:
+    """The count is a constant, and the plugin unrolls the Loop; the condition is not asked."""
+    go, x = op.parameter([], bool), _floats(2)
+    outputs = _loop(_const(np.int64(3)), go, [x], lambda s: [op.exp(s)])
+    zeros = np.zeros(2, np.float32)
+    return ov.Model([op.result(v) for v in outputs], [go, x]), [[YES, zeros], [NO, zeros]]
+
+
+def states_that_change_places() -> Shown:
+    """p, q = q, p + q."""
+    n, p, q = op.parameter([], np.int64), _floats(2), _floats(2)
+    outputs = _loop(n, _const(True), [p, q], lambda a, b: [b, op.add(a, b)])
+    zeros = np.zeros(2, np.float32)
+    model = ov.Model([op.result(v) for v in outputs], [n, p, q])
+    return model, [[np.array(trips), zeros, ONES] for trips in (0, 1, 2, 3)]
+
+
+def state_that_grows() -> Shown:
+    """One element more in each iteration."""
+    n, x = op.parameter([], np.int64), _floats(-1)
+    grown = lambda s: [op.concat([s, _const(np.float32([1]))], 0)]  # noqa: E731
+    outputs = _loop(n, _const(True), [x], grown)
+    zeros = np.zeros(2, np.float32)
+    model = ov.Model([op.result(v) for v in outputs], [n, x])
+    return model, [[np.array(trips), zeros] for trips in (1, 2, 3, 0)]
+
+
+def range_of_operator_set_1() -> Shown:
+    """That of operator set 4 is there."""
+    import openvino.opset1 as opset1
+
+    n = op.parameter([], np.int64)
+    output = opset1.range(_const(np.int64(0)), n, _const(np.int64(1)))
+    return ov.Model([op.result(output)], [n]), [[np.array(3)]]
+
+
+def floor_mod() -> Shown:
+    """The kernel calls fmod, which has the dividend's sign."""
+    a, b = _floats(4), _floats(4)
+    inputs = [np.float32([5, -5, 5, -5]), np.float32([3, 3, -3, -3])]
+    return ov.Model([op.result(op.floor_mod(a, b))], [a, b]), [inputs]
+
+
+def col2im_of_a_computed_size() -> Shown:
+    """The plugin reads the size as a constant."""
+    x, size = _floats(1, 12, 9), op.parameter([2], np.int64)
+    output = op.col2im(x, size, _const(np.int64([2, 2])))
+    data = np.ones((1, 12, 9), np.float32)
+    return ov.Model([op.result(output)], [x, size]), [[data, np.int64([4, 4])]]
+
+
+FAULTS: dict[str, Callable[[], Shown]] = {
+    made.__name__.replace("_", " "): made
+    for made in (
+        if_with_two_outputs, branch_hands_inputs_through, if_in_a_branch,
+        first_condition_of_a_counted_loop, states_that_change_places, state_that_grows,
+        range_of_operator_set_1, floor_mod, col2im_of_a_computed_size,
+    )
+}  # fmt: skip
+
+
+def given(name: str, plugin: str) -> str:
+    """What a plugin gives for the inputs of a fault's model, in one request."""
+    model, feeds = FAULTS[name]()
+    try:
+        compiled = ov.compile_model(model, plugin, {"INFERENCE_PRECISION_HINT": "f32"})
+    except RuntimeError as error:
+        return f"does not compile: {_short(error)}"
+    request, found = compiled.create_infer_request(), []
+    for feed in feeds:
+        try:
+            request.infer(list(feed))
+            values = [tensor.data.tolist() for tensor in request.output_tensors]
+            found.append(", ".join(map(str, values)))
+        except RuntimeError as error:
+            found.append(f"fails: {_short(error)}")
+    return "; ".join(found)
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error).split())[-160:]
+
+
+def apart(name: str, plugin: str) -> str:
+    """The same, in a process of its own."""
+    try:
+        return str(isolated(given, name, plugin, seconds=SECONDS))
+    except LostProcessError as error:
+        return str(error)
+
+
+def main() -> None:
+    """Prints what each plugin gives."""
+    os.environ.update(device.environment())
+    text = sys.argv[1] if len(sys.argv) > 1 else ""
+    for name in FAULTS:
+        if text in name:
+            print(f"{name}: {FAULTS[name].__doc__}", flush=True)
+            for plugin in ("CPU", "GPU"):
+                print(f"  {plugin}: {apart(name, plugin)}", flush=True)
