@@ -80,14 +80,20 @@ def if_with_two_outputs() -> Shown:
     return ov.Model([op.result(v) for v in outputs], [c, x, y]), [[YES, ONES, FIVES]]
 
 
-def branch_hands_inputs_through() -> Shown:
-    """The other branch gives its inputs, crossed."""
+def branch_hands_two_inputs_through() -> Shown:
+    """The first output gets the second input, and the second output keeps what it had."""
     c, x, y = op.parameter([], bool), _floats(-1), _floats(-1)
-    outputs = _if(
-        c, [x, y], lambda a, b: [op.add(a, a), op.add(b, b)], lambda a, b: [b, a]
-    )  # fmt: skip
+    outputs = _if(c, [x, y], lambda a, b: [op.add(a, a), op.add(b, b)], lambda a, b: [a, b])
     model = ov.Model([op.result(v) for v in outputs], [c, x, y])
     return model, [[YES, ONES, FIVES], [NO, ONES, FIVES]]
+
+
+def branch_hands_two_types_through() -> Shown:
+    """The same; the types of the outputs differ, and the plugin refuses that."""
+    c, x, y = op.parameter([], bool), _floats(-1), op.parameter([-1], np.int32)
+    outputs = _if(c, [x, y], lambda a, b: [op.add(a, a), op.add(b, b)], lambda a, b: [a, b])
+    model = ov.Model([op.result(v) for v in outputs], [c, x, y])
+    return model, [[YES, ONES, np.int32([5, 5])], [NO, ONES, np.int32([5, 5])]]
 
 
 def if_in_a_branch() -> Shown:
@@ -133,6 +139,16 @@ def state_that_grows() -> Shown:
     return model, [[np.array(trips), zeros] for trips in (1, 2, 3, 0)]
 
 
+def output_of_shapes_alone() -> Shown:
+    """The product of the sizes, beside another output."""
+    x = _floats(-1, 3)
+    sizes = op.reduce_prod(op.shape_of(x), _const(np.int64([0])), False)
+    rows = [[np.ones((count, 3), np.float32)] for count in (2, 2, 4, 4)]
+    return ov.Model(
+        [op.result(sizes), op.result(op.reduce_max(x, _const(np.int64([0, 1]))))], [x]
+    ), rows
+
+
 def range_of_operator_set_1() -> Shown:
     """That of operator set 4 is there."""
     import openvino.opset1 as opset1
@@ -160,7 +176,8 @@ def col2im_of_a_computed_size() -> Shown:
 FAULTS: dict[str, Callable[[], Shown]] = {
     made.__name__.replace("_", " "): made
     for made in (
-        if_with_two_outputs, branch_hands_inputs_through, if_in_a_branch,
+        if_with_two_outputs, branch_hands_two_inputs_through, branch_hands_two_types_through,
+        if_in_a_branch, output_of_shapes_alone,
         first_condition_of_a_counted_loop, states_that_change_places, state_that_grows,
         range_of_operator_set_1, floor_mod, col2im_of_a_computed_size,
     )
@@ -168,14 +185,23 @@ FAULTS: dict[str, Callable[[], Shown]] = {
 
 
 def given(name: str, plugin: str) -> str:
-    """What a plugin gives for the inputs of a fault's model, in one request."""
+    """What a plugin gives for the inputs of a fault's model, in one request; and in fresh ones,
+    where that differs."""
     model, feeds = FAULTS[name]()
     try:
         compiled = ov.compile_model(model, plugin, {"INFERENCE_PRECISION_HINT": "f32"})
     except RuntimeError as error:
         return f"does not compile: {_short(error)}"
-    request, found = compiled.create_infer_request(), []
+    used = compiled.create_infer_request()
+    in_one = _outputs(feeds, lambda: used)
+    in_fresh = _outputs(feeds, compiled.create_infer_request)
+    return in_one if in_fresh == in_one else f"{in_one} (in fresh requests: {in_fresh})"
+
+
+def _outputs(feeds: Sequence[Sequence[Any]], a_request: Callable[[], ov.InferRequest]) -> str:
+    found = []
     for feed in feeds:
+        request = a_request()
         try:
             request.infer(list(feed))
             values = [tensor.data.tolist() for tensor in request.output_tensors]
