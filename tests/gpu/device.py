@@ -17,7 +17,7 @@ PACKAGES = ("openvino", "intel-opencl-rt", "intel-cmplr-lib-rt")
 
 
 class NoDeviceError(Exception):
-    """Raised where the emulated device is not to be had, with what is missing."""
+    """The emulated device cannot be had; the message names the missing part."""
 
 
 @cache
@@ -35,7 +35,7 @@ def environment() -> dict[str, str]:
         "OCL_ICD_FILENAMES": str(built()),
         "OCL_ICD_VENDORS": str(SHIM),  # no other driver
         "LD_LIBRARY_PATH": str(LIBRARIES),
-        # OpenVINO's own is older than what the runtime needs; the newer one serves both.
+        # OpenVINO brings an older TBB than the runtime needs. The newer one serves both.
         "LD_PRELOAD": str(LIBRARIES / "libtbb.so.12"),
     }
 

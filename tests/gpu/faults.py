@@ -1,6 +1,5 @@
-"""`python -m tests.gpu [TEXT]`: faults of OpenVINO's GPU plugin, each in the smallest model that
-shows it, built with OpenVINO's own interface. What the CPU plugin and the GPU plugin give stands
-side by side, one line a plugin."""
+"""`python -m tests.gpu [TEXT]`: faults of OpenVINO's GPU plugin. Each has the smallest model that
+shows it, built with OpenVINO's own interface. A line for each plugin says which numbers it gives."""
 
 from __future__ import annotations
 
@@ -81,7 +80,7 @@ def if_with_two_outputs() -> Shown:
 
 
 def branch_hands_two_inputs_through() -> Shown:
-    """The first output gets the second input, and the second output keeps what it had."""
+    """The first output gets the second input, and the second output keeps old values."""
     c, x, y = op.parameter([], bool), _floats(-1), _floats(-1)
     outputs = _if(c, [x, y], lambda a, b: [op.add(a, a), op.add(b, b)], lambda a, b: [a, b])
     model = ov.Model([op.result(v) for v in outputs], [c, x, y])
@@ -150,7 +149,7 @@ def output_of_shapes_alone() -> Shown:
 
 
 def range_of_operator_set_1() -> Shown:
-    """That of operator set 4 is there."""
+    """The plugin has Range of operator set 4 alone."""
     import openvino.opset1 as opset1
 
     n = op.parameter([], np.int64)

@@ -26,19 +26,19 @@ TOLERANCES = {2: 1e-2, 4: 2e-4, 8: 2e-4}
 computes 16-bit floats in 16 bits and 64-bit floats in 32."""
 
 KINDS = ("right", "refused", "wrong", "does not compile", "fails", "crashes", "never ends")
-"""What may become of a model. `no model` is one that the original's engine does not run."""
+"""The verdicts. `no model` is said of a model that the engine of its format does not run."""
 
 NO_MODEL = "no model"
 
 MAKES, CONVERTS, COMPILES, RUNS = "making it", "converting", "compiling", "running"
 _STEP = "step.txt"
-"""What the process is about, so that it is known where it ends."""
+"""The file in which the process notes its step, for the case that it ends there."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a model, with what was said; `cpu` is what became of the same file on the CPU
-    plugin, where the GPU plugin was not right."""
+    """A kind, and the message of the engine. `cpu` is the kind for the same file on the CPU plugin,
+    unless the GPU plugin was right."""
 
     kind: str
     said: str = ""
@@ -46,8 +46,8 @@ class Verdict:
 
     @property
     def cause(self) -> str:
-        """The place in OpenVINO's sources that was named, or the first words of what was said; of a
-        wrong output, whether it is so in a fresh request, and what of it."""
+        """The place in OpenVINO's sources that the message names, or its first words. For a wrong
+        output, the kind of request, and whether values or shapes are wrong."""
         if self.kind == "wrong":
             request = "fresh" if "a fresh request" in self.said else "used"
             what = re.search(r"output \d+: (\S+) for (\S+)", self.said)
@@ -140,7 +140,7 @@ def _names(model: onnx.ModelProto | Path) -> Sequence[str] | None:
 def _expected(
     model: onnx.ModelProto | Path, feeds: Sequence[Mapping[str, Any]]
 ) -> list[list[np.ndarray]]:
-    """What the original gives: in onnxruntime, or an IR in OpenVINO's CPU plugin."""
+    """The outputs of the original in onnxruntime; those of an IR in OpenVINO's CPU plugin."""
     if isinstance(model, Path):
         original = OpenVino(model)
         return [original.run(list(feed.values())) for feed in feeds]

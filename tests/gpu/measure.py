@@ -22,7 +22,7 @@ PARTS: Mapping[str, Callable[[], Iterable[Case]]] = {
 }
 
 MEASURED = Path(__file__).parent / "measured.json"
-"""What was found, by part and name, and what of it is the emulation's own."""
+"""The verdicts of the last measurement, by part and name."""
 
 EMULATION = {
     "required_reorders.cpp:342": "GRUSequence: on a GPU, oneDNN has it; here nothing does",
