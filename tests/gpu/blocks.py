@@ -1,5 +1,5 @@
-"""Blocks of models as exporters write them, to show that the emulated device computes right. Each was
-wrong on it once, or has a kernel that was."""
+"""Blocks of models as exporters write them, to show that the emulated device computes right. Each
+was wrong on it once, or has a kernel that was."""
 
 from __future__ import annotations
 

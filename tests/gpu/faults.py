@@ -1,5 +1,5 @@
 """`python -m tests.gpu [TEXT]`: faults of OpenVINO's GPU plugin. Each has the smallest model that
-shows it, built with OpenVINO's own interface. A line for each plugin says which numbers it gives."""
+shows it, built with OpenVINO's own interface. A line for each plugin has the numbers it gives."""
 
 from __future__ import annotations
 
