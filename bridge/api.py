@@ -96,59 +96,7 @@ def load(
 def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOptions]) -> Report:
     """Converts a model to the format that the destination's suffix names.
 
-    Reading:
-
-    - `weights`: the `.bin` of an IR source, where it is not beside it.
-    - `outputs`: values that the model shall give instead of its outputs, by name: it is cut there.
-    - `rename`: other names for inputs and outputs. All further options take the new ones.
-    - `input_shapes`: other shapes for inputs, by name. A dimension is a size, a symbol (str), a
-      range (`bridge.Interval(1, 8)`), or None for any size.
-    - `values`: inputs that become constants, by name: a number, a list or an array. What follows
-      from values and shapes is folded: conditions, branches, weights.
-
-    Writing ONNX:
-
-    - `opset`: the operator set to write, 13 to the newest (default: the source's own when it is
-      ONNX, or an IR that Bridge made of ONNX, else 21).
-    - `standard_operators`: write the standard's operators in place of those of other domains, as
-      onnxruntime's com.microsoft, that the ONNX model had.
-    - `external_data`: whether constants are stored beside the model (None: when they pass 1 GiB).
-
-    Writing IR:
-
-    - `device`: the plugin of OpenVINO that the file is for, "CPU", "GPU" or "NPU"; what cannot be
-      had there is refused. "ANY" writes plain meaning, for other readers.
-    - `openvino`: the oldest release that the file is for, as "2024.0"; its faults are worked round.
-    - `compress_to_fp16`: store f32 constants as f16.
-    - `keep_branches`: never prune a branch of an If, with which OpenVINO may then be unable to run
-      the model. A branch that contradicts itself is refused.
-    - `keep_metadata`: keep metadata that a tool wrote for debugging, as stack traces.
-    - `strict`: refuse to prune a branch that data could take. Without it, the report says in
-      `assumed` what data must fulfil.
-    - `output_ranks`: the rank of outputs, by name, where several are possible. Without it, one
-      whose rank data decide is two outputs of the IR, its elements and its shape, of which `unpack`
-      makes it.
-    - `stateful`: make variables (ReadValue, Assign) of states that an ONNX model takes and gives,
-      as the caches of language models are: pairs of input and output by name, or True for those
-      that their names tell.
-    - `beam_idx`: add the inputs that OpenVINO GenAI gives a stateful model: `beam_idx` reorders its
-      sequences, `position_ids` places the words of a decoder of onnxruntime-genai.
-    - `one_decoder`: of the two decoders of a merged decoder, keep that of later calls in a stateful
-      model. It must compute the same as the other while the states are empty; `check` runs both.
-
-    Either:
-
-    - `ifs`: what becomes of Ifs. "keep": they stay; "select": both branches run, and what counts is
-      selected, or the model is refused; "select-some": those stay that cannot be selected.
-    - `trust_symbols`: believe that sizes which inputs declare by one symbol are equal, where an If
-      asks whether they are.
-    - `force`: overwrite the source itself, a file that is read-only or of another kind, and a
-      `.bin` or `.data` that stands where the destination's goes, but beside no model.
-    - `limits`: raise what a conversion may cost, by name (`bridge.limits.Limits`).
-    - `debug`: verify the graph after each pass. "run": also run it, as plain ONNX in onnxruntime
-      with inputs that are drawn; the report's notes name the first pass or quirk after which a
-      number differs.
-    - `progress`: called with the name of each step that is done.
+    <options>
 
     Raises InvalidModelError for a source that is no model or contradicts itself, or that changes
     while it is read; UnsupportedError with all operators that cannot be converted; LimitError for a

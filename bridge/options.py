@@ -1,17 +1,18 @@
-"""What a conversion may be asked for. `bridge.convert` says what each option means.
+"""The options of a conversion, each declared once.
+
+The type of an option is that of the keyword of `bridge.convert`. The `Option` beside it says the
+rest. The command line, the docstring of `convert` and `docs/commands.md` are made of both.
 
 The class in which an option stands says what it is for, and who has it: `to_onnx`, `to_openvino`,
-or `convert` alone. An option that is not given is None; a switch is False, `device` "CPU", and
-`ifs` "keep".
+or `convert` alone.
 """
-
-from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypedDict, get_args
 
 from bridge.errors import UsageError
 
@@ -42,93 +43,352 @@ Tolerance: TypeAlias = "float | Mapping[str, float]"
 """A tolerance for all outputs, or by the output's name, with "*" for the others."""
 
 Stateful: TypeAlias = "bool | Mapping[str, str]"
-"""Which inputs and outputs become variables: the output by the input's name, or True for those that
-are pairs by their names."""
+"""Which inputs and outputs become variables: the output by the input's name, or True for the pairs
+that have the names of a state."""
 
-DEVICES = ("CPU", "GPU", "NPU", "ANY")
-"""The devices that an IR may be for; `bridge.targets` says what each takes."""
+DeviceName = Literal["CPU", "GPU", "NPU", "ANY"]
+"""A device that an IR may be for; `bridge.targets` says what each takes."""
+
+IfsChoice = Literal["keep", "select", "select-some"]
+"""How Ifs are written."""
+
+Debugging = Literal[False, True, "run"]
+"""How a conversion checks itself: not at all, the graph after each pass, or its numbers too."""
+
+DEVICES: tuple[str, ...] = get_args(DeviceName)
+IFS: tuple[str, ...] = get_args(IfsChoice)
+DEBUG: tuple[Any, ...] = get_args(Debugging)
 
 OLDEST = "2024.0"
 """The oldest release of OpenVINO whose faults are known."""
 
 
-IFS = ("keep", "select", "select-some")
-"""What becomes of Ifs."""
+@dataclass(frozen=True)
+class Option:
+    """What is said of an option beside its type.
 
-DEBUG = (False, True, "run")
-"""How a conversion checks itself: not at all, the graph after each pass, and its numbers too."""
+    `help` is for everybody. `given` adds how it is given in Python, `written` how it is written on
+    the command line. `panel` is its group there; `flags` are its names there, if they are not the
+    keyword's with dashes. `takes` is the type of the command line's argument: bool is a switch, a
+    list of texts may be repeated. `form` is the argument's form.
+    """
+
+    panel: str
+    help: str
+    given: str = ""
+    written: str = ""
+    takes: Any = bool
+    form: str = ""
+    flags: tuple[str, ...] = ()
+    default: Any = None
+
+
+INPUTS = "Inputs, outputs and shapes"
+IFS_PANEL = "Ifs"
+IR = "Writing IR"
+STATE = "Writing IR with a state"
+ONNX = "Writing ONNX"
+FILES = "Files"
+
+PANELS = (INPUTS, IFS_PANEL, IR, STATE, ONNX, FILES)
+"""The groups of options, in the order in which they are shown."""
 
 
 class CommonOptions(TypedDict, total=False):
-    """What is for writing either."""
+    """Options for writing either format."""
 
-    weights: PathLike | None
-    outputs: Sequence[str] | None
-    rename: Mapping[str, str] | None
-    input_shapes: InputShapes | None
-    values: Values | None
-    ifs: str
-    trust_symbols: bool
-    limits: GivenLimits | None
+    input_shapes: Annotated[
+        "InputShapes | None",
+        Option(
+            INPUTS,
+            "Other shapes for inputs, by name.",
+            given="A dimension is a size, a symbol (str), a range (`bridge.Interval(1, 8)`), or "
+            "None for any size.",
+            written="A dimension is a size, ? for any size, a range like 1..8, or a symbol. "
+            "'x[1,-1]' means 'x=[1,?]'.",
+            takes=list[str],
+            form="NAME=[DIM,...]",
+            flags=("--input-shape",),
+        ),
+    ]
+    values: Annotated[
+        "Values | None",
+        Option(
+            INPUTS,
+            "Inputs that become constants, by name. Conditions, branches and weights that follow "
+            "from values and shapes are folded.",
+            given="A value is a number, a list or an array.",
+            written="For example sr=16000, 'k=[1,2]' or mask=mask.npy.",
+            takes=list[str],
+            form="NAME=VALUE",
+            flags=("--value",),
+        ),
+    ]
+    outputs: Annotated[
+        "Sequence[str] | None",
+        Option(
+            INPUTS,
+            "Values that become the outputs, by name: the model is cut there.",
+            takes=list[str],
+            form="NAME,...",
+            flags=("--outputs", "--output"),
+        ),
+    ]
+    rename: Annotated[
+        "Mapping[str, str] | None",
+        Option(
+            INPUTS,
+            "New names for inputs and outputs, by their old names. Other options take the new "
+            "names.",
+            takes=list[str],
+            form="OLD=NEW",
+        ),
+    ]
+    trust_symbols: Annotated[
+        "bool",
+        Option(
+            INPUTS,
+            "Sizes that inputs declare by one symbol are believed to be equal, where an If compares "
+            "them.",
+            default=False,
+        ),
+    ]
+    ifs: Annotated[
+        "IfsChoice",
+        Option(
+            IFS_PANEL,
+            'How Ifs are written. "keep": as Ifs. "select": both branches run, and one result is '
+            'selected; a model with an If that does not allow it is refused. "select-some": such an '
+            "If is kept.",
+            takes=str,
+            default="keep",
+        ),
+    ]
+    weights: Annotated[
+        "PathLike | None",
+        Option(
+            FILES,
+            "The `.bin` file of an IR, if it does not stand beside the `.xml` under its name.",
+            takes=Path,
+            form="FILE.bin",
+        ),
+    ]
+    limits: Annotated[
+        "GivenLimits | None",
+        Option(
+            FILES,
+            "Higher limits of what a conversion may cost, by name; the message that refuses a "
+            "model names the limit.",
+            given="The names are the fields of `bridge.limits.Limits`.",
+            written="For example nodes=1000000.",
+            takes=list[str],
+            form="NAME=N",
+            flags=("--limit",),
+        ),
+    ]
 
 
 class OnnxOptions(CommonOptions, total=False):
-    """What is for writing ONNX."""
+    """Options for writing ONNX."""
 
-    opset: int | None
-    standard_operators: bool
+    opset: Annotated[
+        "int | None",
+        Option(
+            ONNX,
+            "The operator set to write, 13 or newer. The default is the source's own if it is ONNX "
+            "or an IR that Bridge made of ONNX, else 21.",
+            takes=int,
+            form="N",
+        ),
+    ]
+    standard_operators: Annotated[
+        "bool",
+        Option(
+            ONNX,
+            "Operators of other domains, as onnxruntime's com.microsoft, are written as operators "
+            "of the standard.",
+            default=False,
+        ),
+    ]
 
 
 class OnnxFileOptions(OnnxOptions, total=False):
-    """What is for writing files of ONNX."""
+    """Options for writing files of ONNX."""
 
-    external_data: bool | None
+    external_data: Annotated[
+        "bool | None",
+        Option(
+            ONNX,
+            "Constants are stored in a file beside the model. The default is to do so from 1 GiB "
+            "on.",
+        ),
+    ]
 
 
 class IrOptions(CommonOptions, total=False):
-    """What is for writing IR."""
+    """Options for writing IR."""
 
-    device: str
-    openvino: str | None
-    compress_to_fp16: bool
-    keep_branches: bool
-    keep_metadata: bool
-    strict: bool
-    output_ranks: Mapping[str, int] | None
-    stateful: Stateful
-    beam_idx: bool
-    one_decoder: bool
+    keep_branches: Annotated[
+        "bool",
+        Option(
+            IFS_PANEL,
+            "No branch of an If is pruned. OpenVINO may then be unable to run the model. A branch "
+            "that contradicts itself is refused.",
+            default=False,
+        ),
+    ]
+    strict: Annotated[
+        "bool",
+        Option(
+            IFS_PANEL,
+            "A model is refused if data could take a branch that has to be pruned. Without this "
+            "option the report says what data must fulfil (`assumed`).",
+            default=False,
+        ),
+    ]
+    device: Annotated[
+        "DeviceName",
+        Option(
+            IR,
+            "The plugin of OpenVINO that the file is for. What the plugin cannot run is refused. "
+            '"ANY" writes plain meaning, for other readers.',
+            takes=str,
+            default="CPU",
+        ),
+    ]
+    openvino: Annotated[
+        "str | None",
+        Option(
+            IR,
+            'The oldest release of OpenVINO that the file is for, for example "2024.6". Faults of '
+            "that release are worked round too.",
+            takes=str,
+            form="RELEASE",
+        ),
+    ]
+    compress_to_fp16: Annotated[
+        "bool", Option(IR, "f32 constants are stored as f16.", default=False)
+    ]
+    keep_metadata: Annotated[
+        "bool",
+        Option(
+            IR,
+            "Metadata that a tool wrote for debugging is kept: PyTorch's exporter writes stack "
+            "traces.",
+            default=False,
+        ),
+    ]
+    output_ranks: Annotated[
+        "Mapping[str, int] | None",
+        Option(
+            IR,
+            "The ranks of outputs that may have several, by name. Without it, an output y whose "
+            "rank depends on data becomes y.data and y.shape.",
+            given="`unpack` makes one array of the two.",
+            takes=list[str],
+            form="NAME=RANK",
+            flags=("--output-rank",),
+        ),
+    ]
+    stateful: Annotated[
+        "Stateful",
+        Option(
+            STATE,
+            "Inputs and outputs that are a state between calls become variables (ReadValue, "
+            "Assign), as the caches of language models.",
+            given="True finds the pairs by their names; a mapping gives the output by the input's "
+            "name.",
+            written="The pairs are found by their names, past_key_values.0.key and present.0.key.",
+            default=False,
+        ),
+    ]
+    beam_idx: Annotated[
+        "bool",
+        Option(
+            STATE,
+            "A stateful model gets the inputs that OpenVINO GenAI gives: `beam_idx` reorders its "
+            "sequences, and `position_ids` places the words of a decoder of onnxruntime-genai.",
+            default=False,
+        ),
+    ]
+    one_decoder: Annotated[
+        "bool",
+        Option(
+            STATE,
+            "Of the two decoders of a merged decoder, a stateful model keeps the one for later "
+            "calls. That is right if both compute the same while the states are empty; a check "
+            "runs both.",
+            default=False,
+        ),
+    ]
 
 
 class ConvertOptions(OnnxFileOptions, IrOptions, total=False):
     """The options of `convert`."""
 
-    force: bool
-    debug: bool | str
-    progress: Callable[[str], None] | None
+    force: Annotated[
+        "bool",
+        Option(
+            FILES,
+            "Overwrites the source itself, a file that is read-only or of another kind, and a "
+            "`.bin` or `.data` file of another model.",
+            default=False,
+        ),
+    ]
+    debug: Annotated[
+        "Debugging | None",
+        Option(
+            FILES,
+            "The graph is verified after each pass.",
+            given='"run" also runs it after each pass, as plain ONNX in onnxruntime; the notes of '
+            "the report name the first pass or quirk after which a number differs.",
+            written="The traceback of an error is shown.",
+            default=False,
+        ),
+    ]
+    progress: Annotated[
+        "Callable[[str], None] | None",
+        Option("", "A function that is called with the name of each step that is done."),
+    ]
+
+
+def declared(options: type) -> Iterator[tuple[str, Option]]:
+    """The options of a class with their names, panel by panel."""
+    found = {name: each.__metadata__[0] for name, each in options.__annotations__.items()}
+    order = (*PANELS, "")
+    yield from sorted(found.items(), key=lambda item: order.index(item[1].panel))
+
+
+def described(options: type) -> str:
+    """The options of a class as a list for a docstring, panel by panel."""
+    from textwrap import wrap
+
+    lines: list[str] = []
+    panel = None
+    for name, option in declared(options):
+        if option.panel != panel:
+            panel = option.panel
+            lines += ["", f"{panel or 'Progress'}:", ""]
+        text = f"- `{name}`: {option.help} {option.given}".rstrip()
+        lines += wrap(text, 96, subsequent_indent="  ")
+    return "\n".join(lines).strip()
 
 
 def names_of(options: type) -> dict[str, str]:
     """The types of options, as they are written, by name."""
     return {
-        name: getattr(type, "__forward_arg__", str(type))
-        for name, type in options.__annotations__.items()
+        name: annotation.__origin__.__forward_arg__
+        for name, annotation in options.__annotations__.items()
     }
-
-
-def default_of(name: str, type: str) -> Any:
-    """What an option is that is not given."""
-    words = {"device": DEVICES[0], "ifs": IFS[0]}
-    return words.get(name, None if type.endswith("None") else False)
 
 
 def require_options(options: ConvertOptions, format: str, target: Path | None = None) -> None:
     """Raises UsageError for an option that is not for writing the format, and for values that make
     no sense whatever the model."""
     other = {"onnx": IrOptions, "ir": OnnxFileOptions}[format]
-    for name, type in names_of(other).items():
+    for name, option in declared(other):
         given = options.get(name)
-        if name in CommonOptions.__annotations__ or given in (None, default_of(name, type)):
+        if name in CommonOptions.__annotations__ or given in (None, option.default):
             continue
         meant = "IR (.xml)" if format == "onnx" else "ONNX (.onnx)"
         raise UsageError(f"{name} is for writing {meant}; the destination is {target}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from bridge.errors import InvalidModelError
-from bridge.options import default_of, names_of
+from bridge.options import declared, described, names_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,6 +36,10 @@ MOST_LISTED = 20
 """Names that a message lists."""
 
 
+OPTIONS = "<options>"
+"""Where a docstring lists the options."""
+
+
 def keywords(options: type | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Makes a function name the keyword that was probably meant where it has not the one it was
     given. `options` are keywords that it takes as `**options`, a TypedDict: help shows them one by
@@ -59,6 +63,9 @@ def keywords(options: type | None = None) -> Callable[[Callable[P, R]], Callable
             return function(*arguments, **options)
 
         checked.__signature__ = shown  # type: ignore[attr-defined]
+        if options is not None and checked.__doc__:
+            text = inspect.cleandoc(checked.__doc__)
+            checked.__doc__ = text.replace(OPTIONS, described(options))
         return checked
 
     return decorate
@@ -70,11 +77,15 @@ def _signature(function: Callable[..., Any], options: type | None) -> inspect.Si
     if options is None:
         return shown
     own = [p for p in shown.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    types = names_of(options)
     further = [
         inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=default_of(name, type), annotation=type
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=option.default,
+            annotation=types[name],
         )
-        for name, type in names_of(options).items()
+        for name, option in declared(options)
     ]
     return shown.replace(parameters=[*own, *further])
 
