@@ -9,12 +9,12 @@ or `convert` alone.
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypedDict, get_args
 
 from bridge.errors import UsageError
+from bridge.option import CHECK, FILES, IFS, INPUTS, IR, ONNX, STATE, Option, declared
 
 if TYPE_CHECKING:
     from bridge.limits import Limits
@@ -56,42 +56,44 @@ Debugging = Literal[False, True, "run"]
 """How a conversion checks itself: not at all, the graph after each pass, or its numbers too."""
 
 DEVICES: tuple[str, ...] = get_args(DeviceName)
-IFS: tuple[str, ...] = get_args(IfsChoice)
-DEBUG: tuple[Any, ...] = get_args(Debugging)
+"""The names of the devices."""
 
 OLDEST = "2024.0"
 """The oldest release of OpenVINO whose faults are known."""
 
 
-@dataclass(frozen=True)
-class Option:
-    """What is said of an option beside its type.
-
-    `help` is for everybody. `given` adds how it is given in Python, `written` how it is written on
-    the command line. `panel` is its group there; `flags` are its names there, if they are not the
-    keyword's with dashes. `takes` is the type of the command line's argument: bool is a switch, a
-    list of texts may be repeated. `form` is the argument's form.
-    """
-
-    panel: str
-    help: str
-    given: str = ""
-    written: str = ""
-    takes: Any = bool
-    form: str = ""
-    flags: tuple[str, ...] = ()
-    default: Any = None
+def release_number(release: str) -> tuple[int, int]:
+    """The year and the number of a release of OpenVINO, which sort by age. Raises UsageError for
+    what is none, and for one before `OLDEST`."""
+    match = re.fullmatch(r"(20\d\d)\.(\d)(\.\d+)?", str(release))
+    if match is None or (int(match[1]), int(match[2])) < tuple(map(int, OLDEST.split("."))):
+        raise UsageError(
+            f"openvino is {release!r}; it is a release from {OLDEST} on, for example 2025.2"
+        )
+    return int(match[1]), int(match[2])
 
 
-INPUTS = "Inputs, outputs and shapes"
-IFS_PANEL = "Ifs"
-IR = "Writing IR"
-STATE = "Writing IR with a state"
-ONNX = "Writing ONNX"
-FILES = "Files"
+def _require_ranks(given: Any) -> None:
+    if not isinstance(given, Mapping):
+        raise UsageError(f'output_ranks maps names to ranks, {{"y": 2}}; it is {given!r}')
+    for name, rank in given.items():
+        if isinstance(rank, bool) or not isinstance(rank, int) or rank < 0:
+            raise UsageError(f'the rank of the output "{name}" must be 0 or more, not {rank!r}')
 
-PANELS = (INPUTS, IFS_PANEL, IR, STATE, ONNX, FILES)
-"""The groups of options, in the order in which they are shown."""
+
+def _require_states(given: Any) -> None:
+    pairs = isinstance(given, Mapping) and all(
+        isinstance(name, str) for name in (*given, *given.values())
+    )
+    if not pairs and not isinstance(given, bool):
+        raise UsageError(
+            f'stateful is True, or maps inputs to outputs, {{"past": "present"}}; it is {given!r}'
+        )
+
+
+def _require_debugging(given: Any) -> None:
+    if given not in get_args(Debugging):
+        raise UsageError(f'debug is True or "run", not {given!r}')
 
 
 class CommonOptions(TypedDict, total=False):
@@ -148,7 +150,7 @@ class CommonOptions(TypedDict, total=False):
         "bool",
         Option(
             INPUTS,
-            "Sizes that inputs declare by one symbol are believed to be equal, where an If compares "
+            "Sizes that inputs declare by one symbol are believed to be equal, if an If compares "
             "them.",
             default=False,
         ),
@@ -156,12 +158,13 @@ class CommonOptions(TypedDict, total=False):
     ifs: Annotated[
         "IfsChoice",
         Option(
-            IFS_PANEL,
+            IFS,
             'How Ifs are written. "keep": as Ifs. "select": both branches run, and one result is '
-            'selected; a model with an If that does not allow it is refused. "select-some": such an '
-            "If is kept.",
+            "selected; a model with an If that does not allow it is refused. "
+            '"select-some": such an If is kept.',
             takes=str,
             default="keep",
+            choices=get_args(IfsChoice),
         ),
     ]
     weights: Annotated[
@@ -231,7 +234,7 @@ class IrOptions(CommonOptions, total=False):
     keep_branches: Annotated[
         "bool",
         Option(
-            IFS_PANEL,
+            IFS,
             "No branch of an If is pruned. OpenVINO may then be unable to run the model. A branch "
             "that contradicts itself is refused.",
             default=False,
@@ -240,7 +243,7 @@ class IrOptions(CommonOptions, total=False):
     strict: Annotated[
         "bool",
         Option(
-            IFS_PANEL,
+            IFS,
             "A model is refused if data could take a branch that has to be pruned. Without this "
             "option the report says what data must fulfil (`assumed`).",
             default=False,
@@ -254,6 +257,7 @@ class IrOptions(CommonOptions, total=False):
             '"ANY" writes plain meaning, for other readers.',
             takes=str,
             default="CPU",
+            choices=DEVICES,
         ),
     ]
     openvino: Annotated[
@@ -264,6 +268,7 @@ class IrOptions(CommonOptions, total=False):
             "that release are worked round too.",
             takes=str,
             form="RELEASE",
+            check=release_number,
         ),
     ]
     compress_to_fp16: Annotated[
@@ -288,6 +293,7 @@ class IrOptions(CommonOptions, total=False):
             takes=list[str],
             form="NAME=RANK",
             flags=("--output-rank",),
+            check=_require_ranks,
         ),
     ]
     stateful: Annotated[
@@ -300,6 +306,7 @@ class IrOptions(CommonOptions, total=False):
             "name.",
             written="The pairs are found by their names, past_key_values.0.key and present.0.key.",
             default=False,
+            check=_require_states,
         ),
     ]
     beam_idx: Annotated[
@@ -344,42 +351,130 @@ class ConvertOptions(OnnxFileOptions, IrOptions, total=False):
             "the report name the first pass or quirk after which a number differs.",
             written="The traceback of an error is shown.",
             default=False,
+            check=_require_debugging,
         ),
     ]
     progress: Annotated[
         "Callable[[str], None] | None",
-        Option("", "A function that is called with the name of each step that is done."),
+        Option(FILES, "A function that is called with the name of each step.", takes=None),
     ]
 
 
-def declared(options: type) -> Iterator[tuple[str, Option]]:
-    """The options of a class with their names, panel by panel."""
-    found = {name: each.__metadata__[0] for name, each in options.__annotations__.items()}
-    order = (*PANELS, "")
-    yield from sorted(found.items(), key=lambda item: order.index(item[1].panel))
+class CheckOptions(ConvertOptions, total=False):
+    """The options of `check`."""
 
-
-def described(options: type) -> str:
-    """The options of a class as a list for a docstring, panel by panel."""
-    from textwrap import wrap
-
-    lines: list[str] = []
-    panel = None
-    for name, option in declared(options):
-        if option.panel != panel:
-            panel = option.panel
-            lines += ["", f"{panel or 'Progress'}:", ""]
-        text = f"- `{name}`: {option.help} {option.given}".rstrip()
-        lines += wrap(text, 96, subsequent_indent="  ")
-    return "\n".join(lines).strip()
-
-
-def names_of(options: type) -> dict[str, str]:
-    """The types of options, as they are written, by name."""
-    return {
-        name: annotation.__origin__.__forward_arg__
-        for name, annotation in options.__annotations__.items()
-    }
+    samples: Annotated[
+        "int",
+        Option(
+            CHECK,
+            "How many inputs are drawn. Others are sought for branches. With 0 and inputs of your "
+            "own, neither is done.",
+            takes=int,
+            form="N",
+            default=4,
+            least=0,
+        ),
+    ]
+    seed: Annotated[
+        "int", Option(CHECK, "The seed of the inputs.", takes=int, form="N", default=0, least=0)
+    ]
+    inputs: Annotated[
+        "OwnInputs | None",
+        Option(
+            CHECK,
+            "Inputs of your own, which run first: an .npz with an array for each input, a folder "
+            "of such files, or a folder with test_data_set_*/input_*.pb, whose outputs are "
+            "compared too.",
+            given="A mapping has the arrays by the input's name; a sequence has several inputs.",
+            written="May be repeated.",
+            takes=list[Path],
+            form="PATH",
+        ),
+    ]
+    ranges: Annotated[
+        "Ranges | None",
+        Option(
+            CHECK,
+            "The lowest and the highest number that is drawn for an input, by its name.",
+            written="For example x=0..1.",
+            takes=list[str],
+            form="NAME=LOW..HIGH",
+            flags=("--range",),
+        ),
+    ]
+    sizes: Annotated[
+        "Mapping[str, int | Interval] | None",
+        Option(
+            CHECK,
+            "Sizes of dimensions, or ranges of sizes, by their symbols or as `input.axis`.",
+            written="For example batch=2 or x.0=2..8.",
+            takes=list[str],
+            form="DIM=N",
+            flags=("--size",),
+        ),
+    ]
+    fills: Annotated[
+        "Mapping[str, float] | None",
+        Option(CHECK, "A number that fills an input, by the input's name.", takes=None),
+    ]
+    rtol: Annotated[
+        "Tolerance",
+        Option(
+            CHECK,
+            "The relative tolerance, of all outputs or of one.",
+            given='A mapping has it by the output\'s name, with "*" for the others.',
+            written="The default is 0.001.",
+            takes=list[str],
+            form="[OUTPUT=]X",
+        ),
+    ]
+    atol: Annotated[
+        "Tolerance",
+        Option(
+            CHECK,
+            "The absolute tolerance, as the relative one.",
+            written="The default is 1e-05.",
+            takes=list[str],
+            form="[OUTPUT=]X",
+        ),
+    ]
+    timeout: Annotated[
+        "float",
+        Option(
+            CHECK,
+            "The time in seconds that one run may take, or an engine to load a model.",
+            takes=float,
+            form="SECONDS",
+            default=60.0,
+            least=0.1,
+        ),
+    ]
+    budget: Annotated[
+        "int",
+        Option(
+            CHECK, "How many runs may look for inputs by chance.", takes=None, default=1500, least=0
+        ),
+    ]
+    save_inputs: Annotated[
+        "PathLike | None",
+        Option(
+            CHECK,
+            "A new folder for all inputs that ran: input-N.npz, or input-N-differs.npz if an "
+            "output differs.",
+            takes=Path,
+            form="DIR",
+        ),
+    ]
+    reduce: Annotated[
+        "PathLike | None",
+        Option(
+            CHECK,
+            "A file for the smallest part of the model that still differs or fails. Its inputs are "
+            "written beside it, as .npz.",
+            takes=Path,
+            form="FILE",
+        ),
+    ]
 
 
 def require_options(options: ConvertOptions, format: str, target: Path | None = None) -> None:
@@ -392,47 +487,14 @@ def require_options(options: ConvertOptions, format: str, target: Path | None = 
             continue
         meant = "IR (.xml)" if format == "onnx" else "ONNX (.onnx)"
         raise UsageError(f"{name} is for writing {meant}; the destination is {target}")
-    for name, words in (("device", DEVICES), ("ifs", IFS)):
-        word = options.get(name) or words[0]
-        if word not in words:
-            raise UsageError(f"{name} is one of {', '.join(words)}, not {word!r}")
-    debug = options.get("debug", False)
-    if debug not in (*DEBUG, None):
-        raise UsageError(f'debug is True or "run", not {debug!r}')
-    if (release := options.get("openvino")) is not None:
-        release_number(release)
-    _require_ranks(options.get("output_ranks"))
-    added = [name for name in ("beam_idx", "one_decoder") if options.get(name)]
-    _require_states(options.get("stateful", False), added)
-
-
-def release_number(release: str) -> tuple[int, int]:
-    """The year and the number of a release of OpenVINO, which sort by age. Raises UsageError for
-    what is none, and for one before `OLDEST`."""
-    match = re.fullmatch(r"(20\d\d)\.(\d)(\.\d+)?", str(release))
-    if match is None or (int(match[1]), int(match[2])) < tuple(map(int, OLDEST.split("."))):
-        raise UsageError(
-            f"openvino is {release!r}; it is a release from {OLDEST} on, for example 2025.2"
-        )
-    return int(match[1]), int(match[2])
-
-
-def _require_ranks(given: Any) -> None:
-    if given is not None and not isinstance(given, Mapping):
-        raise UsageError(f'output_ranks maps names to ranks, {{"y": 2}}; it is {given!r}')
-    for name, rank in (given or {}).items():
-        if isinstance(rank, bool) or not isinstance(rank, int) or rank < 0:
-            raise UsageError(f'the rank of the output "{name}" must be 0 or more, not {rank!r}')
-
-
-def _require_states(given: Any, added: Sequence[str]) -> None:
-    if isinstance(given, Mapping):
-        if all(isinstance(name, str) for name in (*given, *given.values())):
-            return
-    elif isinstance(given, bool):
-        if added and not given:
-            raise UsageError(f"{added[0]} is for a stateful model: set stateful too")
-        return
-    raise UsageError(
-        f'stateful is True, or maps inputs to outputs, {{"past": "present"}}; it is {given!r}'
-    )
+    for name, option in declared(ConvertOptions):
+        given = options.get(name)
+        if given is None:
+            continue
+        if option.choices and given not in option.choices:
+            raise UsageError(f"{name} is one of {', '.join(option.choices)}, not {given!r}")
+        if option.check is not None:
+            option.check(given)
+    for name in ("beam_idx", "one_decoder"):
+        if options.get(name) and options.get("stateful", False) is False:
+            raise UsageError(f"{name} is for a stateful model: set stateful too")

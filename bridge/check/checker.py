@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from bridge.check.force import Forced, force, steered_sites, to_switch
 from bridge.check.inputs import Recipe, free_dimensions
 from bridge.check.instrument import TAKEN, Branch, Site, instrument, is_forcible, sites_of, ways
 from bridge.check.lines import shortened
-from bridge.check.loading import TIMEOUT, load, time_limit
+from bridge.check.loading import load, time_limit
 from bridge.check.matching import matched_sites, shared_sizes, with_sizes
 from bridge.check.memory import as_file, name_of
 from bridge.check.neighbourhood import neighbourhood
@@ -61,7 +61,8 @@ from bridge.limits import read_limits, usually
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model, Node
 from bridge.neutral.types import Interval, innermost
-from bridge.options import ConvertOptions, OwnInputs, PathLike, Ranges, Tolerance
+from bridge.option import declared
+from bridge.options import CheckOptions, ConvertOptions, Ranges, Tolerance
 from bridge.outputs import require_outputs
 from bridge.passes.boundary import dimension
 from bridge.passes.state.pairs import restore_pairs
@@ -70,50 +71,24 @@ from bridge.show.outline import outline
 from bridge.suggestions import keywords, unknown
 
 
-@keywords(ConvertOptions)
+@keywords(CheckOptions)
 def check(
-    source: Source,
-    against: Source | None = None,
-    *,
-    seed: int = 0,
-    samples: int = 4,
-    rtol: Tolerance = RTOL,
-    atol: Tolerance = ATOL,
-    inputs: OwnInputs | None = None,
-    ranges: Ranges | None = None,
-    save_inputs: PathLike | None = None,
-    reduce: PathLike | None = None,
-    sizes: Mapping[str, int | Interval] | None = None,
-    fills: Mapping[str, float] | None = None,
-    budget: int = 1500,
-    timeout: float = TIMEOUT,
-    **options: Unpack[ConvertOptions],
+    source: Source, against: Source | None = None, **options: Unpack[CheckOptions]
 ) -> CheckReport:
     """Show that a model and its conversion compute the same, every branch of every If included.
 
     Without `against`, `source` is converted to the other format and back, and all three are
-    compared; with it, the two models are, each a source as for `bridge.convert`.
+    compared; with it, the two models are compared. Each is a source as for `bridge.convert`.
 
-    `inputs` are the user's own, which run first: values by the input's name, an `.npz`, a folder of
-    these or in the layout of ONNX's backend tests (whose outputs the model is held to), or several.
-    `samples` more are drawn, and others sought for branches; with 0, neither. `ranges` limits what
-    is drawn for an input, `(lowest, highest)`. `save_inputs` is a new folder for all that ran.
-    `reduce` is a file for the smallest part of the model that still differs or fails, if any does.
-    `rtol` and `atol` are numbers, or numbers by the output's name, with "*" for the others.
+    With `device` or `openvino`, a layer, type or size that these do not take is a failure.
+    OpenVINO's CPU plugin runs the IR, whatever the device. Types coarser than `rtol` get two units
+    in the last place. If one file has weights of f32 stored as f16, the weights of the other are
+    rounded too.
 
-    `sizes` fixes or
-    bounds dimensions by symbol (or `input.axis`), `fills` inputs by a number; `budget` bounds the
-    runs that look for inputs by chance, `timeout` is the time in seconds that one run may take, or
-    an engine to load a model.
-    `options` are those of `bridge.convert`; `weights` is the
-    `.bin` of the first of the two that is an IR, and `progress` is called with what is being done.
-    With `device` or `openvino`, what these do not take of an IR is a failure; whatever the device,
-    OpenVINO's CPU plugin runs it.
-    Types coarser than `rtol` get two units in the last place. Where one file has weights of f32
-    stored as f16, the other runs with its own rounded alike.
+    <options>
 
-    What fails in a conversion or an engine is in the report. Raises UsageError for options that
-    make no sense, InvalidModelError for a source that cannot be read.
+    The report has all failures of conversions and engines. Raises UsageError for options that make
+    no sense, InvalidModelError for a source that cannot be read.
 
     >>> report = check("model.onnx")
     >>> report.ok
@@ -125,23 +100,31 @@ def check(
     >>> open("report.html", "w", encoding="utf-8").write(report.as_html()) > 0
     True
     """
-    tolerances = _tolerances(rtol, atol)
+    asked: dict[str, Any] = {
+        name: options.get(name, option.default)
+        for name, option in declared(CheckOptions)
+        if name not in ConvertOptions.__annotations__
+    }
+    conversion = cast(ConvertOptions, {k: v for k, v in options.items() if k not in asked})
+    inputs, reduce, save_inputs = asked["inputs"], asked["reduce"], asked["save_inputs"]
+    seed, samples, timeout = asked["seed"], asked["samples"], asked["timeout"]
+    tolerances = _tolerances(asked["rtol"], asked["atol"])
     places = places_of(inputs)
     _require_numbers(seed, samples, 0 if places else 1)
     if save_inputs is not None:
         require_free(Path(save_inputs))
-    fixed = {name: _size(name, size) for name, size in (sizes or {}).items()}
-    weights = options.pop("weights", None)
-    tell = options.pop("progress", None) or (lambda step: None)
-    limits = read_limits(options.pop("limits", None))
+    fixed = {name: _size(name, size) for name, size in (asked["sizes"] or {}).items()}
+    weights = conversion.pop("weights", None)
+    tell = conversion.pop("progress", None) or (lambda step: None)
+    limits = read_limits(conversion.pop("limits", None))
     with usually(limits), little_collection(), time_limit(timeout), scratch_folder() as scratch:
         report = CheckReport(name_of(source), *tolerances.pop("*"), tolerances=tolerances)
-        report.device = DeviceCheck.of(options)
+        report.device = DeviceCheck.of(conversion)
         pair = Pair(
             as_file(source, scratch / "source"),
             None if against is None else as_file(against, scratch / "against"),
             scratch,
-            options,
+            conversion,
             Path(weights) if weights is not None else None,
             report.notes,
         )
@@ -158,11 +141,11 @@ def check(
                 files_of_part(small, other),
                 [Path(path) for path in (source, against) if isinstance(path, str | os.PathLike)],
                 [*map(Path, read), *files_of_inputs(inputs)],
-                options.get("force", False),
+                conversion.get("force", False),
             )
         checker = _Checker(pair, report, tell, small, timeout)
-        base = Recipe(seed, fixed, dict(fills or {}), ranges=dict(ranges or {}))
-        checker.run(base, samples, budget, places)
+        base = Recipe(seed, fixed, dict(asked["fills"] or {}), ranges=dict(asked["ranges"] or {}))
+        checker.run(base, samples, asked["budget"], places)
         if save_inputs is not None:
             report.saved = save_feeds(Path(save_inputs), report.feeds, checker.bad)
         return report
@@ -174,9 +157,10 @@ def _require_numbers(seed: int, samples: int, fewest: int) -> None:
             raise UsageError(f"{name} is {value}; it must be {least} or more")
 
 
-def _tolerances(rtol: Tolerance, atol: Tolerance) -> dict[str, tuple[float, float]]:
+def _tolerances(rtol: Tolerance | None, atol: Tolerance | None) -> dict[str, tuple[float, float]]:
     """The relative and the absolute tolerance by the output's name, with "*" for the others."""
-    relative, absolute = _by_output("rtol", rtol, RTOL), _by_output("atol", atol, ATOL)
+    relative = _by_output("rtol", RTOL if rtol is None else rtol, RTOL)
+    absolute = _by_output("atol", ATOL if atol is None else atol, ATOL)
     return {
         name: (relative.get(name, relative["*"]), absolute.get(name, absolute["*"]))
         for name in sorted({*relative, *absolute})

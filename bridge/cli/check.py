@@ -8,31 +8,34 @@ from typing import Annotated, Any
 
 import typer
 
-from bridge.cli.many import Cache, Jobs, Junit, check_many
+from bridge.cli.keywords import takes_options
+from bridge.cli.many import check_many
 from bridge.cli.models import found, is_ir, is_many, not_compared, paired
 from bridge.cli.options import (
     AsJson,
+    Cache,
     Debug,
     Force,
-    Ifs,
-    InputShape,
-    Limit,
+    Jobs,
+    Junit,
     Quiet,
-    Values,
-    Weights,
+    Verbose,
     files_of_values,
-    given_limits,
-    given_ranges,
-    given_sizes,
-    given_values,
-    input_shapes,
 )
 from bridge.cli.output import echo, echo_json, progress, write_text
 from bridge.cli.streams import source_of
 from bridge.errors import BridgeError, UsageError
-from bridge.options import DEVICES, IFS
+from bridge.option import MANY, OUTPUT
+from bridge.options import CheckOptions
+
+OPTIONS = (
+    "atol", "device", "ifs", "input_shapes", "inputs", "limits", "openvino", "ranges", "reduce",
+    "rtol", "samples", "save_inputs", "seed", "sizes", "timeout", "values", "weights",
+)  # fmt: skip
+"""The library's options that the command has."""
 
 
+@takes_options(CheckOptions, OPTIONS, device=None)
 def check(
     model: Annotated[
         Path,
@@ -50,126 +53,33 @@ def check(
             "than one, and with --jobs, --junit or --cache any, are checked by themselves.",
         ),
     ] = None,
-    samples: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=0,
-            help="Inputs to draw; with --inputs and 0, no others are drawn or sought for branches.",
-        ),
-    ] = 4,
-    seed: Annotated[
-        int, typer.Option(metavar="N", min=0, help="What the inputs are drawn from.")
-    ] = 0,
-    inputs: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="PATH",
-            help="Inputs of your own, which run first: an .npz with an array for each input, a "
-            "folder of these, or test_data_set_*/input_*.pb; may be repeated.",
-        ),
-    ] = None,
-    ranges: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--range",
-            metavar="NAME=LOW..HIGH",
-            help="Draw numbers for an input within limits, for example x=0..1; may be repeated.",
-        ),
-    ] = None,
-    save_inputs: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Save each input that ran in a new folder, as input-N.npz, or input-N-differs.npz "
-            "where an output differs; --inputs takes them.",
-        ),
-    ] = None,
-    reduce: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Where something differs or fails, write the smallest part of MODEL that still "
-            "does, with its inputs in an .npz beside it.",
-        ),
-    ] = None,
-    rtol: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[OUTPUT=]X",
-            help="Relative tolerance (default: 0.001), of one output or of all; may be repeated.",
-        ),
-    ] = None,
-    atol: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[OUTPUT=]X",
-            help="Absolute tolerance (default: 1e-05), of one output or of all; may be repeated.",
-        ),
-    ] = None,
-    size: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="DIM=N",
-            help="Fix a dimension, by its symbol or as INPUT.AXIS, to a size or a range like 2..8; "
-            "may be repeated.",
-        ),
-    ] = None,
-    value: Values = None,
-    input_shape: InputShape = None,
-    ifs: Ifs = IFS[0],
-    device: Annotated[
-        str | None,
-        typer.Option(
-            metavar="|".join(DEVICES),
-            autocompletion=lambda: list(DEVICES),
-            help="The plugin of OpenVINO that the IR is for: layers, element types, sizes and the "
-            "inputs of branches are held to what it takes. The CPU plugin runs the IR all the "
-            "same.",
-        ),
-    ] = None,
-    openvino: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RELEASE",
-            help="The oldest release of OpenVINO that the IR is for, for example 2024.6.",
-        ),
-    ] = None,
-    timeout: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS",
-            min=0.1,
-            help="End a run that takes longer, as a Loop does whose condition stays true, or the "
-            "loading of a model: for example --timeout 5.",
-        ),
-    ] = 60.0,
-    weights: Weights = None,
-    limit: Limit = None,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Print every output, branch and input.")
-    ] = False,
-    as_json: AsJson = False,
+    *,
+    options: dict[str, Any],
+    written: dict[str, Any],
     report: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE.html",
-            help="Write a page with the tree of Ifs and Loops and what was found of each branch.",
+            rich_help_panel=OUTPUT,
+            help="Write a page with the tree of Ifs and Loops and the result of each branch.",
         ),
     ] = None,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     jobs: Jobs = None,
     junit: Junit = None,
     cache: Cache = None,
-    force: Force = False,
     hook: Annotated[
         bool,
         typer.Option(
             "--hook",
-            help="Check each file by itself, as a hook of a commit gets them; an .xml that is no "
-            "IR is passed over.",
+            rich_help_panel=MANY,
+            help="Check each file by itself, as a commit hook gets them. An .xml that is no IR is "
+            "left out.",
         ),
     ] = False,
-    quiet: Quiet = False,
+    force: Force = False,
     debug: Debug = False,
 ) -> None:
     """Run a model and its conversion on the same inputs and compare every output.
@@ -191,18 +101,17 @@ def check(
       bridge check model.onnx --device NPU --input-shape 'x=[1,3,224,224]'
       bridge check models/ --jobs 2 --junit report.xml --cache .bridge-cache
     """
-    options: dict[str, Any] = dict(
-        samples=samples, seed=seed, rtol=_tolerance("--rtol", rtol),
-        atol=_tolerance("--atol", atol), ranges=given_ranges(ranges),
-        inputs=inputs, save_inputs=save_inputs, reduce=reduce, sizes=given_sizes(size),
-        weights=weights, limits=given_limits(limit), values=given_values(value), timeout=timeout,
-        input_shapes=input_shapes(input_shape or ()), ifs=ifs, device=device, openvino=openvino,
-    )  # fmt: skip
+    for name in ("rtol", "atol"):
+        if not options[name]:
+            del options[name]
+    inputs, weights = options["inputs"], options["weights"]
+    arrays = files_of_values(written["values"])
     given = [model, *(other or ())]
     if hook:
         given = [path for path in given if path.suffix.lower() != ".xml" or is_ir(path)]
     if jobs or junit or cache or hook or is_many(given):
-        if weights or report or inputs or save_inputs or reduce:
+        single = ("weights", "inputs", "save_inputs", "reduce")
+        if report or any(options[name] for name in single):
             raise UsageError(
                 "--weights, --report, --inputs, --save-inputs and --reduce are for one model"
             )
@@ -212,7 +121,7 @@ def check(
             from bridge.kinds import JUNIT
             from bridge.outputs import require_outputs
 
-            others = [*files_of_values(value), *(cache.glob("*") if cache else ())]
+            others = [*arrays, *(cache.glob("*") if cache else ())]
             read = [path for job in pairs for path in (job.model, job.other) if path is not None]
             require_outputs({junit: JUNIT}, read, others, force)
         check_many(pairs, options, jobs or 1, cache, junit, as_json=as_json, quiet=quiet)
@@ -224,23 +133,9 @@ def check(
         from bridge.kinds import PAGE
         from bridge.outputs import require_outputs
 
-        others = [*files_of_values(value), *([weights] if weights else ()), *files_of(inputs)]
+        others = [*arrays, *([weights] if weights else ()), *files_of(inputs)]
         require_outputs({report: PAGE}, given, others, force)
     run_check(source_of(model), against, quiet, verbose, as_json, report, force=force, **options)
-
-
-def _tolerance(option: str, texts: list[str] | None) -> dict[str, float]:
-    """A tolerance by the output's name, with "*" for the others."""
-    given: dict[str, float] = {}
-    for text in texts or ():
-        name, _, number = text.rpartition("=")
-        try:
-            given[name or "*"] = float(number)
-        except ValueError:
-            raise UsageError(
-                f"{option} {text}: is no number; write for example 1e-3 or y=1e-2"
-            ) from None
-    return given
 
 
 def require_engines(model: Path, other: Path | None) -> None:

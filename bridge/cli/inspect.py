@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bridge.cli.options import AsJson, Debug, Force, Limit, Weights, given_limits
+from bridge.cli.keywords import takes_options
+from bridge.cli.options import AsJson, Debug, Force
 from bridge.cli.output import echo, echo_json, size_of, table, write_text
 from bridge.errors import UsageError
+from bridge.options import CommonOptions
 
 if TYPE_CHECKING:
     from bridge.neutral.graph import Model
 
 
+@takes_options(CommonOptions, ("weights", "limits"))
 def inspect(
     file: Annotated[
         Path,
@@ -22,6 +25,9 @@ def inspect(
             metavar="FILE", help="The model: .onnx, .xml for IR, or - for ONNX from a stream."
         ),
     ],
+    *,
+    options: dict[str, Any],
+    written: dict[str, Any],
     as_json: AsJson = False,
     graph: Annotated[
         bool, typer.Option("--graph", help="Print every node, as Bridge has read the model.")
@@ -34,8 +40,6 @@ def inspect(
             "what its larger branch does, an open dimension counts as 1.",
         ),
     ] = False,
-    weights: Weights = None,
-    limit: Limit = None,
     html: Annotated[
         Path | None,
         typer.Option(
@@ -80,11 +84,11 @@ def inspect(
     from bridge.limits import read_limits, usually
     from bridge.outputs import require_outputs
 
-    with usually(read_limits(given_limits(limit))):
-        written = {path: kind for path, kind in ((html, PAGE), (svg, PICTURE)) if path is not None}
-        others = [path for path in (weights, coverage) if path is not None]
-        require_outputs(written, [file], others, force)
-        model = bridge.load(source_of(file), weights)
+    with usually(read_limits(options["limits"])):
+        outputs = {path: kind for path, kind in ((html, PAGE), (svg, PICTURE)) if path is not None}
+        others = [path for path in (options["weights"], coverage) if path is not None]
+        require_outputs(outputs, [file], others, force)
+        model = bridge.load(source_of(file), options["weights"])
         if html is not None or svg is not None:
             check = None if coverage is None else _read(coverage)
             _draw(model, file, html, svg, check, quiet=as_json)

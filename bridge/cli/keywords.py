@@ -5,48 +5,52 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, get_args
+from functools import partial
+from typing import Annotated, Any
 
 import typer
 
-from bridge import options as library
 from bridge.cli.options import (
     given_limits,
+    given_ranges,
+    given_sizes,
     given_values,
     input_shapes,
     new_names,
     output_ranks,
     split_names,
+    tolerance,
 )
 from bridge.errors import UsageError
-from bridge.options import Option, declared
+from bridge.option import PANELS, Option, declared
 
 READERS: Mapping[str, Callable[[Sequence[str] | None], Any]] = {
+    "atol": partial(tolerance, option="--atol"),
     "input_shapes": input_shapes,
     "limits": given_limits,
     "output_ranks": output_ranks,
     "outputs": split_names,
+    "ranges": given_ranges,
     "rename": new_names,
+    "rtol": partial(tolerance, option="--rtol"),
+    "sizes": given_sizes,
     "values": given_values,
 }
 """The functions that read the texts of an option, by its keyword."""
-
-CHOICES = {"device": library.DeviceName, "ifs": library.IfsChoice}
-"""The options that are one word of several."""
 
 
 def takes_options(
     options: type, names: Sequence[str] | None = None, **defaults: Any
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a command the options of a class: those of some `names`, or all but functions.
+    """Gives a command the options of a class, all or those of some `names`.
 
-    The command gets a mapping of keywords to values as its keyword `options`. `defaults` are other
-    defaults than the library's.
+    The command gets two mappings by the library's keyword: `options` has the values, `written` what
+    stood on the command line. `defaults` are other defaults than the library's.
     """
     chosen = {
         name: option
         for name, option in declared(options)
-        if option.panel and (names is None or name in names)
+        if option.takes is not None and (names is None or name in names)
     }
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -55,12 +59,13 @@ def takes_options(
             _parameter(name, option, defaults.get(name, option.default))
             for name, option in chosen.items()
         ]
-        shown = [parameter for parameter in own if parameter.name != "options"]
+        shown = [parameter for parameter in own if parameter.name not in ("options", "written")]
 
         @functools.wraps(command)
         def run(**given: Any) -> None:
-            read = {name: _read(name, given.pop(name)) for name in chosen}
-            command(**given, options=read)
+            written = {name: given.pop(name) for name in chosen}
+            read = {name: _read(name, option, written[name]) for name, option in chosen.items()}
+            command(**given, options=read, written=written)
 
         run.__signature__ = inspect.Signature(_in_order([*shown, *made]))  # type: ignore[attr-defined]
         run.__annotations__ = {p.name: p.annotation for p in (*shown, *made)}
@@ -73,12 +78,13 @@ def _parameter(name: str, option: Option, default: Any) -> inspect.Parameter:
     """A parameter of a command as Typer reads it."""
     flag = f"--{name.replace('_', '-')}"
     is_either = option.takes is bool and default is None
-    words = get_args(CHOICES[name]) if name in CHOICES else ()
+    words = list(option.choices)
     found = typer.Option(
         *(option.flags or (() if is_either else (flag,))),
         metavar="|".join(words) or option.form or None,
-        autocompletion=(lambda: list(words)) if words else None,
-        help=f"{option.help} {option.written}".rstrip(),
+        autocompletion=(lambda: words) if words else None,
+        min=option.least,
+        help=f"{option.help} {option.written}".rstrip().replace("`", ""),
         rich_help_panel=option.panel,
     )
     kind = option.takes if default is not None else option.takes | None
@@ -92,18 +98,23 @@ def _parameter(name: str, option: Option, default: Any) -> inspect.Parameter:
 
 def _in_order(parameters: list[inspect.Parameter]) -> list[inspect.Parameter]:
     """Arguments first, then options, panel by panel."""
-    positional = [p for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY]
-    return [*positional, *(p for p in parameters if p not in positional)]
+
+    def place(parameter: inspect.Parameter) -> int:
+        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+            return -1
+        panel = parameter.annotation.__metadata__[0].rich_help_panel
+        return PANELS.index(panel) if panel in PANELS else -1
+
+    return sorted(parameters, key=place)
 
 
-def _read(name: str, given: Any) -> Any:
+def _read(name: str, option: Option, given: Any) -> Any:
     """The value of a keyword that the command line gave. UsageError where it cannot be read."""
     if name in READERS:
         return READERS[name](given) or None
-    if name in CHOICES and given is not None:
-        words = get_args(CHOICES[name])
-        meant = {word.lower(): word for word in words}.get(given.lower())
+    if option.choices and given is not None:
+        meant = {word.lower(): word for word in option.choices}.get(given.lower())
         if meant is None:
-            raise UsageError(f"--{name} is one of {', '.join(words)}, not {given!r}")
+            raise UsageError(f"--{name} is one of {', '.join(option.choices)}, not {given!r}")
         return meant
     return given

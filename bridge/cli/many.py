@@ -13,9 +13,7 @@ from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from bridge.cli.models import Job
 from bridge.cli.outcome import Json, Outcome
@@ -35,26 +33,8 @@ from bridge.release import release
 FORMAT = 1
 """The version of the JSON about many models."""
 
-Jobs = Annotated[
-    int | None,
-    typer.Option(metavar="N", min=1, help="Models to work on at once, where there are many."),
-]
-Junit = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE.xml", help="Write a report about each model as CI reads it."),
-]
-Cache = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR",
-        help="Keep verdicts here, and take them from here where neither the model nor Bridge, its "
-        "engines and the options have changed.",
-    ),
-]
-
-
 if TYPE_CHECKING:
-    from bridge.cli.cache import Cache as Answers
+    from bridge.cli.cache import Cache
 
 Work = Callable[[Job, Mapping[str, Any]], Outcome]
 
@@ -70,9 +50,9 @@ def check_many(
 ) -> None:
     """Checks models and prints what came of them. Exits with 1 where one differs, with 2 where one
     could not be checked."""
-    from bridge.cli.cache import Cache as Answers
+    from bridge.cli.cache import Cache
 
-    answers = None if cache is None else Answers(cache, options)
+    answers = None if cache is None else Cache(cache, options)
     outcomes = _run(jobs, _checked, options, workers, quiet, answers)
     if junit is not None:
         write_text(junit, as_junit(outcomes))
@@ -126,7 +106,7 @@ def _run(
     options: Mapping[str, Any],
     workers: int,
     quiet: bool,
-    answers: Answers | None = None,
+    answers: Cache | None = None,
 ) -> list[Outcome]:
     """What comes of all jobs, in their order. Says meanwhile which are done."""
     from bridge.check.isolation import LostProcessError, Worker

@@ -11,81 +11,48 @@ from typing import Annotated, Any
 import typer
 
 from bridge.errors import UsageError
-from bridge.limits import MEANINGS
-from bridge.options import DEVICES, IFS
+from bridge.option import FILES, MANY, OUTPUT
 
-Weights = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE.bin", help="The weights of the IR, where they have another name."),
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", rich_help_panel=OUTPUT, help="Print one JSON document, for scripts."),
 ]
-Limit = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=N",
-        help="Raise what a model may cost, for example nodes=1000000; may be repeated. NAME is "
-        f"{', '.join(MEANINGS)}; the message that refuses a model says which it meets.",
-    ),
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", rich_help_panel=OUTPUT, help="Print errors alone."),
 ]
-Values = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--value",
-        metavar="NAME=VALUE",
-        help="Fix an input, for example sr=16000, 'k=[1,2]' or mask=mask.npy; may be repeated. A "
-        "number fills an input of known shape.",
-    ),
-]
-InputShape = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=[DIM,...]",
-        help="Give an input another shape; may be repeated. A dimension is a size, ? for any "
-        "size, a range like 1..8, or a symbol; 'x[1,-1]' is x=[1,?]. An input that has a default "
-        "value stays one in IR only if it is named here.",
-    ),
-]
-Ifs = Annotated[
-    str,
-    typer.Option(
-        metavar="|".join(IFS),
-        autocompletion=lambda: list(IFS),
-        help="What becomes of Ifs: they stay; or both branches run and what counts is "
-        "selected, for readers without If. select refuses a model with an If that cannot be "
-        "selected, select-some keeps that If.",
-    ),
-]
-Device = Annotated[
-    str,
-    typer.Option(
-        rich_help_panel="Writing IR",
-        metavar="|".join(DEVICES),
-        autocompletion=lambda: list(DEVICES),
-        help="The plugin of OpenVINO that the file is for; ANY writes plain meaning, for other "
-        "readers. What cannot be had there is refused, with what would help.",
-    ),
-]
-Release = Annotated[
-    str | None,
-    typer.Option(
-        rich_help_panel="Writing IR",
-        metavar="RELEASE",
-        help="The oldest release of OpenVINO that the file is for, for example 2024.6: its faults "
-        "are worked round too ('bridge ops --quirks' lists them).",
-    ),
+Verbose = Annotated[
+    bool,
+    typer.Option("--verbose", "-v", rich_help_panel=OUTPUT, help="Print all details."),
 ]
 Force = Annotated[
     bool,
     typer.Option(
-        "--force", help="Overwrite files of another kind, too; never one that the command reads."
+        "--force",
+        rich_help_panel=FILES,
+        help="Overwrite files of another kind, too; never a file that the command reads.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Debug = Annotated[
     bool,
+    typer.Option("--debug", rich_help_panel=FILES, help="Show the traceback of an error."),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=1, rich_help_panel=MANY, help="Models to work on at once."),
+]
+Junit = Annotated[
+    Path | None,
     typer.Option(
-        "--debug",
-        help="Show the traceback of an error; a conversion verifies the graph after each pass.",
+        metavar="FILE.xml", rich_help_panel=MANY, help="Write a report for CI, in JUnit's format."
+    ),
+]
+Cache = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        rich_help_panel=MANY,
+        help="Keep verdicts here, and use them while model, options and versions are the same.",
     ),
 ]
 
@@ -96,12 +63,12 @@ _INTERVAL = rf"({_SIZE})\.\.({_SIZE})?"
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?"
 
 
-def input_shapes(texts: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+def input_shapes(texts: Sequence[str] | None) -> dict[str, tuple[Any, ...]]:
     """Shapes by input name, from texts like `x=[1,3,?,h,2..8]`: sizes, `?` for any size, symbols,
     and ranges. `x[1,-1],y[2]`, which OpenVINO's own converter takes, is two of them, with -1 for
     any size. Raises UsageError for other texts."""
     shapes: dict[str, tuple[Any, ...]] = {}
-    for text in (one for given in texts for one in re.split(r"(?<=\]),", given)):
+    for text in (one for given in texts or () for one in re.split(r"(?<=\]),", given)):
         match = re.fullmatch(_SHAPE, text)
         if match is None:
             raise UsageError(
@@ -195,10 +162,29 @@ def output_ranks(texts: Sequence[str] | None) -> dict[str, int] | None:
     return {name: int(rank) for name, rank in found.items()} or None
 
 
-def states(texts: Sequence[str] | None, by_name: bool) -> bool | dict[str, str]:
-    """Outputs by input name, from texts like `past=present`; without, whether those are meant that
-    their names tell. Raises UsageError for other texts."""
-    return _by_name("--state", texts, "INPUT=OUTPUT", "past=present") or by_name
+def states(texts: Sequence[str] | None) -> dict[str, str]:
+    """Outputs by input name, from texts like `past=present`. Raises UsageError for other texts."""
+    return _by_name("--state", texts, "INPUT=OUTPUT", "past=present")
+
+
+def split_names(texts: Sequence[str] | None) -> list[str]:
+    """Names, from texts like `a,b`."""
+    return [name for text in texts or () for name in text.split(",")]
+
+
+def tolerance(texts: Sequence[str] | None, option: str) -> dict[str, float]:
+    """A tolerance by the output's name, with "*" for the others, from texts like `1e-3` and
+    `y=1e-2`. Raises UsageError for other texts."""
+    given: dict[str, float] = {}
+    for text in texts or ():
+        name, _, number = text.rpartition("=")
+        try:
+            given[name or "*"] = float(number)
+        except ValueError:
+            raise UsageError(
+                f"{option} {text}: is no number; write for example 1e-3 or y=1e-2"
+            ) from None
+    return given
 
 
 def parse_dimension(dim: str, option: str) -> Any:

@@ -1,60 +1,45 @@
 """The base line of start-up: the packages that a conversion stands on, and nothing done with them.
 
-A script with the commands and the options of `bridge`, taken from their source, whose commands do
-nothing.
+A script with the commands and the options of `bridge`, whose commands do nothing.
 """
 
 from __future__ import annotations
 
-import ast
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import bridge.cli
-from bridge.cli.app import COMMANDS
-from bridge.limits import MEANINGS
-from bridge.options import DEVICES, IFS
+from bridge.cli.app import COMMANDS, command_line
 
-_FOLDER = Path(bridge.cli.__file__).parent
-_FILES = ("options", "many", "convert", "check", "inspect", "ops", "app")
-
-_HEAD = f"""
-from __future__ import annotations
-import sys
-from pathlib import Path
+_HEAD = """\
 from typing import Annotated
 import lxml.etree, onnx, typer
-MEANINGS, IFS, DEVICES = {tuple(MEANINGS)}, {IFS}, {DEVICES}
-"""
-
-_TAIL = f"""
 app = typer.Typer(rich_markup_mode="rich", pretty_exceptions_enable=False)
-app.callback()(bridge)
-for name, help in {COMMANDS}.items():
-    app.command(short_help=help)(globals()[name])
-app()
 """
 
 
 def write(path: Path) -> None:
     """Writes the script."""
-    statements = [s for name in _FILES for s in _kept(_FOLDER / f"{name}.py")]
-    path.write_text(f"{_HEAD}{ast.unparse(ast.Module(statements, []))}{_TAIL}", encoding="utf-8")
+    parts = [_HEAD, *(_command(name) for name in COMMANDS), "app()\n"]
+    path.write_text("".join(parts), encoding="utf-8")
 
 
-def _kept(file: Path) -> list[ast.stmt]:
-    """What a file declares to Typer: options, and commands without what they do."""
-    kept: list[ast.stmt] = []
-    for statement in ast.parse(file.read_text(encoding="utf-8")).body:
-        if isinstance(statement, ast.FunctionDef):
-            if "typer." not in ast.unparse(statement) or statement.name == "command_line":
-                continue
-            about = [ast.Expr(ast.Constant(ast.get_docstring(statement)))]
-            statement.body = [*about, ast.Pass()]
-        elif isinstance(statement, ast.Assign):
-            text = ast.unparse(statement)
-            if "typer." not in text and not text.startswith(("_ONNX", "(_ONNX")):
-                continue
-        else:
+def _command(name: str) -> str:
+    """A command of Bridge's without what it does."""
+    command = command_line().commands[name]
+    parameters = ", ".join(_parameters(command))
+    about = f"    {command.help!r}\n"
+    return f"@app.command({name!r})\ndef _{name}(*, {parameters}):\n{about}"
+
+
+def _parameters(command: Any) -> Iterator[str]:
+    for parameter in command.params:
+        if parameter.name == "help":
             continue
-        kept.append(statement)
-    return kept
+        is_option = parameter.param_type_name == "option"
+        what = f"typer.Option(*{parameter.opts!r}, " if is_option else "typer.Argument("
+        kind = "bool" if getattr(parameter, "is_flag", False) else "str"
+        kind = f"list[{kind}]" if getattr(parameter, "multiple", False) else kind
+        default = "False" if kind == "bool" else "None"
+        about = f"{what}help={parameter.help!r})"
+        yield f"{parameter.name}: Annotated[{kind} | None, {about}] = {default}"

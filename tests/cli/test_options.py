@@ -1,0 +1,57 @@
+"""An option is declared once: keyword, docstring and command line say the same of it."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bridge
+from bridge.check import check
+from bridge.cli import main
+from bridge.cli.app import command_line
+from bridge.option import declared
+from bridge.options import CheckOptions, ConvertOptions
+
+MODEL = Path(__file__).parents[2] / "roundtrip_models" / "if_nested_captures_every_scope.onnxtxt"
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "command"),
+    [(bridge.convert, ConvertOptions, "convert"), (check, CheckOptions, "check")],
+)
+def test_all_places_have_an_option(function, options: type, command: str) -> None:
+    keywords = inspect.signature(function).parameters
+    commands = {p.name: p for p in command_line(command).commands[command].params}
+    said = " ".join((function.__doc__ or "").split())
+    for name, option in declared(options):
+        assert keywords[name].default == option.default
+        assert f"`{name}`: {option.help}" in said
+        if (shown := commands.get(name)) is not None:
+            assert shown.help.startswith(option.help.replace("`", ""))
+    if command == "convert":
+        assert {name for name, option in declared(options) if option.takes} <= commands.keys()
+
+
+def test_a_word_may_have_any_case(tmp_path: Path) -> None:
+    arguments = ["convert", str(MODEL), str(tmp_path / "a.xml"), "--device", "cpu", "--ifs", "KEEP"]
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert not ended.value.code
+
+
+def test_a_type_checker_refuses_other_words(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    script = tmp_path / "script.py"
+    script.write_text(
+        'import bridge\nbridge.convert("a.onnx", "a.xml", ifs="nonsense")\n'
+        'bridge.convert("a.onnx", "a.xml", device="GPU", ifs="select")\n'
+    )
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file=", script], capture_output=True, text=True
+    )
+    errors = [line for line in checked.stdout.splitlines() if ": error:" in line]
+    assert len(errors) == 1 and ":2:" in errors[0], checked.stdout + checked.stderr
