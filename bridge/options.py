@@ -337,8 +337,8 @@ class ConvertOptions(OnnxFileOptions, IrOptions, total=False):
         "bool",
         Option(
             FILES,
-            "Overwrites the source itself, a file that is read-only or of another kind, and a "
-            "`.bin` or `.data` file of another model.",
+            "A file is overwritten that is read-only or of another kind, a `.bin` or `.data` file "
+            "of another model, or, in a conversion, the source itself.",
             default=False,
         ),
     ]

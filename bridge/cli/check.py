@@ -15,7 +15,6 @@ from bridge.cli.options import (
     AsJson,
     Cache,
     Debug,
-    Force,
     Jobs,
     Junit,
     Quiet,
@@ -29,7 +28,7 @@ from bridge.option import MANY, OUTPUT
 from bridge.options import CheckOptions
 
 OPTIONS = (
-    "atol", "device", "ifs", "input_shapes", "inputs", "limits", "openvino", "ranges", "reduce",
+    "atol", "device", "force", "ifs", "input_shapes", "inputs", "limits", "openvino", "ranges", "reduce",
     "rtol", "samples", "save_inputs", "seed", "sizes", "timeout", "values", "weights",
 )  # fmt: skip
 """The library's options that the command has."""
@@ -79,7 +78,6 @@ def check(
             "left out.",
         ),
     ] = False,
-    force: Force = False,
     debug: Debug = False,
 ) -> None:
     """Run a model and its conversion on the same inputs and compare every output.
@@ -123,7 +121,7 @@ def check(
 
             others = [*arrays, *(cache.glob("*") if cache else ())]
             read = [path for job in pairs for path in (job.model, job.other) if path is not None]
-            require_outputs({junit: JUNIT}, read, others, force)
+            require_outputs({junit: JUNIT}, read, others, options["force"])
         check_many(pairs, options, jobs or 1, cache, junit, as_json=as_json, quiet=quiet)
         return
     against = given[1] if other else None
@@ -134,8 +132,8 @@ def check(
         from bridge.outputs import require_outputs
 
         others = [*arrays, *([weights] if weights else ()), *files_of(inputs)]
-        require_outputs({report: PAGE}, given, others, force)
-    run_check(source_of(model), against, quiet, verbose, as_json, report, force=force, **options)
+        require_outputs({report: PAGE}, given, others, options["force"])
+    run_check(source_of(model), against, quiet, verbose, as_json, report, **options)
 
 
 def require_engines(model: Path, other: Path | None) -> None:
