@@ -13,6 +13,7 @@ import bridge
 from bridge.check import check
 from bridge.cli import main
 from bridge.cli.app import command_line
+from bridge.cli.check import OPTIONS
 from bridge.option import declared
 from bridge.options import CheckOptions, ConvertOptions
 
@@ -21,19 +22,22 @@ MODEL = Path(__file__).parents[2] / "roundtrip_models" / "if_nested_captures_eve
 
 @pytest.mark.parametrize(
     ("function", "options", "command"),
-    [(bridge.convert, ConvertOptions, "convert"), (check, CheckOptions, "check")],
+    [
+        (bridge.convert, ConvertOptions, {name for name, o in declared(ConvertOptions) if o.takes}),
+        (check, CheckOptions, set(OPTIONS)),
+    ],
+    ids=["convert", "check"],
 )
-def test_all_places_have_an_option(function, options: type, command: str) -> None:
+def test_all_places_have_an_option(function, options: type, shown: set[str]) -> None:
     keywords = inspect.signature(function).parameters
-    commands = {p.name: p for p in command_line(command).commands[command].params}
+    command = command_line().commands[function.__name__]
+    parameters = {parameter.name: parameter for parameter in command.params}
     said = " ".join((function.__doc__ or "").split())
     for name, option in declared(options):
         assert keywords[name].default == option.default
         assert f"`{name}`: {option.help}" in said
-        if (shown := commands.get(name)) is not None:
-            assert shown.help.startswith(option.help.replace("`", ""))
-    if command == "convert":
-        assert {name for name, option in declared(options) if option.takes} <= commands.keys()
+        if name in shown:
+            assert parameters[name].help.startswith(option.help.replace("`", ""))
 
 
 def test_a_word_may_have_any_case(tmp_path: Path) -> None:
