@@ -21,7 +21,7 @@ MODEL = Path(__file__).parents[2] / "roundtrip_models" / "if_nested_captures_eve
 
 
 @pytest.mark.parametrize(
-    ("function", "options", "command"),
+    ("function", "options", "shown"),
     [
         (bridge.convert, ConvertOptions, {name for name, o in declared(ConvertOptions) if o.takes}),
         (check, CheckOptions, set(OPTIONS)),
