@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from bridge.neutral import inference
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.computed import Array
 from bridge.neutral.types import Type
 from bridge.operators import standard
 
@@ -26,5 +27,12 @@ def _inline(b: Builder, node: Node, where: str) -> list[Value | None] | None:
     return inline_standard_function(b, node, where)
 
 
+def _compute(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
+    """What a node gives for known inputs, by the standard's own evaluator."""
+    from bridge.onnx_format.evaluation import compute_node
+
+    return compute_node(node, arrays)
+
+
 inference.infer_otherwise(_infer)
-standard.provide(_inline)
+standard.provide(_inline, _compute)

@@ -431,6 +431,8 @@ def values_of(value: Value | None) -> np.ndarray | None:
     tensor = value.constant
     if tensor is not None:
         return tensor.array()
+    if value.computed is not None:
+        return value.computed.array()
     known = integers(value)
     if known is not None and isinstance(value.type, TensorType):
         array = np.array(known, (value.element or I64).dtype)

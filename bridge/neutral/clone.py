@@ -11,7 +11,7 @@ def clone_value(value: Value) -> Value:
     """A value of the same type, names and content, without a producer."""
     result = Value(value.type, list(value.names))
     result.declared = value.declared
-    result.known_value = value.known_value
+    result.known_value, result.computed = value.known_value, value.computed
     return result
 
 

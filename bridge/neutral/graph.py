@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from bridge.limits import budget
 from bridge.neutral.arithmetic import Arithmetic
@@ -23,6 +24,9 @@ from bridge.neutral.ports import (
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import UNKNOWN, Dim, Element, Shape, TensorType, Type
 
+if TYPE_CHECKING:
+    from bridge.neutral.inference.computed import Computed
+
 BRANCHES = ("then_branch", "else_branch")
 """What the bodies of an If are called."""
 
@@ -31,12 +35,14 @@ class Value(Arithmetic):
     """One value: its type, its names, and the node that makes it (None for a graph input).
     Its arithmetic makes nodes with the current builder.
 
-    `content` is what is known of an integer vector's or scalar's elements: a tuple of numbers,
+    `known_value` is what is known of an integer vector's or scalar's elements: a tuple of numbers,
     symbols and None (unknown), flattened; None where nothing is known or it is no shape-like value.
+    `computed` makes all elements when they are asked for; None where they do not follow from known
+    inputs, or are known without it. What is known of elements is read with `known_of`.
     `declared` is what the file says of the type; inference refines it and never contradicts it.
     """
 
-    __slots__ = ("declared", "known_value", "names", "producer", "type")
+    __slots__ = ("computed", "declared", "known_value", "names", "producer", "type")
 
     def __init__(self, type: Type = UNKNOWN, names: list[str] | None = None) -> None:
         self.type: Type = type
@@ -44,6 +50,7 @@ class Value(Arithmetic):
         self.names: list[str] = names if names is not None else []
         self.producer: Node | None = None
         self.known_value: tuple[int | str | None, ...] | None = None
+        self.computed: Computed | None = None
 
     @property
     def name(self) -> str:

@@ -85,6 +85,8 @@ class Substitution:
             new.declared = meet(new.declared, old.type)
         if new.known_value is None:
             new.known_value = old.known_value
+        if new.computed is None:
+            new.computed = old.computed
         self.replaced[old] = new
 
     def finish(self, graph: Graph) -> None:

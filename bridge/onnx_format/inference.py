@@ -29,7 +29,7 @@ def _newest() -> Target:
     return Target("onnx", onnx.defs.onnx_opset_version())
 
 
-def _spelled(node: Node) -> tuple[Spelling, onnx.NodeProto, dict[str, Value]] | None:
+def spelled_node(node: Node) -> tuple[Spelling, onnx.NodeProto, dict[str, Value]] | None:
     """The node in its newest spelling, and its inputs by the names they have there."""
     spelling, _ = choose(node, _newest())
     if spelling is None:
@@ -55,7 +55,7 @@ def _type_proto(value: Value) -> onnx.TypeProto:
 
 def infer_node(node: Node) -> Sequence[Type]:
     """Output types by the newest schema's inference function; () where there is none."""
-    spelled = _spelled(node)
+    spelled = spelled_node(node)
     if spelled is None:
         return ()
     spelling, proto, inputs = spelled
@@ -88,7 +88,7 @@ def _is_small(value: Value) -> bool:
 
 def inline_standard_function(builder: Builder, node: Node, where: str) -> list[Value | None] | None:
     """Builds the standard's function body of a node; None where its operator has none."""
-    spelled = _spelled(node)
+    spelled = spelled_node(node)
     schema = None if spelled is None else _schema(spelled[0])
     if spelled is None or schema is None:
         return None

@@ -10,6 +10,7 @@ from bridge.errors import InvalidModelError
 from bridge.limits import budget
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Value
+from bridge.neutral.inference.computed import enter_known
 from bridge.neutral.ports import Invariant
 from bridge.neutral.types import Type, meet
 from bridge.onnx_format.given import Given
@@ -147,7 +148,7 @@ class Scope:
         assert self.captures is not None
         value = Value(names=list(outer.names))
         # Not declared: a Loop around may yet widen the type.
-        value.type, value.known_value = outer.type, outer.known_value
+        enter_known(value, outer)
         self.body.add_entry(value, Invariant(self.captures.index(outer)))
         return value
 

@@ -29,8 +29,10 @@ from bridge.neutral.builder import (
     Target,
 )
 from bridge.neutral.graph import Node as Node, Value as Value
+from bridge.neutral.inference.computed import Array, compute_by, small_array
 from bridge.neutral.rewrite import Result as Result
 from bridge.neutral.types import UNKNOWN, Element, Type
+from bridge.operators import standard
 from bridge.vocabulary import families, families_of_type, family_of, operator
 
 Rule = Callable[[Builder, Node], Result]
@@ -195,4 +197,22 @@ def infer_by_rule(node: Node) -> Sequence[Type]:
     return [UNKNOWN if value is None else value.type for value in values]
 
 
+def _compute(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
+    """What a node gives for known inputs: what its rule for ONNX makes of it gives, or what ONNX
+    says of it."""
+    rule = legalization("onnx", node.op)
+    made: Result = None
+    if rule is not None:
+        try:
+            with limited(budget().limits):
+                made = rule(Builder([], node.name, Target("onnx", NEWEST)), node)
+        except (Refused, LimitError, *BREAKS):
+            return ()
+    if made is None:
+        return standard.compute_node()(node, arrays)
+    values = [made] if isinstance(made, Value) else made
+    return [None if value is None else small_array(value) for value in values]
+
+
 inference.provide(_load, infer_by_rule)
+compute_by(_compute)

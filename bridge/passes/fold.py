@@ -8,7 +8,8 @@ from bridge.neutral.arrays import full
 from bridge.neutral.builder import Builder, constant_value, integers
 from bridge.neutral.captures import sink_constants
 from bridge.neutral.graph import Graph, Model, Node, Value
-from bridge.neutral.inference import infer, infer_graph
+from bridge.neutral.inference import KNOWN_VALUE_LIMIT, infer, infer_graph
+from bridge.neutral.inference.computed import follows
 from bridge.neutral.ports import Invariant
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.tensor import Tensor
@@ -103,26 +104,16 @@ def fold_value(value: Value, node: Node, out: list[Node]) -> bool:
         value.known_value = constant_value(tensor).known_value
         out.append(Node("Constant", [], [value], {"value": tensor}, (), node.name))
         return True
-    if value.known_value is None and _is_of_known(node):
-        infer(node)
-    known = value.known_value
-    if known is None or not isinstance(value.type, TensorType) or value.type.element is None:
+    if value.known_value is None and value.computed is None and follows(node):
+        infer(node)  # Its inputs may have become known since it was made.
+    element = value.element
+    if element is None or element.kind not in ("int", "uint", "bool") or value.rank not in (0, 1):
         return False
-    if value.rank not in (0, 1) or not all(isinstance(x, int) for x in known):
-        return False
-    if value.rank == 0 and len(known) != 1:
+    known = integers(value)
+    if known is None or len(known) > KNOWN_VALUE_LIMIT or (value.rank == 0 and len(known) != 1):
         return False
     shape = () if value.rank == 0 else (len(known),)
-    array = np.array(known, dtype=value.type.element.dtype).reshape(shape)
-    tensor = Tensor(value.type.element, shape, array)
-    value.type = TensorType(value.type.element, shape)
+    tensor = Tensor(element, shape, np.array(known, element.dtype).reshape(shape))
+    value.type, value.known_value = TensorType(element, shape), known
     out.append(Node("Constant", [], [value], {"value": tensor}, (), node.name))
     return True
-
-
-def _is_of_known(node: Node) -> bool:
-    """Whether all inputs are known, which they may have become since the node was made."""
-    for value in node.inputs:
-        if value is None or value.known_value is None:
-            return False
-    return bool(node.inputs)

@@ -173,10 +173,10 @@ def infer(node: Node) -> None:
         inferred = types[index] if index < len(types) else UNKNOWN
         output.type = meet(_possible(inferred), output.declared)
     content = _known_values.get(op)
-    if content is None or not node.outputs:
-        return
-    if not any(map(_is_matrix, node.inputs)) or has_trait(op, "known_value_of_any_rank"):
-        node.outputs[0].known_value = _known(content, node)
+    if content is not None and node.outputs:
+        if not any(map(_is_matrix, node.inputs)) or has_trait(op, "known_value_of_any_rank"):
+            node.outputs[0].known_value = _known(content, node)
+    computed.defer(node)
 
 
 def is_inferred(node: Node) -> bool:
@@ -269,4 +269,4 @@ def first(node: Node, index: int = 0) -> TensorType:
 
 
 # They register what the graph itself has: If and Loop.
-from bridge.neutral.inference import constraints, control, rows  # noqa: E402, F401
+from bridge.neutral.inference import computed, constraints, control, rows  # noqa: E402, F401

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference import constraints as must, infer_graph, infers
+from bridge.neutral.inference.computed import enter_known
 from bridge.neutral.inference.dims import known_integers
 from bridge.neutral.ports import Carried, Condition, Invariant, Iteration, Sliced, Stacked, Yield
 from bridge.neutral.types import (
@@ -34,12 +35,12 @@ def enter_bodies(node: Node) -> None:
 
 def enter(node: Node, value: Value, port: Invariant | Carried | Sliced | Iteration) -> None:
     """Sets the type (and content) of one body input from the node's inputs."""
-    value.known_value = None
+    value.known_value = value.computed = None
     match port:
         case Invariant(index):
             outer = node.inputs[index]
             assert outer is not None
-            value.type, value.known_value = outer.type, outer.known_value
+            enter_known(value, outer)
         case Carried(index, _):
             outer = None if index is None else node.inputs[index]
             value.type = _condition(value.declared) if outer is None else outer.type

@@ -49,12 +49,14 @@ def known_integers(value: Value | None) -> tuple[int, ...] | None:
     content = value.known_value
     if content is not None and all(isinstance(x, int) for x in content):
         return content  # type: ignore[return-value]
+    if value.element is None or value.element.kind not in ("int", "uint", "bool"):
+        return None
     tensor = value.constant
-    if tensor is None or tensor.element.kind not in ("int", "uint", "bool"):
-        return None
-    if tensor.size > LONGEST:
-        return None
-    return tuple(int(x) for x in tensor.array().reshape(-1))
+    if tensor is not None:
+        array = tensor.array() if tensor.size <= LONGEST else None
+    else:
+        array = None if value.computed is None else value.computed.array()
+    return None if array is None else tuple(map(int, array.reshape(-1).tolist()))
 
 
 def content_of(value: Value | None) -> KnownValue | None:

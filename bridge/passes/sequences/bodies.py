@@ -10,6 +10,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from bridge.neutral.graph import BRANCHES, Body, Node, Value
+from bridge.neutral.inference.computed import enter_known
 from bridge.neutral.inference.control import enter, part_type, widen
 from bridge.neutral.ports import (
     Carried,
@@ -124,7 +125,7 @@ class OpenBody:
     def _enter_captured(self, value: Value, port: Invariant, outer: Value) -> None:
         form = self.outer.form(outer)
         if isinstance(form, Plain) and not is_compound(value):
-            value.type, value.known_value = form.value.type, form.value.known_value
+            enter_known(value, form.value)
             self.entries.append(Entry(value, port, form.value))
             return
         entered = self._entered(value, port, form)
@@ -144,7 +145,7 @@ class OpenBody:
                 inner.append(self.lowering.builder.tensor(leaf.constant))
                 continue
             inner.append(Value(leaf.type, names))
-            inner[-1].known_value = leaf.known_value
+            enter_known(inner[-1], leaf)
             self.entries.append(Entry(inner[-1], port, leaf))
         return form.with_leaves(iter(inner))
 

@@ -1,0 +1,177 @@
+"""Elements that follow from known inputs, whatever the operator: computed when first asked for.
+
+A node without a body whose inputs are all known and small has a known result. Most results are
+never asked for, so a `Computed` remembers only what to compute (see `Value.computed`). What is
+given to `compute_by` computes one node.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.tensor import Tensor
+from bridge.neutral.types import STRING, TensorType, high
+
+MOST = 1024
+"""Elements of each input and output of a node that is computed. Weights have more."""
+
+Array = np.ndarray | None
+Compute = Callable[[Node, Sequence[Array]], Sequence[Array]]
+"""Gives the outputs of a node by its inputs (None: absent); None for what it cannot compute."""
+
+
+def _nothing(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
+    return ()
+
+
+_compute: Compute = _nothing
+
+
+def compute_by(function: Compute) -> None:
+    """`function` computes nodes from now on."""
+    global _compute
+    _compute = function
+
+
+class Computed:
+    """The elements of a value, made of the elements of others when they are first asked for."""
+
+    __slots__ = ("_array", "_inputs", "_make")
+
+    def __init__(
+        self, inputs: Sequence[Value | None], make: Callable[[Sequence[Array]], Array]
+    ) -> None:
+        self._inputs: Sequence[Value | None] | None = list(inputs)
+        self._make = make
+        self._array: Array = None
+
+    def array(self) -> Array:
+        """The elements, with their shape; None where they cannot be computed. Computes what they
+        are made of first, in a loop, since chains may be long."""
+        waiting = [self]
+        while waiting:
+            last = waiting[-1]
+            before = [c for v in last._inputs or () if (c := _unfinished(v)) is not None]
+            if before:
+                waiting += before
+                continue
+            waiting.pop()
+            last._finish()
+        return self._array
+
+    def _finish(self) -> None:
+        if self._inputs is None:
+            return
+        arrays = [None if value is None else small_array(value) for value in self._inputs]
+        is_whole = all(
+            (array is None) == (value is None)
+            for array, value in zip(arrays, self._inputs, strict=True)
+        )
+        self._inputs = None
+        if is_whole:
+            self._array = self._make(arrays)
+
+
+def _unfinished(value: Value | None) -> Computed | None:
+    """What has to be computed before a value is known."""
+    if value is None or value.computed is None or value.computed._inputs is None:
+        return None
+    return None if value.constant is not None or _is_whole(value) else value.computed
+
+
+def small_array(value: Value) -> Array:
+    """The elements of a value that is known and small; None for others."""
+    tensor = value.constant
+    if tensor is not None:
+        return tensor.array() if _is_small(tensor) else None
+    if _is_whole(value):
+        array = np.array(value.known_value, value.element.dtype)  # type: ignore[union-attr]
+        shape = value.shape or ()
+        dims = [dim for dim in shape if isinstance(dim, int)]
+        is_static = len(dims) == len(shape) and math.prod(dims) == array.size
+        return array.reshape(dims) if is_static else array if len(shape) == 1 else None
+    return None if value.computed is None else value.computed.array()
+
+
+def _is_small(tensor: Tensor) -> bool:
+    return tensor.size <= MOST and tensor.element is not STRING
+
+
+def _is_whole(value: Value) -> bool:
+    """Whether all elements of an integer value are known, and its type."""
+    known = value.known_value
+    if known is None or value.element is None or value.rank is None:
+        return False
+    for item in known:
+        if not isinstance(item, int):
+            return False
+    return True
+
+
+def is_known(value: Value) -> bool:
+    """Whether a value is known and small, or becomes known when it is asked for."""
+    tensor = value.constant
+    if tensor is not None:
+        return _is_small(tensor)
+    return value.computed is not None or _is_whole(value)
+
+
+def follows(node: Node) -> bool:
+    """Whether what a node gives follows from known inputs."""
+    is_any = False
+    for value in node.inputs:
+        if value is not None:
+            if not is_known(value):
+                return False
+            is_any = True
+    return is_any and not node.bodies
+
+
+def defer(node: Node) -> None:
+    """Gives the outputs of a node what they are computed by, where its inputs are known; only what
+    is surely small is computed."""
+    known = follows(node)
+    for index, output in enumerate(node.outputs):
+        output.computed = None
+        type = output.type
+        if known and isinstance(type, TensorType) and _size(type) <= MOST and not _is_whole(output):
+            output.computed = Computed(node.inputs, partial(_output, node, index, type))
+
+
+def enter_known(value: Value, outer: Value) -> None:
+    """Gives an input of a body all that is known of the value that enters it as it is."""
+    value.type, value.known_value = outer.type, outer.known_value
+    value.computed = outer.computed
+    if outer.constant is not None and not _is_whole(outer) and is_known(outer):
+        value.computed = Computed([outer], _same)
+
+
+def _same(arrays: Sequence[Array]) -> Array:
+    return arrays[0]
+
+
+def _output(node: Node, index: int, type: TensorType, arrays: Sequence[Array]) -> Array:
+    """Output `index` of a node, where it is of the type that inference says."""
+    outputs = _compute(node, arrays)
+    array = outputs[index] if index < len(outputs) else None
+    if array is None or type.element is None or array.dtype != type.element.dtype:
+        return None
+    dims = type.shape or ()
+    fits = len(dims) == array.ndim and all(
+        not isinstance(dim, int) or dim == size
+        for dim, size in zip(dims, array.shape, strict=True)
+    )
+    return array if fits else None
+
+
+def _size(type: TensorType) -> float:
+    """How many elements a tensor of a type has at most."""
+    if type.shape is None:
+        return math.inf
+    highs = [high(dim) for dim in type.shape]
+    return math.prod(math.inf if most is None else most for most in highs)
