@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from bridge.neutral.dataflow import Forward, Now, Updates
 from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.inference.computed import is_random
 from bridge.neutral.ports import Carried, Condition, InputPort
 from bridge.neutral.types import is_static
 from bridge.vocabulary import operator
@@ -91,12 +92,6 @@ def heads(node: Node) -> list[Value]:
     found = list(node.inputs[: 1 if node.op == "If" else 2])
     found += [v for body in node.bodies for v, p in body.exits() if isinstance(p, Condition)]
     return [head for head in found if head is not None]
-
-
-def is_random(node: Node) -> bool:
-    """Whether a node gives other numbers each time."""
-    row = operator(node.op)
-    return row is not None and row.family == "random"
 
 
 def shaping(node: Node) -> Iterable[int]:

@@ -104,12 +104,13 @@ def fold_value(value: Value, node: Node, out: list[Node]) -> bool:
         value.known_value = constant_value(tensor).known_value
         out.append(Node("Constant", [], [value], {"value": tensor}, (), node.name))
         return True
-    if value.known_value is None and value.computed is None and follows(node):
-        infer(node)  # Its inputs may have become known since it was made.
     element = value.element
     if element is None or element.kind not in ("int", "uint", "bool") or value.rank not in (0, 1):
         return False
     known = integers(value)
+    if known is None and follows(node):
+        infer(node)  # Its inputs may have become known since it was made.
+        known = integers(value)
     if known is None or len(known) > KNOWN_VALUE_LIMIT or (value.rank == 0 and len(known) != 1):
         return False
     shape = () if value.rank == 0 else (len(known),)

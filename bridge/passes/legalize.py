@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Sequence
 
 from bridge.elements import NoArray
 from bridge.errors import Unsupported, UnsupportedError
-from bridge.neutral.builder import Builder, Target
+from bridge.neutral.builder import Builder, Target, values_of
 from bridge.neutral.captures import sink_constants
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.inference.constraints import contradiction
@@ -30,6 +30,10 @@ TYPES: dict[str, tuple[Rule, ...]] = {
 }
 """Steps for all operators of a target, which bring inputs to types that it takes, so that the rules
 of the operators need not."""
+
+
+def _is_computed(value: Value | None) -> bool:
+    return value is not None and value.computed is not None and value.constant is None
 
 
 def legalize(model: Model, context: Context) -> bool:
@@ -74,7 +78,8 @@ class Legalizer:
         try:
             results = self._by_rule(b, node)
             if results is None and (node.bodies or self._native(node)):
-                return node.outputs if rewriter.depth and self._known(b, node) else None
+                known = rewriter.depth and self._known(b, node)
+                return node.outputs if known or self._with_constants(b, node) else None
             results = results or self._by_function(b, node, rewriter)
         except (Refused, NoArray) as refused:
             self.report(node, rewriter, str(refused))
@@ -108,6 +113,21 @@ class Legalizer:
         if self.target.format != "onnx" or node.bodies or len(node.outputs) != 1:
             return False
         return fold_value(node.outputs[0], node, b.nodes)
+
+    def _with_constants(self, b: Builder, node: Node) -> bool:
+        """Makes Constants of inputs that are written as attributes: of what makes them, nothing
+        must be left."""
+        row = operator(node.op)
+        spelling = choose(node, self.target)[0] if any(map(_is_computed, node.inputs)) else None
+        if row is None or spelling is None:
+            return False
+        places = [row.places[name] for name in spelling.as_attributes]
+        places = [i for i in places if _is_computed(node.input(i))]
+        for place in places:
+            node.inputs[place] = b.constant(values_of(node.inputs[place]))
+        if places:
+            b.nodes.append(node)
+        return bool(places)
 
     def _native(self, node: Node) -> bool:
         if operator(node.op) is None:

@@ -36,7 +36,6 @@ from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
 from bridge.passes.fold import fold_graph
 from bridge.passes.if_causes import Deciders, causes, what_is_left
-from bridge.passes.small_constants import fold_small_constants
 
 
 def fix_values(model: Model, values: Mapping[str, Any]) -> None:
@@ -145,6 +144,5 @@ def settle(graph: Graph) -> None:
     while count != (count := sum(1 for _ in graph.walk())):
         remove_dead_nodes(graph, trim=True)
         infer_graph(graph)
-        fold_small_constants(graph)
         fold_graph(graph)
     remove_dead_nodes(graph, trim=True)

@@ -172,10 +172,11 @@ def infer(node: Node) -> None:
     for index, output in enumerate(node.outputs):
         inferred = types[index] if index < len(types) else UNKNOWN
         output.type = meet(_possible(inferred), output.declared)
-    content = _known_values.get(op)
-    if content is not None and node.outputs:
-        if not any(map(_is_matrix, node.inputs)) or has_trait(op, "known_value_of_any_rank"):
-            node.outputs[0].known_value = _known(content, node)
+    content = _known_values.get(op) if node.outputs else None
+    if content is not None and (
+        not any(map(_is_matrix, node.inputs)) or has_trait(op, "known_value_of_any_rank")
+    ):
+        node.outputs[0].known_value = _known(content, node)
     computed.defer(node)
 
 

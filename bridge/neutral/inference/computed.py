@@ -16,6 +16,7 @@ import numpy as np
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import STRING, TensorType, high
+from bridge.vocabulary import operator
 
 MOST = 1024
 """Elements of each input and output of a node that is computed. Weights have more."""
@@ -107,10 +108,7 @@ def _is_whole(value: Value) -> bool:
     known = value.known_value
     if known is None or value.element is None or value.rank is None:
         return False
-    for item in known:
-        if not isinstance(item, int):
-            return False
-    return True
+    return all(isinstance(item, int) for item in known)
 
 
 def is_known(value: Value) -> bool:
@@ -129,7 +127,13 @@ def follows(node: Node) -> bool:
             if not is_known(value):
                 return False
             is_any = True
-    return is_any and not node.bodies
+    return is_any and not node.bodies and not is_random(node)
+
+
+def is_random(node: Node) -> bool:
+    """Whether a node gives other numbers each time."""
+    row = operator(node.op)
+    return row is not None and row.family == "random"
 
 
 def defer(node: Node) -> None:
@@ -163,8 +167,7 @@ def _output(node: Node, index: int, type: TensorType, arrays: Sequence[Array]) -
         return None
     dims = type.shape or ()
     fits = len(dims) == array.ndim and all(
-        not isinstance(dim, int) or dim == size
-        for dim, size in zip(dims, array.shape, strict=True)
+        not isinstance(dim, int) or dim == size for dim, size in zip(dims, array.shape, strict=True)
     )
     return array if fits else None
 

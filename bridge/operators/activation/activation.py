@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import values_of
-from bridge.neutral.inference import constraints as must, knows
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.types import F32
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
-from bridge.operators.elementwise.known_values import Number, each_number
 
 
 @reads("Swish", format="onnx", since=24)
@@ -116,12 +115,6 @@ def prelu(b: Builder, node: Node) -> Result:
         zero = b.like(0.0, x)
         return b.max(x, zero) + slope * b.min(x, zero)
     return b.op("PRelu", x, b.unsqueeze(slope, 0))
-
-
-@knows("Relu")
-def content_of_relu(node: Node) -> tuple[Number, ...] | None:
-    """Relu: negative numbers are 0."""
-    return each_number(node, lambda a: max(a, 0) if isinstance(a, int) else a)
 
 
 must.hold("PRelu", must.broadcasts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
 
 from bridge.neutral.builder import values_of
@@ -12,7 +11,6 @@ from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.elementwise.known_values import (
     ARITHMETIC,
     Number,
-    each_number,
     elementwise,
     maximum,
     minimum,
@@ -181,20 +179,3 @@ def content_of_extremum(node: Node) -> tuple[Number, ...] | None:
     """Max, Min: of all inputs, broadcast."""
     function = maximum if node.op == "Max" else minimum
     return elementwise(node, lambda *items: reduce(function, items), *node.inputs)
-
-
-_UNARY: dict[str, Callable[[Number], Number]] = {
-    "Neg": lambda a: -a if isinstance(a, int) else None,
-    "Abs": lambda a: abs(a) if isinstance(a, int) else a,
-    "Not": lambda a: 1 - a if isinstance(a, int) else None,
-    "Sign": lambda a: (a > 0) - (a < 0) if isinstance(a, int) else None,
-    "Floor": lambda a: a,
-    "Ceil": lambda a: a,
-    "Round": lambda a: a,
-}
-
-
-@knows(*_UNARY)
-def content_of_unary(node: Node) -> tuple[Number, ...] | None:
-    """Neg, Abs, Not, Sign, Floor, Ceil, Round: of each known number."""
-    return each_number(node, _UNARY[node.op])

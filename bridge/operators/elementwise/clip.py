@@ -7,10 +7,8 @@ import math
 import numpy as np
 
 from bridge.neutral.builder import values_of
-from bridge.neutral.inference import knows
 from bridge.neutral.types import Element
 from bridge.operators import Builder, Node, Result, Value, legalizes, reads, required
-from bridge.operators.elementwise.known_values import Number, maximum, minimum, numbers_of
 
 
 def bound(b: Builder, value: float, x: Value, up: bool) -> Value:
@@ -50,14 +48,3 @@ def clip(b: Builder, node: Node) -> Result:
     if high is not None:
         x = b.min(x, high)
     return x if x is not node.inputs[0] else b.op("Identity", x)
-
-
-@knows("Clip")
-def content_of_clip(node: Node) -> tuple[Number, ...] | None:
-    """Clip: the numbers between known limits."""
-    content = numbers_of(node.inputs[0])
-    for limit, function in ((node.input(1), maximum), (node.input(2), minimum)):
-        if content is not None and limit is not None:
-            known = numbers_of(limit)
-            content = None if known is None else tuple(function(x, known[0]) for x in content)
-    return content

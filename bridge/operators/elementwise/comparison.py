@@ -6,7 +6,6 @@ from collections.abc import Callable
 from operator import eq, ge, gt, le, lt, ne
 
 from bridge.neutral.inference import knows
-from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, STRING, SharedSymbol
 from bridge.operators import Builder, Node, Refused, Result, legalizes, required
 from bridge.operators.elementwise.known_values import Number, elementwise
@@ -76,19 +75,7 @@ _COMPARISONS: dict[str, tuple[Callable[[float, float], bool], bool, bool, bool]]
 @knows(*_COMPARISONS)
 def content_of_comparison(node: Node) -> tuple[Number, ...] | None:
     """Equal, NotEqual, Greater(OrEqual), Less(OrEqual): 0 or 1; a symbol is equal to itself."""
-    x, y = node.inputs
-    if x is None or y is None:
-        return None
-    if x.element is not None and x.element.is_float:
-        return _of_floats(node.op, x.constant, y.constant)
-    return elementwise(node, _compare(*_COMPARISONS[node.op]), x, y)
-
-
-def _of_floats(op: str, x: Tensor | None, y: Tensor | None) -> tuple[Number, ...] | None:
-    """What a comparison of constants gives, which an exported condition may be. Scalars alone."""
-    if x is None or y is None or x.shape or y.shape:
-        return None
-    return (int(_COMPARISONS[op][0](float(x.array()), float(y.array()))),)
+    return elementwise(node, _compare(*_COMPARISONS[node.op]), *node.inputs)
 
 
 @knows("Where")

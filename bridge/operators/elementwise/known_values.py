@@ -107,12 +107,3 @@ ARITHMETIC = {
     "Xor": on_integers(lambda a, b: a ^ b),
     "Pow": on_integers(lambda a, b: a**b if 0 <= b < 64 else None),
 }
-
-
-def each_number(node: Node, function: Callable[[Number], Number]) -> tuple[Number, ...] | None:
-    """The content of a node with one input after `function` of each element."""
-    content = numbers_of(node.inputs[0])
-    if content is None:
-        return None
-    result = tuple(map(function, content))
-    return result if holds(node.outputs[0].element, result) else None

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.builder import integers
-from bridge.neutral.inference import constraints as must, first, knows
+from bridge.neutral.inference import constraints as must
 from bridge.operators import Builder, Node, Result, Value, legalizes, ranks, reads, required
-from bridge.operators.elementwise.known_values import Number, add, holds, numbers_of
 from bridge.operators.ir_texts import parse_bool
 
 
@@ -66,22 +65,6 @@ def _products(b: Builder, x: Value, axis: int, reverse: bool, exclusive: bool) -
         reaches = b.unsqueeze(reaches, *range(2, 2 + behind))
     wide = b.where(reaches, b.unsqueeze(x, axis), np.array(1))
     return b.op("ReduceProd", wide, [axis + 1], keepdims=False)
-
-
-@knows("CumSum")
-def content_of_cum_sum(node: Node) -> tuple[Number, ...] | None:
-    """CumSum: the sums so far of a vector, where the type holds them."""
-    content = numbers_of(node.inputs[0])
-    if content is None or first(node).rank != 1:
-        return None
-    items = content[::-1] if node.attributes["reverse"] else content
-    total: Number = 0
-    result = []
-    for item in items:
-        before, total = total, add(total, item)
-        result.append(before if node.attributes["exclusive"] else total)
-    total_content = tuple(result[::-1] if node.attributes["reverse"] else result)
-    return total_content if holds(node.outputs[0].element, total_content) else None
 
 
 must.hold(("CumProd", "CumSum"), must.axes_in(1), must.one_element(1))

@@ -18,10 +18,10 @@ from bridge.errors import UsageError
 from bridge.neutral.builder import Builder
 from bridge.neutral.clone import clone_node
 from bridge.neutral.graph import Body, Graph, Node, Value, names_of_outputs
+from bridge.neutral.inference.computed import is_random
 from bridge.neutral.ports import Invariant, Yield
 from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import BOOL
-from bridge.passes.deciding import is_random
 from bridge.passes.state.records import FirstCall, Kept
 
 
