@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import onnx
+import pytest
 
 import bridge
-from bridge.neutral.builder import values_of
-from bridge.onnx_format.evaluation import NOT_COMPUTED
+from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.types import F32, I64
 from bridge.passes.specialize import fix_values
 from tests.conformance.cases import cases
 from tests.support import sample
@@ -46,8 +50,9 @@ def single_nodes() -> Iterator[tuple[str, onnx.ModelProto, Feeds]]:
         for inputs, _ in case.data_sets:
             feeds = {i.name: np.asarray(x) for i, x in zip(graph.input, inputs, strict=False)}
             if len(feeds) == len(inputs) and all(x.dtype.kind in "biuf" for x in feeds.values()):
-                yield name, case.model, feeds
-                if sample.WHOLE or place % 3 == 0:
+                if sample.WHOLE or place % 4 == 0:
+                    yield name, case.model, feeds
+                if sample.WHOLE or place % 4 == 2:
                     yield f"{name} special", case.model, special(feeds, place)
 
 
@@ -59,25 +64,79 @@ def computed(model: onnx.ModelProto, feeds: Feeds) -> list[np.ndarray | None]:
 
 
 def test_known_nodes_are_what_onnxruntime_computes() -> None:
-    count, wrong, never = 0, [], {}
+    count, wrong = 0, []
     for name, model, feeds in single_nodes():
-        op = model.graph.node[0].op_type
         known = computed(model, feeds)
-        never[op] = never.get(op, True) and known[0] is None
-        if None in [None if array is None else 0 for array in known]:
-            continue
         try:
             expected = OnnxRuntime(model).run(feeds)
-        except Exception:  # onnxruntime lacks some operators and types
+        except Exception:  # onnxruntime lacks some operators and types.
             continue
-        count += 1
         for one, other in zip(known, expected, strict=True):
-            assert one is not None
+            if one is None:
+                continue
+            count += 1
             same = (one.dtype, one.shape) == (other.dtype, other.shape)
-            if not same or not np.allclose(one, other, rtol=1e-4, atol=1e-5, equal_nan=True):
+            if not same or not np.allclose(one, other, rtol=1e-4, atol=1e-5):
                 wrong.append(f"{name}: {one.reshape(-1)[:6]}, not {other.reshape(-1)[:6]}")
     assert not wrong, "\n".join(wrong)
-    assert count > 800
-    print(
-        count, sorted(op for op, is_never in never.items() if is_never and op not in NOT_COMPUTED)
+    assert count > (1500 if sample.WHOLE else 300)
+
+
+def known(op: str, *inputs: Any, **attributes: Any) -> Any:
+    """What is known of a node's output: as a list, or None."""
+    array = values_of(Builder([]).op(op, *inputs, **attributes))
+    return None if array is None else array.tolist()
+
+
+I64_MAX = np.iinfo(np.int64).max
+
+CASES: list[tuple[str, list[Any], dict[str, Any], Any]] = [
+    ("Div", [[-7, 7], [2, -2]], {"floor": False}, [-3, -3]),
+    ("Div", [[-7, 7], [2, -2]], {"floor": True}, [-4, -4]),
+    ("Mod", [[-7.5, 7.5], [2.0, -2.0]], {"fmod": True}, [-1.5, 1.5]),
+    ("Round", [[0.5, 1.5, -2.5]], {}, [0.0, 2.0, -2.0]),
+    ("Cast", [[2.7, -2.7]], {"to": I64}, [2, -2]),
+    ("Cast", [np.array([1.5], np.float16)], {"to": F32}, [1.5]),
+    ("ArgMax", [[1.0, 5.0, 7.0]], {"axis": 0, "keepdims": False}, 2),
+    ("Gather", [[0.5, 1.5], 1, 0], {}, 1.5),
+    # Engines do not agree on these.
+    ("Div", [[7], [0]], {"floor": False}, None),
+    ("Mul", [[I64_MAX], [2]], {}, None),
+    ("Cast", [[3e30]], {"to": I64}, None),
+    ("Cast", [[np.nan]], {"to": I64}, None),
+    # What takes long, or may give anything, is left to the engine.
+    ("Range", [0.0, 1e12, 1.0], {}, None),
+    ("Expand", [1.0, [1 << 40]], {}, None),
+    ("Add", [np.ones(1025, np.float32), 1.0], {}, None),
+    ("AveragePool", [np.ones((1, 1, 4), np.float32)],
+     {"kernel_shape": (1 << 30,), "pads": (1 << 29, 1 << 29)}, None),
+    ("RandomNormalLike", [[1.0]], {}, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("op, inputs, attributes, expected", CASES)
+def test_what_is_known_of_small_nodes(
+    op: str, inputs: list[Any], attributes: dict[str, Any], expected: Any
+) -> None:
+    assert known(op, *inputs, **attributes) == expected
+
+
+def test_a_long_chain_is_computed_without_recursion() -> None:
+    b = Builder([])
+    value = b.constant(0.5)
+    for _ in range(5000):
+        value = b.op("Sqrt", value)
+    array = values_of(value)
+    assert array is not None and array > 0.99
+
+
+def test_nothing_is_computed_that_nobody_asks_for() -> None:
+    code = (
+        "import sys, bridge, onnx.parser\n"
+        'm = onnx.parser.parse_model(\'<ir_version: 8, opset_import: ["": 17]> '
+        "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { v = Sqrt(w)  y = Add(x, v) }')\n"
+        "bridge.to_openvino(m)\n"
+        "print('onnx.reference' in sys.modules)"
     )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"

@@ -11,6 +11,7 @@ import pytest
 import bridge.hooks  # noqa: F401, it registers what operators mean
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
+from bridge.neutral.inference.dims import content_of
 from bridge.neutral.types import BOOL, F32, I32, I64, U8, Element, TensorType
 
 KnownValue = tuple[int | str | None, ...]
@@ -26,7 +27,7 @@ CASES: list[tuple[str, list[Any], KnownValue | None]] = [
     ("ir::Mod", [(-7, 7), (3, -3)], (-1, 1)),
     ("Max", [("n", 4, "n"), (0, 9, 2)], ("n", 9, None)),
     ("Min", [("n", 4), (-1, 9)], (-1, 4)),
-    ("Neg", [(3, "n")], (-3, None)),
+    ("Neg", [(3, -2)], (-3, 2)),
     ("Equal", [(-1, "n", "n", "n"), (-1, -1, "n", 4)], (1, 0, 1, None)),
     ("Greater", [("n", 0), (-1, "n")], (1, None)),
     ("Where", [(1, 0, None), ("n", 2, 3), (4, "m", 3)], ("n", "m", 3)),
@@ -35,7 +36,7 @@ CASES: list[tuple[str, list[Any], KnownValue | None]] = [
     ("ReduceSum", [(2, 3, 4)], (9,)),
     ("ReduceMax", [(2, 7, 4)], (7,)),
     ("CumSum", [(2, 3, 4), 0], (2, 5, 9)),
-    ("Clip", [(-2, "n", 9), 0, 5], (0, None, 5)),
+    ("Clip", [(-2, 3, 9), 0, 5], (0, 3, 5)),
     ("Add", [(1, 2), (1, 2, 3)], None),
 ]
 
@@ -50,7 +51,7 @@ def known(content: Any) -> Value:
 @pytest.mark.parametrize("op, inputs, expected", CASES)
 def test_content(op: str, inputs: list[Any], expected: KnownValue | None) -> None:
     node = Builder([]).node(op, [known(content) for content in inputs])
-    assert node.outputs[0].known_value == expected
+    assert content_of(node.outputs[0]) == expected
 
 
 M = np.arange(6).reshape(2, 3)
