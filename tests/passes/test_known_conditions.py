@@ -89,4 +89,4 @@ def test_an_if_in_a_branch_goes_with_what_it_captures() -> None:
         onnx.helper.make_node("If", ["c2"], ["a2"], then_branch=inner, else_branch=inner)
     )
     text.graph.node[1].attribute[0].g.CopyFrom(outer)
-    assert_decided(bridge.to_onnx(text, values={"m": 9.0}), text, m=np.float32(9))
+    assert_decided(bridge.to_onnx(text, values={"m": 9.0}), text, m=np.array(9, np.float32))
