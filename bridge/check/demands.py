@@ -11,7 +11,7 @@ from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model, Node, Value
 from bridge.neutral.inference import infer_graph
 from bridge.neutral.inference.constraints import counts, doubles, equal_sizes, sizes_that_suit
-from bridge.neutral.inference.dims import content_of
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, Dim, Interval, with_symbols
 
 Size = int | Interval
@@ -69,7 +69,7 @@ def counts_of(model: Model, given: Set[str]) -> Counts:
                 found.sums[double.whole] = double.half, double.half, True
         for count in counts(node):
             part, other = count.sizes
-            (whole, *_) = content_of(count.counted) or (None,)
+            (whole, *_) = known_of(count.counted).parts or (None,)
             if whole is not None and not count.more and not {whole, part}.issubset(given):
                 found.sums[whole] = part, other, isinstance(part, int) or part in given
             source = _origin(count.counted)

@@ -9,7 +9,7 @@ from bridge.check.instrument import Way, path_of
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.inference.control import trip_count
-from bridge.neutral.inference.dims import known_integers
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Condition, Invariant, Sliced
 from bridge.passes.specialize import fix_values, settle
 
@@ -79,7 +79,7 @@ class _Search:
         source = self._source(value)
         if source in self._outside:
             return 1
-        known = known_integers(source)
+        known = known_of(source).ints
         return known[0] if known is not None and len(known) == 1 else None
 
     def _source(self, value: Value) -> Value:

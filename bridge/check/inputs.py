@@ -17,8 +17,8 @@ import numpy as np
 
 from bridge.check.own_inputs import InputSet
 from bridge.errors import InvalidModelError, UsageError
-from bridge.neutral.builder import integers
 from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Invariant
 from bridge.neutral.types import (
     ANY,
@@ -530,7 +530,7 @@ def _axis(node: Node, default: int) -> int | None:
     row = operator(node.op)
     if row is not None and "axis" in row.places:
         value = node.input(row.places["axis"])
-        known = integers(value)
+        known = known_of(value).ints
         return default if value is None else known[0] if known else None
     axis = node.attributes.get("axis", node.attributes.get("time_axis", default))
     return axis if isinstance(axis, int) else default

@@ -23,10 +23,11 @@ from bridge.check.conditions import (
     truth_of,
 )
 from bridge.check.instrument import Way
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.clone import clone_node, clone_value
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.inference import infer
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Condition, InputPort, Invariant, Iteration, Sliced
 from bridge.neutral.types import I64, TensorType
 from bridge.operators.control.loop_builder import trips_of_slices
@@ -115,7 +116,7 @@ def probe(model: Model, way: Way, node: Node, most: int) -> Probe | None:
         for outer, body in way:
             demands += cut.enter(outer, body)
         own, settled = cut.outcomes_of_if(node) if node.op == "If" else cut.outcomes_of_loop(node)
-        known_way = [(integers(cut.value(value)), wanted) for value, wanted in cut.conditions]
+        known_way = [(known_of(cut.value(value)).ints, wanted) for value, wanted in cut.conditions]
     except _TooLargeError:
         return None
     return Probe(
@@ -196,7 +197,7 @@ class _Cut:
         condition = node.inputs[0]
         assert condition is not None
         own = self.wanted(condition)
-        known = integers(self.value(condition))
+        known = known_of(self.value(condition)).ints
         settled = {}
         if known is not None and len(known) == 1:
             always = bool(known[0])
@@ -242,7 +243,7 @@ class _Cut:
 
     def _number(self, value: Value) -> int | None:
         """The one number that a value is for all inputs; None if that is open."""
-        known = integers(self.value(value))
+        known = known_of(self.value(value)).ints
         return known[0] if known is not None and len(known) == 1 else None
 
     def _trips(self, node: Node) -> Value | None:

@@ -12,9 +12,10 @@ from bridge.ir_format.document import Element, select
 from bridge.ir_format.layers import Layer, number, read_layers
 from bridge.ir_format.values import extras_of, parameter, values_of_ports
 from bridge.limits import budget
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference.control import enter
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import (
     Carried,
     Condition,
@@ -136,7 +137,7 @@ def _heads(builder: Builder, layer: Layer, inputs: list[Value], where: str) -> l
         return [None, None]
     if len(inputs) < 2:
         raise InvalidModelError(f"{where}: has no trip count or no condition")
-    count = integers(inputs[0])
+    count = known_of(inputs[0]).ints
     return [
         None if count and count[0] < 0 else inputs[0],
         _boolean(builder, inputs[1]),

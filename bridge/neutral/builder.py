@@ -15,12 +15,10 @@ from bridge.neutral.arrays import counted, full, spend
 from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference import KNOWN_VALUE_LIMIT, infer
-from bridge.neutral.inference.dims import known_integers
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.tensor import FileRange, Tensor
 from bridge.neutral.types import I64, I64_MAX, Element, TensorType, format_shape, size_of
 from bridge.vocabulary import has_trait, operator
-
-integers = known_integers
 
 _Found = TypeVar("_Found")
 
@@ -305,14 +303,14 @@ class Builder:
 
     def constants(self, x: Value | None, what: str) -> tuple[int, ...]:
         """The integers of a constant; Refused where `x` is none."""
-        found = integers(x)
+        found = known_of(x).ints
         if found is None:
             raise Refused(f"{what} must be constant")
         return found
 
     def element(self, x: Value, index: int) -> Value:
         """One element of a vector, a scalar; a constant where it is known."""
-        known = values_of(x)
+        known = known_of(x).array
         if known is not None:
             return self.constant(known.reshape(-1)[index])
         return self.op("Gather", x, index, 0)
@@ -346,7 +344,7 @@ class Builder:
 
     def zeros(self, like: Value, *dims: int | Value) -> Value:
         """Zeros of the element type of `like`."""
-        known = [integers(d) if isinstance(d, Value) else (d,) for d in dims]
+        known = [known_of(d).ints if isinstance(d, Value) else (d,) for d in dims]
         if all(k is not None for k in known):
             return self.filled(0, [n for k in known if k is not None for n in k], like.element)
         return self.expand(self.like(0, like), *dims)
@@ -382,14 +380,14 @@ class Builder:
 
     def as_i64(self, x: Value) -> Value:
         """Integers as i64; a constant stays one."""
-        known = values_of(x)
+        known = known_of(x).array
         if x.element is I64 or known is None:
             return self.cast(x, I64)
         return self.constant(known, I64)
 
     def vector(self, x: Value) -> Value:
         """A scalar, or a vector of one element, as a vector; a constant stays one."""
-        known = values_of(x)
+        known = known_of(x).array
         if x.rank == 1:
             return x
         if known is None:
@@ -398,7 +396,7 @@ class Builder:
 
     def scalar(self, x: Value) -> Value:
         """A vector of one element, or a scalar, as a scalar; a constant stays one."""
-        known = values_of(x)
+        known = known_of(x).array
         if x.rank == 0:
             return x
         if known is None:
@@ -422,19 +420,3 @@ def constant_node(value: Value, tensor: Tensor) -> Node:
     known = constant_value(tensor)
     value.type, value.known_value = known.type, known.known_value
     return Node("Constant", [], [value], {"value": tensor}, (), value.name)
-
-
-def values_of(value: Value | None) -> np.ndarray | None:
-    """The values of a constant (or of an integer value that is known), as an array; else None."""
-    if value is None:
-        return None
-    tensor = value.constant
-    if tensor is not None:
-        return tensor.array()
-    if value.computed is not None:
-        return value.computed.array()
-    known = integers(value)
-    if known is not None and isinstance(value.type, TensorType):
-        array = np.array(known, (value.element or I64).dtype)
-        return array.reshape(()) if value.rank == 0 else array
-    return None

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 
-from bridge.neutral.builder import integers
 from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import TensorType
 
 
@@ -72,7 +72,7 @@ def _nested(node: Node, depth: int, parts: list[Part]) -> Cost:
             parts[place] = replace(parts[place], larger=index == order[-1])
         # Weights of both branches are there, whichever runs.
         return replace(inside[order[-1]], weights=weights)
-    runs = integers(node.input(0)) or (1,)
+    runs = known_of(node.input(0)).ints or (1,)
     times = max(runs[0], 0) if len(runs) == 1 else 1
     total = sum(inside, Cost())
     return Cost(total.multiplications * times, weights, total.activations * times)

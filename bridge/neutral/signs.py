@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bridge.neutral.dataflow import Facts, Must
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference.dims import known_integers
+from bridge.neutral.inference.known import known_of
 from bridge.vocabulary import has_trait
 
 MOST_NODES = 500
@@ -61,7 +61,7 @@ def _asks_for(condition: Value | None, value: Value | None) -> bool:
         made, op = made.inputs[0].producer if made.inputs[0] is not None else None, "Less"
     if made is None or made.op != op or made.inputs[0] is not value:
         return False
-    return known_integers(made.inputs[1]) == (0,)
+    return known_of(made.inputs[1]).ints == (0,)
 
 
 def replaces_negative(node: Node) -> bool:
@@ -69,4 +69,4 @@ def replaces_negative(node: Node) -> bool:
     asked = node.inputs[0].producer if node.op == "Where" and node.inputs[0] is not None else None
     if asked is None or asked.op != "Less" or asked.inputs[0] is not node.inputs[2]:
         return False
-    return known_integers(asked.inputs[1]) == (0,)
+    return known_of(asked.inputs[1]).ints == (0,)

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from bridge.neutral.builder import values_of
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import Element
 
 COMMUTATIVE = frozenset({"Add", "And", "Equal", "Max", "Min", "Mul", "NotEqual", "Or"})
@@ -169,7 +169,7 @@ def var(
 
 def constant(*elements: Element, rank: int | None = None) -> Var:
     """A value that is known."""
-    return Var(elements, rank, lambda value: values_of(value) is not None)
+    return Var(elements, rank, lambda value: known_of(value).array is not None)
 
 
 def op(ops: str, *inputs: Term | float | None, **attributes: Any) -> Op:
@@ -185,7 +185,7 @@ def number(known: float, rank: int | None = None) -> Var:
 
 def is_number(value: Value | None, number: float) -> bool:
     """Whether a value is known to be one number."""
-    known = values_of(value)
+    known = known_of(value).array
     return known is not None and known.size == 1 and bool((known == number).all())
 
 

@@ -8,8 +8,9 @@ import onnx
 import onnx.defs
 import onnx.shape_inference
 
-from bridge.neutral.builder import Builder, Target, values_of
+from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import UNKNOWN, Type
 from bridge.onnx_format.functions import expand_function
@@ -68,7 +69,7 @@ def infer_node(node: Node) -> Sequence[Type]:
         if type.WhichOneof("value") is None:
             continue
         types[name] = type
-        array = values_of(value) if _is_small(value) else None
+        array = known_of(value).array if _is_small(value) else None
         if array is not None:
             tensor = onnx.TensorProto()
             write_tensor(Tensor.of(array), tensor)

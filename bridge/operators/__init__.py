@@ -22,12 +22,7 @@ from pathlib import Path
 from bridge.errors import LimitError
 from bridge.limits import budget, limited
 from bridge.neutral import inference
-from bridge.neutral.builder import (
-    UNKNOWN_ELEMENT,
-    Builder as Builder,
-    Refused as Refused,
-    Target,
-)
+from bridge.neutral.builder import UNKNOWN_ELEMENT, Builder as Builder, Refused as Refused, Target
 from bridge.neutral.graph import Node as Node, Value as Value
 from bridge.neutral.inference.computed import Array, compute_by, small_array
 from bridge.neutral.rewrite import Result as Result

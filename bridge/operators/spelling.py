@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, Target, values_of
+from bridge.neutral.builder import Builder, Target
 from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import BOOL, F32, I64, STRING
 from bridge.operators.type_constraints import disallowed
 from bridge.vocabulary import REQUIRED, Operator, SpelledAttribute, Spelling, operator
@@ -91,7 +92,7 @@ _LISTS = ("ints", "floats", "strings")
 def _input_obstacle(value: Value, name: str, spelling: Spelling) -> str:
     """Why a spelling cannot take a value as its input `name`; "" where it can."""
     if name in spelling.as_attributes:
-        known = values_of(value)
+        known = known_of(value).array
         if known is None:
             return f"its input {name} must be a constant in {spelling.type}"
         if known.size != 1 and spelling.as_attributes[name].type not in _LISTS:
@@ -118,7 +119,7 @@ def spell(node: Node, spelling: Spelling) -> tuple[list[Value | None], dict[str,
         if value is not None:
             _put(attributes, spelled, value)
     for name, spelled in spelling.as_attributes.items():
-        array = values_of(node.input(row.places[name]))
+        array = known_of(node.input(row.places[name])).array
         if array is not None:
             _put(attributes, spelled, _as_attribute(array, spelled.type))
     return inputs, attributes

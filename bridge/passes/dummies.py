@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Yield
 from bridge.neutral.rewrite import Pattern, Rewriter
 
@@ -114,7 +115,7 @@ def _taken(node: Node, known: Known, outer: Mapping[Value, Value]) -> Iterator[t
         for position, value in enumerate(node.outputs):
             if value in known:
                 given = body.given(position).behind("Identity", outside=outer)
-                content = integers(given)
+                content = known_of(given).ints
                 if content is not None and (bool(content[0]),) != (known[value],):
                     break
                 inside[given] = known[value]

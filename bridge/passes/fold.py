@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.arrays import full
-from bridge.neutral.builder import Builder, constant_value, integers
+from bridge.neutral.builder import Builder, constant_value
 from bridge.neutral.captures import sink_constants
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.inference import KNOWN_VALUE_LIMIT, infer, infer_graph
 from bridge.neutral.inference.computed import follows
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Invariant
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.tensor import Tensor
@@ -46,7 +47,7 @@ def infer_and_fold(graph: Graph) -> None:
 
 def _folded(b: Builder, node: Node, rewriter: Rewriter) -> Result:
     if node.op == "If":
-        known = integers(node.inputs[0])
+        known = known_of(node.inputs[0]).ints
         if known is not None and len(known) == 1:
             return rewriter.inline(b, node, node.bodies[0 if known[0] else 1], FOLD)
         rewriter.changed |= _known_in_branches(node)
@@ -107,10 +108,10 @@ def fold_value(value: Value, node: Node, out: list[Node]) -> bool:
     element = value.element
     if element is None or element.kind not in ("int", "uint", "bool") or value.rank not in (0, 1):
         return False
-    known = integers(value)
+    known = known_of(value).ints
     if known is None and follows(node):
         infer(node)  # Its inputs may have become known since it was made.
-        known = integers(value)
+        known = known_of(value).ints
     if known is None or len(known) > KNOWN_VALUE_LIMIT or (value.rank == 0 and len(known) != 1):
         return False
     shape = () if value.rank == 0 else (len(known),)

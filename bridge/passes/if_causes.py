@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from bridge.neutral.builder import integers
 from bridge.neutral.dataflow import Facts
 from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.passes.deciding import Decided, Deciding, Source, Sources, heads
 
 
@@ -77,11 +77,11 @@ def _cause(node: Node, before: Deciders, given: Collection[Source]) -> tuple[str
     holder = before.around[node]
     while holder is not None:
         outer, branch = holder
-        taken = integers(outer.inputs[0])
+        taken = known_of(outer.inputs[0]).ints
         if taken is not None and bool(taken[0]) != (branch == 0):
             return _since(outer, before, given), True
         holder = before.around[outer]
-    if integers(node.inputs[0]) is None:
+    if known_of(node.inputs[0]).ints is None:
         return "nothing that is left uses what they give", False
     return _since(node, before, given), False
 

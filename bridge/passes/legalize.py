@@ -6,10 +6,11 @@ from collections.abc import Callable, Container, Sequence
 
 from bridge.elements import NoArray
 from bridge.errors import Unsupported, UnsupportedError
-from bridge.neutral.builder import Builder, Target, values_of
+from bridge.neutral.builder import Builder, Target
 from bridge.neutral.captures import sink_constants
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.inference.constraints import contradiction
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.provenance import Provenance
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.verify import fingerprint
@@ -124,7 +125,7 @@ class Legalizer:
         places = [row.places[name] for name in spelling.as_attributes]
         places = [i for i in places if _is_computed(node.input(i))]
         for place in places:
-            node.inputs[place] = b.constant(values_of(node.inputs[place]))
+            node.inputs[place] = b.constant(known_of(node.inputs[place]).array)
         if places:
             b.nodes.append(node)
         return bool(places)

@@ -14,7 +14,7 @@ from bridge.errors import UsageError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import BRANCHES, Body, Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.inference.constraints import Demand, Relation, rank_constraints
-from bridge.neutral.inference.dims import length_of
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Condition, Yield
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import TensorType
@@ -99,7 +99,7 @@ def opens_rank(node: Node, inputs: Sequence[Value | None]) -> bool:
         return not any(axes) and data is not None and data.shape is not None
     place = TARGETS.get(node.op)
     shape = None if place is None else inputs[place]
-    return shape is not None and shape.rank == 1 and length_of(shape) is None
+    return shape is not None and shape.rank == 1 and known_of(shape).length is None
 
 
 def require_asked(graph: Graph, context: Context) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.rewrite import Rewriter
 from bridge.neutral.types import I32, Dim, Element, Shape, is_static
 
@@ -43,18 +44,12 @@ def unconverted(value: Value) -> Value:
     return value if before is None else before
 
 
-def numbers(value: Value) -> np.ndarray | None:
-    """The values of a constant, or of one that is converted, in f32."""
-    known = values_of(unconverted(value))
-    return None if known is None else known.astype(np.float32)
-
-
 def zero_points(offset: Value | None, element: Element, scale: np.ndarray) -> np.ndarray | None:
     """The zero points for the scales, of whole numbers that the type has; None where they are no
     such numbers. ONNX has none for i32."""
     if offset is None:
         return np.zeros_like(scale)
-    known = numbers(offset)
+    known = known_of(offset).reals
     if known is None or element is I32:
         return None
     if known.ndim > scale.ndim or np.broadcast_shapes(known.shape, scale.shape) != scale.shape:

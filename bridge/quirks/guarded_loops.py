@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Stacked, Yield
 from bridge.neutral.signs import is_not_negative
 from bridge.neutral.tensor import are_equal
@@ -82,7 +83,7 @@ def _heads(node: Node) -> list[tuple[int, Value]]:
 def _is_surely_set(head: Value) -> bool:
     """Whether a trip count or a condition is known to be above 0, or true, though it is hidden."""
     made = head.producer
-    if made is not None and made.op == "Greater" and integers(made.inputs[1]) == (0,):
+    if made is not None and made.op == "Greater" and known_of(made.inputs[1]).ints == (0,):
         head = made.inputs[0] or head
     return is_positive(revealed(head))
 
@@ -179,7 +180,7 @@ def _first_condition(test: Value | None, heads: Sequence[Value | None]) -> Value
     left = [part for part in parts if not asks(part, [trips, None])]
     compared = left[0].producer if len(left) == 1 and left[0] is not None else None
     of_trips = compared is not None and any(_is_scalar_of(v, trips) for v in compared.inputs)
-    return left[0] if integers(condition) == (1,) and len(left) == 1 and not of_trips else None
+    return left[0] if known_of(condition).ints == (1,) and len(left) == 1 and not of_trips else None
 
 
 def in_the_place_of(node: Node, made: Sequence[Value], uses: Uses) -> Value:
@@ -224,7 +225,7 @@ def asks(test: Value | None, heads: Sequence[Value | None]) -> bool:
     made = test.producer if test is not None else None
     if made is not None and made.op == "And":
         return all(asks(part, heads) for part in made.inputs)
-    if made is not None and made.op == "Greater" and integers(made.inputs[1]) == (0,):
+    if made is not None and made.op == "Greater" and known_of(made.inputs[1]).ints == (0,):
         return _is_scalar_of(made.inputs[0], trips) and is_not_negative(trips)
     return False
 

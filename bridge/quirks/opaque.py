@@ -20,8 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import BOOL, F32, I64
 from bridge.operators import Result
 from bridge.quirks.quirk import Undo
@@ -130,7 +131,7 @@ def _only_row(node: Node) -> Value | None:
     row = stack.producer if stack is not None else None
     if row is None or row.op != "Unsqueeze" or index is None or index.rank:
         return None
-    first = integers(axis) == (0,) == integers(row.inputs[1])
+    first = known_of(axis).ints == (0,) == known_of(row.inputs[1]).ints
     whole = first and not node.attributes["batch_dims"] and _is_nothing(index)
     return row.inputs[0] if whole else None
 
@@ -140,14 +141,14 @@ def _whole(node: Node) -> Value | None:
     value, _, lengths = node.inputs
     rest = lengths.producer if lengths is not None else None
     known = _with_nothing(rest) if rest is not None and rest.op == "Add" else None
-    return value if len(node.outputs) == 1 and integers(known) == (-1,) else None
+    return value if len(node.outputs) == 1 and known_of(known).ints == (-1,) else None
 
 
 def _as_long(node: Node) -> Value | None:
     """The only part of a value, as long as its axis is."""
     value, axis, lengths = node.inputs
     size = lengths.producer if lengths is not None else None
-    if size is None or size.op != "Gather" or integers(size.inputs[1]) != integers(axis):
+    if size is None or size.op != "Gather" or known_of(size.inputs[1]).ints != known_of(axis).ints:
         return None
     return value if len(node.outputs) == 1 and _is_shape(size.inputs[0], value) else None
 
@@ -188,7 +189,7 @@ def _is_nothing(value: Value) -> bool:
     number is as large as a bound; or the remainder of one integer by 1."""
     found = value.behind("Cast").producer
     if found is not None and found.op == "Mod":
-        return value.shape in ((), (1,)) and integers(found.inputs[1]) == (1,)
+        return value.shape in ((), (1,)) and known_of(found.inputs[1]).ints == (1,)
     if found is None or found.op != "Bucketize" or found.inputs[0] is None:
         return False
     random = found.inputs[0].behind("Squeeze").producer

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from bridge.neutral.builder import integers
 from bridge.neutral.expression import expression
 from bridge.neutral.graph import (
     Body,
@@ -21,6 +20,7 @@ from bridge.neutral.graph import (
     names_of_outputs,
     sizes_of_constants,
 )
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, InputPort, OutputPort, Sliced, Stacked, Yield
 from bridge.show.short import short, short_type
 
@@ -214,7 +214,7 @@ def says(node: Node, captured: Mapping[Value, Value]) -> str:
     (body,) = node.bodies
     parts = []
     trips = node.input(0)
-    known = integers(trips)
+    known = known_of(trips).ints
     if known is not None and len(known) == 1 and known[0] >= _NO_LIMIT:
         trips = None
     if trips is not None:

@@ -11,7 +11,7 @@ import pytest
 import bridge.hooks  # noqa: F401, it registers what operators mean
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
-from bridge.neutral.inference.dims import content_of
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import BOOL, F32, I32, I64, U8, Element, TensorType
 
 KnownValue = tuple[int | str | None, ...]
@@ -51,7 +51,7 @@ def known(content: Any) -> Value:
 @pytest.mark.parametrize("op, inputs, expected", CASES)
 def test_content(op: str, inputs: list[Any], expected: KnownValue | None) -> None:
     node = Builder([]).node(op, [known(content) for content in inputs])
-    assert content_of(node.outputs[0]) == expected
+    assert known_of(node.outputs[0]).parts == expected
 
 
 M = np.arange(6).reshape(2, 3)

@@ -22,7 +22,7 @@ from itertools import pairwise
 
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import load_operator
-from bridge.neutral.inference.dims import known_integers
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, Dim, Shape, differ, format_shape
 from bridge.vocabulary import has_trait
 
@@ -273,7 +273,7 @@ def axes_in(index: int) -> Check:
 
     def check(node: Node) -> Constraints:
         yield from integral(node.input(index))
-        yield from _outside(Operand(node.input(0)), known_integers(node.input(index)) or ())
+        yield from _outside(Operand(node.input(0)), known_of(node.input(index)).ints or ())
 
     return check
 
@@ -300,7 +300,7 @@ def not_negative(index: int) -> Check:
     """An input that holds sizes or repeats."""
 
     def check(node: Node) -> Constraints:
-        known = known_integers(node.input(index))
+        known = known_of(node.input(index)).ints
         if known is not None and min(known, default=0) < 0:
             yield f"its input {index} is {list(known)}"
 

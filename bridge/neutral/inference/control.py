@@ -7,7 +7,7 @@ from contextlib import suppress
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference import constraints as must, infer_graph, infers
 from bridge.neutral.inference.computed import enter_known
-from bridge.neutral.inference.dims import known_integers
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Condition, Invariant, Iteration, Sliced, Stacked, Yield
 from bridge.neutral.types import (
     ANY,
@@ -228,7 +228,7 @@ def endless(node: Node) -> must.Constraints:
 
 
 def _is_true(value: Value | None) -> bool:
-    known = known_integers(value)
+    known = known_of(value).ints
     return known is not None and all(known)
 
 

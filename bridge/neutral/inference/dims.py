@@ -11,15 +11,8 @@ from contextvars import ContextVar
 import numpy as np
 
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import KnownValue, known_of
 from bridge.neutral.types import ANY, Dim, Interval, Shape, high, interval, low
-
-KnownValue = tuple[int | str | None, ...]
-
-LONGEST = 1 << 20
-"""Numbers of a constant that are looked at one by one; no shape or list of places has more."""
-
-HIGHEST_RANK = 1 << 16
-"""Beyond the rank of any tensor."""
 
 _naming: ContextVar[bool] = ContextVar("naming", default=False)
 
@@ -42,30 +35,6 @@ def _symbols(parts: Sequence[Dim]) -> Counter[str] | None:
     return symbols if all(map(str.isidentifier, symbols)) else None
 
 
-def known_integers(value: Value | None) -> tuple[int, ...] | None:
-    """The elements of an integer value, flattened, where all are known; else None."""
-    if value is None:
-        return None
-    content = value.known_value
-    if content is not None and all(isinstance(x, int) for x in content):
-        return content  # type: ignore[return-value]
-    if value.element is None or value.element.kind not in ("int", "uint", "bool"):
-        return None
-    tensor = value.constant
-    if tensor is not None:
-        array = tensor.array() if tensor.size <= LONGEST else None
-    else:
-        array = None if value.computed is None else value.computed.array()
-    return None if array is None else tuple(map(int, array.reshape(-1).tolist()))
-
-
-def content_of(value: Value | None) -> KnownValue | None:
-    """What is known of the elements of an integer value, flattened."""
-    if value is None:
-        return None
-    return value.known_value if value.known_value is not None else known_integers(value)
-
-
 def rearranged(
     content: KnownValue, shape: tuple[int, ...], move: Callable[[np.ndarray], np.ndarray]
 ) -> KnownValue:
@@ -76,28 +45,8 @@ def rearranged(
 
 def known_axes(value: Value | None, rank: int) -> tuple[int, ...] | None:
     """The axes that a value holds, none negative; None where they are not known."""
-    axes = known_integers(value)
+    axes = known_of(value).ints
     return None if axes is None else tuple(axis % rank if rank else 0 for axis in axes)
-
-
-def length_of(value: Value | None) -> int | None:
-    """The number of elements of a vector that says something of axes, where it is known. No tensor
-    has more than HIGHEST_RANK, whatever a file says."""
-    if value is None:
-        return None
-    if value.known_value is not None:
-        return len(value.known_value)
-    shape = value.shape
-    length = shape[0] if shape is not None and len(shape) == 1 else None
-    return length if isinstance(length, int) and length <= HIGHEST_RANK else None
-
-
-def shape_in(value: Value | None) -> Shape:
-    """The shape whose dimensions a vector holds, as far as its content is known."""
-    content = content_of(value)
-    if content is not None:
-        return tuple(ANY if d is None or (isinstance(d, int) and d < 0) else d for d in content)
-    return unknown(length_of(value))
 
 
 def contents(shape: Shape) -> KnownValue | None:
@@ -105,12 +54,6 @@ def contents(shape: Shape) -> KnownValue | None:
     if shape is None:
         return None
     return tuple(d if isinstance(d, int | str) else None for d in shape)
-
-
-def unknown(rank: int | None) -> Shape:
-    """A shape of which only the rank is known (None: not even that). No tensor has a rank beyond
-    HIGHEST_RANK, whatever a file says."""
-    return None if rank is None or rank > HIGHEST_RANK else (ANY,) * rank
 
 
 def dim_sum(dims: Iterable[Dim]) -> Dim:

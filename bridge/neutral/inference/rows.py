@@ -5,7 +5,8 @@ from __future__ import annotations
 from bridge.elements import ELEMENTS, Element
 from bridge.neutral.graph import Node
 from bridge.neutral.inference import first
-from bridge.neutral.inference.dims import dim_product, known_integers, shape_in
+from bridge.neutral.inference.dims import dim_product
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, Dim, Shape, TensorType, broadcast
 from bridge.vocabulary import Operator
 
@@ -35,7 +36,7 @@ def _shape(node: Node, row: Operator, text: str) -> Shape:
     if word == "like":
         return first(node, row.places[name]).shape
     if word == "of":
-        return shape_in(node.input(row.places[name]))
+        return known_of(node.input(row.places[name])).dims
     parts = filter(None, text.strip("[]").split(", "))
     return tuple(dim_product([_dim(node, row, f) for f in part.split("*")]) for part in parts)
 
@@ -49,6 +50,6 @@ def _dim(node: Node, row: Operator, text: str) -> Dim:
         shape = first(node, row.places[name]).shape
         return shape[int(axis)] if shape else ANY
     if name in row.places:
-        known = known_integers(node.input(row.places[name]))
+        known = known_of(node.input(row.places[name])).ints
         return known[0] if known else ANY
     return ANY if name == "?" else int(name)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import values_of
 from bridge.neutral.inference import constraints as must
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import F32
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
 
@@ -23,7 +23,7 @@ def hard_sigmoid(b: Builder, node: Node) -> Result:
     """HardSigmoid (1 to 22): max(0, min(1, alpha · x + beta)), where the parameters are no
     constants."""
     x, alpha, beta = required(node, 0, 1, 2)
-    if values_of(alpha) is not None and values_of(beta) is not None:
+    if known_of(alpha).array is not None and known_of(beta).array is not None:
         return None
     return b.op("Clip", x * alpha + beta, b.like(0.0, x), b.like(1.0, x))
 
@@ -34,7 +34,7 @@ def selu(b: Builder, node: Node) -> Result:
     """Selu (1 to 22): gamma · (x where positive, else alpha · (exp(x) - 1)), where the
     parameters are no constants."""
     x, alpha, gamma = required(node, 0, 1, 2)
-    if values_of(alpha) is not None and values_of(gamma) is not None:
+    if known_of(alpha).array is not None and known_of(gamma).array is not None:
         return None
     zero = b.like(0.0, x)
     below = b.op("Exp", b.min(x, zero)) - b.like(1.0, x)
@@ -45,7 +45,7 @@ def selu(b: Builder, node: Node) -> Result:
 def swish(b: Builder, node: Node) -> Result:
     """x · sigmoid(beta · x), where the operator set has no Swish or beta is no constant."""
     x, beta = node.input(0), node.input(1)
-    if b.opset >= 24 and (beta is None or values_of(beta) is not None):
+    if b.opset >= 24 and (beta is None or known_of(beta).array is not None):
         return None
     return x * b.op("Sigmoid", x if beta is None else x * beta)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import integers
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Condition
 from bridge.operators import Builder, Node, Value
 from bridge.operators.control.loop_builder import LoopBuilder
@@ -13,7 +13,7 @@ NEVER = (1 << 31) - 1
 
 def without_limit(b: Builder, node: Node) -> list[Value] | None:
     """A Loop without its trip count, where that is never reached and a condition ends it."""
-    trips = integers(node.trip_count)
+    trips = known_of(node.trip_count).ints
     if not trips or trips[0] < NEVER:
         return None
     if not any(isinstance(exit, Condition) for exit in node.body.outputs):

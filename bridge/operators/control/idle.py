@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bridge.neutral.builder import integers
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Sliced, Stacked, Yield
 from bridge.neutral.types import Shape, is_static, low
 from bridge.operators import Builder, Node, Value
@@ -12,13 +12,13 @@ from bridge.operators import Builder, Node, Value
 
 def never_runs(heads: Sequence[Value | None]) -> bool:
     """Whether a Loop with this trip count and condition is known to run no iteration."""
-    return any(integers(head) == (0,) for head in heads)
+    return any(known_of(head).ints == (0,) for head in heads)
 
 
 def surely_runs(node: Node, heads: Sequence[Value | None]) -> bool:
     """Whether a Loop is known to run an iteration. `heads` are its trip count and condition."""
     for head in heads:
-        known = integers(head)
+        known = known_of(head).ints
         if head is not None and (known is None or len(known) != 1 or known[0] <= 0):
             return False
     for port in node.body.inputs:

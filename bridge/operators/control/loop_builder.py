@@ -9,9 +9,9 @@ from functools import partial
 
 import numpy as np
 
-from bridge.neutral.builder import integers
 from bridge.neutral.captures import drop_unused_inputs
 from bridge.neutral.graph import Body, loop_kind
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Iteration, Sliced, Stacked
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import I64, TensorType
@@ -144,7 +144,7 @@ def trips_of_slices(b: Builder, inputs: list[Value | None], body: Body) -> Value
     for port in body.inputs:
         if isinstance(port, Sliced):
             trips = _parts(b, inputs[port.input], port)
-            known = integers(trips)
+            known = known_of(trips).ints
             return trips if known is None else b.constant(known[0])
     raise Refused("it has neither a trip count, nor a condition, nor a sliced input to count")
 
@@ -190,5 +190,5 @@ def _is_backwards(port: Sliced | Stacked) -> bool:
 
 def is_positive(value: Value) -> bool:
     """Whether a value is known to be one number above 0, or true."""
-    known = integers(value)
+    known = known_of(value).ints
     return known is not None and len(known) == 1 and known[0] > 0

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import values_of
 from bridge.neutral.inference import constraints as must
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import F32, I64
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
 from bridge.operators.detection.greedy import over_union, suppressed, with_area
@@ -43,7 +43,7 @@ def non_max_suppression_to_ir(b: Builder, node: Node) -> Result:
 
 def _neighbour(b: Builder, value: Value, limit: float) -> Value:
     """The number of f32 next to a threshold, towards the limit: those above it are above 0 too."""
-    known, up = values_of(value), limit > 0
+    known, up = known_of(value).array, limit > 0
     if known is not None:
         moved = np.nextafter(known.astype(np.float32), np.float32(limit))
         return b.constant(np.maximum(moved, np.float32(LEAST if up else 0)))
@@ -78,7 +78,7 @@ def ir_non_max_suppression_to_onnx(b: Builder, node: Node) -> Result:
     limit = b.constant([0]) if limit is None else b.reshape(b.as_i64(limit), -1)
     overlap = b.constant(0.0) if overlap is None else b.cast(overlap, F32)
     boxes, rated = b.cast(boxes, F32), b.cast(scores, F32)
-    softness = 0.0 if sigma is None else b.known(values_of(sigma), "its soft_nms_sigma").item()
+    softness = 0.0 if sigma is None else b.known(known_of(sigma).array, "its soft_nms_sigma").item()
     if softness:
         lowest = _lowest(b, least)
         indices, found = _softly(b, boxes, rated, limit, lowest, softness, center)
@@ -125,7 +125,7 @@ def _softly(
 def _limit(b: Builder, limit: Value, overlap: Value) -> Value:
     """How many boxes of a class there may be: overlaps of 0 too suppress at a threshold of 0, so
     that one box is left."""
-    known, number = values_of(overlap), values_of(limit)
+    known, number = known_of(overlap).array, known_of(limit).array
     if _before_next(overlap) is not None or (known is not None and (known > 0).all()):
         return limit
     if known is not None and number is not None:
@@ -140,7 +140,7 @@ def _before_next(value: Value) -> Value | None:
     product = moved.producer if moved is not None else None
     if largest is None or product is None or product.op != "Mul":
         return None
-    factor, least = values_of(product.input(1)), values_of(largest.input(1))
+    factor, least = known_of(product.input(1)).array, known_of(largest.input(1)).array
     same = factor is not None and factor == 1 + _ULP and least is not None and least == LEAST
     return product.inputs[0] if same else None
 

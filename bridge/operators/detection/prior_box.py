@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from bridge.neutral.arrays import spend
-from bridge.neutral.builder import values_of
 from bridge.neutral.inference import infers
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, F32, TensorType, Type
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes
 
@@ -162,7 +162,7 @@ def _centres(
 @infers("PriorBox", "PriorBoxClustered")
 def infer_prior_box(node: Node) -> list[Type]:
     """PriorBox, PriorBoxClustered: [2, 4 * height * width * priors of a cell]."""
-    size = values_of(node.input(0))
+    size = known_of(node.input(0)).array
     if size is None:
         return [TensorType(F32, (2, ANY))]
     return [TensorType(F32, (2, 4 * int(size[0]) * int(size[1]) * priors_per_cell(node)))]

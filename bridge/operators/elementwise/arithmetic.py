@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import reduce
 
-from bridge.neutral.builder import values_of
 from bridge.neutral.inference import knows
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import F32, I32, I64
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.elementwise.known_values import (
@@ -102,7 +102,7 @@ def mixed_power(b: Builder, node: Node) -> Result:
         return None
     if x.element.is_integer and y.element.is_float:
         return b.cast(b.cast(x, F32) ** b.cast(y, F32), x.element)
-    known = values_of(y)
+    known = known_of(y).array
     return x ** (b.cast(y, x.element) if known is None else b.like(known, x))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import values_of
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import BOOL, ELEMENTS
 from bridge.operators import Builder, Node, Refused, Result, legalizes, required
 
@@ -32,7 +32,7 @@ def bit_shift(b: Builder, node: Node) -> Result:
     if x.element is None:
         return b.op(op, x, y)
     bits = x.element.bits
-    known = values_of(y)
+    known = known_of(y).array
     if known is not None and ((known >= 0) & (known < bits)).all():
         return b.op(op, x, y)
     out = y >= bits

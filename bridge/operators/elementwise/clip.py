@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from bridge.neutral.builder import values_of
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import Element
 from bridge.operators import Builder, Node, Result, Value, legalizes, reads, required
 
@@ -38,7 +38,7 @@ def clip(b: Builder, node: Node) -> Result:
     Minimum."""
     x, low, high = (node.input(i) for i in range(3))
     assert x is not None
-    bounds = [values_of(value) for value in (low, high)]
+    bounds = [known_of(value).array for value in (low, high)]
     if x.element is not None and x.element.is_float and all(a is not None for a in bounds):
         least, most = (float(np.asarray(a).reshape(-1)[0]) for a in bounds)
         if math.isfinite(least) and math.isfinite(most) and least <= most:

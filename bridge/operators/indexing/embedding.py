@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import integers
 from bridge.neutral.inference import first, infers_shape
-from bridge.neutral.inference.dims import content_of, known_integers
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, I64, Dim, Shape
 from bridge.operators import (
     Builder,
@@ -93,7 +92,7 @@ def _segment_sum(
     """The sum (or mean) of the rows of each segment; an empty one is the default row, or zeros."""
     zeros = _filled(b, 0, rows, count)
     total = b.op("ScatterND", zeros, b.unsqueeze(segments, 1), rows, reduction="add")
-    known = integers(default)
+    known = known_of(default).ints
     if known == (-1,):
         default = None
     if not mean and default is None:
@@ -144,7 +143,7 @@ def shape_of_segments(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """EmbeddingSegmentsSum, SegmentMax: a row for each segment, of which the input behind the
     numbers says how many they are."""
     at = 2 if node.op == "EmbeddingSegmentsSum" else 1
-    known, segments = content_of(node.input(at + 1)), known_integers(node.inputs[at])
+    known, segments = known_of(node.input(at + 1)).parts, known_of(node.inputs[at]).ints
     count: Dim = ANY
     if known is not None and known[0] is not None:
         count = known[0]

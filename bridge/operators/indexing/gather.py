@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import integers, values_of
 from bridge.neutral.graph import Body, Graph
 from bridge.neutral.inference import (
     constraints as must,
@@ -16,13 +15,8 @@ from bridge.neutral.inference import (
     require,
 )
 from bridge.neutral.inference.constraints import contradiction
-from bridge.neutral.inference.dims import (
-    KnownValue,
-    content_of,
-    known_integers,
-    rank_sum,
-    unknown,
-)
+from bridge.neutral.inference.dims import rank_sum
+from bridge.neutral.inference.known import KnownValue, known_of, unknown
 from bridge.neutral.ports import Carried, Invariant, Iteration, Stacked, Yield
 from bridge.neutral.types import (
     ANY,
@@ -50,7 +44,7 @@ def gather_for_onnx(b: Builder, node: Node) -> Value | None:
         raise Refused(why)
     rank, index_rank = ranks(node, 0, 1) if batch else (len(data.shape or ()), 0)
     batch = batch % index_rank if batch < 0 else batch
-    wanted, outside = values_of(indices), _out_of_range(data, indices, along)
+    wanted, outside = known_of(indices).array, _out_of_range(data, indices, along)
     if wanted is None or outside is None:
         if batch == node.attributes["batch_dims"] == 0:
             return None
@@ -68,7 +62,7 @@ def gather_for_onnx(b: Builder, node: Node) -> Value | None:
 
 def _out_of_range(data: Value, indices: Value, axis: int) -> np.ndarray | None:
     """Which indices are known to be out of range; None where none is."""
-    wanted = values_of(indices)
+    wanted = known_of(indices).array
     length = None if data.shape is None else data.shape[axis]
     if wanted is None or not isinstance(length, int) or data.element is STRING:
         return None
@@ -184,7 +178,7 @@ def _beams(b: Builder, backward: Value, beam: Value, time: Value) -> Value:
 def infer_gather(node: Node) -> list[Type]:
     """Gather: the indices' shape, but for batch axes, in the place of the axis."""
     data, indices = first(node, 0), first(node, 1)
-    axis = known_integers(node.inputs[2])
+    axis = known_of(node.inputs[2]).ints
     batch = node.attributes["batch_dims"]
     if indices.rank is not None and batch < 0:
         batch += indices.rank
@@ -198,7 +192,7 @@ def infer_gather(node: Node) -> list[Type]:
 @knows("Gather")
 def gather_content(node: Node) -> KnownValue | None:
     """Gather: elements of a vector at known places."""
-    content, indices = content_of(node.inputs[0]), known_integers(node.inputs[1])
+    content, indices = known_of(node.inputs[0]).parts, known_of(node.inputs[1]).ints
     if content is None or indices is None or first(node).rank != 1:
         return None
     require(all(-len(content) <= i < len(content) for i in indices))
@@ -243,7 +237,7 @@ def batches(node: Node) -> must.Constraints:
         yield why.format(data, indices)
     for axis in range(batch):
         yield must.Same(data[axis], indices[axis], why, data, indices)
-    axes = integers(node.input(2)) if node.op == "Gather" else None
+    axes = known_of(node.input(2)).ints if node.op == "Gather" else None
     if axes and (axes[0] % data.rank if data.rank else 0) < batch:
         yield f"its axis {axes[0]} is one of its {batch} batch dimensions"
 

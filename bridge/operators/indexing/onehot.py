@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import values_of
 from bridge.neutral.inference import constraints as must, first, infers
-from bridge.neutral.inference.dims import axis_of, content_of
+from bridge.neutral.inference.dims import axis_of
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import (
     ANY,
     BOOL,
@@ -28,12 +28,12 @@ def one_hot_for_ir(b: Builder, node: Node) -> Value:
     """OneHot-16 counts negative indices from the end, as ONNX does; before, they match nothing."""
     indices, depth, values = required(node, 0, 1, 2)
     indices = indices if indices.element in (I32, I64) else b.cast(indices, I64)
-    known = values_of(values)
+    known = known_of(values).array
     if known is not None:
         off, on = (b.constant(known[i]) for i in (0, 1))
     else:
         off, on = (b.op("Gather", values, i, 0) for i in (0, 1))
-    known = values_of(indices)
+    known = known_of(indices).array
     mode = "ignore_negative" if known is not None and (known >= 0).all() else "normalize"
     return b.op(
         "ir::OneHot",
@@ -57,7 +57,7 @@ def ir_one_hot_for_onnx(b: Builder, node: Node) -> Value:
         return b.op("Squeeze", hot, [0])
     indices, depth = b.as_i64(indices), b.scalar(b.as_i64(depth))
     if node.attributes["negative_indices_mode"] == "ignore_negative":
-        known = values_of(indices)
+        known = known_of(indices).array
         if known is None or (known < 0).any():
             indices = b.where(indices < 0, depth, indices)
     on, off = b.scalar(on), b.scalar(off)
@@ -70,7 +70,7 @@ def ir_one_hot_for_onnx(b: Builder, node: Node) -> Value:
         # The types of values that runtimes of ONNX have OneHot for.
         wide = F32 if element is not None and element.is_float else I64
         on, off = b.cast(on, wide), b.cast(off, wide)
-    ends = [values_of(off), values_of(on)]
+    ends = [known_of(off).array, known_of(on).array]
     if ends[0] is not None and ends[1] is not None:
         values = b.constant(np.stack([ends[0], ends[1]]))
     else:
@@ -84,7 +84,7 @@ def infer_one_hot(node: Node) -> list[Type]:
     indices, element = first(node).shape, first(node, 2).element
     if indices is None:
         return [TensorType(element)]
-    depth = content_of(node.inputs[1])
+    depth = known_of(node.inputs[1]).parts
     dim: Dim = ANY if depth is None or depth[0] is None else depth[0]
     axis = axis_of(node, len(indices) + 1)
     return [TensorType(element, (*indices[:axis], dim, *indices[axis:]))]

@@ -6,7 +6,7 @@ import numpy as np
 
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, knows
-from bridge.neutral.inference.dims import KnownValue, content_of, known_integers
+from bridge.neutral.inference.known import KnownValue, known_of
 from bridge.neutral.types import BOOL, F16, F32, Element
 from bridge.operators import Builder, element_type, legalizes, ranked, ranks, required
 from bridge.operators.indexing.gather import indices_of_elements, places_in_data
@@ -116,8 +116,8 @@ def tensor_scatter(b: Builder, node: Node) -> Value | None:
 @knows("ScatterElements", "ScatterND", "ScatterUpdate")
 def scatter_content(node: Node) -> KnownValue | None:
     """ScatterElements, ScatterND, ScatterUpdate: a vector with known places written to."""
-    content, updates = content_of(node.inputs[0]), content_of(node.inputs[2])
-    indices = known_integers(node.inputs[1])
+    content, updates = known_of(node.inputs[0]).parts, known_of(node.inputs[2]).parts
+    indices = known_of(node.inputs[1]).ints
     if content is None or indices is None or first(node).rank != 1:
         return None
     if node.attributes.get("reduction", "none") != "none":

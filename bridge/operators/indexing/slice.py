@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import values_of
 from bridge.neutral.inference import constraints as must, first, infers_shape, knows, require
-from bridge.neutral.inference.dims import (
-    KnownValue,
-    content_of,
-    known_axes,
-    known_integers,
-    length_of,
-    rearranged,
-    unknown,
-    with_dim,
-)
+from bridge.neutral.inference.dims import known_axes, rearranged, with_dim
+from bridge.neutral.inference.known import KnownValue, known_of, unknown
 from bridge.neutral.types import (
     ANY,
     I64_MAX,
@@ -39,7 +30,7 @@ def slice_for_ir(b: Builder, node: Node) -> Value | None:
     if node.input(4) is not None:
         return None
     data, starts, ends = required(node, 0, 1, 2)
-    count = length_of(starts)
+    count = known_of(starts).length
     if count is not None:
         steps = b.like([1] * count, starts)
     else:
@@ -78,9 +69,9 @@ def strided_slice_for_onnx(b: Builder, node: Node) -> Value:
 
 def _whole(node: Node, at: int) -> bool:
     """Whether position `at` takes all of its axis."""
-    stride = content_of(node.input(3))
+    stride = known_of(node.input(3)).parts
     forward = node.input(3) is None or (stride is not None and stride[at] == 1)
-    begin = content_of(node.inputs[1])
+    begin = known_of(node.inputs[1]).parts
     from_start = masked(node, "begin_mask", at) or (begin is not None and begin[at] == 0)
     return forward and from_start and masked(node, "end_mask", at)
 
@@ -111,14 +102,14 @@ def _at(b: Builder, vector: Value | None, at: int | list[int]) -> Value:
 def reverse_for_onnx(b: Builder, node: Node) -> Value:
     """Reverse-1: axes as numbers, or as a mask."""
     x, axes = required(node, 0, 1)
-    known = values_of(axes)
+    known = known_of(axes).array
     if node.attributes["mode"] == "mask":
         if known is not None:
             axes = b.constant(np.flatnonzero(known))
         else:
             axes = b.op("Squeeze", b.op("NonZero", axes), [0])
     axes = b.vector(b.as_i64(axes))
-    if length_of(axes) == 0:
+    if known_of(axes).length == 0:
         return b.op("Identity", x)
     shape = b.op("Shape", axes)
     starts, ends = b.op("Expand", [-1], shape), b.op("Expand", [FIRST], shape)
@@ -177,8 +168,8 @@ def element_of(content: KnownValue | None, index: int) -> int | None:
 @infers_shape("Slice")
 def shape_of_slice(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """Slice: what is left of each of `axes`; up to a symbol, the whole of that dimension."""
-    starts, ends, steps = (content_of(node.input(i)) for i in (1, 2, 4))
-    count = length_of(node.input(1)) or length_of(node.input(2))
+    starts, ends, steps = (known_of(node.input(i)).parts for i in (1, 2, 4))
+    count = known_of(node.input(1)).length or known_of(node.input(2)).length
     rank = len(dims)
     if node.input(3) is not None:
         axes = known_axes(node.inputs[3], rank)
@@ -204,11 +195,11 @@ def shape_of_slice(node: Node, dims: tuple[Dim, ...]) -> Shape:
 @knows("Slice")
 def slice_content(node: Node) -> KnownValue | None:
     """Slice: the elements that are left, where all limits are known."""
-    content, shape = content_of(node.inputs[0]), first(node).shape
-    starts, ends = known_integers(node.inputs[1]), known_integers(node.inputs[2])
+    content, shape = known_of(node.inputs[0]).parts, first(node).shape
+    starts, ends = known_of(node.inputs[1]).ints, known_of(node.inputs[2]).ints
     if content is None or shape is None or starts is None or ends is None:
         return None
-    steps = (1,) * len(starts) if node.input(4) is None else known_integers(node.inputs[4])
+    steps = (1,) * len(starts) if node.input(4) is None else known_of(node.inputs[4]).ints
     axes = tuple(range(len(starts)))
     if node.input(3) is not None:
         axes = known_axes(node.inputs[3], len(shape)) or ()
@@ -232,9 +223,9 @@ def strided_slice_plan(node: Node) -> list[tuple[str, int, int]] | None:
     of unknown rank the plan ends with the last position.
     """
     rank = first(node).rank
-    count = length_of(node.inputs[1])
+    count = known_of(node.inputs[1]).length
     if count is None:
-        count = length_of(node.inputs[2])
+        count = known_of(node.inputs[2]).length
     if count is None or (rank is None and any(node.attributes["ellipsis_mask"])):
         return None
 
@@ -272,7 +263,7 @@ def masked(node: Node, name: str, position: int) -> bool:
 
 def _limits(node: Node, position: int) -> tuple[int | None, int | None, int | None]:
     """Start, end and step of a position of a StridedSlice, the masks applied, as far as known."""
-    start, stop, step = (element_of(content_of(node.input(i)), position) for i in (1, 2, 3))
+    start, stop, step = (element_of(known_of(node.input(i)).parts, position) for i in (1, 2, 3))
     step = 1 if node.input(3) is None else step
     forward = (step or 1) > 0
     if masked(node, "begin_mask", position):
@@ -302,9 +293,9 @@ def shape_of_strided_slice(node: Node, dims: tuple[Dim, ...]) -> Shape:
 @knows("StridedSlice")
 def strided_slice_content(node: Node) -> KnownValue | None:
     """StridedSlice: elements of a vector, where all limits are known."""
-    content = content_of(node.inputs[0])
+    content = known_of(node.inputs[0]).parts
     plan = strided_slice_plan(node)
-    begin, end = known_integers(node.inputs[1]), known_integers(node.inputs[2])
+    begin, end = known_of(node.inputs[1]).ints, known_of(node.inputs[2]).ints
     if content is None or plan is None or begin is None or end is None:
         return None
     if (first(node).rank or 0) > 1:

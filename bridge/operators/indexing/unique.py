@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bridge.neutral.inference import first, infers, place
-from bridge.neutral.inference.dims import dim_product, known_integers, unknown, with_dim
+from bridge.neutral.inference.dims import dim_product, with_dim
+from bridge.neutral.inference.known import known_of, unknown
 from bridge.neutral.types import ANY, I64, Shape, TensorType, Type
 from bridge.operators import Builder, Node, Value, legalizes
 
@@ -37,7 +38,7 @@ def infer_unique(node: Node) -> list[Type]:
     data = first(node)
     indices = TensorType(node.attributes["index_element_type"], (ANY,))
     counts = TensorType(node.attributes["count_element_type"], (ANY,))
-    axis = known_integers(node.input(1))
+    axis = known_of(node.input(1)).ints
     inverse = indices
     if node.input(1) is None:
         values: Shape = (ANY,)

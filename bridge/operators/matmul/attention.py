@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bridge.neutral.builder import integers, values_of
 from bridge.neutral.inference import constraints as must, first, infers
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import is_number
 from bridge.neutral.types import (
     ANY,
@@ -364,7 +364,7 @@ def as_attention(b: Builder, node: Node, mask: Value | None) -> Value | None:
     engine's affair. Heads of keys and values that are repeated need not be."""
     query, key, value = required(node, 0, 1, 2)
     scale = node.input(4)
-    factor = values_of(scale)
+    factor = known_of(scale).array
     if b.opset < 23 or (scale is not None and factor is None):
         return None
     if query.rank != 4 or key.rank != 4 or value.rank != 4 or query.element is not F32:
@@ -387,7 +387,7 @@ def as_attention(b: Builder, node: Node, mask: Value | None) -> Value | None:
 
 def _leaves_keys(mask: Value) -> bool:
     """Whether a constant mask leaves every query a key."""
-    known = values_of(mask) if mask.rank else None
+    known = known_of(mask).array if mask.rank else None
     if known is None or mask.element not in (BOOL, F32):
         return False
     return bool((known if mask.element is BOOL else known > np.finfo(np.float32).min).any(-1).all())
@@ -405,8 +405,8 @@ def _unrepeated(x: Value) -> Value | None:
     expanded = many.producer if many is not None else None
     if expanded is None or expanded.op != "Expand" or expanded.inputs[0] is None:
         return None
-    apart, times = expanded.inputs[0].producer, integers(expanded.inputs[1])
-    if apart is None or apart.op != "Unsqueeze" or integers(apart.inputs[1]) != (2,):
+    apart, times = expanded.inputs[0].producer, known_of(expanded.inputs[1]).ints
+    if apart is None or apart.op != "Unsqueeze" or known_of(apart.inputs[1]).ints != (2,):
         return None
     few = apart.inputs[0]
     if few is None or few.rank != 4 or times is None or len(times) != 5:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.neutral.builder import values_of
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import F32, I32, U2, U4, U8, Element
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
@@ -280,7 +280,7 @@ def _cut_to(b: Builder, zeros: Value, element: Element, scales: Value) -> Value:
 
 def _unpacked(zeros: Value, bits: int, columns: int, blocks: int) -> np.ndarray:
     """Zero points [columns, blocks]; packed ones fill whole bytes in each column."""
-    known = values_of(zeros)
+    known = known_of(zeros).array
     if known is None:
         raise Refused("its zero points must be constant")
     if zeros.element is not U8:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import integers
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import F32, is_static
 from bridge.operators import Builder, Node, Result, Value, legalizes, ranks, required
 
@@ -31,7 +31,7 @@ def _membership(b: Builder, data: Value, axis: int, count: Value) -> Value:
 def adaptive_avg_pool_to_onnx(b: Builder, node: Node) -> Result:
     """AdaptiveAvgPool-8: over uneven windows a product with a matrix for each axis."""
     data, output = required(node, 0, 1)
-    outputs, rank = integers(output), ranks(node, 0)[0]
+    outputs, rank = known_of(output).ints, ranks(node, 0)[0]
     if outputs is not None and all(count == 1 for count in outputs):
         return b.op("ReduceMean", data, list(range(2, rank)), keepdims=True)
     window = _whole_windows(data, outputs)
@@ -53,7 +53,7 @@ def adaptive_max_pool_to_onnx(b: Builder, node: Node) -> Result:
     """AdaptiveMaxPool-8: indices count within one channel. Over uneven windows the maxima of one
     axis after the other, each among the windows in a new axis."""
     data, output = required(node, 0, 1)
-    outputs, rank = integers(output), ranks(node, 0)[0]
+    outputs, rank = known_of(output).ints, ranks(node, 0)[0]
     index_element = node.attributes["index_element_type"]
     window = _whole_windows(data, outputs)
     if window is not None:

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must, first, infers, require
-from bridge.neutral.inference.dims import dim_product, shape_in
+from bridge.neutral.inference.dims import dim_product
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, F32, Dim, TensorType, Type, differ, is_static, size_of
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 from bridge.operators.nn.shapes import convolved, full_attributes, window, window_faults
@@ -166,7 +166,7 @@ def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
         if any(e >= stride for e, stride in zip(extra, attributes["strides"], strict=True)):
             return _longer(b, data, filters, extra, attributes)
         return b.op("ConvTranspose", data, filters, **attributes)
-    known = integers(output)
+    known = known_of(output).ints
     if known is not None and auto_pad.startswith("SAME"):
         attributes["auto_pad"] = "SAME_UPPER" if auto_pad == "SAME_LOWER" else "NOTSET"
         attributes |= {"output_shape": known, "pads": None}
@@ -351,7 +351,7 @@ def infer_convolution_backprop_data(node: Node) -> list[Type]:
     if filters:
         channels = dim_product((filters[0], filters[2])) if grouped else filters[1]
     kernel = filters[3 if grouped else 2 :] if filters else None
-    return _backprop(node, channels, kernel, shape_in(node.input(2)))
+    return _backprop(node, channels, kernel, known_of(node.input(2)).dims)
 
 
 # What the inputs must be ------------------------------------------------------------------------

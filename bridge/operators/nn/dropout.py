@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import values_of
+from bridge.neutral.inference.known import known_of
 from bridge.operators import Builder, Node, Refused, Result, legalizes
 
 
 @legalizes("Dropout", target="ir")
 def dropout_to_ir(b: Builder, node: Node) -> Result:
     """Dropout (1 to 22) at inference is a copy, and its mask all true; IR has none for training."""
-    data, training = node.inputs[0], values_of(node.input(2))
+    data, training = node.inputs[0], known_of(node.input(2)).array
     assert data is not None
     if node.input(2) is not None and (training is None or training.item()):
-        ratio = values_of(node.input(1))
+        ratio = known_of(node.input(1)).array
         if ratio is None or ratio.item() != 0:
             raise Refused("training drops elements at random; set training_mode to false")
     output = b.op("Identity", data)

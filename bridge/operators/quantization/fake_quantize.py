@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import values_of
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ELEMENTS, F16, F32
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
 
@@ -19,7 +19,7 @@ def fake_quantize_to_onnx(b: Builder, node: Node) -> Result:
     which engines have integer kernels."""
     data, *limits = required(node, 0, 1, 2, 3, 4)
     element, steps = data.element, node.attributes["levels"] - 1
-    known = [values_of(limit) for limit in limits]
+    known = [known_of(limit).array for limit in limits]
     x = b.cast(data, F32)
     if all(k is not None for k in known):
         il, ih, ol, oh = (np.asarray(k, np.float32) for k in known)

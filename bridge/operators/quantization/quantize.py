@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from bridge.neutral.builder import values_of
 from bridge.neutral.inference import constraints as must
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import (
     BF16,
@@ -129,7 +129,10 @@ def quantize_linear(b: Builder, node: Node) -> Result:
         y = x / b.cast(divisor, F32)
         y = b.op("Cast", y, to=element, saturate=node.attributes["saturate"])
         return blocks.close(y)
-    scales, offsets = values_of(divisor), np.zeros(()) if offset is None else values_of(offset)
+    scales, offsets = (
+        known_of(divisor).array,
+        np.zeros(()) if offset is None else known_of(offset).array,
+    )
     fits = element.bits <= NARROW and x.rank is not None and 0 < x.rank <= WIDEST_RANK
     known = scales is not None and offsets is not None and bool((scales != 0).all())
     if known and fits and not b.opset:
@@ -163,7 +166,7 @@ def dequantize_linear(b: Builder, node: Node) -> Result:
     zero_point = node.input(2)
     blocks = Blocks(b, node, data, scale)
     y = b.cast(blocks.open(data), F32)
-    offsets = values_of(zero_point)
+    offsets = known_of(zero_point).array
     if zero_point is not None and (offsets is None or offsets.astype(np.float32).any()):
         if offsets is not None and offsets.size > 1 and (offsets == offsets.flat[0]).all():
             aligned = b.tensor(Tensor.of(offsets.reshape(-1)[:1].reshape(())), zero_point.names[:])

@@ -10,8 +10,8 @@ import struct
 
 import numpy as np
 
-from bridge.neutral.builder import integers, values_of
 from bridge.neutral.inference import constraints as must
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import F16, F32, F64, I32, I64, Element
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 
@@ -113,10 +113,10 @@ def uniform_to_onnx(b: Builder, node: Node) -> Result:
     # A 32-bit float has too few digits for a range of integers.
     drawn = F64 if element in (I32, I64, F64) else F32
     attributes = _onnx_seed(node) | {"dtype": drawn}
-    bounds = [known for known in map(values_of, (low, high)) if known is not None]
+    bounds = [array for v in (low, high) if (array := known_of(v).array) is not None]
     if said := drawn is F32 and [bound.size for bound in bounds] == [1, 1]:
         attributes["low"], attributes["high"] = (float(np.ravel(bound)[0]) for bound in bounds)
-    known = integers(dims)
+    known = known_of(dims).ints
     if known is not None:
         numbers = b.op("RandomUniform", shape=known, **attributes)
     else:
@@ -171,7 +171,7 @@ def _onnx_seed(node: Node) -> dict[str, float]:
 
 def interval(node: Node) -> must.Constraints:
     """RandomUniform-8 of IR: numbers between two others."""
-    low, high = values_of(node.input(1)), values_of(node.input(2))
+    low, high = known_of(node.input(1)).array, known_of(node.input(2)).array
     if low is None or high is None or low.size != 1 or high.size != 1:
         return
     if not low.item() < high.item():

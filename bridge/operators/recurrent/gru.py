@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from bridge.neutral.builder import values_of
+from bridge.neutral.inference.known import known_of
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.loops import Values
 from bridge.operators.recurrent import recurrent as layers
@@ -39,7 +39,7 @@ def _apart(b: Builder, layer: layers.Layer, bias: Value | None, x: Value) -> Val
     hidden = layer.hidden
     if bias is None:
         return b.zeros(x, len(layer.directions), 4 * hidden)
-    values = values_of(bias)
+    values = known_of(bias).array
     if values is not None:
         gates, own = np.split(values.reshape(len(values), 2, -1), [2 * hidden], -1)
         return b.constant(np.concatenate([gates.sum(1), own[:, 0], own[:, 1]], -1))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bridge.neutral.builder import integers, values_of
 from bridge.neutral.inference import constraints as must
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, I32, I64
 from bridge.operators import Builder, Node, Refused, Value
 from bridge.operators.loops import Values, along
@@ -163,7 +163,7 @@ def permute_gates(b: Builder, x: Value, have: str, want: str, axis: int, hidden:
     if have == want:
         return x
     order = [have.index(gate) for gate in want]
-    values = values_of(x)
+    values = known_of(x).array
     if values is not None:
         parts = np.split(values, len(have), axis)
         return b.constant(np.concatenate([parts[i] for i in order], axis))
@@ -197,7 +197,7 @@ def splits(node: Node, axis: int, sizes: list[int]) -> bool:
     return (
         node.op == "Split"
         and node.attributes["axis"] == axis
-        and integers(node.input(1)) == tuple(sizes)
+        and known_of(node.input(1)).ints == tuple(sizes)
     )
 
 
@@ -206,7 +206,7 @@ def summed_bias(b: Builder, layer: Layer, gates: int, bias: Value | None, x: Val
     width = gates * layer.hidden
     if bias is None:
         return b.zeros(x, len(layer.directions), width)
-    values = values_of(bias)
+    values = known_of(bias).array
     if values is not None:
         return b.constant(values[:, :width] + values[:, width:])
     return _half(bias, width) or b.op("Add", *b.split(bias, 1, width, width))
@@ -218,7 +218,7 @@ def _half(bias: Value, width: int) -> Value | None:
     if joined is None or joined.op != "Concat" or len(joined.inputs) != 2:
         return None
     first, second = joined.inputs
-    known = values_of(second)
+    known = known_of(second).array
     fits = first is not None and first.shape is not None and first.shape[-1:] == (width,)
     return first if fits and known is not None and not known.any() else None
 
@@ -273,7 +273,7 @@ def to_loop(
 
 def part_of(b: Builder, x: Value, axis: int, index: int) -> Value:
     """Element `index` of `x` along `axis`, which goes."""
-    values = values_of(x)
+    values = known_of(x).array
     if values is not None:
         return b.constant(np.take(values, index, axis))
     return b.squeeze(b.take(x, axis, index), axis)

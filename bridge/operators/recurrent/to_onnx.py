@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bridge.neutral.builder import values_of
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import I32
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 from bridge.operators.recurrent.recurrent import IR_GATES, ONNX_GATES, permute_gates, splits
@@ -83,7 +83,7 @@ def _weights(
 def _is_zero(state: Value) -> bool:
     """Whether a state is zeros, of whatever shape it computes."""
     moved = ("Broadcast", "Expand", "Transpose", "Reshape", "Squeeze", "Unsqueeze")
-    known = values_of(state.behind("Cast", *moved))
+    known = known_of(state.behind("Cast", *moved)).array
     return known is not None and not known.any()
 
 
@@ -124,7 +124,7 @@ def _attributes(node: Node, op: str, directions: int) -> dict[str, object]:
 def _doubled_bias(b: Builder, bias: Value) -> Value | None:
     """IR's summed biases [..., n] as ONNX's [..., 2n]: those of W, and zeros for R; None for zeros
     alone."""
-    values = values_of(bias)
+    values = known_of(bias).array
     if values is not None and not values.any():
         return None
     if values is not None:
@@ -151,7 +151,7 @@ def _bias_apart(b: Builder, node: Node, bias: Value) -> Value | None:
     """The B of a GRU of IR with `linear_before_reset`, [..., 4*hidden], as ONNX's, [..., 6*hidden];
     None for zeros alone."""
     hidden = node.attributes["hidden_size"]
-    values = values_of(bias)
+    values = known_of(bias).array
     if values is not None:
         if not values.any():
             return None

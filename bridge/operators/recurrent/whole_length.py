@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import integers
 from bridge.neutral.inference.dims import known_axes
+from bridge.neutral.inference.known import known_of
 from bridge.operators import Node, Value
 from bridge.vocabulary import has_trait
 
@@ -15,14 +15,14 @@ OF_FIRST = ("Clip", "DequantizeLinear", "FakeQuantize", "LayerNormalization", "Q
 
 def is_whole_length(lengths: Value | None, x: Value) -> bool:
     """Whether lengths are all the size of axis 1 of `x`, known or computed."""
-    if x.shape is not None and set(integers(lengths) or ()) == {x.shape[1]}:
+    if x.shape is not None and set(known_of(lengths).ints or ()) == {x.shape[1]}:
         return True
     if lengths is None:
         return False
     node = lengths.behind("Broadcast", "Cast", "Expand", "Reshape", "Squeeze", "Unsqueeze").producer
     if node is None or node.op != "Gather":
         return False
-    shape, index = node.inputs[0], integers(node.inputs[1])
+    shape, index = node.inputs[0], known_of(node.inputs[1]).ints
     asked = shape.behind("Cast").producer if shape is not None else None
     if asked is None or asked.op != "Shape" or asked.attributes["start"]:
         return False
@@ -53,7 +53,7 @@ def _place(node: Node, output: int, rank: int, axis: int) -> int | None:
     if node.op in ("GRU", "LSTM", "RNN"):  # [steps, directions, batch, units] of [steps, batch, ..]
         along = {0: 0, 2: 1} if output == 0 and not node.attributes["layout"] else {}
         return along.get(axis)
-    known = integers(node.input(1))
+    known = known_of(node.input(1)).ints
     if node.op == "Transpose":
         return None if known is None else known[axis]
     if node.op == "Reshape":
@@ -67,7 +67,7 @@ def _place(node: Node, output: int, rank: int, axis: int) -> int | None:
 
 def _beside(node: Node, rank: int, axis: int) -> int | None:
     """`_place` of an operator that takes axes away or puts them in."""
-    given = integers(node.input(1))
+    given = known_of(node.input(1)).ints
     wider = rank if node.op == "Squeeze" else rank + len(given or ())
     axes = known_axes(node.input(1), wider)
     if axes is None:

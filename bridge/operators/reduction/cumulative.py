@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must
+from bridge.neutral.inference.known import known_of
 from bridge.operators import Builder, Node, Result, Value, legalizes, ranks, reads, required
 from bridge.operators.ir_texts import parse_bool
 
@@ -38,7 +38,7 @@ def cum_prod(b: Builder, node: Node) -> Result:
     if b.opset >= 26:
         return None
     (rank,) = ranks(node, 0)
-    known = integers(given)
+    known = known_of(given).ints
     reverse, exclusive = node.attributes["reverse"], node.attributes["exclusive"]
     if known is not None:
         return _products(b, x, known[0] % rank, reverse, exclusive)

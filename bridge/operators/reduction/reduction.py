@@ -7,9 +7,8 @@ from functools import reduce
 
 import numpy as np
 
-from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must, first, infers, knows
-from bridge.neutral.inference.dims import length_of
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, BOOL, Shape, TensorType, is_static
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
 from bridge.operators.elementwise.known_values import (
@@ -38,13 +37,13 @@ def read_reduction(b: Builder, node: Node) -> Result:
     data, axes = required(node, 0, 1)
     keep = parse_bool(node.attributes.get("keep_dims", "false"))
     axes = b.vector(b.as_i64(axes))
-    return b.op(node.op, data, axes, keepdims=keep, noop_with_empty_axes=not length_of(axes))
+    return b.op(node.op, data, axes, keepdims=keep, noop_with_empty_axes=not known_of(axes).length)
 
 
 def known_axes(node: Node) -> tuple[int, ...] | None:
     """The axes, () where none are given; None where they are computed."""
     axes = node.input(1)
-    return () if axes is None or axes.shape == (0,) else integers(axes)
+    return () if axes is None or axes.shape == (0,) else known_of(axes).ints
 
 
 def _elementwise(b: Builder, op: str, x: Value) -> Value:
@@ -173,7 +172,7 @@ def reduction_to_onnx(b: Builder, node: Node) -> Result:
     """Reductions (ReduceSum-1, ReduceL1-4 and the like): ONNX has no logical ones, and wants most
     axes as attributes before operator set 18. IR calls the axis of a scalar 0 or -1."""
     x, axes = node.input(0), node.input(1)
-    if x is not None and x.rank == 0 and integers(axes):
+    if x is not None and x.rank == 0 and known_of(axes).ints:
         return b.op(node.op, x, keepdims=node.attributes["keepdims"])
     made = _empty_axes(b, node)
     if made is None and node.op in _LOGICAL:
@@ -201,10 +200,10 @@ def content_of_reduction(node: Node) -> tuple[Number, ...] | None:
     if content is None or data is None or data.rank is None or data.rank > 1:
         return None
     axes = node.input(1)
-    if axes is None or integers(axes) == ():
+    if axes is None or known_of(axes).ints == ():
         if node.attributes["noop_with_empty_axes"]:
             return content
-    elif integers(axes) is None:
+    elif known_of(axes).ints is None:
         return None
     if not content:
         return (_OF_NONE[node.op],)
@@ -225,7 +224,7 @@ def reduced(node: Node, shape: Shape) -> Shape:
         return None
     rank, keep = len(shape), node.attributes["keepdims"]
     given = node.input(1)
-    axes = integers(given)
+    axes = known_of(given).ints
     if given is None or axes == () or given.shape == (0,):
         if node.attributes["noop_with_empty_axes"]:
             return shape
@@ -237,14 +236,14 @@ def reduced(node: Node, shape: Shape) -> Shape:
         return tuple(d for i, d in enumerate(shape) if i not in gone)
     if keep:
         return (ANY,) * rank
-    count = length_of(given) if given is not None and given.rank == 1 else None
+    count = known_of(given).length if given is not None and given.rank == 1 else None
     return None if count is None else (ANY,) * (rank - count)
 
 
 def ranks_of_reduction(node: Node) -> must.Constraints:
     """A reduction keeps its axes, or loses those that it names."""
     x, out = must.Operand(node.input(0)), must.Operand(node.outputs[0])
-    axes = integers(node.input(1))
+    axes = known_of(node.input(1)).ints
     if node.attributes["keepdims"]:
         yield must.Ranks(out, x)
     elif axes:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must, first, infers, place
-from bridge.neutral.inference.dims import content_of
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, I64, Dim, TensorType
 from bridge.operators import Builder, Node, Refused, Result, legalizes, reads, required
 from bridge.operators.reduction.order import first_places, in_order, takes_long, top
@@ -27,7 +26,7 @@ def top_k(b: Builder, node: Node) -> Result:
     number = b.scalar(k)
     if not by_value or not x.shape or x.element is None:
         return top(b, x, number, axis, mode, "value" if by_value else "none", by_value)
-    size, (known,) = x.shape[axis], content_of(k) or (None,)
+    size, (known,) = x.shape[axis], known_of(k).parts or (None,)
     count = ANY if known is None else known
     if not takes_long(size, count):
         return top(b, x, number, axis, mode, stable=True)
@@ -102,7 +101,7 @@ def infer_top_k(node: Node) -> list[TensorType]:
 
 def no_more_than_there_are(node: Node) -> must.Constraints:
     """TopK: not more elements than the axis has."""
-    (x,), count = must.operands(node, 1), integers(node.input(1))
+    (x,), count = must.operands(node, 1), known_of(node.input(1)).ints
     for output in node.outputs:
         yield must.Ranks(must.Operand(output), x)
     axis = node.attributes.get("axis", -1)

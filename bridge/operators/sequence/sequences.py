@@ -6,7 +6,8 @@ from functools import reduce
 from typing import Any
 
 from bridge.neutral.inference import first, infers, place
-from bridge.neutral.inference.dims import known_integers, with_dim
+from bridge.neutral.inference.dims import with_dim
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import (
     ANY,
     F32,
@@ -73,7 +74,7 @@ def drops_axis(node: Node) -> bool:
     split = node.input(1)
     if node.attributes["keepdims"]:
         return False
-    return split is None or (split.rank == 0 and known_integers(split) == (1,))
+    return split is None or (split.rank == 0 and known_of(split).ints == (1,))
 
 
 @infers("SplitToSequence")
@@ -108,7 +109,7 @@ def _sizes(split: Value) -> set[int]:
     if made is not None and made.op == "ConstantOfShape":
         return {int(made.attributes["value"].array().item())} if "value" in made.attributes else {0}
     filled = made is not None and made.op == "Expand"
-    return set(known_integers(made.inputs[0] if filled and made is not None else split) or ())
+    return set(known_of(made.inputs[0] if filled and made is not None else split).ints or ())
 
 
 @infers("ConcatFromSequence")

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from bridge.neutral.builder import values_of
 from bridge.neutral.inference import (
     KNOWN_VALUE_LIMIT,
     constraints as must,
@@ -17,16 +16,8 @@ from bridge.neutral.inference import (
     place,
     require,
 )
-from bridge.neutral.inference.dims import (
-    KnownValue,
-    content_of,
-    dim_product,
-    dim_sum,
-    known_integers,
-    length_of,
-    shape_in,
-    unknown,
-)
+from bridge.neutral.inference.dims import dim_product, dim_sum
+from bridge.neutral.inference.known import KnownValue, known_of, unknown
 from bridge.neutral.types import ANY, F32, Dim, Shape, TensorType, Type, broadcast, differ, meet_dim
 from bridge.operators import Node
 
@@ -54,9 +45,9 @@ def concat_content(node: Node) -> KnownValue | None:
     """Concat: the elements of all vectors in turn; of a vector of known length, unknown ones."""
     parts: list[int | str | None] = []
     for value in node.inputs:
-        content = content_of(value)
+        content = known_of(value).parts
         if content is None:
-            length = length_of(value)
+            length = known_of(value).length
             if length is None or length > KNOWN_VALUE_LIMIT:
                 return None
             content = (None,) * length
@@ -68,7 +59,7 @@ def concat_content(node: Node) -> KnownValue | None:
 def infer_broadcast(node: Node) -> list[Type]:
     """Broadcast: the target shape; with the mode "bidirectional", and in Expand, that and the shape
     of the data broadcast."""
-    data, target = first(node), shape_in(node.inputs[1])
+    data, target = first(node), known_of(node.inputs[1]).dims
     if node.attributes.get("mode", "bidirectional") == "bidirectional":
         target = broadcast(data.shape, target)
     return [TensorType(data.element, target)]
@@ -77,7 +68,7 @@ def infer_broadcast(node: Node) -> list[Type]:
 @knows("Expand", "Broadcast")
 def expanded_content(node: Node) -> KnownValue | None:
     """Expand, Broadcast: one number as often as the result is long."""
-    content = content_of(node.inputs[0])
+    content = known_of(node.inputs[0]).parts
     return _repeated(content, node.outputs[0].shape) if content and len(content) == 1 else None
 
 
@@ -93,7 +84,7 @@ def _repeated(content: KnownValue, shape: Shape) -> KnownValue | None:
 def infer_constant_of_shape(node: Node) -> list[Type]:
     """ConstantOfShape: the shape that input 0 holds, of the value's element type (default: f32)."""
     value = node.attributes.get("value")
-    return [TensorType(F32 if value is None else value.element, shape_in(node.inputs[0]))]
+    return [TensorType(F32 if value is None else value.element, known_of(node.inputs[0]).dims)]
 
 
 @knows("ConstantOfShape")
@@ -108,8 +99,8 @@ def constant_of_shape_content(node: Node) -> KnownValue | None:
 @infers_shape("Tile")
 def shape_of_tiles(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """Tile: each dimension times its repeat; missing dimensions and repeats in front are 1."""
-    repeats = content_of(node.inputs[1])
-    length = length_of(node.inputs[1])
+    repeats = known_of(node.inputs[1]).parts
+    length = known_of(node.inputs[1]).length
     if length is None:
         # ONNX wants one repeat per dimension; IR may have fewer or more of them.
         return None
@@ -127,7 +118,7 @@ def shape_of_tiles(node: Node, dims: tuple[Dim, ...]) -> Shape:
 def infer_range(node: Node) -> list[Type]:
     """Range: a vector, as long as the ends say where they are known."""
     element = node.attributes.get("output_type") or first(node).element
-    start, limit, delta = (content_of(value) for value in node.inputs)
+    start, limit, delta = (known_of(value).parts for value in node.inputs)
     if start == (0,) and delta == (1,) and limit is not None and isinstance(limit[0], str):
         return [TensorType(element, (limit[0],))]
     count = _count(node)
@@ -136,7 +127,7 @@ def infer_range(node: Node) -> list[Type]:
 
 def _count(node: Node) -> int | None:
     """The number of elements where start, limit and delta are known, of any type."""
-    ends = [values_of(value) for value in node.inputs]
+    ends = [known_of(value).array for value in node.inputs]
     if any(end is None for end in ends):
         return None
     start, limit, delta = (end.reshape(-1)[0].item() for end in ends)  # type: ignore[union-attr]
@@ -148,7 +139,7 @@ def _count(node: Node) -> int | None:
 def range_content(node: Node) -> KnownValue | None:
     """Range: the numbers, where the ends are known integers."""
     element = node.attributes.get("output_type") or first(node).element
-    ends = [known_integers(value) for value in node.inputs]
+    ends = [known_of(value).ints for value in node.inputs]
     if any(end is None for end in ends) or element is None or not element.is_integer:
         return None
     require(all(end is not None and len(end) == 1 for end in ends))
@@ -159,7 +150,7 @@ def range_content(node: Node) -> KnownValue | None:
 
 def shape_to_expand_to(node: Node) -> must.Constraints:
     """Expand: the shape asked for is broadcast with that of the data."""
-    (x,), target = must.operands(node, 1), known_integers(node.input(1))
+    (x,), target = must.operands(node, 1), known_of(node.input(1)).ints
     for have, wanted in zip(reversed(x.shape or ()), reversed(target or ()), strict=False):
         if wanted != 1 and have != 1 and differ(have, wanted):
             yield f"{x} cannot take the shape {list(target or ())}"
@@ -183,14 +174,14 @@ def same_but_for_axis(node: Node) -> must.Constraints:
 
 def repeats(node: Node) -> must.Constraints:
     """Tile: a number of repeats for each axis. IR adds axes where there are more repeats."""
-    length = length_of(node.input(1))
+    length = known_of(node.input(1)).length
     if length is not None:
         yield must.Rank(must.Operand(node.input(0)), length)
 
 
 def step(node: Node) -> must.Constraints:
     """Range: a step that is a number, and not 0."""
-    step = values_of(node.input(2))
+    step = known_of(node.input(2)).array
     if step is not None and step.size == 1 and (not step.all() or not np.isfinite(step).all()):
         yield f"its step is {step.item()}"
 

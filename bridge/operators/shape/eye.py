@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridge.neutral.inference import constraints as must, infers
-from bridge.neutral.inference.dims import content_of, shape_in
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, BOOL, STRING, Shape, TensorType, Type
 from bridge.operators import Builder, Node, Refused, Value, legalizes, ranked, required
 
@@ -63,10 +63,10 @@ def trilu(b: Builder, node: Node) -> Value | None:
 @infers("Eye")
 def infer_eye(node: Node) -> list[Type]:
     """Eye: [batch…, rows, columns]."""
-    batch: Shape = () if node.input(3) is None else shape_in(node.inputs[3])
+    batch: Shape = () if node.input(3) is None else known_of(node.inputs[3]).dims
     if batch is None:
         return [TensorType(node.attributes["output_type"])]
-    sides = tuple(content_of(value) for value in node.inputs[:2])
+    sides = tuple(known_of(value).parts for value in node.inputs[:2])
     dims = tuple(ANY if s is None or s[0] is None else s[0] for s in sides)
     return [TensorType(node.attributes["output_type"], (*batch, *dims))]
 

@@ -6,17 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from bridge.neutral.builder import integers, values_of
 from bridge.neutral.inference import constraints as must, infers_shape
-from bridge.neutral.inference.dims import (
-    KnownValue,
-    content_of,
-    dim_sum,
-    known_axes,
-    length_of,
-    unknown,
-    with_dim,
-)
+from bridge.neutral.inference.dims import dim_sum, known_axes, with_dim
+from bridge.neutral.inference.known import KnownValue, known_of, unknown
 from bridge.neutral.types import ANY, BOOL, I64_MAX, U8, Dim, Shape, differ
 from bridge.operators import Builder, Node, Value, legalizes, ranked, reads, required
 from bridge.operators.indexing.slice import element_of
@@ -57,7 +49,7 @@ def _repeated(b: Builder, x: Value, pads: Value) -> Value:
     """Wraps around what negative pads leave of `x`."""
     rank = b.known(x.rank, "the rank of its input")
     begin, end = _halves(b, pads)
-    known = integers(pads)
+    known = known_of(pads).ints
     if known is None or min(known, default=0) < 0:
         first = b.max(-begin, 0)
         x = b.op("Slice", x, first, b.op("Shape", x) + b.min(end, 0), list(range(rank)))
@@ -66,7 +58,7 @@ def _repeated(b: Builder, x: Value, pads: Value) -> Value:
 
 
 def _halves(b: Builder, pads: Value) -> tuple[Value, Value]:
-    known = integers(pads)
+    known = known_of(pads).ints
     if known is not None:
         half = len(known) // 2
         return b.constant(list(known[:half])), b.constant(list(known[half:]))
@@ -106,7 +98,7 @@ def ir_pad_for_onnx(b: Builder, node: Node) -> Value:
     mode = node.attributes["pad_mode"]
     if mode == "symmetric":
         return _by_index(b, *ranked(node), begin, end, _mirrored)
-    front, back = values_of(begin), values_of(end)
+    front, back = known_of(begin).array, known_of(end).array
     if front is not None and back is not None:
         if mode != "constant" and (front < 0).any() | (back < 0).any():
             # Only the constant mode of ONNX crops for negative pads before it pads.
@@ -140,7 +132,7 @@ def _by_index(
 ) -> Value:
     """Pads by gathering, axis for axis, the elements whose place `place` computes."""
     x = given
-    known = [integers(begin), integers(end)]
+    known = [known_of(begin).ints, known_of(end).ints]
     for axis in range(rank):
         if known[0] is not None and known[1] is not None and not (known[0][axis] or known[1][axis]):
             continue
@@ -188,7 +180,7 @@ def shape_of_padded(node: Node, dims: tuple[Dim, ...]) -> Shape:
     axes = known_axes(node.input(3), rank) if node.input(3) is not None else range(rank)
     if axes is None:
         return unknown(rank)
-    pads = content_of(node.inputs[1])
+    pads = known_of(node.inputs[1]).parts
     half = len(axes)
     begin, end = (None, None) if pads is None else (pads[:half], pads[half:])
     return padded(dims, begin, end, axes)
@@ -197,14 +189,14 @@ def shape_of_padded(node: Node, dims: tuple[Dim, ...]) -> Shape:
 @infers_shape("ir::Pad")
 def shape_of_ir_padded(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """ir::Pad: what the two halves say is added to all axes."""
-    begin, end = content_of(node.inputs[1]), content_of(node.inputs[2])
+    begin, end = known_of(node.inputs[1]).parts, known_of(node.inputs[2]).parts
     return padded(dims, begin, end, range(len(dims)))
 
 
 def pads_for_axes(node: Node) -> must.Constraints:
     """Pad: two pads for each axis, or for each that is named. No axis gets a size below 0."""
     x, pads, _, axes = must.operands(node, 4)
-    if axes.value is None and (length := length_of(pads.value)) is not None:
+    if axes.value is None and (length := known_of(pads.value).length) is not None:
         yield must.Rank(x, length // 2)
     if x.shape is None or not pads.shape or (axes.value is not None and not axes.shape):
         return
@@ -212,7 +204,7 @@ def pads_for_axes(node: Node) -> must.Constraints:
     if isinstance(count, int) and differ(pads[0], 2 * count):
         yield f"it has {pads[0]} pads for {count} axes of {x}"
         return
-    known, named = integers(pads.value), integers(axes.value)
+    known, named = known_of(pads.value).ints, known_of(axes.value).ints
     if known is None or (axes.shape and named is None):
         return
     places = [axis % len(x.shape) for axis in named] if named else range(len(x.shape))

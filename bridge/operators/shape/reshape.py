@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import integers
 from bridge.neutral.inference import (
     constraints as must,
     first,
@@ -14,18 +13,14 @@ from bridge.neutral.inference import (
     require,
 )
 from bridge.neutral.inference.dims import (
-    KnownValue,
     axis_of,
-    content_of,
     contents,
     dim_product,
     dim_quotient,
     known_axes,
-    known_integers,
-    length_of,
     rearranged,
-    unknown,
 )
+from bridge.neutral.inference.known import KnownValue, known_of, unknown
 from bridge.neutral.types import (
     ANY,
     F32,
@@ -58,7 +53,7 @@ def shape_part(b: Builder, node: Node) -> Value | None:
 def reshape_without_zeros(b: Builder, node: Node) -> Value | None:
     """Reshape (1 to 25): `allowzero`, which operator sets before 14 lack, means nothing for a
     shape without a 0."""
-    dims = integers(node.inputs[1])
+    dims = known_of(node.inputs[1]).ints
     if not node.attributes["allowzero"]:
         return None
     if dims is not None and 0 not in dims:
@@ -149,13 +144,13 @@ def unsqueeze_for_onnx(b: Builder, node: Node) -> Value | None:
 @legalizes("Unsqueeze", target="ir")
 def unsqueeze_for_ir(b: Builder, node: Node) -> Value | None:
     """Unsqueeze (1 to 25) may name no axes; Unsqueeze-1 of IR needs one."""
-    return b.op("Identity", node.inputs[0]) if length_of(node.inputs[1]) == 0 else None
+    return b.op("Identity", node.inputs[0]) if known_of(node.inputs[1]).length == 0 else None
 
 
 @legalizes("Transpose", target="onnx")
 def transpose_for_onnx(b: Builder, node: Node) -> Value | None:
     """Transpose (1 to 25): in IR an empty order reverses the axes, as no order does in ONNX."""
-    return b.op("Transpose", node.inputs[0]) if integers(node.input(1)) == () else None
+    return b.op("Transpose", node.inputs[0]) if known_of(node.input(1)).ints == () else None
 
 
 @legalizes("Transpose", target="ir")
@@ -182,7 +177,7 @@ def expand_for_ir(b: Builder, node: Node) -> Value | None:
     """Expand (8 to 13): a scalar is broadcast one way, which takes less than both ways; without
     axes it is what it was."""
     x, shape = required(node, 0, 1)
-    length = length_of(shape) if x.shape == () else None
+    length = known_of(shape).length if x.shape == () else None
     if length is None:
         return None
     return b.op("Broadcast", x, shape, mode="numpy") if length else x
@@ -214,8 +209,8 @@ def broadcast_for_onnx(b: Builder, node: Node) -> Value:
         )
     if mode != "explicit" or axes is None:
         return b.op("Expand", x, target)
-    known = integers(axes)
-    length = length_of(target)
+    known = known_of(axes).ints
+    length = known_of(target).length
     if length is not None and known is not None:
         if not known:
             return b.op("Expand", x, target)
@@ -232,7 +227,7 @@ def broadcast_for_onnx(b: Builder, node: Node) -> Value:
 def tile_for_onnx(b: Builder, node: Node) -> Value | None:
     """Tile (1 to 13): IR aligns shape and repeats at the right where one is longer."""
     x, repeats = required(node, 0, 1)
-    length = length_of(repeats)
+    length = known_of(repeats).length
     if x.rank is None or length is None or length == x.rank:
         return None
     if length < x.rank:
@@ -284,7 +279,7 @@ def range_for_onnx(b: Builder, node: Node) -> Value | None:
 
 def _as(b: Builder, end: Value, element: Element | None) -> Value:
     """An end as `element`; a known integer stays known."""
-    known = integers(end)
+    known = known_of(end).ints
     if known is None or element is None or element.kind != "int":
         return b.cast(end, element)
     return b.constant(np.array(known).reshape(()), element)
@@ -327,9 +322,9 @@ def size_content(node: Node) -> KnownValue | None:
 def infer_reshape(node: Node) -> list[Type]:
     """Reshape: the shape that input 1 holds, 0 copied and -1 computed where that is possible."""
     data = first(node)
-    target = content_of(node.inputs[1])
+    target = known_of(node.inputs[1]).parts
     if target is None:
-        return [TensorType(data.element, unknown(length_of(node.inputs[1])))]
+        return [TensorType(data.element, unknown(known_of(node.inputs[1]).length))]
     return [TensorType(data.element, _reshaped(data.shape, target, node.attributes["allowzero"]))]
 
 
@@ -360,7 +355,7 @@ def _reshaped(data: Shape, target: KnownValue, allowzero: bool) -> Shape:
 @knows("Reshape", "Squeeze", "Unsqueeze", "Flatten")
 def flat_content(node: Node) -> KnownValue | None:
     """Reshape, Squeeze, Unsqueeze, Flatten: the elements of the input, in their order."""
-    return content_of(node.inputs[0]) if node.outputs[0].rank is not None else None
+    return known_of(node.inputs[0]).parts if node.outputs[0].rank is not None else None
 
 
 @infers("Flatten")
@@ -382,7 +377,7 @@ def shape_of_squeezed(node: Node, dims: tuple[Dim, ...]) -> Shape:
         return tuple(d for d in dims if d != 1) if known else None
     axes = known_axes(node.inputs[1], len(dims))
     if axes is None:
-        count = length_of(node.inputs[1])
+        count = known_of(node.inputs[1]).length
         return unknown(None if count is None else len(dims) - count)
     if node.attributes["allow_axis_skip"] and any(dims[axis] != 1 for axis in axes):
         return None
@@ -392,7 +387,7 @@ def shape_of_squeezed(node: Node, dims: tuple[Dim, ...]) -> Shape:
 @infers_shape("Unsqueeze")
 def shape_of_unsqueezed(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """Unsqueeze: 1 at each of `axes`, which count in the result."""
-    count = length_of(node.inputs[1]) if first(node, 1).rank != 0 else 1
+    count = known_of(node.inputs[1]).length if first(node, 1).rank != 0 else 1
     if count is None:
         return None
     rank = len(dims) + count
@@ -408,9 +403,9 @@ def shape_of_unsqueezed(node: Node, dims: tuple[Dim, ...]) -> Shape:
 def infer_transpose(node: Node) -> list[Type]:
     """Transpose: the dimensions in the order given, turned round where none is."""
     data = first(node)
-    perm = known_integers(node.input(1))
+    perm = known_of(node.input(1)).ints
     if data.shape is None:
-        return [TensorType(data.element, unknown(length_of(node.input(1)) or None))]
+        return [TensorType(data.element, unknown(known_of(node.input(1)).length or None))]
     if not perm:
         known = node.input(1) is None or perm is not None
         return [TensorType(data.element, data.shape[::-1] if known else unknown(data.rank))]
@@ -421,8 +416,8 @@ def infer_transpose(node: Node) -> list[Type]:
 @knows("Transpose")
 def transposed_content(node: Node) -> KnownValue | None:
     """Transpose: the elements in their new places, where shape and order are known."""
-    content, shape = content_of(node.inputs[0]), first(node).shape
-    perm = known_integers(node.input(1))
+    content, shape = known_of(node.inputs[0]).parts, first(node).shape
+    perm = known_of(node.input(1)).ints
     if content is None or shape is None or not is_static(shape) or perm is None:
         return None
     return rearranged(content, shape, lambda places: places.transpose(perm or None))
@@ -434,7 +429,7 @@ def transposed_content(node: Node) -> KnownValue | None:
 def elements_of_shape(node: Node) -> must.Constraints:
     """Reshape: as many elements as the data has, one -1 at most, and a 0 where there is a size to
     copy."""
-    (x,), target = must.operands(node, 1), integers(node.input(1))
+    (x,), target = must.operands(node, 1), known_of(node.input(1)).ints
     if target is not None and (min(target, default=0) < -1 or target.count(-1) > 1):
         yield f"{list(target)} is no shape"
         return
@@ -453,8 +448,8 @@ def elements_of_shape(node: Node) -> must.Constraints:
 
 def order_of_axes(node: Node) -> must.Constraints:
     """Transpose: each axis once."""
-    (x,), order = must.operands(node, 1), integers(node.input(1))
-    count = length_of(node.input(1))
+    (x,), order = must.operands(node, 1), known_of(node.input(1)).ints
+    count = known_of(node.input(1)).length
     if count:
         yield must.Rank(x, count, f"{{}} has no {count} axes to exchange", x)
     if order and x.rank is not None and sorted(order) != list(range(len(order))):
@@ -463,7 +458,7 @@ def order_of_axes(node: Node) -> must.Constraints:
 
 def squeezed_axes(node: Node) -> must.Constraints:
     """Squeeze: axes of size 1."""
-    (x,), axes = must.operands(node, 1), integers(node.input(1))
+    (x,), axes = must.operands(node, 1), known_of(node.input(1)).ints
     if axes is None:
         return
     yield must.Ranks(must.Operand(node.outputs[0]), x, -len(axes))
@@ -475,7 +470,7 @@ def squeezed_axes(node: Node) -> must.Constraints:
 def added_axes(node: Node) -> must.Constraints:
     """Unsqueeze: each further axis once."""
     yield from must.integral(node.input(1))
-    (x,), axes = must.operands(node, 1), integers(node.input(1))
+    (x,), axes = must.operands(node, 1), known_of(node.input(1)).ints
     if axes is None:
         return
     yield must.Ranks(must.Operand(node.outputs[0]), x, len(axes))

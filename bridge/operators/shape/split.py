@@ -6,16 +6,9 @@ from functools import partial
 
 import numpy as np
 
-from bridge.neutral.builder import integers
 from bridge.neutral.inference import KNOWN_VALUE_LIMIT, constraints as must, first, infers, require
-from bridge.neutral.inference.dims import (
-    axis_of,
-    content_of,
-    known_integers,
-    rearranged,
-    unknown,
-    with_dim,
-)
+from bridge.neutral.inference.dims import axis_of, rearranged, with_dim
+from bridge.neutral.inference.known import known_of, unknown
 from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import ANY, Dim, TensorType, Type, differ, is_static
 from bridge.operators import Builder, Node, Refused, Value, legalizes, reads, required
@@ -78,7 +71,7 @@ def uneven_for_onnx(b: Builder, node: Node) -> list[Value] | None:
 
 
 def _axis(node: Node) -> int:
-    known = integers(node.inputs[1])
+    known = known_of(node.inputs[1]).ints
     if known is None:
         raise Refused("its axis must be a constant")
     return known[0]
@@ -95,7 +88,7 @@ def variadic_split_for_onnx(b: Builder, node: Node) -> list[Value]:
     """VariadicSplit-1: one length may be -1: what the others leave."""
     x, lengths = required(node, 0, 2)
     axis = _axis(node)
-    known = integers(lengths)
+    known = known_of(lengths).ints
     if not is_not_negative(lengths):
         size = None if x.shape is None else x.shape[axis]
         if known is not None and isinstance(size, int):
@@ -120,7 +113,7 @@ def split_lengths(node: Node) -> tuple[Dim, ...]:
     dim = ANY if data is None or axis is None else data[axis]
     lengths = node.input(2) if node.op == "VariadicSplit" else node.input(1)
     if node.op == "VariadicSplit" or (node.op == "Split" and lengths is not None):
-        known = content_of(lengths)
+        known = known_of(lengths).parts
         if known is None:
             return (ANY,) * count
         require(len(known) == count)
@@ -143,7 +136,7 @@ def split_axis(node: Node) -> int | None:
         return None
     if node.op == "Split":
         return axis_of(node, rank)
-    axis = known_integers(node.inputs[1])
+    axis = known_of(node.inputs[1]).ints
     return None if axis is None else axis[0] % rank
 
 
@@ -166,7 +159,7 @@ def _taken(part: range, axis: int, places: np.ndarray) -> np.ndarray:
 
 def _split_content(node: Node, axis: int, lengths: tuple[Dim, ...]) -> None:
     """Hands every part its elements; a content function speaks of one output only."""
-    content, shape = content_of(node.inputs[0]), first(node).shape
+    content, shape = known_of(node.inputs[0]).parts, first(node).shape
     if content is not None and shape is not None and len(shape) == 1:
         shape = (len(content),)
     at = 0
@@ -185,7 +178,7 @@ def _split_content(node: Node, axis: int, lengths: tuple[Dim, ...]) -> None:
 def sizes_of_parts(node: Node) -> must.Constraints:
     """Split: a size for each output, and all of them together that of the axis."""
     x, given = must.operands(node, 2)
-    axis, lengths = node.attributes["axis"], known_integers(given.value)
+    axis, lengths = node.attributes["axis"], known_of(given.value).ints
     count = len(node.outputs)
     if differ(given[0], count):
         yield f"it has {count} outputs for {given[0]} parts"
@@ -198,7 +191,7 @@ def sizes_of_parts(node: Node) -> must.Constraints:
 
 def lengths_of_parts(node: Node) -> must.Constraints:
     """VariadicSplit: the size of each part, of which one may be -1, what is left."""
-    lengths, count = known_integers(node.input(2)), len(node.outputs)
+    lengths, count = known_of(node.input(2)).ints, len(node.outputs)
     if lengths is None:
         return
     if min(lengths, default=0) < -1 or lengths.count(-1) > 1 or len(lengths) < count:

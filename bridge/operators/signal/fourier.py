@@ -6,8 +6,8 @@ transforms several, its real signals have no such axis, and its axes count witho
 
 from __future__ import annotations
 
-from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must
+from bridge.neutral.inference.known import known_of
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 
 # Into IR ----------------------------------------------------------------------------------------
@@ -20,7 +20,7 @@ def dft_to_ir(b: Builder, node: Node) -> Result:
     assert x is not None
     if not x.shape or x.shape[-1] not in (1, 2):
         raise Refused("whether its input is real or complex is unknown; declare the input's shape")
-    known = (-2,) if axis_value is None else integers(axis_value)
+    known = (-2,) if axis_value is None else known_of(axis_value).ints
     real = x.shape[-1] == 1
     inverse, onesided = node.attributes["inverse"], node.attributes["onesided"]
     if known is None:
@@ -63,7 +63,7 @@ def _resized(b: Builder, x: Value, axis: int, length: Value) -> Value:
 
     Not by signal_size: zeros and slices mean the same for each of the operators.
     """
-    old, new = x.dims[axis], integers(length)
+    old, new = x.dims[axis], known_of(length).ints
     if new is not None and old == new[0]:
         return x
     grows = new is not None and isinstance(old, int) and old < new[0]
@@ -84,7 +84,7 @@ def _real_inverse(b: Builder, x: Value, axis: int, length: Value | None) -> Valu
     pads with what it finds in memory.
     """
     bins = x.dims[axis]
-    known = integers(length)
+    known = known_of(length).ints
     if length is None or (known is not None and isinstance(bins, int) and known[0] == 2 * bins - 2):
         return b.op("IRDFT", x, [axis])
     two, one = b.constant([2]), b.constant([1])
@@ -104,7 +104,7 @@ def transforms_to_onnx(b: Builder, node: Node) -> Result:
     one-sided for real signals: the first to be transformed, and the last to be transformed back."""
     x, axes = required(node, 0, 1)
     inverse, whole = node.op in ("IDFT", "IRDFT"), node.op in ("IDFT", "ir::DFT")
-    if whole and integers(axes) is None and axes.shape == (1,) and node.input(2) is None:
+    if whole and known_of(axes).ints is None and axes.shape == (1,) and node.input(2) is None:
         given = b.as_i64(b.scalar(axes))
         return b.op("DFT", x, None, b.where(given < 0, given - 1, given), inverse=inverse)
     steps = _steps(b, node, x, complex=node.op != "RDFT")
@@ -120,7 +120,7 @@ def _steps(b: Builder, node: Node, x: Value, complex: bool) -> list[tuple[int, V
     """IR's axes and sizes as ONNX's axis and dft_length (None: as long as the signal)."""
     axes = b.constants(node.input(1), "its axes")
     sizes_value = node.input(2)
-    known = integers(sizes_value)
+    known = known_of(sizes_value).ints
     result: list[tuple[int, Value | None]] = []
     for index, axis in enumerate(axes):
         length = None
@@ -138,7 +138,7 @@ def _length(b: Builder, node: Node, x: Value, axis: int, index: int) -> Value:
     (lengths,) = required(node, 2)
     given = b.op("Gather", b.as_i64(lengths), index, 0)
     whole = b.size(x, axis)
-    if node.op == "IRDFT" and index == len(integers(node.input(1)) or ()) - 1:
+    if node.op == "IRDFT" and index == len(known_of(node.input(1)).ints or ()) - 1:
         whole = (whole - 1) * 2
     return b.where(given.equal(-1), whole, given)
 

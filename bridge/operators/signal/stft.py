@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must, infers_shape
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, Dim, Shape
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 
@@ -11,7 +11,7 @@ from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, r
 @infers_shape("STFT")
 def shape_of_transform(node: Node, signal: tuple[Dim, ...]) -> Shape:
     """[batch, frames, bins, 2] (ONNX, STFT-17)."""
-    step, window, given = integers(node.input(1)), node.input(2), integers(node.input(3))
+    step, window, given = known_of(node.input(1)).ints, node.input(2), known_of(node.input(3)).ints
     size: Dim = ANY
     if given:
         size = given[0]
@@ -54,7 +54,7 @@ def stft_to_ir(b: Builder, node: Node) -> Result:
 def _is_fast(size: Value) -> bool:
     """Whether a transform of each frame for itself, as STFT-15 is, costs no more than one of all of
     them: it does not where the length is a power of two, of which nothing is tabulated before."""
-    known = integers(size)
+    known = known_of(size).ints
     return known is not None and known[0].bit_count() == 1
 
 
@@ -89,7 +89,7 @@ def stft_to_onnx(b: Builder, node: Node) -> Result:
 
 def _centred(b: Builder, window: Value, size: Value) -> Value:
     """The window with zeros on both sides, so that it has `size` elements (STFT-15)."""
-    known = integers(size)
+    known = known_of(size).ints
     if known is not None and window.shape == (known[0],):
         return window
     room = b.reshape(size, 1) - b.sizes(window, 0)
@@ -146,10 +146,10 @@ def istft_to_onnx(b: Builder, node: Node) -> Result:
 def frames(node: Node) -> must.Constraints:
     """STFT-17: a step between frames, and their length, which is the window's too."""
     for index, what in ((1, "step"), (3, "frame length")):
-        known = integers(node.input(index))
+        known = known_of(node.input(index)).ints
         if known and min(known) < 1:
             yield f"its {what} is {known[0]}"
-    window, length = must.Operand(node.input(2)), integers(node.input(3))
+    window, length = must.Operand(node.input(2)), known_of(node.input(3)).ints
     if length:
         why = f"its window is {{}}, and its frame length {length[0]}"
         yield must.Same(window[0], length[0], why, window)

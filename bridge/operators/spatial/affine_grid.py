@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bridge.neutral.inference.dims import length_of
+from bridge.neutral.inference.known import known_of
 from bridge.operators import Builder, Node, Value, legalizes, required
 
 
@@ -11,7 +11,7 @@ def affine_grid_for_ir(b: Builder, node: Node) -> Value:
     """AffineGrid-20: theta [N, k, k+1] times (x, y, …, 1) for the points of [H, W] or [D, H, W]."""
     theta, size = required(node, 0, 1)
     space = theta.shape[1] if theta.rank == 3 and theta.shape else None
-    length = space + 2 if space in (2, 3) else length_of(size)
+    length = space + 2 if space in (2, 3) else known_of(size).length
     rank = b.known(length, "the length of its size")
     size = b.as_i64(size)
     spatial = [size[axis] for axis in range(2, rank)]

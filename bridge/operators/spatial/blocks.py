@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must, first, infers, infers_shape, require
 from bridge.neutral.inference.dims import dim_product
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, Dim, Shape, TensorType, Type, is_static
 from bridge.operators import Builder, Node, Refused, Value, legalizes, ranked, ranks, required
 
@@ -91,7 +91,7 @@ def batch_to_space_for_onnx(b: Builder, node: Node) -> Value:
     blocks = b.constants(node.inputs[1], "its block_shape")
     ranks(node, 0)
     joined = _spread(b, x, 0, blocks[1:])
-    crops = [integers(begin), integers(end)]
+    crops = [known_of(begin).ints, known_of(end).ints]
     if crops[0] is not None and crops[1] is not None and not any(crops[0] + crops[1]):
         return joined
     less = (-crop for crop in (begin, end))

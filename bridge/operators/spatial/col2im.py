@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import integers
 from bridge.neutral.inference import constraints as must
-from bridge.neutral.inference.dims import length_of
+from bridge.neutral.inference.known import known_of
 from bridge.operators import Builder, Node, Value, legalizes, ranks, required
 
 
 @legalizes("Col2Im", target="ir")
 def col2im_for_ir(b: Builder, node: Node) -> Value | None:
     """Col2Im-15 takes images of two axes, and all its attributes."""
-    lengths = length_of(node.inputs[1]) or length_of(node.inputs[2])
+    lengths = known_of(node.inputs[1]).length or known_of(node.inputs[2]).length
     count = b.known(lengths, "the length of its image_shape")
     attributes = _attributes(node, count)
     if count != 2:
         return _by_scatter(b, node, count, attributes)
     x, image, block = required(node, 0, 1, 2)
-    if length_of(image) == length_of(block) == count and attributes == node.attributes:
+    if known_of(image).length == known_of(block).length == count and attributes == node.attributes:
         return None
     # IR wants their lengths to be known.
-    shapes = [v if length_of(v) else b.reshape(v, count) for v in (image, block)]
+    shapes = [v if known_of(v).length else b.reshape(v, count) for v in (image, block)]
     return b.op("Col2Im", x, *shapes, **attributes)
 
 
@@ -36,7 +35,7 @@ def _attributes(node: Node, count: int) -> dict[str, tuple[int, ...]]:
 def col2im_for_onnx(b: Builder, node: Node) -> Value | None:
     """ONNX wants a batch, and has no Col2Im before operator set 18."""
     if ranks(node, 0) != [2]:
-        count = length_of(node.inputs[1]) or length_of(node.inputs[2])
+        count = known_of(node.inputs[1]).length or known_of(node.inputs[2]).length
         if b.opset >= 18 or count is None:
             return None
         return _by_scatter(b, node, count, _attributes(node, count))
@@ -113,7 +112,11 @@ def image_and_block(node: Node) -> must.Constraints:
 
 def places_of_blocks(node: Node) -> must.Constraints:
     """Col2Im-18: as many blocks as have room in the padded image."""
-    (x,), image, block = must.operands(node, 1), integers(node.input(1)), integers(node.input(2))
+    (x,), image, block = (
+        must.operands(node, 1),
+        known_of(node.input(1)).ints,
+        known_of(node.input(2)).ints,
+    )
     if not x.shape or image is None or block is None or len(image) != len(block):
         return
     axes = len(image)

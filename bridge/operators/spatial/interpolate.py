@@ -7,17 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bridge.neutral.builder import integers, values_of
 from bridge.neutral.inference import constraints as must, infers_shape
-from bridge.neutral.inference.dims import (
-    content_of,
-    dim_sum,
-    known_axes,
-    length_of,
-    shape_in,
-    unknown,
-    with_dim,
-)
+from bridge.neutral.inference.dims import dim_sum, known_axes, with_dim
+from bridge.neutral.inference.known import known_of, unknown
 from bridge.neutral.types import F32, Dim, Shape
 from bridge.operators import Builder, Node, Refused, Value, legalizes, ranks, reads, required
 from bridge.operators.ir_texts import parse_bool
@@ -102,7 +94,7 @@ def interpolate_for_onnx(b: Builder, node: Node) -> Value:
     if node.input(2) is not None:
         axes = [axis % rank for axis in b.constants(node.input(2), "its axes")]
     # Of unknown length, ONNX takes it for absent.
-    wanted = wanted if length_of(wanted) is not None else b.reshape(wanted, len(axes))
+    wanted = wanted if known_of(wanted).length is not None else b.reshape(wanted, len(axes))
     begin, end = (
         (list(attributes[name]) + [0] * rank)[:rank] for name in ("pads_begin", "pads_end")
     )
@@ -150,8 +142,8 @@ def _in_onnx(attributes: dict[str, str]) -> tuple[str, str | None, str]:
 
 def _moving(x: Value, axes: list[int], wanted: Value, by_scales: bool) -> list[int]:
     """The axes of which it is not known that their size stays."""
-    scales = values_of(wanted) if by_scales else None
-    out = None if by_scales else content_of(wanted)
+    scales = known_of(wanted).array if by_scales else None
+    out = None if by_scales else known_of(wanted).parts
     return [
         axis
         for index, axis in enumerate(axes)
@@ -190,7 +182,7 @@ def _interpolate_by_axes(b: Builder, node: Node, x: Value, axes: list[int], want
     attributes = node.attributes
     mode: str = attributes["mode"]
     pillow, antialias = mode.endswith("_pillow"), _antialias(attributes, len(x.dims))
-    known = values_of(wanted)
+    known = known_of(wanted).array
     todo = []
     for index, axis in enumerate(axes):
         by_scales = attributes["shape_calculation_mode"] == "scales"
@@ -232,8 +224,8 @@ def shape_of_interpolated(node: Node, dims: tuple[Dim, ...]) -> Shape:
         for axis, pad in enumerate(node.attributes[name][:rank]):
             dims = with_dim(dims, axis, dim_sum((dims[axis], pad)))
     scaling = node.attributes["shape_calculation_mode"] == "scales"
-    scales = values_of(node.inputs[1]) if scaling else None
-    sizes = None if scaling else shape_in(node.inputs[1])
+    scales = known_of(node.inputs[1]).array if scaling else None
+    sizes = None if scaling else known_of(node.inputs[1]).dims
     return resized(dims, axes, None if scales is None else scales.astype(np.float32), sizes)
 
 
@@ -241,7 +233,7 @@ def scales_or_sizes(node: Node) -> must.Constraints:
     """Interpolate-11: a factor or a size for each axis of input 2."""
     scaling = node.attributes.get("shape_calculation_mode") != "sizes"
     scales = node.input(1) if scaling else None
-    yield from factors_for_axes(node, integers(node.input(2)), (1,), scales)
+    yield from factors_for_axes(node, known_of(node.input(2)).ints, (1,), scales)
 
 
 must.hold("Interpolate", must.axes_in(2), must.has_rank(1, 1, of=1), scales_or_sizes)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bridge.neutral.builder import integers
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import F32, I64
 from bridge.operators import Builder, Value
 
@@ -112,7 +112,7 @@ def _coordinates(b: Builder, axis: Axis, method: Method) -> Value:
 
 def _if_single(b: Builder, out: Value, one: Value, more: Value) -> Value:
     """`one` where the axis has a single element afterwards, whose place is 0, else `more`."""
-    known = integers(out)
+    known = known_of(out).ints
     if known is not None:
         return one if known == (1,) else more
     return b.where(out.equal(1), one, more)

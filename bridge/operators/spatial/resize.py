@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers, values_of
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers_shape, require
-from bridge.neutral.inference.dims import content_of, length_of, shape_in, with_dim
+from bridge.neutral.inference.dims import with_dim
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, F32, I8, I32, I64, U8, Dim, Element, Shape
 from bridge.operators import Refused, element_type, legalizes, ranked, ranks, reads, required
 from bridge.operators.spatial.resample import Axis, Method, resample
@@ -103,9 +104,9 @@ def _shrinking(node: Node) -> list[bool] | None:
     if x is None or x.shape is None:
         return None
     if scales is not None:
-        known = values_of(scales)
+        known = known_of(scales).array
         return None if known is None else [bool(scale < 1) for scale in known]
-    out = content_of(node.input(3))
+    out = known_of(node.input(3)).parts
     dims = [x.shape[axis] for axis in _axes(node, len(x.shape))]
     if out is None or not all(isinstance(d, int) for d in (*out, *dims)):
         return None
@@ -118,7 +119,7 @@ def _axes(node: Node, rank: int) -> list[int]:
 
 def given(value: Value | None) -> Value | None:
     """An optional input; ONNX spells an absent one as an empty tensor, too."""
-    return None if value is None or length_of(value) == 0 else value
+    return None if value is None or known_of(value).length == 0 else value
 
 
 @legalizes("Resize", target="ir")
@@ -182,7 +183,7 @@ def _native_in_ir(node: Node, scales: Value | None) -> bool:
 def vanishing_scale(shape: Sequence[Dim], axes: Sequence[int], scales: Value | None) -> bool:
     """Whether some axis keeps its size by a scale that is not 1, and others do not: IR leaves such
     an axis as it is, because the scale that counts is the ratio of the sizes (Interpolate-11)."""
-    known = values_of(scales)
+    known = known_of(scales).array
     if known is None:
         return False
     dims = [shape[axis] for axis in axes]
@@ -207,7 +208,7 @@ def resize_by_axes(b: Builder, node: Node, scales: Value | None, sizes_: Value |
     common = None
     if sizes_ is not None and attributes["keep_aspect_ratio_policy"] != "stretch":
         common = _common_scale(b, x, axes, sizes_, attributes["keep_aspect_ratio_policy"])
-    known = values_of(scales)
+    known = known_of(scales).array
     todo = []
     for index, axis in enumerate(axes):
         if known is not None and known[index] == 1 and not cropping:
@@ -264,7 +265,7 @@ def _for_all_axes(
         ones = b.constant(np.ones(rank, np.float32))
         return b.op("ScatterElements", ones, place, scales, 0), None
     assert wanted is not None
-    known = integers(wanted)
+    known = known_of(wanted).ints
     if known is not None:
         wanted_of = dict(zip(axes, known, strict=True))
         parts = (b.constant([wanted_of[i]]) if i in axes else b.sizes(x, i) for i in range(rank))
@@ -297,8 +298,8 @@ def resized(
 def shape_of_resized(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """Resize: the scales or sizes of `axes`; a size is open where the aspect ratio is kept."""
     axes, by_scales = _axes(node, len(dims)), given(node.input(2)) is not None
-    scales = values_of(node.input(2)) if by_scales else None
-    sizes = None if by_scales else shape_in(node.input(3))
+    scales = known_of(node.input(2)).array if by_scales else None
+    sizes = None if by_scales else known_of(node.input(3)).dims
     require(scales is None or len(scales) == len(axes))
     require(sizes is None or len(sizes) == len(axes))
     stretched = node.attributes["keep_aspect_ratio_policy"] == "stretch"
@@ -321,7 +322,7 @@ def factors_for_axes(
         given = must.Operand(node.input(index))
         if given.shape != (0,) and count is not None:
             yield must.Same(given[0], count, f"its input {index} is {given}, for {count} axes")
-    numbers = values_of(scales)
+    numbers = known_of(scales).array
     if numbers is not None and not ((numbers > 0) & np.isfinite(numbers)).all():
         yield f"its scales are {numbers.tolist()}"
 
@@ -332,7 +333,7 @@ def scales_or_sizes(node: Node) -> must.Constraints:
     if all(x.value is None or x.shape == (0,) for x in given.values()):
         yield "it has neither scales nor sizes"
     axes = node.attributes.get("axes")
-    lengths = (length_of(x.value) for x in given.values())
+    lengths = (known_of(x.value).length for x in given.values())
     if axes is None and (length := next(filter(None, lengths), None)):
         yield must.Rank(must.Operand(node.input(0)), length)
     yield from factors_for_axes(node, axes, (2, 3), node.input(2))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, constant, op, var
 from bridge.neutral.types import F32, F64, I8, I32, I64, U8
 from bridge.passes.fuse import fuses
@@ -15,7 +16,7 @@ X, SLOPE = var(), constant()
 @fuses(op("PRelu", X, SLOPE))
 def leaky_relu(b: Builder, found: Found, uses: Uses) -> Value | None:
     """PRelu with one slope for all, of the shape that LeakyRelu's has in IR."""
-    known = values_of(found[SLOPE])
+    known = known_of(found[SLOPE]).array
     if known is None or known.shape not in ((), (1,)):
         return None
     return b.op("LeakyRelu", found[X], alpha=float(known.reshape(())))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, constant, op, var
 from bridge.neutral.types import Interval
 from bridge.operators.matmul.matmul import GEMM
@@ -43,7 +44,7 @@ def gemm(b: Builder, found: Found, uses: Uses) -> Value | None:
         return None
     flags = product.attributes if product.op == "Gemm" else {}
     alpha = flags.get("alpha", 1.0)
-    factor = values_of(found.get(FACTOR))
+    factor = known_of(found.get(FACTOR)).array
     if factor is not None and alpha != 1:
         return None
     alpha = alpha if factor is None else float(factor)

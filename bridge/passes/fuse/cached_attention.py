@@ -6,8 +6,9 @@ none itself. A mask before a scale must have four axes."""
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, integers, values_of
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, Term, constant, op, var
 from bridge.neutral.types import Interval
 from bridge.operators.matmul.attention import NO_BIAS, is_cache
@@ -42,7 +43,7 @@ def attention_with_cache(b: Builder, found: Found, uses: Uses) -> Value | None:
     query, key, value, mask = (found.get(term) for term in (QUERY, KEY, VALUE, MASK))
     assert query is not None and key is not None and value is not None
     scores = found[PRODUCT]
-    if not query.rank == key.rank == value.rank == 4 or integers(found[ORDER]) != (0, 1, 3, 2):
+    if not query.rank == key.rank == value.rank == 4 or known_of(found[ORDER]).ints != (0, 1, 3, 2):
         return None
     if found[SOFTMAX if SOFTMAX in found else SHARED].element is not query.element:
         return None
@@ -62,7 +63,7 @@ def _scale(b: Builder, query: Value, found: Found) -> Value:
     for term in FACTORS:
         if term not in found:
             continue
-        numbers = values_of(found[term])
+        numbers = known_of(found[term]).array
         if numbers is None:
             others.append(b.like(1.0, query) / found[term] if term is DIVISOR else found[term])
         else:

@@ -13,11 +13,12 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import F16, F32, I4, I8, U4, U8, is_static
 from bridge.passes.fuse import fuses
-from bridge.passes.uses import Uses, numbers, unconverted, zero_points
+from bridge.passes.uses import Uses, unconverted, zero_points
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def compressed_constant(b: Builder, found: Found, uses: Uses) -> Value | None:
 
 def _scaled(found: Found) -> _Scaled | None:
     data, factor, offset = found[INTEGERS], found[SCALE], found.get(OFFSET)
-    integers, scale = data.constant, numbers(factor)
+    integers, scale = data.constant, known_of(factor).reals
     if integers is None or scale is None or scale.ndim > len(integers.shape):
         return None
     scale = scale.reshape((1,) * (len(integers.shape) - scale.ndim) + scale.shape)

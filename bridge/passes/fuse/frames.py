@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.inference.dims import known_axes
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, Op, Term, constant, op, var
 from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses
@@ -34,7 +35,7 @@ GATHER = op("Gather", SIGNAL, STARTS + _from_zero(SIZE), 1, batch_dims=0)
 def short_time_transform(b: Builder, found: Found, uses: Uses) -> Value | None:
     """RDFT of the frames of real signals [batch, length, 1], times a window. Each frame begins a
     step behind the one before, the last as late as it can."""
-    size, step = integers(found[SIZE]), found[STEP]
+    size, step = known_of(found[SIZE]).ints, found[STEP]
     if known_axes(found[AXES], 4) != (3,) or not size or found[WINDOW].shape != (size[0], 1):
         return None
     if not (_is_known_count if KNOWN in found else _is_count)(found, size[0]):
@@ -45,13 +46,17 @@ def short_time_transform(b: Builder, found: Found, uses: Uses) -> Value | None:
 
 def _is_count(found: Found, size: int) -> bool:
     """Whether frames of `size` are counted by the step."""
-    step, divisor = (integers(found[term]) for term in (STEP, DIVISOR))
+    step, divisor = (known_of(found[term]).ints for term in (STEP, DIVISOR))
     same = found[DIVISOR] is found[STEP] or (step is not None and step == divisor)
-    return same and integers(found[TAKEN]) == (size,)
+    return same and known_of(found[TAKEN]).ints == (size,)
 
 
 def _is_known_count(found: Found, size: int) -> bool:
-    count, steps, length = integers(found[KNOWN]), integers(found[STEP]), found[SIGNAL].dims[1]
+    count, steps, length = (
+        known_of(found[KNOWN]).ints,
+        known_of(found[STEP]).ints,
+        found[SIGNAL].dims[1],
+    )
     if count is None or steps is None or not isinstance(length, int):
         return False
     return count[0] == max(0, 1 + (length - size) // steps[0])

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, Term, Var, op, var
 from bridge.neutral.types import F32, I8, I32, U8, Element
 from bridge.passes.fuse import fuses
-from bridge.passes.uses import Uses, numbers, zero_points
+from bridge.passes.uses import Uses, zero_points
 
 Operand = tuple[Value, Value | None]
 """Integers of 8 bits and their zero point."""
@@ -35,7 +36,7 @@ class _Less:
     def found(self, b: Builder, found: Found) -> Operand | None:
         """The integers and their zero point; None if that is none of their type."""
         q, zero = found[self.q], found.get(self.zero)
-        known = None if zero is None else numbers(zero)
+        known = None if zero is None else known_of(zero).reals
         if zero is None:
             own = found.get(self.own_zero)
             return (q, own) if own is None or own.element is q.element else None

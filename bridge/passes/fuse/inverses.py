@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference.dims import known_axes, known_integers
+from bridge.neutral.inference.dims import known_axes
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import is_static
 from bridge.passes.fuse import fuses
@@ -41,13 +42,13 @@ def reshaped_again(b: Builder, found: Found, uses: Uses) -> Value | None:
 
 def transposed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
     """Transposes of one another."""
-    whole = known_integers(node.input(1))
+    whole = known_of(node.input(1)).ints
     if whole is None:
         return None
     value, last, alone = node.inputs[0], node, True
     while value is not None and value.producer is not None and value.producer.op == "Transpose":
         before = value.producer
-        order = known_integers(before.input(1))
+        order = known_of(before.input(1)).ints
         if order is None or len(order) != len(whole):
             break
         alone = alone and uses.count(value) == 1

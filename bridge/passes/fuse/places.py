@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
-from bridge.neutral.inference.dims import known_axes, known_integers
+from bridge.neutral.inference.dims import known_axes
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import F32, F64, I32
 from bridge.passes.fuse import fuses
@@ -36,7 +37,7 @@ CHOSEN = op("Squeeze", op("NonZero", CONDITION))
 @fuses(op("Gather", DATA, CHOSEN, ALONG, batch_dims=0), CHOSEN)
 def compress(b: Builder, found: Found, uses: Uses) -> Value | None:
     """Gather of the places where a condition holds, which has an element for each of the axis."""
-    data, axis = found[DATA], known_integers(found[ALONG])
+    data, axis = found[DATA], known_of(found[ALONG]).ints
     size = None if axis is None else data.dims[axis[0] % len(data.dims)]
     if axis is None or not isinstance(size, int) or found[CONDITION].dims != (size,):
         return None

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, constant, op, var
 from bridge.neutral.types import F32, I8, I32, U8
 from bridge.passes.fuse import fuses
-from bridge.passes.uses import Uses, numbers, zero_points
+from bridge.passes.uses import Uses, zero_points
 
 _NEAR = 3
 """How many f32 numbers off the quotient of the limits the scale is sought."""
@@ -27,7 +28,7 @@ def quantize_linear(b: Builder, found: Found, uses: Uses) -> Value | None:
     x, q, element = found[X], found[QUANTIZED], found.node(QUANTIZED).attributes["to"]
     if element not in (I8, U8):
         return None
-    known = [values_of(found[limit]) for limit in LIMITS]
+    known = [known_of(found[limit]).array for limit in LIMITS]
     start, end, least, greatest = (np.asarray(k, np.float32) for k in known)
     low, high = element.bounds
     if not ((least == low).all() and (greatest == high).all()) or start.shape != end.shape:
@@ -53,7 +54,7 @@ def _share(parameters: list[Value], others: list[Value], uses: Uses) -> None:
     if len(parameters) != len(others):
         return
     pairs = list(zip(parameters, others, strict=True))
-    if all(np.array_equal(values_of(a), values_of(b)) for a, b in pairs):  # type: ignore[arg-type]
+    if all(np.array_equal(known_of(a).array, known_of(b).array) for a, b in pairs):  # type: ignore[arg-type]
         for own, other in pairs:
             uses.hand_over(other, own, inside=0)
 
@@ -95,7 +96,7 @@ SCALED = SHIFTED * FACTOR
 @fuses(SCALED, WIDE)
 def dequantize_linear(b: Builder, found: Found, uses: Uses) -> Value | None:
     """A scale, for all or along one axis, times integers less a zero point."""
-    integers, value, scale = found[INTEGERS], found[SHIFTED], numbers(found[FACTOR])
+    integers, value, scale = found[INTEGERS], found[SHIFTED], known_of(found[FACTOR]).reals
     element = integers.element
     if found[SCALED].element is not F32 or scale is None or element is None:
         return None

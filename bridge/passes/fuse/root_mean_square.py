@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.inference.dims import known_axes
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, constant, op, var
 from bridge.neutral.types import F16, F32, is_static
 from bridge.passes.fuse import fuses
@@ -23,7 +24,7 @@ NARROW = op("Cast", NORMALIZED, to=F16)
 def rms_normalization(b: Builder, found: Found, uses: Uses) -> Value | None:
     """Over the last axes, with a scale of their shape; in f32 what is narrower."""
     x = _widened(found[X]) if NARROW in found else found[X]
-    epsilon = values_of(found[EPSILON])
+    epsilon = known_of(found[EPSILON]).array
     if x is None or x.shape is None or x.element is not found[SCALE].element:
         return None
     rank = len(x.shape)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers, values_of
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import F32, I4, I8, U2, U4, U8
@@ -35,7 +36,7 @@ def matmul_n_bits(b: Builder, match: Found, uses: Uses) -> Value | None:
         return None
     length, found = 0, _in_rows(match.node(WEIGHTS))
     if CUT in match:
-        start, end, axes, step = (integers(match.node(CUT).input(i)) for i in range(1, 5))
+        start, end, axes, step = (known_of(match.node(CUT).input(i)).ints for i in range(1, 5))
         if start != (0,) or end is None or axes not in ((1,), (-1,)) or step not in (None, (1,)):
             return None
         length = end[0]
@@ -51,7 +52,7 @@ def matmul_n_bits(b: Builder, match: Found, uses: Uses) -> Value | None:
         b.as_bits(numbers, U8, columns, blocks, size * bits // 8),
         b.of_shape(found.scale, (columns * blocks,)),
     ]
-    zeros = values_of(zero_point) if zero_point is not None else np.zeros(columns * blocks)
+    zeros = known_of(zero_point).array if zero_point is not None else np.zeros(columns * blocks)
     if zeros is not None and not (zeros == 1 << bits - 1).all():
         whole = np.zeros((columns, -(-blocks * bits // 8) * 8 // bits), tensor.element.dtype)
         whole[:, :blocks] = zeros.reshape(columns, blocks)

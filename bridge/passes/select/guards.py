@@ -10,10 +10,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from bridge.neutral.builder import Builder, integers, values_of
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.constraints import contradiction, equal_sizes, sizes_that_suit
-from bridge.neutral.inference.dims import content_of, known_axes, known_integers
+from bridge.neutral.inference.dims import known_axes
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Sliced, Stacked
 from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import ANY, BOOL, I8, U8, Dim
@@ -77,7 +78,7 @@ def _require_known(node: Node) -> None:
     if any(v is not None and v.rank is None for v in node.inputs) and not _any_rank(node):
         raise Unsafe("the rank of what it takes is not known")
     for place, value in enumerate(node.inputs[1:], start=1):
-        known = content_of(value)
+        known = known_of(value).parts
         if value is None or row.family in ("elementwise", "matmul") or node.op == "Concat":
             continue
         if place in row.shaped_by and (known is None or None in known):
@@ -112,7 +113,7 @@ def _require_sizes(node: Node) -> None:
             dims = () if value is None or value.shape is None else value.shape
             if not all(isinstance(dim, int) for dim in dims[index == 0 and is_sized :]):
                 raise Unsafe("sizes are open, with some of which it fails")
-    if node.op == "TopK" and (integers(node.inputs[1]) or (_FAR,))[0] > _at(node, 0, "axis"):
+    if node.op == "TopK" and (known_of(node.inputs[1]).ints or (_FAR,))[0] > _at(node, 0, "axis"):
         raise Unsafe("there may be fewer elements than it wants")
 
 
@@ -143,7 +144,7 @@ def _divisor(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | 
     assert one is not None and other is not None
     if one.element is None:
         raise Unsafe("its element type is not known")
-    known = values_of(other)
+    known = known_of(other).array
     if not one.element.is_integer or (known is not None and known.all()):
         return together
     return [one, _where(b, counts, other, 1)]
@@ -152,7 +153,7 @@ def _divisor(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | 
 def _gather(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None:
     """Gather: the first element is taken, of data that have one."""
     data, indices, axes = node.inputs
-    axis = integers(axes)
+    axis = known_of(axes).ints
     if data is None or indices is None or axis is None or data.shape is None:
         raise Unsafe("its axis, or the rank of what it takes, is not known")
     if node.attributes["batch_dims"]:
@@ -177,7 +178,7 @@ def _index(
     b: Builder, data: Value, indices: Value, axis: int, counts: Value
 ) -> Sequence[Value] | None:
     """Data and indices along an axis, such that these are in range."""
-    size, known = data.dims[axis], integers(indices)
+    size, known = data.dims[axis], known_of(indices).ints
     if isinstance(size, int) and known is not None and all(-size <= i < size for i in known):
         return None
     if not is_surely_filled((size,)):
@@ -205,8 +206,8 @@ def _range(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | No
     """Range: it is empty, in steps of 1."""
     start, limit, step = node.inputs
     assert start is not None and limit is not None and step is not None
-    known = [content_of(value) for value in node.inputs]
-    if all(each is not None and None not in each for each in known) and integers(step) != (0,):
+    known = [known_of(value).parts for value in node.inputs]
+    if all(each is not None and None not in each for each in known) and known_of(step).ints != (0,):
         return None
     return [start, pick(b, counts, limit, start), _where(b, counts, step, 1)]
 
@@ -215,7 +216,7 @@ def _reshape(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | 
     """Reshape: as many elements as the shape has."""
     data, target = node.inputs[:2]
     assert data is not None and target is not None
-    known = content_of(target)
+    known = known_of(target).parts
     copies = not node.attributes["allowzero"]
     shape = data.shape
     if known == (-1,) or (shape is not None and known is not None and fits(shape, known, copies)):
@@ -271,7 +272,7 @@ def _computed_shape(b: Builder, node: Node, counts: Value) -> Sequence[Value | N
     """ConstantOfShape, Tile: no elements, where data decide how many."""
     place = 0 if node.op == "ConstantOfShape" else 1
     shape = node.inputs[place]
-    known = content_of(shape)
+    known = known_of(shape).parts
     if known is not None and all(isinstance(d, str) or (d is not None and d >= 0) for d in known):
         return None
     assert shape is not None
@@ -283,7 +284,7 @@ def _computed_shape(b: Builder, node: Node, counts: Value) -> Sequence[Value | N
 def _expand(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None:
     """Expand: its shapes go together."""
     data, target = node.inputs[:2]
-    known = content_of(target)
+    known = known_of(target).parts
     if data is None or known is None or None in known:
         raise Unsafe("data decide the shape of what it gives")
     if not go_together([data.shape, tuple(dim for dim in known if dim is not None)]):
@@ -309,7 +310,7 @@ def _slice(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | No
     if node.inputs[0] is None or node.inputs[0].rank is None:
         raise Unsafe("the rank of what it takes is not known")
     for value in node.inputs[3:]:
-        if value is not None and (integers(value) is None or 0 in _steps(node, value)):
+        if value is not None and (known_of(value).ints is None or 0 in _steps(node, value)):
             raise Unsafe("data decide its axes or steps")
     return None
 
@@ -327,7 +328,7 @@ def _pad(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None
         return None
     rank = data.rank or 0
     axes = known_axes(others[1], rank) if len(others) > 1 and not of_ir else tuple(range(rank))
-    known, behind = known_integers(pads), known_integers(ends)
+    known, behind = known_of(pads).ints, known_of(ends).ints
     if known is None or behind is None or not axes or data.shape is None:
         raise Unsafe("there may be too few elements to repeat")
     both = zip(known, behind[-len(axes) :], strict=False)
@@ -507,7 +508,7 @@ def _cut_where_apart(
 
 
 def _steps(node: Node, value: Value) -> Sequence[int]:
-    return (integers(value) or ()) if value is node.input(4) else ()
+    return (known_of(value).ints or ()) if value is node.input(4) else ()
 
 
 def runs_in_full(node: Node) -> bool:

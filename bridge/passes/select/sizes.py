@@ -12,7 +12,7 @@ from itertools import count
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference import infer, infer_graph
 from bridge.neutral.inference.control import enter, enter_bodies
-from bridge.neutral.inference.dims import KnownValue, content_of
+from bridge.neutral.inference.known import KnownValue, known_of
 from bridge.neutral.ports import Carried
 from bridge.neutral.types import Dim, Interval, Shape, TensorType, Type
 from bridge.vocabulary import has_trait, operator
@@ -109,7 +109,7 @@ def _what_shapes(node: Node) -> tuple[object, ...] | None:
         return None
     inputs: list[object] = []
     for place, value in enumerate(node.inputs):
-        known = content_of(value)
+        known = known_of(value).parts
         if value is not None and (
             value.shape is None or (place in row.shaped_by and (known is None or None in known))
         ):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bridge.neutral.builder import integers
 from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.passes.sequences.shape_vectors import Dims, Shapes, joined
 
 
@@ -64,7 +64,7 @@ class Branches:
                 continue
             if condition.producer is node:
                 flag, wanted = self._stripped(exits[node.outputs.index(condition)].value, truth)
-                known = integers(flag)
+                known = known_of(flag).ints
                 if known is not None and known != (wanted,):
                     continue
                 shapes = self.shapes_where(exit.value, flag, wanted) or shapes

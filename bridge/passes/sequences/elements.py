@@ -8,8 +8,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import Element, Shape, TensorType
 from bridge.operators import Refused
 from bridge.passes.sequences.form import Fails, Form, Sequence, only_shape, undetermined
@@ -109,7 +110,7 @@ class Elements(Sequence):
 
     def _place(self, index: Value | None, bound: int) -> int | None:
         """A position below `bound`, where it is known; without an index the last."""
-        known = (bound - 1,) if index is None else integers(index)
+        known = (bound - 1,) if index is None else known_of(index).ints
         if known is None:
             return None
         place = known[0] + len(self.items) if known[0] < 0 else known[0]

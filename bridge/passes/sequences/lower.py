@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bridge.neutral.builder import Builder, Target, integers
+from bridge.neutral.builder import Builder, Target
 from bridge.neutral.clone import clone_body
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference import infer
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Condition, Sliced, Stacked, Yield
 from bridge.neutral.rewrite import Rewriter
 from bridge.neutral.types import OptionalType
@@ -158,7 +159,7 @@ class Lowering:
         return OpenBody(self, inner, node, body, role)
 
     def _if(self, node: Node) -> None:
-        condition = integers(self._head(node, 0))
+        condition = known_of(self._head(node, 0)).ints
         branches: list[OpenBody] = []
         failed: list[tuple[str, OpenBody, Fails]] = []
         for index, (role, _) in enumerate(node.roles()):

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference.dims import length_of, shape_in
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, I64, I64_MAX, broadcast, low
 from bridge.passes.sequences.rank_cases import Inputs, possible_cases, shapes_after
 from bridge.passes.sequences.shape_vectors import (
@@ -60,10 +60,10 @@ def _reshape(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | No
     """The elements stay; 0s are sizes of the first axes, which a view has in front."""
     target = _vector(forms[1], b)
     allowzero = node.attributes["allowzero"]
-    length = length_of(target)
+    length = known_of(target).length
     if length is None:
         return form.to_open(b).reshaped(b, target, allowzero)
-    data, known = form.leaves()[0], integers(target)
+    data, known = form.leaves()[0], known_of(target).ints
     if isinstance(form, Open) and not allowzero and (known is None or 0 in known):
         data = form.view(b, max(length, *(len(shape) for shape in form.bounded())), front=True)
     return Plain(b.op("Reshape", data, target, allowzero=allowzero))
@@ -87,7 +87,7 @@ def _expand(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | Non
     lengths = None if target.shape is None else shapes_as_long_as(target.shape[0])
     if own is None or lengths is None:
         raise unsettled("nothing bounds the rank of its output")
-    known = shape_in(target)
+    known = known_of(target).dims
     shapes: list[Dims] = []
     for one, other in product(own, lengths if known is None else (known,)):
         shape = broadcast(one, other)
@@ -95,7 +95,7 @@ def _expand(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | Non
         shapes.append(shape)
     data, longest = form.view(b, len(own[-1]), front=False), len(lengths[-1])
     filled = target
-    if not length_of(target):
+    if not known_of(target).length:
         filled = b.op("Reshape", filled_up(b, target, longest, False), [longest])
     made = b.op("Expand", data, filled)
     return unview(b, made, b.max(form.rank(b), b.op("Shape", target)), False, shapes)
@@ -104,7 +104,7 @@ def _expand(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | Non
 def _reduce(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
     """Over all axes."""
     axes = forms[1] if len(forms) > 1 else None
-    everything = axes is None or (isinstance(axes, Plain) and integers(axes.value) == ())
+    everything = axes is None or (isinstance(axes, Plain) and known_of(axes.value).ints == ())
     if not isinstance(form, Open) or not everything or node.attributes["noop_with_empty_axes"]:
         return None
     made = b.op(node.op, form.data, b.constant([0]), **node.attributes)
@@ -149,7 +149,7 @@ def _squeeze(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | No
 
 def _of_one_end(form: Tensor | None) -> tuple[int, ...] | None:
     """Axes that all count from one end, in the order of their distance from it; None for others."""
-    axes = integers(plain(form))
+    axes = known_of(plain(form)).ints
     if not axes or len({axis >= 0 for axis in axes}) > 1:
         return None
     return tuple(sorted(axes, reverse=axes[0] < 0))

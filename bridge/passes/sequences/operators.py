@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import (
     ANY,
     F32,
@@ -153,13 +154,13 @@ def _equal_parts(
 def _known_counts(dim: object, split: Value | None) -> list[int] | None:
     """The sizes of the parts, where they are known at conversion."""
     if split is not None and split.rank == 1:
-        known = integers(split)
+        known = known_of(split).ints
         return None if known is None else list(known)
     if not isinstance(dim, int):
         return None
     if split is None:
         return [1] * dim if dim <= LONGEST else None
-    known = integers(split)
+    known = known_of(split).ints
     if known is None:
         return None
     size = known[0] if known else 0
@@ -210,7 +211,7 @@ def _optional_get_element(b: Builder, node: Node, forms: list[Form | None]) -> F
     """OptionalGetElement (15 to 18): the payload, or the value itself."""
     form = forms[0] if forms else None
     if isinstance(form, Maybe):
-        form = None if integers(form.present) == (0,) else form.payload
+        form = None if known_of(form.present).ints == (0,) else form.payload
     if form is None:
         raise Fails("the optional that it takes has no element")
     return form

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, I64, I64_MAX, Element, TensorType, interval
 from bridge.passes.sequences.form import Form, Sequence, rank_not_known, undetermined
 from bridge.passes.sequences.shape_vectors import (
@@ -228,7 +229,7 @@ def _product(b: Builder, sizes: Value) -> Value:
 def around(b: Builder, index: Value | None, count: Value) -> tuple[Value, Value | None]:
     """A position among `count` elements, without an index the last, and the next one, if there is
     one; i64 [1]. Behind -1 stands no 0, which would be the first position."""
-    known = (-1,) if index is None else integers(index)
+    known = (-1,) if index is None else known_of(index).ints
     if known is not None:
         return b.constant([known[0]]), None if known[0] == -1 else b.constant([known[0] + 1])
     assert index is not None

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from bridge.neutral.builder import integers
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import infer
 from bridge.neutral.inference.constraints import contradiction, rank_constraints
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, Shape, TensorType, size_of
 from bridge.passes.sequences.shape_vectors import Dims, joined, unsettled
 from bridge.passes.sequences.tensors import Open, Plain, Tensor
@@ -127,7 +127,7 @@ def named_axes(node: Node) -> tuple[int, ...] | None:
     if axis is not None:
         return (axis,) if isinstance(axis, int) else tuple(axis)
     place = place_of_axes(node.op)
-    return None if place is None else integers(node.input(place))
+    return None if place is None else known_of(node.input(place)).ints
 
 
 def place_of_axes(op: str) -> int | None:

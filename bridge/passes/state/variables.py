@@ -18,8 +18,9 @@ import numpy as np
 
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.arrays import spend
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Invariant
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.terms import Found, op, var
@@ -188,7 +189,7 @@ def _known(initial: Value | None, kind: TensorType) -> Tensor | None:
     producer = initial.producer
     if producer is None or producer.op not in ("Expand", "Broadcast"):
         return None
-    source, dims = producer.inputs[0], _static(initial) or integers(producer.inputs[1])
+    source, dims = producer.inputs[0], _static(initial) or known_of(producer.inputs[1]).ints
     constant = None if source is None else source.constant
     if constant is None or dims is None or (producer.op == "Broadcast" and constant.size != 1):
         return None

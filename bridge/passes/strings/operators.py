@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.builder import Builder
 from bridge.neutral.dataflow import Facts
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.signs import MOST_NODES, NotNegative
 from bridge.neutral.types import I64
 from bridge.operators import Refused
@@ -122,7 +123,7 @@ def _gather(b: Builder, node: Node, vocabularies: Vocabularies) -> bool:
     """To pick from all words in order is to say their places."""
     data, indices = node.inputs[0], node.inputs[1]
     group = vocabularies.lowered(node.outputs[0])
-    places = values_of(data)
+    places = known_of(data).array
     if group is None or places is None or indices is None:
         return False
     if not Facts(_NotNegative(vocabularies), most=MOST_NODES).of(indices):

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.operators import Result
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import hides, undone, with_hidden
@@ -40,7 +41,7 @@ def of_copies(b: Builder, node: Node, place: Place) -> Result:
 def reductions_behind(value: Value) -> Iterator[Node]:
     """The reductions that OpenVINO may take a value to be a part of."""
     node = value.producer
-    if node is None or integers(value) is not None or hides(node, "memory"):
+    if node is None or known_of(value).ints is not None or hides(node, "memory"):
         return
     if node.op.startswith("Reduce"):
         yield node
@@ -52,7 +53,7 @@ def reductions_behind(value: Value) -> Iterator[Node]:
 
 def _keeps_channels(reduction: Node) -> bool:
     """Whether three axes are reduced, the second of them not."""
-    data, axes = reduction.inputs[0], integers(reduction.input(1))
+    data, axes = reduction.inputs[0], known_of(reduction.input(1)).ints
     if data is None or data.rank not in (3, None):
         return False
     return axes is None or not {1, -2} & set(axes)

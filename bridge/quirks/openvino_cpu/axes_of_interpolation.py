@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, integers, values_of
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference.dims import content_of
+from bridge.neutral.inference.known import known_of
 from bridge.operators import Result
 from bridge.operators.spatial.resize import resize_by_axes
 from bridge.quirks.quirk import Place, Quirk, rewriting
@@ -19,14 +19,16 @@ def axis_by_axis(b: Builder, node: Node, place: Place) -> Result:
     attributes = node.attributes
     assert x is not None and wanted is not None
     by_scales = attributes["shape_calculation_mode"] == "scales"
-    if x.shape is None or _has_kernel(x, wanted, integers(axes), attributes["mode"], by_scales):
+    if x.shape is None or _has_kernel(
+        x, wanted, known_of(axes).ints, attributes["mode"], by_scales
+    ):
         return None
     scales, sizes = (wanted, None) if by_scales else (None, wanted)
     inputs = [x, None, scales, sizes]
     mode = attributes["mode"]
     names = ("coordinate_transformation_mode", "nearest_mode")
     resize = Builder([]).node("Resize", inputs, 1, {
-        "mode": MODES.get(mode, mode), "axes": integers(axes),
+        "mode": MODES.get(mode, mode), "axes": known_of(axes).ints,
         "cubic_coeff_a": attributes["cube_coeff"], **{name: attributes[name] for name in names},
     })  # fmt: skip
     return resize_by_axes(b, resize, scales, sizes)
@@ -45,10 +47,10 @@ def _has_kernel(
         return False
     places = [axis % rank for axis in axes or range(rank)]
     if by_scales:
-        known = values_of(wanted)
+        known = known_of(wanted).array
         kept = [known is None or scale == 1 for scale in (places if known is None else known)]
     else:
-        sizes = content_of(wanted) or (None,) * len(places)
+        sizes = known_of(wanted).parts or (None,) * len(places)
         kept = [s is None or s == x.shape[a] for a, s in zip(places, sizes, strict=True)]
     resized = {axis for axis, same in zip(places, kept, strict=True) if not same}
     return not resized & {0, 1} or (rank == 4 and mode != "cubic" and resized <= {1, 2})

@@ -3,8 +3,9 @@ CPU plugin gives the state no memory, and does not compile."""
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.operators import Result
 from bridge.passes.uses import Uses
 from bridge.quirks.known import Known, when_known
@@ -37,7 +38,7 @@ def _batch_of_states(node: Node) -> int | None:
 
 def of_open_batch(b: Builder, node: Node, uses: Uses) -> Value | None:
     """The input as it was, where all that takes it are layers with a state of that batch."""
-    sizes = integers(node.inputs[1]) or (0,)
+    sizes = known_of(node.inputs[1]).ints or (0,)
     users = uses.users(node.outputs[0])
     if sizes[0] is None or sizes[0] < 1 or any(sizes[1:]) or node.attributes.get("allowzero"):
         return None

@@ -9,8 +9,9 @@ whose own shape is known.
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Yield
 from bridge.neutral.types import ANY, I64, STRING, TensorType, is_static
 from bridge.operators import Result
@@ -118,7 +119,7 @@ def _before(line: Value, rank: int | None) -> Value | None:
     made = line.producer
     if rank == 1 and line.constant is not None:
         return line
-    vector = made is not None and made.op == "Reshape" and integers(made.inputs[1]) == (-1,)
+    vector = made is not None and made.op == "Reshape" and known_of(made.inputs[1]).ints == (-1,)
     return made.inputs[0] if vector and made is not None else None
 
 
@@ -127,16 +128,16 @@ def _is_shape_of(
 ) -> bool:
     """Whether sizes are those of the results: known ones, one that is left, or what the branches
     say."""
-    known, made = integers(sizes), sizes.producer if sizes is not None else None
+    known, made = known_of(sizes).ints, sizes.producer if sizes is not None else None
     parts = made.inputs if made is not None and made.op == "Concat" else [sizes]
-    said = [integers(part) for part in parts] if known is None else [(size,) for size in known]
+    said = [known_of(part).ints for part in parts] if known is None else [(size,) for size in known]
     if any(len(said) != result.rank for result in results) or said.count((-1,)) > 1:
         return False
     for axis, size in enumerate(said):
         if size is None:
             part = parts[axis]
             taken = part.producer if part is not None else None
-            if taken is None or taken.op != "Gather" or integers(taken.inputs[1]) != (axis,):
+            if taken is None or taken.op != "Gather" or known_of(taken.inputs[1]).ints != (axis,):
                 return False
             shape = taken.inputs[0]
             if shape is None or shape.producer is not node:

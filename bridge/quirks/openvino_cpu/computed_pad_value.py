@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import BOOL, U8
 from bridge.operators import Result
 from bridge.quirks.quirk import Place, Quirk, rewriting
@@ -16,7 +17,7 @@ def put_in_place(b: Builder, node: Node, place: Place) -> Result:
     """Padded with 0, and where that is, the value."""
     x, begin, end, value = (node.input(i) for i in range(4))
     mode = node.attributes["pad_mode"]
-    if mode != "constant" or value is None or values_of(value) is not None:
+    if mode != "constant" or value is None or known_of(value).array is not None:
         return None
     inside = b.op("Expand", b.constant(1, U8), b.op("Shape", x))
     inside = b.op("ir::Pad", inside, begin, end, pad_mode=mode)

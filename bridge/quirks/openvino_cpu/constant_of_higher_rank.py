@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.operators import Result
 from bridge.quirks.known import is_known
 from bridge.quirks.quirk import ARITHMETIC, Place, Quirk, rewriting
@@ -32,7 +33,7 @@ def _without(b: Builder, node: Node) -> Iterator[Value]:
     """The arithmetic of an operand before it got axes in front."""
     for place, value in enumerate(node.inputs):
         made = value.producer if value is not None else None
-        if made is not None and made.op == "Unsqueeze" and integers(made.inputs[1]):
+        if made is not None and made.op == "Unsqueeze" and known_of(made.inputs[1]).ints:
             operands = list(node.inputs)
             operands[place] = made.inputs[0]
             yield b.op(node.op, *operands, **node.attributes)

@@ -3,8 +3,9 @@ comes out for vectors of nothing."""
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Condition, outer_input
 from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder, is_positive, scalar
@@ -41,9 +42,9 @@ def count_and_condition(b: Builder, node: Node, uses: Uses) -> Value | None:
     """Count and first condition apart, where the count is 0 if the condition is false."""
     trips, condition = node.trip_count, node.condition
     made = trips.producer if trips is not None else None
-    if made is None or made.op != "Where" or integers(made.inputs[2]) != (0,):
+    if made is None or made.op != "Where" or known_of(made.inputs[2]).ints != (0,):
         return None
-    told = condition is not None and integers(condition) != (1,)
+    told = condition is not None and known_of(condition).ints != (1,)
     if told or any(outer_input(port) in (0, 1) for port in node.body.inputs):
         return None
     loop_builder = LoopBuilder.of(node)

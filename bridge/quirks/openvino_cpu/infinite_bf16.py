@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import BF16
 from bridge.operators import Result
 from bridge.quirks.quirk import Place, Quirk, rewriting
@@ -20,7 +21,7 @@ def beyond_finite(b: Builder, node: Node, place: Place) -> Result:
     of f32 nor what is infinite at run time equal the other, but both lie beyond those of bf16."""
     for x, other in (node.inputs, reversed(node.inputs)):
         assert x is not None and other is not None
-        bound = values_of(other.behind("Cast", "CastLike"))
+        bound = known_of(other.behind("Cast", "CastLike")).array
         if x.element is not BF16 or bound is None or not bound.size:
             continue
         numbers = bound.astype(np.float32)

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import F32, F64
 from bridge.operators import Result
 from bridge.passes.context import Context
@@ -21,7 +22,7 @@ def _in_32_bits(node: Node) -> np.ndarray | None:
     them, and none is rounded."""
     (made,) = node.outputs
     source = node.inputs[0] if node.op == "Cast" else made
-    numbers = values_of(source) if made.element is F64 else None
+    numbers = known_of(source).array if made.element is F64 else None
     if numbers is None or numbers.dtype.kind != "f" or not np.isinf(numbers).any():
         return None
     with np.errstate(over="ignore"):
@@ -48,7 +49,7 @@ def hide_infinities(graph: Graph, context: Context) -> bool | None:
 def _constants(b: Builder, node: Node) -> Iterator[Value]:
     (x,) = node.inputs
     found = recognise(x.producer) if x is not None and x.producer is not None else None
-    numbers = values_of(found[1]) if found is not None else None
+    numbers = known_of(found[1]).array if found is not None else None
     if numbers is not None and node.outputs[0].element is F64:
         yield b.constant(numbers.astype(np.float64), F64)
 

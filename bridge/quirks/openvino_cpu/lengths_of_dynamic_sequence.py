@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import I64, is_static
 from bridge.operators import Result
 from bridge.operators.loops import along
@@ -81,10 +82,10 @@ def _turned(b: Builder, x: Value, lengths: Value, axis: int) -> Value:
 def _cover_all(lengths: Value, x: Value) -> bool:
     """Whether all lengths are known to be the size of the axis of time."""
     value = lengths.behind("Broadcast", "Cast", "Expand", "Identity", "Reshape")
-    size, made = integers(value), value.producer
+    size, made = known_of(value).ints, value.producer
     if size is not None:
         return set(size) == {x.shape[1]} if x.shape is not None else False
-    if made is None or made.op != "Gather" or integers(made.inputs[1]) != (1,):
+    if made is None or made.op != "Gather" or known_of(made.inputs[1]).ints != (1,):
         return False
     shape = made.inputs[0].producer if made.inputs[0] is not None else None
     return shape is not None and shape.op == "Shape" and shape.inputs[0] is x

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import BOOL, I32
 from bridge.operators import Result
 from bridge.quirks.quirk import Place, Quirk, rewriting
@@ -18,7 +19,7 @@ def of_numbers(b: Builder, node: Node, place: Place) -> Result:
     """The least or greatest of zeros and ones."""
     x, axes = node.inputs
     assert x is not None
-    if integers(axes) is not None:
+    if known_of(axes).ints is not None:
         return None
     return b.cast(b.op(OF_NUMBERS[node.op], b.cast(x, I32), axes, **node.attributes), BOOL)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
+from bridge.neutral.inference.known import known_of
 from bridge.operators import Result
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
@@ -14,7 +15,7 @@ def all_are(b: Builder, node: Node, place: Place) -> Result:
     """Whether the greatest is -inf is whether all are."""
     for greatest, other in (node.inputs, reversed(node.inputs)):
         assert greatest is not None and other is not None
-        reduced, bound = greatest.producer, values_of(other.behind("Cast", "CastLike"))
+        reduced, bound = greatest.producer, known_of(other.behind("Cast", "CastLike")).array
         if reduced is None or reduced.op != "ReduceMax" or bound is None:
             continue
         if other.rank is None or greatest.rank is None:

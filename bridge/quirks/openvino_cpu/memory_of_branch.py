@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.dataflow import Must, Now
 from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import InputPort, Iteration, OutputPort, Yield, outer_input
 from bridge.neutral.types import F32, I8, I32, STRING, U8, is_static
 from bridge.operators import Result
@@ -96,7 +97,7 @@ class FixedShape(Must):
         """What is computed of fixed shapes, and of constants where elements decide, is fixed."""
         fixed = node.op in ("Constant", "Shape")
         if node.op == "Reshape":
-            fixed = min(integers(node.inputs[1]) or (0,)) > 0
+            fixed = min(known_of(node.inputs[1]).ints or (0,)) > 0
         elif not fixed:
             row = operator(node.op)
             shaping = row.shaped_by if row is not None else ()
@@ -125,7 +126,7 @@ def _is_kept(node: Node, value: Value) -> bool:
 def untold(b: Builder, node: Node, uses: Uses) -> Value | None:
     """What a branch gives in the shape that it has: of its sizes at most one is not known."""
     (value, sizes), output = node.inputs, node.outputs[0]
-    told = integers(sizes)
+    told = known_of(sizes).ints
     in_branch = uses.holder is not None and uses.holder.op == "If"
     if not in_branch or output not in uses.graph.outputs or value is None or told is None:
         return None

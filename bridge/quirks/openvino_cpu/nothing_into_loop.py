@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Invariant, OutputPort, Sliced, Stacked, Yield
 from bridge.neutral.rewrite import Uses as GraphUses
 from bridge.neutral.types import I8, I32, I64, TensorType, high, low
@@ -165,7 +166,9 @@ def _squeezed_entries(loop_builder: LoopBuilder) -> dict[int, list[Node]]:
 def _without(value: Value | None, op: str) -> Value | None:
     """The value that gets its first axis, or loses it, by one of these operators."""
     made = value.producer if value is not None else None
-    return made.inputs[0] if made and made.op == op and integers(made.input(1)) == (0,) else None
+    return (
+        made.inputs[0] if made and made.op == op and known_of(made.input(1)).ints == (0,) else None
+    )
 
 
 def _leaves_with_axis(node: Node, port: OutputPort, uses: Uses) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.signs import is_not_negative
 from bridge.operators import Result
 from bridge.quirks.quirk import Place, Quirk, rewriting
@@ -17,7 +18,7 @@ def up_to_start(b: Builder, node: Node, place: Place) -> Result:
     start, limit, step = (value for value in node.inputs if value is not None)
     if _is_kept(start, limit) or _is_ahead(start, limit, step):
         return None
-    delta = values_of(step)
+    delta = known_of(step).array
     above, below = b.max(limit, start), b.min(limit, start)
     kept = b.where(step > 0, above, below) if delta is None else above if delta > 0 else below
     return b.op(node.op, start, kept, step, **node.attributes)
@@ -33,7 +34,7 @@ def _is_kept(start: Value, limit: Value) -> bool:
 
 def _is_ahead(start: Value, limit: Value, step: Value) -> bool:
     """Whether the limit is known not to lie behind the start."""
-    first, last, delta = (values_of(value) for value in (start, limit, step))
+    first, last, delta = (known_of(value).array for value in (start, limit, step))
     if first is None or delta is None:
         return False
     if last is not None:

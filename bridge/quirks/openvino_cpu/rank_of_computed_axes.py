@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference.dims import length_of
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import BOOL, I64
 from bridge.operators import Result
 from bridge.operators.reduction.reduction import IR
@@ -20,9 +20,9 @@ from bridge.quirks.undo import behind
 def reshaped(b: Builder, node: Node, place: Place) -> Result:
     """A Reshape, to a shape of known length that is computed."""
     x, axes = node.input(0), node.input(1)
-    if x is None or x.rank is None or axes is None or integers(axes) is not None:
+    if x is None or x.rank is None or axes is None or known_of(axes).ints is not None:
         return None
-    count = length_of(axes)
+    count = known_of(axes).length
     if count is None:
         return None
     match node.op:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Yield
 from bridge.neutral.types import Interval
 from bridge.operators import Result
@@ -97,7 +98,7 @@ def _is_hidden(value: Value) -> bool:
     if made.op == "Concat":
         return any(v is not None and _is_hidden(v) for v in made.inputs)
     x = made.input(0)
-    reshaped = made.op == "Reshape" and integers(made.inputs[1]) is not None
+    reshaped = made.op == "Reshape" and known_of(made.inputs[1]).ints is not None
     if x is not None and (reshaped or made.op == "Cast"):
         return _is_hidden(x)
     return hides(made, "sizes")

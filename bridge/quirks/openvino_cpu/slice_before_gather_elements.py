@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
+from bridge.neutral.inference.known import known_of
 from bridge.operators import Result
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
@@ -31,7 +32,7 @@ def _cut_from_the_start(data: Value) -> tuple[int, ...] | None:
     if cut is None or cut.op != "Slice" or data.rank is None:
         return None
     _, starts, _, axes, steps = (cut.input(i) for i in range(5))
-    if set(integers(starts) or (-1,)) != {0} or set(integers(steps) or (-1,)) != {1}:
+    if set(known_of(starts).ints or (-1,)) != {0} or set(known_of(steps).ints or (-1,)) != {1}:
         return None
     return tuple(range(data.rank)) if axes is None else known_axes(axes, data.rank)
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.neutral.builder import Builder, values_of
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference.dims import length_of
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import I64_MAX
 from bridge.operators import Result
 from bridge.quirks.quirk import Place, Quirk, rewriting
@@ -18,7 +18,7 @@ from bridge.quirks.undo import behind
 def of_all_axes(b: Builder, node: Node, place: Place) -> Result:
     """A Slice of all axes, of which the others stay whole."""
     data, starts, ends, axes, steps = (node.input(i) for i in range(5))
-    if data is None or not data.rank or axes is None or values_of(axes) is not None:
+    if data is None or not data.rank or axes is None or known_of(axes).array is not None:
         return None
     rank = data.rank
     places = b.as_i64(axes) % rank
@@ -33,7 +33,7 @@ def of_all_axes(b: Builder, node: Node, place: Place) -> Result:
 
 def _are(bound: Value, whole: int) -> bool:
     """Whether all elements are known to be this number."""
-    known = values_of(bound)
+    known = known_of(bound).array
     return known is not None and bool((known == whole).all())
 
 
@@ -43,7 +43,7 @@ def _slices(b: Builder, node: Node) -> Iterator[Value]:
     put = next((made for made in bounds if made is not None), None)
     places = behind(put.inputs[1], "Mod") if put is not None else None
     axes = places.inputs[0] if places is not None else None
-    count = None if axes is None else length_of(axes)
+    count = None if axes is None else known_of(axes).length
     if count is None:
         return
     starts, ends, steps = (

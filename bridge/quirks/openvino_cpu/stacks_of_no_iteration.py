@@ -3,8 +3,9 @@ the trip count says."""
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Condition, Iteration, Stacked
 from bridge.neutral.signs import is_not_negative
 from bridge.operators import Result
@@ -56,7 +57,7 @@ def _cuts(user: Node, place: Place, loop: Node) -> bool:
     end = user.inputs[2]
     made = None if end is None else end.producer
     if made is not None and made.op == "Where":
-        return integers(made.inputs[1]) == (FAR,)
+        return known_of(made.inputs[1]).ints == (FAR,)
     return _is_count(end, loop)
 
 
@@ -99,7 +100,7 @@ def whole_stack(b: Builder, node: Node, uses: Uses) -> Value | None:
     loop = stack.producer if stack is not None else None
     if stack is None or loop is None or loop.op != "Loop" or stack.rank is None:
         return None
-    start, _, axes, step = (integers(node.input(i)) for i in range(1, 5))
+    start, _, axes, step = (known_of(node.input(i)).ints for i in range(1, 5))
     if start != (0,) or axes is None or len(axes) != 1 or step not in (None, (1,)):
         return None
     along = {
@@ -117,9 +118,9 @@ def _is_end(end: Value | None, loop: Node) -> bool:
     if _is_count(end, loop):
         return True
     choice = end.producer if end is not None else None
-    if choice is None or choice.op != "Where" or integers(choice.inputs[2]) != (0,):
+    if choice is None or choice.op != "Where" or known_of(choice.inputs[2]).ints != (0,):
         return False
-    far = integers(choice.inputs[1])
+    far = known_of(choice.inputs[1]).ints
     heads = [v and revealed(v) for v in loop.inputs[:2]]
     return far is not None and far[0] >= FAR and asks(choice.inputs[0], heads)
 
@@ -150,9 +151,9 @@ def _known(value: Value, numbers: set[Value]) -> bool | None:
     if made is None or value.names in (["always"], ["never"]):
         return None
     if made.op in ("GreaterOrEqual", "Less"):
-        compared = made.inputs[0] in numbers and integers(made.inputs[1]) == (0,)
+        compared = made.inputs[0] in numbers and known_of(made.inputs[1]).ints == (0,)
         return made.op == "GreaterOrEqual" if compared else None
-    return True if made.op == "Constant" and integers(value) == (1,) else None
+    return True if made.op == "Constant" and known_of(value).ints == (1,) else None
 
 
 QUIRK = Quirk(

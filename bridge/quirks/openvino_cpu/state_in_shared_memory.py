@@ -11,8 +11,9 @@ in place, gives such an input a memory of its own.
 
 from __future__ import annotations
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Invariant
 from bridge.neutral.rewrite import Uses
 from bridge.neutral.types import STRING
@@ -103,7 +104,7 @@ def _is_row(node: Node) -> bool:
     """Whether a node gathers one known row."""
     if node.op != "Gather" or node.attributes["batch_dims"]:
         return False
-    return len(integers(node.inputs[1]) or ()) == 1
+    return len(known_of(node.inputs[1]).ints or ()) == 1
 
 
 def _given(graph: Graph) -> set[Value | None]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bridge.neutral.builder import Builder, integers
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.operators import Result
 from bridge.quirks.quirk import Place, Quirk, rewriting
 from bridge.quirks.undo import behind
@@ -15,7 +16,7 @@ def broadcast_instead(b: Builder, node: Node, place: Place) -> Result:
     """A pair of axes for each axis, of which the first is broadcast."""
     x, repeats = node.inputs
     assert x is not None and repeats is not None
-    if integers(repeats) is not None or x.rank is None or x.rank == 0:
+    if known_of(repeats).ints is not None or x.rank is None or x.rank == 0:
         return None
     repeats = b.as_i64(repeats)
     dims = b.op("Shape", x)

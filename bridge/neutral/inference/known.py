@@ -1,0 +1,123 @@
+"""What is known of the elements of a value before the model runs.
+
+known_of(axes).ints        all of them, flattened, or None
+known_of(shape).parts          those that are known: numbers, symbols, None for the others
+known_of(scales).array         all of them, as an array
+known_of(shape).dims           the dimensions that a vector holds
+known_of(axes).length          how many a vector has
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.graph import Value
+from bridge.neutral.types import ANY, I64, Shape
+
+KnownValue = tuple[int | str | None, ...]
+
+LONGEST = 1 << 20
+"""Numbers of a constant that are looked at one by one; no shape or list of places has more."""
+
+HIGHEST_RANK = 1 << 16
+"""Beyond the rank of any tensor."""
+
+_WHOLE = ("int", "uint", "bool")
+
+
+class Known:
+    """What is known of the elements of a value; nothing of one that is absent."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Value | None) -> None:
+        self._value = value
+
+    @property
+    def array(self) -> np.ndarray | None:
+        """All elements, where they are known."""
+        value = self._value
+        if value is None:
+            return None
+        if value.constant is not None:
+            return value.constant.array()
+        if value.computed is not None:
+            return value.computed.array()
+        whole = self._all_parts()
+        if whole is None:
+            return None
+        array = np.array(whole, (value.element or I64).dtype)
+        return array.reshape(()) if value.rank == 0 else array
+
+    @property
+    def reals(self) -> np.ndarray | None:
+        """All elements in f32, of a constant of any size that is converted, too."""
+        value = self._value
+        node = None if value is None else value.producer
+        converted = node is not None and node.op == "Cast"
+        array = Known(node.inputs[0]).array if node is not None and converted else self.array
+        return None if array is None else array.astype(np.float32)
+
+    @property
+    def ints(self) -> tuple[int, ...] | None:
+        """All elements of an integer value, flattened, where they are known."""
+        value = self._value
+        if value is None:
+            return None
+        whole = self._all_parts()
+        if whole is not None:
+            return whole
+        if value.element is None or value.element.kind not in _WHOLE:
+            return None
+        tensor = value.constant
+        if tensor is not None:
+            array = tensor.array() if tensor.size <= LONGEST else None
+        else:
+            array = None if value.computed is None else value.computed.array()
+        return None if array is None else tuple(map(int, array.reshape(-1).tolist()))
+
+    @property
+    def parts(self) -> KnownValue | None:
+        """The elements of an integer value, flattened, as far as they are known."""
+        value = self._value
+        if value is None:
+            return None
+        return value.known_value if value.known_value is not None else self.ints
+
+    @property
+    def length(self) -> int | None:
+        """The number of elements of a vector that says something of axes, where it is known. No
+        tensor has more than HIGHEST_RANK, whatever a file says."""
+        value = self._value
+        if value is None:
+            return None
+        if value.known_value is not None:
+            return len(value.known_value)
+        shape = value.shape
+        length = shape[0] if shape is not None and len(shape) == 1 else None
+        return length if isinstance(length, int) and length <= HIGHEST_RANK else None
+
+    @property
+    def dims(self) -> Shape:
+        """The shape whose dimensions a vector holds, as far as they are known."""
+        parts = self.parts
+        if parts is not None:
+            return tuple(ANY if d is None or (isinstance(d, int) and d < 0) else d for d in parts)
+        return unknown(self.length)
+
+    def _all_parts(self) -> tuple[int, ...] | None:
+        parts = None if self._value is None else self._value.known_value
+        if parts is None or not all(isinstance(part, int) for part in parts):
+            return None
+        return parts  # type: ignore[return-value]
+
+
+def known_of(value: Value | None) -> Known:
+    """What is known of the elements of a value."""
+    return Known(value)
+
+
+def unknown(rank: int | None) -> Shape:
+    """A shape of which only the rank is known (None: not even that). No tensor has a rank beyond
+    HIGHEST_RANK, whatever a file says."""
+    return None if rank is None or rank > HIGHEST_RANK else (ANY,) * rank
