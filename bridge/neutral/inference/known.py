@@ -1,10 +1,10 @@
 """What is known of the elements of a value before the model runs.
 
-known_of(axes).ints        all of them, flattened, or None
-known_of(shape).parts          those that are known: numbers, symbols, None for the others
-known_of(scales).array         all of them, as an array
-known_of(shape).dims           the dimensions that a vector holds
-known_of(axes).length          how many a vector has
+    known_of(axes).ints        all of them, flattened, or None
+    known_of(scales).array     all of them, as an array; .reals in f32
+    known_of(shape).parts      numbers and symbols, None for those that are not known
+    known_of(shape).dims       the dimensions that a vector holds
+    known_of(axes).length      how many a vector has
 """
 
 from __future__ import annotations
