@@ -70,6 +70,8 @@ def counts_of(model: Model, given: Set[str]) -> Counts:
         for count in counts(node):
             part, other = count.sizes
             (whole, *_) = known_of(count.counted).parts or (None,)
+            if not isinstance(whole, int | str):
+                whole = None
             if whole is not None and not count.more and not {whole, part}.issubset(given):
                 found.sums[whole] = part, other, isinstance(part, int) or part in given
             source = _origin(count.counted)

@@ -26,6 +26,7 @@ from bridge.neutral.types import UNKNOWN, Dim, Element, Shape, TensorType, Type
 
 if TYPE_CHECKING:
     from bridge.neutral.inference.computed import Computed
+    from bridge.neutral.inference.known import KnownValue
 
 BRANCHES = ("then_branch", "else_branch")
 """What the bodies of an If are called."""
@@ -35,8 +36,8 @@ class Value(Arithmetic):
     """One value: its type, its names, and the node that makes it (None for a graph input).
     Its arithmetic makes nodes with the current builder.
 
-    `known_value` is what is known of an integer vector's or scalar's elements: a tuple of numbers,
-    symbols and None (unknown), flattened; None where nothing is known or it is no shape-like value.
+    `known_value` is what is known of an integer vector's or scalar's elements, flattened: numbers,
+    symbols, bounds, and None for others; None where nothing is known or it is no shape-like value.
     `computed` makes all elements when they are asked for; None where they do not follow from known
     inputs, or are known without it. What is known of elements is read with `known_of`.
     `declared` is what the file says of the type; inference refines it and never contradicts it.
@@ -49,7 +50,7 @@ class Value(Arithmetic):
         self.declared: Type = type
         self.names: list[str] = names if names is not None else []
         self.producer: Node | None = None
-        self.known_value: tuple[int | str | None, ...] | None = None
+        self.known_value: KnownValue | None = None
         self.computed: Computed | None = None
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bridge.neutral.dataflow import Facts, Must
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference.known import known_of
+from bridge.neutral.inference.known import is_at_least_zero, known_of
 from bridge.vocabulary import has_trait
 
 MOST_NODES = 500
@@ -30,7 +30,7 @@ class NotNegative(Must):
         known = value.known_value
         if known is None or None in known:
             return fact
-        return all(isinstance(x, str) or (x is not None and x >= 0) for x in known)
+        return all(map(is_at_least_zero, known))
 
     def transfer(self, node: Node, facts: Sequence[bool | None]) -> list[bool]:
         """Whether a node makes no negative number."""

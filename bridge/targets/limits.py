@@ -13,6 +13,7 @@ from bridge.neutral.builder import Target
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Body, Graph, Model, Node, Value, loop_kind
 from bridge.neutral.inference import infer_graph, is_inferred
+from bridge.neutral.inference.known import bounding
 from bridge.neutral.ports import Sliced
 from bridge.neutral.types import (
     ANY,
@@ -82,7 +83,8 @@ def _inferred(model: Model) -> Graph:
     graph = clone_model(model).graph
     for value in graph.computed():
         value.declared = with_dims(value.declared, lambda dim: ANY if isinstance(dim, str) else dim)
-    infer_graph(graph)
+    with bounding():
+        infer_graph(graph)
     return graph
 
 

@@ -16,6 +16,7 @@ from functools import partial, wraps
 from typing import Any
 
 from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.inference.known import KnownValue
 from bridge.neutral.types import (
     ANY,
     I64_MAX,
@@ -31,13 +32,13 @@ from bridge.vocabulary import has_trait, operator
 
 Inference = Callable[[Node], Sequence[Type]]
 ShapeInference = Callable[[Node, tuple[Dim, ...]], Shape]
-KnownValue = Callable[[Node], tuple[int | str | None, ...] | None]
+Content = Callable[[Node], KnownValue | None]
 
 KNOWN_VALUE_LIMIT = 64
 """Longest value of which `Value.known_value` is kept."""
 
 _inferences: dict[str, Inference] = {}
-_known_values: dict[str, KnownValue] = {}
+_known_values: dict[str, Content] = {}
 _loaded: set[str] = set()
 _UNKNOWN_YET = (
     TypeError, ValueError, IndexError, KeyError, AttributeError, ZeroDivisionError, OverflowError
@@ -141,10 +142,10 @@ def infers_shape(*ops: str) -> Callable[[ShapeInference], ShapeInference]:
     return register
 
 
-def knows(*ops: str) -> Callable[[KnownValue], KnownValue]:
+def knows(*ops: str) -> Callable[[Content], Content]:
     """Registers the content function of operators."""
 
-    def register(function: KnownValue) -> KnownValue:
+    def register(function: Content) -> Content:
         for op in ops:
             if op in _known_values:
                 raise ValueError(f"{op} has two content functions")
@@ -205,7 +206,7 @@ def _is_fault(node: Node) -> bool:
     return _strict.get() and not constraints.contradiction(node)
 
 
-def _known(content: KnownValue, node: Node) -> tuple[int | str | None, ...] | None:
+def _known(content: Content, node: Node) -> KnownValue | None:
     """What a content function gives for a node, where it is short."""
     try:
         known = content(node)

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 import numpy as np
 
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference.known import KnownValue, known_of
+from bridge.neutral.inference.known import KnownValue, as_part, known_of
 from bridge.neutral.types import ANY, Dim, Interval, Shape, high, interval, low
 
 _naming: ContextVar[bool] = ContextVar("naming", default=False)
@@ -50,10 +50,8 @@ def known_axes(value: Value | None, rank: int) -> tuple[int, ...] | None:
 
 
 def contents(shape: Shape) -> KnownValue | None:
-    """A shape as the content of a vector: an interval is an unknown element."""
-    if shape is None:
-        return None
-    return tuple(d if isinstance(d, int | str) else None for d in shape)
+    """A shape as the content of a vector: of an interval only the bounds are known."""
+    return None if shape is None else tuple(map(as_part, shape))
 
 
 def dim_sum(dims: Iterable[Dim]) -> Dim:
@@ -87,12 +85,17 @@ def dim_product(dims: Sequence[Dim]) -> Dim:
     return interval(math.prod(map(low, parts)), most)
 
 
+def at_most(dim: Dim) -> Dim:
+    """A size that data decide, no greater than another."""
+    return interval(0, high(dim))
+
+
 def dim_quotient(dims: Sequence[Dim], divisors: Sequence[Dim]) -> Dim:
     """The product of `dims` divided by that of `divisors`, equal symbols cancelled."""
     left = Counter(d for d in dims if isinstance(d, str))
     right = Counter(d for d in divisors if isinstance(d, str))
     if any(not isinstance(d, int | str) for d in (*dims, *divisors)) or right - left:
-        return ANY
+        return _quotient_of_bounds(dims, divisors)
     rest = list((left - right).elements())
     number = math.prod(d for d in dims if isinstance(d, int))
     divisor = math.prod(d for d in divisors if isinstance(d, int))
@@ -107,6 +110,15 @@ def dim_quotient(dims: Sequence[Dim], divisors: Sequence[Dim]) -> Dim:
     shared = math.gcd(number, divisor)
     product = dim_product([number // shared, *rest])
     return product if divisor == shared else f"{product}/{divisor // shared}"
+
+
+def _quotient_of_bounds(dims: Sequence[Dim], divisors: Sequence[Dim]) -> Dim:
+    """The bounds of what `dims` are divided by known sizes."""
+    product, divisor = dim_product(dims), dim_product(divisors)
+    if not isinstance(divisor, int) or divisor < 1:
+        return ANY
+    most = high(product)
+    return interval(-(-low(product) // divisor), None if most is None else most // divisor)
 
 
 def rank_sum(*ranks: int | None) -> int | None:

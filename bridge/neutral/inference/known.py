@@ -1,20 +1,101 @@
 """What is known of the elements of a value before the model runs.
 
-    known_of(axes).ints        all of them, flattened, or None
-    known_of(scales).array     all of them, as an array; .reals in f32
-    known_of(shape).parts      numbers and symbols, None for those that are not known
-    known_of(shape).dims       the dimensions that a vector holds
-    known_of(axes).length      how many a vector has
+known_of(axes).ints        all of them, flattened, or None
+known_of(scales).array     all of them, as an array; .reals in f32
+known_of(shape).parts      numbers and symbols, None for those that are not known
+known_of(shape).dims       the dimensions that a vector holds
+known_of(axes).length      how many a vector has
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 import numpy as np
 
 from bridge.neutral.graph import Value
-from bridge.neutral.types import ANY, I64, Shape
+from bridge.neutral.types import ANY, I64, Dim, Interval, Shape, interval
 
-KnownValue = tuple[int | str | None, ...]
+_bounding: ContextVar[bool] = ContextVar("bounding", default=False)
+
+
+@contextmanager
+def bounding() -> Iterator[None]:
+    """Inside, bounds of sizes are known in values that are computed of sizes, too: for engines that
+    want a bound of each size. They take time, and nothing else asks for them."""
+    token = _bounding.set(True)
+    try:
+        yield
+    finally:
+        _bounding.reset(token)
+
+
+def is_bounding() -> bool:
+    """Whether bounds are asked for."""
+    return _bounding.get()
+
+
+class Between:
+    """An element that is known to lie between two numbers (None: no bound). It is equal to itself
+    alone: two elements with the same bounds may differ."""
+
+    __slots__ = ("high", "low")
+
+    def __init__(self, low: int | None, high: int | None) -> None:
+        self.low = low
+        self.high = high
+
+    def __repr__(self) -> str:
+        return f"{self.low}..{self.high}"
+
+
+Part = int | str | Between | None
+"""What is known of one element: a number, the symbol of a size, bounds, or nothing."""
+
+KnownValue = tuple[Part, ...]
+
+
+def bounds(part: Part) -> tuple[int | None, int | None]:
+    """The least and the greatest number that an element may be; a symbol is at least 0."""
+    match part:
+        case int():
+            return part, part
+        case Between():
+            return part.low, part.high
+        case str():
+            return 0, None
+    return None, None
+
+
+def is_at_least_zero(part: Part) -> bool:
+    """Whether an element is known not to be negative."""
+    low, _ = bounds(part)
+    return low is not None and low >= 0
+
+
+def between(low: int | None, high: int | None) -> Part:
+    """An element with these bounds, inside `bounding`; elsewhere nothing but a number is known."""
+    if low is not None and low == high:
+        return low
+    return Between(low, high) if _bounding.get() and (low, high) != (None, None) else None
+
+
+def as_part(dim: Dim) -> Part:
+    """What is known of an element that is the size of an axis."""
+    if not isinstance(dim, Interval):
+        return dim
+    return None if dim == ANY else between(dim.low, dim.high)
+
+
+def as_dim(part: Part) -> Dim:
+    """The size of an axis that an element is."""
+    if isinstance(part, int | str):
+        return part
+    low, high = bounds(part)
+    return interval(max(low or 0, 0), None if high is None else max(high, 0))
+
 
 LONGEST = 1 << 20
 """Numbers of a constant that are looked at one by one; no shape or list of places has more."""
@@ -102,7 +183,7 @@ class Known:
         """The shape whose dimensions a vector holds, as far as they are known."""
         parts = self.parts
         if parts is not None:
-            return tuple(ANY if d is None or (isinstance(d, int) and d < 0) else d for d in parts)
+            return tuple(ANY if isinstance(d, int) and d < 0 else as_dim(d) for d in parts)
         return unknown(self.length)
 
     def _all_parts(self) -> tuple[int, ...] | None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.inference import constraints as must
-from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import F32, I64
+from bridge.neutral.inference import constraints as must, first, infers
+from bridge.neutral.inference.dims import at_most, dim_product
+from bridge.neutral.inference.known import as_dim, known_of
+from bridge.neutral.types import ANY, F32, I64, Dim, TensorType, meet_dim
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
 from bridge.operators.detection.greedy import over_union, suppressed, with_area
 from bridge.operators.detection.suppression import LEAST, NONE, by_score
@@ -150,6 +151,25 @@ def boxes_and_scores(node: Node) -> must.Constraints:
     boxes, scores = must.operands(node, 2)
     for one, other in ((boxes[0], scores[0]), (boxes[1], scores[2]), (boxes[2], 4)):
         yield must.Same(one, other, "{} and {} are no boxes and scores", boxes, scores)
+
+
+@infers("ir::NonMaxSuppression")
+def infer_ir_non_max_suppression(node: Node) -> list[TensorType]:
+    """NonMaxSuppression-9: a row for each box that is selected, of each batch and class as many as
+    are asked for at most, and no more than there are."""
+    scores, most = first(node, 1), known_of(node.input(2)).parts
+    found: Dim = ANY
+    if scores.rank == 3:
+        batches, classes, boxes = scores.shape or ()
+        if most is not None:
+            boxes = meet_dim(at_most(boxes), at_most(as_dim(most[0])))
+        found = at_most(dim_product((batches, classes, boxes)))
+    element = node.attributes["output_type"]
+    return [
+        TensorType(element, (found, 3)),
+        TensorType(scores.element, (found, 3)),
+        TensorType(element, (1,)),
+    ]
 
 
 must.hold(

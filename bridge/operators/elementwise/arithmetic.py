@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 
 from bridge.neutral.inference import knows
-from bridge.neutral.inference.known import known_of
+from bridge.neutral.inference.known import Between, between, known_of
 from bridge.neutral.types import F32, I32, I64
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.elementwise.known_values import (
@@ -139,12 +139,21 @@ def quotient(a: int, b: int) -> int | None:
 
 def _truncated(a: Number, b: Number) -> Number:
     """The quotient rounded towards zero, of whatever by 1."""
-    return a if b == 1 else on_integers(quotient)(a, b)
+    return a if b == 1 else _divided(a, b) or on_integers(quotient)(a, b)
 
 
 def _floored(a: Number, b: Number) -> Number:
     """The quotient rounded down, of whatever by 1."""
-    return a if b == 1 else on_integers(lambda a, b: a // b if b else None)(a, b)
+    if b == 1:
+        return a
+    return _divided(a, b) or on_integers(lambda a, b: a // b if b else None)(a, b)
+
+
+def _divided(a: Number, b: Number) -> Number:
+    """The bounds of a number, none below 0, divided by one above 0."""
+    if not isinstance(a, Between) or not isinstance(b, int) or b <= 0 or (a.low or 0) < 0:
+        return None
+    return between(None if a.low is None else a.low // b, None if a.high is None else a.high // b)
 
 
 def _remainder_of_floor(a: int, b: int) -> int | None:

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 
+from bridge.neutral.inference import KNOWN_VALUE_LIMIT
+from bridge.neutral.inference.known import Between, Part, between, bounds, is_bounding, known_of
 from bridge.neutral.types import BOOL, Element, SharedSymbol
 from bridge.operators import Node, Value
 
-Number = int | str | None
+Number = Part
 """An element of a value's content."""
 
 
 def numbers_of(value: Value | None) -> tuple[Number, ...] | None:
     """What is known of the elements of integers or bools."""
-    if value is None or value.element is None:
+    if value is None or value.element is None or value.element.kind not in ("int", "uint", "bool"):
         return None
-    return value.known_value if value.element.kind in ("int", "uint", "bool") else None
+    length = known_of(value).length if value.rank == 1 else 1 if value.rank == 0 else None
+    if (
+        value.known_value is None
+        and is_bounding()
+        and length is not None
+        and length <= KNOWN_VALUE_LIMIT
+    ):
+        return (None,) * length  # Other inputs may bound what is made of it.
+    return value.known_value
 
 
 def elementwise(
@@ -60,7 +71,13 @@ def add(a: Number, b: Number) -> Number:
     """The sum, as far as it is known."""
     if isinstance(a, int) and isinstance(b, int):
         return a + b
-    return b if a == 0 else a if b == 0 else None
+    return b if a == 0 else a if b == 0 else _of_bounds(a, b, operator.add)
+
+
+def _of_bounds(a: Number, b: Number, function: Callable[[int, int], int]) -> Number:
+    """What is known of a function of two numbers that grows with both."""
+    ends = zip(bounds(a), bounds(b), strict=True)
+    return between(*(None if x is None or y is None else function(x, y) for x, y in ends))
 
 
 def _sub(a: Number, b: Number) -> Number:
@@ -68,7 +85,11 @@ def _sub(a: Number, b: Number) -> Number:
         return a - b
     if b == 0:
         return a
-    return 0 if a is not None and a == b and not isinstance(a, SharedSymbol) else None
+    if a is not None and a == b and not isinstance(a, SharedSymbol):
+        return 0
+    low, high = bounds(b)
+    negative = Between(None if high is None else -high, None if low is None else -low)
+    return _of_bounds(a, negative, operator.add)
 
 
 def mul(a: Number, b: Number) -> Number:
@@ -77,14 +98,21 @@ def mul(a: Number, b: Number) -> Number:
         return a * b
     if a == 0 or b == 0:
         return 0
-    return b if a == 1 else a if b == 1 else None
+    if a == 1 or b == 1:
+        return b if a == 1 else a
+    lows = (bounds(a)[0], bounds(b)[0])
+    is_negative = any(low is None or low < 0 for low in lows)
+    return None if is_negative else _of_bounds(a, b, operator.mul)
 
 
 def maximum(a: Number, b: Number) -> Number:
     """The greater one, as far as it is known: a symbol is at least 0."""
     least = minimum(a, b)
-    if least is None:
-        return None
+    if least is None or isinstance(least, Between):
+        (low, high), (other, most) = bounds(a), bounds(b)
+        lows = [x for x in (low, other) if x is not None]
+        highest = None if high is None or most is None else max(high, most)
+        return between(max(lows, default=None), highest)
     return b if least == a else a
 
 
@@ -95,7 +123,12 @@ def minimum(a: Number, b: Number) -> Number:
     if a == b:
         return a
     low, other = (a, b) if isinstance(a, int) else (b, a)
-    return low if isinstance(low, int) and low <= 0 and isinstance(other, str) else None
+    if isinstance(low, int) and low <= 0 and isinstance(other, str):
+        return low
+    (least, high), (another, most) = bounds(a), bounds(b)
+    highs = [x for x in (high, most) if x is not None]
+    lowest = None if least is None or another is None else min(least, another)
+    return between(lowest, min(highs, default=None))
 
 
 ARITHMETIC = {

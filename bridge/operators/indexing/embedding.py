@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.inference import first, infers_shape
-from bridge.neutral.inference.known import known_of
+from bridge.neutral.inference.known import as_dim, known_of
 from bridge.neutral.types import ANY, I64, Dim, Shape
 from bridge.operators import (
     Builder,
@@ -145,8 +145,8 @@ def shape_of_segments(node: Node, dims: tuple[Dim, ...]) -> Shape:
     at = 2 if node.op == "EmbeddingSegmentsSum" else 1
     known, segments = known_of(node.input(at + 1)).parts, known_of(node.inputs[at]).ints
     count: Dim = ANY
-    if known is not None and known[0] is not None:
-        count = known[0]
+    if known is not None:
+        count = as_dim(known[0])
     elif node.input(at + 1) is None and segments:
         count = segments[-1] + 1
     return (count, *dims[1:])

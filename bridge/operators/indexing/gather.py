@@ -15,7 +15,7 @@ from bridge.neutral.inference import (
     require,
 )
 from bridge.neutral.inference.constraints import contradiction
-from bridge.neutral.inference.dims import rank_sum
+from bridge.neutral.inference.dims import at_most, dim_product, rank_sum
 from bridge.neutral.inference.known import KnownValue, known_of, unknown
 from bridge.neutral.ports import Carried, Invariant, Iteration, Stacked, Yield
 from bridge.neutral.types import (
@@ -213,8 +213,9 @@ def shape_of_gathered_nd(node: Node, dims: tuple[Dim, ...]) -> Shape:
 @infers("NonZero")
 def infer_non_zero(node: Node) -> list[Type]:
     """NonZero: [rank, number found]."""
-    rank = first(node).rank
-    return [TensorType(node.attributes["output_type"], (ANY if rank is None else rank, ANY))]
+    dims = first(node).shape
+    found = (ANY, ANY) if dims is None else (len(dims), at_most(dim_product(dims)))
+    return [TensorType(node.attributes["output_type"], found)]
 
 
 def batches(node: Node) -> must.Constraints:

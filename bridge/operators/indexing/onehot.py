@@ -6,7 +6,7 @@ import numpy as np
 
 from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.inference.dims import axis_of
-from bridge.neutral.inference.known import known_of
+from bridge.neutral.inference.known import as_dim, known_of
 from bridge.neutral.types import (
     ANY,
     BOOL,
@@ -85,7 +85,7 @@ def infer_one_hot(node: Node) -> list[Type]:
     if indices is None:
         return [TensorType(element)]
     depth = known_of(node.inputs[1]).parts
-    dim: Dim = ANY if depth is None or depth[0] is None else depth[0]
+    dim: Dim = ANY if depth is None else as_dim(depth[0])
     axis = axis_of(node, len(indices) + 1)
     return [TensorType(element, (*indices[:axis], dim, *indices[axis:]))]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from bridge.neutral.inference import constraints as must, first, infers_shape, knows, require
 from bridge.neutral.inference.dims import known_axes, rearranged, with_dim
-from bridge.neutral.inference.known import KnownValue, known_of, unknown
+from bridge.neutral.inference.known import KnownValue, bounds, is_at_least_zero, known_of, unknown
 from bridge.neutral.types import (
     ANY,
     I64_MAX,
@@ -82,14 +82,14 @@ def _bounds(b: Builder, node: Node, at: list[int]) -> tuple[Value, Value, Value]
     steps = rest[0] if rest else b.constant([1] * len(at))
     backward = steps < 0
     result = []
-    for name, bounds, ahead, back in (
+    for name, limits, ahead, back in (
         ("begin_mask", begin, 0, I64_MAX), ("end_mask", end, I64_MAX, FIRST)
     ):  # fmt: skip
         mask = np.array([masked(node, name, position) for position in at])
         if mask.any():
             far = b.where(backward, b.constant(back), b.constant(ahead))
-            bounds = far if mask.all() else b.where(b.constant(mask), far, bounds)
-        result.append(bounds)
+            limits = far if mask.all() else b.where(b.constant(mask), far, limits)
+        result.append(limits)
     return result[0], result[1], steps
 
 
@@ -183,9 +183,11 @@ def shape_of_slice(node: Node, dims: tuple[Dim, ...]) -> Shape:
         step = 1 if node.input(4) is None else element_of(steps, index)
         start, end = element_of(starts, index), element_of(ends, index)
         dim = whole[axis]
-        if start == 0 and step == 1 and ends is not None and isinstance(ends[index], str):
+        up_to = None if ends is None or start != 0 or step != 1 else ends[index]
+        if not isinstance(up_to, int) and is_at_least_zero(up_to):
             # Up to a symbol: the whole of that dimension, or as much of another as there is.
-            kept = dim if ends[index] == dim else interval(0, high(dim))
+            highs = [h for h in (high(dim), bounds(up_to)[1]) if h is not None]
+            kept = dim if up_to == dim else interval(0, min(highs, default=None))
         else:
             kept = sliced(dim, start, end, step)
         dims = with_dim(dims, axis, kept)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bridge.neutral.inference import first, infers, place
-from bridge.neutral.inference.dims import dim_product, with_dim
+from bridge.neutral.inference.dims import at_most, dim_product, with_dim
 from bridge.neutral.inference.known import known_of, unknown
-from bridge.neutral.types import ANY, I64, Shape, TensorType, Type
+from bridge.neutral.types import ANY, I64, Dim, Shape, TensorType, Type
 from bridge.operators import Builder, Node, Value, legalizes
 
 
@@ -36,17 +36,20 @@ def infer_unique(node: Node) -> list[Type]:
     """Unique: the values, with an open size along the axis; first places, places of each element,
     counts."""
     data = first(node)
-    indices = TensorType(node.attributes["index_element_type"], (ANY,))
-    counts = TensorType(node.attributes["count_element_type"], (ANY,))
     axis = known_of(node.input(1)).ints
-    inverse = indices
-    if node.input(1) is None:
-        values: Shape = (ANY,)
-        if data.shape is not None:
-            inverse = TensorType(indices.element, (dim_product(data.shape),))
-    elif data.shape is None or axis is None:
+    whole: Dim = ANY
+    if data.shape is not None and (node.input(1) is None or axis is not None):
+        whole = dim_product(data.shape) if axis is None else data.shape[axis[0]]
+    found = at_most(whole)
+    values: Shape = (found,)
+    if node.input(1) is not None:
         values = unknown(data.rank)
-    else:
-        values = with_dim(data.shape, place(axis[0], len(data.shape)), ANY)
-        inverse = TensorType(indices.element, (data.shape[axis[0]],))
-    return [TensorType(data.element, values), indices, inverse, counts]
+        if data.shape is not None and axis is not None:
+            values = with_dim(data.shape, place(axis[0], len(data.shape)), found)
+    index, count = (node.attributes[f"{name}_element_type"] for name in ("index", "count"))
+    return [
+        TensorType(data.element, values),
+        TensorType(index, (found,)),
+        TensorType(index, (whole,)),
+        TensorType(count, (found,)),
+    ]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bridge.neutral.inference import constraints as must, first, infers, place
-from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import ANY, I64, Dim, TensorType
+from bridge.neutral.inference.known import as_dim, known_of
+from bridge.neutral.types import ANY, I64, TensorType
 from bridge.operators import Builder, Node, Refused, Result, legalizes, reads, required
 from bridge.operators.reduction.order import first_places, in_order, takes_long, top
 
@@ -27,7 +27,7 @@ def top_k(b: Builder, node: Node) -> Result:
     if not by_value or not x.shape or x.element is None:
         return top(b, x, number, axis, mode, "value" if by_value else "none", by_value)
     size, (known,) = x.shape[axis], known_of(k).parts or (None,)
-    count = ANY if known is None else known
+    count = as_dim(known)
     if not takes_long(size, count):
         return top(b, x, number, axis, mode, stable=True)
     if count == size != ANY:
@@ -92,8 +92,8 @@ def infer_top_k(node: Node) -> list[TensorType]:
     element, shape, k = first(node).element, first(node).shape, node.inputs[1]
     if shape is not None:
         axis = place(node.attributes["axis"], len(shape))
-        known = None if k is None else k.known_value
-        count: Dim = ANY if known is None or known[0] is None else known[0]
+        parts = known_of(k).parts
+        count = ANY if parts is None else as_dim(parts[0])
         shape = (*shape[:axis], count, *shape[axis + 1 :])
     indices = node.attributes.get("index_element_type", I64)
     return [TensorType(element, shape), TensorType(indices, shape)]

@@ -17,7 +17,7 @@ from bridge.neutral.inference import (
     require,
 )
 from bridge.neutral.inference.dims import dim_product, dim_sum
-from bridge.neutral.inference.known import KnownValue, known_of, unknown
+from bridge.neutral.inference.known import KnownValue, Part, as_dim, known_of, unknown
 from bridge.neutral.types import ANY, F32, Dim, Shape, TensorType, Type, broadcast, differ, meet_dim
 from bridge.operators import Node
 
@@ -43,7 +43,7 @@ def infer_concat(node: Node) -> list[Type]:
 @knows("Concat")
 def concat_content(node: Node) -> KnownValue | None:
     """Concat: the elements of all vectors in turn; of a vector of known length, unknown ones."""
-    parts: list[int | str | None] = []
+    parts: list[Part] = []
     for value in node.inputs:
         content = known_of(value).parts
         if content is None:
@@ -110,7 +110,7 @@ def shape_of_tiles(node: Node, dims: tuple[Dim, ...]) -> Shape:
     dims = (1,) * (rank - len(dims)) + dims
     times = (1,) * (rank - len(repeats)) + repeats
     return tuple(
-        ANY if t is None else dim_product((d, t)) for d, t in zip(dims, times, strict=True)
+        ANY if t is None else dim_product((d, as_dim(t))) for d, t in zip(dims, times, strict=True)
     )
 
 
@@ -119,8 +119,8 @@ def infer_range(node: Node) -> list[Type]:
     """Range: a vector, as long as the ends say where they are known."""
     element = node.attributes.get("output_type") or first(node).element
     start, limit, delta = (known_of(value).parts for value in node.inputs)
-    if start == (0,) and delta == (1,) and limit is not None and isinstance(limit[0], str):
-        return [TensorType(element, (limit[0],))]
+    if start == (0,) and delta == (1,) and limit is not None and not isinstance(limit[0], int):
+        return [TensorType(element, (as_dim(limit[0]),))]
     count = _count(node)
     return [TensorType(element, (ANY if count is None else count,))]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridge.neutral.inference import constraints as must, infers
-from bridge.neutral.inference.known import known_of
+from bridge.neutral.inference.known import as_dim, known_of
 from bridge.neutral.types import ANY, BOOL, STRING, Shape, TensorType, Type
 from bridge.operators import Builder, Node, Refused, Value, legalizes, ranked, required
 
@@ -67,7 +67,7 @@ def infer_eye(node: Node) -> list[Type]:
     if batch is None:
         return [TensorType(node.attributes["output_type"])]
     sides = tuple(known_of(value).parts for value in node.inputs[:2])
-    dims = tuple(ANY if s is None or s[0] is None else s[0] for s in sides)
+    dims = tuple(ANY if s is None else as_dim(s[0]) for s in sides)
     return [TensorType(node.attributes["output_type"], (*batch, *dims))]
 
 

@@ -20,7 +20,7 @@ from bridge.neutral.inference.dims import (
     known_axes,
     rearranged,
 )
-from bridge.neutral.inference.known import KnownValue, known_of, unknown
+from bridge.neutral.inference.known import KnownValue, as_dim, known_of, unknown
 from bridge.neutral.types import (
     ANY,
     F32,
@@ -336,7 +336,7 @@ def _reshaped(data: Shape, target: KnownValue, allowzero: bool) -> Shape:
         elif wanted == -1:
             dims.append(None)
         else:
-            dims.append(ANY if wanted is None else wanted)
+            dims.append(as_dim(wanted))
     if None in dims:
         # Copied dimensions cancel whatever is known of them.
         own: list[Dim] = list(data) if data is not None else [ANY]

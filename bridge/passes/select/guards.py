@@ -14,7 +14,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.constraints import contradiction, equal_sizes, sizes_that_suit
 from bridge.neutral.inference.dims import known_axes
-from bridge.neutral.inference.known import known_of
+from bridge.neutral.inference.known import as_dim, is_at_least_zero, known_of
 from bridge.neutral.ports import Sliced, Stacked
 from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import ANY, BOOL, I8, U8, Dim
@@ -273,7 +273,7 @@ def _computed_shape(b: Builder, node: Node, counts: Value) -> Sequence[Value | N
     place = 0 if node.op == "ConstantOfShape" else 1
     shape = node.inputs[place]
     known = known_of(shape).parts
-    if known is not None and all(isinstance(d, str) or (d is not None and d >= 0) for d in known):
+    if known is not None and all(map(is_at_least_zero, known)):
         return None
     assert shape is not None
     inputs = list(node.inputs)
@@ -287,7 +287,7 @@ def _expand(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | N
     known = known_of(target).parts
     if data is None or known is None or None in known:
         raise Unsafe("data decide the shape of what it gives")
-    if not go_together([data.shape, tuple(dim for dim in known if dim is not None)]):
+    if not go_together([data.shape, tuple(map(as_dim, known))]):
         raise Unsafe("sizes may not go together there")
     return None
 

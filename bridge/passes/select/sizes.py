@@ -12,9 +12,9 @@ from itertools import count
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference import infer, infer_graph
 from bridge.neutral.inference.control import enter, enter_bodies
-from bridge.neutral.inference.known import KnownValue, known_of
+from bridge.neutral.inference.known import KnownValue, as_dim, known_of
 from bridge.neutral.ports import Carried
-from bridge.neutral.types import Dim, Interval, Shape, TensorType, Type
+from bridge.neutral.types import ANY, Dim, Interval, Shape, TensorType, Type
 from bridge.vocabulary import has_trait, operator
 
 
@@ -169,10 +169,10 @@ def fits(dims: Sequence[Dim], target: KnownValue, copies: bool) -> bool:
     """Whether what has a shape surely can be reshaped to a target, in which -1 infers a size, and
     0, where it `copies`, is that of the same axis."""
     wanted: list[Dim | None] = [
-        dims[place] if copies and dim == 0 and place < len(dims) else dim
+        dims[place] if copies and dim == 0 and place < len(dims) else as_dim(dim)
         for place, dim in enumerate(target)
     ]
-    if None in wanted or not all(map(_is_known, dims)):
+    if ANY in wanted or not all(map(_is_known, dims)):
         return False
     have, want = 1, 1
     for dim in dims:
