@@ -32,11 +32,6 @@ def bounding() -> Iterator[None]:
         _bounding.reset(token)
 
 
-def is_bounding() -> bool:
-    """Whether bounds are asked for."""
-    return _bounding.get()
-
-
 class Between:
     """An element that is known to lie between two numbers (None: no bound). It is equal to itself
     alone: two elements with the same bounds may differ."""

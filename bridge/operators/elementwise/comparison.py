@@ -6,7 +6,6 @@ from collections.abc import Callable
 from operator import eq, ge, gt, le, lt, ne
 
 from bridge.neutral.inference import knows
-from bridge.neutral.inference.known import between, bounds
 from bridge.neutral.types import BOOL, STRING, SharedSymbol
 from bridge.operators import Builder, Node, Refused, Result, legalizes, required
 from bridge.operators.elementwise.known_values import Number, elementwise
@@ -86,12 +85,6 @@ def content_of_where(node: Node) -> tuple[Number, ...] | None:
     def pick(condition: Number, x: Number, y: Number) -> Number:
         if isinstance(condition, int):
             return x if condition else y
-        if x == y:
-            return x
-        (low, high), (other, most) = bounds(x), bounds(y)
-        return between(
-            None if low is None or other is None else min(low, other),
-            None if high is None or most is None else max(high, most),
-        )
+        return x if x == y else None
 
     return elementwise(node, pick, *node.inputs)

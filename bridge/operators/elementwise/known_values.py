@@ -5,8 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from bridge.neutral.inference import KNOWN_VALUE_LIMIT
-from bridge.neutral.inference.known import Between, Part, between, bounds, is_bounding, known_of
+from bridge.neutral.inference.known import Between, Part, between, bounds
 from bridge.neutral.types import BOOL, Element, SharedSymbol
 from bridge.operators import Node, Value
 
@@ -16,17 +15,9 @@ Number = Part
 
 def numbers_of(value: Value | None) -> tuple[Number, ...] | None:
     """What is known of the elements of integers or bools."""
-    if value is None or value.element is None or value.element.kind not in ("int", "uint", "bool"):
+    if value is None or value.element is None:
         return None
-    length = known_of(value).length if value.rank == 1 else 1 if value.rank == 0 else None
-    if (
-        value.known_value is None
-        and is_bounding()
-        and length is not None
-        and length <= KNOWN_VALUE_LIMIT
-    ):
-        return (None,) * length  # Other inputs may bound what is made of it.
-    return value.known_value
+    return value.known_value if value.element.kind in ("int", "uint", "bool") else None
 
 
 def elementwise(
@@ -109,10 +100,7 @@ def maximum(a: Number, b: Number) -> Number:
     """The greater one, as far as it is known: a symbol is at least 0."""
     least = minimum(a, b)
     if least is None or isinstance(least, Between):
-        (low, high), (other, most) = bounds(a), bounds(b)
-        lows = [x for x in (low, other) if x is not None]
-        highest = None if high is None or most is None else max(high, most)
-        return between(max(lows, default=None), highest)
+        return _of_bounds(a, b, max)
     return b if least == a else a
 
 
@@ -125,10 +113,7 @@ def minimum(a: Number, b: Number) -> Number:
     low, other = (a, b) if isinstance(a, int) else (b, a)
     if isinstance(low, int) and low <= 0 and isinstance(other, str):
         return low
-    (least, high), (another, most) = bounds(a), bounds(b)
-    highs = [x for x in (high, most) if x is not None]
-    lowest = None if least is None or another is None else min(least, another)
-    return between(lowest, min(highs, default=None))
+    return _of_bounds(a, b, min)
 
 
 ARITHMETIC = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bridge.neutral.inference import constraints as must, first, infers, place
+from bridge.neutral.inference.dims import at_most
 from bridge.neutral.inference.known import as_dim, known_of
 from bridge.neutral.types import ANY, I64, TensorType
 from bridge.operators import Builder, Node, Refused, Result, legalizes, reads, required
@@ -94,6 +95,7 @@ def infer_top_k(node: Node) -> list[TensorType]:
         axis = place(node.attributes["axis"], len(shape))
         parts = known_of(k).parts
         count = ANY if parts is None else as_dim(parts[0])
+        count = at_most(shape[axis]) if count == ANY else count
         shape = (*shape[:axis], count, *shape[axis + 1 :])
     indices = node.attributes.get("index_element_type", I64)
     return [TensorType(element, shape), TensorType(indices, shape)]

@@ -119,8 +119,8 @@ def infer_range(node: Node) -> list[Type]:
     """Range: a vector, as long as the ends say where they are known."""
     element = node.attributes.get("output_type") or first(node).element
     start, limit, delta = (known_of(value).parts for value in node.inputs)
-    if start == (0,) and delta == (1,) and limit is not None and not isinstance(limit[0], int):
-        return [TensorType(element, (as_dim(limit[0]),))]
+    if start == (0,) and delta == (1,) and limit is not None and isinstance(limit[0], str):
+        return [TensorType(element, (limit[0],))]
     count = _count(node)
     return [TensorType(element, (ANY if count is None else count,))]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from bridge.neutral.inference import KNOWN_VALUE_LIMIT, constraints as must, first, infers, require
 from bridge.neutral.inference.dims import axis_of, rearranged, with_dim
-from bridge.neutral.inference.known import as_dim, known_of, unknown
+from bridge.neutral.inference.known import known_of, unknown
 from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import ANY, Dim, TensorType, Type, differ, is_static
 from bridge.operators import Builder, Node, Refused, Value, legalizes, reads, required
@@ -120,7 +120,7 @@ def split_lengths(node: Node) -> tuple[Dim, ...]:
         if -1 in known and isinstance(dim, int) and all(isinstance(k, int) for k in known):
             rest = dim - sum(k for k in known if isinstance(k, int) and k >= 0)
             known = tuple(rest if k == -1 else k for k in known)
-        return tuple(ANY if k == -1 else as_dim(k) for k in known)
+        return tuple(k if isinstance(k, int | str) and k != -1 else ANY for k in known)
     if not isinstance(dim, int):
         return (ANY,) * count
     part = -(-dim // count)
