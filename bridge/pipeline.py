@@ -57,6 +57,11 @@ def _prunes(model: Model, context: Context) -> bool:
     return _from_other(model, context) and not context.options.get("keep_branches")
 
 
+def _prunes_early(model: Model, context: Context) -> bool:
+    """Whether they are pruned as soon as inputs have values or shapes."""
+    return _prunes(model, context) and _loses_ifs(model, context)
+
+
 def _keeps(model: Model, context: Context) -> bool:
     """Whether branches that could not run are kept."""
     return _from_other(model, context) and bool(context.options.get("keep_branches"))
@@ -186,6 +191,8 @@ TO_IR = (
     Pass("quirks.undo_quirks", _loses_ifs_of_ir),
     Pass("passes.shared_symbols.distrust_symbols", _concludes),
     Pass("passes.specialize.specialize", _loses_ifs),
+    Pass("passes.impossible.prune_impossible", _prunes_early),
+    Pass("passes.specialize.tell_what_is_left", _loses_ifs),
     Pass("passes.open_outputs.unwrap_open_outputs", _has_compound_boundary),
     Pass("passes.sequences.known_parts.know_parts", _has_compound_boundary),
     Pass("passes.state.variables.restore_state", _has_records),
@@ -225,6 +232,7 @@ TO_ONNX = (
     Pass("quirks.undo_quirks"),
     Pass("passes.shared_symbols.distrust_symbols", _concludes),
     Pass("passes.specialize.specialize", _loses_ifs),
+    Pass("passes.specialize.tell_what_is_left", _loses_ifs),
     Pass("passes.fuse.patterns.fuse_ir"),
     Pass("passes.fold.fold"),
     Pass("passes.trip_counts.never_end"),

@@ -108,6 +108,9 @@ def fold_value(value: Value, node: Node, out: list[Node]) -> bool:
     element = value.element
     if element is None or element.kind not in ("int", "uint", "bool") or value.rank not in (0, 1):
         return False
+    size = value.dims[0] if value.rank else 1
+    if isinstance(size, int) and size > KNOWN_VALUE_LIMIT:
+        return False
     known = known_of(value).ints
     if known is None and follows(node):
         infer(node)  # Its inputs may have become known since it was made.

@@ -102,7 +102,7 @@ def what_is_left(graph: Graph) -> list[str]:
     for sources, number in found.items():
         verb = ("depends", "is left") if number == 1 else ("depend", "are left")
         lines.append(
-            f"{_count(number)} {verb[1]}, which {verb[0]} on {sources or 'nothing that is known'}"
+            f"{_count(number)} {verb[1]}, which {verb[0]} on {sources or 'constants alone'}"
         )
     return lines
 

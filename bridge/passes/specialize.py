@@ -131,11 +131,16 @@ def specialize(model: Model, context: Context) -> None:
     settle(graph)
     report = context.report.specialized
     report += causes(deciders, graph, set(fixed.values()), shaped)
-    if options.get("ifs", "keep") == "keep":
-        report += what_is_left(graph)
     left = size_of_constants(graph)
     if left < weights:
         report.append(f"constants of {weights - left:,} of {weights:,} bytes are gone")
+
+
+def tell_what_is_left(model: Model, context: Context) -> bool:
+    """Reports which Ifs stayed, and why. It runs when branches that fail are pruned."""
+    if context.options.get("ifs", "keep") == "keep":
+        context.report.specialized += what_is_left(model.graph)
+    return False
 
 
 def settle(graph: Graph) -> None:

@@ -9,7 +9,10 @@ import onnx.parser
 import pytest
 
 import bridge
-from tests.support.graphs import HEADER
+from bridge.passes.boundary import override_shapes
+from bridge.pipeline import prepare
+from bridge.report import Report
+from tests.support.graphs import HEADER, context
 from tests.support.running import OnnxRuntime
 
 # How a condition c is computed of m, a vector or a scalar, or of the shape of x, [n, 4].
@@ -90,3 +93,33 @@ def test_an_if_in_a_branch_goes_with_what_it_captures() -> None:
     )
     text.graph.node[1].attribute[0].g.CopyFrom(outer)
     assert_decided(bridge.to_onnx(text, values={"m": 9.0}), text, m=np.array(9, np.float32))
+
+
+def test_an_if_of_a_branch_that_fails_is_not_counted_as_left() -> None:
+    text = onnx.parser.parse_model(f"""{HEADER}
+    g (float[n, k] x, bool c, int64 q) => (float[n, j] y)
+    <float[2, 2] w = {{1, 2, 3, 4}}, int64 one = {{1}}> {{
+        y = If (c) <
+          then_branch = t () => (float[n, j] a) {{
+            p = MatMul (x, w)
+            d = Equal (q, one)
+            a = If (d) <
+              then_branch = tt () => (float[n, j] r) {{ r = Relu (p) }},
+              else_branch = te () => (float[n, j] s) {{ s = Neg (p) }}
+            >
+          }},
+          else_branch = f () => (float[n, j] b) {{ b = Exp (x) }}
+        >
+    }}""")
+    loaded = bridge.load(text)
+    report = Report()
+    made = context("ir", report=report, input_shapes={"x": [2, 3]})
+    override_shapes(loaded, {"x": [2, 3]})
+    prepare(loaded, made)
+    assert report.specialized == ["no If is left"]
+
+
+def test_a_large_value_decides_an_if() -> None:
+    original = model(", float[40, 40] m", "v = ReduceMean <keepdims = 0> (m) c = Less (v, one)")
+    m = np.full((40, 40), 0.5, np.float32)
+    assert_decided(bridge.to_onnx(original, values={"m": m}), original, m=m)

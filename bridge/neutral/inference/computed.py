@@ -18,8 +18,9 @@ from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import STRING, TensorType, high
 from bridge.vocabulary import operator
 
-MOST = 1024
-"""Elements of each input and output of a node that is computed. Weights have more."""
+MOST = 1 << 14
+"""Elements of each input and output of a node that is computed, which are as many as a condition or
+a size may follow from."""
 
 Array = np.ndarray | None
 Compute = Callable[[Node, Sequence[Array]], Sequence[Array]]
