@@ -181,9 +181,10 @@ CANARIES: dict[str, Canary] = {
     ),
     "openvino_cpu.broadcast_of_nothing": Canary(
         """(float[2] x, bool[2] b) => (float[m, n] y, float[2] z)
-        <float one = {1}, float zero = {0}, float[1, 0] nothing = {}, int64[2] shape = {2, 1},
+        <float[1] one = {1}, float zero = {0}, float[1, 0] nothing = {}, int64[2] shape = {2, 1},
         int64[1] axis = {0}> {
-        z = Neg (x) two = Add (one, one) known = Less (zero, two)
+        z = Neg (x) same = CastLike (one, zero) sum = ReduceSum <keepdims = 0> (same)
+        known = Less (zero, sum)
         taken = If (known) <then_branch = t () => (float[1, k] p) { p = Identity (nothing) },
         else_branch = e () => (float[1, l] q) { c = Compress (x, b) q = Unsqueeze (c, axis) }>
         y = Expand (taken, shape) }""",
@@ -363,8 +364,9 @@ CANARIES: dict[str, Canary] = {
     "openvino_cpu.false_first_condition": Canary(
         """(float[2,3] x, int64 n) => (float[2,3] y) {
         number = Constant <value = float {0.5}> ()
-        sine = Sin (number)
-        runs = Greater (sine, number)
+        one = Constant <value = float {1}> ()
+        same = CastLike (number, one)
+        runs = Greater (same, one)
         y = Loop (n, runs, x) <
           body = b (int64 i, bool c, float[2,3] s) => (bool d, float[2,3] t) {
             d = Identity (c) t = Add (s, s) }> }""",
