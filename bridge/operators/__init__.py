@@ -24,7 +24,8 @@ from bridge.limits import budget, limited
 from bridge.neutral import inference
 from bridge.neutral.builder import UNKNOWN_ELEMENT, Builder as Builder, Refused as Refused, Target
 from bridge.neutral.graph import Node as Node, Value as Value
-from bridge.neutral.inference.computed import Array, compute_by, small_array
+from bridge.neutral.inference.computed import Array, compute_by
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.rewrite import Result as Result
 from bridge.neutral.types import UNKNOWN, Element, Type
 from bridge.operators import standard
@@ -206,7 +207,7 @@ def _compute(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
     if made is None:
         return standard.compute_node()(node, arrays)
     values = [made] if isinstance(made, Value) else made
-    return [None if value is None else small_array(value) for value in values]
+    return [known_of(value).array for value in values]
 
 
 inference.provide(_load, infer_by_rule)

@@ -13,7 +13,9 @@ from functools import partial
 
 import numpy as np
 
+from bridge.neutral.arrays import spend
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import STRING, TensorType, high
 from bridge.vocabulary import operator
@@ -69,13 +71,9 @@ class Computed:
     def _finish(self) -> None:
         if self._inputs is None:
             return
-        arrays = [None if value is None else small_array(value) for value in self._inputs]
-        is_whole = all(
-            (array is None) == (value is None)
-            for array, value in zip(arrays, self._inputs, strict=True)
-        )
-        self._inputs = None
-        if is_whole:
+        inputs, self._inputs = self._inputs, None
+        arrays = [known_of(value).array for value in inputs]
+        if sum(a is None for a in arrays) == sum(value is None for value in inputs):
             self._array = self._make(arrays)
 
 
@@ -84,20 +82,6 @@ def _unfinished(value: Value | None) -> Computed | None:
     if value is None or value.computed is None or value.computed._inputs is None:
         return None
     return None if value.constant is not None or _is_whole(value) else value.computed
-
-
-def small_array(value: Value) -> Array:
-    """The elements of a value that is known and small; None for others."""
-    tensor = value.constant
-    if tensor is not None:
-        return tensor.array() if _is_small(tensor) else None
-    if _is_whole(value):
-        array = np.array(value.known_value, value.element.dtype)  # type: ignore[union-attr]
-        shape = value.shape or ()
-        dims = [dim for dim in shape if isinstance(dim, int)]
-        is_static = len(dims) == len(shape) and math.prod(dims) == array.size
-        return array.reshape(dims) if is_static else array if len(shape) == 1 else None
-    return None if value.computed is None else value.computed.array()
 
 
 def _is_small(tensor: Tensor) -> bool:
@@ -170,7 +154,10 @@ def _output(node: Node, index: int, type: TensorType, arrays: Sequence[Array]) -
     fits = len(dims) == array.ndim and all(
         not isinstance(dim, int) or dim == size for dim, size in zip(dims, array.shape, strict=True)
     )
-    return array if fits else None
+    if not fits:
+        return None
+    spend(array.shape, array.dtype, f'what "{node.name}" gives')
+    return array
 
 
 def _size(type: TensorType) -> float:

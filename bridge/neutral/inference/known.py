@@ -16,7 +16,7 @@ from contextvars import ContextVar
 import numpy as np
 
 from bridge.neutral.graph import Value
-from bridge.neutral.types import ANY, I64, Dim, Interval, Shape, interval
+from bridge.neutral.types import ANY, I64, Dim, Interval, Shape, interval, is_static, size_of
 
 _bounding: ContextVar[bool] = ContextVar("bounding", default=False)
 
@@ -123,7 +123,8 @@ class Known:
         if whole is None:
             return None
         array = np.array(whole, (value.element or I64).dtype)
-        return array.reshape(()) if value.rank == 0 else array
+        dims = value.shape
+        return array.reshape(dims) if is_static(dims) and size_of(dims) == array.size else array
 
     @property
     def reals(self) -> np.ndarray | None:
