@@ -1,4 +1,4 @@
-"""What a single node gives for known inputs, by `onnx.reference`, the standard's own evaluator."""
+"""The outputs of a single node for known inputs, by `onnx.reference`, the standard's evaluator."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from bridge.onnx_format.inference import spelled_node
 Array = np.ndarray | None
 
 LARGEST = 1 << 16
-"""The product of the whole numbers among a node's attributes, such as kernels and pads, from which
-on the node is not computed: it may take any time."""
+"""The largest product of a computed node's whole attributes, such as kernels and pads. Beyond it,
+the node may take any time."""
 
 NOT_COMPUTED: Mapping[str, str] = {
     "Attention": "onnxruntime gives other numbers where all places of a row are masked",
@@ -47,7 +47,7 @@ NOT_COMPUTED: Mapping[str, str] = {
     "SoftmaxCrossEntropyLoss": "onnxruntime overflows earlier",
     "SwiGLU": "onnxruntime has no such operator to compare with",
 }
-"""Operators that stay as they are though their inputs are known, and why."""
+"""Operators that are not computed, and why."""
 
 TYPES = frozenset({
     "bool", "float32", "float64", "int16", "int32", "int64", "int8", "uint16", "uint32", "uint64",
@@ -59,13 +59,13 @@ MAY_OVERFLOW: Mapping[str, int] = {
     "Abs": 1, "Add": 2, "CumProd": 1, "CumSum": 1, "Gemm": 3, "MatMul": 2, "Mul": 2, "Neg": 1,
     "Pow": 2, "ReduceL1": 1, "ReduceProd": 1, "ReduceSum": 1, "ReduceSumSquare": 1, "Sub": 2,
 }  # fmt: skip
-"""Operators that may give whole numbers that their type does not hold, where engines differ; and
-how many of their inputs are operands."""
+"""Operators whose whole numbers may overflow, where engines differ, and the number of their
+operands."""
 
 
 def compute_node(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
-    """The outputs of a node of ONNX for these inputs, in their types; () where engines do not
-    agree on them, or where it is not known what they are."""
+    """The outputs of a node for these inputs. They are () where engines differ, or where the node
+    cannot be computed."""
     if math.prod(abs(n) or 1 for n in _numbers(node.attributes.values())) > LARGEST:
         return ()
     spelled = spelled_node(node)

@@ -194,8 +194,8 @@ def infer_by_rule(node: Node) -> Sequence[Type]:
 
 
 def _compute(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
-    """What a node gives for known inputs: what its rule for ONNX makes of it gives, or what ONNX
-    says of it."""
+    """The outputs of a node for known inputs: those of the nodes that its rule for ONNX makes, or
+    those that ONNX gives it."""
     rule = legalization("onnx", node.op)
     made: Result = None
     if rule is not None:

@@ -116,8 +116,8 @@ class Legalizer:
         return fold_value(node.outputs[0], node, b.nodes)
 
     def _with_constants(self, b: Builder, node: Node) -> bool:
-        """Makes Constants of inputs that are written as attributes: of what makes them, nothing
-        must be left."""
+        """Makes Constants of known inputs that are written as attributes, so that the nodes that
+        compute them go."""
         row = operator(node.op)
         spelling = choose(node, self.target)[0] if any(map(_is_computed, node.inputs)) else None
         if row is None or spelling is None:

@@ -1,8 +1,8 @@
-"""Elements that follow from known inputs, whatever the operator: computed when first asked for.
+"""Elements that follow from known inputs, whatever the operator.
 
-A node without a body whose inputs are all known and small has a known result. Most results are
-never asked for, so a `Computed` remembers only what to compute (see `Value.computed`). What is
-given to `compute_by` computes one node.
+A node without a body has a known result where its inputs are known and small. Nobody asks for most
+results. So `Value.computed` only remembers the inputs and the node, and computes when it is asked.
+The function that `compute_by` got computes one node.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from bridge.neutral.types import STRING, TensorType, high
 from bridge.vocabulary import operator
 
 MOST = 1 << 14
-"""Elements of each input and output of a node that is computed, which are as many as a condition or
-a size may follow from."""
+"""Most elements of an input or output of a computed node."""
 
 Array = np.ndarray | None
 Compute = Callable[[Node, Sequence[Array]], Sequence[Array]]
-"""Gives the outputs of a node by its inputs (None: absent); None for what it cannot compute."""
+"""Computes the outputs of a node from its inputs. An absent input is None, and so is an output that
+it cannot compute."""
 
 
 def _nothing(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
@@ -43,7 +43,7 @@ def compute_by(function: Compute) -> None:
 
 
 class Computed:
-    """The elements of a value, made of the elements of others when they are first asked for."""
+    """The elements of a value, computed from the elements of others at the first request."""
 
     __slots__ = ("_array", "_inputs", "_make")
 
@@ -55,8 +55,8 @@ class Computed:
         self._array: Array = None
 
     def array(self) -> Array:
-        """The elements, with their shape; None where they cannot be computed. Computes what they
-        are made of first, in a loop, since chains may be long."""
+        """The elements, with their shape; None where they cannot be computed. A loop computes the
+        inputs first, since chains may be too long for recursion."""
         waiting = [self]
         while waiting:
             last = waiting[-1]
@@ -78,7 +78,7 @@ class Computed:
 
 
 def _unfinished(value: Value | None) -> Computed | None:
-    """What has to be computed before a value is known."""
+    """The computation that a value still waits for."""
     if value is None or value.computed is None or value.computed._inputs is None:
         return None
     return None if value.constant is not None or _is_whole(value) else value.computed
@@ -105,7 +105,7 @@ def is_known(value: Value) -> bool:
 
 
 def follows(node: Node) -> bool:
-    """Whether what a node gives follows from known inputs."""
+    """Whether the outputs of a node follow from known inputs."""
     is_any = False
     for value in node.inputs:
         if value is not None:
@@ -122,8 +122,8 @@ def is_random(node: Node) -> bool:
 
 
 def defer(node: Node) -> None:
-    """Gives the outputs of a node what they are computed by, where its inputs are known; only what
-    is surely small is computed."""
+    """Makes the outputs of a node computed values, where its inputs are known and the outputs are
+    surely small."""
     known = follows(node)
     for index, output in enumerate(node.outputs):
         output.computed = None
@@ -133,7 +133,7 @@ def defer(node: Node) -> None:
 
 
 def enter_known(value: Value, outer: Value) -> None:
-    """Gives an input of a body all that is known of the value that enters it as it is."""
+    """Gives an input of a body the type and the known elements of the outer value."""
     value.type, value.known_value = outer.type, outer.known_value
     value.computed = outer.computed
     if outer.constant is not None and not _is_whole(outer) and is_known(outer):
@@ -145,7 +145,7 @@ def _same(arrays: Sequence[Array]) -> Array:
 
 
 def _output(node: Node, index: int, type: TensorType, arrays: Sequence[Array]) -> Array:
-    """Output `index` of a node, where it is of the type that inference says."""
+    """Output `index` of a node; None where its type is not the inferred one."""
     outputs = _compute(node, arrays)
     array = outputs[index] if index < len(outputs) else None
     if array is None or type.element is None or array.dtype != type.element.dtype:

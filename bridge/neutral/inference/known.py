@@ -1,4 +1,4 @@
-"""What is known of the elements of a value before the model runs.
+"""The elements of a value, as far as they are known before the model runs.
 
 known_of(axes).ints        all of them, flattened, or None
 known_of(scales).array     all of them, as an array; .reals in f32
@@ -23,8 +23,8 @@ _bounding: ContextVar[bool] = ContextVar("bounding", default=False)
 
 @contextmanager
 def bounding() -> Iterator[None]:
-    """Inside, bounds of sizes are known in values that are computed of sizes, too: for engines that
-    want a bound of each size. They take time, and nothing else asks for them."""
+    """Inside the block, values that are computed of sizes keep the bounds of these sizes. Devices
+    that want a bound of each size ask for that; it takes time."""
     token = _bounding.set(True)
     try:
         yield
@@ -33,8 +33,8 @@ def bounding() -> Iterator[None]:
 
 
 class Between:
-    """An element that is known to lie between two numbers (None: no bound). It is equal to itself
-    alone: two elements with the same bounds may differ."""
+    """An element between two numbers (None: no bound). It is equal to itself alone, since two
+    elements with the same bounds may differ."""
 
     __slots__ = ("high", "low")
 
@@ -47,7 +47,7 @@ class Between:
 
 
 Part = int | str | Between | None
-"""What is known of one element: a number, the symbol of a size, bounds, or nothing."""
+"""One element: a number, the symbol of a size, bounds, or None for an unknown one."""
 
 KnownValue = tuple[Part, ...]
 
@@ -71,21 +71,21 @@ def is_at_least_zero(part: Part) -> bool:
 
 
 def between(low: int | None, high: int | None) -> Part:
-    """An element with these bounds, inside `bounding`; elsewhere nothing but a number is known."""
+    """An element with these bounds. Outside of `bounding` it is None unless it is a number."""
     if low is not None and low == high:
         return low
     return Between(low, high) if _bounding.get() and (low, high) != (None, None) else None
 
 
 def as_part(dim: Dim) -> Part:
-    """What is known of an element that is the size of an axis."""
+    """A size of an axis as an element of a vector."""
     if not isinstance(dim, Interval):
         return dim
     return None if dim == ANY else between(dim.low, dim.high)
 
 
 def as_dim(part: Part) -> Dim:
-    """The size of an axis that an element is."""
+    """An element of a vector as the size of an axis."""
     if isinstance(part, int | str):
         return part
     low, high = bounds(part)
@@ -102,7 +102,7 @@ _WHOLE = ("int", "uint", "bool")
 
 
 class Known:
-    """What is known of the elements of a value; nothing of one that is absent."""
+    """The knowledge of a value's elements. An absent value has no known elements."""
 
     __slots__ = ("_value",)
 
@@ -190,7 +190,7 @@ class Known:
 
 
 def known_of(value: Value | None) -> Known:
-    """What is known of the elements of a value."""
+    """The knowledge of a value's elements."""
     return Known(value)
 
 
