@@ -200,8 +200,8 @@ def _compute(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
     made: Result = None
     if rule is not None:
         try:
-            with limited(budget().limits):
-                made = rule(Builder([], node.name, Target("onnx", NEWEST)), node)
+            with limited(budget().limits), Builder([], node.name, Target("onnx", NEWEST)) as b:
+                made = rule(b, node)
         except (Refused, LimitError, *BREAKS):
             return ()
     if made is None:
