@@ -164,7 +164,7 @@ UNUSED = {
         """g (float[4] x, int64[1] k) => (int64[K] i) { v, i = TopK (x, k) }""",
         """
         graph (%x: f32[4], %k: i64[1]) -> %i
-          %v: f32[?], %i: i64[K] = TopK(%x, %k) {axis=-1, largest=True, sorted=True}
+          %v: f32[0..4], %i: i64[K] = TopK(%x, %k) {axis=-1, largest=True, sorted=True}
         """,
     ),
 }

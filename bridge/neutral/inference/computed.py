@@ -20,8 +20,8 @@ from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import STRING, TensorType, high
 from bridge.vocabulary import operator
 
-MOST = 1 << 14
-"""Most elements of an input or output of a computed node."""
+MOST = 1 << 10
+"""Most elements of an input or output of a computed node. Weights have more."""
 
 Array = np.ndarray | None
 Compute = Callable[[Node, Sequence[Array]], Sequence[Array]]
