@@ -152,7 +152,7 @@ def _images_of(b: Builder, regions: Value) -> Value:
 
 def _planes(b: Builder, images: Value, shape: tuple[int, ...]) -> Value:
     """The numbers of the planes of images, of which each has as many as `shape`."""
-    planes = np.arange(int(np.prod(shape))).reshape(shape)
+    planes = counted(math.prod(shape)).reshape(shape)
     return b.max(images, 0) * planes.size + planes
 
 
