@@ -28,6 +28,7 @@ FOUND: tuple[tuple[str, Edit], ...] = (
     ("nn adaptive average (3, 5)", (1, "numbers", 0)),
     ("nn convolution same_upper 1", (2, "dilations", f"{MOST},{MOST}")),
     ("nn roi half_pixel_for_nn max 2", (3, "pooled_h", str(LEAST))),
+    ("nn detectron detections 5 of small regions", (4, "num_classes", str(MOST))),
     ("nn deformable of positions 1.0", (2, "group_size", str(MOST))),
     ("nn transposed groups 1-D", (1, "shape", "1")),
     ("shape extract_image_patches same_upper", (1, "sizes", "-1,-1")),
