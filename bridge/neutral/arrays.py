@@ -15,7 +15,8 @@ from bridge.neutral.types import I64_MAX, size_of
 def can_be(shape: Sequence[int], dtype: Any) -> bool:
     """Whether numpy makes an array of this shape; of one without elements it counts the other
     axes, too."""
-    return math.prod(dim or 1 for dim in shape) * np.dtype(dtype).itemsize <= I64_MAX
+    size: int = math.prod(dim or 1 for dim in shape) * np.dtype(dtype).itemsize
+    return size <= I64_MAX
 
 
 def spend(shape: Sequence[int], dtype: Any, what: str = "a constant") -> None:
