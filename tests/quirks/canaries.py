@@ -113,6 +113,12 @@ CANARIES: dict[str, Canary] = {
         "{ e = Expand (two, s) y = Sub (x, e) }",
         {"s": _i64(0), "x": _f32(1)},
     ),
+    "openvino_cpu.float8_beside_integers": Canary(
+        "(float[2, 4] x) => (float[2, 4] y, float[2, 4] z) <float s = {0.5}, uint8 none = {128}> { "
+        "h = Cast <to = 17> (x) f = Cast <to = 1> (h) y = Mul (f, s) "
+        "q = QuantizeLinear (x, s, none) z = DequantizeLinear (q, s, none) }",
+        {"x": _f32(2, 4)},
+    ),
     "openvino_cpu.unique_of_nothing": Canary(
         "(float[n] x) => (float[u] y, int64[n] i) { y, f, i = Unique (x) }",
         {"x": _f32(0)},
