@@ -21,7 +21,7 @@ def no_more_than_there_are(b: Builder, node: Node, place: Place) -> Result:
         return None
     flat = value if axis is not None or value.rank == 1 else b.reshape(value, -1)
     along = known[0] % len(flat.dims)
-    outputs = b.ops("Unique", len(node.outputs), flat, b.constant(along), **node.attributes)
+    outputs = b.ops("Unique", len(node.outputs), *node.inputs, **node.attributes)
     count = b.sizes(flat, along)
     axes = [along] + [0] * (len(outputs) - 1)
     return [
@@ -46,8 +46,15 @@ def _is_whole(node: Node) -> bool:
     found = ends.producer if ends is not None else None
     if found is not None and found.op == "Gather" and found.inputs[0] is not None:
         found = found.inputs[0].producer
-    counts = found is not None and found.op == "Shape" and found.inputs[0] is made.inputs[0]
-    return counts and start == (0,) and (step is None or integers(step) == (1,))
+    of = found.inputs[0] if found is not None and found.op == "Shape" else None
+    if of is not None and of is not made.inputs[0]:  # of no axis, all elements
+        of = of.producer.inputs[0] if of.producer is not None else None
+    return (
+        of is not None
+        and of is made.inputs[0]
+        and start == (0,)
+        and (step is None or integers(step) == (1,))
+    )
 
 
 def _uncut(b: Builder, node: Node, uses: Uses) -> Value | None:
