@@ -42,8 +42,8 @@ FIRES = {
     "openvino_cpu.ties_of_quantisation": (4, 0),
     "openvino_cpu.tile_of_computed_repeats": (0, 1),
     "openvino_cpu.uncounted_slices": (30, 0),
-    "openvino_cpu.unread_states": (8, 0),
     "openvino_cpu.unique_of_nothing": (1, 0),
+    "openvino_cpu.unread_states": (8, 0),
     "openvino_cpu.views_of_state": (1, 0),
 }
 """Of these, those in which a quirk fires, alone; the others fire in none."""

@@ -16,23 +16,23 @@ def _number(node: Node, name: str, otherwise: float | None = None) -> float:
     return float(value)
 
 
-def _scaled(b: Builder, x: Value, scale: float, offset: float = 0.0) -> Value:
-    x = x if scale == 1 else b.op("Mul", x, scale)
-    return x if offset == 0 else b.op("Add", x, offset)
+def _scaled(x: Value, scale: float, offset: float = 0.0) -> Value:
+    x = x if scale == 1 else x * scale
+    return x if offset == 0 else x + offset
 
 
 @reads("Affine", format="onnx", until=9)
 def read_affine(b: Builder, node: Node) -> Value:
     """Affine-1: alpha * x + beta."""
     (x,) = required(node, 0)
-    return _copied(b, x, _scaled(b, x, _number(node, "alpha", 1), _number(node, "beta", 0)))
+    return _copied(b, x, _scaled(x, _number(node, "alpha", 1), _number(node, "beta", 0)))
 
 
 @reads("Scale", format="onnx", until=9)
 def read_scale(b: Builder, node: Node) -> Value:
     """Scale-1: scale * x."""
     (x,) = required(node, 0)
-    return _copied(b, x, _scaled(b, x, _number(node, "scale", 1)))
+    return _copied(b, x, _scaled(x, _number(node, "scale", 1)))
 
 
 def _copied(b: Builder, x: Value, result: Value) -> Value:
@@ -45,23 +45,23 @@ def read_image_scaler(b: Builder, node: Node) -> Value:
     """ImageScaler-1: scale * x + bias, which has a number for each channel."""
     (x,) = required(node, 0)
     bias = np.array(node.attributes.get("bias", ()), np.float64).reshape(-1, 1, 1)
-    return b.op("Add", _scaled(b, x, _number(node, "scale", 1)), b.like(bias, x))
+    return _scaled(x, _number(node, "scale", 1)) + b.like(bias, x)
 
 
 @reads("ScaledTanh", format="onnx", until=9)
 def read_scaled_tanh(b: Builder, node: Node) -> Value:
     """ScaledTanh-1: alpha * tanh(beta * x)."""
     (x,) = required(node, 0)
-    inner = b.op("Tanh", _scaled(b, x, _number(node, "beta")))
-    return _scaled(b, inner, _number(node, "alpha"))
+    inner = b.op("Tanh", _scaled(x, _number(node, "beta")))
+    return _scaled(inner, _number(node, "alpha"))
 
 
 @reads("ParametricSoftplus", format="onnx", until=9)
 def read_parametric_softplus(b: Builder, node: Node) -> Value:
     """ParametricSoftplus-1: alpha * log(1 + exp(beta * x))."""
     (x,) = required(node, 0)
-    inner = b.op("Softplus", _scaled(b, x, _number(node, "beta")))
-    return _scaled(b, inner, _number(node, "alpha"))
+    inner = b.op("Softplus", _scaled(x, _number(node, "beta")))
+    return _scaled(inner, _number(node, "alpha"))
 
 
 @reads("ThresholdedRelu", format="onnx", until=9)
@@ -82,7 +82,7 @@ def read_crop(b: Builder, node: Node) -> Value:
     if size:
         ends = b.constant([top + size[0], left + size[1]])
     else:
-        ends = b.op("Sub", b.sizes(x, 2, 3), b.constant([bottom, right]))
+        ends = b.sizes(x, 2, 3) - [bottom, right]
     return b.op("Slice", x, b.constant([top, left]), ends, b.constant([2, 3]))
 
 

@@ -143,7 +143,7 @@ def read_experimental_normalization(b: Builder, node: Node) -> Value:
     axes = (0, 1, 2, 3) if node.attributes.get("across_channels", 0) else (0, 2, 3)
     if node.attributes.get("normalize_variance", 1):
         return b.op("MeanVarianceNormalization", x, axes=axes)
-    return b.op("Sub", x, b.op("ReduceMean", x, list(axes), keepdims=True))
+    return x - b.op("ReduceMean", x, list(axes), keepdims=True)
 
 
 @legalizes("MeanVarianceNormalization", target="ir")

@@ -30,10 +30,10 @@ def _power(b: Builder, base: Value, power: int) -> Value:
     result: Value | None = None
     while power:
         if power & 1:
-            result = base if result is None else b.op("Mul", result, base)
+            result = base if result is None else result * base
         power >>= 1
         if power:
-            base = b.op("Mul", base, base)
+            base = base * base
     assert result is not None
     return result
 

@@ -32,7 +32,7 @@ def divided(b: Builder, node: Node, place: Place) -> Result:
     scale = scale_of_limits(start, end, int(low), int(high))
     if scale is None or scale.ndim > x.rank:
         return None
-    y = b.op("Round", b.op("Div", x, opaque(b, b.constant(scale), "number")))
+    y = b.op("Round", x / opaque(b, b.constant(scale), "number"))
     y = b.plus(y, b.constant(np.round(low - start / scale).astype(np.float32)))
     return b.op("Clip", y, float(low), float(high))
 
