@@ -29,7 +29,7 @@ def _converted(b: Builder, node: Node) -> Iterator[Value]:
 
 
 QUIRK = Quirk(
-    releases="2024.0 to 2026.4",
+    releases="2026.4",
     symptom="NaN that is converted to bool is false, so that an If takes its else branch.",
     fires="At a Cast of a float to bool.",
     safe="Both are true of all that is not 0, NaN included.",
