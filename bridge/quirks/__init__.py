@@ -88,7 +88,6 @@ FOR_IR: tuple[At, ...] = (
     _at("power_of_integers", "Pow", undo="Mul"),
     _at("saturating_bytes", "Add", "Div", "Mul", "Sub", undo="Cast"),
     _at("scaled_in_place", "Mul", undo="Mul"),
-    _at("ties_of_quantisation", "FakeQuantize", undo="Clip"),
     _at("negative_scale_of_quantisation", "FakeQuantize", undo="Max Or"),
     _at("float8_beside_integers", "FakeQuantize", undo="Max Or"),
     _at("lengths_of_dynamic_sequence", "GRUSequence", "LSTMSequence", "RNNSequence"),

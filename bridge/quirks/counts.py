@@ -39,7 +39,6 @@ FIRES = {
     "openvino_cpu.stacks_of_no_iteration": (16, 0),
     "openvino_cpu.state_in_shared_memory": (31, 0),
     "openvino_cpu.states_of_no_iteration": (58, 0),
-    "openvino_cpu.ties_of_quantisation": (4, 0),
     "openvino_cpu.tile_of_computed_repeats": (0, 1),
     "openvino_cpu.uncounted_slices": (30, 0),
     "openvino_cpu.unique_of_nothing": (1, 0),

@@ -76,7 +76,6 @@ CANARIES: dict[str, Canary] = {
         "(float[n, 3] x) => (int8[n, 3] y) <float[3] scale = {-1, 2, 3}, float step = {0.5}, "
         "int8 zero = {0}> { scaled = Mul (x, scale) y = QuantizeLinear (scaled, step, zero) }",
         {"x": _f32(2, 3)},
-        hidden_by=("openvino_cpu.ties_of_quantisation",),
     ),
     "openvino_cpu.selection_by_itself": Canary(
         "(bool[n] x) => (uint8[n] y) { n = Not (x) u = Cast <to = 2> (n) y = Where (n, u, u) }",
@@ -119,18 +118,6 @@ CANARIES: dict[str, Canary] = {
         "h = Cast <to = 17> (x) f = Cast <to = 1> (h) y = Mul (f, s) "
         "q = QuantizeLinear (x, s, none) z = DequantizeLinear (q, s, none) }",
         {"x": _f32(2, 4)},
-        hidden_by=("openvino_cpu.ties_of_quantisation",),
-    ),
-    "openvino_cpu.ties_of_quantisation": Canary(
-        "(float[n] x) => (uint8[n] y) <float s = {0.1}, uint8 z = {128}> "
-        "{ y = QuantizeLinear (x, s, z) }",
-        {"x": ((np.arange(-140, 140) + np.float32(0.5)) * np.float32(0.1)).astype(np.float32)},
-    ),
-    "openvino_cpu.ties_of_quantisation, as floats again": Canary(
-        "(float[2, 140] x) => (float[2, 140] y) <float[2] s = {0.1, 0.07}, int8[2] z = {0, -3}> "
-        "{ q = QuantizeLinear <axis = 0> (x, s, z) y = DequantizeLinear <axis = 0> (q, s, z) }",
-        {"x": ((np.arange(-140, 140) + np.float32(0.5)) * np.float32(0.1))
-         .astype(np.float32).reshape(2, 140)},
     ),
     "openvino_cpu.unique_of_nothing": Canary(
         "(float[n] x) => (float[u] y, int64[n] i) { y, f, i = Unique (x) }",

@@ -32,7 +32,7 @@ def quantize_linear(b: Builder, found: Found, uses: Uses) -> Value | None:
     low, high = element.bounds
     if not ((least == low).all() and (greatest == high).all()) or start.shape != end.shape:
         return None
-    scale = scale_of_limits(start, end, low, high)
+    scale = _scale(start, end, low, high)
     if scale is None:
         return None
     zero_point = np.round(low - start / scale)
@@ -58,7 +58,7 @@ def _share(parameters: list[Value], others: list[Value], uses: Uses) -> None:
             uses.hand_over(other, own, inside=0)
 
 
-def scale_of_limits(start: np.ndarray, end: np.ndarray, low: int, high: int) -> np.ndarray | None:
+def _scale(start: np.ndarray, end: np.ndarray, low: int, high: int) -> np.ndarray | None:
     """The scale of which these limits are just the products with the outermost levels, less a
     whole zero point that the type has; None where there is none."""
     if not (end > start).all():
