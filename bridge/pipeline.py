@@ -200,6 +200,7 @@ TO_IR = (
     Pass("passes.boundary.defaults_to_constants", _has_defaults),
     Pass("passes.trip_counts.end_at_once"),
     Pass("passes.fold.fold"),
+    Pass("passes.out_of_range.tell_out_of_range"),
     Pass("passes.maps.lower_maps"),
     Pass("passes.ranks.settle_ranks"),
     Pass("passes.sequences.model.lower_sequences", _has_parts),

@@ -119,7 +119,28 @@ def about_suffix(path: Path, known: Iterable[str]) -> str:
     return "the suffix says which format it is"
 
 
-_LFS = "is a pointer of Git LFS and not the model itself; 'git lfs pull' fetches that"
+_LFS = b"version https://git-lfs"
+
+
+def about_short_file(path: str | Path, otherwise: str = "is it truncated?") -> str:
+    """What may be wrong with a file that holds less than it should, if only that it does."""
+    try:
+        with open(path, "rb") as file:
+            is_pointer = file.read(len(_LFS)) == _LFS
+    except OSError:
+        is_pointer = False
+    if is_pointer:
+        return "it is a pointer of Git LFS; 'git lfs pull' fetches the file itself"
+    return otherwise
+
+
+def _zipped(head: bytes) -> str:
+    """What to do with a zip, by its first bytes, which name what is in it."""
+    if b"__MODEL_PROTO" in head:
+        return "is a zip, as tf2onnx --large_model writes; unpack it, and give __MODEL_PROTO.onnx"
+    if b".pkl" in head:
+        return f"is a zip, and no ONNX model: {_PYTORCH}"
+    return "is a zip and no model itself; unpack it, and give the .onnx that is in it"
 
 
 def refuse_other_contents(source: Path | bytes) -> None:
@@ -135,8 +156,14 @@ def refuse_other_contents(source: Path | bytes) -> None:
         except OSError:  # which is told where it is read
             return
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    if start.startswith(b"version https://git-lfs"):
-        raise InvalidModelError(f"{name}: {_LFS}")
+    if start.startswith(_LFS):
+        raise InvalidModelError(
+            f"{name}: is a pointer of Git LFS and not the model itself; 'git lfs pull' fetches that"
+        )
+    if start.startswith(b"PK\x03\x04"):
+        raise InvalidModelError(f"{name}: {_zipped(head)}")
+    if start.startswith(b"\x1f\x8b"):
+        raise InvalidModelError(f"{name}: is packed by gzip; unpack it first")
     if start[:9].lower().startswith((b"<!doctype", b"<html")):
         raise InvalidModelError(
             f"{name}: is HTML, a page of the web, and no model; look at what was downloaded"

@@ -22,6 +22,7 @@ from bridge.targets import DEVICES, READ_SINCE
 from bridge.targets.operators import FORMS
 from tests.conformance import ledger
 from tests.control_flow import against
+from tests.quirks import nonfinite
 from tests.readers import table as readers
 from tests.releases import table
 
@@ -213,7 +214,7 @@ PARTS: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
     "operators.md": {"operators": operators, "conformance": conformance},
     "devices.md": {"devices": devices, "forms": forms, "opsets": opsets},
     "releases.md": {"releases": releases},
-    "quirks.md": {"quirks": quirks},
+    "quirks.md": {"quirks": quirks, "nonfinite": nonfinite.table},
     "control_flow.md": {"readers": control_flow},
     "limits.md": {"limits": limits},
     "ifs.md": {"readers": readers.table},

@@ -15,6 +15,7 @@ from bridge.neutral.storage import RangeCopier
 from bridge.neutral.tensor import FileRange, Tensor
 from bridge.neutral.types import STRING, size_of
 from bridge.operators.ir_texts import integer, split_list
+from bridge.suggestions import about_short_file
 
 if TYPE_CHECKING:
     from bridge.ir_format.layers import Layer
@@ -76,9 +77,10 @@ class WeightsReader:
             if not regular:
                 raise InvalidModelError(f"{self.path}: the weights are no regular file")
         if offset < 0 or offset + size > self._size:
+            why = about_short_file(self.path, "is the file truncated, or that of another model?")
             raise InvalidModelError(
                 f"{where}: its {size} bytes at {offset} are outside {self.path}, which has "
-                f"{self._size}; is the file truncated, or that of another model?"
+                f"{self._size}; {why}"
             )
 
 

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from bridge.limits import budget
-from bridge.neutral.types import size_of
+from bridge.neutral.types import I64_MAX, size_of
+
+
+def can_be(shape: Sequence[int], dtype: Any) -> bool:
+    """Whether numpy makes an array of this shape; of one without elements it counts the other
+    axes, too."""
+    size: int = math.prod(dim or 1 for dim in shape) * np.dtype(dtype).itemsize
+    return size <= I64_MAX
 
 
 def spend(shape: Sequence[int], dtype: Any, what: str = "a constant") -> None:
     """Counts an array that is about to be made; LimitError where there is no room for it."""
-    budget().constant(size_of(shape) * np.dtype(dtype).itemsize, what)
+    sizes = shape if can_be(shape, dtype) else [dim or 1 for dim in shape]
+    budget().constant(size_of(sizes) * np.dtype(dtype).itemsize, what)
 
 
 def zeros(shape: Sequence[int], dtype: Any, what: str = "a constant") -> np.ndarray:

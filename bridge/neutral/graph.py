@@ -324,8 +324,10 @@ class Body:
         return self.graph.outputs[port.output], self.outputs[port.output]
 
     def given(self, output: int) -> Value:
-        """What a branch gives for an output of its If."""
-        return self.graph.outputs[self.outputs.index(Yield(output))]
+        """What a branch gives for an output of its If; most often it stands at the same place."""
+        wanted = Yield(output)
+        there = self.outputs[output : output + 1] == [wanted]
+        return self.graph.outputs[output if there else self.outputs.index(wanted)]
 
     def copy(self) -> Body:
         """A body with the same values and nodes, whose own lists can change without this one's."""

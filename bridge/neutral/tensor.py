@@ -10,6 +10,7 @@ import numpy as np
 
 from bridge.errors import InvalidModelError
 from bridge.neutral.types import STRING, Element, element_of, size_of
+from bridge.suggestions import about_short_file
 
 CHUNK = 1 << 22
 """Bytes read at a time when a range is streamed."""
@@ -40,7 +41,8 @@ class FileRange:
         if error is not None:
             return InvalidModelError(f"{self.path}: cannot be read: {error.strerror}")
         return InvalidModelError(
-            f"{self.path}: holds no {self.length} bytes at {self.offset}; is it truncated?"
+            f"{self.path}: holds no {self.length} bytes at {self.offset}; "
+            + about_short_file(self.path)
         )
 
 

@@ -26,7 +26,7 @@ from bridge.onnx_format.storage import ExternalData
 from bridge.onnx_format.tensors import write_tensor
 from bridge.onnx_format.types import write_type
 from bridge.onnx_format.wire import LARGE, write_streamed
-from bridge.operators.spelling import choose, spell
+from bridge.operators.spelling import choose, oldest, spell
 from bridge.vocabulary import operator
 
 EMBEDDED_LIMIT = 1 << 30
@@ -313,10 +313,10 @@ class Writer:
             leave_out_defaults(proto, version)
             if spelling.domain:
                 known = self.source.opsets.get(spelling.domain, 0)
-                if known == 0 or self.source.format != "onnx":
-                    written = self.domains.get(spelling.domain, 0)
-                    known = max(int(spelling.version), written, known)
-                self.domains[spelling.domain] = known
+                new = known == 0 or self.source.format != "onnx"
+                needed = version if new else oldest(node)
+                written = self.domains.get(spelling.domain, 0)
+                self.domains[spelling.domain] = max(needed, written, known)
         elif self._is_known(node):
             self._unknown(node, proto)
         else:

@@ -11,6 +11,7 @@ from bridge.files import Stamp, bytes_in, stamp_of
 from bridge.limits import budget
 from bridge.neutral.tensor import FileRange
 from bridge.onnx_format.wire import SELF
+from bridge.suggestions import about_short_file
 
 
 class ModelFiles:
@@ -34,7 +35,7 @@ class ModelFiles:
         if offset + length > size:
             raise InvalidModelError(
                 f"{where}: its external data is missing: {path} holds no {length} bytes at "
-                f"{offset}; is it truncated?"
+                f"{offset}; {about_short_file(path)}"
             )
         return FileRange(path, offset, length)
 

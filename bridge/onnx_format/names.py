@@ -21,6 +21,7 @@ class Names:
         self._taken: set[str] = set()
         self._ever: set[str] = set()
         self._next: dict[str, int] = {}
+        self._joined: dict[str, int] = {}
 
     def take(self, wish: str) -> str:
         """`wish`, or `wish_1`, `wish_2`, ... where it is taken."""
@@ -35,10 +36,11 @@ class Names:
     def fresh(self, wish: str) -> str:
         """Like `take`, but no body that is written already has the name either: for a value that
         joins a graph after the bodies in it."""
-        name, number = wish, 0
+        name, number = wish, self._joined.get(wish, 0)
         while name in self._ever:
             number += 1
             name = f"{wish}_{number}"
+        self._joined[wish] = number
         return self.take(name)
 
     def is_taken(self, name: str) -> bool:
@@ -92,13 +94,15 @@ def unique_node_names(graph: Graph) -> dict[Node, str]:
             wished[node.name] = node
     taken: set[str] = set(wished)
     result: dict[Node, str] = {node: name for name, node in wished.items()}
+    last: dict[str, int] = {}
     for node in named:
         if node in result:
             continue
-        name, number = node.name, 0
-        while name in taken or (number and name in wished):
+        name, number = node.name, last.get(node.name, 0)
+        while name in taken:
             number += 1
             name = f"{node.name}_{number}"
+        last[node.name] = number
         taken.add(name)
         result[node] = name
     return result

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import onnx
 
+from bridge.errors import InvalidModelError
 from bridge.neutral.graph import Node, Value
 from bridge.onnx_format.attributes import kinds_of, write_attribute
 from bridge.operators.spelling import spell
@@ -15,7 +16,8 @@ from bridge.vocabulary import Spelling
 def write_node(
     node: Node, spelling: Spelling, name_of: Callable[[Value], str], proto: onnx.NodeProto
 ) -> None:
-    """Fills `proto` with the node in a spelling that `choose` gave."""
+    """Fills `proto` with the node in a spelling that `choose` gave; InvalidModelError where ONNX
+    has no room for a number."""
     inputs, attributes = spell(node, spelling)
     proto.op_type = spelling.type
     if spelling.domain:
@@ -24,4 +26,7 @@ def write_node(
     if attributes:
         kinds = kinds_of(spelling)
         for key in sorted(attributes):
-            write_attribute(proto, key, attributes[key], kinds.get(key))
+            try:
+                write_attribute(proto, key, attributes[key], kinds.get(key))
+            except ValueError as error:  # a rule's sums of what nobody has bounded
+                raise InvalidModelError(f"{node!r}: its {key} cannot be: {error}") from error

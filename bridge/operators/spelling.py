@@ -59,6 +59,13 @@ def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
     return None, why
 
 
+def oldest(node: Node) -> int:
+    """The first operator set of its domain that can say a node of ONNX."""
+    row = operator(node.op)
+    assert row is not None
+    return min(int(s.version) for s in row.onnx if not _obstacle(node, row, s, False))
+
+
 def _absent_input(node: Node, row: Operator, spelling: Spelling) -> str:
     """That the node lacks an input which the spelling must have; "" where it has all."""
     for declared in spelling.inputs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.arrays import full
+from bridge.neutral.arrays import can_be, full
 from bridge.neutral.builder import Builder, constant_value
 from bridge.neutral.captures import sink_constants
 from bridge.neutral.graph import Graph, Model, Node, Value
@@ -99,7 +99,10 @@ def _known_in_branches(node: Node) -> bool:
 def fold_value(value: Value, node: Node, out: list[Node]) -> bool:
     """Makes `value` a Constant where all its elements are known, or it has none."""
     empty = value.shape
-    if empty and 0 in empty and is_static(empty) and value.element is not None:
+    if (
+        empty and 0 in empty and is_static(empty)
+        and value.element is not None and can_be(empty, value.element.dtype)
+    ):  # fmt: skip
         nothing = np.empty(empty, value.element.dtype)
         tensor = Tensor(value.element, empty, nothing)
         value.known_value = constant_value(tensor).known_value

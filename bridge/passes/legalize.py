@@ -153,13 +153,25 @@ class Legalizer:
             if rule is None:
                 continue
             before = fingerprint(node) if self.debug else None
-            result = _asked(rule, b, node)
+            result = self._asked(rule, b, node)
             if before is not None and fingerprint(node) != before:
                 raise AssertionError(f"{rule.__module__}.{rule.__name__} changed {node!r}")
             if result is not None:
                 return [result] if isinstance(result, Value) else list(result)
             b.nodes.clear()
         return None
+
+    def _asked(self, rule: Rule, b: Builder, node: Node) -> Result:
+        """What a rule makes of a node. What breaks the rule is the node's fault where its inputs do
+        not go together, or where nobody has looked it over before."""
+        try:
+            return rule(b, node)
+        except BREAKS as error:
+            if why := contradiction(node):
+                raise Refused(why) from error
+            if self.source == "ir" or node.op.startswith(_UNCHECKED):
+                raise Refused(unforeseen(error)) from error
+            raise
 
     def _by_function(self, b: Builder, node: Node, rewriter: Rewriter) -> list[Value | None] | None:
         row = operator(node.op)
@@ -227,20 +239,8 @@ def _made_by(nodes: Sequence[Node], value: Value) -> Value:
 
 
 _UNCHECKED = ("ai.onnx.ml::", "com.microsoft::")
-"""Domains of whose operators nothing says which attributes and shapes go together."""
-
-
-def _asked(rule: Rule, b: Builder, node: Node) -> Result:
-    """What a rule makes of a node. What breaks the rule is the node's fault where its inputs do not
-    go together, or where nobody has looked it over before."""
-    try:
-        return rule(b, node)
-    except BREAKS as error:
-        if node.op.startswith(_UNCHECKED):
-            raise Refused(unforeseen(error)) from error
-        if why := contradiction(node):
-            raise Refused(why) from error
-        raise
+"""Domains of whose operators nothing says which attributes and shapes go together. Nothing says it
+of an IR either: ONNX has a checker, which `convert` asks."""
 
 
 def _is_no_operator(node: Node) -> bool:

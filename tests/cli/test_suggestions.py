@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
+import io
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 import bridge
 from bridge.check import check
@@ -67,12 +73,24 @@ def test_wrong_suffixes(name: str, says: str, tmp_path: Path) -> None:
             call(tmp_path / name)
 
 
+def zipped(name: str) -> bytes:
+    """A zip with one file."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(name, b"content")
+    return buffer.getvalue()
+
+
 @pytest.mark.parametrize(
     ("name", "data", "says"),
     [
         ("m.onnx", IR.read_bytes(), "is an OpenVINO IR in XML, not an ONNX model; give it a name"),
         ("m.xml", b"\x08\x0a\x12\x04test", "whose name must end in .onnx"),
         ("m.onnx", b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
+        ("m.onnx", zipped("__MODEL_PROTO.onnx"), "tf2onnx --large_model writes; unpack it"),
+        ("m.onnx", zipped("archive/data.pkl"), "is a zip.*PyTorch"),
+        ("m.onnx", zipped("m.onnx"), "is a zip.*give the .onnx that is in it"),
+        ("m.onnx", gzip.compress(b"x"), "is packed by gzip"),
         ("m.xml", b"<!DOCTYPE html><html><body>Not found", "a page of the web"),
         (None, b"\xef\xbb\xbf" + IR.read_bytes(), "or a pair of the bytes of .xml and .bin"),
     ],
@@ -84,6 +102,23 @@ def test_files_of_another_kind(name: str | None, data: bytes, says: str, tmp_pat
         source.write_bytes(data)
     with pytest.raises(InvalidModelError, match=says):
         bridge.load(source)
+
+
+def test_constants_that_are_pointers(tmp_path: Path) -> None:
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 12345\n"
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [99]) for name in "xy"]
+    weights = onnx.numpy_helper.from_array(np.zeros(99, np.float32), "w")
+    add = helper.make_node("Add", ["x", "w"], ["y"])
+    graph = helper.make_graph([add], "g", values[:1], values[1:], [weights])
+    proto = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 18)])
+    bridge.convert(proto, tmp_path / "w.xml")
+    onnx.save_model(
+        proto, tmp_path / "e.onnx", save_as_external_data=True, location="e.data", size_threshold=9
+    )
+    for name, data in (("e.onnx", "e.data"), ("w.xml", "w.bin")):
+        (tmp_path / data).write_bytes(pointer)
+        with pytest.raises(InvalidModelError, match="git lfs pull"):
+            bridge.convert(tmp_path / name, tmp_path / ("o.xml" if "onnx" in name else "o.onnx"))
 
 
 @pytest.mark.parametrize(

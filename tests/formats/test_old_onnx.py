@@ -17,6 +17,7 @@ from bridge.check.engines import OnnxRuntime, OpenVino
 A = np.arange(24, dtype=np.float32).reshape(2, 3, 4) - 11
 ROW = np.array([1, -2, 3, 4], np.float32)
 COLUMN = np.array([1, 2, 3], np.float32)
+IMAGES = np.random.default_rng(1).standard_normal((2, 3, 4, 5)).astype(np.float32)
 INT = A[1].astype(np.int32)
 
 
@@ -27,6 +28,10 @@ def softmax(x: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
 
 def hardmax(x: np.ndarray) -> np.ndarray:
     return np.eye(x.shape[-1], dtype=x.dtype)[x.argmax(-1)]
+
+
+def normalized(x: np.ndarray, *axes: int) -> np.ndarray:
+    return (x - x.mean(axes, keepdims=True)) / x.std(axes, keepdims=True)
 
 
 BEST = np.sort(A, -1)[..., ::-1][..., :2]
@@ -88,6 +93,22 @@ CASES: list[tuple[str, int, dict[str, Any], Sequence[np.ndarray], Sequence[np.nd
     ("CumProd", 26, {}, (A, np.array(2)), (A.cumprod(2),)),
     ("CumProd", 26, {"exclusive": 1}, (ROW, np.array(0)), (np.array([1, 1, -2, -6], "f4"),)),
     ("Swish", 24, {"alpha": 2.0}, (A,), (A / (1 + np.exp(-2 * A)),)),
+    ("Affine", 1, {"alpha": 2.0, "beta": 0.5}, (A,), (2 * A + 0.5,)),
+    ("Affine", 9, {}, (A,), (A,)),
+    ("Scale", 8, {"scale": 3.0}, (A,), (3 * A,)),
+    ("ImageScaler", 6, {"scale": 2.0, "bias": [1.0, 2.0, 3.0]}, (IMAGES,),
+     (2 * IMAGES + COLUMN[:, None, None],)),
+    ("ScaledTanh", 6, {"alpha": 2.0, "beta": 0.5}, (A,), (2 * np.tanh(A / 2),)),
+    ("ParametricSoftplus", 6, {"alpha": 2.0, "beta": 0.5}, (A,), (2 * np.logaddexp(0, A / 2),)),
+    ("ThresholdedRelu", 8, {"alpha": 2.0}, (A,), (np.where(A > 2, A, 0),)),
+    ("ThresholdedRelu", 1, {}, (A,), (np.where(A > 1, A, 0),)),
+    ("Crop", 6, {"border": [1, 0, 2, 1]}, (IMAGES,), (IMAGES[:, :, :-1, 1:-2],)),
+    ("Crop", 6, {"border": [1, 2, 0, 0], "scale": [2, 3]}, (IMAGES,), (IMAGES[:, :, 2:, 1:4],)),
+    ("DynamicSlice", 8, {}, (IMAGES, np.array([1, -3]), np.array([2, -1]), np.array([1, 3])),
+     (IMAGES[:, 1:2, :, -3:-1],)),
+    ("MeanVarianceNormalization", 8, {}, (IMAGES,), (normalized(IMAGES, 0, 2, 3),)),
+    ("MeanVarianceNormalization", 8, {"across_channels": 1, "normalize_variance": 0}, (IMAGES,),
+     (IMAGES - IMAGES.mean(),)),
     ("ReduceMax", 20, {"keepdims": 0}, (A > 0, np.array([0])), ((A > 0).any(0),)),
 ]  # fmt: skip
 

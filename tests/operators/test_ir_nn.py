@@ -162,6 +162,12 @@ for fill in (0.0, 1.0, -1.0):
             f"binary convolution {fill} {name}", binary(pad_value=fill, **attributes),
             _RNG.integers(0, 2, (2, 16, 7, 6)).astype(F32), static=True,
         )  # fmt: skip
+    signs = np.random.default_rng(4).integers(0, 2, (2, 16, 7, 6)).astype(F32) * 2 - 1
+    for name, numbers in (("signs", signs), ("any numbers", 0.3 * signs + (signs > 0))):
+        case(
+            f"binary convolution {fill} of {name}", binary(pad_value=fill, **spatial(2, 1, 1)),
+            numbers, static=True,
+        )  # fmt: skip
 
 # Of integers OpenVINO rounds what it computes in f32.
 for type in (np.uint8, np.int8, np.int32):
@@ -349,6 +355,18 @@ case(
     IMAGE,
     *(np.array([v], F32) for v in (-1.0, 1.0, -2.0, 2.0)),
 )
+# Limits are inputs: with constants that are equal the CPU plugin gives NaN.
+ROUND = np.round(IMAGE * 4) / 4
+CENTRES = np.array([0, 0.25, -0.5, 1], F32).reshape(1, 4, 1, 1)
+for levels in (2, 4, 256):
+    case(
+        f"fake of thresholds and ranges {levels}", of(1, "FakeQuantize", levels=levels), ROUND,
+        CENTRES, CENTRES + np.maximum(CENTRES, 0), np.array([-1.0], F32), np.array([2.0], F32),
+    )  # fmt: skip
+    case(
+        f"fake of limits in the other order {levels}", of(1, "FakeQuantize", levels=levels), ROUND,
+        *(np.array([v], F32) for v in (1.1, -0.9, -2.0, 2.0)),
+    )  # fmt: skip
 for kind in ("f8e4m3", "f8e5m2"):
     SINCE[f"fake {kind}"] = 19
     case(
@@ -1028,3 +1046,27 @@ def test_windows_that_are_none(name: str, tmp_path: Path) -> None:
             bridge.load(window(name, tmp_path, **{attribute: value}))
     with pytest.raises(bridge.UnsupportedError, match="ONNX has none below 0"):
         bridge.convert(window(name, tmp_path, pads_end="-1, 0"), tmp_path / "a.onnx", opset=21)
+
+
+def test_thresholds_of_constants(tmp_path: Path) -> None:
+    """What the CPU plugin gives for the same limits as inputs, constant limits give in ONNX."""
+    limits = CENTRES, CENTRES + np.maximum(CENTRES, 0), np.array([-1.0], F32), np.array([2.0], F32)
+    outputs = []
+    for constant in (False, True):
+        x = opset1.parameter(list(ROUND.shape), ov.Type.f32)
+        given = [
+            opset1.constant(v) if constant else opset1.parameter(list(v.shape), ov.Type.f32)
+            for v in limits
+        ]
+        inputs = [x, *(() if constant else given)]
+        for index, parameter in enumerate(inputs):
+            parameter.output(0).tensor.set_names({f"in{index}"})
+        built = of(1, "FakeQuantize", levels=4)(x, *given)
+        ov.save_model(ov.Model([built.output(0)], inputs), tmp_path / "a.xml", False)
+        bridge.convert(tmp_path / "a.xml", tmp_path / "a.onnx")
+        feeds = dict(zip((f"in{i}" for i in range(5)), (ROUND, *limits), strict=True))
+        outputs += run_onnx(
+            tmp_path / "a.onnx", {f"in{i}": feeds[f"in{i}"] for i in range(len(inputs))}
+        )
+    assert np.isfinite(outputs[1]).all()
+    np.testing.assert_array_equal(*outputs)

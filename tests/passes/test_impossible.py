@@ -431,6 +431,9 @@ FAILING_IN_IR: list[tuple[str, list[tuple[int, ...] | list[int]], dict[str, obje
     ("SpaceToDepth", [(1, 2, 3, 4)], {"blocksize": 2}, "[1,2,3,4] has no blocks of 2"),
     ("DepthToSpace", [(1, 6, 3, 4)], {"blocksize": 2}, "[1,6,3,4] has no blocks of 2"),
     ("DepthToSpace", [(1, 6, 3, 4)], {"blocksize": 0}, "its blocks have the size 0"),
+    ("ISTFT", [(5, 6, 2), (8,), [-8], [4]], {}, "its frame length is -8"),
+    ("ir::STFT", [(40,), (8,), [8], [0]], {"transpose_frames": False}, "its step is 0"),
+    ("ir::STFT", [(40,), (8,), [8, 8], [4]], {"transpose_frames": False}, "is one number"),
     ("ir::RandomUniform", [[2], [3], [3]], {}, "nothing lies between 3 and 3"),
     ("GridSample", [(1, 1, 3, 3), (1, 2, 2, 3)], {}, "[1,2,2,3] are no places in [1,1,3,3]"),
     (
@@ -486,6 +489,31 @@ def test_every_check_is_tried() -> None:
     load_all()
     declared = {op: checks for op, checks in constrained().items() if op not in COUNTING}
     assert set(declared.values()) == {declared[op] for op in tried & set(declared)}
+
+
+def test_what_steps_down_to_a_size_is_empty(tmp_path: Path) -> None:
+    """And so the branch fails, whose Reshape asks it for a size that it has not."""
+    model = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 19]>
+        g (float[k] x, bool c) => (float[u] y) {
+          down = Constant <value = int64 {-1}> ()
+          one = Constant <value = int64[1] {1}> ()
+          y = If (c) <
+            then_branch = th () => (float[a] t) {
+              flat = Constant <value = int64[1] {-1}> ()
+              n = Size (x)
+              r = Range (down, n, down)
+              f = Cast <to = 1> (r)
+              s = Shape (f)
+              sizes = Concat <axis = 0> (one, s)
+              row = Reshape (f, sizes)
+              t = Reshape (row, flat) },
+            else_branch = el () => (float[b] e) { e = Neg (x) }
+          >
+        }""")
+    report = bridge.convert(model, tmp_path / "m.xml")
+    assert "has no dimension to copy" in report.pruned[0]
+    x = np.array([1, 2], np.float32)
+    assert_close(OpenVino(tmp_path / "m.xml").run([x, np.array(False)]), [-x])
 
 
 def test_parts_of_another_size(tmp_path: Path) -> None:

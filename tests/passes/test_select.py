@@ -111,6 +111,25 @@ SELECTED = (
         INDEXED,
     ),
     Case(
+        "boxes that are chosen",
+        "b = Unsqueeze (boxes, first) s = Unsqueeze (x, zero_one) "
+        "most = Constant <value = int64[1] {9}> () overlap = Constant <value = float[1] {0.5}> () "
+        "t = NonMaxSuppression (b, s, most, overlap)",
+        "n = Constant <value = int64[1, 3] {7, 7, 7}> () e = Neg (n)",
+        x(3, 1, 2, boxes=np.array([[0, 0, 1, 1], [0, 0, 1, 1.1], [4, 4, 5, 5]], np.float32))
+        + x(boxes=np.zeros((0, 4), np.float32)),
+        "int64[k, 3]",
+        "zero_one = Constant <value = int64[2] {0, 1}> ()",
+        "float[n] x, bool c, float[n, 4] boxes",
+    ),
+    Case(
+        "reshape to a size of 0 where there is none to copy",
+        "one = Constant <value = int64[1] {1}> () s = Shape (x) s2 = Concat <axis = 0> (one, s) "
+        "r = Reshape (x, s2) t = Squeeze (r, first)",
+        "e = Concat <axis = 0> (x, x)",
+        ({"x": np.zeros(0, np.float32), "c": np.array(False)}, *x(3, 4)),
+    ),
+    Case(
         "reshape that does not fit",
         """s = Constant <value = int64[2] {2, 3}> () r = Reshape (x, s)
             t = ReduceSum <keepdims = 0> (r)""",
@@ -424,3 +443,22 @@ def test_the_report_says_what_it_costs(tmp_path: Path) -> None:
     assert f'selected: graph / If "y": {says}' in finished.out
     finished = run("convert", tmp_path / "a.onnx", tmp_path / "b.onnx", "--ifs", "drop")
     assert "ifs is one of keep, select, select-some, not 'drop'" in finished.err
+
+
+def test_the_first_element_of_a_sequence(tmp_path: Path) -> None:
+    """OpenVINO knows the rank of the element, whose shape stands in a row that may be none."""
+    model = onnx.parser.parse_model(f"""{HEADER} g (seq(float[k]) s, float[m] y) => (float[d] z) {{
+        zero = Constant <value = int64 {{0}}> ()
+        n = SequenceLength (s)
+        some = Greater (n, zero)
+        z = If (some) <
+          then_branch = th () => (float[a] t) {{ t = SequenceAt (s, zero) }},
+          else_branch = el () => (float[b] e) {{ e = Neg (y) }}
+        >
+    }}""")
+    bridge.convert(model, tmp_path / "m.xml", ifs="select")
+    y = np.array([7, 8, 9], np.float32)
+    for sequence, expected in (([y, -y[:1]], y), ([], -y), ([y[:0]], y[:0])):
+        feed = bridge.pack(tmp_path / "m.xml", {"s": sequence, "y": y})
+        (found,) = OpenVino(tmp_path / "m.xml").run(feed.values())
+        np.testing.assert_array_equal(found, expected)

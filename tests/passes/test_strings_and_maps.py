@@ -93,6 +93,20 @@ STRINGS = {
 }
 
 
+# LabelEncoder-1.
+CLASSES = {
+    "places": """g (string[n, 2] x) => (int64[n, 2] y) {
+        y = ai.onnx.ml.LabelEncoder <classes_strings = ["red", "", "blue"], default_int64 = 7> (x)
+        }""",
+    "strings": """g (int64[n, 3] z) => (string[n, 3] y) {
+        y = ai.onnx.ml.LabelEncoder <classes_strings = ["red", "blue"]> (z) }""",
+    "both, and a classifier of another version": """g (string[n, 2] x) => (string[n, 2] y) {
+        code = ai.onnx.ml.LabelEncoder <classes_strings = ["red", "blue"], default_int64 = 5> (x)
+        y = ai.onnx.ml.LabelEncoder <classes_strings = ["rot", "blau"], default_string = "-"> (code)
+        }""",
+}
+
+
 def both_ways(proto: onnx.ModelProto, feed: dict[str, Any], folder: Path) -> None:
     """The IR gives what the model does, and so does the model that comes back from it."""
     expected = OnnxRuntime(proto).run(feed)
@@ -143,6 +157,19 @@ OPEN = {
 def test_strings_that_no_vocabulary_holds(name: str, tmp_path: Path) -> None:
     with pytest.raises(bridge.UnsupportedError, match=r"a string that no|not compute with strings"):
         bridge.convert(onnx.parser.parse_model(f"{HEAD} {OPEN[name]}"), tmp_path / "a.xml")
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_label_encoder_1(name: str, tmp_path: Path) -> None:
+    head = HEAD.replace(": 3]", ": 1]")
+    proto = onnx.parser.parse_model(f"{head} {CLASSES[name]}")
+    feed = {"x": WORDS, "z": np.array([[0, 1, 2], [-1, 9, 1]])}
+    feed = {value.name: feed[value.name] for value in proto.graph.input}
+    both_ways(proto, feed, tmp_path)
+    bridge.convert(proto, tmp_path / "c.onnx")
+    onnx.checker.check_model(tmp_path / "c.onnx", full_check=True)
+    (expected,), (found,) = (OnnxRuntime(m).run(feed) for m in (proto, tmp_path / "c.onnx"))
+    assert np.array_equal(expected, found)
 
 
 def test_newer_operators_than_the_source_has(tmp_path: Path) -> None:

@@ -100,9 +100,38 @@ CANARIES: dict[str, Canary] = {
         seen=False,
         on="OpenVINO before 2025.3",
     ),
+    "openvino_cpu.nan_to_bool": Canary(
+        "(float[n] x) => (bool[n] y) { y = Cast <to = 9> (x) }",
+        {"x": np.array([np.nan, 0, -2, np.inf], np.float32)},
+    ),
+    "openvino_cpu.power_of_integers": Canary(
+        "(int64[n] x) => (int64[n] y) <int64 e = {3}> { y = Pow (x, e) }",
+        {"x": _i64(1001, -3, 1289)},
+    ),
+    "openvino_cpu.broadcast_into_arithmetic": Canary(
+        "(int64[1] s, float[1] x) => (float[n] y) <float[1] two = {2}> "
+        "{ e = Expand (two, s) y = Sub (x, e) }",
+        {"s": _i64(0), "x": _f32(1)},
+    ),
+    "openvino_cpu.float8_beside_integers": Canary(
+        "(float[2, 4] x) => (float[2, 4] y, float[2, 4] z) <float s = {0.5}, uint8 none = {128}> { "
+        "h = Cast <to = 17> (x) f = Cast <to = 1> (h) y = Mul (f, s) "
+        "q = QuantizeLinear (x, s, none) z = DequantizeLinear (q, s, none) }",
+        {"x": _f32(2, 4)},
+    ),
+    "openvino_cpu.unique_of_nothing": Canary(
+        "(float[n] x) => (float[u] y, int64[n] i) { y, f, i = Unique (x) }",
+        {"x": _f32(0)},
+        before={"x": _f32(3)},
+    ),
+    "openvino_cpu.unique_of_nothing, along an axis": Canary(
+        "(float[2, n] x) => (float[2, u] y) { y = Unique <axis = -1> (x) }",
+        {"x": _f32(2, 0)},
+        before={"x": _f32(2, 2)},
+    ),
     "openvino_cpu.conversion_to_bool": Canary(
-        "(float[n] x) => (float[n] y) { b = Cast <to = 9> (x) y = Cast <to = 1> (b) }",
-        {"x": _f32(3)},
+        "(int32[n] x) => (float[n] y) { b = Cast <to = 9> (x) y = Cast <to = 1> (b) }",
+        {"x": np.arange(3, dtype=np.int32)},
         seen=False,
         on="OpenVINO before 2024.3",
     ),
@@ -274,6 +303,7 @@ CANARIES: dict[str, Canary] = {
         first, second = Split <num_outputs = 2> (x)
         y = Cast <to = 9> (second) }""",
         {"x": np.array([1, 0, 0, 1], np.float32)},
+        hidden_by=("openvino_cpu.nan_to_bool",),
     ),
     "openvino_cpu.saturating_conversion": Canary(
         "(float[n] x) => (uint8[n] y) { y = Cast <to = 2> (x) }",

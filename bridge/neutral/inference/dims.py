@@ -92,6 +92,8 @@ def at_most(dim: Dim) -> Dim:
 
 def dim_quotient(dims: Sequence[Dim], divisors: Sequence[Dim]) -> Dim:
     """The product of `dims` divided by that of `divisors`, equal symbols cancelled."""
+    if 0 in dims and all(isinstance(d, int) and d for d in divisors):
+        return 0
     left = Counter(d for d in dims if isinstance(d, str))
     right = Counter(d for d in divisors if isinstance(d, str))
     if any(not isinstance(d, int | str) for d in (*dims, *divisors)) or right - left:

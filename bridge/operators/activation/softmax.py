@@ -41,7 +41,7 @@ def hardmax(b: Builder, node: Node) -> Result:
     if axis != -1:
         (rank,) = ranks(node, 0)
         places = b.unsqueeze(places, *range(1, rank - axis % rank))
-    return b.op("Cast", places.equal(best), to=x.element)
+    return b.cast(places.equal(best), x.element)
 
 
 must.hold(("Hardmax", "LogSoftmax", "Softmax"), must.axis_attribute("axis"))

@@ -5,10 +5,12 @@ Regions are rows of (image, x1, y1, x2, y2); an image of -1 ends them, and zeros
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from bridge.neutral.arrays import counted
 from bridge.neutral.inference import first
 from bridge.neutral.types import F32, I64
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
@@ -38,7 +40,7 @@ def _averages(b: Builder, images: Value, regions: Value, attributes: dict[str, A
         step = b.max(end - start, 0.1) / float(group)
         size, edges = b.sizes(images, 2 + along), []
         for index, whole in enumerate(("Floor", "Ceil")):
-            bins = b.constant(np.arange(group, dtype=np.float32)[:, None] + index)
+            bins = b.constant(counted(group, np.float32)[:, None] + index)
             edge = b.min(b.max(b.op(whole, bins * step + start), 0.0), b.cast(size, F32))
             edges.append(b.unsqueeze(edge, 1 - along))
         low, high = (b.unsqueeze(v, 3, 4, 5) for v in edges)
@@ -68,12 +70,12 @@ def _bilinear(b: Builder, images: Value, regions: Value, attributes: dict[str, A
         start, end = (v * attributes["spatial_scale"] for v in corners)
         size = b.unsqueeze(end - start, 2)
         step = size / float(count)
-        step = np.arange(count + 1, dtype=np.float32)[:, None] * step
+        step = counted(count + 1, np.float32)[:, None] * step
         edges = b.unsqueeze(start, 2) + step
         low, high = b.cut(edges, 1, 0, count), b.cut(edges, 1, 1, count + 1)
         last = b.cast(b.sizes(images, 2 + along) - [1], F32)
         if group > 1:
-            bins = b.constant(np.arange(group, dtype=np.float32))
+            bins = b.counted(group, F32)
             width = (high - low) * last / (group - 1.0)
             place = bins * width + low * last
         else:
@@ -102,7 +104,7 @@ def deformable_psroi_pooling_to_onnx(b: Builder, node: Node) -> Result:
         start, size = (b.unsqueeze(v, 2, 3, 4, 5) for v in (start, size))
         step = size / float(group)
         count = attributes[name]
-        bins, samples = (np.arange(n, dtype=np.float32) for n in (group, count))
+        bins, samples = (counted(n, np.float32) for n in (group, count))
         bins = bins.reshape(1, 1, *((1, -1) if along else (-1, 1)), 1, 1)
         samples = samples.reshape(1, 1, 1, 1, *((1, -1) if along else (-1, 1)))
         place = bins * step + start
@@ -135,6 +137,7 @@ def _moves(b: Builder, node: Node) -> list[Value] | None:
     offsets, group = node.input(2), node.attributes["group_size"]
     if offsets is None:
         return None
+    b.room(group)
     part = [i * node.attributes["part_size"] // group for i in range(group)]
     offsets = b.take(b.take(b.cast(offsets, F32), 2, *part), 3, *part)
     offsets *= node.attributes["trans_std"]
@@ -149,7 +152,7 @@ def _images_of(b: Builder, regions: Value) -> Value:
 
 def _planes(b: Builder, images: Value, shape: tuple[int, ...]) -> Value:
     """The numbers of the planes of images, of which each has as many as `shape`."""
-    planes = np.arange(int(np.prod(shape))).reshape(shape)
+    planes = counted(math.prod(shape)).reshape(shape)
     return b.max(images, 0) * planes.size + planes
 
 

@@ -56,6 +56,6 @@ def _along(b: Builder, extent: Value, bins: int, ratio: int) -> tuple[Value, Val
         most = b.as_i64(b.op("ReduceMax", flat, [0], keepdims=False))
     index = b.cast(b.op("Range", 0, most, 1), F32)
     fine = b.unsqueeze(size / b.max(count, 1.0), 2) * (index + 0.5)
-    start = size * np.arange(bins, dtype=np.float32) - extent * 0.5
+    start = size * b.counted(bins, F32) - extent * 0.5
     used = b.reshape(index, 1, 1, -1) < b.reshape(count, -1, 1, 1)
     return b.unsqueeze(start, 2) + fine, used, count

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import reduce
 
+import numpy as np
+
 from bridge.neutral.inference import knows
 from bridge.neutral.inference.known import Between, between, known_of
 from bridge.neutral.types import F32, I32, I64
@@ -100,10 +102,15 @@ def mixed_power(b: Builder, node: Node) -> Result:
     x, y = required(node, 0, 1)
     if x.element is y.element or x.element is None or y.element is None:
         return None
-    if x.element.is_integer and y.element.is_float:
-        return b.cast(b.cast(x, F32) ** b.cast(y, F32), x.element)
     known = known_of(y).array
+    if x.element.is_integer and y.element.is_float and not _are_whole(known):
+        return b.cast(b.cast(x, F32) ** b.cast(y, F32), x.element)
     return x ** (b.cast(y, x.element) if known is None else b.like(known, x))
+
+
+def _are_whole(numbers: np.ndarray | None) -> bool:
+    """Whether these are whole numbers, from 0 on, of which small integers have powers."""
+    return numbers is not None and all(n in range(64) for n in numbers.reshape(-1).tolist())
 
 
 @legalizes("Pow", target="onnx")

@@ -44,7 +44,7 @@ def gather_for_onnx(b: Builder, node: Node) -> Value | None:
         raise Refused(why)
     rank, index_rank = ranks(node, 0, 1) if batch else (len(data.shape or ()), 0)
     batch = batch % index_rank if batch < 0 else batch
-    wanted, outside = known_of(indices).array, _out_of_range(data, indices, along)
+    wanted, outside = known_of(indices).array, out_of_range(data, indices, along)
     if wanted is None or outside is None:
         if batch == node.attributes["batch_dims"] == 0:
             return None
@@ -60,7 +60,7 @@ def gather_for_onnx(b: Builder, node: Node) -> Value | None:
     return b.where(absent, zero, _gathered(b, data, inside, along, batch))
 
 
-def _out_of_range(data: Value, indices: Value, axis: int) -> np.ndarray | None:
+def out_of_range(data: Value, indices: Value, axis: int) -> np.ndarray | None:
     """Which indices are known to be out of range; None where none is."""
     wanted = known_of(indices).array
     length = None if data.shape is None else data.shape[axis]

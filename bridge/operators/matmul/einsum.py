@@ -12,6 +12,9 @@ def einsum_to_ir(b: Builder, node: Node) -> Result:
     """Einsum (12 to 28): the equation without blanks, and with an arrow where a term repeats a
     label: without one, those labels are of the result that appear once, in order."""
     equation = node.attributes["equation"].replace(" ", "")
+    if "," not in equation and len({*equation.split("->")}) == 1:
+        # OpenVINO does not take the place of an output among several for one that changes nothing.
+        return b.op("Identity", node.inputs[0])
     terms = equation.replace("...", "").split(",")
     if "->" not in equation and any(len(set(term)) < len(term) for term in terms):
         labels = "".join(terms)

@@ -9,7 +9,7 @@ import numpy as np
 
 from bridge.neutral.inference import infers
 from bridge.neutral.types import ANY, F32, I32, I64, STRING, TensorType, Type, low
-from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
 from bridge.operators.ml.scores import numbers, rows_of
 
 STRINGS = "OpenVINO does not compute with strings; encode them before the model"
@@ -112,6 +112,20 @@ def one_hot_encoder(b: Builder, node: Node) -> Result:
     if categories is None or x.element is STRING:
         raise Refused(STRINGS)
     return b.cast(b.unsqueeze(b.cast(x, I64), -1).equal(categories), F32)
+
+
+@reads("ai.onnx.ml::LabelEncoder", format="onnx", until=1)
+def read_label_encoder_1(b: Builder, node: Node) -> Value:
+    """LabelEncoder-1: the place of a string among `classes_strings`, or the string at a place."""
+    (x,) = required(node, 0)
+    words = tuple(node.attributes.get("classes_strings") or ())
+    if x.element is None or not words:
+        raise Refused("it has no classes_strings, or the element type of its input is not known")
+    places, defaults = tuple(range(len(words))), ("default_int64", "default_string")
+    given = {name: node.attributes[name] for name in defaults if name in node.attributes}
+    ends = ("keys", "values") if x.element is STRING else ("values", "keys")
+    given |= {f"{ends[0]}_strings": words, f"{ends[1]}_int64s": places}
+    return b.op("ai.onnx.ml::LabelEncoder", x, **given)
 
 
 @legalizes("ai.onnx.ml::LabelEncoder", target="ir")

@@ -135,6 +135,17 @@ def root_mean_square(b: Builder, x: Value, axes: list[int], epsilon: float) -> V
     return b.op("Sqrt", mean + epsilon)
 
 
+@reads("MeanVarianceNormalization", format="onnx", until=8)
+def read_experimental_normalization(b: Builder, node: Node) -> Value:
+    """MeanVarianceNormalization-1, an experiment: of images, across channels or not, and without
+    their variance if need be (as onnxruntime computes it)."""
+    (x,) = required(node, 0)
+    axes = (0, 1, 2, 3) if node.attributes.get("across_channels", 0) else (0, 2, 3)
+    if node.attributes.get("normalize_variance", 1):
+        return b.op("MeanVarianceNormalization", x, axes=axes)
+    return x - b.op("ReduceMean", x, list(axes), keepdims=True)
+
+
 @legalizes("MeanVarianceNormalization", target="ir")
 def mean_variance_normalization_to_ir(b: Builder, node: Node) -> Result:
     """MeanVarianceNormalization (9 to 13) as MVN-6, with ONNX's epsilon outside of the root."""

@@ -16,7 +16,7 @@ ZERO_TOLERANCE = 1e-4
 def fake_quantize_to_onnx(b: Builder, node: Node) -> Result:
     """FakeQuantize-1: Clip, scale to 0 ... levels - 1, round half to even, scale to the output's
     range. With 256 levels, of which one is 0, that is QuantizeLinear and DequantizeLinear, for
-    which engines have integer kernels."""
+    which engines have integer kernels. Two equal limits are a threshold."""
     data, *limits = required(node, 0, 1, 2, 3, 4)
     element, steps = data.element, node.attributes["levels"] - 1
     known = [known_of(limit).array for limit in limits]
@@ -27,20 +27,26 @@ def fake_quantize_to_onnx(b: Builder, node: Node) -> Result:
             quantized = _quantized(b, x, il, ih)
             if quantized is not None:
                 return b.cast(quantized, element)
-        span = ih - il
+        span, usual = ih - il, bool((ih > il).all())
         scale = np.where(span == 0, 0, steps / np.where(span == 0, 1, span)).astype(np.float32)
         low, high = b.constant(np.minimum(il, ih)), b.constant(np.maximum(il, ih))
         into = b.constant(scale), b.constant(np.asarray(-il * scale, np.float32))
         out = b.constant(np.asarray((oh - ol) / np.float32(steps), np.float32)), b.constant(ol)
+        top = b.constant(oh)
     else:
+        usual = False
         i, j, k, m = (b.cast(limit, F32) for limit in limits)
         low, high = b.min(i, j), b.max(i, j)
         count = b.constant(float(steps))
         scale_value = count / (j - i)
         into = scale_value, -(i * scale_value)
-        out = (m - k) / count, k
+        out, top = ((m - k) / count, k), m
     y = b.op("Round", b.min(b.max(x, low), high) * into[0] + into[1])
-    return b.cast(y * out[0] + out[1], element)
+    y = y * out[0] + out[1]
+    if not usual:
+        y = b.op("Where", x <= low, out[1], y)
+        y = b.op("Where", x > high, top, y)
+    return b.cast(y, element)
 
 
 def _quantized(b: Builder, x: Value, low: np.ndarray, high: np.ndarray) -> Value | None:

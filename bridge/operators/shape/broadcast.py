@@ -121,8 +121,16 @@ def infer_range(node: Node) -> list[Type]:
     start, limit, delta = (known_of(value).parts for value in node.inputs)
     if start == (0,) and delta == (1,) and limit is not None and isinstance(limit[0], str):
         return [TensorType(element, (limit[0],))]
+    if limit is not None and isinstance(limit[0], str) and _ends_before(start, delta):
+        return [TensorType(element, (0,))]
     count = _count(node)
     return [TensorType(element, (ANY if count is None else count,))]
+
+
+def _ends_before(start: KnownValue | None, delta: KnownValue | None) -> bool:
+    """Whether steps from here down come to no size, which is 0 at least."""
+    known = [each[0] if each else None for each in (start, delta)]
+    return isinstance(known[0], int) and isinstance(known[1], int) and known[0] <= 0 > known[1]
 
 
 def _count(node: Node) -> int | None:

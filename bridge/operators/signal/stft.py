@@ -143,16 +143,27 @@ def istft_to_onnx(b: Builder, node: Node) -> Result:
     return b.squeeze(signal, 0) if data.rank == 3 else signal
 
 
-def frames(node: Node) -> must.Constraints:
-    """STFT-17: a step between frames, and their length, which is the window's too."""
-    for index, what in ((1, "step"), (3, "frame length")):
+def _positive(node: Node, step: int, length: int) -> must.Constraints:
+    """A step between frames, and their length."""
+    for index, what in ((step, "step"), (length, "frame length")):
         known = known_of(node.input(index)).ints
         if known and min(known) < 1:
             yield f"its {what} is {known[0]}"
+
+
+def frames(node: Node) -> must.Constraints:
+    """STFT-17: the length of the frames is the window's too."""
+    yield from _positive(node, 1, 3)
     window, length = must.Operand(node.input(2)), known_of(node.input(3)).ints
     if length:
         why = f"its window is {{}}, and its frame length {length[0]}"
         yield must.Same(window[0], length[0], why, window)
 
 
+def frames_of_ir(node: Node) -> must.Constraints:
+    """STFT-15 and ISTFT-16."""
+    yield from _positive(node, 3, 2)
+
+
+must.hold(("ir::STFT", "ISTFT"), frames_of_ir, must.one_element(2, 3))
 must.hold("STFT", frames, must.has_rank(2, 3), must.has_rank(1, 1, of=2))

@@ -142,6 +142,7 @@ def extract_image_patches_for_onnx(b: Builder, node: Node) -> Value:
     begin, end = ([0, 0, *(p[side] for p in pads)] for side in (0, 1))
     padded = b.op("Pad", x, begin + end) if any(begin + end) else x
     parts = []
+    b.room(*sizes_)
     for place in product(*(range(size) for size in sizes_)):
         starts = [at * rate for at, rate in zip(place, rates, strict=True)]
         ends = [

@@ -63,7 +63,7 @@ def transposed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 def joined_again(b: Builder, node: Node, uses: Uses) -> Value | None:
     """Concat of all that a Split gives, in order."""
-    first = node.inputs[0]
+    first = node.input(0)
     split = first.producer if first is not None else None
     if split is None or split.op != "Split" or node.inputs != split.outputs:
         return None

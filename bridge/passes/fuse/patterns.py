@@ -13,6 +13,7 @@ from bridge.passes.fuse.axes import axes_of_one
 from bridge.passes.fuse.bias import convolution_with_bias, gemm
 from bridge.passes.fuse.cached_attention import attention_with_cache
 from bridge.passes.fuse.compressed import compressed_constant
+from bridge.passes.fuse.few_bits import converted_first
 from bridge.passes.fuse.frames import short_time_transform
 from bridge.passes.fuse.guards import guarded_division
 from bridge.passes.fuse.integers import (
@@ -63,6 +64,7 @@ OF_IR: Mapping[str, tuple[Fusion, ...]] = {
 
 OF_ONNX: Mapping[str, tuple[Fusion, ...]] = {
     "Add": (convolution_with_bias, gemm),
+    "Cast": (converted_first,),
     "Concat": (rotary_embedding, joined_again),
     "Identity": (copied,),
     "Reshape": (heads_that_share_keys, reshaped_again),

@@ -104,7 +104,7 @@ def _require_sizes(node: Node) -> None:
     """Raises Unsafe where sizes may not go together."""
     is_sized = _family(node) in SIZED
     pairs = [*equal_sizes(node), *sizes_that_suit(node)]
-    if any(one != other or not isinstance(one, int | str) for one, other in pairs):
+    if not all(map(_is_one, pairs)):
         raise Unsafe("sizes may not go together there")
     if node.op in ("ArgMax", "ArgMin") and not is_surely_filled([_at(node, 0, "axis")]):
         raise Unsafe("there may be nothing to choose from")
@@ -186,8 +186,14 @@ def _index(
             raise Unsafe("its element type is not known")
         rank = len(data.dims)
         more = _where(b, counts, b.constant([0]), 1)
-        pads = [b.constant([0] * (rank + axis)), more, b.constant([0] * (rank - axis - 1))]
-        data = b.op("Pad", data, b.concat(0, *pads), _filler(b, data), mode="constant")
+        row = [*data.dims[:axis], 1, *data.dims[axis + 1 :]]
+        if all(isinstance(dim, int) for dim in row):
+            # OpenVINO knows no size behind a Pad by what is computed.
+            zeros = b.filled(known_of(_filler(b, data)).array, row, data.element)
+            data = b.concat(axis, data, b.op("Slice", zeros, [0], more, [axis]))
+        else:
+            pads = [b.constant([0] * (rank + axis)), more, b.constant([0] * (rank - axis - 1))]
+            data = b.op("Pad", data, b.concat(0, *pads), _filler(b, data), mode="constant")
     return [data, _where(b, counts, indices, 0)]
 
 
@@ -219,8 +225,15 @@ def _reshape(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | 
     known = known_of(target).parts
     copies = not node.attributes["allowzero"]
     shape = data.shape
-    if known == (-1,) or (shape is not None and known is not None and fits(shape, known, copies)):
+    if known == (-1,):
         return None
+    if shape is not None and known is not None and fits(shape, known, copies):
+        if not copies or not _copies_another(shape, known):
+            return None
+        if -1 in known:
+            raise Unsafe("a size that it gives may be 0, beside one that is inferred")
+        # In the shape that it has by then, each 0 copies a 0.
+        return [b.op("Reshape", data, target, allowzero=True), target]
     if known is not None and known.count(-1) == 1:
         others = [dim for dim in known if dim != -1]
         if not all(map(_is_filled, others)) or data.element is None:
@@ -241,6 +254,14 @@ def _reshape(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | 
     if known is None or any(dim in (None, 0, -1) for dim in known):
         raise Unsafe("what it takes may not fit the shape that it gives")
     return [_of_size(b, data, _product(b, target)), target]
+
+
+def _copies_another(shape: Sequence[Dim], wanted: Sequence[object]) -> bool:
+    """Whether a size that turns out to be 0 stands for one that the data has not there."""
+    return any(
+        isinstance(size, str) and (place >= len(shape) or shape[place] != size)
+        for place, size in enumerate(wanted)
+    )
 
 
 def _is_filled(size: object) -> bool:
@@ -535,6 +556,29 @@ def _loop(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | Non
     return [trips, condition, *others]
 
 
+def _suppression(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None:
+    """NonMaxSuppression: known limits, and as many scores as boxes."""
+    overlap, most = (known_of(node.input(place)).array for place in (3, 2))
+    if node.input(2) is not None and (most is None or (most < 0).any()):
+        raise Unsafe("data decide how many boxes it chooses")
+    if node.input(3) is not None and (
+        overlap is None or not ((overlap >= 0) & (overlap <= 1)).all()
+    ):
+        raise Unsafe("data decide how much boxes may overlap")
+    if why := contradiction(node):
+        raise Unsafe(f"it fails where it runs: {why}")
+    if any(v is None or v.rank is None for v in node.inputs[:2]):
+        raise Unsafe("the rank of what it takes is not known")
+    if any(not _is_one(pair) for pair in equal_sizes(node)):
+        raise Unsafe("sizes may not go together there")
+    return None
+
+
+def _is_one(sizes: tuple[Dim, Dim]) -> bool:
+    """Whether two sizes are one that is known, by number or name."""
+    return sizes[0] == sizes[1] and isinstance(sizes[0], int | str)
+
+
 def _if(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None:
     raise Unsafe("it stays an If")
 
@@ -550,6 +594,8 @@ GUARDS: Mapping[str, Guard] = {
     "If": _if,
     "Loop": _loop,
     "Mod": _divisor,
+    "NonMaxSuppression": _suppression,
+    "ir::NonMaxSuppression": _suppression,
     "Pad": _pad,
     "ir::Pad": _pad,
     "Range": _range,

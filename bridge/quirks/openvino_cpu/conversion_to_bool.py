@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64
+from bridge.neutral.types import BOOL, I8, I16, I32, I64, U8, U16, U32, U64
 from bridge.operators import Result
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
-COMPARED = {BF16, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64}
-"""Types that the plugin compares."""
+COMPARED = {I8, I16, I32, I64, U8, U16, U32, U64}
+"""Types that the plugin compares; of floats NaN is one reason more, in all releases."""
 
 
 def compared(b: Builder, node: Node, place: Place) -> Result:
@@ -26,8 +26,8 @@ def compared(b: Builder, node: Node, place: Place) -> Result:
 QUIRK = Quirk(
     releases="2024.0 to 2024.2",
     symptom="A number that is converted to bool and on to another type is not 0 or 1 there.",
-    fires="At a Cast to bool of a number of 8 bits or more.",
-    safe="Both are true of all that is not 0, NaN included.",
+    fires="At a Cast to bool of an integer of 8 bits or more.",
+    safe="Both are true of all that is not 0.",
     cost="none: a NotEqual for a Convert. Only for those releases.",
     run=rewriting("Cast", by=compared),
 )

@@ -1,0 +1,93 @@
+"""ONNX's experimental operators of its operator sets 1 to 9, which the installed standard has no
+longer: what they meant, in operators of today. onnxruntime still runs them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.operators import Builder, Node, Refused, Value, reads, required
+
+
+def _number(node: Node, name: str, otherwise: float | None = None) -> float:
+    """An attribute; Refused where it is needed and absent."""
+    value = node.attributes.get(name, otherwise)
+    if value is None:
+        raise Refused(f"it has no {name}")
+    return float(value)
+
+
+def _scaled(x: Value, scale: float, offset: float = 0.0) -> Value:
+    x = x if scale == 1 else x * scale
+    return x if offset == 0 else x + offset
+
+
+@reads("Affine", format="onnx", until=9)
+def read_affine(b: Builder, node: Node) -> Value:
+    """Affine-1: alpha * x + beta."""
+    (x,) = required(node, 0)
+    return _copied(b, x, _scaled(x, _number(node, "alpha", 1), _number(node, "beta", 0)))
+
+
+@reads("Scale", format="onnx", until=9)
+def read_scale(b: Builder, node: Node) -> Value:
+    """Scale-1: scale * x."""
+    (x,) = required(node, 0)
+    return _copied(b, x, _scaled(x, _number(node, "scale", 1)))
+
+
+def _copied(b: Builder, x: Value, result: Value) -> Value:
+    """A result that has a producer of its own."""
+    return b.op("Identity", x) if result is x else result
+
+
+@reads("ImageScaler", format="onnx", until=9)
+def read_image_scaler(b: Builder, node: Node) -> Value:
+    """ImageScaler-1: scale * x + bias, which has a number for each channel."""
+    (x,) = required(node, 0)
+    bias = np.array(node.attributes.get("bias", ()), np.float64).reshape(-1, 1, 1)
+    return _scaled(x, _number(node, "scale", 1)) + b.like(bias, x)
+
+
+@reads("ScaledTanh", format="onnx", until=9)
+def read_scaled_tanh(b: Builder, node: Node) -> Value:
+    """ScaledTanh-1: alpha * tanh(beta * x)."""
+    (x,) = required(node, 0)
+    inner = b.op("Tanh", _scaled(x, _number(node, "beta")))
+    return _scaled(inner, _number(node, "alpha"))
+
+
+@reads("ParametricSoftplus", format="onnx", until=9)
+def read_parametric_softplus(b: Builder, node: Node) -> Value:
+    """ParametricSoftplus-1: alpha * log(1 + exp(beta * x))."""
+    (x,) = required(node, 0)
+    inner = b.op("Softplus", _scaled(x, _number(node, "beta")))
+    return _scaled(inner, _number(node, "alpha"))
+
+
+@reads("ThresholdedRelu", format="onnx", until=9)
+def read_thresholded_relu(b: Builder, node: Node) -> Value:
+    """ThresholdedRelu-1 is that of operator set 10."""
+    return b.op("ThresholdedRelu", node.input(0), alpha=_number(node, "alpha", 1))
+
+
+@reads("Crop", format="onnx", until=9)
+def read_crop(b: Builder, node: Node) -> Value:
+    """Crop-1: images without their border (left, top, right, bottom), or with a height and width
+    (`scale`) from the left top corner on."""
+    (x,) = required(node, 0)
+    border, size = node.attributes.get("border", ()), node.attributes.get("scale")
+    if len(border) != 4 or (size is not None and len(size) != 2):
+        raise Refused("its border is not four numbers, or its scale not two")
+    left, top, right, bottom = border
+    if size:
+        ends = b.constant([top + size[0], left + size[1]])
+    else:
+        ends = b.sizes(x, 2, 3) - [bottom, right]
+    return b.op("Slice", x, b.constant([top, left]), ends, b.constant([2, 3]))
+
+
+@reads("DynamicSlice", format="onnx", until=9)
+def read_dynamic_slice(b: Builder, node: Node) -> Value:
+    """DynamicSlice-1 is Slice-10 without steps."""
+    x, starts, ends = required(node, 0, 1, 2)
+    return b.op("Slice", x, starts, ends, node.input(3))

@@ -1,0 +1,24 @@
+"""Integers of few bits that are computed: onnxruntime converts them, and reshapes none."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.passes.uses import Uses
+
+SHAPED = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
+"""Operators that ONNX has on integers of few bits, and onnxruntime has not."""
+
+
+def converted_first(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """A conversion of what is reshaped: it is reshaped when it is converted."""
+    shaped = node.inputs[0].producer if node.inputs[0] is not None else None
+    if shaped is None or shaped.op not in SHAPED or uses.count(shaped.outputs[0]) > 1:
+        return None
+    value, *rest = shaped.inputs
+    if value is None or value.element is None or value.constant is not None:
+        return None
+    if value.element.bits >= 8 or value.element.kind not in ("int", "uint"):
+        return None
+    wide = b.op("Cast", value, **node.attributes)
+    return b.op(shaped.op, wide, *rest, **shaped.attributes)

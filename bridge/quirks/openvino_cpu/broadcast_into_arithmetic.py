@@ -1,0 +1,54 @@
+"""A broadcast in front of arithmetic: the CPU plugin leaves it to the arithmetic if nobody else
+reads it. Where it gives no elements, and the other input has one, so does the result then."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.types import low
+from bridge.operators import Result
+from bridge.quirks.opaque import opaque, undone
+from bridge.quirks.quirk import ARITHMETIC, Place, Quirk, rewriting
+
+OPS = (*ARITHMETIC, "Mod", "ir::Mod", "SquaredDifference")
+"""Operators that broadcast for themselves."""
+
+
+def beside_memory(b: Builder, node: Node, place: Place) -> Result:
+    """The operator, with the greatest of the broadcast value and itself for that."""
+    if len(node.inputs) != 2 or node.inputs[0] is node.inputs[1]:
+        return None
+    one, other = node.inputs
+    assert one is not None and other is not None
+    if _is_lost(one, other):
+        one = opaque(b, one, "memory")
+    elif _is_lost(other, one):
+        other = opaque(b, other, "memory")
+    else:
+        return None
+    return b.op(node.op, one, other, **node.attributes)
+
+
+def _is_lost(value: Value, beside: Value) -> bool:
+    """Whether a broadcast value may lack elements where the other input has one."""
+    made = value.producer
+    if made is None or made.op not in ("Broadcast", "Expand"):
+        return False
+    if value.shape is None or beside.shape is None:
+        return False
+    pairs = zip_longest(reversed(value.shape), reversed(beside.shape), fillvalue=1)
+    return any(low(dim) == 0 and single == 1 for dim, single in pairs)
+
+
+QUIRK = Quirk(
+    releases="2026.4",
+    symptom="A Broadcast to a size of 0, which arithmetic alone reads, is dropped: the sum of what "
+    "has no elements and of one number was that number.",
+    fires="At arithmetic of a Broadcast that may have no elements, beside a size of 1.",
+    safe="The greatest of a value and itself is the value.",
+    cost="a Max of the broadcast value",
+    run=rewriting(*OPS, by=beside_memory),
+    undo=undone("memory"),
+)

@@ -1,0 +1,58 @@
+"""A power of integers: the CPU plugin computes it in f32, and loses what is above 2^24."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
+from bridge.operators import Result
+from bridge.quirks.quirk import Place, Quirk, rewriting
+
+MOST = 63
+"""The largest exponent: from the 64th power on, all integers but 0, 1 and -1 overflow."""
+
+
+def by_squares(b: Builder, node: Node, place: Place) -> Result:
+    """The products of squares of the base that its known exponent asks for."""
+    base, exponent = node.inputs
+    if base is None or base.element is None or not base.element.is_integer:
+        return None
+    known = known_of(exponent).array
+    if known is None or known.size != 1 or known.ndim > (base.rank or 0):
+        return None
+    power = known.reshape(-1)[0]
+    return _power(b, base, int(power)) if power in range(2, MOST + 1) else None
+
+
+def _power(b: Builder, base: Value, power: int) -> Value:
+    """At least one product, since the base itself is not what the node gives."""
+    result: Value | None = None
+    while power:
+        if power & 1:
+            result = base if result is None else result * base
+        power >>= 1
+        if power:
+            base = base * base
+    assert result is not None
+    return result
+
+
+def _recorded(b: Builder, node: Node) -> Iterator[Value]:
+    """The Pow that the last product stands for by its record: x * x may have been a product."""
+    former = (node.extras or {}).get("provenance")
+    if former is not None and former.op == "Pow":
+        given = [value for value in former.inputs if value is not None]
+        yield b.op("Pow", *(b.tensor(v.constant) if v.constant else v for v in given))
+
+
+QUIRK = Quirk(
+    releases="2026.4",
+    symptom="A power of integers is computed in f32: 4097 squared is one too small.",
+    fires="At a Pow of integers whose exponent is one known number from 2 to 63.",
+    safe="A power is the product of the squares of its base that its exponent, in bits, names.",
+    cost="a product for each bit of the exponent, and for each bit that is set",
+    run=rewriting("Pow", by=by_squares),
+    guess={"Mul": _recorded},
+)

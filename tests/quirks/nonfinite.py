@@ -1,0 +1,137 @@
+"""`python -m tests.quirks.nonfinite`: what OpenVINO makes of NaN and infinities.
+
+Each operator of the table runs on rows that hold one such number among others, in each type of
+floats, at the top of a model and in a branch. Where OpenVINO differs from onnxruntime stands in
+`nonfinite.tsv` and in `docs/quirks.md`.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+
+import bridge
+from tests.support.running import OnnxRuntime, OpenVino
+
+STORED = Path(__file__).with_suffix(".tsv")
+
+PROBES = {"NaN": float("nan"), "∞": float("inf"), "-∞": float("-inf")}
+TYPES = {
+    "f32": ("float", np.float32),
+    "f16": ("float16", np.float16),
+    "f64": ("double", np.float64),
+}
+
+ALONE = (
+    "Abs", "Ceil", "Celu", "Elu", "Erf", "Exp", "Floor", "HardSigmoid", "HardSwish", "LeakyRelu",
+    "Log", "Mish", "Neg", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Softplus",
+    "Softsign", "Sqrt", "Tanh", "ThresholdedRelu", "IsInf", "IsNaN", "Gelu",
+)  # fmt: skip
+PAIRS = ("Add", "Div", "Equal", "Greater", "Less", "Max", "Min", "Mul", "PRelu", "Pow", "Sub")
+REDUCTIONS = (
+    "ReduceL1", "ReduceL2", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
+    "ReduceSum",
+)  # fmt: skip
+
+NODES = {
+    **{op: f"y = {op} (x)" for op in ALONE},
+    **{op: f"y = {op} (x, w)" for op in PAIRS},
+    **{op: f"y = {op} <keepdims = 0> (x, last)" for op in REDUCTIONS},
+    "ArgMax": "y = ArgMax <axis = -1> (x)",
+    "ArgMin": "y = ArgMin <axis = -1> (x)",
+    "Cast to bool": "y = Cast <to = 9> (x)",
+    "Clip": "y = Clip (x, low, high)",
+    "CumSum": "y = CumSum (x, one)",
+    "LogSoftmax": "y = LogSoftmax (x)",
+    "MatMul": "t = Transpose (w) y = MatMul (x, t)",
+    "MaxPool": "u = Unsqueeze (x, first) y = MaxPool <kernel_shape = [2]> (u)",
+    "Mod": "y = Mod <fmod = 1> (x, w)",
+    "Softmax": "y = Softmax (x)",
+    "TopK": "y, i = TopK (x, two)",
+    "Where": "b = Greater (w, x) y = Where (b, x, w)",
+}
+
+
+BOOLEAN = {"Cast to bool", "Equal", "Greater", "IsInf", "IsNaN", "Less"}
+INTEGER = {"ArgMax", "ArgMin"}
+
+
+def _applied(node: str, of: str, output: str) -> str:
+    """The node of a table, of another input and with another output."""
+    return re.sub(r"\by\b", output, re.sub(r"\bx\b", of, node))
+
+
+def model(name: str, type: str, branch: bool) -> str:
+    """A graph of an operator; in a branch, the other one applies it to the other input."""
+    given = "bool" if name in BOOLEAN else "int64" if name in INTEGER else type
+    limits = "".join(
+        f"{limit}32 = Constant <value = float {{{number}}}> () {limit} = CastLike ({limit}32, x) "
+        for limit, number in (("low", -1.5), ("high", 1.5))
+    )
+    if branch:
+        bodies = [
+            f"{role}_branch = {role} () => ({given}[] {out}) {{ {_applied(NODES[name], of, out)} }}"
+            for role, out, of in (("then", "p", "x"), ("else", "q", "w"))
+        ]
+        nodes = f"y = If (c) <{', '.join(bodies)}>"
+    else:
+        nodes = NODES[name]
+    return (
+        f'<ir_version: 10, opset_import: ["" : 21]> g ({type}[n, 4] x, {type}[n, 4] w, bool c) => '
+        f"({given}[] y) <int64[1] last = {{-1}}, int64[1] first = {{0}}, int64 one = {{1}}, "
+        f"int64[1] two = {{2}}> {{ {limits} {nodes} }}"
+    )
+
+
+def wrong(name: str, type: str, branch: bool) -> set[str]:
+    """The probes with which OpenVINO differs from onnxruntime; none where that cannot run it."""
+    spelled, dtype = TYPES[type]
+    proto = onnx.parser.parse_model(model(name, spelled, branch))
+    try:
+        session = OnnxRuntime(proto)
+    except Exception:
+        return set()
+    with tempfile.TemporaryDirectory() as folder:
+        bridge.convert(proto, Path(folder) / "m.xml")
+        compiled = OpenVino(Path(folder) / "m.xml")
+        found = set()
+        for probe, number in PROBES.items():
+            x = np.array([[number, 1, -2, 0.5], [3, number, -1, 0], [1, 2, 3, number]], dtype)
+            w = np.array([[0.5, 2, 1, -1], [1, 1, 1, 1], [2, 0.5, 3, -2]], dtype)
+            feed = {"x": x, "w": w, "c": np.array(True)}
+            (expected,) = session.run(feed)
+            (given,) = compiled.run(list(feed.values()))
+            with np.errstate(all="ignore"):
+                if not np.allclose(given, expected, 1e-2, 1e-2, equal_nan=True):
+                    found.add(probe)
+    return found
+
+
+def rows() -> Iterator[str]:
+    """Tab-separated: an operator, a type, and for each probe where OpenVINO differs."""
+    for name in sorted(NODES):
+        for type in TYPES:
+            top, inside = (wrong(name, type, branch) for branch in (False, True))
+            if top or inside:
+                words = {(True, True): "everywhere", (True, False): "at the top",
+                         (False, True): "in a branch", (False, False): ""}  # fmt: skip
+                cells = [words[probe in top, probe in inside] for probe in PROBES]
+                yield "\t".join([name, type, *cells])
+
+
+def table() -> Iterator[str]:
+    """What is stored, as a table of `docs/quirks.md`."""
+    yield f"| operator | type | {' | '.join(PROBES)} |"
+    yield "| --- | --- | --- | --- | --- |"
+    for line in STORED.read_text(encoding="utf-8").splitlines():
+        yield f"| {line.replace(chr(9), ' | ')} |"
+
+
+if __name__ == "__main__":
+    STORED.write_text("".join(f"{row}\n" for row in rows()), encoding="utf-8")

@@ -1,0 +1,21 @@
+"""The table of NaN and infinities is what an enumeration finds."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.quirks.nonfinite import NODES, PROBES, STORED, TYPES, wrong
+
+
+@pytest.mark.parametrize("name", ["Max", "Relu", "Softmax", "Tanh"])
+@pytest.mark.parametrize("branch", [False, True])
+def test_a_sample(name: str, branch: bool) -> None:
+    rows = dict.fromkeys(NODES, [""] * len(PROBES))
+    for line in STORED.read_text(encoding="utf-8").splitlines():
+        operator, type, *cells = line.split("\t")
+        assert operator in NODES and type in TYPES
+        if type == "f32":
+            rows[operator] = cells
+    places = ("everywhere", "in a branch" if branch else "at the top")
+    expected = {probe for probe, cell in zip(PROBES, rows[name], strict=True) if cell in places}
+    assert wrong(name, "f32", branch) == expected
