@@ -33,7 +33,7 @@ FIRES = {
     "openvino_cpu.safe_loop.memory_inside": (31, 0),
     "openvino_cpu.safe_loop.no_nested_iterators": (5, 0),
     "openvino_cpu.safe_loop.parts_of_stacks": (16, 0),
-    "openvino_cpu.safe_loop.place_of_states": (3, 0),
+    "openvino_cpu.safe_loop.place_of_states": (2, 0),
     "openvino_cpu.safe_loop.read_states": (8, 0),
     "openvino_cpu.safe_loop.sizes_of_stacks": (2, 0),
     "openvino_cpu.safe_loop.sizes_of_states": (28, 0),

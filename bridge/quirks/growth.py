@@ -109,21 +109,26 @@ _SAME = frozenset({
 def _changed_by_bodies(node: Node, output: Value, known: Changes) -> Change | None:
     """The change of an output of an If or a Loop."""
     found: list[Change | None] = []
+    single: list[bool] = []
     place = node.outputs.index(output)
     for body in node.bodies:
         inside = _entries(node, body, known)
         exits = [v for v, port in body.exits() if port == Yield(place)]
         found += [change(value, inside) for value in exits] or [Change.ANY]
+        single += [_is_single(value) for value in exits] or [False]
         starts = (p for p in body.inputs if isinstance(p, Carried) and p.input is not None)
         for port in starts:  # Without an iteration the start comes out.
             if body.outputs[port.output] == Yield(place) and port.input is not None:
                 start = node.inputs[port.input]
                 found.append(None if start is None else known[start])
+                single.append(_is_single(start))
     if all(fact is None for fact in found):
         return None
     joined = Change.NONE
-    for fact in found:
-        joined |= Change.ANY if fact is None else fact
+    for fact, is_single in zip(found, single, strict=True):
+        # One element is no more than a state has; of an empty state nothing is copied.
+        other = Change.LESS if is_single else Change.ANY
+        joined |= other if fact is None else fact
     return joined
 
 
