@@ -17,6 +17,7 @@ from bridge.cli.app import command_line
 from bridge.limits import DEFAULT, MEANINGS
 from bridge.quirks import FOR_IR
 from bridge.quirks.counts import said
+from bridge.quirks.safe_loop import Clause
 from bridge.show.coverage import MISSING, Line, coverage
 from bridge.targets import DEVICES, READ_SINCE
 from bridge.targets.operators import FORMS
@@ -169,7 +170,8 @@ def quirks() -> Iterator[str]:
             issue = f" Upstream: {quirk.issue}." if quirk.issue else ""
             path = at.path.replace(".", "/")
             yield f"- [`{at.path.partition('.')[2]}`](../bridge/quirks/{path}.py)"
-            yield f"  ({quirk.releases}{option}): {quirk.symptom}{issue}"
+            holds = f" {quirk.holds}" if isinstance(quirk, Clause) else ""
+            yield f"  ({quirk.releases}{option}):{holds} {quirk.symptom}{issue}"
             yield f"  - Fires: {quirk.fires}"
             yield f"  - Safe: {quirk.safe}"
             yield f"  - Fires in {said(at.path)}."

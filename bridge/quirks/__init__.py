@@ -9,8 +9,10 @@ leaves a graph in which those before it find nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import groupby
 
 from bridge.limits import budget
 from bridge.neutral.builder import Builder
@@ -19,7 +21,7 @@ from bridge.options import release_number
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
 from bridge.quirks.known import UNFOLDED
-from bridge.quirks.quirk import ARITHMETIC, RECURRENT, Quirk, Undo
+from bridge.quirks.quirk import ARITHMETIC, RECURRENT, Quirk, Run, Undo
 
 ENGINES = {"openvino_cpu": "OpenVINO CPU"}
 """The engines, by their folders."""
@@ -42,6 +44,12 @@ class At:
         return ENGINES[self.path.partition(".")[0]]
 
     @property
+    def form(self) -> str:
+        """Where it is, of a clause that of its form: all clauses of a form are given at once."""
+        engine, form, *clause = self.path.split(".")
+        return f"{engine}.{form}" if clause else self.path
+
+    @property
     def quirk(self) -> Quirk:
         """The quirk; its file is imported now."""
         found = import_module(f"bridge.quirks.{self.path}").QUIRK
@@ -51,6 +59,11 @@ class At:
 
 def _at(fault: str, *ops: str, undo: str = "", until: str = "") -> At:
     return At(f"openvino_cpu.{fault}", frozenset(ops), frozenset(undo.split()), until)
+
+
+def _clause(name: str, undo: str = "", until: str = "") -> At:
+    """A clause of the safe Loop."""
+    return _at(f"safe_loop.{name}", "Loop", undo=undo, until=until)
 
 
 REDUCTIONS = (
@@ -91,16 +104,6 @@ FOR_IR: tuple[At, ...] = (
     _at("negative_scale_of_quantisation", "FakeQuantize", undo="Max Or"),
     _at("float8_beside_integers", "FakeQuantize", undo="Max Or"),
     _at("lengths_of_dynamic_sequence", "GRUSequence", "LSTMSequence", "RNNSequence"),
-    _at("nested_tensor_iterators", "Loop"),
-    _at("loop_of_constants", "Loop", undo="Add Gather"),
-    _at("few_bits_into_loop", "Loop"),
-    _at("uncounted_slices", "Loop"),
-    _at("false_first_condition", "Loop", undo="Add Loop"),
-    _at("sizes_of_stacks_of_no_iteration", "Loop", undo="If"),
-    _at("stack_behind_nothing", "Loop"),
-    _at("sizes_beside_nothing", "Loop", undo="Reshape"),
-    _at("stacks_of_no_iteration", "Loop", undo="Add Loop Slice"),
-    _at("sizes_of_states", "Loop", undo="If VariadicSplit"),
     _at("computed_start", "ReadValue", undo="VariadicSplit"),
     _at("group_normalization", "GroupNormalization"),
     _at("one_hot_from_the_end", "ir::OneHot", undo="ir::OneHot", until="2025.3"),
@@ -114,8 +117,22 @@ FOR_IR: tuple[At, ...] = (
     _at("conversion_to_bool", "Cast", until="2024.2"),
     _at("nan_to_bool", "Cast", undo="NotEqual"),
     _at("reduction_over_nothing", *REDUCTIONS, undo="Where", until="2024.5"),
-    _at("states_of_no_iteration", "Loop", undo="If", until="2026.3"),
-    _at("nothing_into_loop", "Loop", undo="Loop Squeeze", until="2025.2"),
+    _clause("no_nested_iterators"),
+    _clause("unknown_input", undo="Add Gather"),
+    _clause("copied_types"),
+    _clause("counting_slices"),
+    _clause("asked_condition", undo="Add Loop"),
+    _clause("sizes_of_stacks", undo="If"),
+    _clause("axes_of_stacks"),
+    _clause("sizes_beside_nothing", undo="Reshape"),
+    _clause("sizes_of_states", undo="If VariadicSplit"),
+    _clause("states_of_no_iteration", undo="If", until="2026.3"),
+    _clause("copied_shapes", undo="Loop Squeeze", until="2025.2"),
+    _clause("place_of_states", undo="Loop"),
+    _clause("parts_of_stacks", undo="Add Loop Slice"),
+    _clause("memory_behind", undo="Max Or"),
+    _clause("memory_inside", undo="Gather Max Or"),
+    _clause("read_states"),
     _at("branch_of_equal_shape", "If", undo="Reshape", until="2026.1"),
     _at("computed_constant", "Gather", "MatMul", *UNFOLDED, undo="Gather"),
     _at("unsorted_unique", "Unique"),
@@ -132,9 +149,6 @@ FOR_IR: tuple[At, ...] = (
         undo="Max Or",
     ),
     _at("converted_input", "Cast", "CastLike", "Reshape", undo="Max Or"),
-    _at("views_of_state", "Loop", undo="Max Or"),
-    _at("state_in_shared_memory", "Loop", undo="Gather Max Or"),
-    _at("unread_states", "Loop"),
 )
 """Quirks for IR, in their order."""
 
@@ -143,15 +157,26 @@ def work_round(model: Model, context: Context) -> bool:
     """Applies, in place, the quirks of the target whose operators the model has; whether any found
     its fault."""
     ops, made, changed = _ops(model), budget(), False
-    for at in _wanted(context):
-        if not at.ops & ops:
+    for form, group in groupby(_wanted(context), lambda at: at.form):
+        wanted = [at for at in group if at.ops & ops]
+        if not wanted:
             continue
         before = made.nodes
-        if at.quirk.run(model.graph, context) is not False or made.nodes != before:
+        if _run_of(wanted)(model.graph, context) is not False or made.nodes != before:
             ops, changed = _ops(model), True
             if context.watch is not None:
-                context.watch(model, f"the quirk {at.path}")
+                context.watch(model, f"the quirk {form}")
     return changed
+
+
+def _run_of(wanted: Sequence[At]) -> Run:
+    """The pass of a quirk, or of several clauses."""
+    quirks = [at.quirk for at in wanted]
+    if len(quirks) == 1:
+        return quirks[0].run
+    from bridge.quirks.safe_loop import Clause, making_safe
+
+    return making_safe([quirk for quirk in quirks if isinstance(quirk, Clause)])
 
 
 def undo_quirks(model: Model, context: Context) -> bool:

@@ -6,31 +6,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.ports import Stacked, Yield
+from bridge.neutral.ports import Carried, Stacked, Yield, outer_input
 from bridge.neutral.signs import is_not_negative
 from bridge.neutral.tensor import are_equal
 from bridge.neutral.types import is_static
-from bridge.operators import Result
 from bridge.operators.branches import either
 from bridge.operators.control.idle import initial_states, shape_of_nothing
 from bridge.operators.control.loop_builder import is_positive, scalar
 from bridge.passes.uses import Uses
-from bridge.quirks.opaque import revealed
+from bridge.quirks.opaque import revealed, whole_of
 from bridge.quirks.quirk import Place, Undo
 
 
-def in_a_branch(b: Builder, node: Node, place: Place) -> Result:
-    """An If that asks for the trip count and the condition; None where the Loop surely runs, or is
-    in such a branch."""
-    asked = _heads(node)
+def may_be_guarded(node: Node, inputs: Sequence[Value | None]) -> bool:
+    """Whether a Loop with these inputs may run no iteration, and an If may give what it gives."""
     known = all(None not in (value.rank, value.element) for value in node.outputs)
-    if not asked or not node.outputs or not known or is_guarded(node, place):
-        return None
-    tests = [_is_set(b, position, head) for position, head in asked]
-    runs = tests[0] if len(tests) == 1 else b.op("And", *tests)
-    outer = [value for value in node.inputs if value is not None and value.constant is None]
+    return bool(node.outputs) and known and bool(_heads(inputs))
+
+
+def guarded(b: Builder, node: Node, idle: Mapping[int, Value]) -> list[Value]:
+    """An If that asks for the trip count and the condition of a Loop, which is in its first branch.
+    `idle` is what the other gives at an output in place of the state's start."""
+    asked = _heads(node.inputs)
+    runs = b.fold("And", [_is_set(b, position, head) for position, head in asked])
+    outer = [v for v in (*node.inputs, *idle.values()) if v is not None and v.constant is None]
     outer = list(dict.fromkeys(outer))
 
     def runs_on(inner: Builder, inside: list[Value]) -> list[Value]:
@@ -49,7 +50,7 @@ def in_a_branch(b: Builder, node: Node, place: Place) -> Result:
 
     def gives_back(inner: Builder, inside: list[Value]) -> list[Value]:
         values = dict(zip(outer, inside, strict=True))
-        states = initial_states(node)
+        states = {**initial_states(node), **idle}
         return [
             _in_branch(inner, values, states[index])
             if index in states
@@ -71,11 +72,11 @@ def _in_branch(b: Builder, values: dict[Value, Value], value: Value) -> Value:
     return values[value]
 
 
-def _heads(node: Node) -> list[tuple[int, Value]]:
+def _heads(inputs: Sequence[Value | None]) -> list[tuple[int, Value]]:
     """The trip count (0) and condition (1) of a Loop, as far as they may keep it from running."""
     return [
         (position, head)
-        for position, head in enumerate(node.inputs[:2])
+        for position, head in enumerate(inputs[:2])
         if head is not None and not _is_surely_set(head)
     ]
 
@@ -102,15 +103,17 @@ def _nothing(b: Builder, node: Node, index: int) -> Value:
     return b.filled(0, shape, output.element)
 
 
-def is_guarded(node: Node, place: Place) -> bool:
-    """Whether a Loop is in the first branch of an If that asks whether it runs."""
+def is_guarded(inputs: Sequence[Value | None], place: Place) -> bool:
+    """Whether a Loop with these inputs is in the first branch of an If that asks whether it
+    runs."""
     holder, body = place.holder, place.body
     if holder is None or body is None or holder.op != "If" or body is not holder.then_body:
         return False
     outside = holder.captures(body)
     known = _asked(holder.condition)
     return all(
-        (position, outside.get(head.behind("Identity"))) in known for position, head in _heads(node)
+        (position, outside.get(head.behind("Identity"))) in known
+        for position, head in _heads(inputs)
     )
 
 
@@ -145,9 +148,13 @@ def guarded_loop(b: Builder, node: Node, uses: Uses) -> Value | None:
         return None
     outside = node.captures(node.then_body)
     inputs = [None if value is None else outside.get(value, value) for value in loop.inputs]
+    for index, start in unread_starts(inputs, loop.body).items():
+        inputs[index] = start
+        outside |= {value: start for value in (loop.inputs[index],) if value is not None}
     places = {at: loop.outputs.index(v) for at, v in given.items() if v in loop.outputs}
     # The outputs are the Loop's, each another one.
-    if not given or len({*places.values()}) < len(given) or not _gives_back(node, loop, places):
+    once = len({*places.values()}) == len(given)
+    if not given or not once or not _gives_back(node, loop, places, outside):
         return None
     if not asks(node.condition, inputs[:2]):
         inputs[1] = _first_condition(node.condition, inputs[:2])
@@ -193,10 +200,31 @@ def in_the_place_of(node: Node, made: Sequence[Value], uses: Uses) -> Value:
     return first
 
 
-def _gives_back(node: Node, loop: Node, places: Mapping[int, int]) -> bool:
+def read_inside(body: Body) -> set[Value | None]:
+    """The values that nodes of a body read."""
+    return {value for node in body.graph.nodes for value in node.inputs}
+
+
+def unread_starts(inputs: Sequence[Value | None], body: Body) -> dict[int, Value]:
+    """By input, the initial values of states that no iteration reads, where the Loop gets a part of
+    these without elements."""
+    read = read_inside(body).union(v for v, exit in body.exits() if exit != Yield(None))
+    found = {}
+    for value, port in body.entries():
+        if isinstance(port, Carried) and port.input is not None and value not in read:
+            whole = whole_of(inputs[port.input])
+            shared = sum(outer_input(other) == port.input for other in body.inputs) > 1
+            if whole is not None and not shared:
+                found[port.input] = whole
+    return found
+
+
+def _gives_back(
+    node: Node, loop: Node, places: Mapping[int, int], outside: Mapping[Value, Value]
+) -> bool:
     """Whether the second branch of an If gives the initial states of a Loop, and for its stacks
     nothing, where sizes that are not known are 0, as they are in onnxruntime."""
-    outer = node.captures(node.then_body), node.captures(node.else_body)
+    outer = outside, node.captures(node.else_body)
     states = initial_states(loop)
     axes = {exit.output: exit.axis for exit in loop.body.outputs if isinstance(exit, Stacked)}
     for value, port in node.else_body.exits():

@@ -66,10 +66,22 @@ def opaque(
 
 def unknown_nothing(b: Builder, rank: int = 1) -> Value:
     """A 0 that OpenVINO does not know before the model runs; i64, one of rank 1 or a scalar."""
-    some = b.op(
+    some = _random(b)
+    return b.op("Bucketize", some if rank else b.squeeze(some, 0), [1.0])
+
+
+def unknown_nothings(b: Builder, count: int) -> list[Value]:
+    """Several such, i64 [1], of which OpenVINO does not know that they are the same: it makes one
+    node of two that are equal."""
+    some = _random(b) if count else None
+    return [b.op("Bucketize", some, [1.0 + place]) for place in range(count)]
+
+
+def _random(b: Builder) -> Value:
+    """A random number below 1/2, f32 [1]."""
+    return b.op(
         RANDOM, b.constant([1], I64), b.constant(0.0, F32), b.constant(0.5, F32), output_type=F32
     )
-    return b.op("Bucketize", some if rank else b.squeeze(some, 0), [1.0])
 
 
 def recognise(node: Node) -> tuple[str, Value] | None:
@@ -87,6 +99,27 @@ def revealed(value: Value) -> Value:
     while value.producer is not None and (found := recognise(value.producer)) is not None:
         value = found[1]
     return value
+
+
+def without_elements(b: Builder, value: Value, axis: int, number: Value) -> Value:
+    """A part of a value without elements along an axis. OpenVINO does not know its size there, if
+    it does not know `number`, a 0 of shape [1]."""
+    lengths = b.op("Concat", number, [-1], axis=0)
+    empty, _ = b.ops("VariadicSplit", 2, value, axis, lengths)
+    return empty
+
+
+def whole_of(empty: Value | None) -> Value | None:
+    """The value of which `without_elements` made a part, else None."""
+    made = empty.producer if empty is not None else None
+    if made is None or made.op != "VariadicSplit" or made.outputs[0] is not empty:
+        return None
+    lengths = made.inputs[2].producer if made.inputs[2] is not None else None
+    if len(made.outputs) != 2 or lengths is None or lengths.op != "Concat":
+        return None
+    first, *rest = lengths.inputs
+    known = [known_of(length).ints for length in rest]
+    return made.inputs[0] if first is not None and is_nothing(first) and known == [(-1,)] else None
 
 
 def with_hidden(b: Builder, node: Node, kind: str, wanted: Sequence[bool]) -> Result:
@@ -123,7 +156,7 @@ def _with_nothing(node: Node) -> Value | None:
     value, other = node.inputs
     assert value is not None and other is not None
     fits = other.rank is not None and other.rank <= (value.rank or 0)
-    return value if fits and _is_nothing(other) else None
+    return value if fits and is_nothing(other) else None
 
 
 def _only_row(node: Node) -> Value | None:
@@ -132,7 +165,7 @@ def _only_row(node: Node) -> Value | None:
     if row is None or row.op != "Unsqueeze" or index is None or index.rank:
         return None
     first = known_of(axis).ints == (0,) == known_of(row.inputs[1]).ints
-    whole = first and not node.attributes["batch_dims"] and _is_nothing(index)
+    whole = first and not node.attributes["batch_dims"] and is_nothing(index)
     return row.inputs[0] if whole else None
 
 
@@ -150,7 +183,7 @@ def _as_long(node: Node) -> Value | None:
     size = lengths.producer if lengths is not None else None
     if size is None or size.op != "Gather" or known_of(size.inputs[1]).ints != known_of(axis).ints:
         return None
-    return value if len(node.outputs) == 1 and _is_shape(size.inputs[0], value) else None
+    return value if len(node.outputs) == 1 and is_shape_of(size.inputs[0]) is value else None
 
 
 def _in_own_shape(node: Node) -> Value | None:
@@ -159,15 +192,15 @@ def _in_own_shape(node: Node) -> Value | None:
     made = sizes.producer if sizes is not None else None
     if made is not None and made.op == "Add":
         sizes = _with_nothing(made)
-    return value if not any(axes) and _is_shape(sizes, value) else None
+    return value if not any(axes) and is_shape_of(sizes) is value else None
 
 
-def _is_shape(sizes: Value | None, value: Value | None) -> bool:
-    """Whether these are all sizes of a value."""
+def is_shape_of(sizes: Value | None) -> Value | None:
+    """The value of which these are all sizes, made by a Shape."""
     made = sizes.producer if sizes is not None else None
-    if made is None or made.op != "Shape" or made.inputs[0] is not value:
-        return False
-    return not made.attributes.get("start") and made.attributes.get("end") is None
+    if made is None or made.op != "Shape" or made.attributes.get("start"):
+        return None
+    return made.inputs[0] if made.attributes.get("end") is None else None
 
 
 _ENCODINGS: tuple[tuple[str, str, Callable[[Node], Value | None]], ...] = (
@@ -184,7 +217,7 @@ _ENCODINGS: tuple[tuple[str, str, Callable[[Node], Value | None]], ...] = (
 """The operators that hide something, and what the value is that they give."""
 
 
-def _is_nothing(value: Value) -> bool:
+def is_nothing(value: Value) -> bool:
     """Whether a value is one that `unknown_nothing` makes, perhaps converted, since no random
     number is as large as a bound; or the remainder of one integer by 1."""
     found = value.behind("Cast").producer

@@ -12,6 +12,7 @@ from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.rewrite import Pattern, Rewriter
 from bridge.neutral.types import STRING, Element, is_static, size_of
 from bridge.operators import Refused, Result
+from bridge.options import release_number
 from bridge.passes.context import Context
 from bridge.passes.legalize import Legalizer, remember
 from bridge.passes.uses import Uses
@@ -57,8 +58,10 @@ class Place(Rewriter):
         super().__init__(graph, *around)
         self._facts: dict[type[Any], Facts[Any]] = {}
         self.guards: bool = self.outer.guards if self.outer is not None else True
-        """Whether an If may guard a Loop: not where Ifs become selections, nor in older releases,
-        where other quirks rewrite both."""
+        """Whether a clause may guard a Loop: not where Ifs become selections, nor in older
+        releases, where one guards all that may not run."""
+        self.ifs: bool = self.outer.ifs if self.outer is not None else True
+        """Whether a quirk may write an If: not where Ifs become selections."""
 
     def facts(self, analysis: type[Analysis[Fact]]) -> Facts[Fact]:
         """What an analysis finds in the outermost graph, as it is when first asked."""
@@ -94,6 +97,10 @@ def is_computed_in(element: Element) -> bool:
     )
 
 
+GUARDED = "2026.3"
+"""The last release for which every Loop is guarded that may not run: the clause
+`states_of_no_iteration`."""
+
 Rewrite = Callable[[Builder, Node, Place], Result]
 """What takes the place of a node's outputs, or None where the fault does not show."""
 
@@ -121,7 +128,10 @@ def rewriting(*ops: str, by: Rewrite, uses: bool = False) -> Run:
 
         place = Place(graph)
         options = context.options
-        place.guards = options.get("ifs", "keep") == "keep" and not options.get("openvino")
+        asked = options.get("openvino")
+        old = asked is not None and release_number(asked) <= release_number(GUARDED)
+        place.ifs = options.get("ifs", "keep") == "keep"
+        place.guards = place.ifs and not old
         changed = place.run(Pattern(rewritten, frozenset(ops), context.target, uses=uses))
         legalizer.finish()
         return changed

@@ -155,6 +155,57 @@ def _exchanged(p: Program) -> list[State]:
     ]
 
 
+def _exchanged_sizes(p: Program) -> list[State]:
+    p.input("w", "float[k]", [1, 2], [3])
+    p.input("u", "float[k1]", [4, 5, 6])
+    p.constant("more", "float", 1)
+    return [
+        State("float[l0]", "w", ("{o} = Add (a1, more)",)),
+        State("float[l1]", "u", ("{o} = Identity (a0)",)),
+    ]
+
+
+def _of_one_start(p: Program) -> list[State]:
+    p.input("w", "float[k]", [1, 2], [3, 4, 5, 6])
+    p.constant("second", "int64[1]", 1)
+    p.constant("far", "int64[1]", 9)
+    p.constant("seven", "float[1]", 7)
+    shrinks = "rest = Slice ({a}, second, far)"
+    asks = ("size = Shape ({a})", "sevens = Expand (seven, size)")
+    return [
+        State("float[l0]", "w", ("{o} = Concat <axis = 0> ({a}, w)",)),
+        State("float[l1]", "w", (shrinks, *asks, "{o} = Mul (rest, rest)")),
+        State("float[l2]", "w", ("{o} = Concat <axis = 0> ({a}, sevens)",)),
+    ]
+
+
+def _constant(p: Program) -> list[State]:
+    p.constant("fixed", "float[3]", 1, -2, 4)
+    p.input("u", "float[k1]", [4, 5, 6])
+    return [
+        State("float[l0]", p.input("w", "float[k]", [1, 2], [3]), ("{o} = Identity (fixed)",)),
+        State("float[l1]", "fixed", ("{o} = Identity (a0)",)),
+        State("float[l2]", "w", ("{o} = Identity (u)",)),
+    ]
+
+
+def _through_a_loop(p: Program) -> list[State]:
+    p.input("w", "float[k]", [1, 2], [3])
+    p.input("u", "float[k1]", [4, 5, 6])
+    p.input("within", "int64", 0, 2)
+    doubling = (
+        "doubling (int64 j, bool e, float[m0] p0, float[m1] p1) => "
+        "(bool f, float[m2] q0, float[m3] q1) {{ f = Identity (e) "
+        "q0 = Concat <axis = 0> (p0, p0) q1 = Neg (p1) }}"
+    )
+    inner = f'r0, r1 = Loop (within, "", {{a}}, a1) <body = {doubling}>'
+    asks = ("size = Shape (r1)", "number = Cast <to = 1> (size)")
+    return [
+        State("float[l0]", "w", (inner, *asks, "{o} = Add (r1, number)")),
+        State("float[l1]", "u", ("{o} = Identity (r0)",)),
+    ]
+
+
 STATES: dict[str, Callable[[Program], list[State]]] = {
     "none": lambda p: [],
     "unchanged": lambda p: [State("float[2]", _x(p), ("{o} = Identity ({a})",))],
@@ -171,6 +222,10 @@ STATES: dict[str, Callable[[Program], list[State]]] = {
     "shrinking": _shrinking,
     "growing rank": _growing_rank,
     "exchanged": _exchanged,
+    "exchanged, of open sizes": _exchanged_sizes,
+    "exchanged behind a Loop of none": _through_a_loop,
+    "of one start": _of_one_start,
+    "constant": _constant,
     "replaced": _replaced,
     "sliced for nobody": _sliced_for_nobody,
     "several types": _several,
@@ -247,7 +302,8 @@ AXES: Mapping[str, Sequence[str]] = {
 
 
 NEVER = (
-    "unchanged", "exchanged", "replaced", "sliced for nobody", "growing rank", "shrinking", "bytes",
+    "unchanged", "exchanged", "exchanged, of open sizes", "exchanged behind a Loop of none",
+    "constant", "replaced", "sliced for nobody", "growing rank", "shrinking", "bytes",
 )  # fmt: skip
 """States whose sum may stay below every limit."""
 

@@ -162,8 +162,8 @@ FAULTS: dict[str, dict[str, float]] = {
     "openvino_cpu.absolute_value_of_shape": {},
     "openvino_cpu.bias_of_lrn": {},
     "openvino_cpu.saturating_bytes": {"x": 200, "z": 100},
-    "openvino_cpu.sizes_of_states": {"n": 3},
-    "openvino_cpu.state_in_shared_memory": {},
+    "openvino_cpu.safe_loop.sizes_of_states": {"n": 3},
+    "openvino_cpu.safe_loop.memory_inside": {},
 }
 
 

@@ -26,6 +26,7 @@ class Broken:
     """A quirk that takes the absolute value for the negative one."""
 
     path: str = "openvino_cpu.broken"
+    form: str = "openvino_cpu.broken"
     ops: frozenset[str] = frozenset({"Neg"})
     undo: frozenset[str] = frozenset()
     until: str = ""

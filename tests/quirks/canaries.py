@@ -56,7 +56,7 @@ def _filled(number: float, *shape: int) -> str:
 
 
 CANARIES: dict[str, Canary] = {
-    "openvino_cpu.views_of_state": Canary(
+    "openvino_cpu.safe_loop.memory_behind": Canary(
         "(float[k] w, int64[t] trips) => (float[t, b, a] y, float[t] z) "
         "<int64[2] row = {1, -1}, int64[2] column = {-1, 1}, int64 zero = {0}, int64 one = {1}> { "
         "y, z = Scan <num_scan_inputs = 1, body = a (int64 n) => (float[h, g] y0, float z0) { "
@@ -143,7 +143,7 @@ CANARIES: dict[str, Canary] = {
         seen=False,
         on="OpenVINO before 2024.6",
     ),
-    "openvino_cpu.nothing_into_loop": Canary(
+    "openvino_cpu.safe_loop.copied_shapes": Canary(
         "(float[n] x, float[n, m] w, int64 trips) => (float[k] y, float[l, m] z) "
         "{ y, z = Loop (trips, , x, w) <body = b (int64 i, bool c, float[p] s, float[q, m] t) "
         "=> (bool d, float[o] u, float[r, m] v) { d = Identity (c) u = Concat <axis = 0> (s, x) "
@@ -153,7 +153,7 @@ CANARIES: dict[str, Canary] = {
         seen=False,
         on="OpenVINO before 2025.3",
     ),
-    "openvino_cpu.states_of_no_iteration": Canary(
+    "openvino_cpu.safe_loop.states_of_no_iteration": Canary(
         "(float[2] x, int64 trips) => (float[2] y) { y = Loop (trips, , x) "
         "<body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t) "
         "{ d = Identity (c) t = Neg (s) }> }",
@@ -368,7 +368,7 @@ CANARIES: dict[str, Canary] = {
         {{ y, h, c = LSTM <hidden_size = 3> (x, w, r, "", lengths) }}""",
         {"x": _f32(4, 2, 2) / 10, "lengths": np.array([2, 0], np.int32)},
     ),
-    "openvino_cpu.few_bits_into_loop": Canary(
+    "openvino_cpu.safe_loop.copied_types": Canary(
         """(float[3] x) => (float[2,3] y) <int64 trips = {2}> {
         narrow = Cast <to = 24> (x)
         y = Loop (trips, "") <body = b (int64 i, bool c) => (bool d, float[3] part) {
@@ -377,7 +377,7 @@ CANARIES: dict[str, Canary] = {
         expected=(np.array([[1, 4, 0.5]] * 2, np.float32),),
         opset=24,
     ),
-    "openvino_cpu.nested_tensor_iterators": Canary(
+    "openvino_cpu.safe_loop.no_nested_iterators": Canary(
         """(float[3,2] x, float h) => (float[3,2] y) {
         y = Scan <num_scan_inputs = 1, body = rows (float[2] row) => (float[2] sums) {
             last, sums = Scan <num_scan_inputs = 1,
@@ -385,13 +385,13 @@ CANARIES: dict[str, Canary] = {
                 t = Add (s, part) u = Neg (t) }> (h, row) }> (x) }""",
         {"x": _f32(3, 2), "h": np.array(1, np.float32)},
     ),
-    "openvino_cpu.uncounted_slices": Canary(
+    "openvino_cpu.safe_loop.counting_slices": Canary(
         """(float[3] x, float[2] row) => (float[3,2] y) {
         y = Scan <num_scan_inputs = 1, body = b (float part) => (float[2] t) {
             t = Sin (row) }> (x) }""",
         {"x": _f32(3), "row": _f32(2)},
     ),
-    "openvino_cpu.false_first_condition": Canary(
+    "openvino_cpu.safe_loop.asked_condition": Canary(
         """(float[2,3] x, int64 n) => (float[2,3] y) {
         number = Constant <value = float {0.5}> ()
         one = Constant <value = float {1}> ()
@@ -402,7 +402,7 @@ CANARIES: dict[str, Canary] = {
             d = Identity (c) t = Add (s, s) }> }""",
         {"x": _f32(2, 3), "n": np.array(3)},
     ),
-    "openvino_cpu.stack_behind_nothing": Canary(
+    "openvino_cpu.safe_loop.axes_of_stacks": Canary(
         """(float[n,m,3] x) => (float[n,3,m] y) { y = Scan <
           body = b (float[n,m] part) => (float[n,m] same) { same = Neg (part) },
           num_scan_inputs = 1, scan_input_axes = [2], scan_output_axes = [1]> (x) }""",
@@ -410,21 +410,21 @@ CANARIES: dict[str, Canary] = {
         expected=(_f32(0, 3, 2),),
         ends=True,
     ),
-    "openvino_cpu.sizes_beside_nothing": Canary(
+    "openvino_cpu.safe_loop.sizes_beside_nothing": Canary(
         """(float[0,n] x, int64 trips) => (float[k,0,n] y) { y = Loop (trips, "") <
           body = b (int64 i, bool c) => (bool d, float[0,n] part) {
             d = Identity (c) part = Neg (x) }> }""",
         {"x": _f32(0, 3), "trips": np.array(2)},
         hidden_by=("openvino_cpu.nothing_reshaped",),
     ),
-    "openvino_cpu.stacks_of_no_iteration": Canary(
+    "openvino_cpu.safe_loop.parts_of_stacks": Canary(
         """(float[2] x, int64 n) => (float[k,2] y) {
         y = Loop (n, "") <body = b (int64 i, bool c) => (bool d, float[2] part) {
             d = Identity (c) part = Neg (x) }> }""",
         {"x": _f32(2), "n": np.array(0)},
         before={"x": _f32(2), "n": np.array(2)},
     ),
-    "openvino_cpu.sizes_of_states": Canary(
+    "openvino_cpu.safe_loop.sizes_of_states": Canary(
         """(float[p] x, int64 n) => (float[q] y, float[r] z)
         <float[1] one = {1}, float zero = {0}> {
         y, z = Loop (n, "", x, x) <
@@ -464,7 +464,7 @@ CANARIES: dict[str, Canary] = {
         below = Min (x, most) y = Max (below, least) }""",
         {"x": _f32(3)},
     ),
-    "openvino_cpu.loop_of_constants": Canary(
+    "openvino_cpu.safe_loop.unknown_input": Canary(
         """() => (float[1,1] last, bool[n] y) {
         count = Constant <value_int = 1> ()
         go = Constant <value = bool {1}> ()
@@ -516,7 +516,7 @@ CANARIES: dict[str, Canary] = {
         {{ y = RNN <hidden_size = 1> (x, w, r, , , h) }}""",
         {"x": _f32(2, 1, 2)},
     ),
-    "openvino_cpu.sizes_of_states, contradiction": Canary(
+    "openvino_cpu.safe_loop.sizes_of_states, contradiction": Canary(
         f"""(float[t,2] x, int64 trips) => (float[q] y)
         <float[4,2] w = {{{_filled(0.5, 4, 2)}}}, int64 zero = {{0}}, float[1] start = {{0}}> {{
         y = Loop (trips, , start) <body = b (int64 i, bool c, float[d] h) => (bool e, float[k] g) {{
@@ -525,6 +525,7 @@ CANARIES: dict[str, Canary] = {
         else_branch = o () => (float[n] f) {{
         row = Gather (x, i) all = Concat <axis = 0> (h, row) f = MatMul (all, w) }}> }}> }}""",
         {"x": _f32(3, 2), "trips": np.array(3)},
+        hidden_by=("openvino_cpu.safe_loop.place_of_states",),
     ),
     "openvino_cpu.unsorted_unique": Canary(
         "(float[2,3] x) => (float[k] y) { y = Unique <sorted = 0> (x) }",
@@ -547,7 +548,7 @@ CANARIES: dict[str, Canary] = {
         y = Mul (s, s) }""",
         {"c": np.array(True), "x": _f32(3, 3), "k": _f32(1)},
     ),
-    "openvino_cpu.state_in_shared_memory": Canary(
+    "openvino_cpu.safe_loop.memory_inside": Canary(
         """(float[4,2] x, float[2] a, float[2] b) => (float[2] y, float[2] z, float[4,2] all) {
         y, z, all = Scan <num_scan_inputs = 1,
           body = b (float[2] s, float[2] u, float[2] part)
@@ -555,7 +556,7 @@ CANARIES: dict[str, Canary] = {
             t = Identity (u) v = Identity (s) w = Add (part, s) }> (a, b, x) }""",
         {"x": _f32(4, 2), "a": _f32(2), "b": _f32(2) + 5},
     ),
-    "openvino_cpu.state_in_shared_memory, rotation": Canary(
+    "openvino_cpu.safe_loop.memory_inside, rotation": Canary(
         """(float[1,2,3,4] x, float[1,3,2] cos, float[1,3,2] sin) => (float[2,1,2,3,4] y)
         <int64 trips = {2}> {
         y = Loop (trips, "") <body = b (int64 i, bool c) => (bool d, float[1,2,3,4] turned) {
@@ -563,7 +564,7 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(1, 2, 3, 4), "cos": _f32(1, 3, 2), "sin": _f32(1, 3, 2)},
         opset=23,
     ),
-    "openvino_cpu.state_in_shared_memory, row": Canary(
+    "openvino_cpu.safe_loop.memory_inside, row": Canary(
         """(float[4,2,3] x, float[3] h) => (float[3] last, float[4,3] y) {
         last, y = Scan <num_scan_inputs = 1,
           body = b (float[3] s, float[2,3] part) => (float[3] t, float[3] before) {
@@ -571,7 +572,7 @@ CANARIES: dict[str, Canary] = {
             t = Gather (part, zero) before = Identity (s) }> (h, x) }""",
         {"x": _f32(4, 2, 3), "h": np.zeros(3, np.float32)},
     ),
-    "openvino_cpu.state_in_shared_memory, part": Canary(
+    "openvino_cpu.safe_loop.memory_inside, part": Canary(
         """(float[4,2,3] x, float[3] h) => (float[3] last, float[4,3] y) {
         last, y = Scan <num_scan_inputs = 1,
           body = b (float[3] s, float[2,3] part) => (float[3] t, float[3] before) {
@@ -580,7 +581,7 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(4, 2, 3), "h": np.zeros(3, np.float32)},
         opset=13,
     ),
-    "openvino_cpu.sizes_of_states, unseen": Canary(
+    "openvino_cpu.safe_loop.sizes_of_states, unseen": Canary(
         """(float[1] x, int64 n) => (float y) {
         zero = Constant <value = float {0}> ()
         y, grown = Loop (n, "", zero, x) <
@@ -590,14 +591,23 @@ CANARIES: dict[str, Canary] = {
             t = Concat <axis = 0> (s, x) }> }""",
         {"x": _f32(1), "n": np.array(3)},
     ),
-    "openvino_cpu.sizes_of_stacks_of_no_iteration": Canary(
+    "openvino_cpu.safe_loop.place_of_states": Canary(
+        """(float[k] x, float[l] y, int64 n) => (float[m] p, float[o] q) <float one = {1}> {
+        p, q = Loop (n, "", x, y) <
+          body = b (int64 i, bool c, float[a] s, float[e] u) => (bool d, float[f] t, float[g] v) {
+            d = Identity (c) t = Add (u, one) v = Identity (s) }> }""",
+        {"x": _f32(3), "y": _f32(2), "n": np.array(3)},
+        before={"x": _f32(3), "y": _f32(2), "n": np.array(3)},
+        ends=True,
+    ),
+    "openvino_cpu.safe_loop.sizes_of_stacks": Canary(
         """(float[k] x, int64 n) => (float[m,k] y) {
         y = Loop (n, "") <body = b (int64 i, bool c) => (bool d, float[k] part) {
             d = Identity (c) part = Neg (x) }> }""",
         {"x": _f32(2), "n": np.array(0)},
         before={"x": _f32(2), "n": np.array(2)},
     ),
-    "openvino_cpu.unread_states": Canary(
+    "openvino_cpu.safe_loop.read_states": Canary(
         """(float[2] x, int64 n) => (float[2] y) {
         y = Loop (n, "", x) <
           body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t) {

@@ -33,7 +33,8 @@ SCAN = """(float[3,2] x, float[2] h) => (float[2] y, float[3,2] z) {
 ROW = """(float[3,2] x, float h) => (float y, float[3] z) <int64 one = {1}> {
   y, z = Scan <num_scan_inputs = 1, body = b (float s, float[2] p) => (float t, float u) {
     %s u = Neg (s) }> (h, x) }"""
-STATE = """(float[1] x, int64 n) => (float y) <float zero = {0}> {
+STATE = """(float[1] x, int64 n, bool[b] some) => (float y)
+  <float zero = {0}, int64[1] one = {1}, int64[1] far = {99}> {
   y, grown = Loop (n, , zero, x)
   <body = b (int64 i, bool c, float a, float[k] s) => (bool d, float e, float[l] t) {
     d = Identity (c) size = Size (s) number = Cast <to = 1> (size) e = Add (a, number)
@@ -61,7 +62,7 @@ PLACES: list[tuple[str, str, bool]] = [
      "{ y = Min (x, one) }", False),
     ("constant_of_higher_rank", "(float[3] x) => (float[2,3] y) <float[2,1] some = {1, 2}> "
      "{ y = Min (x, some) }", False),
-    ("false_first_condition", LOOP % ("n", "k"), False),
+    ("safe_loop.asked_condition", LOOP % ("n", "k"), False),
     ("infinite_f64", "(double[3] x) => (double[3] y) <double[3] k = {1, 2, 3e300}> "
      "{ y = Mul (x, k) }", False),
     ("infinite_f64", "(double[3] x) => (double[3] y) <double[3] k = {1, 2.5, inf}> "
@@ -74,14 +75,17 @@ PLACES: list[tuple[str, str, bool]] = [
      False),
     ("infinity_behind_arithmetic", "(float[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",
      True),
-    ("state_in_shared_memory", ROW % "w = Shape (p) r = Gather (w, one) t = Cast <to = 1> (r)",
+    ("safe_loop.memory_inside", ROW % "w = Shape (p) r = Gather (w, one) t = Cast <to = 1> (r)",
      False),
-    ("state_in_shared_memory", ROW % "t = Gather (p, one)", True),
-    ("uncounted_slices", SCAN % "a = Shape (p) f = Cast <to = 1> (a) t = Add (s, f) u = Neg (t)",
-     True),
-    ("uncounted_slices", SCAN % "t = Add (s, s) u = Neg (t)", True),
-    ("sizes_of_states", STATE % "Concat <axis = 0> (s, x)", True),
-    ("sizes_of_states", STATE % "Add (s, x)", False),
+    ("safe_loop.memory_inside", ROW % "t = Gather (p, one)", True),
+    ("safe_loop.counting_slices",
+     SCAN % "a = Shape (p) f = Cast <to = 1> (a) t = Add (s, f) u = Neg (t)", True),
+    ("safe_loop.counting_slices", SCAN % "t = Add (s, s) u = Neg (t)", True),
+    ("safe_loop.sizes_of_states", STATE % "Concat <axis = 0> (s, x)", True),
+    ("safe_loop.sizes_of_states", STATE % "Add (s, x)", False),
+    ("safe_loop.place_of_states", STATE % "Concat <axis = 0> (s, x)", False),
+    ("safe_loop.place_of_states", STATE % "Slice (s, one, far)", False),
+    ("safe_loop.place_of_states", STATE % "Compress (s, some)", True),
     ("matrix_times_stack", "(float[4,3] x, float[2,3,2] w) => (float[2,4,2] y) "
      "{ y = MatMul (x, w) }", False),
     ("bias_of_lrn", "(float[1,3,2,2] x) => (float[1,3,2,2] y) "

@@ -31,7 +31,8 @@ OLD = [at.path for at in quirks.FOR_IR if at.until]
 def test_a_canary_for_each_quirk() -> None:
     assert {*map(quirk_of, CANARIES)} == {*QUIRKS}
     folder = Path(quirks.__file__).parent
-    files = {f"{p.parent.name}.{p.stem}" for p in folder.glob("*/*.py") if p.stem != "__init__"}
+    files = (p.relative_to(folder).with_suffix("").parts for p in folder.glob("*/**/*.py"))
+    files = {".".join(parts) for parts in files if parts[-1] != "__init__"}
     assert set(QUIRKS) == files
 
 

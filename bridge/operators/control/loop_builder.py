@@ -3,7 +3,7 @@ is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -93,7 +93,11 @@ class LoopBuilder:
 
     def build(self, b: Builder) -> list[Value]:
         """The Loop, and its outputs as they are finished."""
-        results = list(self.make(b))
+        return self.finished(b, self.make(b))
+
+    def finished(self, b: Builder, outputs: Sequence[Value]) -> list[Value]:
+        """What is to be done to the outputs, done to these."""
+        results = list(outputs)
         for index, steps in self.finish.items():
             for finish in steps:
                 results[index] = finish(b, results[index])

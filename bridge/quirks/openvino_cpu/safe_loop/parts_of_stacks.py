@@ -1,14 +1,17 @@
-"""Stacks where no iteration runs: the CPU plugin gives those of the run before, or as many parts as
-the trip count says."""
+"""A stack has no parts if no iteration runs.
+
+The CPU plugin then gives the parts of the inference before, or as many as the trip count says.
+"""
 
 from __future__ import annotations
+
+from functools import partial
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Condition, Iteration, Stacked
 from bridge.neutral.signs import is_not_negative
-from bridge.operators import Result
 from bridge.operators.control.loop_builder import (
     LoopBuilder,
     constant_condition,
@@ -17,32 +20,43 @@ from bridge.operators.control.loop_builder import (
 )
 from bridge.passes.fuse.inverses import named_after
 from bridge.passes.uses import Uses
-from bridge.quirks.guarded_loops import asks, in_the_place_of, is_guarded
+from bridge.quirks.guarded_loops import asks, in_the_place_of
 from bridge.quirks.opaque import hides, opaque, revealed, undone
-from bridge.quirks.quirk import Place, Quirk, rewriting
+from bridge.quirks.quirk import Place
+from bridge.quirks.safe_loop import Clause, Draft
 
 FAR = 1 << 30
-"""An end behind every element: no axis is so long. It is exact in f32, in which OpenVINO may choose
-it; the largest i32 is not."""
+"""An end behind every element, since no axis is so long. OpenVINO may select it in f32, which has
+this number, but not the largest i32."""
 
 
-def cut_stacks(b: Builder, node: Node, place: Place) -> Result:
-    """None of the parts is taken where no iteration runs."""
-    stacks = [exit for exit in node.body.outputs if isinstance(exit, Stacked)]
-    stacks = [exit for exit in stacks if not _is_cut(node.outputs[exit.output], place, node)]
-    end = _end(b, node) if stacks and not is_guarded(node, place) else None
-    if end is None:
-        return None
-    loop_builder = LoopBuilder.of(node)
-    trips = loop_builder.trip_count
-    if trips is not None and _is_known_condition(node):
-        # OpenVINO ends the process where it can tell that no trips are left, as in a model that is
-        # reshaped to inputs of no elements.
-        loop_builder.inputs[0] = opaque(b, trips, "number")
-    results = loop_builder.build(b)
-    for exit in stacks:
-        results[exit.output] = b.cut(results[exit.output], exit.axis, 0, end)
-    return results
+def lacks(draft: Draft) -> list[Stacked]:
+    """The stacks that are not cut, if the Loop may run no iteration, and no If asks for that."""
+    if draft.is_guarded or not _may_be_idle(draft.loop):
+        return []
+    node, place = draft.node, draft.place
+    return [exit for exit in draft.stacks if not _is_cut(node.outputs[exit.output], place, node)]
+
+
+def give(draft: Draft, found: list[Stacked]) -> None:
+    """A Slice behind the Loop takes no part if no iteration runs."""
+    end = _end(draft.b, draft.loop)
+    trips = draft.loop.trip_count
+    if trips is not None and _is_known_condition(draft.node):
+        # OpenVINO crashes if it finds that the trip count is 0, as in a model that is reshaped to
+        # empty inputs.
+        draft.loop.inputs[0] = opaque(draft.b, trips, "number")
+    for exit in found:
+        draft.loop.after(exit.output, partial(_cut, exit.axis, end))
+
+
+def _cut(axis: int, end: Value, b: Builder, stacked: Value) -> Value:
+    return b.cut(stacked, axis, 0, end)
+
+
+def _may_be_idle(loop: LoopBuilder) -> bool:
+    """Whether the trip count or the condition may keep a Loop from running."""
+    return any(head is not None and not is_positive(head) for head in loop.inputs[:2])
 
 
 def _is_cut(stacked: Value, place: Place, loop: Node) -> bool:
@@ -61,10 +75,10 @@ def _cuts(user: Node, place: Place, loop: Node) -> bool:
     return _is_count(end, loop)
 
 
-def _end(b: Builder, node: Node) -> Value | None:
-    """Where a stack ends at the latest, which is 0 if no iteration runs; None where one surely
-    does. A trip count that cannot be negative is such an end."""
-    trips, condition = node.trip_count, node.condition
+def _end(b: Builder, loop: LoopBuilder) -> Value:
+    """Where a stack ends at the latest, which is 0 if no iteration runs. A trip count that cannot
+    be negative is such an end."""
+    trips, condition = loop.trip_count, loop.condition
     tests: list[Value] = []
     if condition is not None and not is_positive(condition):
         tests.append(scalar(b, condition))
@@ -72,7 +86,7 @@ def _end(b: Builder, node: Node) -> Value | None:
         if not tests and is_not_negative(trips):
             return b.vector(b.as_i64(trips))
         tests.insert(0, b.op("Greater", scalar(b, trips), 0))
-    return b.op("Where", b.fold("And", tests), [FAR], [0]) if tests else None
+    return b.op("Where", b.fold("And", tests), [FAR], [0])
 
 
 def _is_known_condition(node: Node) -> bool:
@@ -145,8 +159,8 @@ def known_condition(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 
 def _known(value: Value, numbers: set[Value]) -> bool | None:
-    """What a condition is whatever happens, where it is not yet said by a named constant; None
-    where it is not known. `numbers` are those of the iteration."""
+    """The value of a condition that is always true, or always false, and no named constant yet;
+    else None. `numbers` are the numbers of the iteration."""
     made = value.producer
     if made is None or value.names in (["always"], ["never"]):
         return None
@@ -156,13 +170,15 @@ def _known(value: Value, numbers: set[Value]) -> bool | None:
     return True if made.op == "Constant" and known_of(value).ints == (1,) else None
 
 
-QUIRK = Quirk(
+QUIRK = Clause(
+    holds="A stack has no parts if no iteration runs.",
+    lacks=lacks,
+    give=give,
     releases="2026.4",
     symptom="Where a Loop runs no iteration, what it stacks has the parts of the inference before.",
     fires="At a Loop that stacks and may not run, outside of an If that asks whether it does.",
     safe="A Slice up to the trip count, or to 2^30, takes the whole stack; one up to 0 takes none, "
     "as a Loop that does not run stacks none.",
     cost="a Slice behind each stack of a Loop that may not run",
-    run=rewriting("Loop", by=cut_stacks, uses=True),
     undo={"Loop": known_condition, "Slice": whole_stack, **undone("number")},
 )

@@ -1,5 +1,7 @@
-"""A condition that OpenVINO can tell to be false before the first iteration: it takes all that
-comes out for vectors of nothing."""
+"""The first condition of a Loop is asked when the model runs.
+
+If OpenVINO finds before that the condition is false, it takes each output for an empty vector.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +9,29 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Condition, outer_input
-from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder, is_positive, scalar
 from bridge.passes.uses import Uses
 from bridge.quirks.guarded_loops import in_the_place_of
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import opaque, undone
-from bridge.quirks.quirk import Place, Quirk, rewriting
+from bridge.quirks.safe_loop import Clause, Draft
 
 
-def condition_as_trips(b: Builder, node: Node, place: Place) -> Result:
-    """Nothing is left of the trip count where the condition is false."""
-    trips, condition = node.trip_count, node.condition
+def lacks(draft: Draft) -> list[Value]:
+    """The first condition, if OpenVINO may find it to be false, and a trip count is there."""
+    trips, condition = draft.loop.inputs[:2]
     if trips is None or condition is None or is_positive(condition):
-        return None
-    if not is_known(condition, place) or _is_state(node):
-        return None
-    count = b.op("Where", scalar(b, condition), scalar(b, trips), 0)
-    count = opaque(b, count, "number")  # OpenVINO fails where it finds that to be 0, too.
-    loop_builder = LoopBuilder.of(node)
-    loop_builder.inputs[0] = count
-    loop_builder.inputs[1] = None
-    return loop_builder.build(b)
+        return []
+    return [condition] if is_known(condition, draft.place) and not _is_state(draft.node) else []
+
+
+def give(draft: Draft, found: list[Value]) -> None:
+    """The trip count is 0 if the condition is false."""
+    b, inputs, trips = draft.b, draft.loop.inputs, draft.loop.trip_count
+    assert trips is not None
+    count = b.op("Where", scalar(b, found[0]), scalar(b, trips), 0)
+    # OpenVINO fails if it finds this to be 0, too.
+    inputs[:2] = [opaque(b, count, "number"), None]
 
 
 def _is_state(node: Node) -> bool:
@@ -39,7 +42,7 @@ def _is_state(node: Node) -> bool:
 
 
 def count_and_condition(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """Count and first condition apart, where the count is 0 if the condition is false."""
+    """The trip count and the condition, out of a count that is 0 if the condition is false."""
     trips, condition = node.trip_count, node.condition
     made = trips.producer if trips is not None else None
     if made is None or made.op != "Where" or known_of(made.inputs[2]).ints != (0,):
@@ -52,7 +55,10 @@ def count_and_condition(b: Builder, node: Node, uses: Uses) -> Value | None:
     return in_the_place_of(node, loop_builder.build(b), uses)
 
 
-QUIRK = Quirk(
+QUIRK = Clause(
+    holds="The first condition is asked when the model runs.",
+    lacks=lacks,
+    give=give,
     releases="2026.4",
     symptom="A Loop whose first condition is found to be false has outputs f32[0], whatever the "
     "states are.",
@@ -61,6 +67,5 @@ QUIRK = Quirk(
     safe="A Loop runs no iteration where its trip count is 0, as where its condition is false; no "
     "iteration reads either.",
     cost="a Select outside the body, and a random number below 1/2, of which a Bucketize makes 0",
-    run=rewriting("Loop", by=condition_as_trips),
     undo={"Loop": count_and_condition, **undone("number")},
 )

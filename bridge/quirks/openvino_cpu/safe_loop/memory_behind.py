@@ -1,4 +1,4 @@
-"""A state behind its Loop, of which several operators take views.
+"""Several views of a state behind its Loop do not share the memory of the state.
 
 OpenVINO's CPU plugin reads the operand of a Reshape where it lies. Of several views of one value
 that one node takes, it copies all but one. After an iteration more or fewer than the time before,
@@ -9,12 +9,12 @@ hold other values by then. A maximum with itself takes the state out of that pla
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Value
 from bridge.neutral.ports import Yield
 from bridge.neutral.types import is_static
-from bridge.operators import Result
 from bridge.quirks.opaque import opaque, undone
-from bridge.quirks.quirk import Place, Quirk, is_computed_in, rewriting
+from bridge.quirks.quirk import Place, is_computed_in
+from bridge.quirks.safe_loop import Clause, Draft
 
 VIEWS = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 """Operators that may give their operand as it lies in memory."""
@@ -23,17 +23,21 @@ PRODUCTS = frozenset({"Einsum", "MatMul"})
 """Operators for which OpenVINO makes a view of an operand: it may be a vector, or transposed."""
 
 
-def with_copies_of_states(b: Builder, node: Node, place: Place) -> Result:
-    """The Loop, and behind it the maximum of such a state with itself."""
-    states = {exit.output for exit in node.body.outputs if isinstance(exit, Yield)}
-    copied = {i for i, value in enumerate(node.outputs) if i in states and _is_lost(value, place)}
-    if not copied:
-        return None
-    made = [Value(value.type) for value in node.outputs]
-    b.nodes.append(
-        Node("Loop", list(node.inputs), made, node.attributes, node.bodies, node.name, node.extras)
-    )
-    return [opaque(b, v, "memory") if i in copied else v for i, v in enumerate(made)]
+def lacks(draft: Draft) -> list[int]:
+    """The outputs that are states of open size with several views."""
+    states = {exit.output for exit in draft.body.outputs if isinstance(exit, Yield)}
+    outputs = enumerate(draft.node.outputs)
+    return [i for i, value in outputs if i in states and _is_lost(value, draft.place)]
+
+
+def give(draft: Draft, found: list[int]) -> None:
+    """A Maximum of the state with itself, behind the Loop."""
+    for index in found:
+        draft.loop.after(index, _copied)
+
+
+def _copied(b: Builder, state: Value) -> Value:
+    return opaque(b, state, "memory")
 
 
 def _is_lost(value: Value, place: Place) -> bool:
@@ -55,13 +59,15 @@ def _views(state: Value, place: Place) -> int:
     return count
 
 
-QUIRK = Quirk(
+QUIRK = Clause(
+    holds="Several views of a state behind the Loop do not share its memory.",
+    lacks=lacks,
+    give=give,
     releases="2026.4",
     symptom="Where a node takes two views of a Loop's state of open size, as a product of a vector "
     "with itself does, one shows other memory once the number of iterations has changed.",
     fires="At a state of open size behind its Loop, of which several views are taken.",
     safe="The greatest of a value and itself is the value.",
     cost="a Maximum of such a state with itself",
-    run=rewriting("Loop", by=with_copies_of_states, uses=True),
     undo=undone("memory"),
 )

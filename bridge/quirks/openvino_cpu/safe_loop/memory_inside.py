@@ -1,4 +1,4 @@
-"""Inputs of a Loop's body that share memory with what becomes a state.
+"""No state shares memory with a value that an iteration reads later.
 
 OpenVINO's CPU plugin computes operators in the memory of their first input where it can,
 that of a body's Parameter too. A state that is made in this way from a slice or from another state
@@ -17,9 +17,9 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Invariant
 from bridge.neutral.rewrite import Uses
 from bridge.neutral.types import STRING
-from bridge.passes.context import Context
 from bridge.quirks.opaque import hides, opaque, undone
-from bridge.quirks.quirk import RECURRENT, Quirk, is_computed_in, may_hold
+from bridge.quirks.quirk import RECURRENT, is_computed_in, may_hold
+from bridge.quirks.safe_loop import Clause, Draft
 
 OWN_MEMORY = {
     "ArgMax", "ArgMin", "Constant", "Conv", "ConvTranspose", "Gather", "GatherElements", "GatherND",
@@ -34,34 +34,19 @@ PARTS = {"Split", "VariadicSplit", "ir::Split"}
 """Operators that give parts of their first input as they lie in memory."""
 
 
-def separate_inputs(graph: Graph, context: Context) -> bool:
-    """Copies, in place, every input of a Loop's body in whose memory another value may come to
-    lie; whether there is any."""
-    changed = False
-    for node in graph.nodes:
-        for body in node.bodies:
-            changed |= separate_inputs(body.graph, context)
-            if node.op == "Loop":
-                changed |= _separate(body, Builder([], node.name, context.target))
-    return changed
+def lacks(draft: Draft) -> list[Value]:
+    """The inputs of the body that need a memory of their own, in order."""
+    return _endangered(draft.body)
 
 
-def _separate(body: Body, b: Builder) -> bool:
-    graph = body.graph
-    copied: dict[Value, Value] = {}
-    for value in _endangered(body):
-        copied[value] = opaque(b, value, "memory" if _is_computed_in(value) else "content")
-    if not copied:
-        return False
-    for node in graph.nodes:
-        node.inputs = [None if v is None else copied.get(v, v) for v in node.inputs]
-    graph.outputs = [copied.get(v, v) for v in graph.outputs]
-    graph.prepend(b.nodes)
-    return True
+def give(draft: Draft, found: list[Value]) -> None:
+    """The body reads a copy of such an input."""
+    inside = Builder([], draft.node.name, draft.b.target)
+    copied = {v: opaque(inside, v, "memory" if _is_computed_in(v) else "content") for v in found}
+    draft.enter_as(copied, inside.nodes)
 
 
 def _endangered(body: Body) -> list[Value]:
-    """The inputs of the body that need a memory of their own, in order."""
     graph = body.graph
     places, uses = _places(graph), Uses(graph)
     found: set[Value] = set()
@@ -141,7 +126,10 @@ def _is_rotated(node: Node, uses: Uses) -> bool:
     return bool(users) and all(user.op == "Mul" for user in users)
 
 
-QUIRK = Quirk(
+QUIRK = Clause(
+    holds="No state shares memory with a value that an iteration reads later.",
+    lacks=lacks,
+    give=give,
     releases="2026.4",
     symptom="A state computed in the memory of a body's Parameter, or a part of it, is overwritten "
     "before it is read: h = x + h over slices x is wrong. A rotary embedding of a value that a "
@@ -149,6 +137,5 @@ QUIRK = Quirk(
     fires="At an input of a Loop's body in whose memory a state, or what overwrites it, may lie.",
     safe="The greatest of a value and itself is the value, as is the only row of a stack of it.",
     cost="a copy of each input of a body in whose memory a state may lie",
-    run=separate_inputs,
     undo=undone("memory", "content"),
 )

@@ -1,7 +1,8 @@
-"""Values without elements that enter or leave a Loop's body: old releases of the CPU plugin divide
-by the size of the first axis where they copy one of shape [0], [0,1] and so on, which ends the
-process. They copy [1,0] well, so the value goes in and out with an axis of size 1 before its
-own."""
+"""Each value that enters or leaves the body has a shape that the CPU plugin copies.
+
+Old releases divide by the size of the first axis when they copy a shape such as [0] or [0,1], and
+crash. They copy [1,0], so an empty value goes in and out with an axis of size 1 in front.
+"""
 
 from __future__ import annotations
 
@@ -14,37 +15,33 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Invariant, OutputPort, Sliced, Stacked, Yield
 from bridge.neutral.rewrite import Uses as GraphUses
 from bridge.neutral.types import I8, I32, I64, TensorType, high, low
-from bridge.operators import Result
 from bridge.operators.control.loop_builder import Finish, LoopBuilder
 from bridge.passes.fuse.inverses import squeezed_again
 from bridge.passes.uses import Uses
 from bridge.quirks.guarded_loops import in_the_place_of
-from bridge.quirks.quirk import Place, Quirk, rewriting
+from bridge.quirks.safe_loop import Clause, Draft
 
 COPIED_WELL = {I8, I32, I64}
 """Element types that are copied in another way, which does not divide."""
 
 
-def with_a_first_axis(b: Builder, node: Node, place: Place) -> Result:
-    """The values that may be so, in a Loop that takes and gives them with one more axis."""
-    loop_builder = LoopBuilder.of(node)
-    exits = _exits(loop_builder)
-    inside = Builder([], node.name, b.target)
-    entries = {
-        value: _enter(b, inside, loop_builder, index)
-        for index, value in _entries(loop_builder, exits)
-    }
-    if not entries and not exits:
-        return None
-    graph = loop_builder.body.graph
-    for one in graph.nodes:
-        one.inputs = [None if v is None else entries.get(v, v) for v in one.inputs]
-    graph.outputs = [entries.get(v, v) for v in graph.outputs]
-    graph.prepend(inside.nodes)
+def lacks(draft: Draft) -> list[tuple[list[tuple[int, Value]], list[int]]]:
+    """The inputs and the outputs of the body that may have such a shape, with all ports of their
+    states."""
+    exits = _exits(draft.loop)
+    entries = list(_entries(draft.loop, exits))
+    return [(entries, exits)] if entries or exits else []
+
+
+def give(draft: Draft, found: list[tuple[list[tuple[int, Value]], list[int]]]) -> None:
+    """Such values enter and leave with one more axis."""
+    ((entries, exits),) = found
+    inside = Builder([], draft.node.name, draft.b.target)
+    entered = {value: _enter(draft.b, inside, draft.loop, index) for index, value in entries}
+    draft.enter_as(entered, inside.nodes)
     for index in exits:
-        _leave(b, loop_builder, index)
-    loop_builder.drop_unused_inputs()
-    return loop_builder.build(b)
+        _leave(draft.b, draft.loop, index)
+    draft.loop.drop_unused_inputs()
 
 
 def _exits(loop_builder: LoopBuilder) -> list[int]:
@@ -107,7 +104,8 @@ def _without_axis(output: Value) -> Finish:
 
 
 def _of_type(value: Value, known: Value) -> Value:
-    value.type = value.declared = known.type
+    if value.element is known.element:
+        value.type = value.declared = known.type
     return value
 
 
@@ -200,7 +198,11 @@ def _enter_again(loop_builder: LoopBuilder, index: int, users: list[Node]) -> No
     body.graph.outputs = [entry if v in gone else v for v in body.graph.outputs]
 
 
-QUIRK = Quirk(
+QUIRK = Clause(
+    holds="Each value that enters or leaves the body has a shape that the plugin copies.",
+    lacks=lacks,
+    give=give,
+    retypes=True,
     releases="2024.0 to 2025.2",
     symptom="A value of shape [0], or [0,1], that enters or leaves a Loop's body ends the process.",
     fires="At a value that enters or leaves a body and may have shape [0], or [0] and sizes of at "
@@ -208,6 +210,5 @@ QUIRK = Quirk(
     safe="An axis of size 1 is added on one side of the port and taken away on the other.",
     cost="Unsqueeze and Squeeze, which copy nothing, for each value of open size that goes into a "
     "Loop or comes out of it. Only for those releases.",
-    run=rewriting("Loop", by=with_a_first_axis),
     undo={"Loop": without_first_axis, "Squeeze": squeezed_again},
 )

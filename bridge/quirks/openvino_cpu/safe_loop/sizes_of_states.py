@@ -1,0 +1,124 @@
+"""Each state of a Loop starts with a size of its own, of which OpenVINO knows nothing.
+
+If OpenVINO knows the first size of a state, it believes this size in all iterations. It refuses a
+body that contradicts it, even if the node in question never runs so. If it does not know the first
+size, it gives a symbol to the size of the initial value, and to the size in all iterations. The
+body may then read one size for the other. Two states share a symbol if they start with one value,
+or with results of equal nodes. OpenVINO also believes the bounds of the size after an iteration,
+though no iteration may run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bridge.neutral.graph import Value
+from bridge.neutral.inference.known import known_of
+from bridge.neutral.ports import Carried, Yield
+from bridge.neutral.types import Interval
+from bridge.operators.control.loop_builder import LoopBuilder
+from bridge.quirks.guarded_loops import UNDO
+from bridge.quirks.opaque import hides, opaque, undone, unknown_nothings, whole_of
+from bridge.quirks.quirk import Place
+from bridge.quirks.safe_loop import Clause, Draft, states_of
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """A state of changing size, the axes along which the size changes, and what the state lacks.
+
+    `starts` means that the size of the initial value is to be hidden, `guarded` that the Loop is to
+    stand in an If. If that is not possible, `after` means that the size after an iteration is to be
+    hidden."""
+
+    port: Carried
+    axes: list[int]
+    starts: bool
+    guarded: bool
+    after: bool
+
+
+def lacks(draft: Draft) -> list[Lacking]:
+    """The states of changing size that lack something."""
+    place, body, around = draft.place, draft.body, _states_around(draft.place)
+    guards = place.guards and draft.may_be_guarded
+    after = not place.guards and not draft.surely_runs
+    found = []
+    for value, port, initial in draft.states:
+        dims = enumerate(value.shape or ())
+        axes = [axis for axis, dim in dims if isinstance(dim, Interval)]
+        if not axes:
+            continue
+        again, exit = body.exit_of(port)
+        leaves = exit != Yield(None) and not _is_hidden(again)
+        alone = initial in around and place.count(initial) == 1
+        of_state = alone and all(isinstance(initial.dims[axis], Interval) for axis in axes)
+        starts = not of_state and not _is_hidden_start(initial, draft)
+        if starts or (leaves and (guards or after)):
+            found.append(Lacking(port, axes, starts, leaves and guards, leaves and after))
+    return found
+
+
+def give(draft: Draft, found: list[Lacking]) -> None:
+    """The size of the initial value is hidden in front of the Loop. If no iteration may run, and
+    the state leaves the Loop, the Loop goes into an If."""
+    b, loop = draft.b, draft.loop
+    draft.wants_guard |= any(one.guarded for one in found)
+    hidden = [one for one in found if one.starts]
+    for one, number in zip(hidden, unknown_nothings(b, len(hidden)), strict=True):
+        initial = loop.initial(one.port)
+        assert initial is not None
+        draft.start_with(one.port, opaque(b, initial, "sizes", one.axes, number))
+    for one in found:
+        if one.after:
+            outputs = draft.body.graph.outputs
+            again = outputs[one.port.output]
+            outputs[one.port.output] = opaque(loop.inside(b), again, "sizes", one.axes)
+
+
+def _is_hidden_start(initial: Value, draft: Draft) -> bool:
+    """Whether the sizes of an initial value are hidden, and no other state starts with it. They may
+    be hidden in front of the If around the Loop."""
+    value = draft.outside(initial)
+    hidden = _is_hidden(value) or whole_of(value) is not None
+    return hidden and draft.place.count(initial) == 1
+
+
+def _states_around(place: Place) -> set[Value]:
+    """The states of the Loop around. The initial size of such a state is hidden in front of that
+    Loop. So a state that alone starts with it has a size of its own, too."""
+    holder = place.holder
+    if holder is None or holder.op != "Loop":
+        return set()
+    return {value for value, _, _ in states_of(LoopBuilder.of(holder))}
+
+
+def _is_hidden(value: Value) -> bool:
+    """Whether the size of a value is hidden, or the size of a part that it joins."""
+    made = value.producer
+    if made is None:
+        return False
+    if made.op == "Concat":
+        return any(v is not None and _is_hidden(v) for v in made.inputs)
+    x = made.input(0)
+    reshaped = made.op == "Reshape" and known_of(made.inputs[1]).ints is not None
+    if x is not None and (reshaped or made.op == "Cast"):
+        return _is_hidden(x)
+    return hides(made, "sizes")
+
+
+QUIRK = Clause(
+    holds="Each state of changing size starts with a size of its own.",
+    lacks=lacks,
+    give=give,
+    releases="2026.4",
+    symptom="A Loop is refused if its body would fail with the first size of a state. The body "
+    "reads the first size of a state for its size, or the size of another state with the same "
+    "start. The size after an iteration is believed though no iteration runs.",
+    fires="At a state with a size that changes, unless its start has a hidden size of its own.",
+    safe="The only part of a value, as long as what is left, is the value. One branch is the Loop "
+    "where it runs; the other gives what a Loop gives that does not.",
+    cost="a VariadicSplit of what each state of changing size starts with, and an If around a "
+    "Loop that may not run",
+    undo={**UNDO, **undone("sizes")},
+)
