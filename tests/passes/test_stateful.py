@@ -195,7 +195,7 @@ def test_models_without_states(signature: str, said: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("texts", [["h"], ["=hn"], ["h="], ["h=hn", "h=cn"]])
 def test_options_that_are_no_states(texts: list[str]) -> None:
     with pytest.raises(bridge.UsageError, match="--state"):
-        states(texts, by_name=True)
+        states(texts)
 
 
 def test_a_stateful_ir_is_checked_against_its_conversion(tmp_path: Path) -> None:
