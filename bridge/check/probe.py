@@ -253,8 +253,7 @@ class _Cut:
             return self._resolve(node.trip_count)
         if not any(isinstance(port, Sliced) for port in node.body.inputs):
             return None
-        with self._scratch:
-            return trips_of_slices(self._scratch, node.inputs, node.body)
+        return trips_of_slices(self._scratch, node.inputs, node.body)
 
     def wanted(self, condition: Value) -> Truth:
         """What a condition says; its operands become outputs."""

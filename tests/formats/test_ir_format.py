@@ -801,7 +801,8 @@ def test_loop_ports(
     after = builder.op("Add", s, builder.op("Cast", i, to=F32))
     row = builder.op("Unsqueeze", after, builder.constant([0]))
     total = builder.op("ReduceSum", after, builder.constant([0]), keepdims=False)
-    on = builder.op("Less", total, builder.constant(np.float32(5)))
+    read = builder.op("Or", go, builder.op("Not", go))  # A state has a reader.
+    on = builder.op("And", read, builder.op("Less", total, builder.constant(np.float32(5))))
     body.outputs = [on, after, row, on] if early_exit else [go, after, row, go]
     ports = [Condition() if early_exit else Yield(None), Yield(0), Stacked(1), Yield(2)]
     graph = Graph([v for v, used in ((n, trip_count), (c, condition), (x, x)) if used is not None])

@@ -147,7 +147,8 @@ def trips_of_slices(b: Builder, inputs: list[Value | None], body: Body) -> Value
     known."""
     for port in body.inputs:
         if isinstance(port, Sliced):
-            trips = _parts(b, inputs[port.input], port)
+            with b:
+                trips = _parts(b, inputs[port.input], port)
             known = known_of(trips).ints
             return trips if known is None else b.constant(known[0])
     raise Refused("it has neither a trip count, nor a condition, nor a sliced input to count")
