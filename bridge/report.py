@@ -17,6 +17,7 @@ class Report:
     `specialized` what followed from fixed values and shapes; `notes` all else worth telling.
     `assumed` says of lines of `pruned` what data must fulfil, which could have taken the branch;
     `causes` says of others, without names, what the branch does that excludes it.
+    `quirks` are the quirks that rewrote a node, with the path to the node.
     """
 
     source: str = ""
@@ -27,6 +28,7 @@ class Report:
     notes: list[str] = field(default_factory=list)
     assumed: dict[str, str] = field(default_factory=dict)
     causes: dict[str, str] = field(default_factory=dict)
+    quirks: list[tuple[str, str]] = field(default_factory=list)
 
     def lines(self) -> list[str]:
         """What was decided, line by line."""

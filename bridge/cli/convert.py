@@ -187,3 +187,5 @@ def _print(report: Report, streamed: bool, verbose: bool) -> None:
         echo(f"wrote {' and '.join(files)}")
     for line in report.lines() if verbose else report.short_lines():
         echo(line, aside=streamed)
+    for name, place in report.quirks if verbose else ():
+        echo(f"quirk: {name} at {place}", aside=streamed)

@@ -11,13 +11,14 @@ from bridge.cli.keywords import takes_options
 from bridge.cli.options import AsJson, Debug, Force
 from bridge.cli.output import echo, echo_json, size_of, table, write_text
 from bridge.errors import UsageError
-from bridge.options import CommonOptions
+from bridge.options import IrOptions
+from bridge.release import release
 
 if TYPE_CHECKING:
     from bridge.neutral.graph import Model
 
 
-@takes_options(CommonOptions, ("weights", "limits"))
+@takes_options(IrOptions, ("device", "input_shapes", "limits", "openvino", "values", "weights"))
 def inspect(
     file: Annotated[
         Path,
@@ -38,6 +39,14 @@ def inspect(
             "--cost",
             help="Tell multiplications, weights and activations, of each branch too: an If costs "
             "what its larger branch does, an open dimension counts as 1.",
+        ),
+    ] = False,
+    quirks: Annotated[
+        bool,
+        typer.Option(
+            "--quirks",
+            help="Show where a conversion to IR works round faults of engines, and why. "
+            "--device, --openvino, --value and --input-shape are for this.",
         ),
     ] = False,
     html: Annotated[
@@ -70,6 +79,7 @@ def inspect(
       bridge inspect model.xml --json
       bridge inspect model.xml --graph
       bridge inspect model.onnx --cost
+      bridge inspect model.onnx --quirks --openvino 2025.2
       bridge inspect model.onnx --svg tree.svg --html tree.html
       bridge check model.onnx --json > check.json
       bridge inspect model.onnx --html tree.html --coverage check.json
@@ -78,6 +88,9 @@ def inspect(
         raise UsageError("--coverage is painted into a page or a picture: give --html or --svg")
     if as_json and graph:
         raise UsageError("--graph is for people and --json for scripts: ask for one of them")
+    if quirks:
+        _print_quirks(file, options, as_json)
+        return
     import bridge
     from bridge.cli.streams import source_of
     from bridge.kinds import PAGE, PICTURE
@@ -119,6 +132,41 @@ def _print(model: Model, file: Path, graph: bool, as_json: bool, cost: bool) -> 
         echo_json(description)
     else:
         echo(*as_text(description).split("\n"))
+
+
+def _print_quirks(file: Path, options: dict[str, Any], as_json: bool) -> None:
+    """Prints which quirks fire where in a conversion of an ONNX model to IR."""
+    import bridge
+    from bridge.atomic_write import scratch_folder
+    from bridge.cli.streams import source_of
+    from bridge.quirks import FOR_IR
+
+    if file.suffix.lower() == ".xml":
+        raise UsageError(f"{file}: is an IR; quirks fire when an ONNX model becomes an IR")
+    with scratch_folder() as folder:
+        report = bridge.convert(source_of(file), folder / "model.xml", **options)
+    known = {at.path: at.quirk for at in FOR_IR}
+    places: dict[str, list[str]] = {}
+    for name, place in report.quirks:
+        places.setdefault(name, []).append(place)
+    if as_json:
+        echo_json(
+            {
+                "bridge": release(),
+                "format": 1,
+                "quirks": [
+                    {"name": name, "symptom": known[name].symptom, "places": found}
+                    for name, found in places.items()
+                ],
+            }
+        )
+        return
+    if not places:
+        echo("no quirk fires")
+    for name, found in places.items():
+        quirk = known[name]
+        echo(name, f"  fault: {quirk.symptom}", f"  same meaning: {quirk.safe}")
+        echo(*(f"  at {place}" for place in found))
 
 
 def _draw(

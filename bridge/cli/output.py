@@ -172,4 +172,5 @@ def report_as_json(report: Report) -> dict[str, Any]:
         "assumed": report.assumed,
         "selected": report.selected,
         "notes": report.notes,
+        "quirks": [{"name": name, "place": place} for name, place in report.quirks],
     }

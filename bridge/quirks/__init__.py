@@ -161,9 +161,11 @@ def work_round(model: Model, context: Context) -> bool:
         wanted = [at for at in group if at.ops & ops]
         if not wanted:
             continue
-        before = made.nodes
+        before, told = made.nodes, len(context.report.quirks)
         if _run_of(wanted)(model.graph, context) is not False or made.nodes != before:
             ops, changed = _ops(model), True
+            if len(context.report.quirks) == told:
+                context.report.quirks.append((form, "graph"))
             if context.watch is not None:
                 context.watch(model, f"the quirk {form}")
     return changed

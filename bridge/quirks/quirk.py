@@ -60,6 +60,8 @@ class Place(Rewriter):
         self.guards: bool = self.outer.guards if self.outer is not None else True
         """Whether a clause may guard a Loop: not where Ifs become selections, nor in older
         releases, where one guards all that may not run."""
+        self.fired: list[tuple[str, str]] = self.outer.fired if self.outer is not None else []
+        """The modules of quirks that rewrote a node, with the path to it."""
         self.ifs: bool = self.outer.ifs if self.outer is not None else True
         """Whether a quirk may write an If: not where Ifs become selections."""
 
@@ -101,13 +103,17 @@ GUARDED = "2026.3"
 """The last release for which every Loop is guarded that may not run: the clause
 `states_of_no_iteration`."""
 
+ROOT = "bridge.quirks."
+"""The package of the quirks."""
+
 Rewrite = Callable[[Builder, Node, Place], Result]
 """What takes the place of a node's outputs, or None where the fault does not show."""
 
 
-def rewriting(*ops: str, by: Rewrite, uses: bool = False) -> Run:
+def rewriting(*ops: str, by: Rewrite, uses: bool = False, told: bool = True) -> Run:
     """A pass that asks `by` about each node of these operators, innermost bodies first, and expands
-    what it makes. `uses` says that it asks who uses a value."""
+    what it makes. `uses` says that it asks who uses a value. The report tells where it fired; if
+    not `told`, `by` adds that to `Place.fired` itself."""
 
     def run(graph: Graph, context: Context) -> bool:
         legalizer = Legalizer(context.target, "neutral")
@@ -120,6 +126,8 @@ def rewriting(*ops: str, by: Rewrite, uses: bool = False) -> Run:
                 return None
             if result is None:
                 return None
+            if told:
+                place.fired.append((by.__module__, place.path(node)))
             results = [result] if isinstance(result, Value) else list(result)
             legalizer.expand(b, node, place)
             made = [result and place.of(result) for result in results]
@@ -134,6 +142,7 @@ def rewriting(*ops: str, by: Rewrite, uses: bool = False) -> Run:
         place.guards = place.ifs and not old
         changed = place.run(Pattern(rewritten, frozenset(ops), context.target, uses=uses))
         legalizer.finish()
+        context.report.quirks += [(module.removeprefix(ROOT), path) for module, path in place.fired]
         return changed
 
     return run

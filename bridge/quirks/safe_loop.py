@@ -149,9 +149,10 @@ def making_safe(clauses: Sequence[Clause]) -> Run:
     def made_safe(b: Builder, node: Node, place: Place) -> Result:
         draft = Draft(b, node, place, LoopBuilder.of(node))
         given = [clause for clause in clauses if _is_given(clause, draft)]
+        place.fired.extend((clause.give.__module__, place.path(node)) for clause in given)
         return draft.build() if given else None
 
-    return rewriting("Loop", by=made_safe, uses=True)
+    return rewriting("Loop", by=made_safe, uses=True, told=False)
 
 
 def _is_given(clause: Clause, draft: Draft) -> bool:
