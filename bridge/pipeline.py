@@ -90,13 +90,13 @@ def _compresses(model: Model, context: Context) -> bool:
 
 
 def _decompresses(model: Model, context: Context) -> bool:
-    """Whether an IR becomes ONNX, which may store constants in few bits, or that is not wanted."""
+    """Whether an IR, which may store constants in few bits, becomes ONNX, or none shall be so."""
     return _from_other(model, context) or bool(context.options.get("decompress"))
 
 
 def _stores_short(model: Model, context: Context) -> bool:
     """Whether these constants are stored so again."""
-    return model.format == "ir" and not context.options.get("decompress")
+    return not context.options.get("decompress")
 
 
 def _has_records(model: Model, context: Context) -> bool:
@@ -198,7 +198,7 @@ class Pass:
 
 TO_IR = (
     Pass("passes.debugging_notes.drop_debugging_notes", _drops_notes),
-    Pass("passes.decompress.decompress", _loses_ifs_of_ir),
+    Pass("passes.decompress.decompress", _concludes),
     Pass("quirks.undo_quirks", _loses_ifs_of_ir),
     Pass("passes.shared_symbols.distrust_symbols", _concludes),
     Pass("passes.specialize.specialize", _loses_ifs),
@@ -232,7 +232,7 @@ TO_IR = (
     Pass("passes.own_outputs.own_outputs", _has_quirks),
     Pass("targets.operators.write_in_others", _for_device),
     Pass("targets.branches.arrange_branches", _for_device),
-    Pass("passes.decompress.store_short", _loses_ifs_of_ir),
+    Pass("passes.decompress.store_short", _concludes),
     Pass("passes.compress.compress", _compresses),
     Pass("passes.legality.check_legality", _always),
     Pass("targets.limits.check_limits", _is_limited),
