@@ -387,7 +387,7 @@ class _OpenVinoSession:
     ) -> None:
         self._module = module
         self._elements = elements
-        self._taken = [port.get_element_type().get_type_name() for port in model.inputs]
+        self._taken = [BY_IR.get(port.get_element_type().get_type_name()) for port in model.inputs]
         self._compile = compile_model
         self._requests: dict[frozenset[str] | None, Any] = {
             None: compile_model().create_infer_request()
@@ -413,10 +413,11 @@ class _OpenVinoSession:
     def _run_from(
         self, states: Mapping[str, np.ndarray], feeds: Mapping[str, Any], anew: bool
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        given = [feed_of(port, feeds) for port in self.inputs]
-        if self._elements:
-            given = [_as(BY_IR.get(t), value) for t, value in zip(self._taken, given, strict=True)]
-        tensors = [self._tensor(port, value) for port, value in zip(self.inputs, given, strict=True)]
+        taken = self._taken if self._elements else [None] * len(self.inputs)
+        tensors = [
+            self._tensor(port, _as(element, feed_of(port, feeds)))
+            for port, element in zip(self.inputs, taken, strict=True)
+        ]
         try:
             request = self._request(frozenset(states))
             if anew:

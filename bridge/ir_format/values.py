@@ -66,7 +66,5 @@ def values_of_ports(ports: Sequence[Port]) -> list[Value]:
 
 def edge_layer(layer: Layer) -> EdgeExtras:
     """What is kept of a Parameter or Result layer so that IR gets it back."""
-    own: EdgeExtras = {"name": layer.name, **(extras_of(layer) or {})}
-    if layer.output_names:
-        own["output_names"] = split_names(layer.output_names)
-    return own
+    names = split_names(layer.output_names)
+    return {"name": layer.name, "output_names": names, **(extras_of(layer) or {})}

@@ -19,9 +19,7 @@ def own_outputs(model: Model, context: Context) -> bool:
     graph = model.graph
     names: dict[Value, set[str]] = {value: {value.name} for value in graph.inputs}
     changed = False
-    for index, (value, name) in enumerate(
-        zip(graph.outputs, names_of_outputs(graph), strict=True)
-    ):
+    for index, (value, name) in enumerate(zip(graph.outputs, names_of_outputs(graph), strict=True)):
         known = names.setdefault(value, {name})
         if name not in known and value.element not in (None, STRING):
             graph.outputs[index] = _copy(graph, value, name)
