@@ -306,7 +306,7 @@ def _context(
 ) -> Context:
     """What passes are told. The inputs of the model get the shapes and values that were given."""
     from bridge.neutral.builder import Target
-    from bridge.passes.boundary import override_shapes
+    from bridge.passes.boundary import give_types, override_shapes
     from bridge.passes.context import Context
 
     if options.get("outputs") is not None or options.get("rename"):
@@ -315,6 +315,8 @@ def _context(
         if (outputs := options.get("outputs")) is not None:
             cut_at(model, outputs)
         rename(model, options.get("rename") or {})
+    if types := options.get("input_types"):
+        give_types(model, types)
     shapes = options.get("input_shapes")
     if shapes not in (None, {}):  # no shape is no reason to forget what the file declares
         override_shapes(model, shapes)

@@ -113,6 +113,17 @@ class CommonOptions(TypedDict, total=False):
             flags=("--input-shape",),
         ),
     ]
+    input_types: Annotated[
+        "Mapping[str, str] | None",
+        Option(
+            INPUTS,
+            "Element types of inputs, by name, for an IR that leaves them open. Types are f32, "
+            "f16, i64, u8, boolean and so on.",
+            takes=list[str],
+            form="NAME=TYPE",
+            flags=("--input-type",),
+        ),
+    ]
     values: Annotated[
         "Values | None",
         Option(
@@ -210,6 +221,14 @@ class OnnxOptions(CommonOptions, total=False):
             ONNX,
             "Operators of other domains, as onnxruntime's com.microsoft, are written as operators "
             "of the standard.",
+            default=False,
+        ),
+    ]
+    decompress: Annotated[
+        "bool",
+        Option(
+            ONNX,
+            "Weights that are stored as f16, behind a Cast, are written as plain f32.",
             default=False,
         ),
     ]

@@ -89,6 +89,16 @@ def _compresses(model: Model, context: Context) -> bool:
     return bool(context.options.get("compress_to_fp16"))
 
 
+def _decompresses(model: Model, context: Context) -> bool:
+    """Whether an IR, which may store constants in few bits, becomes ONNX, or none shall be so."""
+    return _from_other(model, context) or bool(context.options.get("decompress"))
+
+
+def _stores_short(model: Model, context: Context) -> bool:
+    """Whether these constants are stored so again."""
+    return not context.options.get("decompress")
+
+
 def _has_records(model: Model, context: Context) -> bool:
     """Whether the model comes from the other format with metadata, which may be Bridge's own."""
     return bool(model.metadata) and _from_other(model, context)
@@ -188,6 +198,7 @@ class Pass:
 
 TO_IR = (
     Pass("passes.debugging_notes.drop_debugging_notes", _drops_notes),
+    Pass("passes.decompress.decompress", _concludes),
     Pass("quirks.undo_quirks", _loses_ifs_of_ir),
     Pass("passes.shared_symbols.distrust_symbols", _concludes),
     Pass("passes.specialize.specialize", _loses_ifs),
@@ -218,8 +229,10 @@ TO_IR = (
     Pass("quirks.work_round", _has_quirks),
     Pass("passes.fold.fold"),
     Pass("passes.dead.remove_dead_code", like="passes.dead.trim_outputs"),
+    Pass("passes.own_outputs.own_outputs", _has_quirks),
     Pass("targets.operators.write_in_others", _for_device),
     Pass("targets.branches.arrange_branches", _for_device),
+    Pass("passes.decompress.store_short", _concludes),
     Pass("passes.compress.compress", _compresses),
     Pass("passes.legality.check_legality", _always),
     Pass("targets.limits.check_limits", _is_limited),
@@ -227,6 +240,8 @@ TO_IR = (
 
 TO_ONNX = (
     Pass("passes.boundary.require_declared_types"),
+    Pass("passes.own_outputs.join_outputs"),
+    Pass("passes.decompress.decompress", _decompresses),
     Pass("passes.state.pairs.restore_pairs"),
     Pass("passes.state.variables.lower_state"),
     Pass("passes.dead.trim_outputs"),
@@ -252,6 +267,7 @@ TO_ONNX = (
     Pass("passes.legalize.legalize", _always),
     Pass("passes.fuse.patterns.fuse_onnx"),
     Pass("passes.dead.trim_outputs"),
+    Pass("passes.decompress.store_short", _stores_short),
     Pass("passes.dimension_names.name_dimensions", _always),
     Pass("passes.legality.check_legality", _always),
 )

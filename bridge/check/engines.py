@@ -359,14 +359,35 @@ class OpenVino:
                 else self._core.read_model(str(source))
             )
             compiled = partial(self._core.compile_model, model, "CPU", self._config)
-            return _OpenVinoSession(self._module, model, compiled)
+            return _OpenVinoSession(self._module, model, compiled, _elements_said(model, source))
         except Exception as error:
             raise EngineError(f"OpenVINO: {_message(error)}") from error
 
 
+def _elements_said(model: Any, source: Source) -> list[Element | None]:
+    """The types of the outputs of an IR of version 10 by its file, and none for other models.
+    OpenVINO reads some as others: f16 and f64 as f32, i64 as i32, bool as f32."""
+    if not model.has_rt_info(["version"]) or model.get_rt_info(["version"]).value != 10:
+        return []
+    from bridge.ir_format.frontend import read
+
+    return [value.element for value in read(Path(cast(str, source))).graph.outputs]
+
+
 class _OpenVinoSession:
-    def __init__(self, module: Any, model: Any, compile_model: Callable[[], Any]) -> None:
+    """A model of which the file says `elements` of its outputs, where OpenVINO may have others.
+    Feeds and results have the types of the file."""
+
+    def __init__(
+        self,
+        module: Any,
+        model: Any,
+        compile_model: Callable[[], Any],
+        elements: Sequence[Element | None] = (),
+    ) -> None:
         self._module = module
+        self._elements = elements
+        self._taken = [BY_IR.get(port.get_element_type().get_type_name()) for port in model.inputs]
         self._compile = compile_model
         self._requests: dict[frozenset[str] | None, Any] = {
             None: compile_model().create_infer_request()
@@ -392,7 +413,11 @@ class _OpenVinoSession:
     def _run_from(
         self, states: Mapping[str, np.ndarray], feeds: Mapping[str, Any], anew: bool
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        tensors = [self._tensor(port, feed_of(port, feeds)) for port in self.inputs]
+        taken = self._taken if self._elements else [None] * len(self.inputs)
+        tensors = [
+            self._tensor(port, _as(element, feed_of(port, feeds)))
+            for port, element in zip(self.inputs, taken, strict=True)
+        ]
         try:
             request = self._request(frozenset(states))
             if anew:
@@ -407,6 +432,8 @@ class _OpenVinoSession:
                 port.name: self._array(request.get_output_tensor(position))
                 for position, port in enumerate(self.outputs)
             }
+            for name, element in zip(results, self._elements, strict=False):
+                results[name] = _as(element, results[name])
             return results, {name: self._array(one.state) for name, one in variables.items()}
         except EngineError:
             raise
@@ -447,6 +474,13 @@ class _OpenVinoSession:
         if element is None or element.onnx is None:
             raise EngineError(f"OpenVINO: an output of type {spelled} has no array type")
         return _unpacked(tensor.data.tobytes() if tensor.size else b"", element, shape)
+
+
+def _as(element: Element | None, value: Any) -> Any:
+    """A tensor in another type; the value itself if the type is not known."""
+    if element is None or not isinstance(value, np.ndarray):
+        return value
+    return value.astype(element.dtype, copy=False)
 
 
 def _openvino_infos(ports: Sequence[Any]) -> tuple[ValueInfo, ...]:

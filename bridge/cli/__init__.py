@@ -49,6 +49,8 @@ def _explained(misuse: typer.BadParameter) -> UsageError:
     """The error of a call that cannot be read, with what was probably meant, and the usage."""
     meant = getattr(misuse, "possibilities", None)
     text = (misuse.message if meant else misuse.format_message()).rstrip(".")
+    given = text.rpartition(" ")[2]
+    meant = sorted(meant or (), key=lambda name: not name.startswith(given))  # the rest of it
     lines = [f"{text}; did you mean {meant[0]}?" if meant and "mean" not in text else text]
     if misuse.ctx is not None:
         lines += misuse.ctx.get_usage().split("\n")

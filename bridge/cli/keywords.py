@@ -16,6 +16,7 @@ from bridge.cli.options import (
     given_sizes,
     given_values,
     input_shapes,
+    input_types,
     new_names,
     output_ranks,
     split_names,
@@ -27,6 +28,7 @@ from bridge.option import PANELS, Option, declared
 READERS: Mapping[str, Callable[[Sequence[str] | None], Any]] = {
     "atol": partial(tolerance, option="--atol"),
     "input_shapes": input_shapes,
+    "input_types": input_types,
     "limits": given_limits,
     "output_ranks": output_ranks,
     "outputs": split_names,

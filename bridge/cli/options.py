@@ -84,6 +84,11 @@ def input_shapes(texts: Sequence[str] | None) -> dict[str, tuple[Any, ...]]:
     return shapes
 
 
+def input_types(texts: Sequence[str] | None) -> dict[str, str]:
+    """Element types by input name, from texts like `x=f32`; UsageError for other texts."""
+    return _by_name("--input-type", texts, "NAME=TYPE", "x=f32", r"\w+")
+
+
 def given_limits(texts: Sequence[str] | None) -> dict[str, int]:
     """Limits by name, from texts like `nodes=1000000`; UsageError for other texts."""
     found = _by_name("--limit", texts, "NAME=N", "nodes=1000000", _SIZE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 from bridge.errors import UnsupportedError
@@ -67,11 +68,17 @@ def _net(model: Model, file: File) -> str:
 
 
 def _output_names(model: Model, writer: GraphWriter) -> tuple[list[str], list[list[str]]]:
-    """The name of each output, and all names that its Result answers to. In OpenVINO Results of
-    one value share their names, so that each lists them all."""
+    """The name of each output, and all names that its Result answers to: those that an IR gave it,
+    or its own. What is an input or several outputs has one tensor in OpenVINO, and so all of their
+    names."""
     graph = model.graph
     names = writer.claim_names(graph.output_names or [""] * len(graph.outputs))
-    return names, [
-        list(dict.fromkeys([name, *writer.tensor_names[value]]))
-        for value, name in zip(graph.outputs, names, strict=True)
-    ]
+    said = [one.get("output_names", ()) for one in model.extras.get("ir", {}).get("results", ())]
+    said = said if len(said) == len(names) else [()] * len(names)
+    uses = Counter((*graph.inputs, *graph.outputs))
+    answers = []
+    for value, name, own in zip(graph.outputs, names, said, strict=True):
+        alone = uses[value] == 1 and model.format != "ir"
+        every = [name] if alone else [name, *writer.tensor_names[value]]
+        answers.append(list(own if name in own else dict.fromkeys(every)))
+    return names, answers

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from bridge.errors import InvalidModelError
 from bridge.ir_format.attributes import parse_element
 from bridge.ir_format.layers import Layer, Port
+from bridge.ir_format.names import split_names
 from bridge.neutral.extras import EdgeExtras, NodeExtras
 from bridge.neutral.graph import Value
 from bridge.neutral.types import Dim, TensorType, meet
@@ -65,4 +66,5 @@ def values_of_ports(ports: Sequence[Port]) -> list[Value]:
 
 def edge_layer(layer: Layer) -> EdgeExtras:
     """What is kept of a Parameter or Result layer so that IR gets it back."""
-    return {"name": layer.name, **(extras_of(layer) or {})}
+    names = split_names(layer.output_names)
+    return {"name": layer.name, "output_names": names, **(extras_of(layer) or {})}

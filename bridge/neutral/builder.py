@@ -17,7 +17,18 @@ from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference import KNOWN_VALUE_LIMIT, infer
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.tensor import FileRange, Tensor
-from bridge.neutral.types import I64, I64_MAX, Element, TensorType, format_shape, size_of
+from bridge.neutral.types import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    I64,
+    I64_MAX,
+    Element,
+    TensorType,
+    format_shape,
+    size_of,
+)
 from bridge.vocabulary import has_trait, operator
 
 _Found = TypeVar("_Found")
@@ -420,3 +431,13 @@ def constant_node(value: Value, tensor: Tensor) -> Node:
     known = constant_value(tensor)
     value.type, value.known_value = known.type, known.known_value
     return Node("Constant", [], [value], {"value": tensor}, (), value.name)
+
+
+def stored_short(value: Value) -> Tensor | None:
+    """The tensor of f16 or bf16 that a Cast makes the value of, exactly; None if there is none.
+    OpenVINO saves constants of f32 and f64 so, unless it is told not to."""
+    cast = value.producer
+    if cast is None or cast.op != "Cast" or value.element not in (F32, F64):
+        return None
+    tensor = None if cast.inputs[0] is None else cast.inputs[0].constant
+    return tensor if tensor is not None and tensor.element in (F16, BF16) else None

@@ -36,9 +36,11 @@ class NodeExtras(TypedDict, total=False):
 
 
 class EdgeExtras(NodeExtras, total=False):
-    """Of a layer that is no node, a Parameter or a Result, with its name."""
+    """Of a layer that is no node, a Parameter or a Result, with its name. `output_names` are those
+    that a Result says that it answers to."""
 
     name: str
+    output_names: list[str]
 
 
 class Note(TypedDict, total=False):

@@ -114,7 +114,10 @@ class Writer:
         shared = self._shared_constants()
         self._name_boundary(graph, shared)
         for tensor, node in shared.items():
-            self.shared[tensor] = self.names.take(node.outputs[0].name or node.name or "constant")
+            # An output that is a copy of it has the name that the outside asks for.
+            wishes = (*node.outputs[0].names, node.name, "constant")
+            free = (name for name in wishes if name and name not in graph.output_names)
+            self.shared[tensor] = self.names.take(next(free, "constant"))
         self._graph(graph, proto.graph, None)
         for tensor, node in shared.items():
             self._initializer(proto.graph, self.shared[tensor], node.attributes["value"])

@@ -6,11 +6,12 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from bridge.elements import BY_IR
 from bridge.errors import Unsupported, UnsupportedError, UsageError
 from bridge.neutral.boundary_record import CONSTANTS
 from bridge.neutral.builder import constant_node
 from bridge.neutral.extras import Note
-from bridge.neutral.graph import Model, Value
+from bridge.neutral.graph import Model, Value, names_of_outputs
 from bridge.neutral.inference import infer_graph
 from bridge.neutral.types import (
     ANY,
@@ -65,10 +66,11 @@ def require_declared_types(model: Model, context: Context) -> None:
     """Raises UnsupportedError with the inputs and outputs that ONNX cannot declare: it has a word
     for any size, none for any rank or element type (IR.md, Graphs)."""
     graph = model.graph
+    inputs = [("Parameter", value.name, value) for value in graph.inputs]
+    outputs = zip(names_of_outputs(graph), graph.outputs, strict=True)
     findings = [
-        Unsupported(kind, f'graph / {kind} "{value.name}"', NOT_DECLARED)
-        for kind, values in (("Parameter", graph.inputs), ("Result", graph.outputs))
-        for value in values
+        Unsupported(kind, f'graph / {kind} "{name}"', _undeclared(value))
+        for kind, name, value in (*inputs, *(("Result", *output) for output in outputs))
         if isinstance(value.type, TensorType)
         and (value.element is None or (value.shape is None and kind == "Parameter"))
     ]
@@ -76,10 +78,34 @@ def require_declared_types(model: Model, context: Context) -> None:
         raise UnsupportedError(str(context.target), findings)
 
 
-NOT_DECLARED = (
-    "ONNX wants the element type of each input and output and the rank of each input, and this "
-    "one's are not known; --input-shape gives inputs a rank"
-)
+def _undeclared(value: Value) -> str:
+    """What is missing of an input or output that ONNX cannot declare, and what would help."""
+    missing = ["element type"] if value.element is None else []
+    helps = ["--input-type gives inputs an element type"] if missing else []
+    if value.shape is None and value.producer is None:
+        missing.append("rank")
+        helps.append("--input-shape gives inputs a rank")
+    return (
+        "ONNX wants the element type of each input and output and the rank of each input; "
+        f"the {' and the '.join(missing)} of this one {'is' if len(missing) == 1 else 'are'} not "
+        f"known. {' and '.join(helps)}"
+    )
+
+
+def give_types(model: Model, types: Mapping[str, str]) -> None:
+    """Gives inputs that have none an element type, by name, and infers the model anew. UsageError
+    for what is no element type, and for inputs that have another."""
+    if not isinstance(types, Mapping):
+        raise UsageError(f'input_types maps names to types, {{"x": "f32"}}; it is {types!r}')
+    by_name = inputs_by_name(model)
+    for name, text in types.items():
+        value, element = by_name(name), BY_IR.get(text)
+        if element is None:
+            raise UsageError(f'"{text}" is no element type; {", ".join(BY_IR)} are')
+        if not isinstance(value.type, TensorType) or value.element not in (None, element):
+            raise UsageError(f'the input "{name}" is {value.type}; it cannot be of {text}')
+        value.type = value.declared = TensorType(element, value.shape)
+    infer_graph(model.graph)
 
 
 def dimension(given: Any) -> Dim:

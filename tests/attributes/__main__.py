@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
-from tests.attributes.judge import NO_PROGRAM, judge
+from tests.attributes.judge import NO_PROGRAM, judge, judge_stored_as_f16
 from tests.attributes.known import is_right
 from tests.attributes.suite import FAMILIES, sample
 from tests.control_flow.apart import judged
@@ -23,16 +23,18 @@ def main() -> int:
     parser.add_argument("--from", dest="first", type=int, default=0, help="from this case on")
     parser.add_argument("-j", "--jobs", type=int, default=2)
     parser.add_argument("--list", action="store_true", help="prints the names instead")
+    parser.add_argument("--f16", action="store_true", help="IR that stores constants as f16")
     options = parser.parse_args()
-    formats = options.format or ["onnx", "ir"]
+    formats = ["ir"] if options.f16 else options.format or ["onnx", "ir"]
     chosen = sample(options.pairs, formats, options.every, options.first)
     if options.names:
         chosen = [case for case in chosen if any(text in case.name for text in options.names)]
     if options.list:
         print("\n".join(case.name for case in chosen))
         return 0
+    run = judge_stored_as_f16 if options.f16 else judge
     counts: Counter[str] = Counter()
-    for case, verdicts in judged(judge, chosen, options.jobs):
+    for case, verdicts in judged(run, chosen, options.jobs):
         for route, said in verdicts.items():
             kind = said.partition(":")[0]
             counts[route if route == NO_PROGRAM else f"{route} {kind}"] += 1

@@ -27,6 +27,15 @@ NO_PROGRAM = "no program"
 
 def judge(case: Case) -> Verdicts:
     """Runs a case to the other format and back."""
+    return _judged(case, False)
+
+
+def judge_stored_as_f16(case: Case) -> Verdicts:
+    """The same for a case of IR as OpenVINO saves it by default: its constants are f16."""
+    return _judged(case, True)
+
+
+def _judged(case: Case, as_f16: bool) -> Verdicts:
     kind = FAMILIES[case.family]
     call = kind.call(case.row)
     assert call is not None
@@ -34,8 +43,9 @@ def judge(case: Case) -> Verdicts:
     is_open = case.row["shapes"] == "open"
     with warnings.catch_warnings(), TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")
-        run = _from_ir if kind.format == "ir" else _from_onnx
-        return run(call, constants, is_open, Path(folder))
+        if kind.format == "ir":
+            return _from_ir(call, constants, is_open, Path(folder), as_f16)
+        return _from_onnx(call, constants, is_open, Path(folder))
 
 
 def onnx_model(call: Call, constants: list[int], is_open: bool) -> onnx.ModelProto:
@@ -128,11 +138,13 @@ def ir_model(call: Call, constants: list[int], is_open: bool) -> openvino.Model:
     return openvino.Model(results, parameters, "m")
 
 
-def _from_ir(call: Call, constants: list[int], is_open: bool, folder: Path) -> Verdicts:
+def _from_ir(
+    call: Call, constants: list[int], is_open: bool, folder: Path, as_f16: bool
+) -> Verdicts:
     first, model, again = folder / "a.xml", folder / "b.onnx", folder / "c.xml"
     fed = [value for i, value in enumerate(call.inputs) if i not in constants and value is not None]
     try:
-        openvino.save_model(ir_model(call, constants, is_open), first, compress_to_fp16=False)
+        openvino.save_model(ir_model(call, constants, is_open), first, compress_to_fp16=as_f16)
         expected = OpenVino(first).run(fed)
     except Exception as error:
         return {NO_PROGRAM: line(error)}

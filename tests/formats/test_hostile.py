@@ -345,8 +345,8 @@ CHANGED: dict[str, tuple[str, str, str, str]] = {
     ),
     "a text that says whether an optional is there": (
         "optional_output.onnxtxt",
-        'element_type="boolean"',
-        'element_type="string"',
+        'destination_type="boolean"',
+        'destination_type="string"',
         'tells whether "maybe" is there; it is string',
     ),
     "axes that are no integers": (

@@ -13,6 +13,7 @@ import bridge
 from tests.support import model_files
 from tests.support.model_files import INPUT_SETS, IR_FILES, ONNX_FILES, Input
 from tests.support.running import OnnxRuntime, OpenVino, assert_close, flat
+from tests.support.sample import sample
 
 each_onnx = pytest.mark.parametrize("path", ONNX_FILES, ids=lambda path: path.stem)
 each_ir = pytest.mark.parametrize("path", IR_FILES, ids=lambda path: path.stem)
@@ -183,6 +184,45 @@ def test_ir_to_ir(path: Path, tmp_path: Path) -> None:
     for index in range(INPUT_SETS):
         values: list[np.ndarray] = list(model_files.feeds(path, inputs, index).values())
         assert_close(again.run(values), original.run(values))
+
+
+SAVED = {path.name: path for path in [*ONNX_FILES, *IR_FILES]}
+
+
+@pytest.mark.parametrize("name", sample(SAVED, 8))
+def test_as_openvino_saves_it_by_default(name: str, tmp_path: Path) -> None:
+    """Constants of real numbers are then f16."""
+    path, xml, saved = SAVED[name], tmp_path / "m.xml", tmp_path / "saved.xml"
+    if path.suffix == ".xml":
+        xml = path
+    else:
+        bridge.convert(path, xml)
+    openvino.save_model(read_ir(xml), saved)
+    bridge.convert(saved, tmp_path / "m.onnx")
+    bridge.convert(tmp_path / "m.onnx", tmp_path / "again.xml")
+    boundary = bridge.Boundary.of(saved)
+    there, back = OnnxRuntime(tmp_path / "m.onnx"), OpenVino(tmp_path / "again.xml")
+    original = OpenVino(saved)
+    if path.suffix == ".xml":
+        inputs = model_files.ir_inputs(read_ir(saved))
+        for index in range(INPUT_SETS):
+            values = list(model_files.feeds(path, inputs, index).values())
+            names = [given.name for given in there.session.get_inputs()]
+            expected = original.run(values)
+            assert_close(there.run(dict(zip(names, values, strict=True))), expected)
+            assert_close(back.run(values), expected)
+        return
+    outputs = [value.name for value in there.session.get_outputs()]
+    kept = {value.name for value in there.session.get_inputs()}
+    inputs = model_files.onnx_inputs(model_files.load_onnx(path))
+    for index in range(INPUT_SETS):
+        feed = model_files.feeds(path, inputs, index)
+        feed = {key: value for key, value in feed.items() if key in kept}
+        results = original.run_packed(boundary, feed)
+        expected = flat([results[name] for name in outputs])
+        assert_close(flat(there.run(feed)), expected)
+        again = back.run_packed(bridge.Boundary.of(tmp_path / "again.xml"), feed)
+        assert_close(flat([again[name] for name in outputs]), expected)
 
 
 @pytest.mark.parametrize("path", [*ONNX_FILES, *IR_FILES], ids=lambda path: path.name)

@@ -13,7 +13,7 @@ def einsum_to_ir(b: Builder, node: Node) -> Result:
     label: without one, those labels are of the result that appear once, in order."""
     equation = node.attributes["equation"].replace(" ", "")
     if "," not in equation and len({*equation.split("->")}) == 1:
-# An output among several does not stand for a value that changes nothing.
+        # An output among several does not stand for a value that changes nothing.
         return b.op("Identity", node.inputs[0])
     terms = equation.replace("...", "").split(",")
     if "->" not in equation and any(len(set(term)) < len(term) for term in terms):

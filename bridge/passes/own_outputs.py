@@ -1,0 +1,59 @@
+"""Each output of an IR is a value of its own, so that it has a name of its own.
+
+OpenVINO keeps names at tensors. In a compiled model outputs of one value have one name, that of the
+last, and an input that is an output too is called as the output. A copy keeps them apart: a second
+Constant, or a Cast to the type that the value has.
+"""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Graph, Model, Value, names_of_outputs
+from bridge.neutral.types import STRING
+from bridge.passes.context import Context
+
+
+def own_outputs(model: Model, context: Context) -> bool:
+    """Copies, in place, inputs and outputs that are given as an output of another name; whether
+    there was any."""
+    graph = model.graph
+    names: dict[Value, set[str]] = {value: {value.name} for value in graph.inputs}
+    changed = False
+    for index, (value, name) in enumerate(zip(graph.outputs, names_of_outputs(graph), strict=True)):
+        known = names.setdefault(value, {name})
+        if name not in known and value.element not in (None, STRING):
+            graph.outputs[index] = _copy(graph, value, name)
+            changed = True
+    return changed
+
+
+def _copy(graph: Graph, value: Value, name: str) -> Value:
+    """A copy, which has the name instead of the value."""
+    b = Builder(graph.nodes)
+    value.names = [other for other in value.names if other != name]
+    if value.constant is not None:
+        return b.tensor(value.constant, [name])
+    copy = b.op("Cast", value, to=value.element)
+    copy.names = [name]
+    return copy
+
+
+def join_outputs(model: Model, context: Context) -> bool:
+    """Gives, in place, the values that outputs are such copies of; whether there was any."""
+    graph = model.graph
+    given = list(graph.inputs)
+    before = list(graph.outputs)
+    for index, value in enumerate(before):
+        graph.outputs[index] = next((one for one in given if _is_copy(value, one)), value)
+        given.append(graph.outputs[index])
+    return graph.outputs != before
+
+
+def _is_copy(value: Value, of: Value) -> bool:
+    """Whether a value is a copy as they are made here."""
+    if value.constant is not None and of.constant is not None:
+        one, other = value.constant, of.constant
+        return (one.element, one.shape, one.storage) == (other.element, other.shape, other.storage)
+    made = value.producer
+    same = made is not None and made.op == "Cast" and made.inputs[0] is of
+    return same and value.element is of.element
