@@ -207,6 +207,8 @@ TO_IR = (
     Pass("passes.open_outputs.unwrap_open_outputs", _has_compound_boundary),
     Pass("passes.sequences.known_parts.know_parts", _has_compound_boundary),
     Pass("passes.state.variables.restore_state", _has_records),
+    Pass("passes.fold.fold", _is_stateful),
+    Pass("passes.dead.trim_outputs", _is_stateful),
     Pass("passes.state.pairs.make_stateful", _is_stateful),
     Pass("passes.boundary.defaults_to_constants", _has_defaults),
     Pass("passes.trip_counts.end_at_once"),

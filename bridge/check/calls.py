@@ -75,14 +75,12 @@ class States:
             empty,
             once,
             {
-                name: tensor.array()
+                name: tensor.array().astype(variables.hold[name].tensor.element.dtype)
                 for name, tensor in constants.items()
                 if name in variables.read and name not in empty and tensor is not None
             },
             {call.flag: call.later for call in calls},
-            [Value(node.outputs[0].type, [name]) for name, node in variables.read.items()]
-            if variables.own
-            else [],
+            [*variables.hold.values()] if variables.own else [],
         )
 
     @classmethod

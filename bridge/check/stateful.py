@@ -43,7 +43,11 @@ class PairsSession:
     def __init__(self, session: StatefulSession, variables: Variables) -> None:
         self._session = session
         self._states = {
-            pair.variable: (_info(pair.input, variables.read[pair.input].outputs[0]), pair.output)
+            pair.variable: (_info(pair.input, variables.hold[pair.input]), pair.output)
+            for pair in variables.pairs
+        }
+        self._types = {
+            pair.variable: (_type(variables.read[pair.input].outputs[0]), _type(variables.hold[pair.input]))
             for pair in variables.pairs
         }
         self._beams, self._told = variables.beams, variables.told
@@ -59,7 +63,7 @@ class PairsSession:
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """See `Session.run`. A state that is not fed, or has no elements, may start by itself."""
         states = {
-            variable: feed_of(port, feeds)
+            variable: np.asarray(feed_of(port, feeds)).astype(self._types[variable][0])
             for variable, (port, _) in self._states.items()
             if port.name in feeds and (port.name not in self._begun or np.size(feeds[port.name]))
         }
@@ -71,7 +75,11 @@ class PairsSession:
         return [self._named(results, after) for results, after in found]
 
     def _named(self, results: dict[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-        return {**results, **{name: after[key] for key, (_, name) in self._states.items()}}
+        states = {
+            name: after[key].astype(self._types[key][1], copy=False)
+            for key, (_, name) in self._states.items()
+        }
+        return {**results, **states}
 
     def _with_added(self, feeds: Mapping[str, Any]) -> Mapping[str, Any]:
         """The feeds, and what the ONNX model does not take: the order in which the sequences are,
@@ -150,6 +158,12 @@ class AgreedSession:
 def _is_later(call: FirstCall, feeds: Mapping[str, Any]) -> bool:
     """Whether a call is not the first."""
     return bool(np.all(feeds[call.flag])) is call.later
+
+
+def _type(value: Value) -> np.dtype:
+    element = value.element
+    assert element is not None
+    return element.dtype
 
 
 def _info(name: str, value: Value) -> ValueInfo:

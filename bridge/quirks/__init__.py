@@ -73,6 +73,7 @@ REDUCTIONS = (
 """The reductions that IR has."""
 
 FOR_IR: tuple[At, ...] = (
+    _at("wide_variables", "Assign", "ReadValue"),
     _at("infinite_f64", "Cast", "Constant", undo="Cast"),
     _at("range_of_nothing", "Range", undo="Range"),
     _at("product_over_nothing", "MatMul"),
@@ -149,6 +150,7 @@ FOR_IR: tuple[At, ...] = (
         undo="Max Or",
     ),
     _at("converted_input", "Cast", "CastLike", "Reshape", undo="Max Or"),
+    _at("assigned_input", "Assign", undo="Gather Max Or"),
 )
 """Quirks for IR, in their order."""
 

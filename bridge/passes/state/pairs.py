@@ -35,6 +35,7 @@ from bridge.passes.state.records import (
     StatefulRecord,
     SymbolicPair,
 )
+from bridge.passes.state.types import note_types, restore_types
 from bridge.suggestions import unknown
 
 
@@ -52,8 +53,14 @@ def make_stateful(model: Model, context: Context) -> None:
         return  # They are variables again, since they were such before.
     _require_pairs(pairs, inputs, outputs)
     idle = _never_read(graph, pairs, inputs, outputs)
-    pairs = {before: after for before, after in pairs.items() if before not in idle}
+    passed = _passed_on(pairs, inputs, outputs)
     context.report.notes += [f'nothing reads "{name}": it is no variable' for name in idle]
+    context.report.notes += [
+        f'"{name}" is no variable: 64 bits of it are passed on as they are, and a variable may be '
+        "held in 32"
+        for name in passed
+    ]
+    pairs = {name: after for name, after in pairs.items() if name not in (*idle, *passed)}
     if not pairs:
         return
     if BEAMS in inputs and beam_idx:
@@ -100,6 +107,7 @@ def make_stateful(model: Model, context: Context) -> None:
     graph.inputs = [*left, *(value for value in (places, beams) if value is not None)]
     _keep_outputs(graph, [name for name in outputs if name not in pairs.values()])
     STATEFUL.write(model.metadata, record)
+    note_types(model, ((pair.variable, inputs[pair.input].element) for pair in made))
     if first_calls:
         FIRST_CALLS.write(model.metadata, first_calls)
     infer_graph(graph)
@@ -164,6 +172,21 @@ def _never_read(
     given = ((name, value.behind("Identity")) for name, value in outputs.items())
     read.update(value for name, value in given if own.get(value) != name)
     return [name for name in pairs if inputs[name] not in read]
+
+
+def _passed_on(
+    pairs: Mapping[str, str], inputs: Mapping[str, Value], outputs: Mapping[str, Value]
+) -> list[str]:
+    """The inputs of 64 bits that outputs give as they are, and whose next state is another input as
+    it is. Where nothing is computed, engines lose no bits."""
+    given = {name: value.behind("Identity") for name, value in outputs.items()}
+    return [
+        name
+        for name, after in pairs.items()
+        if (element := inputs[name].element) is not None and element.bits == 64
+        if given[after] in inputs.values() and given[after] is not inputs[name]
+        if any(value is inputs[name] for value in given.values())
+    ]
 
 
 _PAST = re.compile(r"^past(?:_key_values?|_kv)?(?=$|[._\d])")
@@ -242,6 +265,7 @@ def restore_pairs(model: Model, context: Context | None = None) -> None:
     once = {name for call in FIRST_CALLS.read(model.metadata) or () for name in call.once}
     if record is None:
         return
+    restore_types(model)
     graph = model.graph
     pairs = {pair.variable: pair for pair in record.pairs}
     names = names_of_outputs(graph)

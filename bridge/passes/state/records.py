@@ -87,5 +87,8 @@ STATE: Entry[list[StatePair]] = Entry("state", list[StatePair], "variables")
 STATEFUL: Entry[StatefulRecord] = Entry("stateful", StatefulRecord, "pairs of state")
 """The entry for pairs that became variables."""
 
+TYPES: Entry[dict[str, str]] = Entry("state_types", dict[str, str], "types of variables")
+"""The entry for the types of variables, by their ids, but for those of f32."""
+
 FIRST_CALLS: Entry[list[FirstCall]] = Entry("first_calls", list[FirstCall], "first calls")
 """The entry for inputs that a state stands for since."""

@@ -38,6 +38,7 @@ from bridge.passes.state.exchange import (
     variable_attributes,
 )
 from bridge.passes.state.records import STATE, StatePair
+from bridge.passes.state.types import note_types, restore_types
 from bridge.passes.uses import Uses
 
 
@@ -61,6 +62,7 @@ def lower_state(model: Model, context: Context) -> None:
     }
     if not variables:
         return
+    restore_types(model)
 
     given = len(graph.inputs)
     taken = _names(graph)
@@ -216,6 +218,7 @@ def restore_state(model: Model, context: Context) -> None:
         if inputs.get(pair.input) in model.defaults and pair.output in graph.output_names
     ]
     states = {value: pair.variable for value, pair in found}
+    note_types(model, ((pair.variable, value.element) for value, pair in found))
     started = _restore_starts(graph, states, context) if states else set()
     for value, pair in found:
         graph.inputs.remove(value)

@@ -1,0 +1,60 @@
+"""Types of variables, on the way back: an engine may hold a state in another type than it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Model, Node
+from bridge.neutral.rewrite import Pattern, Result, Rewriter
+from bridge.neutral.types import ELEMENTS, F32, Element
+from bridge.passes.state.records import TYPES
+
+
+def note_types(model: Model, types: Iterable[tuple[str, Element | None]]) -> None:
+    """Records the types of variables, by their ids, but for those of f32."""
+    known = {name: element.name for name, element in types if element not in (None, F32)}
+    if known:
+        TYPES.write(model.metadata, {**(TYPES.read(model.metadata) or {}), **known})
+
+
+def noted_types(model: Model) -> Mapping[str, Element]:
+    """The types that the metadata records, by the ids of variables."""
+    known = TYPES.read(model.metadata) or {}
+    return {name: ELEMENTS[text] for name, text in known.items() if text in ELEMENTS}
+
+
+def restore_types(model: Model) -> None:
+    """Gives variables, in place, the types that the metadata records, where they are converted to
+    these as they are read and from these as they are assigned."""
+    types = noted_types(model)
+    TYPES.take(model.metadata)
+
+    def restored(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+        element, attributes = types.get(node.attributes["variable_id"]), dict(node.attributes)
+        given = node.input(0)
+        if element is None:
+            return None
+        if node.op == "Assign":
+            made = given.producer if given is not None else None
+            source = made.inputs[0] if made is not None and made.op == "Cast" else None
+            if source is None or source.element is not element:
+                return None
+            return b.node("Assign", [source], len(node.outputs), attributes).outputs
+        read = node.outputs[0]
+        users = rewriter.users(read)
+        if rewriter.count(read) > len(users) or read.element is element or not all(
+            user.op == "Cast" and user.outputs[0].element is element for user in users
+        ):
+            return None
+        if "variable_type" in attributes:
+            attributes["variable_type"] = element
+        starts = [] if given is None else [b.cast(given, element)]
+        state = b.node("ReadValue", starts, 1, attributes).outputs[0]
+        for user in users:
+            rewriter.replace(user.outputs[0], state, names=False)
+        return ()
+
+    if types:
+        ops = frozenset({"Assign", "ReadValue"})
+        Rewriter(model.graph).run(Pattern(restored, ops, bodies=False, uses=True))
