@@ -150,6 +150,7 @@ FOR_IR: tuple[At, ...] = (
         undo="Max Or",
     ),
     _at("converted_input", "Cast", "CastLike", "Reshape", undo="Max Or"),
+    _at("cast_of_variable", "ReadValue", undo="Max Or"),
     _at("assigned_input", "Assign", undo="Gather Max Or"),
 )
 """Quirks for IR, in their order."""

@@ -231,7 +231,9 @@ def _start(state: Value, inputs: Sequence[Value], b: Builder) -> Value:
     """Zeros, before the first call. An open dimension is that of the input which has one of its
     symbol, or as small as it may be: a cache has nothing in it at first. Where the inputs say how
     many sequences there are, there are as many."""
-    zero, parts = b.like(0, state), []
+    zero, parts = b.like(0, state), list[Value]()
+    if not state.dims:
+        return zero
     for index, dim in enumerate(state.dims):
         place = None if isinstance(dim, int) else _axis_of(dim, index, state.dims, inputs)
         if place is None:

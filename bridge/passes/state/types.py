@@ -25,8 +25,8 @@ def noted_types(model: Model) -> Mapping[str, Element]:
 
 
 def restore_types(model: Model) -> None:
-    """Gives variables, in place, the types that the metadata records, where they are converted to
-    these as they are read and from these as they are assigned."""
+    """Gives variables, in place, the types that the metadata records. A conversion to the type as a
+    variable is read, and from it as it is assigned, was made for the other type."""
     types = noted_types(model)
     TYPES.take(model.metadata)
 
@@ -36,24 +36,24 @@ def restore_types(model: Model) -> None:
         if element is None:
             return None
         if node.op == "Assign":
-            made = given.producer if given is not None else None
+            if given is None or given.element is element:
+                return None
+            made = given.producer
             source = made.inputs[0] if made is not None and made.op == "Cast" else None
             if source is None or source.element is not element:
-                return None
+                source = b.cast(given, element)
             return b.node("Assign", [source], len(node.outputs), attributes).outputs
         read = node.outputs[0]
-        users = rewriter.users(read)
-        if rewriter.count(read) > len(users) or read.element is element or not all(
-            user.op == "Cast" and user.outputs[0].element is element for user in users
-        ):
+        if read.element is element:
             return None
         if "variable_type" in attributes:
             attributes["variable_type"] = element
         starts = [] if given is None else [b.cast(given, element)]
         state = b.node("ReadValue", starts, 1, attributes).outputs[0]
-        for user in users:
-            rewriter.replace(user.outputs[0], state, names=False)
-        return ()
+        for user in rewriter.users(read):
+            if user.op == "Cast" and user.outputs[0].element is element:
+                rewriter.replace(user.outputs[0], state, names=False)
+        return b.cast(state, read.element)
 
     if types:
         ops = frozenset({"Assign", "ReadValue"})
