@@ -11,8 +11,9 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from random import Random
 
@@ -22,6 +23,7 @@ import openvino
 from onnx import TensorProto
 
 import bridge
+from bridge.passes.state.records import FIRST_CALLS, FirstCall
 from bridge.check.isolation import LostProcessError, isolated
 from tests.support.running import EXACT, OnnxRuntime, run_request
 
@@ -318,8 +320,10 @@ def calls(model: onnx.ModelProto, states: Mapping[str, str], seed: int) -> Itera
         yield feed
 
 
-def first(model: onnx.ModelProto, states: Mapping[str, str], feed: Feed) -> Feed:
-    """What states start with."""
+def first(
+    model: onnx.ModelProto, states: Mapping[str, str], feed: Feed, empty: Set[str] = frozenset()
+) -> Feed:
+    """What states start with; those of open sizes may be `empty`."""
     started = {one.name: onnx.numpy_helper.to_array(one) for one in model.graph.initializer}
     batches = {
         d.dim_param: size
@@ -332,10 +336,23 @@ def first(model: onnx.ModelProto, states: Mapping[str, str], feed: Feed) -> Feed
         if value.name not in states:
             continue
         tensor = value.type.tensor_type
-        shape = [d.dim_value or _size(d.dim_param, batches) for d in tensor.shape.dim]
+        own = {**batches, "b": 0} if value.name in empty else batches
+        shape = [d.dim_value or _size(d.dim_param, own) for d in tensor.shape.dim]
         dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
         found[value.name] = started.get(value.name, np.zeros(shape, dtype))
     return found
+
+
+def _starts(model: onnx.ModelProto, states: Mapping[str, str]) -> Iterator[Set[str]]:
+    """Which states of open sizes may be empty at first: what takes one may take any size."""
+    open = [
+        value.name
+        for value in model.graph.input
+        if value.name in states
+        if any(d.dim_param.startswith("o") for d in value.type.tensor_type.shape.dim)
+    ]
+    for kept in product((True, False), repeat=len(open)):
+        yield {name for name, is_kept in zip(open, kept, strict=True) if not is_kept}
 
 
 def _size(symbol: str, sizes: Mapping[str, int]) -> int:
@@ -350,18 +367,22 @@ def fault_of(program: Program, folder: Path) -> str:
         bridge.convert(model, path, stateful=dict(program.pairs))
     except bridge.BridgeError as error:
         return f"refused: {' '.join(str(error).split())}"
-    original = OnnxRuntime(model)
+    original, said = OnnxRuntime(model), FIRST_CALLS.read(bridge.load(path).metadata) or []
     try:
         compiled = openvino.Core().compile_model(path, "CPU", {**EXACT, "INFERENCE_NUM_THREADS": 1})
     except RuntimeError as error:
         return f"does not compile: {' '.join(str(error).split())[-200:]}"
     used, fresh = compiled.create_infer_request(), compiled.create_infer_request()
     for number, request in enumerate((used, fresh, used)):
-        request.reset_state()
-        fault = _fault_of_row(request, original, model, program.pairs, number)
+        fault = min(
+            _fault_of_row(request, original, model, program.pairs, number, said, empty)
+            for empty in _starts(model, program.pairs)
+        )
         if fault:
             return f"{('used', 'fresh', 'reset')[number]} request, {fault}"
-    return _fault_of_way_back(model, original, path, program.pairs)
+    gone = {one.flag for one in said}
+    gone |= {one.name for one in model.graph.initializer}  # What nothing reads goes.
+    return _fault_of_way_back(model, original, path, program.pairs, gone)
 
 
 def _fault_of_row(
@@ -370,18 +391,26 @@ def _fault_of_row(
     model: onnx.ModelProto,
     pairs: Mapping[str, str],
     seed: int,
+    said: Sequence[FirstCall] = (),
+    empty: Set[str] = frozenset(),
 ) -> str:
+    request.reset_state()
     names = [value.name for value in model.graph.output]
-    befores = {after: before for before, after in pairs.items()}
+    held = {state.name for state in request.query_state()}
     taken = {value.name for value in model.graph.input}
     ports = [next(iter(taken & port.get_names())) for port in request.model_inputs]
-    kept = [name for name in names if name not in pairs.values() or befores.get(name) in ports]
+    gone = {after for before, after in pairs.items() if before + after in held}
+    kept = [name for name in names if name not in gone]
     states: Feed = {}
     for call, feed in zip(range(4), calls(model, pairs, seed), strict=False):
-        given = feed | (states or first(model, pairs, feed))
-        wanted = dict(zip(names, original.run(given), strict=True))
+        given = feed | (states or first(model, pairs, feed, empty))
+        given |= {one.flag: np.array((given[one.state].size > 0) is one.later) for one in said}
         try:
-            found = dict(zip(kept, run_request(request, [given[n] for n in ports]), strict=True))
+            wanted = dict(zip(names, original.run(given), strict=True))
+        except Exception as error:  # the original takes no such state
+            return f"the original fails: {error}"
+        try:
+            found = dict(zip(kept, run_request(request, [given[n].astype(given[n].dtype.name) for n in ports]), strict=True))
         except RuntimeError as error:
             return f"call {call}: {' '.join(str(error).split())[-200:]}"
         for name, value in found.items():
@@ -392,19 +421,27 @@ def _fault_of_row(
 
 
 def _fault_of_way_back(
-    model: onnx.ModelProto, original: OnnxRuntime, path: Path, pairs: Mapping[str, str]
+    model: onnx.ModelProto,
+    original: OnnxRuntime,
+    path: Path,
+    pairs: Mapping[str, str],
+    gone: Set[str],
 ) -> str:
     back = bridge.to_onnx(path)
     for kind in ("input", "output"):
         before, after = (
-            [(v.name, v.type.tensor_type.elem_type) for v in getattr(one.graph, kind)]
+            [(v.name, v.type.tensor_type.elem_type) for v in getattr(one.graph, kind) if v.name not in gone]
             for one in (model, back)
         )
         if before != after:
             return f"way back, {kind}s: {after} is not {before}"
+    if gone & {value.name for value in model.graph.input} - pairs.keys():
+        return ""  # The way back has no such input: the states say it.
     feed = next(calls(model, pairs, 9))
     given, again = feed | first(model, pairs, feed), OnnxRuntime(back)
-    for value, wanted in zip(again.run(given), original.run(given), strict=True):
+    taken = {value.name for value in back.graph.input}
+    kept = {name: value for name, value in given.items() if name in taken}
+    for value, wanted in zip(again.run(kept), original.run(given), strict=True):
         if value.dtype != wanted.dtype or not np.array_equal(value, wanted):
             return f"way back: {value.tolist()} is not {wanted.tolist()}"
     return ""

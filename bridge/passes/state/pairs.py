@@ -35,6 +35,7 @@ from bridge.passes.state.records import (
     StatefulRecord,
     SymbolicPair,
 )
+from bridge.passes.state.starts import sequences_of, sizes_alike, start_of
 from bridge.passes.state.types import note_types, restore_types
 from bridge.suggestions import unknown
 
@@ -67,17 +68,18 @@ def make_stateful(model: Model, context: Context) -> None:
         raise UsageError(f'the model has an input "{BEAMS}" already')
     states = {inputs[name] for name in pairs}
     left = [value for value in graph.inputs if value not in states]
-    beams = Value(TensorType(I32, (_sequences(left),)), [BEAMS]) if beam_idx else None
+    beams = Value(TensorType(I32, (sequences_of(left),)), [BEAMS]) if beam_idx else None
     front: list[Node] = []
     made = [
         SymbolicPair(name + after, name, after, _symbols(inputs[name]), _symbols(outputs[after]))
         for name, after in pairs.items()
     ]
     starts: dict[Value, Value] = {}
+    alike = sizes_alike(graph)
     for pair in made:
         b, state = Builder(front, pair.input, context.target), inputs[pair.input]
         tensor = model.defaults.pop(state, None)
-        starts[state] = b.tensor(tensor) if tensor is not None else _start(state, left, b)
+        starts[state] = b.tensor(tensor) if tensor is not None else start_of(state, left, alike, b)
     values = {inputs[before]: outputs[after] for before, after in pairs.items()}
     said: list[Node] = []
     first_calls = decide_by_state(
@@ -217,48 +219,6 @@ def _may_follow(before: Value, after: Value) -> bool:
         return False
     sizes = zip(a.shape, b.shape or (), strict=False)
     return all(x == y for x, y in sizes if isinstance(x, int) and isinstance(y, int))
-
-
-def _sequences(inputs: Sequence[Value]) -> Any:
-    """The number of sequences: what the first axis of the other inputs has."""
-    for value in inputs:
-        if value.shape and not isinstance(value.shape[0], int):
-            return value.shape[0]
-    return next((value.shape[0] for value in inputs if value.shape), None)
-
-
-def _start(state: Value, inputs: Sequence[Value], b: Builder) -> Value:
-    """Zeros, before the first call. An open dimension is that of the input which has one of its
-    symbol, or as small as it may be: a cache has nothing in it at first. Where the inputs say how
-    many sequences there are, there are as many."""
-    zero, parts = b.like(0, state), list[Value]()
-    if not state.dims:
-        return zero
-    for index, dim in enumerate(state.dims):
-        place = None if isinstance(dim, int) else _axis_of(dim, index, state.dims, inputs)
-        if place is None:
-            fixed = None if index or isinstance(dim, int) else _sequences(inputs)
-            parts.append(b.constant([fixed if isinstance(fixed, int) else low(dim)]))
-            continue
-        value, axis = place
-        parts.append(b.op("Gather", b.op("Shape", value), [axis], 0))
-    return b.op("Expand", zero, b.op("Concat", *parts, axis=0))
-
-
-def _axis_of(
-    dim: Any, index: int, shape: Shape, inputs: Sequence[Value]
-) -> tuple[Value, int] | None:
-    """The input and axis that have the size of a dimension: the same symbol, or, for the first axis
-    of an input that has no symbols, the first of another."""
-    for value in inputs:
-        for axis, other in enumerate(value.shape or ()):
-            if other == dim and isinstance(dim, str):
-                return value, axis
-    symbols = any(isinstance(other, str) for other in shape or ())
-    for value in inputs:
-        if index == 0 and not symbols and value.shape and not isinstance(value.shape[0], int):
-            return value, 0
-    return None
 
 
 def restore_pairs(model: Model, context: Context | None = None) -> None:
