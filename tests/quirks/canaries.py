@@ -443,6 +443,51 @@ CANARIES: dict[str, Canary] = {
         expected=(-_f32(2, 3, 1),),
         stateful=True,
     ),
+    "openvino_cpu.wide_variables, integers": Canary(
+        "(int64[2] h, int64[2] x) => (int64[2] y, int64[2] hn) { y = Neg (h) hn = Add (h, x) }",
+        {"x": _i64(1, 2)},
+        before={"x": _i64(3, 4)},
+        expected=(_i64(-3, -4),),
+        stateful=True,
+    ),
+    "openvino_cpu.wide_variables, floats": Canary(
+        "(double[2] h, double[2] x) => (double[2] y, double[2] hn) "
+        "{ y = Neg (h) hn = Add (h, x) }",
+        {"x": np.array([1.0, 2.0])},
+        before={"x": np.array([3.0, 4.0])},
+        expected=(np.array([-3.0, -4.0]),),
+        stateful=True,
+    ),
+    "openvino_cpu.cast_of_variable": Canary(
+        "(float[2] h, float[2] x) => (double[2] y, float[2] hn) "
+        "{ y = Cast <to = 11> (h) hn = Add (h, x) }",
+        {"x": _f32(2)},
+        expected=(np.zeros(2),),
+        stateful=True,
+    ),
+    "openvino_cpu.assigned_input, an input": Canary(
+        "(float[2] h, float[2] x) => (float[2] y, float[2] hn) { y = Neg (h) hn = Identity (x) }",
+        {"x": _f32(2)},
+        before={"x": -_f32(2)},
+        expected=(_f32(2),),
+        stateful=True,
+    ),
+    "openvino_cpu.assigned_input, a view of one": Canary(
+        "(int32[1, n] h, int32[n] x) => (int32[1, n] y, int32[1, n] hn) <int64[1] first = {0}> "
+        "{ y = Neg (h) hn = Unsqueeze (x, first) }",
+        {"x": np.array([1, 2], np.int32)},
+        before={"x": np.array([3, 4], np.int32)},
+        expected=(np.array([[-3, -4]], np.int32),),
+        stateful=True,
+    ),
+    "openvino_cpu.assigned_input, a constant": Canary(
+        "(float[2] h, float[2] x) => (float[2] y, float[2] hn) <float[2] k = {3, 4}> "
+        "{ y = Add (h, x) hn = Identity (k) }",
+        {"x": _f32(2)},
+        before={"x": _f32(2)},
+        expected=(np.array([4, 6], np.float32),),
+        stateful=True,
+    ),
     "openvino_cpu.group_normalization, in body": Canary(
         """(bool c, float[1,4,2] x, float[4] scale, float[4] bias) => (float[1,4,2] y) {
         y = If (c) <

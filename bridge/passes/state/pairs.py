@@ -61,6 +61,8 @@ def make_stateful(model: Model, context: Context) -> None:
         "held in 32"
         for name in passed
     ]
+    for name in passed:
+        model.defaults.pop(inputs[name], None)  # Each call gives the state.
     pairs = {name: after for name, after in pairs.items() if name not in (*idle, *passed)}
     if not pairs:
         return
