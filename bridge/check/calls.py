@@ -12,7 +12,7 @@ import numpy as np
 
 from bridge.check.engines import EngineError, Session
 from bridge.check.inputs import Inputs, Recipe
-from bridge.check.variables import Variables
+from bridge.check.variables import Variables, dtype_of
 from bridge.errors import UsageError
 from bridge.neutral.graph import Model, Value, names_of_outputs
 from bridge.neutral.inference.constraints import Operand
@@ -75,7 +75,7 @@ class States:
             empty,
             once,
             {
-                name: tensor.array().astype(variables.hold[name].tensor.element.dtype)
+                name: tensor.array().astype(dtype_of(variables.hold[name]))
                 for name, tensor in constants.items()
                 if name in variables.read and name not in empty and tensor is not None
             },

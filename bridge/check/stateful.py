@@ -16,7 +16,7 @@ from bridge.check.engines import (
     feed_of,
 )
 from bridge.check.outputs import Comparison
-from bridge.check.variables import Variables
+from bridge.check.variables import Variables, dtype_of
 from bridge.neutral.graph import Value
 from bridge.passes.state.records import BEAMS, PLACES, FirstCall
 
@@ -47,7 +47,9 @@ class PairsSession:
             for pair in variables.pairs
         }
         self._types = {
-            pair.variable: (_type(variables.read[pair.input].outputs[0]), _type(variables.hold[pair.input]))
+            pair.variable: tuple(
+                map(dtype_of, (variables.read[pair.input].outputs[0], variables.hold[pair.input]))
+            )
             for pair in variables.pairs
         }
         self._beams, self._told = variables.beams, variables.told
@@ -76,10 +78,14 @@ class PairsSession:
 
     def _named(self, results: dict[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
         states = {
-            name: after[key].astype(self._types[key][1], copy=False)
-            for key, (_, name) in self._states.items()
+            name: self._as_held(key, port, after[key]) for key, (port, name) in self._states.items()
         }
         return {**results, **states}
+
+    def _as_held(self, variable: str, port: ValueInfo, value: np.ndarray) -> np.ndarray:
+        """A state as the ONNX model has it: OpenVINO may show a scalar as [1]."""
+        held = value.astype(self._types[variable][1], copy=False)
+        return held.reshape(()) if port.shape == () and held.size == 1 else held
 
     def _with_added(self, feeds: Mapping[str, Any]) -> Mapping[str, Any]:
         """The feeds, and what the ONNX model does not take: the order in which the sequences are,
@@ -158,12 +164,6 @@ class AgreedSession:
 def _is_later(call: FirstCall, feeds: Mapping[str, Any]) -> bool:
     """Whether a call is not the first."""
     return bool(np.all(feeds[call.flag])) is call.later
-
-
-def _type(value: Value) -> np.dtype:
-    element = value.element
-    assert element is not None
-    return element.dtype
 
 
 def _info(name: str, value: Value) -> ValueInfo:

@@ -11,7 +11,16 @@ from bridge.neutral.graph import Model, Value, names_of_outputs
 from bridge.passes.dead import remove_dead_nodes
 from bridge.suggestions import unknown
 
-_RECORDS = ("boundary", "constants", "vocabularies", "map_keys", "state", "stateful", "state_types", "first_calls")
+_RECORDS = (
+    "boundary",
+    "constants",
+    "vocabularies",
+    "map_keys",
+    "state",
+    "stateful",
+    "state_types",
+    "first_calls",
+)
 """Entries of the metadata that name inputs and outputs, whose meaning an edit would lose."""
 
 

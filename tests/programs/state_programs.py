@@ -1,7 +1,7 @@
 """Random programs that keep states: called several times, reset, and called again.
 
-`python -m tests.programs.state_programs -n 300 --seed 7` prints those that are wrong, are refused or
-do not run. Each is converted with its states as variables, runs in a request, in that request after
+`python -m tests.programs.state_programs -n 300 --seed 7` prints those that are wrong, are
+refused or do not run. Each is converted with its states as variables, runs in a request, in that request after
 a reset and in another one, and is held to onnxruntime, which is fed what it gave before. The way
 back has the inputs and outputs of the original, and the same numbers.
 """
@@ -23,8 +23,8 @@ import openvino
 from onnx import TensorProto
 
 import bridge
-from bridge.passes.state.records import FIRST_CALLS, FirstCall
 from bridge.check.isolation import LostProcessError, isolated
+from bridge.passes.state.records import FIRST_CALLS, FirstCall
 from tests.support.running import EXACT, OnnxRuntime, run_request
 
 ELEMENTS = (
@@ -315,7 +315,7 @@ def calls(model: onnx.ModelProto, states: Mapping[str, str], seed: int) -> Itera
             tensor = value.type.tensor_type
             shape = [d.dim_value or sizes.get(d.dim_param, 0) for d in tensor.shape.dim]
             dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
-            top = 2 if dtype == bool else 6
+            top = 2 if dtype.kind == "b" else 6
             feed[value.name] = rng.integers(0, top, shape).astype(dtype)
         yield feed
 
@@ -410,7 +410,13 @@ def _fault_of_row(
         except Exception as error:  # the original takes no such state
             return f"the original fails: {error}"
         try:
-            found = dict(zip(kept, run_request(request, [given[n].astype(given[n].dtype.name) for n in ports]), strict=True))
+            found = dict(
+                zip(
+                    kept,
+                    run_request(request, [given[n].astype(given[n].dtype.name) for n in ports]),
+                    strict=True,
+                )
+            )
         except RuntimeError as error:
             return f"call {call}: {' '.join(str(error).split())[-200:]}"
         for name, value in found.items():
@@ -430,7 +436,11 @@ def _fault_of_way_back(
     back = bridge.to_onnx(path)
     for kind in ("input", "output"):
         before, after = (
-            [(v.name, v.type.tensor_type.elem_type) for v in getattr(one.graph, kind) if v.name not in gone]
+            [
+                (v.name, v.type.tensor_type.elem_type)
+                for v in getattr(one.graph, kind)
+                if v.name not in gone
+            ]
             for one in (model, back)
         )
         if before != after:
@@ -464,7 +474,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         seed = f"{asked.seed}.{number}"
         program = draw(seed)
         try:
-            fault = isolated(_checked, program, seconds=100) if asked.isolated else _checked(program)
+            fault = (
+                isolated(_checked, program, seconds=100) if asked.isolated else _checked(program)
+            )
         except LostProcessError as error:
             fault = f"ends the process: {error}"
         except Exception as error:  # a fault of Bridge or of the generator

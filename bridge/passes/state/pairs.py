@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from bridge.errors import UsageError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.inference import infer_graph
-from bridge.neutral.types import I32, Shape, TensorType, low, with_symbols
+from bridge.neutral.types import I32, TensorType, with_symbols
 from bridge.passes.context import Context
 from bridge.passes.state.exchange import (
     assign_variable,

@@ -70,10 +70,10 @@ def _axis_of(
     """The input and axis that have the size of a dimension: the same symbol, one that has to be
     equal, or, for the first axis of an input that has no symbols, the first of another."""
     symbols = any(isinstance(other, str) for other in shape or ())
-    for same in (lambda other: other == dim, lambda other: _root(other, alike) == _root(dim, alike)):
-        for value in inputs:
+    for wanted, known in ((dim, {}), (_root(dim, alike), alike)):
+        for value in inputs if isinstance(dim, str) else ():
             for axis, other in enumerate(value.shape or ()):
-                if isinstance(dim, str) and isinstance(other, str) and same(other):
+                if isinstance(other, str) and _root(other, known) == wanted:
                     return value, axis
     for value in inputs:
         if index == 0 and not symbols and value.shape and not isinstance(value.shape[0], int):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Model, Node
+from bridge.neutral.graph import Model, Node, Value
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import ELEMENTS, F32, Element
 from bridge.passes.state.records import TYPES
@@ -31,30 +31,40 @@ def restore_types(model: Model) -> None:
     TYPES.take(model.metadata)
 
     def restored(b: Builder, node: Node, rewriter: Rewriter) -> Result:
-        element, attributes = types.get(node.attributes["variable_id"]), dict(node.attributes)
-        given = node.input(0)
-        if element is None:
-            return None
-        if node.op == "Assign":
-            if given is None or given.element is element:
-                return None
-            made = given.producer
-            source = made.inputs[0] if made is not None and made.op == "Cast" else None
-            if source is None or source.element is not element:
-                source = b.cast(given, element)
-            return b.node("Assign", [source], len(node.outputs), attributes).outputs
-        read = node.outputs[0]
-        if read.element is element:
-            return None
-        if "variable_type" in attributes:
-            attributes["variable_type"] = element
-        starts = [] if given is None else [b.cast(given, element)]
-        state = b.node("ReadValue", starts, 1, attributes).outputs[0]
-        for user in rewriter.users(read):
-            if user.op == "Cast" and user.outputs[0].element is element:
-                rewriter.replace(user.outputs[0], state, names=False)
-        return b.cast(state, read.element)
+        element = types.get(node.attributes["variable_id"])
+        made = None if element is None else _MADE[node.op](b, node, element, rewriter)
+        return None if made is None else [made] * len(node.outputs)
 
     if types:
         ops = frozenset({"Assign", "ReadValue"})
         Rewriter(model.graph).run(Pattern(restored, ops, bodies=False, uses=True))
+
+
+def _read_as(b: Builder, node: Node, element: Element, rewriter: Rewriter) -> Value | None:
+    """What a variable of this type holds, in the type that it had."""
+    read, given, attributes = node.outputs[0], node.input(0), dict(node.attributes)
+    if read.element is element:
+        return None
+    if "variable_type" in attributes:
+        attributes["variable_type"] = element
+    starts = [] if given is None else [b.cast(given, element)]
+    state = b.node("ReadValue", starts, 1, attributes).outputs[0]
+    for user in rewriter.users(read):
+        if user.op == "Cast" and user.outputs[0].element is element:
+            rewriter.replace(user.outputs[0], state, names=False)
+    return b.cast(state, read.element)
+
+
+def _assigned_as(b: Builder, node: Node, element: Element, rewriter: Rewriter) -> Value | None:
+    """What an Assign to a variable of this type gives."""
+    (given,) = node.inputs
+    if given is None or given.element is element:
+        return None
+    made = given.producer
+    source = made.inputs[0] if made is not None and made.op == "Cast" else None
+    if source is None or source.element is not element:
+        source = b.cast(given, element)
+    return b.node("Assign", [source], 1, dict(node.attributes)).outputs[0]
+
+
+_MADE = {"Assign": _assigned_as, "ReadValue": _read_as}

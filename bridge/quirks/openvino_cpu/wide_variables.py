@@ -33,10 +33,10 @@ QUIRK = Quirk(
     symptom="A variable of f64, of 16-bit integers or of integers wider than i32 holds garbage, or "
     "its model does not compile.",
     fires="At a ReadValue and an Assign of these types.",
-    safe="The plugin computes i64, u64 and u32 modulo 2^32 and f64 as f32: nothing that it computes "
-    "needs more. A 16-bit integer is an i32. A state of 64 bits that is passed on as it is, which "
-    "the plugin does exactly, is no variable. The types are in the metadata for the way back "
-    "(`bridge/passes/state/types.py`).",
+    safe="The plugin computes i64, u64 and u32 modulo 2^32 and f64 as f32, so nothing that it "
+    "computes needs more. A 16-bit integer is an i32. A state of 64 bits that is passed on as it "
+    "is, which the plugin does exactly, is no variable. The types are in the metadata for the way "
+    "back (`bridge/passes/state/types.py`).",
     cost="two Converts, which the plugin drops.",
     run=rewriting("ReadValue", "Assign", by=held_in_another_type),
 )
