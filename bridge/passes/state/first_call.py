@@ -78,8 +78,12 @@ def decide_by_state(
 
 def later_branch(graph: Graph, flag: Value, states: Collection[Value]) -> int | None:
     """Which branch of all Ifs on an input reads states, 0 for the first one; None where the input
-    does not say that alone."""
-    sides = {_later(node, flag, states) for node in graph.nodes if flag in node.inputs}
+    does not say that alone, or other nodes read these states: then a first call looks at them."""
+    ifs = [node for node in graph.nodes if flag in node.inputs]
+    sides = {_later(node, flag, states) for node in ifs}
+    taken = {value for node in ifs for value in node.inputs if value in states}
+    if any(not taken.isdisjoint(node.inputs) for node in graph.nodes if node not in ifs):
+        return None
     return sides.pop() if len(sides) == 1 and flag not in graph.outputs else None
 
 
