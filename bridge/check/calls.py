@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.check.demands import with_keys
 from bridge.check.engines import EngineError, Session
 from bridge.check.inputs import Inputs, Recipe
 from bridge.check.variables import Variables, dtype_of
@@ -36,7 +37,8 @@ class States:
     `empty` has the axis of those that have no elements at first, of which those that start with
     something else are `once`. `starts` is what others start with, unless it is zeros. `flags` are
     inputs that say whether there are states, with what they are where there are. States that a
-    model has `own`, as variables, are not fed in a first call."""
+    model has `own`, as variables, are not fed in a first call. `sized` has the inputs of which a
+    dimension of a start is the size: the key of the dimension, and the input with its axis."""
 
     pairs: Mapping[str, str]
     empty: Mapping[str, int]
@@ -44,6 +46,7 @@ class States:
     starts: Mapping[str, np.ndarray]
     flags: Mapping[str, bool]
     own: Sequence[Value]
+    sized: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, model: Model, original: Model) -> States | None:
@@ -81,6 +84,7 @@ class States:
             },
             {call.flag: call.later for call in calls},
             [*variables.hold.values()] if variables.own else [],
+            _sized(model, variables),
         )
 
     @classmethod
@@ -105,6 +109,25 @@ class States:
         }
         flags = {name: not side for name, side in sides.items()}
         return cls(pairs, empty, set(), {}, flags, []) if flags and empty else None
+
+
+def _sized(model: Model, variables: Variables) -> dict[str, tuple[str, int]]:
+    """See `States.sized`."""
+    places = {
+        key: (value.name, axis)
+        for value in model.graph.inputs
+        for axis, keys in enumerate(_keys(value, axis) for axis in range(value.rank or 0))
+        for key in keys
+    }
+    starts = {pair.variable: pair.input for pair in variables.pairs if pair.input in variables.read}
+    found = {}
+    for node in with_keys(model).graph.nodes:
+        start = node.input(0) if node.op == "ReadValue" else None
+        name = None if start is None else starts.get(node.attributes["variable_id"])
+        for axis, dim in enumerate((start.shape if start is not None and name else ()) or ()):
+            if isinstance(dim, str) and dim in places:
+                found[f"{name}.{axis}"] = places[dim]
+    return found
 
 
 Held = dict[str, np.ndarray]
@@ -178,6 +201,14 @@ class _Row:
             elif value.name in states.empty:
                 own, *symbols = _keys(value, states.empty[value.name])
                 sizes |= dict.fromkeys([own] if value.name in states.once else [own, *symbols], 0)
+        recipe = self._recipe(sizes, later=False)
+        feeds = self.inputs.make(recipe)
+        known = {name for name in feeds if name not in states.pairs}
+        sizes |= {
+            key: feeds[name].shape[axis]
+            for key, (name, axis) in states.sized.items()
+            if name in known and key not in sizes
+        }
         recipe = self._recipe(sizes, later=False)
         feeds = self.inputs.make(recipe)
         begun = {

@@ -20,7 +20,7 @@ Size = int | Interval
 def demanded(model: Model) -> dict[str, int]:
     """The sizes of open dimensions of inputs that some operator demands and none contradicts, by
     their keys in `Recipe.sizes`."""
-    model = _named(model)
+    model = with_keys(model)
     asked: dict[str, set[int]] = {}
     suits: dict[str, set[int]] = {}  # 1 would suit as well
     for sizes, pairs in ((asked, equal_sizes), (suits, sizes_that_suit)):
@@ -34,7 +34,7 @@ def demanded(model: Model) -> dict[str, int]:
 def share_symbols(model: Model) -> dict[str, str]:
     """Gives the open dimensions of inputs that belong together one symbol, in place: those that an
     operator outside of bodies takes as equal, or broadcasts. The symbol by the key of each."""
-    named = _named(model)
+    named = with_keys(model)
     symbols: dict[str, str] = {}
 
     def found(key: str) -> str:
@@ -61,7 +61,7 @@ def share_symbols(model: Model) -> dict[str, str]:
 def counts_of(model: Model, given: Set[str]) -> Counts:
     """What the model's inputs count; `given` are the keys of sizes and the names of inputs that a
     user chose."""
-    named = _named(model)
+    named = with_keys(model)
     found = Counts()
     for node in named.graph.nodes:
         for double in doubles(node):
@@ -123,7 +123,7 @@ def shared(symbols: Mapping[str, str], sizes: Mapping[str, Size]) -> dict[str, S
     return {**named, **{k: named[s] for k, s in symbols.items() if s in named}, **sizes}
 
 
-def _named(model: Model) -> Model:
+def with_keys(model: Model) -> Model:
     """A copy of the model, of which each open dimension of an input has its key as its symbol."""
     model = clone_model(model)
     for value in model.graph.inputs:

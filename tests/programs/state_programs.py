@@ -1,9 +1,9 @@
 """Random programs that keep states: called several times, reset, and called again.
 
 `python -m tests.programs.state_programs -n 300 --seed 7` prints those that are wrong, are
-refused or do not run. Each is converted with its states as variables, runs in a request, in that request after
-a reset and in another one, and is held to onnxruntime, which is fed what it gave before. The way
-back has the inputs and outputs of the original, and the same numbers.
+refused or do not run. Each is converted with its states as variables. It runs in a request, in
+another one, and in the first again after a reset, and is held to onnxruntime, which is fed what
+it gave before. The way back has the inputs and outputs of the original, and the same numbers.
 """
 
 from __future__ import annotations

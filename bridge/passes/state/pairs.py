@@ -36,6 +36,7 @@ from bridge.passes.state.records import (
 )
 from bridge.passes.state.starts import sequences_of, sizes_alike, start_of
 from bridge.passes.state.types import note_types, restore_types
+from bridge.passes.state.variables import known_start
 from bridge.suggestions import unknown
 
 
@@ -243,6 +244,9 @@ def restore_pairs(model: Model, context: Context | None = None) -> None:
         if starts:
             type = TensorType(type.element, that_may_be_empty(type.shape))
         state = Value(with_symbols(type, pair.before), [pair.input])
+        known = known_start(node)
+        if known is not None and known.array().any():
+            model.defaults[state] = known
         left.append(state)
         return state if start is None or not starts else or_start(b, model, state, start)
 

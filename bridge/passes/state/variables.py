@@ -189,6 +189,9 @@ def _known(initial: Value | None, kind: TensorType) -> Tensor | None:
     if initial.constant is not None:
         return initial.constant
     producer = initial.producer
+    if producer is not None and producer.op == "Cast" and initial.element is not None:
+        known = _known(producer.inputs[0], kind)
+        return None if known is None else Tensor.of(known.array().astype(initial.element.dtype))
     if producer is None or producer.op not in ("Expand", "Broadcast"):
         return None
     source, dims = producer.inputs[0], _static(initial) or known_of(producer.inputs[1]).ints
