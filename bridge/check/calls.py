@@ -203,12 +203,11 @@ class _Row:
                 sizes |= dict.fromkeys([own] if value.name in states.once else [own, *symbols], 0)
         recipe = self._recipe(sizes, later=False)
         feeds = self.inputs.make(recipe)
-        known = {name for name in feeds if name not in states.pairs}
-        sizes |= {
-            key: feeds[name].shape[axis]
-            for key, (name, axis) in states.sized.items()
-            if name in known and key not in sizes
-        }
+        known = {v.name: v for v in self.inputs.values if v.name not in states.pairs}
+        for key, (name, axis) in states.sized.items():
+            if name in known and key not in sizes:
+                size = feeds[name].shape[axis]
+                sizes |= dict.fromkeys([key, *_keys(known[name], axis)], size)
         recipe = self._recipe(sizes, later=False)
         feeds = self.inputs.make(recipe)
         begun = {
