@@ -18,7 +18,8 @@ NAMED = {
         "{ an = Identity (x) bn = Identity (a) y = Neg (b) }"
     ),
     "an input of 64 bits that is passed on": (
-        "(int64[2] a, int64[2] x) => (int64[2] an, int64[2] y) { an = Identity (x) y = Identity (a) }"
+        "(int64[2] a, int64[2] x) => (int64[2] an, int64[2] y) "
+        "{ an = Identity (x) y = Identity (a) }"
     ),
     "read by dead code": (
         "(float[2] a, float[2] x) => (float[2] an, float[2] y) "
