@@ -204,12 +204,16 @@ class _Row:
         recipe = self._recipe(sizes, later=False)
         feeds = self.inputs.make(recipe)
         known = {v.name: v for v in self.inputs.values if v.name not in states.pairs}
+        differ: dict[str, int] = {}
         for key, (name, axis) in states.sized.items():
-            if name in known and key not in sizes:
+            state, _, own = key.rpartition(".")
+            if name in known and state in feeds and key not in sizes:
                 size = feeds[name].shape[axis]
-                sizes |= dict.fromkeys([key, *_keys(known[name], axis)], size)
-        recipe = self._recipe(sizes, later=False)
-        feeds = self.inputs.make(recipe)
+                if feeds[state].shape[int(own)] != size:
+                    differ |= dict.fromkeys([key, *_keys(known[name], axis)], size)
+        if differ:
+            recipe = self._recipe(sizes | differ, later=False)
+            feeds = self.inputs.make(recipe)
         begun = {
             name: states.starts.get(name, np.zeros_like(value))
             for name, value in feeds.items()
