@@ -13,6 +13,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -457,13 +458,16 @@ def _fault_of_way_back(
     return ""
 
 
-def _checked(program: Program) -> str:
+def checked(seed: str) -> str:
+    """What is wrong with the program of a seed; see `fault_of`."""
     with tempfile.TemporaryDirectory() as folder:
-        return fault_of(program, Path(folder))
+        return fault_of(draw(seed), Path(folder))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Draws programs and prints those that have faults."""
+    from tests.programs import state_programs  # Another process finds it by its name.
+
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("-n", type=int, default=100)
     parser.add_argument("--seed", default="0")
@@ -474,9 +478,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         seed = f"{asked.seed}.{number}"
         program = draw(seed)
         try:
-            fault = (
-                isolated(_checked, program, seconds=100) if asked.isolated else _checked(program)
-            )
+            apart = partial(isolated, state_programs.checked, seconds=100)
+            fault = (apart if asked.isolated else checked)(seed)
         except LostProcessError as error:
             fault = f"ends the process: {error}"
         except Exception as error:  # a fault of Bridge or of the generator
