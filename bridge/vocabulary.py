@@ -76,6 +76,7 @@ TRAITS = {
     "not_negative_of_all": "its result is not negative where no input is",
     "reals_run_wider": "where ONNX does not allow its type of real numbers, it runs in a wider one",
     "recorded": "IR says it with others that ONNX has too; an IR keeps which of them it was",
+    "recorded_of_constants": "as recorded, where all of its inputs are constants",
     "rounds_integers": "of integers OpenVINO computes it in f32, and rounds",
     "runs_wider": "where ONNX does not allow its element type, it runs in a wider one",
     "same_type": "its outputs have the type of input 0",

@@ -4,6 +4,9 @@ use for."""
 
 from __future__ import annotations
 
+import base64
+import json
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -17,6 +20,12 @@ from bridge.neutral.types import STRING, size_of
 
 LONGEST = 1024
 """The bytes of a tensor that is written down, and of the numbers of an attribute."""
+
+MOST = 1 << 18
+"""The numbers of the longest attribute that is written down."""
+
+_WIDEST = 32
+"""Characters of a number, or of the name of a tree's mode, on average at most."""
 
 Where = Callable[[Value], "tuple[str, int] | None"]
 """The name of the layer that gives a value, and which of its outputs it is."""
@@ -64,7 +73,26 @@ def _attribute(value: Any) -> Any:
         return value
     if isinstance(value, tuple) and len(value) < LONGEST // 8:
         return [_attribute(item) for item in value]
+    if isinstance(value, tuple):
+        return _packed(value)
     raise TypeError
+
+
+def _packed(values: tuple[Any, ...]) -> dict[str, str]:
+    """Many numbers or texts, as the nodes of a tree have them, in short."""
+    if len(values) > MOST or not all(isinstance(value, int | float | str) for value in values):
+        raise TypeError
+    written = json.dumps(values, separators=(",", ":")).encode()
+    return {"packed": base64.b64encode(zlib.compress(written, 9)).decode()}
+
+
+def _unpacked(said: str) -> tuple[Any, ...]:
+    """What `_packed` wrote; a hostile file gets no more memory than that takes."""
+    reader = zlib.decompressobj()
+    written = reader.decompress(base64.b64decode(said, validate=True), MOST * _WIDEST)
+    if reader.unconsumed_tail or not reader.eof:
+        raise ValueError("there are more numbers than are ever written")
+    return tuple(json.loads(written))
 
 
 def _tensor(tensor: Tensor) -> dict[str, Any]:
@@ -126,6 +154,8 @@ def _read_attribute(said: Any) -> Any:
         return tuple(map(_read_attribute, said))
     if not isinstance(said, dict):
         return said
+    if "packed" in said:
+        return _unpacked(said["packed"])
     return _read_tensor(said) if "bytes" in said else ELEMENTS[said["element"]]
 
 

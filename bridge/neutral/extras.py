@@ -23,6 +23,7 @@ class NodeExtras(TypedDict, total=False):
     the operator set of a layer that no row reads, `why` the reason.
     ONNX: `doc_string`, `metadata_props`.
     Both: `provenance` is the node of ONNX in whose place this stands, with others that lead to it.
+    `restored` says that a record named this node, and was right.
     """
 
     rt_info: str
@@ -33,6 +34,7 @@ class NodeExtras(TypedDict, total=False):
     doc_string: str
     metadata_props: dict[str, str]
     provenance: Provenance
+    restored: bool
 
 
 class EdgeExtras(NodeExtras, total=False):

@@ -208,6 +208,8 @@ def remember(
     parts = {value.producer for value in results if value is not None}
     plain = several and len(parts) == 1 and "::" not in node.op
     recorded = row is None or ("recorded" in row.traits and not plain)
+    if not recorded and row is not None and "recorded_of_constants" in row.traits:
+        recorded = all(value is None or value.constant is not None for value in node.inputs)
     if former is None and not recorded:
         return
     places = {maker: i for i, maker in enumerate(nodes) if maker.op != "Constant"}

@@ -18,9 +18,12 @@ CASES = {
         """
         graph (%x: f32[M,2]) -> %y
           %w: i8[2,2] = Constant() {value=i8[2,2] [[1, 2], [3, 4]]}
-          %s: f32[2] = Constant() {value=f32[2] [0.5, 0.25]}
+          %#0: f32[2,2] = Cast(%w) {round_mode='up', saturate=True, to=f32}
           %z: i8[2] = Constant() {value=i8[2] [1, 2]}
-          %m: f32[2,2] = DequantizeLinear(%w, %s, %z) {axis=1, block_size=0}
+          %#1: f32[2] = Cast(%z) {round_mode='up', saturate=True, to=f32}
+          %#2: f32[2,2] = Sub(%#0, %#1)
+          %s: f32[2] = Constant() {value=f32[2] [0.5, 0.25]}
+          %m: f32[2,2] = Mul(%#2, %s)
           %y: f32[M,2] = MatMul(%x, %m) {transpose_a=False, transpose_b=False}
         """,
     ),
@@ -32,8 +35,8 @@ CASES = {
         graph (%x: f32[M,2]) -> %y
           %w: i8[2,2] = Constant() {value=i8[2,2] [[1, 2], [3, 4]]}
           %s: f32[] = Constant() {value=f32[] 0.5}
-          %#0: i8[] = Constant() {value=i8[] 0}
-          %m: f32[2,2] = DequantizeLinear(%w, %s, %#0) {axis=1, block_size=0}
+          %#0: f32[2,2] = Cast(%w) {round_mode='up', saturate=True, to=f32}
+          %m: f32[2,2] = Mul(%#0, %s)
           %y: f32[M,2] = MatMul(%x, %m) {transpose_a=False, transpose_b=False}
         """,
     ),
@@ -46,9 +49,12 @@ CASES = {
            y = MatMul (x, g2) }""",
         """
         graph (%x: f32[M,4]) -> %y
-          %w: u8[4,2] = Constant() {value=u8[4,2] [[1, 2], [3, 4], [5, 6], [7, 8]]}
-          %s: f32[2,2] = Constant() {value=f32[2,2] [[1.0, 2.0], [1.0, 2.0]]}
-          %g2: f32[4,2] = DequantizeLinear(%w, %s) {axis=0, block_size=2}
+          %w: u8[2,2,2] = Constant() {value=u8[2,2,2] [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]}
+          %#0: f32[2,2,2] = Cast(%w) {round_mode='up', saturate=True, to=f32}
+          %s: f32[2,1,2] = Constant() {value=f32[2,1,2] [[[1.0, 2.0]], [[1.0, 2.0]]]}
+          %#1: f32[2,2,2] = Mul(%#0, %s)
+          %#2: i64[2] = Constant() {value=i64[2] [4, 2]}
+          %g2: f32[4,2] = Reshape(%#1, %#2) {allowzero=False}
           %y: f32[M,2] = MatMul(%x, %g2) {transpose_a=False, transpose_b=False}
         """,
     ),

@@ -160,9 +160,14 @@ def _fake_quantize(b: Builder, x: Value, scales: Any, offsets: Any, element: Ele
 def dequantize_linear(b: Builder, node: Node) -> Result:
     """DequantizeLinear (10 to 25), which IR lacks, and older operator sets for some types and for
     blocks: shifted and scaled."""
-    data, scale = required(node, 0, 1)
-    if b.opset and not _needs_newer(b, node, data.element):
+    if b.opset and not _needs_newer(b, node, required(node, 0)[0].element):
         return None
+    return scaled(b, node)
+
+
+def scaled(b: Builder, node: Node) -> Value:
+    """What a DequantizeLinear gives, in arithmetic: Cast, Sub and Mul, with Reshape for blocks."""
+    data, scale = required(node, 0, 1)
     zero_point = node.input(2)
     blocks = Blocks(b, node, data, scale)
     y = b.cast(blocks.open(data), F32)

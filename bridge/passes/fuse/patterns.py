@@ -14,6 +14,7 @@ from bridge.passes.fuse.bias import convolution_with_bias, gemm
 from bridge.passes.fuse.cached_attention import attention_with_cache
 from bridge.passes.fuse.compressed import compressed_constant
 from bridge.passes.fuse.few_bits import converted_first
+from bridge.passes.fuse.float_weights import float_weights
 from bridge.passes.fuse.frames import short_time_transform
 from bridge.passes.fuse.guards import guarded_division
 from bridge.passes.fuse.integers import (
@@ -35,7 +36,7 @@ from bridge.passes.fuse.quantization import dequantize_linear, quantize_linear
 from bridge.passes.fuse.root_mean_square import rms_normalization
 from bridge.passes.fuse.rotary import rotary_embedding
 from bridge.passes.fuse.shifts import bit_shift
-from bridge.passes.fuse.weights import matmul_n_bits, upright_weights
+from bridge.passes.fuse.weights import matmul_n_bits
 from bridge.passes.fuse.windows import lean_window
 from bridge.passes.uses import Uses
 
@@ -51,7 +52,7 @@ OF_IR: Mapping[str, tuple[Fusion, ...]] = {
     "Cast": (quantize_linear, dynamic_quantize_linear, conv_integer),
     "Gather": (compress,),
     "Mul": (instance_normalization, layer_normalization, dequantize_linear, rms_normalization),
-    "MatMul": (matmul_n_bits, upright_weights, matmul_integer),
+    "MatMul": (matmul_n_bits, matmul_integer),
     "MaxPool": (lean_window,),
     "Min": (clip,),
     "PRelu": (leaky_relu,),
@@ -61,6 +62,9 @@ OF_IR: Mapping[str, tuple[Fusion, ...]] = {
     "Where": (bit_shift, masked_attention, guarded_division),
 }
 """Patterns with operators of IR, by the last operator."""
+
+BEHIND: Mapping[str, tuple[Fusion, ...]] = {"DequantizeLinear": (float_weights,)}
+"""Those that look at what all others have made."""
 
 OF_ONNX: Mapping[str, tuple[Fusion, ...]] = {
     "Add": (convolution_with_bias, gemm),
@@ -86,7 +90,7 @@ def fuse_states(model: Model, context: Context) -> bool:
 def fuse_ir(model: Model, context: Context) -> bool:
     """Fuses, in place, what rules would expand otherwise, in all nested graphs too."""
     record = first_of(_by_record, context)
-    patterns = (record, by_op(WITHIN, context), record, by_op(OF_IR, context))
+    patterns = (record, by_op(WITHIN, context), record, by_op(OF_IR, context), by_op(BEHIND, context))
     return any([Uses(model.graph).run(pattern) for pattern in patterns])
 
 

@@ -39,6 +39,7 @@ def recorded_node(b: Builder, node: Node, uses: Uses) -> Value | None:
         if value.producer is not None:
             uses.prepend(value.producer)
     _place_outputs(made, outputs, output, within, uses)
+    made.extras = {**(made.extras or {}), "restored": True}
     return next(new for new, old in pairs if old is output)
 
 

@@ -11,7 +11,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.terms import Found, op, var
-from bridge.neutral.types import F32, I4, I8, U2, U4, U8
+from bridge.neutral.types import F32, U2, U4, U8
 from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses
 
@@ -89,53 +89,3 @@ def _in_rows(weights: Node) -> _Rows | None:
         return None
     fits = scale.shape in ((rows, width // size), (rows,))
     return _Rows(numbers, scale, zero_point, size) if fits else None
-
-
-FLOATS = var(where=lambda x: not is_quantized(x))
-UPRIGHT = op("MatMul", FLOATS, WEIGHTS, transpose_a=False, transpose_b=True)
-
-
-@fuses(UPRIGHT)
-def upright_weights(b: Builder, found: Found, uses: Uses) -> Value | None:
-    """A product with the transpose of a constant matrix of few bits: IR has the output channels
-    first, ONNX, without transposing, the input's, and onnxruntime fuses it so alone."""
-    weights = found.node(WEIGHTS)
-    known = [value for value in weights.inputs if value is not None and value.constant is not None]
-    if len(known) < len(weights.inputs) or known[0].rank != 2:
-        return None
-    size, axis = weights.attributes["block_size"], weights.attributes["axis"] % 2
-    if known[0].element not in (I4, U4, I8, U8) or axis != (1 if size else 0):
-        return None
-    name, b.name = b.name, weights.name
-    turned = [_turned(b, value) for value in known]
-    right = b.op("DequantizeLinear", *turned, **{**weights.attributes, "axis": 1 - axis})
-    b.name = name
-    return b.op("MatMul", found[FLOATS], right)
-
-
-def is_quantized(value: Value | None) -> bool:
-    """Whether a value was of 8 bits before it was scaled: its product with weights is one of
-    integers."""
-    for _ in range(_FAR):
-        node = value.producer if value is not None else None
-        if node is None or node.op not in ("Mul", "Sub", "Cast", "Reshape", "Transpose"):
-            return False
-        value = node.inputs[0]
-        if value is not None and value.element in (I8, U8):
-            return value.constant is None
-    return False
-
-
-_FAR = 6
-"""Nodes between integers and a matrix product that takes them."""
-
-
-def _turned(b: Builder, value: Value) -> Value:
-    """The transpose of a constant matrix; a vector or a number as it is."""
-    tensor = value.constant
-    assert tensor is not None
-    if len(tensor.shape) < 2:
-        return value
-    rows, columns = tensor.shape
-    array = np.ascontiguousarray(tensor.array().T)
-    return b.tensor(Tensor(tensor.element, (columns, rows), array), list(value.names))

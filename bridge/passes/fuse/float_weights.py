@@ -1,0 +1,64 @@
+"""Scaled integer constants that meet floats, as Cast, Sub and Mul.
+
+onnxruntime folds these into a constant of floats. It does not fold DequantizeLinear: it scales the
+weights in each run, or fuses DequantizeLinear and MatMul to MatMulNBits, which quantises the other
+operand. DequantizeLinear is for weights that meet quantised activations.
+"""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.operators.quantization.quantize import scaled
+from bridge.passes.uses import Uses
+
+SHAPING = ("Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
+"""Operators that may stand between a DequantizeLinear and the operator on integers."""
+
+ARITHMETIC = ("Cast", "Mul", "Sub")
+"""Operators that scale integers where no DequantizeLinear could."""
+
+
+def float_weights(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """A DequantizeLinear of constants, no user of which has a quantised operand or result.
+    One that the original model had stays."""
+    if (node.extras or {}).get("restored"):
+        return None
+    if any(value is not None and value.constant is None for value in node.inputs):
+        return None
+    if _meets_integers(node.outputs[0], uses):
+        return None
+    return scaled(b, node)
+
+
+def _meets_integers(weights: Value, uses: Uses) -> bool:
+    """Whether an operator takes the weights beside quantised values, or is quantised behind."""
+    waiting = [weights]
+    for value in waiting:
+        for user in uses.users(value):
+            result = user.outputs[0]
+            if user.op in SHAPING:
+                waiting.append(result)
+            elif any(_is_quantized(other) for other in user.inputs if other is not value):
+                return True
+            elif any(_quantizes(behind) for behind in uses.users(result)):
+                return True
+    return False
+
+
+def _quantizes(node: Node) -> bool:
+    return node.op in ("FakeQuantize", "QuantizeLinear")
+
+
+def _is_quantized(value: Value | None) -> bool:
+    """Whether a value that is computed had 8 bits or fewer before it was scaled."""
+    node = None if value is None else value.producer
+    while node is not None and node.op in (*SHAPING, *ARITHMETIC, "DequantizeLinear"):
+        before = node.inputs[0]
+        if before is None or before.constant is not None:
+            return False
+        element = before.element
+        if element is not None and element.kind in ("int", "uint") and element.bits <= 8:
+            return True
+        node = before.producer
+    return node is not None and node.op == "FakeQuantize"
