@@ -1,4 +1,5 @@
-"""Scaled integer constants, as IR keeps weights, become DequantizeLinear."""
+"""Scaled integer constants, as IR keeps weights: they stay Cast, Sub and Mul in f32, or become
+DequantizeLinear where they meet integers."""
 
 from __future__ import annotations
 
@@ -18,12 +19,12 @@ CASES = {
         """
         graph (%x: f32[M,2]) -> %y
           %w: i8[2,2] = Constant() {value=i8[2,2] [[1, 2], [3, 4]]}
-          %#0: f32[2,2] = Cast(%w) {round_mode='up', saturate=True, to=f32}
-          %z: i8[2] = Constant() {value=i8[2] [1, 2]}
-          %#1: f32[2] = Cast(%z) {round_mode='up', saturate=True, to=f32}
-          %#2: f32[2,2] = Sub(%#0, %#1)
           %s: f32[2] = Constant() {value=f32[2] [0.5, 0.25]}
-          %m: f32[2,2] = Mul(%#2, %s)
+          %z: i8[2] = Constant() {value=i8[2] [1, 2]}
+          %f: f32[2,2] = Cast(%w) {round_mode='up', saturate=True, to=f32}
+          %zf: f32[2] = Cast(%z) {round_mode='up', saturate=True, to=f32}
+          %d: f32[2,2] = Sub(%f, %zf)
+          %m: f32[2,2] = Mul(%d, %s)
           %y: f32[M,2] = MatMul(%x, %m) {transpose_a=False, transpose_b=False}
         """,
     ),
@@ -35,8 +36,8 @@ CASES = {
         graph (%x: f32[M,2]) -> %y
           %w: i8[2,2] = Constant() {value=i8[2,2] [[1, 2], [3, 4]]}
           %s: f32[] = Constant() {value=f32[] 0.5}
-          %#0: f32[2,2] = Cast(%w) {round_mode='up', saturate=True, to=f32}
-          %m: f32[2,2] = Mul(%#0, %s)
+          %f: f32[2,2] = Cast(%w) {round_mode='up', saturate=True, to=f32}
+          %m: f32[2,2] = Mul(%s, %f)
           %y: f32[M,2] = MatMul(%x, %m) {transpose_a=False, transpose_b=False}
         """,
     ),

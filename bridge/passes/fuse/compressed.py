@@ -1,4 +1,5 @@
 """Constants that IR stores in few bits, and scales in the graph, become DequantizeLinear in ONNX.
+Where they are scaled in f32 and meet floats, they stay as they are.
 
 IR has `Convert` from integers, `Subtract` of a zero point, `Multiply` by a scale, often in f16 with
 a `Reshape` that joins blocks and a `Convert` to f32 behind. OpenVINO computes that in f32, and so
@@ -18,6 +19,7 @@ from bridge.neutral.tensor import Tensor
 from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import F16, F32, I4, I8, U4, U8, is_static
 from bridge.passes.fuse import fuses
+from bridge.passes.fuse.float_weights import stays_arithmetic
 from bridge.passes.uses import Uses, unconverted, zero_points
 
 
@@ -48,6 +50,8 @@ def compressed_constant(b: Builder, found: Found, uses: Uses) -> Value | None:
     if y.element is not F32 or not is_static(y.shape):
         return None
     if found.node(COMPRESSED).op == "Cast" and found[SHAPED].element is not F16:
+        return None
+    if found[SCALED].element is F32 and stays_arithmetic(b, y, uses):
         return None
     scaled = _scaled(found)
     return None if scaled is None else _dequantized(b, scaled, y.shape)

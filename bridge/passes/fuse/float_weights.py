@@ -10,6 +10,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators.quantization.quantize import scaled
+from bridge.passes.fuse.weights import DOMAIN
 from bridge.passes.uses import Uses
 
 SHAPING = ("Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
@@ -26,12 +27,18 @@ def float_weights(b: Builder, node: Node, uses: Uses) -> Value | None:
         return None
     if any(value is not None and value.constant is None for value in node.inputs):
         return None
-    if _meets_integers(node.outputs[0], uses):
+    if meets_integers(node.outputs[0], uses):
         return None
     return scaled(b, node)
 
 
-def _meets_integers(weights: Value, uses: Uses) -> bool:
+def stays_arithmetic(b: Builder, weights: Value, uses: Uses) -> bool:
+    """Whether integers that are scaled in f32 stay Cast, Sub and Mul: no kernel takes them."""
+    assert b.target is not None
+    return DOMAIN not in b.target.domains and not meets_integers(weights, uses)
+
+
+def meets_integers(weights: Value, uses: Uses) -> bool:
     """Whether an operator takes the weights beside quantised values, or is quantised behind."""
     waiting = [weights]
     for value in waiting:

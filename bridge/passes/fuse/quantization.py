@@ -11,6 +11,7 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, constant, op, var
 from bridge.neutral.types import F32, I8, I32, U8
 from bridge.passes.fuse import fuses
+from bridge.passes.fuse.float_weights import stays_arithmetic
 from bridge.passes.uses import Uses, zero_points
 
 _NEAR = 3
@@ -99,6 +100,8 @@ def dequantize_linear(b: Builder, found: Found, uses: Uses) -> Value | None:
     integers, value, scale = found[INTEGERS], found[SHIFTED], known_of(found[FACTOR]).reals
     element = integers.element
     if found[SCALED].element is not F32 or scale is None or element is None:
+        return None
+    if integers.constant is not None and stays_arithmetic(b, found[SCALED], uses):
         return None
     zero_point = zero_points(found.get(OFFSET), element, scale)
     axis = _axis(scale, value)
