@@ -19,7 +19,10 @@ from bridge.neutral.tensor import FileRange, Tensor
 from bridge.neutral.types import STRING, size_of
 
 LONGEST = 1024
-"""The bytes of a tensor that is written down, and of the numbers of an attribute."""
+"""The bytes of a tensor, or of the numbers of an attribute, that are written down plainly."""
+
+LARGEST = 1 << 16
+"""The bytes of the largest tensor that is written down, such as the bias of an LSTM."""
 
 MOST = 1 << 18
 """The numbers of the longest attribute that is written down."""
@@ -96,13 +99,12 @@ def _unpacked(said: str) -> tuple[Any, ...]:
 
 
 def _tensor(tensor: Tensor) -> dict[str, Any]:
-    if tensor.nbytes > LONGEST or tensor.element is STRING:
+    if tensor.nbytes > LARGEST or tensor.element is STRING:
         raise TypeError
-    return {
-        "element": tensor.element.name,
-        "shape": list(tensor.shape),
-        "bytes": bytes(tensor.data()).hex(),
-    }
+    said = {"element": tensor.element.name, "shape": list(tensor.shape)}
+    if tensor.nbytes > LONGEST:
+        return {**said, "base64": base64.b64encode(tensor.data()).decode()}
+    return {**said, "bytes": bytes(tensor.data()).hex()}
 
 
 class ProvenanceTable:
@@ -156,7 +158,7 @@ def _read_attribute(said: Any) -> Any:
         return said
     if "packed" in said:
         return _unpacked(said["packed"])
-    return _read_tensor(said) if "bytes" in said else ELEMENTS[said["element"]]
+    return _read_tensor(said) if "shape" in said else ELEMENTS[said["element"]]
 
 
 def _read_tensor(said: Any, range: Any = None) -> Tensor:
@@ -165,7 +167,12 @@ def _read_tensor(said: Any, range: Any = None) -> Tensor:
     if element is STRING or min(shape, default=0) < 0:
         raise ValueError("no such tensor is written down")
     held = isinstance(range, FileRange)
-    data = range if held else bytes.fromhex(said["bytes"])
+    if held:
+        data = range
+    elif "base64" in said:
+        data = base64.b64decode(said["base64"], validate=True)
+    else:
+        data = bytes.fromhex(said["bytes"])
     if element.nbytes(size_of(shape)) != (range.length if held else len(data)):
         raise ValueError("a tensor has other bytes than its type and shape say")
     return Tensor(element, shape, data)

@@ -230,9 +230,11 @@ def test_scaled_weights_by_default(form: str) -> None:
         "upright": columns[:, None], "zeros": np.full(ROWS, 3, np.int8),
         "rows": (random.random((128, 1)) * 0.01 + 0.001).astype(np.float32),
     }  # fmt: skip
-    used = {name for node in model.graph.node for name in node.input}
+    taken = {name for node in model.graph.node for name in node.input}
     model.graph.initializer.extend(
-        onnx.numpy_helper.from_array(constants[name], name) for name in sorted(used & set(constants))
+        onnx.numpy_helper.from_array(array, name)
+        for name, array in constants.items()
+        if name in taken
     )
     back = bridge.to_onnx(bridge.to_openvino(model))
     x = random.standard_normal((5, 128)).astype(np.float32)

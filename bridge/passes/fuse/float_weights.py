@@ -43,12 +43,11 @@ def meets_integers(weights: Value, uses: Uses) -> bool:
     waiting = [weights]
     for value in waiting:
         for user in uses.users(value):
-            result = user.outputs[0]
             if user.op in SHAPING:
-                waiting.append(result)
-            elif any(_is_quantized(other) for other in user.inputs if other is not value):
-                return True
-            elif any(_quantizes(behind) for behind in uses.users(result)):
+                waiting.append(user.outputs[0])
+                continue
+            operands = any(_is_quantized(other) for other in user.inputs if other is not value)
+            if operands or any(map(_quantizes, uses.users(user.outputs[0]))):
                 return True
     return False
 

@@ -90,7 +90,13 @@ def fuse_states(model: Model, context: Context) -> bool:
 def fuse_ir(model: Model, context: Context) -> bool:
     """Fuses, in place, what rules would expand otherwise, in all nested graphs too."""
     record = first_of(_by_record, context)
-    patterns = (record, by_op(WITHIN, context), record, by_op(OF_IR, context), by_op(BEHIND, context))
+    patterns = (
+        record,
+        by_op(WITHIN, context),
+        record,
+        by_op(OF_IR, context),
+        by_op(BEHIND, context),
+    )
     return any([Uses(model.graph).run(pattern) for pattern in patterns])
 
 
