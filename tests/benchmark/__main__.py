@@ -32,10 +32,17 @@ def main() -> None:
         "--warm", action="store_true",
         help="conversions in one process against OpenVINO's: exporter models, or each --model",
     )  # fmt: skip
+    parser.add_argument(
+        "--int8", action="store_true", help="quantised models and trees, both ways: each --model"
+    )
     parser.add_argument("--seconds", type=float, default=4, help="time for each ratio")
     parser.add_argument("--kept", type=Path, metavar="FOLDER", help="keeps exporters' models")
     options = parser.parse_args()
-    if options.warm:
+    if options.int8:
+        from tests.benchmark import int8
+
+        int8.main(options.model, 60)
+    elif options.warm:
         from tests.benchmark import warm
 
         warm.main(options.model, options.kept, options.n)

@@ -1,0 +1,101 @@
+"""`python -m tests.benchmark --int8 --model FILE.onnx`: quantised models and trees, both ways.
+
+Processor times on one thread, in turn, the shortest of several runs. *convert*: ONNX → IR against
+OpenVINO's own reading and writing. *IR's time*: against OpenVINO's own reading of the file. *back*:
+what comes back to ONNX against the file, in onnxruntime with all optimisations, and how far its
+results are off, against the largest of the file's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import onnx
+import onnxruntime
+import openvino
+
+import bridge
+from tests.support.running import EXACT
+
+HEADER = """\
+| model | nodes | there and back | convert | IR's time | back, time | back, off by |
+|---|---:|---:|---:|---:|---:|---:|"""
+
+SIZE = 4
+"""The size of axes whose size is open."""
+
+
+def ratio(one: Callable[[], object], other: Callable[[], object], count: int) -> float:
+    """The shortest processor time of one function against that of another, called in turn."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for turn in range(count + 1):
+        for run, kept in zip((one, other), times, strict=True):
+            start = time.process_time()
+            run()
+            if turn:
+                kept.append(time.process_time() - start)
+    return min(times[0]) / min(times[1])
+
+
+def session(path: Path) -> onnxruntime.InferenceSession:
+    """A session of one thread with all optimisations."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(path, options, ["CPUExecutionProvider"])
+
+
+def drawn(model: onnxruntime.InferenceSession) -> dict[str, np.ndarray]:
+    """Inputs: floats around 0, integers of 0 and 1."""
+    random = np.random.default_rng(1)
+    feed = {}
+    for given in model.get_inputs():
+        shape = [size if isinstance(size, int) else SIZE for size in given.shape]
+        floats = random.standard_normal(shape).astype(np.float32)
+        feed[given.name] = floats if "float" in given.type else (floats > 0).astype(np.int64)
+    return feed
+
+
+def row(source: Path, folder: Path, count: int) -> str:
+    """A row of the table."""
+    ours, own, back = (folder / name for name in ("ours.xml", "own.xml", "back.onnx"))
+    core = openvino.Core()
+    core.set_property("CPU", {"INFERENCE_NUM_THREADS": 1})
+
+    def by_openvino() -> None:
+        openvino.save_model(core.read_model(source), own, compress_to_fp16=False)
+
+    bridge.convert(source, ours)
+    bridge.convert(ours, back)
+    before, after = session(source), session(back)
+    feed = drawn(before)
+    wanted, found = before.run(None, feed), after.run(None, feed)
+    off = max(
+        float(np.abs(a - b).max() / max(np.abs(a).max(), 1e-9))
+        for a, b in zip(wanted, found, strict=True)
+    )
+    try:
+        by_openvino()
+        convert = f"{ratio(lambda: bridge.convert(source, ours), by_openvino, 5):.2f}"
+        mine, theirs = (core.compile_model(p, "CPU", EXACT) for p in (ours, source))
+        reading = f"{ratio(lambda: mine(feed), lambda: theirs(feed), count):.2f}"
+    except RuntimeError:
+        convert = reading = "–"
+    latency = ratio(lambda: after.run(None, feed), lambda: before.run(None, feed), count)
+    nodes = [len(onnx.load(p, load_external_data=False).graph.node) for p in (source, back)]
+    return (
+        f"| {source.stem} | {nodes[0]} | {nodes[1]} | {convert} | {reading} | {latency:.2f} "
+        f"| {off:.0e} |"
+    )
+
+
+def main(files: Sequence[Path], count: int) -> None:
+    """Prints the table row by row."""
+    print(HEADER)
+    with TemporaryDirectory() as scratch:
+        for source in files:
+            print(row(source, Path(scratch), count), flush=True)
