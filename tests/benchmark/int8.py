@@ -84,7 +84,7 @@ def row(source: Path, folder: Path, count: int) -> str:
         mine, theirs = (core.compile_model(p, "CPU", EXACT) for p in (ours, source))
         reading = f"{ratio(lambda: mine(feed), lambda: theirs(feed), count):.2f}"
     except RuntimeError:
-        convert = reading = "–"
+        convert = reading = "none"
     latency = ratio(lambda: after.run(None, feed), lambda: before.run(None, feed), count)
     nodes = [len(onnx.load(p, load_external_data=False).graph.node) for p in (source, back)]
     return (

@@ -41,7 +41,9 @@ def of_copies(b: Builder, node: Node, place: Place) -> Result:
 def reductions_behind(value: Value) -> Iterator[Node]:
     """The reductions that OpenVINO may take a value to be a part of."""
     node = value.producer
-    if node is None or known_of(value).ints is not None or hides(node, "memory"):
+    if node is None or value.constant is not None:  # Asking for the numbers would read weights.
+        return
+    if known_of(value).ints is not None or hides(node, "memory"):
         return
     if node.op.startswith("Reduce"):
         yield node
