@@ -242,13 +242,14 @@ class _Solver:
         if node not in self._constraints:
             self._constraints[node] = rank_constraints(node)
         relations, demands = self._constraints[node]
-        for a, b, k in relations:
+        for a, b, k, scalars in relations:
             below, above = self.of(b), self.of(a)
             if k and below is not None:
-                below = frozenset(r + k for r in below)
+                below = frozenset(r + k if r or not scalars else 0 for r in below)
             # (Below 0 are those of what is squeezed too often.)
             if above is not None and (k or min(above) < 0):
-                above = frozenset(r - k for r in above if r >= k)
+                zero = above & {0} if scalars else frozenset()
+                above = frozenset(r - k for r in above if r >= k) | zero
             self.narrow(a, below)
             self.narrow(b, above)
         for value, rank in demands:

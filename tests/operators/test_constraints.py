@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import bridge.operators  # noqa: F401 (which infers)
@@ -62,8 +64,37 @@ def test_ranks_that_an_operator_demands() -> None:
 
 def test_ranks_that_go_together() -> None:
     node = node_of("Unsqueeze", None, [0, 1])
-    assert rank_constraints(node) == ([(node.outputs[0], node.inputs[0], 2)], [])
+    assert rank_constraints(node) == ([(node.outputs[0], node.inputs[0], 2, False)], [])
     node = node_of("Gather", None, (2, 3), [0], batch_dims=0)
-    assert (node.outputs[0], node.inputs[0], 1) in rank_constraints(node)[0]
+    assert (node.outputs[0], node.inputs[0], 1, False) in rank_constraints(node)[0]
     node = node_of("Relu", None)
-    assert rank_constraints(node) == ([(node.outputs[0], node.inputs[0], 0)], [])
+    assert rank_constraints(node) == ([(node.outputs[0], node.inputs[0], 0, False)], [])
+
+
+@pytest.mark.parametrize(
+    ("op", "rest", "attributes"),
+    [
+        ("ReduceMax", [[0]], {"keepdims": False}),
+        ("ReduceMax", [[-1]], {"keepdims": False}),
+        ("ReduceMax", [[1, 0]], {"keepdims": False}),
+        ("ReduceMax", [[0, -1]], {"keepdims": False}),
+        ("ReduceMax", [[0, -1]], {"keepdims": True}),
+        ("Squeeze", [[0, -1]], {"allow_axis_skip": False}),
+        ("Squeeze", [[1, 0]], {"allow_axis_skip": False}),
+        ("Unsqueeze", [[0, -1]], {}),
+        ("Gather", [(2, 3), [0]], {"batch_dims": 0}),
+        ("GatherND", [(2, 1)], {"batch_dims": 1}),
+        ("GatherND", [(2, 2)], {"batch_dims": 0}),
+        ("Concat", [(1, 1)], {"axis": -1}),
+        ("Relu", [], {}),
+    ],
+)
+def test_ranks_go_together_as_inference_says(
+    op: str, rest: list[Any], attributes: dict[str, object]
+) -> None:
+    for rank in range(5):
+        node = node_of(op, (1,) * rank, *rest, **attributes)
+        relations, _ = rank_constraints(node)
+        for a, b, more, scalars in () if contradiction(node) else relations:
+            assert a.rank is not None and b.rank is not None
+            assert a.rank == (0 if scalars and b.rank == 0 else b.rank + more)

@@ -214,6 +214,12 @@ FAILING = [
     ),
     ("Pad", "p = Constant<value_ints = [1,1]>() y = Pad(x, p)", "2 pads for 2 axes"),
     (
+        "Pad",
+        "p = Constant<value_ints = [1,1]>() a = Constant<value_ints = [0]>() "
+        "s = ReduceMax<keepdims = 0>(x) y = Pad(s, p, , a)",
+        "[] has no axis 0",
+    ),
+    (
         "GatherND",
         "i = Constant<value = int64[3,1] {0,0,0}>() y = GatherND<batch_dims = 1>(x, i)",
         "[2,6] and [3,1] differ in batch dimensions",

@@ -203,6 +203,34 @@ def test_operators_on_an_open_rank(name: str, tmp_path: Path) -> None:
             assert_close(back.run(kept), expected)
 
 
+AXES = "first = Constant <value_ints = [0]> () both = Constant <value_ints = [0, -1]> ()"
+
+BOTH_RUN = {
+    "a scalar's axis is called -1": """
+      y = If (c) <
+        then_branch = t () => (float a) { a = ReduceMax <keepdims = 0> (x) },
+        else_branch = e () => (float[N] b) { b = ReduceSum <keepdims = 0> (x, first) }>
+      r = ReduceMax <keepdims = 0, axes = [-1]> (y)""",
+    "two names of a vector's axis": BRANCHES + "r = ReduceMax <keepdims = 0, axes = [0, -1]> (y)",
+    "two names of the axis to squeeze": """
+      top = ReduceMax <keepdims = 0> (x)
+      sum = ReduceSum <keepdims = 0> (x)
+      y = If (c) <
+        then_branch = t () => (float[1] a) { a = Unsqueeze (top, first) },
+        else_branch = e () => (float[1, 1] b) { b = Unsqueeze (sum, both) }>
+      r = Squeeze (y, both)""",
+}
+"""A scalar r of values of two ranks."""
+
+
+@pytest.mark.parametrize("name", BOTH_RUN)
+def test_both_branches_run_whatever_the_number_of_axes(name: str, tmp_path: Path) -> None:
+    """The next nodes want a scalar. Both branches lead to one."""
+    joined = "row = Unsqueeze (r, first) tail = Constant <value_floats = [7.0]> ()"
+    body = AXES + BOTH_RUN[name] + joined + " z = Concat <axis = 0> (row, tail)"
+    assert not check_both_ways(model(body, "float[2] z"), tmp_path).pruned
+
+
 def entries(path: Path) -> list[str]:
     return [value.name for value in bridge.load(path).graph.inputs]
 

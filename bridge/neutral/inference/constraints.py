@@ -77,14 +77,21 @@ class Rank(Reasoned):
 
 
 class Ranks(Reasoned):
-    """The rank of `one` is that of `other` plus `more`."""
+    """The rank of `one` is the rank of `other` plus `more`; with `scalars`, a scalar gives a
+    scalar."""
 
     def __init__(
-        self, one: Operand, other: Operand, more: int = 0, why: str = "", *about: object
+        self,
+        one: Operand,
+        other: Operand,
+        more: int = 0,
+        why: str = "",
+        *about: object,
+        scalars: bool = False,
     ) -> None:
         have, wanted = one.rank, None if other.rank is None else other.rank + more
         super().__init__(have is None or wanted in (None, have), why, about)
-        self.one, self.other, self.more = one, other, more
+        self.one, self.other, self.more, self.scalars = one, other, more, scalars
 
 
 class Broadcast(Reasoned):
@@ -199,8 +206,9 @@ def doubles(node: Node) -> Iterator[Double]:
     return (found for found in _constraints(node) if isinstance(found, Double))
 
 
-Relation = tuple[Value, Value, int]
-"""(a, b, k): the rank of a is that of b plus k."""
+Relation = tuple[Value, Value, int, bool]
+"""(a, b, k, scalars): the rank of a is the rank of b plus k; with `scalars`, a scalar b gives a
+scalar a."""
 
 Demand = tuple[Value, int]
 """A value, and the one rank that it can have."""
@@ -211,14 +219,14 @@ def rank_constraints(node: Node) -> tuple[list[Relation], list[Demand]]:
     relations: list[Relation] = []
     demands: list[Demand] = []
     if has_trait(node.op, "keeps_rank") and node.inputs[0] is not None:
-        relations.append((node.outputs[0], node.inputs[0], 0))
+        relations.append((node.outputs[0], node.inputs[0], 0, False))
     if has_trait(node.op, "broadcasts"):
         return relations, demands
     for found in _constraints(node):
         if isinstance(found, Ranks):
             one, other = found.one.value, found.other.value
             if one is not None and other is not None:
-                relations.append((one, other, found.more))
+                relations.append((one, other, found.more, found.scalars))
         elif isinstance(found, Rank) and found.operand.value is not None:
             demands.append((found.operand.value, found.rank))
     return relations, demands
@@ -235,6 +243,13 @@ def operands(node: Node, count: int) -> list[Operand]:
 def broadcasts(node: Node) -> Constraints:
     """All inputs are broadcast against each other."""
     yield Broadcast(node.inputs)
+
+
+def fewer_axes(out: Operand, x: Operand, axes: Sequence[int], scalars: bool) -> Constraints:
+    """`out` has the axes of `x` without these. Their number is certain if each is there once and
+    all count from one end: 0 and -1 are one axis of a vector, and two of a matrix."""
+    if len({axis < 0 for axis in axes}) == 1 and len(set(axes)) == len(axes):
+        yield Ranks(out, x, -len(axes), scalars=scalars)
 
 
 def has_rank(least: int, most: int = 1 << 30, of: int = 0) -> Check:

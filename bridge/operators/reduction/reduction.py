@@ -241,13 +241,13 @@ def reduced(node: Node, shape: Shape) -> Shape:
 
 
 def ranks_of_reduction(node: Node) -> must.Constraints:
-    """A reduction keeps its axes, or loses those that it names."""
+    """A reduction keeps its axes, or loses those that it names. A scalar's axis may be called 0."""
     x, out = must.Operand(node.input(0)), must.Operand(node.outputs[0])
     axes = known_of(node.input(1)).ints
     if node.attributes["keepdims"]:
         yield must.Ranks(out, x)
     elif axes:
-        yield must.Ranks(out, x, -len(axes))
+        yield from must.fewer_axes(out, x, axes, scalars=axes in ((0,), (-1,)))
 
 
 must.hold(ALL, must.has_rank(0, 1, of=1), must.axes_in(1), ranks_of_reduction)

@@ -207,6 +207,9 @@ def pads_for_axes(node: Node) -> must.Constraints:
     known, named = known_of(pads.value).ints, known_of(axes.value).ints
     if known is None or (axes.shape and named is None):
         return
+    if named and not x.shape:
+        yield f"{x} has no axis {named[0]}"
+        return
     places = [axis % len(x.shape) for axis in named] if named else range(len(x.shape))
     for place, begin, end in zip(places, known, known[len(known) // 2 :], strict=False):
         size = x[place]

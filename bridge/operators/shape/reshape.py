@@ -461,8 +461,8 @@ def squeezed_axes(node: Node) -> must.Constraints:
     (x,), axes = must.operands(node, 1), known_of(node.input(1)).ints
     if axes is None:
         return
-    yield must.Ranks(must.Operand(node.outputs[0]), x, -len(axes))
     if not node.attributes["allow_axis_skip"]:
+        yield from must.fewer_axes(must.Operand(node.outputs[0]), x, axes, scalars=False)
         for axis in axes:
             yield must.Same(x[axis], 1, f"axis {axis} of {{}} is not 1", x)
 

@@ -93,11 +93,11 @@ def _demanded(node: Node, forms: Inputs) -> dict[int, int]:
     relations, demands = rank_constraints(trial)
     known.update(demands)
     for _ in range(2):
-        for a, b, k in relations:
-            if a in known:
+        for a, b, k, scalars in relations:
+            if a in known and (known[a] or not scalars):
                 known.setdefault(b, known[a] - k)
-            elif b in known:
-                known[a] = known[b] + k
+            elif b in known and a not in known:
+                known[a] = known[b] + k if known[b] or not scalars else 0
     return {place: known[v] for place, v in enumerate(trial.inputs) if v in known}
 
 
