@@ -1,4 +1,4 @@
-"""Activation functions whose parameters are inputs in one format and attributes in the other."""
+"""Activation functions with parameters as inputs in one format and as attributes in the other."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def read_ir_prelu(b: Builder, node: Node) -> Result:
     if _broadcasts(x, slope):
         return None
     if x.shape is None or slope.shape is None:
-        raise Refused("whether its slope goes by channel depends on ranks that are not known")
+        raise Refused("its slope may be by channel, which depends on ranks that are not known")
     channels, count = x.shape[1], slope.shape[0]
     if isinstance(channels, int) and isinstance(count, int):
         return b.op("PRelu", x, _per_channel(b, x, slope)) if channels == count else None

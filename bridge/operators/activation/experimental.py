@@ -77,7 +77,7 @@ def read_crop(b: Builder, node: Node) -> Value:
     (x,) = required(node, 0)
     border, size = node.attributes.get("border", ()), node.attributes.get("scale")
     if len(border) != 4 or (size is not None and len(size) != 2):
-        raise Refused("its border is not four numbers, or its scale not two")
+        raise Refused("its border must be four numbers, and its scale two")
     left, top, right, bottom = border
     if size:
         ends = b.constant([top + size[0], left + size[1]])

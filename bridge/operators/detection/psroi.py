@@ -127,7 +127,7 @@ def _classes(node: Node) -> int:
     """The number of classes with offsets; each class has two channels."""
     shape = first(node, 2).shape
     if shape is None or not isinstance(shape[1], int):
-        raise Refused("it is not known how many channels its offsets have; declare their shape")
+        raise Refused("the number of channels of its offsets is not known; declare their shape")
     return shape[1] // 2
 
 

@@ -141,7 +141,7 @@ def squared_difference(b: Builder, node: Node) -> Result:
 
 
 def quotient(a: int, b: int) -> int | None:
-    """`a / b` rounded towards zero; None where b is 0."""
+    """`a / b` rounded towards zero; None if b is 0."""
     if b == 0:
         return None
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)

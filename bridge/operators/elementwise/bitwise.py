@@ -54,7 +54,7 @@ def bitwise_shift(b: Builder, node: Node) -> Result:
     if x.element is None or x.element.kind == "uint" or b.opset >= 28:
         return b.op("BitShift", x, y, direction=direction)
     if x.element.kind != "int":
-        raise Refused(f"ONNX shifts no {x.element}")
+        raise Refused(f"ONNX cannot shift {x.element}")
     unsigned = ELEMENTS[x.element.name.replace("i", "u")]
     if left:
         shifted = b.op("BitShift", b.cast(x, unsigned), b.cast(y, unsigned), direction="LEFT")

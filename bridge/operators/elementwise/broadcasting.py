@@ -54,7 +54,7 @@ def auto_broadcast(b: Builder, node: Node) -> Result:
     if mode == "numpy":
         return None
     if mode not in ("none", "explicit", "pdpd"):
-        raise ValueError(f'auto_broadcast "{mode}" is none of numpy, none, explicit and pdpd')
+        raise ValueError(f'auto_broadcast "{mode}" is not numpy, none, explicit or pdpd')
     op = BROADCASTING[node.op]
     inputs = [value for value in node.inputs if value is not None]
     if mode == "pdpd":

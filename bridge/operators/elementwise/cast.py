@@ -138,7 +138,7 @@ def bit_cast(b: Builder, node: Node) -> Result:
 
 @knows("Cast")
 def content_of_cast(node: Node) -> tuple[Number, ...] | None:
-    """Cast: the numbers, where the type holds them; as bools 0 and 1."""
+    """Cast: the numbers, if the type can hold them. As bools, they are 0 or 1."""
     content, to = numbers_of(node.inputs[0]), node.attributes["to"]
     if content is None:
         return None
@@ -149,7 +149,7 @@ def content_of_cast(node: Node) -> tuple[Number, ...] | None:
 
 @knows("CastLike")
 def content_of_cast_like(node: Node) -> tuple[Number, ...] | None:
-    """CastLike: the numbers, where the type of input 1 holds them."""
+    """CastLike: the numbers, if the type of input 1 can hold them."""
     content, to = numbers_of(node.inputs[0]), first(node, 1).element
     return content if content is not None and holds(to, content) else None
 

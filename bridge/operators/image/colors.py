@@ -46,7 +46,8 @@ def colors_for_onnx(b: Builder, node: Node) -> Value:
 
 
 def _planes(node: Node) -> must.Constraints:
-    """NV12toRGB-8 and its kin of several planes: colours have half of the rows and columns."""
+    """NV12toRGB-8 and similar operators with several planes: colours have half of the rows and
+    columns."""
     luma, *chroma = must.operands(node, len(node.inputs))
     for plane in chroma:
         yield must.Same(plane[0], luma[0], "planes {} and {} are of several pictures", plane, luma)

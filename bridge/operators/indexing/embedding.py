@@ -120,7 +120,7 @@ def segment_max_for_onnx(b: Builder, node: Node) -> Value:
     number = _number(b, segments, count)
     element = element_type(data)
     if not (element.is_float or element.is_integer):
-        raise Refused(f"ONNX has no greatest of {element}")
+        raise Refused(f"ONNX has no maximum of {element}")
     limits = np.finfo(element.dtype) if element.is_float else np.iinfo(element.dtype)
     start = _filled(b, -np.inf if element.is_float else limits.min, data, number)
     if count is not None:

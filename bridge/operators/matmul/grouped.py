@@ -19,7 +19,7 @@ def grouped_matmul_to_onnx(b: Builder, node: Node) -> Result:
     if found == (3, 3):
         return b.op("MatMul", x, weights, transpose_a=False, transpose_b=True)
     if found != (2, 3):
-        raise Refused(f"there is none of values of ranks {found}, but of (2, 3) and (3, 3)")
+        raise Refused(f"its inputs must have the ranks (2, 3) or (3, 3), not {found}")
 
     def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
         number, start, end = b.split(parts[0], 0, 1, 1, 1)

@@ -105,11 +105,11 @@ def _projected(b: Builder, node: Node, heads: int) -> list[Value]:
     (rank,) = ranks(node, 0)
     if key is None:
         if rank != 5:
-            raise Refused("it has neither keys nor packed ones")
+            raise Refused("it has neither keys nor packed keys")
         parts = _unpacked(b, query, 3)
     elif value is None:
         if ranks(node, 1) != [5]:
-            raise Refused("it has neither values nor packed ones")
+            raise Refused("it has neither values nor packed values")
         parts = [by_heads(b, query, heads), *_unpacked(b, key, 2)]
     else:
         # Keys and values of a cross attention may already be split into heads and have their

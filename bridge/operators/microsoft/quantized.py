@@ -256,7 +256,7 @@ def gather_block_quantized(b: Builder, node: Node) -> Result:
         bits = attributes.get("bits", 4)
         element = _BY_BITS.get(bits)
         if element is None:
-            raise Refused(f"its bits = {bits} are not supported, 2, 4 and 8 are")
+            raise Refused(f"its bits must be 2, 4 or 8, not {bits}")
         *outer, last = weights.shape
         data = b.as_bits(data, element, *outer, last * 8 // bits)
         if zeros is None:

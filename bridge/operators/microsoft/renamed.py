@@ -107,7 +107,7 @@ def cdist(b: Builder, node: Node) -> Result:
     left, right = required(node, 0, 1)
     metric = node.attributes.get("metric", "sqeuclidean")
     if metric not in ("euclidean", "sqeuclidean"):
-        raise Refused(f"the metric {metric} is not supported, euclidean and sqeuclidean are")
+        raise Refused(f"the metric must be euclidean or sqeuclidean, not {metric}")
     last = b.constant([1])
     lengths = b.op("ReduceSumSquare", left, last, keepdims=True)
     others = b.op("ReduceSumSquare", right, last, keepdims=False)

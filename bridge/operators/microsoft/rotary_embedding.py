@@ -36,7 +36,7 @@ def rotary_embedding(b: Builder, node: Node) -> Result:
         else:
             width = cos.dims[1] if ranks(node, 2) else None
             if not isinstance(width, int):
-                raise Refused("it says neither how many heads there are nor how wide they are")
+                raise Refused("neither the number nor the width of its heads is known")
             x = b.transpose(b.reshape(x, 0, 0, -1, 2 * width), 0, 2, 1, 3)
     if places_rank == 1:
         places = b.expand(places + b.positions(x, 2), b.sizes(x, 0), b.sizes(x, 2))

@@ -188,5 +188,5 @@ def maps(b: Builder, node: Node) -> NoReturn:
     """Refuses CastMap, DictVectorizer and ZipMap, because IR has no maps. A ZipMap for an output of
     the model is already removed."""
     raise Refused(
-        "only outputs of a model can be maps in IR, with keys that differ; export it without maps"
+        "only outputs of the model can be maps, with different keys; export it without maps"
     )

@@ -114,7 +114,7 @@ def _kernel(b: Builder, node: Node, x: Value, vectors: np.ndarray) -> Value:
         return line ** float(degree)
     if kind == "SIGMOID":
         return b.op("Tanh", line)
-    raise Refused(f"its kernel_type {kind} is none that ONNX names")
+    raise Refused(f"its kernel_type {kind} is unknown in ONNX")
 
 
 @legalizes("ai.onnx.ml::SVMClassifier", target="ir")

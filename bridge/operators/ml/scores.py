@@ -26,7 +26,7 @@ def transformed(b: Builder, scores: Value, name: str, columns: int) -> Value:
             return _softmax_zero(b, scores)
         case "PROBIT":
             return _probit(b, scores)
-    raise Refused(f"its post_transform {name} is none that ONNX names")
+    raise Refused(f"its post_transform {name} is unknown in ONNX")
 
 
 def _softmax_zero(b: Builder, scores: Value) -> Value:

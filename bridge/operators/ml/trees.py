@@ -59,7 +59,7 @@ class Forest:
             if not below:
                 return steps
             if steps > len(self.yes):
-                raise Refused("a tree of it runs in a circle")
+                raise Refused("one of its trees has a cycle")
             level, steps = below, steps + 1
 
 
@@ -197,7 +197,7 @@ def _condition(b: Builder, forest: Forest, value: Value, of_node: Any) -> Value:
     used = sorted({m for m in forest.modes if m != "LEAF"})
     unknown = [m for m in used if m not in MODES and m != "BRANCH_MEMBER"]
     if unknown:
-        raise Refused(f"its mode {unknown[0]} is none that ONNX names")
+        raise Refused(f"its mode {unknown[0]} is unknown in ONNX")
 
     def holds(mode: str) -> Value:
         if mode == "BRANCH_MEMBER":

@@ -19,7 +19,7 @@ def read_lp_pool(b: Builder, node: Node) -> Result:
     over all elements."""
     power = node.attributes.get("p", 2.0)
     if power != int(power):
-        raise Refused(f"p = {power} is no whole number, which newer operator sets ask for")
+        raise Refused(f"p = {power} is not a whole number, but newer operator sets need one")
     given = {**node.attributes, "p": int(power)}
     op = node.op if "kernel_shape" in given else "GlobalLpPool"
     return b.op(op, node.inputs[0], **given)

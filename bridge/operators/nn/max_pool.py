@@ -88,7 +88,7 @@ def max_pool_to_onnx(b: Builder, node: Node) -> Result:
         if len(node.outputs) > 1:
             raise Refused(
                 'a window of rounding type "ceil" may start in the padding' if late
-                else "onnxruntime takes no pads that are as large as the kernel"
+                else "onnxruntime does not accept pads as large as the kernel"
             )  # fmt: skip
         # The padding becomes elements with OpenVINO's result for a window without elements.
         room = windows.with_room(attributes) if late else plain["pads"]

@@ -42,7 +42,7 @@ def batch_normalization_to_ir(b: Builder, node: Node) -> Result:
         return _batch_normalization_in_training(b, node)
     plain = {"epsilon": attributes["epsilon"]}
     if not plain["epsilon"] >= 0:
-        raise Refused(f"its epsilon is {plain['epsilon']}, and OpenVINO takes none below 0")
+        raise Refused(f"its epsilon is {plain['epsilon']}, but OpenVINO accepts no negative one")
     if len({v.element for v in (data, *parameters)}) > 1:
         wide = [b.cast(v, F32) for v in (data, *parameters)]
         return b.cast(b.op("BatchNormalization", *wide, **plain), data.element)

@@ -350,7 +350,7 @@ def activate(b: Builder, function: Activation, x: Value, clip: float = 0.0) -> V
         case "elu":
             below = (b.op("Exp", x) - 1.0) * alpha
             return b.where(x < 0.0, below, x)
-    raise Refused(f"its activation {function.name} is none that ONNX names")
+    raise Refused(f"its activation {function.name} is unknown in ONNX")
 
 
 # Constraints on the inputs ------------------------------------------------------------------------

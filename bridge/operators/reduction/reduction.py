@@ -152,9 +152,7 @@ def _axes_as_attribute(b: Builder, node: Node) -> Result:
     if known == ():
         return b.op(node.op, x, keepdims=node.attributes["keepdims"])
     if known is None:
-        raise Refused(
-            "its axes are computed, which ONNX allows since operator set 18; write a newer one"
-        )
+        raise Refused("its axes are computed, which needs operator set 18; write a newer one")
     return None
 
 

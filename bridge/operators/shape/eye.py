@@ -49,7 +49,7 @@ def trilu(b: Builder, node: Node) -> Value | None:
         return None
     (x,), k = required(node, 0), node.input(1)
     if x.element is STRING:
-        raise Refused("of strings it exists since operator set 14, and not in OpenVINO")
+        raise Refused("for strings it exists only since operator set 14, and not in OpenVINO")
     ranked(node)
     if 0 in x.dims:
         return b.op("Identity", x)

@@ -206,7 +206,7 @@ def broadcast_for_onnx(b: Builder, node: Node) -> Value:
     mode = node.attributes["mode"]
     if mode not in ("numpy", "bidirectional", "explicit"):
         raise Refused(
-            f"Bridge knows no broadcasting mode {mode}; numpy, bidirectional and explicit it knows"
+            f"Bridge supports the broadcasting modes numpy, bidirectional and explicit, not {mode}"
         )
     if mode != "explicit" or axes is None:
         return b.op("Expand", x, target)
@@ -243,7 +243,7 @@ def require_permutation(b: Builder, node: Node) -> None:
     """Transpose (1 to 25): refuses an order that does not have each axis once."""
     perm = node.attributes.get("perm")
     if perm is not None and sorted(perm) != list(range(len(perm))):
-        raise Refused(f"perm {list(perm)} is no order of axes")
+        raise Refused(f"perm {list(perm)} is not an order of axes")
 
 
 @reads("Tile", format="onnx", until=5)

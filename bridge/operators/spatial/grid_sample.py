@@ -23,7 +23,7 @@ def grid_sample(b: Builder, node: Node) -> Value | None:
     if rank == 4 and (b.target.format == "ir" or b.opset >= 16):
         return None
     if rank < 3:
-        raise Refused(f"its data has rank {rank}, and no place beside batch and channels")
+        raise Refused(f"its data has rank {rank}, without a spatial axis")
     axes = range(2, rank)
     counts = [b.size(x, axis) for axis in axes]
     places = [
