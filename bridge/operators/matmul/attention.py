@@ -375,7 +375,7 @@ def as_attention(b: Builder, node: Node, mask: Value | None) -> Value | None:
     if mask is not None and (mask.rank not in (2, 3, 4) or mask.dims[-1] == 1):
         return None  # ONNX does not broadcast a mask's last axis.
     if mask is not None and mask.dims[-2] == 1 != query.dims[2]:
-        return None  # onnxruntime does not broadcast a mask's axis of queries.
+        return None  # A mask's axis of queries is not broadcast in onnxruntime.
     heads = query.dims[1]
     if not isinstance(heads, int) or not heads == key.dims[1] == value.dims[1]:
         return None

@@ -85,8 +85,8 @@ def positive_or_not(
 def with_second_class(b: Builder, score: Value, name: str, complement: bool) -> Value:
     """Scores [rows, 2] of a classifier with a single score [rows, 1], as in onnxruntime. The first
     column is the complement or the negative of the score. LOGISTIC always uses the negative. PROBIT
-    returns [rows, 1], as in ONNX's reference, because onnxruntime does not initialize the second
-    column."""
+    returns [rows, 1], as in ONNX's reference. In onnxruntime, the second column is then not
+    initialized."""
     if name == "PROBIT":
         return transformed(b, score, name, 1)
     if name == "LOGISTIC":
