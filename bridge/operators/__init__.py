@@ -1,14 +1,14 @@
-"""Operators: what each means in the other format, its types, and what is known of its content.
+"""Operators: their meaning in the other format, their types, and their known content.
 
-One folder per family, named as in `mappings/<family>.toml`; one file per operator or close kin,
-with its rules of both directions, its inference and its known content side by side. A family's
-files are imported when an operator of the family is met.
+There is one folder per family, named as in `mappings/<family>.toml`. A file has one operator or a
+few similar ones: the rules of both directions, inference and known content. The files of a family
+are imported at the first operator of the family.
 
-A rule for reading turns a format's node into neutral nodes; a rule for expanding turns a neutral
-node into nodes that the target has. Rules are pure: a node in, nodes out, the node and its bodies
-untouched, right by the two specifications alone. Rows in `mappings/` do the rest.
-What rules are written with, they import from here; short forms of operators are methods of
-`Builder`.
+A rule for reading turns a format's node into neutral nodes. A rule for expanding turns a neutral
+node into nodes of the target. Rules are pure functions: they return nodes and do not change the
+given node or its bodies. The two specifications alone determine a rule. Rows in `mappings/`
+describe all other operators. Rules import all their tools from this module; short forms of
+operators are methods of `Builder`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Rule = Callable[[Builder, Node], Result]
 
 @dataclass(eq=False)
 class Reader:
-    """A rule that reads, and the versions of the format in which it holds."""
+    """A rule for reading, and the versions of the format that it reads."""
 
     rule: Rule
     since: int
@@ -46,8 +46,8 @@ class Reader:
 BREAKS = (
     ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError,
 )  # fmt: skip
-"""How a node that nobody has looked over breaks a rule: what the rule takes for granted of its
-inputs and attributes is not so."""
+"""The errors of a rule if its assumptions about inputs and attributes are wrong, because nothing
+has checked the node."""
 
 
 legalizations: dict[tuple[str, str], Rule] = {}
@@ -59,9 +59,10 @@ NEWEST = 1 << 30
 def legalizes(*ops: str, target: str) -> Callable[[Rule], Rule]:
     """Registers the rule that rewrites neutral operators for a target format ("onnx" or "ir").
 
-    The rule is asked before the mapping row; where it gives None, the row is used. What it makes
-    is expanded in turn, so a rule that makes the operator it is for must give None for that. One
-    that always refuses gives NoReturn: listings ask for that.
+    The rule runs before the mapping row; if it returns None, the row is used. Its new nodes are
+    expanded again. A rule for an operator that makes the same operator must therefore return None
+    for the new one. A rule that always refuses has the return type NoReturn, because listings read
+    it.
     """
 
     def register(rule: Rule) -> Rule:
@@ -77,8 +78,8 @@ def legalizes(*ops: str, target: str) -> Callable[[Rule], Rule]:
 def reads(*types: str, format: str, since: int = 1, until: int = NEWEST) -> Callable[[Rule], Rule]:
     """Registers a rule that reads nodes of a format, for operator sets `since` to `until`.
 
-    The node has the format's own type, inputs and attributes (ONNX: decoded; IR: strings) and is
-    not part of any graph. Where the rule gives None, the mapping row is used.
+    The node has the type, inputs and attributes of the format and belongs to no graph. Attributes
+    are decoded (ONNX) or strings (IR). If the rule returns None, the mapping row is used.
     """
 
     def register(rule: Rule) -> Rule:
@@ -93,20 +94,20 @@ def reads(*types: str, format: str, since: int = 1, until: int = NEWEST) -> Call
 
 
 def unforeseen(error: Exception) -> str:
-    """What is said of a node that broke a rule (BREAKS)."""
+    """The message for a node that broke a rule (BREAKS)."""
     text = f", {error}" if str(error) else ""
     return f"its inputs and attributes do not go together ({type(error).__name__}{text})"
 
 
 def element_type(x: Value) -> Element:
-    """The element type of `x`; Refused where it is not known."""
+    """The element type of `x`; Refused if it is unknown."""
     if x.element is None:
         raise Refused(UNKNOWN_ELEMENT)
     return x.element
 
 
 def ranks(node: Node, *indices: int) -> list[int]:
-    """The ranks of the node's inputs; Refused where one is not known."""
+    """The ranks of the node's inputs; Refused if one is unknown."""
     known = []
     for index in indices:
         value = node.inputs[index]
@@ -119,13 +120,13 @@ def ranks(node: Node, *indices: int) -> list[int]:
 
 
 def ranked(node: Node) -> tuple[Value, int]:
-    """Input 0 and its rank; Refused where it is absent, or its rank not known."""
+    """Input 0 and its rank; Refused if the input is absent or the rank is unknown."""
     (x,), (rank,) = required(node, 0), ranks(node, 0)
     return x, rank
 
 
 def required(node: Node, *indices: int) -> list[Value]:
-    """The inputs at `indices`; Refused where one is absent."""
+    """The inputs at `indices`; Refused if one is absent."""
     found = []
     for index in indices:
         value = node.input(index)
@@ -156,7 +157,7 @@ def _load_readers(format: str, type: str) -> None:
 
 
 def load_all() -> None:
-    """Imports every family: for listings and tests. One without a folder has rows alone."""
+    """Imports every family, for listings and tests. A family without a folder has only rows."""
     for family in families():
         _import_family(family)
 
@@ -177,14 +178,15 @@ def reader(format: str, type: str, version: int) -> Rule | None:
 
 
 def infer_by_rule(node: Node) -> Sequence[Type]:
-    """Types of what a rule makes of the node: that for ONNX where IR alone has the operator, that
-    for IR where it has no row, as onnxruntime's own; [] where there is no rule, or it refuses."""
+    """The output types of a node, from the nodes that a rule makes. An operator that only IR has
+    uses its rule for ONNX. An operator without a row, as onnxruntime's own operators, uses its rule
+    for IR. [] if there is no rule, or it refuses."""
     target = Target("onnx", NEWEST) if operator(node.op) is not None else Target("ir")
     rule = legalization(target.format, node.op)
     if rule is None:
         return []
     try:
-        # What it makes is thrown away.
+        # The nodes that the rule makes are not used.
         with limited(budget().limits), Builder([], node.name, target) as b:
             made = rule(b, node)
     except (Refused, LimitError):
@@ -194,8 +196,8 @@ def infer_by_rule(node: Node) -> Sequence[Type]:
 
 
 def _compute(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
-    """The outputs of a node for known inputs: those of the nodes that its rule for ONNX makes, or
-    those that ONNX gives it."""
+    """The outputs of a node for known inputs. ONNX computes the node, or the nodes that its rule
+    for ONNX makes."""
     rule = legalization("onnx", node.op)
     made: Result = None
     if rule is not None:

@@ -1,4 +1,4 @@
-"""Building an If of what two functions build."""
+"""Builds an If from two functions that build its branches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bridge.neutral.graph import Body, Graph, Value
 from bridge.neutral.ports import Invariant, Yield
 
 Branch = Callable[[Builder, list[Value]], Sequence[Value]]
-"""Makes the outputs of a branch from what the branch captures."""
+"""Makes the outputs of a branch from the captured values."""
 
 
 def either(
@@ -21,9 +21,8 @@ def either(
     names: tuple[str, str] = ("", ""),
     suffix: str = "",
 ) -> list[Value]:
-    """The outputs of an If. Each branch captures those of the `outer` values that it uses. With a
-    `suffix` the captured values have names: those outside with that behind. `names` are those of
-    the branches."""
+    """The outputs of an If. Each branch captures the `outer` values that it uses. With a `suffix`,
+    a captured value has the outer name with this suffix. `names` are the names of the branches."""
     bodies = []
     for name, make in zip(names, (then, otherwise), strict=True):
         inside = [Value(v.type, [f"{n}{suffix}" for n in v.names if suffix]) for v in outer]

@@ -1,5 +1,5 @@
-"""Element types that an operator of ONNX does not take: it runs in a wider one, and shapes, axes
-and indices become i64."""
+"""Element types that an operator of ONNX does not accept. The operator then runs in a wider type,
+and shapes, axes and indices become i64."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from bridge.vocabulary import has_trait, operator
 
 
 def allowed_elements(type: str, opset: int, variable: str | None = None) -> frozenset[str]:
-    """The elements that a type variable of ONNX's operator, by default that of input 0, may stand
-    for in operator set `opset`; none where that lacks the operator."""
+    """The element types that a type variable of ONNX's operator allows in operator set `opset`. By
+    default, it is the variable of input 0. The set is empty if the operator set lacks the
+    operator."""
     signature = type_signature(type, opset)
     if signature is None:
         return frozenset()
@@ -38,8 +39,9 @@ def _wider(element: Element, allowed: frozenset[str]) -> Element | None:
 
 
 def wider_types(b: Builder, node: Node) -> Result:
-    """Where ONNX's schema does not allow the element type in this operator set, the operator
-    runs in a wider type. A function of real numbers on integers is rounded, as in OpenVINO."""
+    """Runs the operator in a wider type if ONNX's schema does not allow the element type in this
+    operator set. The result of a function of real numbers on integers is rounded, as in
+    OpenVINO."""
     reals = has_trait(node.op, "reals_run_wider")
     if not reals and not has_trait(node.op, "runs_wider"):
         return None
@@ -69,7 +71,8 @@ def wider_types(b: Builder, node: Node) -> Result:
 
 
 def rounded_integers(b: Builder, node: Node) -> Result:
-    """What OpenVINO computes of integers in f32, and rounds to the nearest number of their type."""
+    """Operators on integers that OpenVINO computes in f32. It rounds the result to the nearest
+    number of the integer type."""
     x = node.input(0)
     if x is None or x.element is None or not x.element.is_integer:
         return None
@@ -83,7 +86,8 @@ def rounded_integers(b: Builder, node: Node) -> Result:
 
 
 def _first_disallowed(node: Node, signature: TypeSignature) -> tuple[str, Element] | None:
-    """The type variable of the first input whose element it cannot stand for, and that element."""
+    """The first type variable of an input that does not allow the input's element type, and this
+    element type."""
     for index, value in enumerate(node.inputs):
         variable = signature.input(index)
         if value is None or value.element is None or variable is None:
@@ -94,8 +98,8 @@ def _first_disallowed(node: Node, signature: TypeSignature) -> tuple[str, Elemen
 
 
 def integer_types(b: Builder, node: Node) -> Result:
-    """Integer types of shapes, axes and indices: IR takes any, ONNX i64, or i32 and i64 but all of
-    the same type."""
+    """Integer types of shapes, axes and indices. IR accepts any type. ONNX accepts i64 only, or i32
+    and i64 if all such inputs have the same type."""
     if has_trait(node.op, "gives_i64"):
         return _i64_result(b, node)
     row = operator(node.op)

@@ -1,4 +1,5 @@
-"""How booleans and shapes look in the attributes of an IR, which rules get as the file has them."""
+"""The text form of booleans and shapes in the attributes of an IR. Rules read attributes in this
+form."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from bridge.neutral.types import ANY, Dim, Interval, Shape
 
 
 def integer(text: str) -> int:
-    """A 64-bit integer; ValueError where the text is none."""
+    """A 64-bit integer; ValueError if the text is not an integer."""
     value = int(text)
     if not -(1 << 63) <= value < 1 << 63:
         raise ValueError(f"{value} has more than 64 bits")
@@ -21,7 +22,7 @@ def split_list(text: str) -> list[str]:
 
 
 def parse_bool(text: str) -> bool:
-    """True and false as OpenVINO reads them."""
+    """A boolean from a text, as OpenVINO reads it."""
     folded = text.strip().lower()
     if folded not in ("true", "false", "1", "0"):
         raise ValueError(f'"{text}" is neither true nor false')
@@ -29,8 +30,8 @@ def parse_bool(text: str) -> bool:
 
 
 def parse_shape(text: str) -> Shape:
-    """A shape as a Parameter has it: `?,1..5,3`, or `...` for an unknown rank; brackets may stand
-    around it. ValueError where it is none."""
+    """A shape from the text of a Parameter, for example `?,1..5,3`, or `...` for an unknown rank.
+    The text may have brackets. ValueError if it is not a shape."""
     text = text.strip()
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1].strip()
@@ -55,7 +56,7 @@ def _parse_dim(text: str) -> Dim:
 
 
 def format_shape(shape: Shape) -> str:
-    """The shape of a Parameter; symbols have no place in IR and become `?`."""
+    """The text of a Parameter's shape. IR has no symbols, so that a symbol becomes `?`."""
     if shape is None:
         return "..."
     return ",".join("?" if isinstance(dim, str) else str(dim) for dim in shape)

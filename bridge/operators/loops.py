@@ -1,4 +1,4 @@
-"""Building a Loop that goes along axis 0 of its inputs."""
+"""Builds a Loop along axis 0 of its inputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bridge.neutral.types import TensorType, Type
 
 Values = list[Value]
 Step = Callable[[Builder, Values, Values, Values], tuple[Values, Values]]
-"""The body: (builder, parts, states, fixed values) to the new states and what is to be stacked."""
+"""The body: (builder, parts, states, fixed values) to the new states and the values to stack."""
 
 
 def along(
@@ -25,8 +25,8 @@ def along(
 ) -> tuple[Values, Values]:
     """A Loop with one iteration per element along axis 0 of `sliced` (backwards with `reverse`).
 
-    The body sees the elements without that axis, the states, and `fixed`. Gives the last states,
-    and what the iterations stacked, along a new axis 0 in the order of `sliced`.
+    The body reads the elements without this axis, the states, and `fixed`. Returns the last states
+    and the stacks. The stacks have a new axis 0, in the order of `sliced`.
     """
     graph = Graph()
     inner = Builder(graph.nodes, b.name, b.target)

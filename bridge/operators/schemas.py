@@ -1,5 +1,5 @@
-"""The schemas of the ONNX standard's operators, as the installed onnx has them. It is imported when
-one is asked for: IR is read and written without."""
+"""The schemas of the ONNX standard's operators in the installed onnx. The module is imported at the
+first use of a schema, because IR needs no schemas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @cache
 def schema_of(type: str, opset: int, domain: str = "") -> OpSchema | None:
-    """The schema of operator `type` in operator set `opset`; None where that lacks it."""
+    """The schema of operator `type` in operator set `opset`; None if the operator set lacks it."""
     import onnx.defs
 
     try:

@@ -1,7 +1,7 @@
-"""Between a neutral node and one format's spelling of it, by the rows of `mappings/`.
+"""Conversion between a neutral node and its spelling in one format, by the rows of `mappings/`.
 
-What is common to both formats is here; how attribute values look in a file is the format's own
-affair (`onnx_format/attributes.py`, `ir_format/attributes.py`).
+This module has the common parts of both formats. Each format has its own text form of attributes
+(`onnx_format/attributes.py`, `ir_format/attributes.py`).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _ELEMENT_OF_TYPE = {
 
 
 def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
-    """The spelling by which `target` can write the node, or None and the reason why not."""
+    """The spelling that `target` can use for the node, or None and the reason against it."""
     row = operator(node.op)
     if row is None:
-        why = (node.extras or {}).get("why")  # Of a rule that did not take the layer.
+        why = (node.extras or {}).get("why")  # from a rule that refused the layer
         return None, why or "Bridge does not know this operator"
     spellings = row.onnx if target.format == "onnx" else row.ir
     foreign = row.family == "microsoft" and "com.microsoft" not in target.domains
@@ -52,7 +52,7 @@ def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
         if not obstacle:
             return spelling, ""
         why = obstacle
-        # An older spelling no longer exists in this operator set, unless it is another type.
+        # This operator set has an older spelling only if its type differs.
         only_type = all(s.type == spelling.type for s in spellings)
         if target.format == "onnx" and spelling.domain == "" and only_type:
             break
@@ -60,14 +60,14 @@ def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
 
 
 def oldest(node: Node) -> int:
-    """The first operator set of its domain that can say a node of ONNX."""
+    """The first operator set of the node's domain that can express the ONNX node."""
     row = operator(node.op)
     assert row is not None
     return min(int(s.version) for s in row.onnx if not _obstacle(node, row, s, False))
 
 
 def _absent_input(node: Node, row: Operator, spelling: Spelling) -> str:
-    """That the node lacks an input which the spelling must have; "" where it has all."""
+    """The message about an absent input that the spelling requires; "" if no input is missing."""
     for declared in spelling.inputs:
         if not declared.endswith(("?", "*")) and node.input(row.places[declared]) is None:
             return f"{spelling.type} must be given its {declared}"
@@ -75,7 +75,7 @@ def _absent_input(node: Node, row: Operator, spelling: Spelling) -> str:
 
 
 def _obstacle(node: Node, row: Operator, spelling: Spelling, is_ir: bool) -> str:
-    """Why a spelling cannot express a node; "" where it can."""
+    """The reason that a spelling cannot express a node; "" if it can."""
     if is_ir and (why := _absent_input(node, row, spelling)):
         return why
     if spelling.plain:
@@ -97,7 +97,7 @@ _LISTS = ("ints", "floats", "strings")
 
 
 def _input_obstacle(value: Value, name: str, spelling: Spelling) -> str:
-    """Why a spelling cannot take a value as its input `name`; "" where it can."""
+    """The reason that a spelling cannot have a value as its input `name`; "" if it can."""
     if name in spelling.as_attributes:
         known = known_of(value).array
         if known is None:
@@ -113,8 +113,8 @@ def _input_obstacle(value: Value, name: str, spelling: Spelling) -> str:
 
 
 def spell(node: Node, spelling: Spelling) -> tuple[list[Value | None], dict[str, Any]]:
-    """Inputs and attributes (as Python values, by the format's names) of a node in a spelling
-    that `choose` gave."""
+    """The inputs and attributes of a node in a spelling from `choose`. Attributes are Python values
+    with the format's names."""
     row = operator(node.op)
     assert row is not None
     inputs = _inputs(node, row, spelling)
@@ -163,7 +163,7 @@ def _as_attribute(array: np.ndarray, kind: str) -> Any:
 
 
 def fits(row: Operator, spelling: Spelling, attributes: dict[str, Any]) -> bool:
-    """Whether a format's node with these attributes (Python values) is this spelling."""
+    """Whether a format's node with these attributes (Python values) has this spelling."""
     return all(attributes.get(k, v) == v for k, v in spelling.fixed.items())
 
 
@@ -177,9 +177,10 @@ def unspell(
     name: str = "",
     extras: NodeExtras | None = None,
 ) -> Node:
-    """The neutral node of a format's node; `attributes` are Python values by the format's names.
+    """The neutral node of a format's node. `attributes` are Python values with the format's names.
 
-    Attributes that are inputs in the neutral vocabulary become Constants in front of it."""
+    An attribute that is an input in the neutral vocabulary becomes a Constant before the node.
+    """
     neutral: dict[str, Any] = {}
     for key, spelled in spelling.attributes.items():
         value = _choice(row, key, _take(attributes, spelled))
@@ -199,7 +200,7 @@ def _unspelled_inputs(
     inputs: Sequence[Value | None],
     attributes: dict[str, Any],
 ) -> list[Value | None]:
-    """The neutral node's inputs, in the order of the row."""
+    """The inputs of the neutral node, in the order of the row."""
     own: list[Value | None] = []
     for declared, key in zip(row.inputs, row.places, strict=True):
         if key in spelling.as_attributes:
@@ -227,7 +228,7 @@ def _unspelled_inputs(
 
 
 def _choice(row: Operator, name: str, value: Any) -> Any:
-    """A string as the row has it; OpenVINO reads its own in any case."""
+    """A string in the row's form. OpenVINO ignores the case of its own strings."""
     choices = row.attributes[name].choices
     if isinstance(value, str) and value not in choices:
         return next((choice for choice in choices if choice.lower() == value.lower()), value)
@@ -239,7 +240,7 @@ def _take(attributes: dict[str, Any], spelled: SpelledAttribute) -> Any:
         parts = [attributes[name] for name in spelled.names if name in attributes]
         if len(parts) < len(spelled.names):
             return spelled.default
-        most = max(map(len, parts))  # of pads at the begin and at the end one may be left empty
+        most = max(map(len, parts))  # one of two pads may be empty
         if not most and spelled.default is not REQUIRED:
             return spelled.default
         return tuple(x for part in parts for x in part or (0,) * most)

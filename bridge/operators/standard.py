@@ -1,5 +1,5 @@
-"""What the ONNX standard says of its operators, registered by the ONNX format: function bodies, and
-what a node gives for known inputs."""
+"""Services for the ONNX standard's operators: function bodies, and outputs for known inputs. The
+ONNX format registers them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.computed import Array, Compute
 
 Inline = Callable[[Builder, Node, str], "list[Value | None] | None"]
-"""Builds the body of a node at a place that errors name; None where its operator has none."""
+"""Builds the body of a node; errors name the given place. None if the operator has no body."""
 
 
 def _none(b: Builder, node: Node, where: str) -> None:
@@ -26,17 +26,17 @@ _compute: Compute = _nothing
 
 
 def provide(inline: Inline, compute: Compute) -> None:
-    """`inline` is what builds function bodies from now on, `compute` what computes nodes that ONNX
-    has."""
+    """Registers `inline`, which builds function bodies, and `compute`, which computes nodes of
+    ONNX."""
     global _inline, _compute
     _inline, _compute = inline, compute
 
 
 def inline_standard_function() -> Inline:
-    """What builds function bodies."""
+    """The registered builder of function bodies."""
     return _inline
 
 
 def compute_node() -> Compute:
-    """What computes single nodes that ONNX has."""
+    """The registered function that computes single nodes of ONNX."""
     return _compute

@@ -1,5 +1,5 @@
-"""Which types the schemas of ONNX's operators allow, in each operator set: rules ask before they
-write an operator."""
+"""The types that the schemas of ONNX's operators allow in each operator set. Rules check them
+before they write an operator."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from bridge.operators.schemas import schema_of
 
 @dataclass(eq=False)
 class TypeSignature:
-    """The type variables of an operator's inputs and outputs, in order, the last again and again
-    where `variadic`, with types of their own if `mixed`; and what types each variable may stand
-    for, in the schemas' spelling."""
+    """The type variables of an operator's inputs and outputs, in order. If `variadic`, the last
+    variable repeats, with separate types if `mixed`. `allowed` has the allowed types of each
+    variable, as the schemas spell them."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -26,11 +26,11 @@ class TypeSignature:
     allowed: dict[str, frozenset[str]]
 
     def input(self, index: int) -> str | None:
-        """The variable of input `index`; None where the schema has no such input."""
+        """The variable of input `index`; None if the schema has no such input."""
         return _at(self.inputs, index, self.variadic_inputs)
 
     def output(self, index: int) -> str | None:
-        """The variable of output `index`; None where the schema has no such output."""
+        """The variable of output `index`; None if the schema has no such output."""
         return _at(self.outputs, index, self.variadic_outputs)
 
 
@@ -42,13 +42,15 @@ def _at(variables: tuple[str, ...], index: int, variadic: bool) -> str | None:
 
 @cache
 def type_signature(type: str, opset: int) -> TypeSignature | None:
-    """The types of ONNX's operator `type` in operator set `opset`; None where that lacks it."""
+    """The types of ONNX's operator `type` in operator set `opset`; None if the operator set lacks
+    it."""
     schema = schema_of(type, opset)
     if schema is None:
         return None
     inputs = tuple(formal.type_str for formal in schema.inputs)
     outputs = tuple(formal.type_str for formal in schema.outputs)
-    # Where all operators have the same type, the schema names that itself.
+    # If an input or output has the same type in all nodes, the schema has this type in place of a
+    # variable.
     allowed = {variable: frozenset((variable,)) for variable in (*inputs, *outputs)}
     allowed |= {c.type_param_str: frozenset(c.allowed_type_strs) for c in schema.type_constraints}
     return TypeSignature(
@@ -62,8 +64,8 @@ def type_signature(type: str, opset: int) -> TypeSignature | None:
 
 
 def schema_type(type: Type) -> str | None:
-    """A type as the schemas spell it (`seq(tensor(float))`); None where its element is unknown or
-    none of ONNX's."""
+    """A type in the schemas' spelling, for example `seq(tensor(float))`. None if its element is
+    unknown or not an element type of ONNX."""
     match type:
         case TensorType(element=element):
             return None if element is None else _schema_types().get(element)
@@ -78,8 +80,8 @@ def schema_type(type: Type) -> str | None:
 
 @cache
 def _schema_types() -> dict[Element, str]:
-    """The schemas' names of tensor types, by element; where the installed onnx has no such type,
-    and so no schema that names it, a name of Bridge's own."""
+    """The schemas' names of tensor types, by element. If the installed onnx lacks a type, no schema
+    names it, and the type has a name of Bridge."""
     import onnx
 
     names = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()}
@@ -89,8 +91,8 @@ def _schema_types() -> dict[Element, str]:
 def disallowed(
     type: str, opset: int, inputs: Sequence[Value | None], outputs: Sequence[Value]
 ) -> str:
-    """Why operator set `opset` does not allow a node with these inputs and outputs; "" where it
-    does, as far as the types are known."""
+    """The reason that operator set `opset` does not allow a node with these inputs and outputs. The
+    reason is "" if it allows the node, as far as the types are known."""
     signature = type_signature(type, opset)
     if signature is None:
         return ""
@@ -115,7 +117,7 @@ def disallowed(
 
 
 def _since(type: str, opset: int, index: int, is_input: bool, given: str) -> str:
-    """From which operator set on the type is allowed there."""
+    """The first operator set that allows the type at this input or output, as text."""
     import onnx.defs
 
     for later in range(opset + 1, onnx.defs.onnx_opset_version() + 1):

@@ -1,4 +1,4 @@
-"""Activation functions whose parameters are inputs in one format and attributes in the other."""
+"""Activation functions with parameters as inputs in one format and as attributes in the other."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def read_swish(b: Builder, node: Node) -> Result:
 @legalizes("HardSigmoid", target="ir")
 @legalizes("HardSigmoid", target="onnx")
 def hard_sigmoid(b: Builder, node: Node) -> Result:
-    """HardSigmoid (1 to 22): max(0, min(1, alpha · x + beta)), where the parameters are no
-    constants."""
+    """HardSigmoid (1 to 22) with parameters that are not constants: max(0, min(1, alpha · x +
+    beta))."""
     x, alpha, beta = required(node, 0, 1, 2)
     if known_of(alpha).array is not None and known_of(beta).array is not None:
         return None
@@ -31,8 +31,8 @@ def hard_sigmoid(b: Builder, node: Node) -> Result:
 @legalizes("Selu", target="ir")
 @legalizes("Selu", target="onnx")
 def selu(b: Builder, node: Node) -> Result:
-    """Selu (1 to 22): gamma · (x where positive, else alpha · (exp(x) - 1)), where the
-    parameters are no constants."""
+    """Selu (1 to 22) with parameters that are not constants. The result is gamma · x for positive
+    x, else gamma · alpha · (exp(x) - 1)."""
     x, alpha, gamma = required(node, 0, 1, 2)
     if known_of(alpha).array is not None and known_of(gamma).array is not None:
         return None
@@ -43,7 +43,7 @@ def selu(b: Builder, node: Node) -> Result:
 
 @legalizes("Swish", target="onnx")
 def swish(b: Builder, node: Node) -> Result:
-    """x · sigmoid(beta · x), where the operator set has no Swish or beta is no constant."""
+    """x · sigmoid(beta · x), if the operator set has no Swish or beta is not a constant."""
     x, beta = node.input(0), node.input(1)
     if b.opset >= 24 and (beta is None or known_of(beta).array is not None):
         return None
@@ -59,7 +59,7 @@ def h_sigmoid(b: Builder, node: Node) -> Result:
 
 @legalizes("LeakyRelu", target="ir")
 def leaky_relu(b: Builder, node: Node) -> Result:
-    """LeakyRelu (1 to 16): PReLU with one slope for all."""
+    """LeakyRelu (1 to 16) as PReLU with one slope for all elements."""
     (x,) = required(node, 0)
     alpha = node.attributes["alpha"]
     return b.op("PRelu", x, b.like(alpha if x.rank == 0 else [alpha], x))
@@ -67,20 +67,20 @@ def leaky_relu(b: Builder, node: Node) -> Result:
 
 @reads("PRelu", format="onnx", until=6)
 def read_prelu(b: Builder, node: Node) -> Result:
-    """PRelu-1 and PRelu-6: one slope for all, or one for each channel (axis 1)."""
+    """PRelu-1 and PRelu-6: one slope for all elements, or one for each channel (axis 1)."""
     x, slope = required(node, 0, 1)
     return b.op("PRelu", x, _per_channel(b, x, slope))
 
 
 @reads("PReLU", format="ir")
 def read_ir_prelu(b: Builder, node: Node) -> Result:
-    """PReLU-1: a slope with one axis as long as the data's axis 1 belongs to that; any other is
-    broadcast as numpy does."""
+    """PReLU-1. A 1-D slope of the length of the data's axis 1 belongs to this axis. Any other slope
+    is broadcast as in numpy."""
     x, slope = required(node, 0, 1)
     if _broadcasts(x, slope):
         return None
     if x.shape is None or slope.shape is None:
-        raise Refused("whether its slope goes by channel depends on ranks that are not known")
+        raise Refused("its slope may be by channel, which depends on ranks that are not known")
     channels, count = x.shape[1], slope.shape[0]
     if isinstance(channels, int) and isinstance(count, int):
         return b.op("PRelu", x, _per_channel(b, x, slope)) if channels == count else None
@@ -91,12 +91,12 @@ def read_ir_prelu(b: Builder, node: Node) -> Result:
 
 
 def _broadcasts(x: Value, slope: Value) -> bool:
-    """Whether a slope means the same by channel and by numpy's broadcasting."""
+    """Whether a slope has the same effect by channel and by numpy's broadcasting."""
     return slope.rank not in (None, 1) or slope.shape == (1,) or x.rank in (1, 2)
 
 
 def _per_channel(b: Builder, x: Value, slope: Value) -> Value:
-    """A 1-D slope, shaped so that numpy's broadcasting lays it along axis 1."""
+    """A 1-D slope, reshaped for numpy's broadcasting to align it with axis 1."""
     if _broadcasts(x, slope):
         return slope
     if x.rank is None or slope.rank is None:
@@ -106,8 +106,8 @@ def _per_channel(b: Builder, x: Value, slope: Value) -> Value:
 
 @legalizes("PRelu", target="ir")
 def prelu(b: Builder, node: Node) -> Result:
-    """PRelu (1 to 16): ONNX broadcasts the slope as numpy does; a 1-D slope would go by channel
-    in IR."""
+    """PRelu (1 to 16). ONNX broadcasts the slope as numpy does, but IR applies a 1-D slope by
+    channel."""
     x, slope = required(node, 0, 1)
     if _broadcasts(x, slope):
         return None

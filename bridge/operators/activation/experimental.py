@@ -1,5 +1,5 @@
-"""ONNX's experimental operators of its operator sets 1 to 9, which the installed standard has no
-longer: what they meant, in operators of today. onnxruntime still runs them."""
+"""ONNX's experimental operators of operator sets 1 to 9, written with today's operators. The
+installed standard has dropped them, but onnxruntime still runs them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bridge.operators import Builder, Node, Refused, Value, reads, required
 
 
 def _number(node: Node, name: str, otherwise: float | None = None) -> float:
-    """An attribute; Refused where it is needed and absent."""
+    """An attribute; Refused if it is required and absent."""
     value = node.attributes.get(name, otherwise)
     if value is None:
         raise Refused(f"it has no {name}")
@@ -36,13 +36,13 @@ def read_scale(b: Builder, node: Node) -> Value:
 
 
 def _copied(b: Builder, x: Value, result: Value) -> Value:
-    """A result that has a producer of its own."""
+    """A copy of a result, with a producer of its own."""
     return b.op("Identity", x) if result is x else result
 
 
 @reads("ImageScaler", format="onnx", until=9)
 def read_image_scaler(b: Builder, node: Node) -> Value:
-    """ImageScaler-1: scale * x + bias, which has a number for each channel."""
+    """ImageScaler-1: scale * x + bias, with one bias for each channel."""
     (x,) = required(node, 0)
     bias = np.array(node.attributes.get("bias", ()), np.float64).reshape(-1, 1, 1)
     return _scaled(x, _number(node, "scale", 1)) + b.like(bias, x)
@@ -66,18 +66,18 @@ def read_parametric_softplus(b: Builder, node: Node) -> Value:
 
 @reads("ThresholdedRelu", format="onnx", until=9)
 def read_thresholded_relu(b: Builder, node: Node) -> Value:
-    """ThresholdedRelu-1 is that of operator set 10."""
+    """ThresholdedRelu-1 is the same as ThresholdedRelu-10."""
     return b.op("ThresholdedRelu", node.input(0), alpha=_number(node, "alpha", 1))
 
 
 @reads("Crop", format="onnx", until=9)
 def read_crop(b: Builder, node: Node) -> Value:
-    """Crop-1: images without their border (left, top, right, bottom), or with a height and width
-    (`scale`) from the left top corner on."""
+    """Crop-1: images without their border (left, top, right, bottom), or a part with the height and
+    width `scale` from the top left corner."""
     (x,) = required(node, 0)
     border, size = node.attributes.get("border", ()), node.attributes.get("scale")
     if len(border) != 4 or (size is not None and len(size) != 2):
-        raise Refused("its border is not four numbers, or its scale not two")
+        raise Refused("its border must be four numbers, and its scale two")
     left, top, right, bottom = border
     if size:
         ends = b.constant([top + size[0], left + size[1]])

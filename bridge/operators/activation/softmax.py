@@ -10,9 +10,9 @@ from bridge.operators import Builder, Node, Result, legalizes, ranks, reads, req
 
 @reads("Softmax", "LogSoftmax", "Hardmax", format="onnx", until=12)
 def flattened(b: Builder, node: Node) -> Result:
-    """Hardmax (1 to 12), LogSoftmax (1 to 12) and Softmax (1 to 12): before operator set 13 the
-    input is flattened to two dimensions at `axis` (default 1), and the second one is taken as a
-    whole."""
+    """Hardmax, LogSoftmax and Softmax (1 to 12). Before operator set 13, the input is flattened to
+    two dimensions at `axis` (default 1). The operator then normalizes over the whole second
+    dimension."""
     (x,) = required(node, 0)
     axis = node.attributes.get("axis", 1)
     if axis == -1 or (x.rank is not None and x.rank and axis % x.rank == x.rank - 1):
@@ -23,7 +23,7 @@ def flattened(b: Builder, node: Node) -> Result:
 
 @legalizes("Softmax", "LogSoftmax", target="onnx")
 def of_scalar(b: Builder, node: Node) -> Result:
-    """Softmax and LogSoftmax (1 to 13): IR takes a scalar, which ONNX does not."""
+    """Softmax and LogSoftmax (1 to 13): IR accepts a scalar, but ONNX does not."""
     (x,) = required(node, 0)
     if x.rank != 0:
         return None

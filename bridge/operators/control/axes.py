@@ -1,4 +1,4 @@
-"""Whether the slices and stacks of a Loop keep their axis (IR) or lose it (ONNX)."""
+"""Conversion between slices and stacks of a Loop with their axis (IR) and without it (ONNX)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from bridge.operators.control.loop_builder import LoopBuilder
 
 
 def set_axes(b: Builder, loop_builder: LoopBuilder, keepdims: bool) -> None:
-    """Makes every slice and stack keep its axis or lose it; inside, the axis is removed or added,
-    so that the body's own nodes see what they saw."""
+    """Changes every slice and stack to keep its axis or to lose it. The body adds or removes the
+    axis, so that its own nodes still read the same shapes."""
     body = loop_builder.body
     graph = body.graph
     entering, leave = ("Squeeze", Builder.unsqueeze) if keepdims else ("Unsqueeze", Builder.squeeze)
@@ -41,9 +41,9 @@ def set_axes(b: Builder, loop_builder: LoopBuilder, keepdims: bool) -> None:
 
 
 def _keep(part: Value, bare: Value, axis: int, graph: Graph) -> None:
-    """Nodes that give `bare`, the part without its axis, that axis again are the part itself. This
-    is no pattern of the rewriter, which changes nodes: the body shares its nodes with the Loop that
-    the rule was asked about, which stays as it was."""
+    """Replaces each node that adds the axis to `bare` again by the part with its axis. A pattern of
+    the rewriter cannot do this, because it would change shared nodes. The body shares its nodes
+    with the original Loop, and the original Loop must not change."""
     again = Substitution()
     for node in graph.nodes:
         if node.op == "Unsqueeze" and node.inputs[0] is bare and bare.rank is not None:
@@ -56,5 +56,5 @@ def _keep(part: Value, bare: Value, axis: int, graph: Graph) -> None:
 
 
 def _other_name(name: str) -> str:
-    """The name of a part with its axis, from that of one without, or the other way round."""
+    """The name of a part with its axis, made from the name without the axis, or the reverse."""
     return name.removesuffix(".part") if name.endswith(".part") else f"{name}.part"

@@ -1,4 +1,4 @@
-"""Trip counts that no Loop reaches."""
+"""Trip counts that are too large for any Loop to reach."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ NEVER = (1 << 31) - 1
 
 
 def without_limit(b: Builder, node: Node) -> list[Value] | None:
-    """A Loop without its trip count, where that is never reached and a condition ends it."""
+    """A Loop without its trip count, if a condition ends the Loop and the trip count is never
+    reached."""
     trips = known_of(node.trip_count).ints
     if not trips or trips[0] < NEVER:
         return None

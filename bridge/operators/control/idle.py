@@ -1,4 +1,4 @@
-"""Loops that run no iteration: whether that may be, and what they give."""
+"""Loops without an iteration: how to recognise them, and their outputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def never_runs(heads: Sequence[Value | None]) -> bool:
 
 
 def surely_runs(node: Node, heads: Sequence[Value | None]) -> bool:
-    """Whether a Loop is known to run an iteration. `heads` are its trip count and condition."""
+    """Whether a Loop is known to run at least once. `heads` are its trip count and condition."""
     for head in heads:
         known = known_of(head).ints
         if head is not None and (known is None or len(known) != 1 or known[0] <= 0):
@@ -31,7 +31,8 @@ def surely_runs(node: Node, heads: Sequence[Value | None]) -> bool:
 
 
 def initial_states(node: Node) -> dict[int, Value]:
-    """By output, the values that come out of a Loop that does not run."""
+    """The initial states that become outputs of a Loop without an iteration, by index of the
+    output."""
     states: dict[int, Value] = {}
     for port in node.body.inputs:
         if isinstance(port, Carried) and port.input is not None:
@@ -42,8 +43,8 @@ def initial_states(node: Node) -> dict[int, Value]:
 
 
 def shape_of_nothing(output: Value, axis: int | None) -> Shape:
-    """The shape of an output of a Loop that does not run, which stacks along `axis` or is no stack.
-    Sizes that are not known are 0, as they are in onnxruntime."""
+    """The shape of an output of a Loop without an iteration. `axis` is the axis of a stack, or None
+    for another output. Unknown sizes are 0, as in onnxruntime."""
     if output.shape is None:
         return None
     shape = [dim if isinstance(dim, int) else 0 for dim in output.shape]
@@ -53,8 +54,8 @@ def shape_of_nothing(output: Value, axis: int | None) -> Shape:
 
 
 def what_went_in(b: Builder, node: Node) -> list[Value] | None:
-    """The outputs of a Loop that does not run: its initial states, and stacks of nothing. None
-    where the rank of a stack is not known."""
+    """The outputs of a Loop without an iteration: its initial states and empty stacks. None if the
+    rank of a stack is unknown."""
     results: dict[int, Value] = initial_states(node)
     for exit in node.body.outputs:
         if isinstance(exit, Stacked):

@@ -1,4 +1,5 @@
-"""If: ONNX 1 to 25, IR If-8. They differ in the shape of the condition and in element types."""
+"""If: ONNX 1 to 25, IR If-8. The two formats differ in the shape of the condition and in element
+types."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from bridge.operators.type_constraints import disallowed
 
 @legalizes("If", target="ir")
 def if_to_ir(b: Builder, node: Node) -> Result:
-    """If-8's condition is a scalar or 1-D with one element; ONNX's has one element at any rank."""
+    """The condition of If-8 is a scalar or 1-D with one element. ONNX's condition has one element
+    and any rank."""
     condition = node.condition
     assert condition is not None
     if condition.shape in ((), (1,)):
@@ -19,12 +21,12 @@ def if_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("If", target="onnx")
 def if_to_onnx(b: Builder, node: Node) -> Result:
-    """If's outputs may have more types in each newer operator set, of 11, 13, 16, ..., 25."""
+    """The outputs of If may have more types in each newer operator set (11, 13, 16, ..., 25)."""
     refuse_newer_types(b, node)
     return None
 
 
 def refuse_newer_types(b: Builder, node: Node) -> None:
-    """Refuses an If or a Loop with an output of a type that comes with a later operator set."""
+    """Refuses an If or a Loop with an output type that needs a later operator set."""
     if why := disallowed(node.op, b.opset, (), node.outputs):
         raise Refused(why)

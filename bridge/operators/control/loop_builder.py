@@ -1,5 +1,4 @@
-"""A Loop in the making: what steps change of it, while the node that they were given stays as it
-is."""
+"""A Loop under construction: steps change the builder, and the given node stays the same."""
 
 from __future__ import annotations
 
@@ -18,13 +17,13 @@ from bridge.neutral.types import I64, TensorType
 from bridge.operators import Builder, Node, Refused, Value
 
 Finish = Callable[[Builder, Value], Value]
-"""What is done to an output behind the Loop."""
+"""A change of an output behind the Loop."""
 
 
 @dataclass(eq=False)
 class LoopBuilder:
-    """The inputs and the body of a Loop to be, both free to be changed, and what is to be done to
-    its outputs behind it."""
+    """The inputs and the body of a new Loop, and the changes of its outputs behind it. Steps may
+    change all of them."""
 
     node: Node
     inputs: list[Value | None]
@@ -33,35 +32,35 @@ class LoopBuilder:
 
     @classmethod
     def of(cls, node: Node) -> LoopBuilder:
-        """A loop_builder that is the same as the node."""
+        """A builder with the same Loop as the node."""
         return cls(node, _with_heads(node), node.body.copy())
 
     @property
     def changed(self) -> bool:
-        """Whether the inputs, the ports or the ends of the body are others than the node's."""
+        """Whether the inputs, the ports or the ends of the body differ from the node's."""
         return _ends(self.inputs, self.body) != _ends(_with_heads(self.node), self.node.body)
 
     @property
     def trip_count(self) -> Value | None:
-        """The most iterations."""
+        """The maximum number of iterations."""
         return self.inputs[0]
 
     @property
     def condition(self) -> Value | None:
-        """Whether there is a first iteration."""
+        """The condition for the first iteration."""
         return self.inputs[1]
 
     @property
     def kind(self) -> str:
-        """What kind of loop it is; see `loop_kind`."""
+        """The kind of the loop; see `loop_kind`."""
         return loop_kind(Node("Loop", self.inputs, [], bodies=(self.body,)))
 
     def inside(self, b: Builder) -> Builder:
-        """What makes nodes at the end of the body."""
+        """A builder of nodes at the end of the body."""
         return Builder(self.body.graph.nodes, self.node.name, b.target)
 
     def after(self, output: int, finish: Finish) -> None:
-        """Has `finish` done to an output behind the Loop, after what is done to it already."""
+        """Adds `finish` to the changes of an output behind the Loop, as the last change."""
         self.finish.setdefault(output, []).append(finish)
 
     def outer(self, value: Value | None) -> int:
@@ -70,18 +69,18 @@ class LoopBuilder:
         return len(self.inputs) - 1
 
     def initial(self, port: Carried) -> Value | None:
-        """What a state starts with; None for a condition that was not given."""
+        """The initial value of a state; None for an absent condition."""
         return None if port.input is None else self.inputs[port.input]
 
     def drop_unused_inputs(self) -> None:
-        """Removes the inputs that no port names any more."""
+        """Removes the inputs that no port uses any more."""
         node = Node("Loop", self.inputs, [], bodies=(self.body,))
         drop_unused_inputs(node)
         self.inputs = node.inputs
 
     def make(self, b: Builder, further: int = 0) -> list[Value]:
-        """The Loop; its outputs, of the types that the given node's have unless something is to be
-        done to them, and `further` ones."""
+        """The outputs of the new Loop, and `further` outputs more. An output without a change
+        behind the Loop has its type from the given node."""
         node = self.node
         made = b.node(
             "Loop", self.inputs, len(node.outputs) + further, {}, (self.body,), extras=node.extras
@@ -92,11 +91,11 @@ class LoopBuilder:
         return made.outputs
 
     def build(self, b: Builder) -> list[Value]:
-        """The Loop, and its outputs as they are finished."""
+        """The outputs of the new Loop, with the changes behind it."""
         return self.finished(b, self.make(b))
 
     def finished(self, b: Builder, outputs: Sequence[Value]) -> list[Value]:
-        """What is to be done to the outputs, done to these."""
+        """The outputs after the changes behind the Loop."""
         results = list(outputs)
         for index, steps in self.finish.items():
             for finish in steps:
@@ -105,46 +104,48 @@ class LoopBuilder:
 
 
 def _ends(inputs: list[Value | None], body: Body) -> tuple[object, ...]:
-    """What steps change of a Loop: all but what is inside."""
+    """The parts of a Loop that steps change: all except the nodes inside."""
     return inputs, body.inputs, body.outputs, body.graph.inputs, body.graph.outputs
 
 
 def _with_heads(node: Node) -> list[Value | None]:
-    """The inputs of a Loop, of which the first two are its trip count and its condition."""
+    """The inputs of a Loop; the first two are its trip count and its condition."""
     return [*node.inputs, *[None] * (2 - len(node.inputs))]
 
 
 def scalar(b: Builder, value: Value) -> Value:
-    """A value of one element as a scalar; a constant stays one, of the same name."""
+    """A value of one element as a scalar. A constant stays a constant with the same name."""
     return value if value.rank == 0 else b.reshape(value)
 
 
 def scalar_heads(b: Builder, loop_builder: LoopBuilder) -> None:
-    """The trip count and the first condition are scalars."""
+    """Makes the trip count and the first condition scalars."""
     for index, value in enumerate(loop_builder.inputs[:2]):
         if value is not None:
             loop_builder.inputs[index] = scalar(b, value)
 
 
 def constant_condition(b: Builder, holds: bool = True) -> Value:
-    """A known condition, of a name: the nameless get other numbers the next time."""
+    """A known condition with a name, because a value without a name gets another number the next
+    time."""
     return b.tensor(Tensor.of(np.array(holds)), ["always" if holds else "never"])
 
 
 def iteration_number(body: Body) -> Value:
-    """The number of the iteration, inside; i64, a scalar."""
+    """The number of the iteration inside the body: i64, a scalar."""
     for value, port in body.entries():
         if isinstance(port, Iteration):
             return value
-    # As the first: it keeps its number where other Parameters go, as constants move into the body.
+    # It is the first Parameter, so that it keeps its number when constants move into the body and
+    # other Parameters disappear.
     value = Value(TensorType(I64, ()), ["iteration"])
     body.add_entry(value, Iteration(), first=True)
     return value
 
 
 def trips_of_slices(b: Builder, inputs: list[Value | None], body: Body) -> Value:
-    """The number of parts of the first sliced input; i64, a scalar, a constant where it is
-    known."""
+    """The number of parts of the first sliced input: i64, a scalar. It is a constant if the number
+    is known."""
     for port in body.inputs:
         if isinstance(port, Sliced):
             with b:
@@ -159,7 +160,7 @@ def _parts(b: Builder, outer: Value | None, port: Sliced) -> Value:
     first, last = (port.start, port.end) if port.stride > 0 else (port.end, port.start)
     length = _position(b, last, size) - _position(b, first, size) + 1
     step = abs(port.stride)
-    # Parts that fit whole: IR runs length / |stride| iterations.
+    # IR runs length / |stride| iterations, because only whole parts count.
     return length if step == 1 else length / step
 
 
@@ -168,13 +169,13 @@ def _position(b: Builder, at: int, size: Value) -> Value:
 
 
 def reversed_along(axis: int, b: Builder, value: Value) -> Value:
-    """The value with the order along an axis turned round."""
+    """The value in reverse order along an axis."""
     return b.op("Slice", value, *(b.constant([n]) for n in (-1, -(1 << 30), axis, -1)))
 
 
 def turn_forwards(b: Builder, loop_builder: LoopBuilder) -> None:
-    """Makes a Loop read and stack forwards, as IR's Loop must: inputs are reversed before it, and
-    outputs behind."""
+    """Makes a Loop read and stack forwards, as IR's Loop requires. Inputs are reversed before the
+    Loop, and outputs behind it."""
     body = loop_builder.body
     for index, port in enumerate(body.inputs):
         if isinstance(port, Sliced) and _is_backwards(port):
@@ -194,6 +195,6 @@ def _is_backwards(port: Sliced | Stacked) -> bool:
 
 
 def is_positive(value: Value) -> bool:
-    """Whether a value is known to be one number above 0, or true."""
+    """Whether a value is known to be one positive number, or true."""
     known = known_of(value).ints
     return known is not None and len(known) == 1 and known[0] > 0

@@ -1,7 +1,8 @@
-"""Loop for IR: Loop-5, or TensorIterator-1 where slices alone say how often the body runs.
+"""Loop for IR: Loop-5, or TensorIterator-1 if slices alone determine the number of iterations.
 
-ONNX stacks and slices along an axis that comes and goes, IR along one that stays; IR's conditions
-and trip count are scalars, its body sees no condition, and TensorIterator's no iteration number.
+ONNX removes the axis of slices and adds the axis of stacks, but IR keeps the axis. IR's conditions
+and trip count are scalars, and its body does not read a condition. The body of a TensorIterator has
+no iteration number.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from bridge.operators.control.loop_builder import (
 
 
 def scalar_conditions(b: Builder, loop_builder: LoopBuilder) -> None:
-    """A condition that leaves the body is a scalar, or 1-D with one element."""
+    """Makes a condition from the body a scalar or 1-D with one element."""
     graph = loop_builder.body.graph
     for index, (value, exit) in enumerate(loop_builder.body.exits()):
         if isinstance(exit, Condition) and value.rank not in (0, 1):
@@ -32,12 +33,13 @@ def scalar_conditions(b: Builder, loop_builder: LoopBuilder) -> None:
 
 
 def kept_axes(b: Builder, loop_builder: LoopBuilder) -> None:
-    """Slices and stacks keep their axis."""
+    """Makes slices and stacks keep their axis."""
     set_axes(b, loop_builder, keepdims=True)
 
 
 def condition_is_true(b: Builder, loop_builder: LoopBuilder) -> None:
-    """An iteration runs only where the condition holds: inside, it is the constant true."""
+    """Replaces the condition inside the body by the constant true, because an iteration runs only
+    if the condition holds."""
     body = loop_builder.body
     found = body.take_entries(
         lambda _, port: (
@@ -51,8 +53,8 @@ def condition_is_true(b: Builder, loop_builder: LoopBuilder) -> None:
 
 
 def counted_iterations(b: Builder, loop_builder: LoopBuilder) -> None:
-    """A TensorIterator's body knows not the number of the iteration: where it is asked for, the
-    node is a Loop, which needs a trip count and reads forwards."""
+    """Makes a Loop of a node with a body that reads the iteration number, because a TensorIterator
+    does not have it. A Loop needs a trip count and reads forwards."""
     if loop_builder.kind == "slices":
         loop_builder.inputs[0] = trips_of_slices(b, loop_builder.inputs, loop_builder.body)
         turn_forwards(b, loop_builder)
@@ -65,12 +67,12 @@ STEPS: tuple[Callable[[Builder, LoopBuilder], None], ...] = (
     condition_is_true,
     counted_iterations,
 )
-"""What is done to a Loop for IR, in this order; none undoes what another does."""
+"""The steps from a Loop to IR, in this order. No step reverts another one."""
 
 
 @legalizes("Loop", target="ir")
 def loop_to_ir(b: Builder, node: Node) -> Result:
-    """ONNX's Loop (1 to 25) and Scan (8 to 25) as IR has them; see the steps."""
+    """Converts ONNX's Loop (1 to 25) and Scan (8 to 25) to IR; see the steps."""
     loop_builder = LoopBuilder.of(node)
     for step in STEPS:
         step(b, loop_builder)

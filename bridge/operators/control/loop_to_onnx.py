@@ -1,7 +1,7 @@
-"""Loop for ONNX: Scan-11 where slices alone say how often the body runs and stay whole, else Loop.
+"""Loop for ONNX: Scan-11 if it can express the Loop (see `_is_scan`), else Loop.
 
-ONNX's Loop neither slices nor joins along other axes than the first, and gives back only what it
-carries; Scan's slices and stacks lose their axis.
+ONNX's Loop does not slice its inputs, and it stacks only along a new first axis. It returns only
+states and stacks. Scan's slices and stacks lose their axis.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ from bridge.operators.control.loop_builder import (
 
 
 def dropped_axes(b: Builder, loop_builder: LoopBuilder) -> None:
-    """Slices and stacks lose their axis."""
+    """Makes slices and stacks lose their axis."""
     set_axes(b, loop_builder, keepdims=False)
 
 
 def carried_exits(b: Builder, loop_builder: LoopBuilder) -> None:
-    """ONNX gives back what it carries alone, so what is only yielded is carried too, from a dummy
-    that no iteration reads; a value that is carried twice is carried as two."""
+    """Makes a state of each value that is only yielded, because ONNX returns only states and
+    stacks. The new state starts with a dummy that no iteration reads. If two states share an output
+    of the body, the second state gets an output of its own."""
     body = loop_builder.body
     seen: set[int] = set()
     for index, port in enumerate(body.inputs):
@@ -69,7 +70,7 @@ def carried_exits(b: Builder, loop_builder: LoopBuilder) -> None:
 
 
 def counted_slices(b: Builder, loop_builder: LoopBuilder) -> None:
-    """Where slices say how often the body runs, a trip count does; it is i64."""
+    """Adds a trip count (i64) if slices determine the number of iterations."""
     trips, body = loop_builder.trip_count, loop_builder.body
     if trips is None and any(isinstance(port, Sliced) for port in body.inputs):
         trips = trips_of_slices(b, loop_builder.inputs, body)
@@ -82,8 +83,9 @@ def counted_slices(b: Builder, loop_builder: LoopBuilder) -> None:
 
 
 def unseen_heads(b: Builder, loop_builder: LoopBuilder) -> None:
-    """The trip count and the first condition are scalars, as they are in IR the next time, unless
-    the body sees them: ONNX's own do, and what it sees is of their rank."""
+    """Makes the trip count and the first condition scalars, as IR makes them on the way back.
+    Exception: a value that the body reads keeps its rank, because ONNX's body reads the same
+    rank."""
     body = loop_builder.body
     for value, port in body.entries():
         if isinstance(port, Carried) and isinstance(body.outputs[port.output], Condition):
@@ -94,8 +96,9 @@ def unseen_heads(b: Builder, loop_builder: LoopBuilder) -> None:
 
 
 def unseen_condition(b: Builder, loop_builder: LoopBuilder) -> None:
-    """The condition is a scalar after each iteration as before the first, unless the body sees it:
-    IR's Loop also takes a vector of one, and with both ONNX's would have a state of two ranks."""
+    """Makes the condition a scalar after each iteration, as before the first, unless the body reads
+    it. IR's Loop also accepts a vector with one element. With both forms, ONNX's Loop would have a
+    state of two ranks."""
     body = loop_builder.body
     carried = {port.output for port in body.inputs if isinstance(port, Carried)}
     for index, (value, exit) in enumerate(body.exits()):
@@ -104,8 +107,7 @@ def unseen_condition(b: Builder, loop_builder: LoopBuilder) -> None:
 
 
 def unsaid_condition(b: Builder, loop_builder: LoopBuilder) -> None:
-    """A first condition that is nothing but true, where a trip count ends the Loop, need not be
-    said."""
+    """Removes a first condition that is always true, if a trip count ends the Loop."""
     condition = loop_builder.condition
     if condition is None or loop_builder.trip_count is None or condition.names:
         return
@@ -115,7 +117,8 @@ def unsaid_condition(b: Builder, loop_builder: LoopBuilder) -> None:
 
 
 def slices_in_body(b: Builder, loop_builder: LoopBuilder) -> None:
-    """What was sliced comes in whole; the body takes its part by the number of the iteration."""
+    """Moves slices into the body. The input is then the whole tensor, and the body takes its part
+    by the number of the iteration."""
     body = loop_builder.body
     slices = [(v, p) for v, p in body.entries() if isinstance(p, Sliced)]
     if not slices:
@@ -141,7 +144,7 @@ def slices_in_body(b: Builder, loop_builder: LoopBuilder) -> None:
 
 
 def _cut(b: Builder, whole: Value, number: Value, port: Sliced) -> list[Value]:
-    """The inputs of the Slice that takes a part in an iteration, with its axis."""
+    """The inputs of the Slice that takes the part of an iteration, with its axis."""
     start = b.constant([port.start])
     if port.start < 0:
         size = b.op("Shape", whole)
@@ -160,7 +163,8 @@ def _cut(b: Builder, whole: Value, number: Value, port: Sliced) -> list[Value]:
 
 
 def single_parts(b: Builder, loop_builder: LoopBuilder) -> None:
-    """What IR joins from parts of one element is stacked: the axis goes inside."""
+    """Turns IR's concatenation of parts with one element into a stack: the body removes the
+    axis."""
     inner = loop_builder.inside(b)
     for index, (value, exit) in enumerate(loop_builder.body.exits()):
         if not isinstance(exit, Stacked) or not exit.keepdims or not value.shape:
@@ -173,8 +177,8 @@ def single_parts(b: Builder, loop_builder: LoopBuilder) -> None:
 
 
 def joined_stacks(b: Builder, loop_builder: LoopBuilder) -> None:
-    """ONNX's Loop stacks on a new first axis; what IR joins along another, or backwards, is
-    brought into place behind the Loop."""
+    """Moves stacks behind the Loop into their final order. ONNX's Loop stacks on a new first axis,
+    but IR concatenates along any axis, and also backwards."""
     for index, (value, exit) in enumerate(loop_builder.body.exits()):
         if not isinstance(exit, Stacked) or not _needs_place(exit):
             continue
@@ -193,7 +197,7 @@ def _needs_place(exit: Stacked) -> bool:
 
 
 def _place(port: Stacked, rank: int, b: Builder, stacked: Value) -> Value:
-    """What was stacked along a new first axis, as `port` says."""
+    """A stack with a new first axis, rearranged as `port` requires."""
     if port.stride < 0:
         limits = (b.constant([-1]), b.constant([np.iinfo(np.int64).min]))
         stacked = b.op("Slice", stacked, *limits, [0], [-1])
@@ -217,18 +221,18 @@ def _place(port: Stacked, rank: int, b: Builder, stacked: Value) -> Value:
 Step = Callable[[Builder, LoopBuilder], None]
 
 SCAN: tuple[Step, ...] = (dropped_axes, carried_exits)
-"""What is done, in this order, to a Loop that Scan can say."""
+"""The steps for a Loop that Scan can express, in this order."""
 
 LOOP: tuple[Step, ...] = (
     counted_slices, unseen_heads, unseen_condition, unsaid_condition, slices_in_body, carried_exits,
     single_parts, joined_stacks,
 )  # fmt: skip
-"""What is done, in this order, to any other."""
+"""The steps for any other Loop, in this order."""
 
 
 @legalizes("Loop", target="onnx")
 def loop_to_onnx(b: Builder, node: Node) -> Result:
-    """IR's Loop-5 and TensorIterator-1 as ONNX has them; see the steps."""
+    """Converts IR's Loop-5 and TensorIterator-1 to ONNX; see the steps."""
     refuse_newer_types(b, node)
     loop_builder = LoopBuilder.of(node)
     for step in SCAN if _is_scan(loop_builder) else LOOP:
@@ -237,8 +241,8 @@ def loop_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def _is_scan(loop_builder: LoopBuilder) -> bool:
-    """Whether ONNX's Scan can say the Loop: slices alone say how often it runs and are whole, and
-    states keep their shape."""
+    """Whether ONNX's Scan can express the Loop. Whole slices alone determine the number of
+    iterations, and states keep their shape."""
     body = loop_builder.body
     return (
         loop_kind(loop_builder.node) == "scan"
@@ -248,7 +252,7 @@ def _is_scan(loop_builder: LoopBuilder) -> bool:
 
 
 def _is_whole(port: object) -> bool:
-    """Whether a slice or a stack takes single parts from one end to the other."""
+    """Whether a slice or a stack takes parts of one element from one end to the other."""
     if not isinstance(port, Sliced | Stacked):
         return True
     whole = (0, -1) if port.stride == 1 else (-1, 0)
@@ -256,15 +260,16 @@ def _is_whole(port: object) -> bool:
 
 
 def _states_keep_shape(loop_builder: LoopBuilder) -> bool:
-    """Whether the shapes of states stay, and a value that is only yielded has a shape that is
-    known, so that a state can start with it."""
+    """Whether states keep their shape. A value that is only yielded needs a known shape, because
+    its state starts with a dummy of this shape."""
     body = loop_builder.body
     carried = {port.output for port in body.inputs if isinstance(port, Carried)}
     for value, port in body.entries():
         initial = loop_builder.initial(port) if isinstance(port, Carried) else None
         if initial is not None and initial.shape is not None and value.shape != initial.shape:
             return False
-        # Equal unknown sizes are no promise: one that is at least as large grows.
+        # Equal unknown sizes do not prove an unchanged shape: a size with only a lower bound may
+        # grow.
         again = body.graph.outputs[port.output] if isinstance(port, Carried) else value
         if again.shape is not None and again.shape != value.shape:
             return False

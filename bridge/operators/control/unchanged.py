@@ -1,4 +1,4 @@
-"""States of a Loop that stay what they were at first."""
+"""States of a Loop that keep their initial values."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from bridge.operators.control.loop_builder import LoopBuilder
 
 
 def no_state(b: Builder, node: Node) -> list[Value] | None:
-    """A Loop whose unchanged states are values that are the same in each iteration, and what stands
-    for its outputs; None where it has none."""
+    """A Loop with a plain input in place of each unchanged state, and a value for each output. None
+    if no state is unchanged."""
     body = node.body
     outer = node.captures(body)
     loop_builder = LoopBuilder.of(node)
@@ -38,14 +38,14 @@ def no_state(b: Builder, node: Node) -> list[Value] | None:
         for index, value in zip(left, made, strict=True):
             results[index] = value
     for output, initial in found.items():
-        if output is not None:  # None: the state leads nowhere.
+        if output is not None:  # None: no output shows the state.
             results[output] = initial
     return results
 
 
 def _without(b: Builder, loop_builder: LoopBuilder, left: list[int]) -> list[Value]:
-    """The Loop with those of its outputs alone that are left, and what its body reads for them: no
-    later pass shall take the Loop for one that needs the others."""
+    """The Loop with only the outputs in `left` and the inputs that its body then reads. Without
+    this, a later pass would assume that the Loop needs the other outputs."""
     body = loop_builder.body
     keep_outputs([body], left)
     drop_unread_captures(body, loop_builder.inputs[0] is not None)

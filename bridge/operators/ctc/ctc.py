@@ -9,8 +9,8 @@ from bridge.operators import Builder, Node, Result, Value, legalizes, required
 def _decoded(
     b: Builder, classes: Value, valid: Value, blank: Value, merge: bool
 ) -> tuple[Value, Value]:
-    """The classes [N, T] that are valid, no blank and, with `merge`, no repetition, moved to the
-    front, with -1 behind them; and how many they are, [N]."""
+    """The valid classes [N, T] at the front of each row, with -1 behind them, and their count [N].
+    Blanks are left out, and with `merge` also repeated classes."""
     keep = valid & ~classes.equal(blank)
     if merge:
         keep &= ~same_as_before(b, classes)
@@ -18,7 +18,7 @@ def _decoded(
 
 
 def moved_to_front(b: Builder, classes: Value, keep: Value) -> tuple[Value, Value]:
-    """Those of the classes [N, T] that are to be kept, with -1 behind them; and how many they are,
+    """The classes [N, T] to keep at the front of each row, with -1 behind them, and their count
     [N]."""
     steps = b.sizes(classes, 1)
     counted = b.op("CumSum", b.cast(keep, I64), 1)
@@ -31,15 +31,15 @@ def moved_to_front(b: Builder, classes: Value, keep: Value) -> tuple[Value, Valu
 
 
 def same_as_before(b: Builder, classes: Value) -> Value:
-    """Where classes [N, T] repeat the one before."""
+    """A mask of the classes [N, T] that repeat the class before them."""
     none = b.op("Expand", b.constant(-1), b.concat(0, b.sizes(classes, 0), b.constant([1])))
     return classes.equal(b.cut(b.concat(1, none, classes), 1, 0, b.sizes(classes, 1)))
 
 
 @legalizes("CTCGreedyDecoder", target="onnx")
 def ctc_greedy_decoder_to_onnx(b: Builder, node: Node) -> Result:
-    """CTCGreedyDecoder-1: data is [T, N, C], the last class is blank; a sequence ends where its
-    mask is 0."""
+    """CTCGreedyDecoder-1. The data is [T, N, C], and the last class is the blank. A sequence ends
+    at the first 0 of its mask."""
     data, mask = required(node, 0, 1)
     classes = b.transpose(b.op("ArgMax", data, axis=2, keepdims=False), 1, 0)
     stops = b.cast(b.transpose(mask, 1, 0).equal(0), I64)
@@ -51,7 +51,7 @@ def ctc_greedy_decoder_to_onnx(b: Builder, node: Node) -> Result:
 
 @legalizes("CTCGreedyDecoderSeqLen", target="onnx")
 def ctc_greedy_decoder_seq_len_to_onnx(b: Builder, node: Node) -> Result:
-    """CTCGreedyDecoderSeqLen-6: data is [N, T, C]."""
+    """CTCGreedyDecoderSeqLen-6. The data is [N, T, C]."""
     (data, lengths), blank = required(node, 0, 1), node.input(2)
     classes = b.op("ArgMax", data, axis=2, keepdims=False)
     valid = b.positions(classes, 1) < b.unsqueeze(b.as_i64(lengths), 1)

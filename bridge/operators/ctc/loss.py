@@ -10,13 +10,13 @@ from bridge.operators.ctc.ctc import moved_to_front, same_as_before
 from bridge.operators.loops import Values, along
 
 _NEVER = np.float32(-np.inf)
-"""The logarithm of the probability of what cannot be."""
+"""The logarithm of the probability of an impossible path."""
 
 
 @legalizes("CTCLoss", target="onnx")
 def ctc_loss_to_onnx(b: Builder, node: Node) -> Result:
-    """CTCLoss-4: the probability of all paths that give the labels, step by step in a Loop, as
-    logarithms. A path goes through a blank, a label, a blank, a label, ..., a blank."""
+    """CTCLoss-4: the negative logarithm of the probability of all paths to the labels, computed
+    step by step in a Loop. A path visits a blank, a label, a blank, a label, ..., a blank."""
     logits, lengths, labels, label_lengths = required(node, 0, 1, 2, 3)
     merged, blank = node.attributes["ctc_merge_repeated"], node.input(4)
     last = b.scalar(b.sizes(logits, 2)) - 1
@@ -24,7 +24,7 @@ def ctc_loss_to_onnx(b: Builder, node: Node) -> Result:
     labels, count = _targets(b, b.as_i64(labels), b.as_i64(label_lengths), node)
     places = _with_blanks(b, b.max(labels, 0), blank)
     stays = places.equal(blank)
-    # From a label to the next, which differs where labels that follow each other become one.
+    # A path may jump from a label to the next one. With merging, the two labels must differ.
     jumps = ~b.cut(stays, 1, 0, -2)
     if merged:
         same = b.cut(places, 1, 0, -2).equal(b.cut(places, 1, 2, I64_MAX))
@@ -54,7 +54,7 @@ def ctc_loss_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def _targets(b: Builder, labels: Value, lengths: Value, node: Node) -> tuple[Value, Value]:
-    """The labels [N, T] that are to be found, and how many they are [N]."""
+    """The labels [N, T] of the paths, and their count [N]."""
     time = b.positions(labels, 1)
     if node.attributes["unique"]:
         same = b.unsqueeze(labels, 2).equal(b.unsqueeze(labels, 1))
@@ -68,7 +68,7 @@ def _targets(b: Builder, labels: Value, lengths: Value, node: Node) -> tuple[Val
 
 
 def _with_blanks(b: Builder, labels: Value, blank: Value) -> Value:
-    """Labels [N, T] with blanks around each, [N, 2 * T + 1]."""
+    """Labels [N, T] with blanks before, between and behind them: [N, 2 * T + 1]."""
     wide = b.unsqueeze(labels, 2)
     blanks = b.op("Expand", blank, b.op("Shape", wide))
     pairs = b.reshape(b.concat(2, blanks, wide), 0, -1)
@@ -77,12 +77,12 @@ def _with_blanks(b: Builder, labels: Value, blank: Value) -> Value:
 
 
 def _moved(b: Builder, reached: Value, places: int) -> Value:
-    """Logarithms [N, ...] as many places farther on."""
+    """Logarithms [N, ...], shifted right by a number of places."""
     return b.op("Pad", reached, [0, places, 0, 0], _NEVER, mode="constant")
 
 
 def _sum(b: Builder, *logarithms: Value) -> Value:
-    """The logarithm of the sum of what they are logarithms of."""
+    """The logarithm of a sum, computed from the logarithms of its terms."""
     largest = b.op("Max", *logarithms, np.finfo(np.float32).min)
     parts = [b.op("Exp", v - largest) for v in logarithms]
     return b.op("Log", b.fold("Add", parts)) + largest

@@ -13,9 +13,9 @@ from bridge.operators.detection.suppression import NONE, kept_scores
 
 @legalizes("DetectionOutput", target="onnx")
 def detection_output_to_onnx(b: Builder, node: Node) -> Result:
-    """Rows of (image, label, score, x1, y1, x2, y2): by image, by label, by falling score; a row
-    of image -1 ends them and zeros follow (DetectionOutput-8). A second stage moves the priors and
-    leaves to the background those that are no objects."""
+    """DetectionOutput-8. The rows (image, label, score, x1, y1, x2, y2) are sorted by image, by
+    label and by falling score. A row of image -1 ends them, and zeros follow. A second stage moves
+    the priors, and it assigns priors without an object to the background."""
     logits, predictions, proposals = required(node, 0, 1, 2)
     attributes = node.attributes
     boxes = _decoded(b, logits, proposals, node.input(4), attributes)
@@ -61,8 +61,8 @@ def detection_output_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def _left(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]) -> Value:
-    """The scores [images, classes, priors] that suppression leaves. Boxes of one class each are
-    suppressed as if it were an image."""
+    """The scores [images, classes, priors] after suppression. If each class has its own boxes, a
+    class is suppressed like an image."""
     background = attributes["background_label_id"]
     limits = [attributes[name] for name in ("top_k", "nms_threshold", "confidence_threshold")]
     if attributes["decrease_label_id"]:
@@ -77,8 +77,9 @@ def _left(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]) -
 
 
 def _of_best_class(b: Builder, scores: Value, best: int, overlap: float, least: float) -> Value:
-    """The scores [images, classes, priors] of the best class of each prior but the first, which is
-    background, if they are `least` at least, and among the `best` of the image; else NONE."""
+    """The scores [images, classes, priors] of the best class of each prior, without the first
+    class, the background. Only scores of at least `least` and among the `best` scores of the image
+    stay. All others are NONE."""
     none = b.constant(NONE)
     named = b.unsqueeze(b.positions(scores, 1) > 0, 1)
     scores = b.where(named, scores, none)
@@ -94,8 +95,8 @@ def _of_best_class(b: Builder, scores: Value, best: int, overlap: float, least: 
 def _of_objects(
     b: Builder, scores: Value, found: Value | None, attributes: dict[str, Any]
 ) -> Value:
-    """The scores [images, priors, classes] of priors that a first stage takes for objects; others
-    are background."""
+    """The scores [images, priors, classes] of priors with an object in the first stage. The other
+    priors are background."""
     assert found is not None
     sure = b.take(b.reshape(found, b.sizes(scores, 0), -1, 2), 2, 1)
     none = sure < attributes["objectness_score"]
@@ -106,7 +107,7 @@ def _of_objects(
 def _decoded(
     b: Builder, logits: Value, proposals: Value, first: Value | None, attributes: dict[str, Any]
 ) -> Value:
-    """Boxes [images, priors, 4] of corners, or [images, classes, priors, 4]."""
+    """Boxes with corners: [images, priors, 4] or [images, classes, priors, 4]."""
     images, batch = b.sizes(logits, 0), b.sizes(proposals, 0)
     stages = [logits] if first is None else [first, logits]
     if attributes["share_location"]:
@@ -123,7 +124,7 @@ def _decoded(
         priors = b.cut(priors, 2, 1, 5) / np.array(extent, np.float32)
     variance = None
     if not attributes["variance_encoded_in_target"]:
-        # Four for each prior, without gaps, where priors have five numbers too.
+        # Each prior has four variances without gaps, even if priors have five numbers.
         variance = b.reshape(b.cut(proposals, 1, 1, 2), batch, -1)
         variance = b.cut(variance, 1, 0, count * [4])
         variance = b.reshape(variance, batch, -1, 4)
@@ -139,7 +140,7 @@ def _decoded(
 
 
 def _moved(b: Builder, priors: Value, moves: Value, code: str) -> Value:
-    """Boxes that are moved by numbers of a code; their last axis has the corners."""
+    """Boxes after moves in the form `code`. The corners are on their last axis."""
     axis = 2 if moves.rank == 3 else -1
     if code.rpartition(".")[2].upper() != "CENTER_SIZE":
         return priors + moves

@@ -14,7 +14,7 @@ from bridge.operators.detection.pixels import pixels_suppressed
 
 @legalizes("ExperimentalDetectronTopKROIs", target="onnx")
 def topk_rois(b: Builder, node: Node) -> Result:
-    """ExperimentalDetectronTopKROIs-6, which ONNX lacks: the rois of the best scores, filled up to
+    """ExperimentalDetectronTopKROIs-6, which ONNX lacks: the rois with the best scores, padded to
     `max_rois`."""
     rois, scores = required(node, 0, 1)
     most = node.attributes["max_rois"]
@@ -25,8 +25,8 @@ def topk_rois(b: Builder, node: Node) -> Result:
 
 @legalizes("ExperimentalDetectronPriorGridGenerator", target="onnx")
 def prior_grid(b: Builder, node: Node) -> Result:
-    """ExperimentalDetectronPriorGridGenerator-6: the priors around the centre of every cell, by
-    rows, columns and priors."""
+    """ExperimentalDetectronPriorGridGenerator-6: the priors around the centre of every cell,
+    ordered by row, column and prior."""
     priors, features, image = required(node, 0, 1, 2)
     attributes = node.attributes
     places = []
@@ -46,8 +46,8 @@ def prior_grid(b: Builder, node: Node) -> Result:
 
 @legalizes("ExperimentalDetectronGenerateProposalsSingleImage", target="onnx")
 def generate_proposals(b: Builder, node: Node) -> Result:
-    """ExperimentalDetectronGenerateProposalsSingleImage-6: anchors moved and clipped to the
-    image, whose widths count the last pixel; of the best those that suppression leaves."""
+    """ExperimentalDetectronGenerateProposalsSingleImage-6. The anchors are moved and clipped to the
+    image, and the best ones are suppressed. Widths count the last pixel."""
     info, anchors, deltas, scores = (v for v in node.inputs if v is not None)
     attributes = node.attributes
     count = b.sizes(scores, 0)
@@ -75,8 +75,9 @@ def generate_proposals(b: Builder, node: Node) -> Result:
 
 @legalizes("ExperimentalDetectronDetectionOutput", target="onnx")
 def detection_output(b: Builder, node: Node) -> Result:
-    """ExperimentalDetectronDetectionOutput-6: boxes of each class, whose widths count the last
-    pixel; by class, or where there are too many the best of all by score."""
+    """ExperimentalDetectronDetectionOutput-6: the boxes of each class, ordered by class. Widths
+    count the last pixel. If there are too many boxes, only the best of all classes by score
+    stay."""
     rois, deltas, scores, _ = (v for v in node.inputs if v is not None)
     attributes, most = node.attributes, node.attributes["max_detections_per_image"]
     classes = attributes["num_classes"]
@@ -108,9 +109,9 @@ def detection_output(b: Builder, node: Node) -> Result:
 
 @legalizes("ExperimentalDetectronROIFeatureExtractor", target="onnx")
 def roi_features(b: Builder, node: Node) -> Result:
-    """ExperimentalDetectronROIFeatureExtractor-6: every region from the level of the pyramid
-    that suits its size: of those as large as 224 x 224 the third, of four times the area one
-    more."""
+    """ExperimentalDetectronROIFeatureExtractor-6: samples every region from the level of the
+    pyramid for its size. A region of 224 x 224 uses the third level, and a region of four times its
+    area uses the next level."""
     rois, *levels = (v for v in node.inputs if v is not None)
     attributes, size = node.attributes, node.attributes["output_size"]
     low, high = b.split(rois, 1, 2, 2)

@@ -12,9 +12,9 @@ from bridge.operators.detection.suppression import NONE
 
 @legalizes("GenerateProposals", target="onnx")
 def generate_proposals_to_onnx(b: Builder, node: Node) -> Result:
-    """GenerateProposals-9: of each image the anchors moved and clipped, of the best those that are
-    large enough and that suppression leaves. `nms_eta` changes nothing in OpenVINO. Boxes that are
-    not normalised count their last pixel."""
+    """GenerateProposals-9. The anchors of each image are moved and clipped. The best of the large
+    enough ones are suppressed. `nms_eta` has no effect in OpenVINO. If boxes are not normalised,
+    widths count the last pixel."""
     info, anchors, deltas, scores = (b.cast(v, F32) for v in required(node, 0, 1, 2, 3))
     attributes, element = node.attributes, first(node).element
     pixel = 0.0 if attributes["normalized"] else 1.0

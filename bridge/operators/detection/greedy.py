@@ -1,8 +1,8 @@
-"""Non-maximum suppression by any measure of what boxes overlap, and by any rule of what that does
-to scores, where ONNX's operator has others.
+"""Non-maximum suppression with any measure of overlap and any rule for scores.
 
-It is a Loop with an iteration for each box that a class may keep. The best box of each class of
-each image lowers the scores of those that it overlaps.
+It serves operators with other measures or rules than ONNX's operator. A Loop has an iteration for
+each box that a class may keep. The best box of each class of each image lowers the scores of
+overlapping boxes.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from bridge.operators.detection.suppression import LEAST, NONE, of_classes
 from bridge.operators.loops import Values, along
 
 Overlaps = Callable[[Builder, Value, Value], Value]
-"""Of boxes [numbers, classes, n] with one of each class [numbers, classes, 1] how much they
-overlap, [classes, n]."""
+"""Returns the overlaps [classes, n] of boxes [numbers, classes, n] with one box of each class
+[numbers, classes, 1]."""
 Rule = Callable[[Builder, Value, Value, Values, Values], tuple[Value, Values]]
 """(builder, scores, overlaps with the chosen boxes, states, fixed values) to the new scores
-[classes, n], NONE for what is suppressed, and the new states."""
+[classes, n] and the new states. The score of a suppressed box is NONE."""
 
 
 def beyond(
     b: Builder, scores: Value, overlap: Value, states: Values, fixed: Values
 ) -> tuple[Value, Values]:
-    """The rule by which boxes that overlap by more than the one fixed value are suppressed."""
+    """The rule that suppresses boxes with a larger overlap than the only fixed value."""
     return b.where(overlap > fixed[0], NONE, scores), states
 
 
 def covered(b: Builder, boxes: list[Value], box: list[Value], pixel: float) -> tuple[Value, Value]:
-    """What boxes (x1, y1, x2, y2, area), split along axis 0, share with one of each class, and what
-    both cover together, [1, classes, n]; `pixel` is how much longer they are than their corners are
-    apart."""
+    """The intersections and the unions of boxes with one box of each class, [1, classes, n]. Boxes
+    (x1, y1, x2, y2, area) are split along axis 0. `pixel` is added to the distance of the corners
+    for each size."""
     extents = []
     for low, high in ((0, 2), (1, 3)):
         extent = b.min(boxes[high], box[high]) - b.max(boxes[low], box[low])
@@ -43,15 +43,14 @@ def covered(b: Builder, boxes: list[Value], box: list[Value], pixel: float) -> t
 
 
 def over_union(b: Builder, boxes: Value, box: Value) -> Value:
-    """Of boxes (x1, y1, x2, y2, area) what they share by what they cover together; 0 where that is
-    nothing."""
+    """The intersection over union of boxes (x1, y1, x2, y2, area); 0 if the union is 0."""
     theirs, own = (b.split(v, 0, 1, 1, 1, 1, 1) for v in (boxes, box))
     shared, together = covered(b, theirs, own, 0.0)
     return b.squeeze(shared / b.max(together, LEAST), 0)
 
 
 def with_area(b: Builder, low: Value, high: Value) -> Value:
-    """Boxes (x1, y1, x2, y2, area) [images, boxes, 5] of their corners [images, boxes, 2]."""
+    """Boxes with their area [images, boxes, 5], from their corners [images, boxes, 2]."""
     area = b.op("ReduceProd", high - low, [2], keepdims=True)
     return b.concat(2, low, high, area)
 
@@ -67,16 +66,17 @@ def suppressed(
     fixed: Sequence[Value],
     states: Sequence[Value] = (),
 ) -> tuple[Value, Value]:
-    """The rows (image, class, box) of the boxes [images, boxes, numbers] that are left, as ONNX's
-    NonMaxSuppression gives them, and their scores: by scores [images, classes, boxes] above
-    `least`, at most `limit` [1] of a class. The rule begins with `states`."""
+    """The rows (image, class, box) of the selected boxes, as from ONNX's NonMaxSuppression, and
+    their scores. The boxes are [images, boxes, numbers], and the scores [images, classes, boxes].
+    Only scores above `least` count, and at most `limit` [1] boxes of a class are selected. `states`
+    are the initial states of the rule."""
     image, label = of_classes(b, scores)
     flat = b.op("Flatten", scores, axis=2)
     above = flat > least
     flat = b.where(above, flat, NONE)
     most = b.op("ReduceSum", b.cast(above, I64), [1], keepdims=False)
     most = b.min(limit, b.op("ReduceMax", most, [0], keepdims=True))
-    # One is there where none is above, so that the Loop is one of something.
+    # At least one box is taken, so that the Loop does not work on an empty tensor.
     most = b.min(b.max(most, [1]), b.sizes(scores, 2))
     rounds = b.op("Range", b.constant(0), b.scalar(most), 1)
     by_box = b.op("Gather", boxes, image, 0)
@@ -85,7 +85,7 @@ def suppressed(
     def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
         scores, *others = states
         first, by_box, by_number, *more = fixed
-        # Of scores below 0, which rise where they fall, the first one counts.
+        # A factor below 1 raises a negative score. The initial score is therefore the limit.
         place = b.op("ArgMax", b.min(scores, first), axis=1, keepdims=True)
         best = b.op("GatherElements", scores, place, axis=1)
         box = b.transpose(b.op("GatherND", by_box, place, batch_dims=1), 1, 0)

@@ -14,9 +14,8 @@ from bridge.operators.loops import Values, along
 
 @legalizes("MatrixNms", target="onnx")
 def matrix_nms_to_onnx(b: Builder, node: Node) -> Result:
-    """MatrixNms-8: scores fall with the overlap with better boxes of their class; a Loop goes
-    through the classes of the images. As in OpenVINO, boxes are sorted by class across images
-    alone."""
+    """MatrixNms-8: the overlap with better boxes of the same class lowers a score. A Loop visits
+    the classes of the images. As in OpenVINO, sorting across images sorts by class alone."""
     boxes, scores = (b.cast(v, F32) for v in required(node, 0, 1))
     attributes = dict(node.attributes)
     if not attributes["sort_result_across_batch"]:
@@ -36,14 +35,15 @@ def matrix_nms_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def _decayed(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]) -> Value:
-    """The scores [boxes] of one class of an image that are left, else NONE."""
+    """The lowered scores [boxes] of one class of an image, or NONE."""
     zero, one, none = b.constant(0.0), b.constant(1.0), b.constant(NONE)
     found = scores > attributes["score_threshold"]
     scores = b.where(found, scores, none)
     count = b.op("ReduceSum", b.cast(found, I64), [0], keepdims=True)
     if attributes["nms_top_k"] >= 0:
         count = b.min(count, [attributes["nms_top_k"]])
-    # One is there where none is found, so that the greatest of each row is that of something.
+    # At least one box is taken, so that the maximum of each row is not the maximum of an empty
+    # tensor.
     count = b.min(b.max(count, [1]), b.sizes(scores, 0))
     best, place = b.ops("TopK", 2, scores, count, axis=0)
     overlap = _overlaps(b, b.op("Gather", boxes, place, 0), attributes["normalized"])
@@ -65,8 +65,8 @@ def _decayed(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]
 
 
 def _overlaps(b: Builder, boxes: Value, normalized: bool) -> Value:
-    """Of boxes [n, 4] with each other what they share by what they cover together, [n, n]; 0 where
-    that is nothing. Boxes that are not normalised count their last pixel."""
+    """The intersection over union [n, n] of each pair of boxes [n, 4]; 0 if the union is 0. Boxes
+    that are not normalised count their last pixel."""
     low, high = b.split(boxes, 1, 2, 2)
     pixel, zero = b.constant(0.0 if normalized else 1.0), b.constant(0.0)
     extent = high - low
@@ -75,7 +75,7 @@ def _overlaps(b: Builder, boxes: Value, normalized: bool) -> Value:
     area = b.where(valid < zero, zero, area)
     lows, highs = [[b.unsqueeze(v, axis) for axis in (0, 1)] for v in (low, high)]
     shared = b.op("Min", *highs) - b.op("Max", *lows)
-    # Of boxes that are inside out this is not the same.
+    # For a box with exchanged corners, this differs from `shared`.
     reach = b.op("Min", *(highs[i] - lows[1 - i] for i in (0, 1)))
     apart = b.op("ReduceMin", reach, [2], keepdims=False) < zero
     shared = b.where(apart, zero, b.op("ReduceProd", shared + pixel, [2], keepdims=False))

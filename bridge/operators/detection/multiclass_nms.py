@@ -14,17 +14,17 @@ from bridge.operators.loops import Values
 
 @legalizes("MulticlassNms", target="onnx")
 def multiclass_nms_to_onnx(b: Builder, node: Node) -> Result:
-    """Rows of (class, score, x1, y1, x2, y2), the numbers of their boxes counted through all
-    images, and how many rows each image has (MulticlassNms-9). With `roisnum` each class has boxes
-    of its own [classes, boxes, 4], of which each image has so many."""
+    """MulticlassNms-9: rows of (class, score, x1, y1, x2, y2), the indices of their boxes, and the
+    number of rows of each image. The indices count through all images. With `roisnum`, each class
+    has its own boxes [classes, boxes, 4], and `roisnum` is the number of boxes of each image."""
     boxes, scores = required(node, 0, 1)
     attributes, counts = node.attributes, node.input(2)
-    # A score that equals its threshold counts, and an overlap that equals its own suppresses.
+    # A score equal to its threshold counts, and an overlap equal to its threshold suppresses.
     overlap, least = (just_below(attributes[f"{of}_threshold"]) for of in ("iou", "score"))
     limits = attributes["nms_top_k"], overlap, max(least, NONE)
     adaptive = partial(_adaptively, attributes) if attributes["nms_eta"] < 1 else None
     background, covered = attributes["background_class"], boxes
-    if not attributes["normalized"]:  # They count their last pixel.
+    if not attributes["normalized"]:  # Sizes count the last pixel.
         covered = boxes + b.constant([0.0, 0.0, 1.0, 1.0])
     if counts is None:
         dense = kept_scores(b, covered, scores, background, *limits, adaptive)
@@ -37,8 +37,9 @@ def multiclass_nms_to_onnx(b: Builder, node: Node) -> Result:
 def _adaptively(
     attributes: dict[str, Any], b: Builder, low: Value, high: Value, scores: Value
 ) -> Value:
-    """The rows (image, class, box) that are left by a threshold above 0.5 that `nms_eta` lowers
-    with each box that is left, for all that it overlaps."""
+    """The rows (image, class, box) after suppression with a falling threshold. Each selected box
+    multiplies a threshold above 0.5 by `nms_eta`. The lower threshold also applies to earlier
+    overlaps."""
 
     def rule(
         b: Builder, scores: Value, overlap: Value, states: Values, fixed: Values
@@ -60,8 +61,9 @@ def _adaptively(
 
 
 def _by_image(b: Builder, scores: Value, counts: Value, background: int) -> Value:
-    """The scores [classes, images, boxes] of boxes of which each image has so many, from [classes,
-    boxes]; NONE for those of other images, and of the class `background`."""
+    """The scores [classes, images, boxes], from the scores [classes, boxes] of all images. `counts`
+    is the number of boxes of each image. The score is NONE for a box of another image and for the
+    class `background`."""
     axis = b.constant(0)
     ends = b.op("CumSum", b.as_i64(counts), axis)
     place = b.positions(scores, 1)
@@ -76,8 +78,8 @@ def _by_image(b: Builder, scores: Value, counts: Value, background: int) -> Valu
 def selected(
     b: Builder, boxes: Value, dense: Value, attributes: dict[str, Any], of_classes: bool = False
 ) -> list[Value]:
-    """The outputs: the rows of the best of each image, by its scores [images, classes, boxes] that
-    are not NONE. The boxes [images, boxes, 4] are those of the images, or `of_classes`."""
+    """The outputs: the rows of the best boxes of each image. The scores are [images, classes,
+    boxes], or NONE. The boxes [images, boxes, 4] are by image, or by class with `of_classes`."""
     element = attributes["output_type"]
     images, count = b.sizes(dense if of_classes else boxes, 0), b.sizes(boxes, 1)
     dense = b.reshape(dense, images, -1)
@@ -85,7 +87,7 @@ def selected(
     if attributes["keep_top_k"] >= 0:
         rows = b.min([attributes["keep_top_k"]], rows)
     score, place = b.ops("TopK", 2, dense, rows, axis=1)
-    width = b.max(count, [1])  # of no boxes there are no places to be divided
+    width = b.max(count, [1])  # without boxes, 0 would divide
     label, box = place / width, place % width
     image = b.op("Range", b.constant(0), b.scalar(images), 1)
     owner = label if of_classes else b.unsqueeze(image, 1)
@@ -101,7 +103,7 @@ def selected(
     label, score, number = (b.op("Compress", v, columns[3], axis=0) for v in columns[:3])
     corners = b.op("Gather", b.reshape(boxes, -1, 4), number, 0)
     heads = [b.unsqueeze(b.cast(v, F32), 1) for v in (label, score)]
-    if of_classes:  # OpenVINO counts the boxes of all classes together.
+    if of_classes:  # OpenVINO numbers the boxes of all classes together.
         classes = b.sizes(boxes, 0)
         number = number % count * classes + label
     places = b.cast(b.unsqueeze(number, 1), element)
@@ -109,7 +111,7 @@ def selected(
 
 
 def _key(b: Builder, columns: list[Value], rows: Value, attributes: dict[str, Any]) -> Value | None:
-    """By what rows are sorted that lie by image and falling score; None where they stay so."""
+    """The sort key of rows in order of image and falling score; None if they stay in this order."""
     label, score, _, _ = columns
     across = attributes["sort_result_across_batch"]
     if attributes["sort_result_type"] != "classid":

@@ -1,8 +1,8 @@
 """Non-maximum suppression.
 
-ONNX suppresses a box whose overlap is greater than the threshold, OpenVINO also one whose overlap
-equals it: the threshold moves to the neighbouring number. IR returns scores too, and may sort all
-boxes by score.
+ONNX suppresses a box with a larger overlap than the threshold, but OpenVINO also suppresses an
+equal overlap. The conversion therefore moves the threshold to the next number. IR also returns
+scores, and it may sort all boxes by score.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _ULP = np.float32(2.0**-23)
 
 @legalizes("NonMaxSuppression", target="ir")
 def non_max_suppression_to_ir(b: Builder, node: Node) -> Result:
-    """NonMaxSuppression (10 to 11) as NonMaxSuppression-9, which keeps boxes of an overlap below
-    the threshold alone."""
+    """NonMaxSuppression (10 to 11) as NonMaxSuppression-9, which keeps a box only if its overlap is
+    below the threshold."""
     boxes, scores = required(node, 0, 1)
     if boxes.rank == 3 and boxes.dims[2] != 4:
-        # IR wants to know that a box has four coordinates.
+        # IR requires four known coordinates of a box.
         boxes = b.reshape(boxes, 0, 0, 4)
     limit, overlap, least = node.input(2), node.input(3), node.input(4)
     overlap = b.constant(LEAST) if overlap is None else _neighbour(b, b.scalar(overlap), np.inf)
@@ -43,7 +43,8 @@ def non_max_suppression_to_ir(b: Builder, node: Node) -> Result:
 
 
 def _neighbour(b: Builder, value: Value, limit: float) -> Value:
-    """The number of f32 next to a threshold, towards the limit: those above it are above 0 too."""
+    """The f32 number next to a threshold, towards the limit. Upwards, the result is above 0 in all
+    engines."""
     known, up = known_of(value).array, limit > 0
     if known is not None:
         moved = np.nextafter(known.astype(np.float32), np.float32(limit))
@@ -71,8 +72,8 @@ def read_non_max_suppression(b: Builder, node: Node) -> Result:
 
 @legalizes("ir::NonMaxSuppression", target="onnx")
 def ir_non_max_suppression_to_onnx(b: Builder, node: Node) -> Result:
-    """NonMaxSuppression-5 and -9 as NonMaxSuppression: scores and count are computed from the
-    indices, unless a sigma lowers them (soft suppression)."""
+    """NonMaxSuppression-5 and -9 as NonMaxSuppression. Scores and count are computed from the
+    indices, unless a sigma lowers the scores (soft suppression)."""
     boxes, scores = required(node, 0, 1)
     limit, overlap, least, sigma = (node.input(i) for i in range(2, 6))
     element, center = node.attributes["output_type"], node.attributes["box_encoding"] == "center"
@@ -103,8 +104,8 @@ def _lowest(b: Builder, least: Value | None) -> Value:
 def _softly(
     b: Builder, boxes: Value, scores: Value, limit: Value, least: Value, sigma: float, center: bool
 ) -> tuple[Value, Value]:
-    """The rows (image, class, box) that are left, and what is left of their scores. Each box
-    lowers the scores of those that it overlaps, as OpenVINO does by whatever overlap."""
+    """The rows (image, class, box) of the selected boxes, and their lowered scores. As in OpenVINO,
+    each box lowers the scores of all boxes that it overlaps at all."""
     scale = -0.5 / sigma if sigma > 0 else 0.0
 
     def rule(
@@ -124,8 +125,8 @@ def _softly(
 
 
 def _limit(b: Builder, limit: Value, overlap: Value) -> Value:
-    """How many boxes of a class there may be: overlaps of 0 too suppress at a threshold of 0, so
-    that one box is left."""
+    """The maximum number of boxes of a class. At a threshold of 0, an overlap of 0 suppresses too,
+    so that one box stays."""
     known, number = known_of(overlap).array, known_of(limit).array
     if _before_next(overlap) is not None or (known is not None and (known > 0).all()):
         return limit
@@ -135,7 +136,7 @@ def _limit(b: Builder, limit: Value, overlap: Value) -> Value:
 
 
 def _before_next(value: Value) -> Value | None:
-    """The threshold that `_neighbour` has moved up."""
+    """The threshold before `_neighbour` increased it."""
     largest = value.producer
     moved = largest.inputs[0] if largest is not None and largest.op == "Max" else None
     product = moved.producer if moved is not None else None
@@ -155,8 +156,8 @@ def boxes_and_scores(node: Node) -> must.Constraints:
 
 @infers("ir::NonMaxSuppression")
 def infer_ir_non_max_suppression(node: Node) -> list[TensorType]:
-    """NonMaxSuppression-9: a row for each box that is selected, of each batch and class as many as
-    are asked for at most, and no more than there are."""
+    """NonMaxSuppression-9 has a row for each selected box. There are at most as many rows for each
+    image and class as the limit and the number of boxes allow."""
     scores, most = first(node, 1), known_of(node.input(2)).parts
     found: Dim = ANY
     if scores.rank == 3:

@@ -18,7 +18,7 @@ _CORNERS = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5], [-0.5, 
 
 @legalizes("NMSRotated", target="onnx")
 def nms_rotated_to_onnx(b: Builder, node: Node) -> Result:
-    """NMSRotated-13: as NonMaxSuppression-9, but that boxes are turned."""
+    """NMSRotated-13: NonMaxSuppression-9 with rotated boxes."""
     boxes, scores, limit, overlap, least = required(node, 0, 1, 2, 3, 4)
     sign = 1.0 if node.attributes["clockwise"] else -1.0
     boxes = b.cast(boxes, F32) * np.array([1, 1, 1, 1, sign], np.float32)
@@ -35,12 +35,13 @@ def nms_rotated_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def _overlaps(b: Builder, boxes: Value, box: Value) -> Value:
-    """Of boxes (centre, size, angle) [5, classes, n] with one of each class [5, classes, 1] what
-    they share by what they cover together, [classes, n]; 0 where one has no area."""
+    """The intersection over union [classes, n] of boxes with one box of each class; 0 if a box has
+    no area. Boxes (centre, size, angle) are [5, classes, n] and [5, classes, 1]."""
     zero, half = b.constant(0.0), b.constant(0.5)
     x, y, width, height, angle = b.split(boxes, 0, 1, 1, 1, 1, 1)
     own_x, own_y, own_width, own_height, own_angle = b.split(box, 0, 1, 1, 1, 1, 1)
-    # The corners [5, classes, n], the first once more, in the frame of the one box.
+    # The corners [5, classes, n] in the frame of the one box, with the first corner again at the
+    # end.
     u = width * _CORNERS[:, 0]
     v = height * _CORNERS[:, 1]
     turn = angle - own_angle
@@ -49,7 +50,8 @@ def _overlaps(b: Builder, boxes: Value, box: Value) -> Value:
     corner_x, corner_y = (c + d for c, d in zip(corners, centre, strict=True))
     reach = [v * half for v in (own_width, own_height)]
     shared = _within(b, corner_x, corner_y, *reach)
-    # Rounding leaves something of boxes that lie apart, which is more than a threshold of 0.
+    # Rounding errors would give separate boxes an intersection above 0, and so above a threshold of
+    # 0.
     halves = [v * half for v in (width, height)]
     seen = _turned(b, *centre, -turn)
     apart = _apart(b, centre, turn, reach, halves) | _apart(b, seen, turn, halves, reach)
@@ -64,8 +66,8 @@ def _overlaps(b: Builder, boxes: Value, box: Value) -> Value:
 def _apart(
     b: Builder, between: Sequence[Value], turn: Value, own: Sequence[Value], other: Sequence[Value]
 ) -> Value:
-    """Whether an axis of a box, in whose frame its centre and that of another are `between` each
-    other, separates it from the other one. Of both the half sizes are given."""
+    """Whether an axis of one box separates it from another box. `between` is the distance of the
+    centres in the frame of the first box. The sizes are half the sizes of both boxes."""
     cosine, sine = (abs(b.op(f, turn)) for f in ("Cos", "Sin"))
 
     def is_far(axis: int) -> Value:
@@ -76,15 +78,16 @@ def _apart(
 
 
 def _turned(b: Builder, x: Value, y: Value, angle: Value) -> tuple[Value, Value]:
-    """Points turned around the origin."""
+    """Points rotated around the origin."""
     cosine, sine = b.op("Cos", angle), b.op("Sin", angle)
     return x * cosine - y * sine, x * sine + y * cosine
 
 
 def _within(b: Builder, x: Value, y: Value, reach_x: Value, reach_y: Value) -> Value:
-    """The areas [classes, n] of polygons, as far as `reach_x` and `reach_y` from the origin: by
-    Green's theorem the integral of x, cut at `reach_x`, over the parts of the edges that are no
-    farther than `reach_y`. Corners are [edges + 1, classes, n], the first once more."""
+    """The areas [classes, n] of polygons, cut off at `reach_x` and `reach_y` from the origin. By
+    Green's theorem, the area is an integral of x along the edges. The integral clips x at `reach_x`
+    and skips the parts of the edges beyond `reach_y`. Corners are [edges + 1, classes, n], with the
+    first corner again at the end."""
     (x_start, x_end), (y_start, y_end) = (
         [v[i : I64_MAX if i else -1] for i in (0, 1)] for v in (x, y)
     )
@@ -95,7 +98,8 @@ def _within(b: Builder, x: Value, y: Value, reach_x: Value, reach_y: Value) -> V
         return b.min(b.max(v, -reach), reach)
 
     def share(part: Value, whole: Value) -> Value:
-        """Of edges that do not change any number: what they are multiplied with is 0."""
+        """An edge without a change in this coordinate may have any number, because its factor is
+        0."""
         return part / b.where(whole.equal(zero), one, whole)
 
     low, high = clamped(y_start, reach_y), clamped(y_end, reach_y)
@@ -105,7 +109,7 @@ def _within(b: Builder, x: Value, y: Value, reach_x: Value, reach_y: Value) -> V
     crossings = [
         b.op("Clip", share(edge - first, change), zero, one) for edge in (-reach_x, reach_x)
     ]
-    # Between these shares of an edge x is a line, or does not change.
+    # Between these fractions of an edge, x is linear or constant.
     shares = [zero, b.op("Min", *crossings), b.op("Max", *crossings), one]
     heights = [clamped(first + v * change, reach_x) for v in shares]
 

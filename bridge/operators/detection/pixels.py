@@ -1,9 +1,9 @@
 """Suppression of boxes that count their last pixel.
 
-Their sizes and what they share are larger by one than their corners are apart, but those that lie
-apart share nothing, be it by less than a pixel. ONNX's NonMaxSuppression says the same of boxes
-whose high corners are moved by one, unless they are narrow. Which it is is seen when the model
-runs: an If.
+The sizes of such boxes and of their intersections are larger by one than the distance of their
+corners. But separate boxes have no intersection, even at a distance below one pixel. ONNX's
+NonMaxSuppression computes the same from boxes with high corners moved by one, unless boxes are
+narrow. An If in the model tests this at inference.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from bridge.operators.detection.greedy import beyond, covered, suppressed
 def pixels_suppressed(
     b: Builder, low: Value, high: Value, scores: Value, limit: int, overlap: float, least: float
 ) -> Value:
-    """The rows (image, class, box) left of boxes with corners [images, boxes, 2], as ONNX's
-    NonMaxSuppression gives them: by scores [images, classes, boxes] above `least`, at most `limit`
-    of a class; those that overlap by more than `overlap` suppress each other."""
+    """The rows (image, class, box) of the selected boxes, as from ONNX's NonMaxSuppression. The
+    boxes have corners [images, boxes, 2]. Only scores [images, classes, boxes] above `least` count,
+    and at most `limit` boxes of a class are selected. Boxes with a larger overlap than `overlap`
+    suppress each other."""
     outer = [low, high, scores]
     if overlap <= 0:
         return _exactly(b, outer, limit, overlap, least)
@@ -35,9 +36,10 @@ def pixels_suppressed(
 
 
 def _narrow(b: Builder, boxes: list[Value], overlap: float, least: float) -> Value:
-    """Whether there may be two boxes less than a pixel apart of which the operator says that they
-    overlap by more than `overlap`. Then they share less than the smaller width, and their widths
-    are at most (1 + 1 / overlap) times what they share: one is narrower than half of that."""
+    """Whether two boxes may be less than a pixel apart but overlap by more than `overlap` in ONNX's
+    operator. The intersection of such boxes is narrower than the smaller width. Their widths are at
+    most (1 + 1 / overlap) times the intersection. One box is therefore narrower than half of this
+    factor."""
     low, high, scores = boxes
     extent = b.op("ReduceMin", high - low + 1.0, [2], keepdims=False)
     bound = max(0.5 + 0.5 / overlap, 1.0) * 1.001
@@ -62,12 +64,12 @@ def _exactly(b: Builder, boxes: list[Value], limit: int, overlap: float, least: 
 
 
 def _shared(b: Builder, boxes: Value, box: Value) -> Value:
-    """Of boxes (x1, y1, x2, y2, area) [5, classes, n] with one of each class [5, classes, 1] what
-    they share by what they cover together, [classes, n]: 0 where they lie apart, be it by less than
-    the pixel that they count."""
+    """The intersection over union [classes, n] of boxes with one box of each class. Boxes (x1, y1,
+    x2, y2, area) are [5, classes, n] and [5, classes, 1]. The result is 0 for separate boxes, even
+    at a distance below the pixel that they count."""
     theirs, own = (b.split(v, 0, 1, 1, 1, 1, 1) for v in (boxes, box))
     overlap = b.op("Div", *covered(b, theirs, own, 1.0))
-    # Of boxes narrower than a pixel, which are inside out, this is not the same.
+    # For boxes narrower than a pixel (with exchanged corners), this differs from their overlap.
     pairs = [
         (one[high], other[low])
         for one, other in ((theirs, own), (own, theirs))

@@ -1,7 +1,7 @@
 """IR's PriorBox and PriorBoxClustered: boxes around the centre of every cell of a grid.
 
-A box is its cell's centre plus a constant, over the size of the image; only the number of cells and
-the size of the image are computed, so that these need not be known.
+A box is the centre of its cell plus a constant, divided by the size of the image. The model
+computes only the number of cells and the size of the image, so that they may be unknown.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from bridge.operators import Builder, Node, Refused, Result, Value, legalizes
 
 @dataclass(frozen=True)
 class Box:
-    """A box relative to its cell's centre: its size, and its own centre. A clipped one ends at the
-    image's border."""
+    """A box relative to the centre of its cell: its size and its own centre. A clipped box ends at
+    the border of the image."""
 
     width: float
     height: float
@@ -32,7 +32,7 @@ class Box:
 
 
 def aspect_ratios(attributes: dict[str, Any]) -> list[float]:
-    """The distinct aspect ratios, 1 first, each with its reciprocal where `flip` asks for it."""
+    """The distinct aspect ratios with 1 first. With `flip`, each ratio has its reciprocal too."""
     ratios = [1.0]
     for ratio in attributes["aspect_ratio"]:
         if all(abs(ratio - known) >= 1e-6 for known in ratios):
@@ -65,7 +65,8 @@ def boxes_of(node: Node) -> list[Box]:
 
 
 def _dense(attributes: dict[str, Any], size: float, index: int, others: list[float]) -> list[Box]:
-    """The boxes of a fixed size on a grid inside the cell, whose distances are whole numbers."""
+    """The boxes of a fixed size on a grid inside the cell. The distances of the grid are whole
+    numbers."""
     density = int(attributes["density"][index]) if index < len(attributes["density"]) else 0
     ratios, whole = attributes["fixed_ratio"] or others, float(int(size))
     sides = [] if attributes["fixed_ratio"] else [(whole, whole)]
@@ -77,7 +78,7 @@ def _dense(attributes: dict[str, Any], size: float, index: int, others: list[flo
 
 
 def priors_per_cell(node: Node) -> int:
-    """How many boxes a cell has, as OpenVINO infers it (PriorBox-8)."""
+    """The number of boxes of a cell, as OpenVINO infers it (PriorBox-8)."""
     attributes = node.attributes
     if node.op == "PriorBoxClustered":
         return len(attributes["width"])
@@ -108,7 +109,7 @@ def prior_box_to_onnx(b: Builder, node: Node) -> Result:
     clip, flags = attributes["clip"], np.array([box.clipped for box in boxes])
     unit: Value | None = None
     if not attributes.get("scale_all_sizes", True):
-        # Sizes are shares of the height, but for fixed ones.
+        # Sizes are fractions of the height, except for fixed sizes.
         unit = b.where(b.constant(flags), 1.0, height) if flags.any() else height
     across = np.array([(box.x, box.width * 0.5) for box in boxes]).reshape(-1, 2)
     down = np.array([(box.y, box.height * 0.5) for box in boxes]).reshape(-1, 2)
@@ -135,7 +136,7 @@ def prior_box_to_onnx(b: Builder, node: Node) -> Result:
 def _steps(
     b: Builder, node: Node, cells: tuple[Value, Value], image: tuple[Value, Value]
 ) -> tuple[Value, Value, float]:
-    """Distances between centres, and where in its cell a centre lies."""
+    """The distances between centres, and the place of a centre in its cell."""
     attributes = node.attributes
     natural = [size / count for size, count in zip(image, cells, strict=True)]
     step, offset = attributes["step"], attributes["offset"]

@@ -33,14 +33,14 @@ def anchors_of(attributes: dict[str, Any]) -> np.ndarray:
 
 @legalizes("Proposal", target="ir")
 def proposal_with_scores(b: Builder, node: Node) -> Result:
-    """Proposal-1 has the boxes alone."""
+    """Proposal-1 returns only the boxes."""
     return None if len(node.outputs) == 2 else b.ops("Proposal", 2, *node.inputs, **node.attributes)
 
 
 @legalizes("Proposal", target="onnx")
 def proposal_to_onnx(b: Builder, node: Node) -> Result:
-    """Proposal-4: rows of (image, x1, y1, x2, y2) by falling score; a row of image -1 ends them
-    and zeros follow. For TensorFlow x and y change places."""
+    """Proposal-4: rows of (image, x1, y1, x2, y2) in order of falling score. A row of image -1 ends
+    them, and zeros follow. For TensorFlow, x and y are exchanged."""
     scores, deltas, info = (v for v in node.inputs if v is not None)
     attributes, most = node.attributes, node.attributes["post_nms_topn"]
     if scores.shape is None or scores.shape[0] != 1 or attributes["framework"] not in (
@@ -96,7 +96,7 @@ def proposal_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def _grid(b: Builder, scores: Value, anchors: np.ndarray, stride: int, other: bool) -> Value:
-    """The anchors of every cell, by rows, columns and anchors."""
+    """The anchors of every cell, ordered by row, column and anchor."""
     rows = b.reshape(b.positions(scores, 2) * stride, -1, 1, 1, 1)
     columns = b.reshape(b.positions(scores, 3) * stride, 1, -1, 1, 1)
     x, y = (rows, columns) if other else (columns, rows)

@@ -1,6 +1,6 @@
-"""IR's pooling of regions whose bins have channels of their own.
+"""IR's pooling of regions with separate channels for each bin.
 
-Regions are rows of (image, x1, y1, x2, y2); an image of -1 ends them, and zeros follow.
+Regions are rows (image, x1, y1, x2, y2). An image of -1 ends the regions, and zeros follow.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def psroi_pooling_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def _averages(b: Builder, images: Value, regions: Value, attributes: dict[str, Any]) -> Value:
-    """The mean of the pixels that a bin touches, of channel (output * group + row) * group +
-    column: a product of matrices, of which one says of all pixels which these are."""
+    """The mean of the pixels that a bin touches, in channel (output * group + row) * group +
+    column. It is a matrix product of all pixels and a mask of the bin's pixels."""
     group, outputs, scale = (attributes[k] for k in ("group_size", "output_dim", "spatial_scale"))
     number = b.reshape(_images_of(b, regions), 1, 1, -1, 1, 1, 1)
-    # [rows, columns, regions, images, height, width]
+    # Shape: `[rows, columns, regions, images, height, width]`.
     chosen = number.equal(b.reshape(b.positions(images, 0), 1, 1, 1, -1, 1, 1))
     extents = []
     for along in (0, 1):  # y and x
@@ -60,8 +60,8 @@ def _averages(b: Builder, images: Value, regions: Value, attributes: dict[str, A
 
 
 def _bilinear(b: Builder, images: Value, regions: Value, attributes: dict[str, Any]) -> Value:
-    """The mean of a sample of each part of the region, which goes through the part from corner to
-    corner as the bins through the output, in channel part * outputs + output."""
+    """The mean of one sample of each part of the region, in channel part * outputs + output. The
+    sample moves through its part from corner to corner, as the bin moves through the output."""
     group, outputs = attributes["group_size"], attributes["output_dim"]
     parts = attributes["spatial_bins_y"], attributes["spatial_bins_x"]
     places = []
@@ -89,8 +89,8 @@ def _bilinear(b: Builder, images: Value, regions: Value, attributes: dict[str, A
 
 @legalizes("DeformablePSROIPooling", target="onnx")
 def deformable_psroi_pooling_to_onnx(b: Builder, node: Node) -> Result:
-    """DeformablePSROIPooling-1: averages of the samples of bins that are moved by fractions of
-    their region, those outside the image left out."""
+    """DeformablePSROIPooling-1: averages of samples of bins, moved by fractions of their region.
+    Samples outside the image do not count."""
     images, regions = (b.cast(v, F32) for v in required(node, 0, 1))
     attributes = node.attributes
     group, outputs = attributes["group_size"], attributes["output_dim"]
@@ -124,16 +124,16 @@ def deformable_psroi_pooling_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def _classes(node: Node) -> int:
-    """Of how many classes there are offsets: each has two channels."""
+    """The number of classes with offsets; each class has two channels."""
     shape = first(node, 2).shape
     if shape is None or not isinstance(shape[1], int):
-        raise Refused("it is not known how many channels its offsets have; declare their shape")
+        raise Refused("the number of channels of its offsets is not known; declare their shape")
     return shape[1] // 2
 
 
 def _moves(b: Builder, node: Node) -> list[Value] | None:
-    """By how much of the region's size bins are moved along y and along x, each [regions, classes,
-    rows, columns, 1, 1]; None where they are not."""
+    """The moves of bins along y and along x as fractions of the region's size. Each is [regions,
+    classes, rows, columns, 1, 1]. None if bins do not move."""
     offsets, group = node.input(2), node.attributes["group_size"]
     if offsets is None:
         return None
@@ -146,12 +146,12 @@ def _moves(b: Builder, node: Node) -> list[Value] | None:
 
 
 def _images_of(b: Builder, regions: Value) -> Value:
-    """The numbers of the images [regions, 1]."""
+    """The indices of the images [regions, 1]."""
     return b.cast(b.take(regions, 1, 0), I64)
 
 
 def _planes(b: Builder, images: Value, shape: tuple[int, ...]) -> Value:
-    """The numbers of the planes of images, of which each has as many as `shape`."""
+    """The indices of the planes of images. `shape` is the shape of the planes of an image."""
     planes = counted(math.prod(shape)).reshape(shape)
     return b.max(images, 0) * planes.size + planes
 
@@ -162,7 +162,7 @@ def _last_pixel_counted(corners: Any) -> tuple[Value, Value]:
 
 
 def _rounded(b: Builder, x: Value) -> Value:
-    """The nearest whole numbers, halves away from 0."""
+    """The nearest whole numbers. Halves are rounded away from 0."""
     size = abs(x)
     low = b.op("Floor", size)
     half = size - low >= 0.5
@@ -170,7 +170,7 @@ def _rounded(b: Builder, x: Value) -> Value:
 
 
 def _until_the_end(b: Builder, node: Node, result: Value, regions: Value) -> Value:
-    """The result, with zeros from the region of image -1 on."""
+    """The result, with zeros from the first region of image -1 on."""
     ended = b.op("CumSum", b.cast(_images_of(b, regions).equal(-1), I64), 0)
     live = b.unsqueeze(ended, 2, 3).equal(0)
     return b.cast(b.where(live, result, 0.0), first(node).element)

@@ -1,7 +1,7 @@
 """Pooling of regions of interest.
 
-IR's aligned_mode "half_pixel_for_nn" is ONNX's half_pixel, "asymmetric" is output_half_pixel, and
-"half_pixel" lies half a pixel of the input further.
+IR's aligned_mode "half_pixel_for_nn" is ONNX's half_pixel, and "asymmetric" is ONNX's
+output_half_pixel. IR's "half_pixel" is half a pixel of the input farther.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _ALIGNED = {"half_pixel": "half_pixel_for_nn", "output_half_pixel": "asymmetric"
 
 @legalizes("RoiAlign", target="ir")
 def roi_align_to_ir(b: Builder, node: Node) -> Result:
-    """RoiAlign (10 to 22) as ROIAlign-9; the mode "max" means the greatest of the weighted corners
-    in ONNX alone."""
+    """RoiAlign (10 to 22) as ROIAlign-9. Only in ONNX does the mode "max" mean the maximum of the
+    weighted corners."""
     attributes = node.attributes
     if attributes["mode"] == "max":
         return _maximum_of_corners(b, node)
     data, rois, batches = required(node, 0, 1, 2)
     if not rois.shape or rois.shape[-1] != 4:
-        rois = b.reshape(rois, -1, 4)  # ROIAlign-9 takes rows of four.
+        rois = b.reshape(rois, -1, 4)  # ROIAlign-9 requires rows of four.
     return b.op(
         "ROIAlign", data, rois, batches, pooled_h=attributes["output_height"],
         pooled_w=attributes["output_width"], sampling_ratio=attributes["sampling_ratio"],
@@ -35,8 +35,9 @@ def roi_align_to_ir(b: Builder, node: Node) -> Result:
 
 
 def _maximum_of_corners(b: Builder, node: Node) -> Value:
-    """ONNX's mode max: of all samples of a bin the greatest of its four neighbours, each times its
-    bilinear weight (what the standard's reference and onnxruntime compute)."""
+    """ONNX's mode max. Each sample has four neighbours with bilinear weights. The result is the
+    maximum of the weighted neighbours of all samples of a bin. The standard's reference and
+    onnxruntime compute the same."""
     data, rois, batches = (v for v in node.inputs if v is not None)
     attributes, samples = node.attributes, node.attributes["sampling_ratio"]
     if samples < 1:
@@ -65,8 +66,8 @@ def _maximum_of_corners(b: Builder, node: Node) -> Value:
 def _neighbours(
     b: Builder, node: Node, axis: int, bins: int, size: Value
 ) -> list[tuple[Value, Value]]:
-    """The lower and the higher neighbour of every sample along an axis, and their weights, each
-    [rois, bins * samples]; outside the image the weights are 0."""
+    """The lower and the higher neighbour of every sample along an axis, and their weights. Each is
+    [rois, bins * samples]. The weights are 0 outside the image."""
     attributes, (rois,) = node.attributes, required(node, 1)
     aligned = attributes["coordinate_transformation_mode"] == "half_pixel"
     scaled = rois * attributes["spatial_scale"] - (0.5 if aligned else 0.0)
@@ -94,8 +95,9 @@ def _neighbours(
 
 @legalizes("ROIAlign", target="onnx")
 def ir_roi_align_to_onnx(b: Builder, node: Node) -> Result:
-    """ROIAlign (3 to 9): ONNX's mode max takes the maximum of weighted corners, IR's that of
-    samples and 0: it is pooled here from averages of one sample each."""
+    """ROIAlign (3 to 9). ONNX's mode max takes the maximum of weighted corners, but IR's mode takes
+    the maximum of the samples and 0. The conversion therefore computes averages of one sample each
+    and pools them."""
     data, rois, batches = required(node, 0, 1, 2)
     attributes = node.attributes
     aligned = attributes["aligned_mode"]
@@ -132,7 +134,8 @@ def max_roi_pool_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("ROIPooling", target="onnx")
 def roi_pooling_to_onnx(b: Builder, node: Node) -> Result:
-    """ROIPooling-1 and -2: MaxRoiPool for the method "max"; "bilinear" is written out."""
+    """ROIPooling-1 and -2: MaxRoiPool for the method "max". The method "bilinear" is written with
+    other operators."""
     attributes = node.attributes
     if attributes["method"] != "max":
         return _samples_of_corners(b, node)
@@ -143,8 +146,9 @@ def roi_pooling_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def _samples_of_corners(b: Builder, node: Node) -> Value:
-    """ROIPooling's bilinear method: regions in fractions of the image, sampled from corner to
-    corner, 0 outside. RoiAlign samples the middle of bins, so the bins are laid around them."""
+    """ROIPooling's bilinear method. Regions are fractions of the image, sampled from corner to
+    corner, with 0 outside. RoiAlign samples the middle of a bin, so that bins are placed around the
+    samples."""
     data, rois = (v for v in node.inputs if v is not None)
     starts, ends, inside = [], [], []
     for axis, name in ((3, "pooled_w"), (2, "pooled_h")):
@@ -159,7 +163,7 @@ def _samples_of_corners(b: Builder, node: Node) -> Value:
         b.room(count)
         place = step * np.arange(count, dtype=np.float32) + first
         inside.append(b.unsqueeze((place >= 0.0) & (place <= last), 1, 5 - axis))
-        # RoiAlign takes half a pixel off.
+        # RoiAlign subtracts half a pixel.
         begin = first + 0.5 - step * 0.5
         starts.append(begin)
         ends.append(begin + step * float(count))

@@ -12,14 +12,14 @@ from bridge.operators.detection.sampling import pixels, sampled
 
 @legalizes("ROIAlignRotated", target="onnx")
 def roi_align_rotated_to_onnx(b: Builder, node: Node) -> Result:
-    """ROIAlignRotated-14 and -15: the mean of the samples of each bin of regions (centre, size,
-    angle) that are turned."""
+    """ROIAlignRotated-14 and -15: the mean of the samples of each bin of rotated regions (centre,
+    size, angle)."""
     images, regions, numbers = required(node, 0, 1, 2)
     images, attributes = b.cast(images, F32), node.attributes
     *scaled, angle = b.split(b.cast(regions, F32), 1, 1, 1, 1, 1, 1)
     x, y, width, height = (v * attributes["spatial_scale"] for v in scaled)
     ratio = attributes["sampling_ratio"]
-    # [regions, rows, columns, samples along y, samples along x]
+    # Shape: `[regions, rows, columns, samples along y, samples along x]`.
     u, used_x, count_x = _along(b, width, attributes["pooled_w"], ratio)
     v, used_y, count_y = _along(b, height, attributes["pooled_h"], ratio)
     u, used_x, v, used_y = (
@@ -44,9 +44,10 @@ def roi_align_rotated_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def _along(b: Builder, extent: Value, bins: int, ratio: int) -> tuple[Value, Value, Value]:
-    """The places [regions, bins, samples] of samples along an axis of regions [regions, 1], from
-    their middle; which of them there are [regions, 1, samples]; and how many to a bin [regions, 1].
-    Without a ratio these are as many as a bin is long."""
+    """The places [regions, bins, samples] of samples along an axis, relative to the middle of the
+    region. Also a mask of the used samples [regions, 1, samples], and their number in a bin
+    [regions, 1]. The sizes of the regions are [regions, 1]. Without a ratio, a bin has as many
+    samples as its length."""
     size = extent / float(bins)
     if ratio:
         count, most = b.constant(np.full((1, 1), ratio, np.float32)), b.constant(ratio)

@@ -1,4 +1,4 @@
-"""Values of images between their pixels."""
+"""Values of images between pixels."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from bridge.operators import Builder, Value
 
 
 def pixels(b: Builder, images: Value, channels: int | Value, cells: int = 1) -> Value:
-    """The pixels [n, channels] of images [batch, channels * cells, height, width], of which there
-    may be more to a batch, one after the other: cell by cell, row by row."""
+    """The pixels [n, channels] of images [batch, channels * cells, height, width], in order of
+    image, cell and row. Each element of the batch has `cells` images."""
     planes = b.reshape(images, -1, channels, cells, b.sizes(images, 2) * b.sizes(images, 3))
     return b.reshape(b.transpose(planes, 0, 2, 3, 1), -1, channels)
 
@@ -19,9 +19,10 @@ def pixels(b: Builder, images: Value, channels: int | Value, cells: int = 1) -> 
 def sampled(
     b: Builder, images: Value, rows: Value, number: Value, places: Sequence[Value], margin: float
 ) -> tuple[Value, Value]:
-    """What lies at the `places` along y and x, which are broadcast, in the images of `number` among
-    `rows`, their pixels: of four pixels the sum by nearness, [..., channels]. And where it lies in
-    the image: farther outside than `margin` is 0, up to there what the edge has."""
+    """Bilinear samples [..., channels] of images at the `places` along y and x, which are
+    broadcast. `rows` are the pixels of all images, and `number` is the index of the image. Also a
+    mask of the places in the image. A place up to `margin` outside has the value of the edge;
+    farther outside it is 0."""
     sides, shares, inside = [], [], None
     for axis, place in zip((2, 3), places, strict=True):
         last = b.cast(b.sizes(images, axis) - [1], F32)

@@ -7,8 +7,8 @@ from bridge.operators import Builder, Node, Result, legalizes, ranked
 
 @legalizes("RegionYolo", target="onnx")
 def region_yolo_to_onnx(b: Builder, node: Node) -> Result:
-    """For each anchor: sigmoid of the box's place and of the objectness, softmax or sigmoid of
-    the classes (RegionYolo-1)."""
+    """RegionYolo-1. For each anchor: sigmoid of the place of the box and of the objectness, softmax
+    or sigmoid of the classes."""
     (data, rank), attributes = ranked(node), node.attributes
     softmax, classes, coords = (attributes[k] for k in ("do_softmax", "classes", "coords"))
     anchors = attributes["num"] if softmax else len(attributes["mask"])

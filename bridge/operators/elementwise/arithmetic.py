@@ -1,4 +1,5 @@
-"""Arithmetic that the formats cut differently: Sum and Mean, Div, Mod, Pow, Reciprocal, ..."""
+"""Arithmetic with different operators in the two formats: Sum and Mean, Div, Mod, Pow, Reciprocal,
+..."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ def extremum(b: Builder, node: Node) -> Result:
 
 @legalizes("And", "Max", "Min", "Or", target="onnx")
 def of_itself(b: Builder, node: Node) -> Result:
-    """And, Max, Min, Or: a value combined with itself is the value, as IR writes a copy
-    (`passes/copies.py`). Each operator has element types of its own, and a copy any."""
+    """And, Max, Min or Or of a value with itself is the value. IR writes a copy in this form
+    (`passes/copies.py`), because each operator accepts only some element types."""
     first, *others = node.inputs
     return first if others and all(value is first for value in others) else None
 
@@ -47,23 +48,23 @@ def mean(b: Builder, node: Node) -> Result:
 
 
 def _chain(b: Builder, node: Node, op: str) -> Value:
-    """Two and two of the inputs combined, from the first one on."""
+    """The inputs combined in pairs, from the first one on."""
     values = required(node, *range(len(node.inputs)))
     return b.fold(op, values) if len(values) > 1 else b.op("Identity", *values)
 
 
 @legalizes("Div", target="onnx")
 def floor_division(b: Builder, node: Node) -> Result:
-    """IR's Divide with `m_pythondiv` is what OpenVINO's reader of ONNX writes for a Div, which
-    rounds integers towards zero. Divide-1 says that it floors."""
+    """IR's Divide with `m_pythondiv` comes from an ONNX Div in OpenVINO's reader, and Div rounds
+    integers towards zero. Divide-1 defines rounding down."""
     return b.op("Div", *node.inputs) if node.attributes["floor"] else None
 
 
 @legalizes("Mod", target="ir")
 def fmod(b: Builder, node: Node) -> Result:
-    """ONNX's Mod with `fmod` is IR's Mod, the one without IR's FloorMod. Of floating point, ONNX
-    defines what an infinite divisor gives (Mod-28): the dividend, or the divisor where the signs
-    differ."""
+    """ONNX's Mod with `fmod` is IR's Mod; IR's FloorMod is the other form. For floating point, ONNX
+    defines the result for an infinite divisor (Mod-28). The result is the dividend, or the divisor
+    if the signs differ."""
     x, y = required(node, 0, 1)
     if node.attributes["fmod"]:
         return b.op("ir::Mod", x, y)
@@ -80,13 +81,13 @@ def _remainder(b: Builder, x: Value, y: Value) -> Value:
 
 @legalizes("ir::Mod", target="onnx")
 def ir_mod(b: Builder, node: Node) -> Result:
-    """IR's Mod is ONNX's with `fmod`."""
+    """IR's Mod is ONNX's Mod with `fmod`."""
     return b.op("Mod", *node.inputs, fmod=True)
 
 
 @legalizes("Mod", target="onnx")
 def floating_mod(b: Builder, node: Node) -> Result:
-    """ONNX takes no floating point in Mod without `fmod` before operator set 28."""
+    """Before operator set 28, ONNX's Mod without `fmod` does not accept floating point."""
     x, y = required(node, 0, 1)
     if node.attributes["fmod"] or x.element is None or not x.element.is_float:
         return None
@@ -97,8 +98,8 @@ def floating_mod(b: Builder, node: Node) -> Result:
 
 @legalizes("Pow", target="ir")
 def mixed_power(b: Builder, node: Node) -> Result:
-    """ONNX's Pow takes an exponent of another type; its result has the type of the base. IR's
-    Power takes one type."""
+    """ONNX's Pow accepts an exponent of another type, and the result has the type of the base. IR's
+    Power requires one type."""
     x, y = required(node, 0, 1)
     if x.element is y.element or x.element is None or y.element is None:
         return None
@@ -109,14 +110,16 @@ def mixed_power(b: Builder, node: Node) -> Result:
 
 
 def _are_whole(numbers: np.ndarray | None) -> bool:
-    """Whether these are whole numbers, from 0 on, of which small integers have powers."""
+    """Whether all numbers are non-negative whole numbers, the exponents that small integer types
+    support."""
     return numbers is not None and all(n in range(64) for n in numbers.reshape(-1).tolist())
 
 
 @legalizes("Pow", target="onnx")
 def widened_power(b: Builder, node: Node) -> Result:
-    """Pow (7 to 15): where the base runs in a wider type, as ONNX has no smaller ones, so does an
-    exponent of whole numbers, which runtimes of ONNX have for few types."""
+    """Pow (7 to 15). ONNX lacks Pow for small types, so that the base may run in a wider type. An
+    exponent of whole numbers then uses the same type, because runtimes of ONNX support few pairs of
+    types."""
     x, y = required(node, 0, 1)
     if x.element is None or y.element in (None, x.element, I32, I64) or not y.element.is_integer:
         return None
@@ -138,26 +141,26 @@ def squared_difference(b: Builder, node: Node) -> Result:
 
 
 def quotient(a: int, b: int) -> int | None:
-    """`a / b` rounded towards zero; None where b is 0."""
+    """`a / b` rounded towards zero; None if b is 0."""
     if b == 0:
         return None
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
 def _truncated(a: Number, b: Number) -> Number:
-    """The quotient rounded towards zero, of whatever by 1."""
+    """The quotient rounded towards zero. A division by 1 accepts any number or symbol."""
     return a if b == 1 else _divided(a, b) or on_integers(quotient)(a, b)
 
 
 def _floored(a: Number, b: Number) -> Number:
-    """The quotient rounded down, of whatever by 1."""
+    """The quotient rounded down. A division by 1 accepts any number or symbol."""
     if b == 1:
         return a
     return _divided(a, b) or on_integers(lambda a, b: a // b if b else None)(a, b)
 
 
 def _divided(a: Number, b: Number) -> Number:
-    """The bounds of a number, none below 0, divided by one above 0."""
+    """The bounds of a non-negative number after the division by a positive one."""
     if not isinstance(a, Between) or not isinstance(b, int) or b <= 0 or (a.low or 0) < 0:
         return None
     return between(None if a.low is None else a.low // b, None if a.high is None else a.high // b)
@@ -181,8 +184,8 @@ def content_of_arithmetic(node: Node) -> tuple[Number, ...] | None:
 
 @knows("Div", "Mod", "ir::Mod")
 def content_of_division(node: Node) -> tuple[Number, ...] | None:
-    """Div: whole numbers, rounded down or towards 0. Mod: the sign of the divisor; ir::Mod, and Mod
-    with `fmod`: that of the dividend."""
+    """Div rounds whole numbers down or towards 0. Mod has the sign of the divisor. ir::Mod, and Mod
+    with `fmod`, have the sign of the dividend."""
     if node.op == "Div":
         return elementwise(node, _floored if node.attributes["floor"] else _truncated, *node.inputs)
     by_quotient = node.op == "ir::Mod" or node.attributes["fmod"]
@@ -192,6 +195,6 @@ def content_of_division(node: Node) -> tuple[Number, ...] | None:
 
 @knows("Max", "Min")
 def content_of_extremum(node: Node) -> tuple[Number, ...] | None:
-    """Max, Min: of all inputs, broadcast."""
+    """Max, Min: the result for all inputs, broadcast."""
     function = maximum if node.op == "Max" else minimum
     return elementwise(node, lambda *items: reduce(function, items), *node.inputs)

@@ -1,5 +1,5 @@
-"""Constants of element types that ONNX lacks: nf4 (NormalFloat, as NNCF compresses weights), u1, u3
-and u6. IR converts them before it computes with them."""
+"""Constants of element types that ONNX lacks: nf4 (NormalFloat, used by NNCF for compressed
+weights), u1, u3 and u6. IR converts them before it computes with them."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ NORMAL_FLOATS = (
     0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941,
     0.7229568362236023, 1.0,
 )  # fmt: skip
-"""The values of the 16 codes of nf4 (QLoRA, appendix E; OpenVINO converts to the same)."""
+"""The values of the 16 codes of nf4 (QLoRA, appendix E). OpenVINO converts to the same values."""
 
 
 class Bytes:
-    """Unsigned numbers of few bits as a byte each, made when they are written."""
+    """Unsigned numbers of few bits, unpacked to one byte each when they are written."""
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
 
     def chunks(self) -> Iterator[memoryview]:
-        """The bytes, all at once."""
+        """Yields all bytes at once."""
         yield self.tensor.array().astype(np.uint8).reshape(-1).data
 
 
 def converted_constant(b: Builder, node: Node) -> Result:
-    """A constant that ONNX cannot hold, as the table's values or in bytes."""
+    """A constant that ONNX cannot hold, as values of the table or as bytes."""
     (x,), to = required(node, 0), node.attributes["to"]
     for element in (x.element, to):
         if element is not None and element.onnx is None and (x.constant is None or element is to):

@@ -1,4 +1,4 @@
-"""Shifts, which the formats name differently, and bitwise operators on booleans and in old ONNX."""
+"""Shifts with different names in the formats, and bitwise operators on booleans and in old ONNX."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _LOGICAL = {
 
 @legalizes(*_LOGICAL, target="onnx")
 def on_booleans(b: Builder, node: Node) -> Result:
-    """BitwiseAnd-18, BitwiseNot-18, BitwiseOr-18 and BitwiseXor-18: IR's bitwise operators take
-    booleans, for which ONNX has operators of their own."""
+    """BitwiseAnd-18, BitwiseNot-18, BitwiseOr-18 and BitwiseXor-18. IR's bitwise operators accept
+    booleans, but ONNX has separate operators for them."""
     (first,) = required(node, 0)
     return b.op(_LOGICAL[node.op], *node.inputs) if first.element is BOOL else None
 
 
 @legalizes("BitShift", target="ir")
 def bit_shift(b: Builder, node: Node) -> Result:
-    """BitShift (11 to 28): one operator of IR for each direction. By as many bits as the type
-    has, or by a negative number, all bits are shifted out; IR's operators leave that open."""
+    """BitShift (11 to 28): IR has one operator for each direction. In ONNX, a negative shift, or a
+    shift by at least the width of the type, removes all bits. IR does not define these cases."""
     x, y = required(node, 0, 1)
     left = node.attributes["direction"] == "LEFT"
     op = "BitwiseLeftShift" if left else "BitwiseRightShift"
@@ -45,22 +45,22 @@ def bit_shift(b: Builder, node: Node) -> Result:
 
 @legalizes("BitwiseLeftShift", "BitwiseRightShift", target="onnx")
 def bitwise_shift(b: Builder, node: Node) -> Result:
-    """BitwiseLeftShift-15 and BitwiseRightShift-15: ONNX's BitShift; of signed integers only
-    since operator set 28. Before, a left shift runs on the same bits without a sign, a right
-    shift is a division by a power of two that rounds down."""
+    """BitwiseLeftShift-15 and BitwiseRightShift-15 are ONNX's BitShift. It accepts signed integers
+    only since operator set 28. Before, a left shift runs on the same bits as unsigned numbers. A
+    right shift is a division by a power of two that rounds down."""
     x, y = required(node, 0, 1)
     left = node.op == "BitwiseLeftShift"
     direction = "LEFT" if left else "RIGHT"
     if x.element is None or x.element.kind == "uint" or b.opset >= 28:
         return b.op("BitShift", x, y, direction=direction)
     if x.element.kind != "int":
-        raise Refused(f"ONNX shifts no {x.element}")
+        raise Refused(f"ONNX cannot shift {x.element}")
     unsigned = ELEMENTS[x.element.name.replace("i", "u")]
     if left:
         shifted = b.op("BitShift", b.cast(x, unsigned), b.cast(y, unsigned), direction="LEFT")
         return b.cast(shifted, x.element)
     negative = x < 0
-    # The complement of a negative number is not negative, and shifts as an unsigned one does.
+    # The complement of a negative number is not negative, so that an unsigned shift is correct.
     magnitude = b.cast(b.where(negative, -x - 1, x), unsigned)
     shifted = b.op("BitShift", magnitude, b.cast(y, unsigned), direction="RIGHT")
     result = b.cast(shifted, x.element)

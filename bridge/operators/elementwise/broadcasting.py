@@ -7,7 +7,8 @@ from bridge.operators.ir_texts import parse_bool
 
 
 def aligned(b: Builder, wide: Value, narrow: Value, axis: int) -> Value:
-    """`narrow` with axes of size 1 behind its own, so that its first axis is `axis` of `wide`."""
+    """`narrow` with axes of size 1 added at the end, so that its first axis meets axis `axis` of
+    `wide`."""
     if wide.rank is None or narrow.rank is None:
         raise Refused("broadcasting from an axis needs the ranks of both inputs; declare shapes")
     missing = wide.rank - axis % max(wide.rank, 1) - narrow.rank
@@ -21,8 +22,9 @@ def aligned(b: Builder, wide: Value, narrow: Value, axis: int) -> Value:
     format="onnx", until=6,
 )  # fmt: skip
 def onnx_broadcast(b: Builder, node: Node) -> Result:
-    """ONNX's attributes `broadcast` and `axis` (Add-1, Add-6): the second input's shape is a part
-    of the first one's, from `axis` on; without `axis` it is the end of it."""
+    """ONNX's attributes `broadcast` and `axis` (Add-1, Add-6). The second input's shape is a part
+    of the first input's shape. The part begins at `axis`; without `axis`, it is the end of the
+    shape."""
     if not node.attributes.get("broadcast") or "axis" not in node.attributes:
         return None
     wide, narrow = required(node, 0, 1)
@@ -39,19 +41,20 @@ BROADCASTING = {
     "NotEqual": "NotEqual", "Power": "Pow", "Select": "Where",
     "SquaredDifference": "SquaredDifference", "Subtract": "Sub", "Xor": "Xor",
 }  # fmt: skip
-"""IR's types whose rows are for numpy's `auto_broadcast`, and their neutral names. (The rows say
-the same, but to ask them would parse them all.)"""
+"""IR's types with rows for numpy's `auto_broadcast`, and their neutral names. The table of rows has
+the same facts, but a query would parse all rows."""
 
 
 @reads(*BROADCASTING, format="ir")
 def auto_broadcast(b: Builder, node: Node) -> Result:
-    """IR's `auto_broadcast`: `none` is numpy's rule for shapes that are equal; with `pdpd` the
-    other inputs start at axis 0 of the first data input (as OpenVINO reads it from a file)."""
+    """IR's `auto_broadcast`. The mode `none` requires equal shapes, and numpy's rule gives the same
+    result. With `pdpd`, the other inputs start at axis 0 of the first data input, as in OpenVINO's
+    reader."""
     mode = node.attributes.get("auto_broadcast", "numpy").lower()
     if mode == "numpy":
         return None
     if mode not in ("none", "explicit", "pdpd"):
-        raise ValueError(f'auto_broadcast "{mode}" is none of numpy, none, explicit and pdpd')
+        raise ValueError(f'auto_broadcast "{mode}" is not numpy, none, explicit or pdpd')
     op = BROADCASTING[node.op]
     inputs = [value for value in node.inputs if value is not None]
     if mode == "pdpd":

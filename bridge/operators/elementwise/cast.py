@@ -20,12 +20,12 @@ from bridge.operators.elementwise.bits import converted_constant
 from bridge.operators.elementwise.known_values import Number, holds, numbers_of
 
 _LARGEST = {"f8e4m3fn": 448.0, "f8e5m2": 57344.0}
-"""The largest finite numbers of the types of 8 bits that saturate (ONNX, Float 8)."""
+"""The largest finite numbers of the saturating 8-bit types (ONNX, Float 8)."""
 
 
 @reads("Cast", format="onnx", until=5)
 def named_type(b: Builder, node: Node) -> Result:
-    """Cast-1 names the type with a string."""
+    """Cast-1 has a string attribute with the name of the type."""
     import onnx
 
     name = node.attributes["to"]
@@ -37,13 +37,13 @@ def named_type(b: Builder, node: Node) -> Result:
 
 @reads("Convert", format="ir")
 def read_convert(b: Builder, node: Node) -> Result:
-    """Convert-1 does not saturate to types of 8 bits, and rounds to the nearest f8e8m0."""
+    """Convert-1 does not saturate to 8-bit types, and it rounds to the nearest f8e8m0."""
     return _without_saturation(b, node, BY_IR.get(node.attributes["destination_type"]))
 
 
 @reads("ConvertLike", format="ir")
 def read_convert_like(b: Builder, node: Node) -> Result:
-    """ConvertLike-1: as Convert-1."""
+    """ConvertLike-1 saturates and rounds as Convert-1."""
     (like,) = required(node, 1)
     return _without_saturation(b, node, like.element)
 
@@ -58,7 +58,7 @@ def _without_saturation(b: Builder, node: Node, to: Element | None) -> Result:
 
 @legalizes("CastLike", target="ir")
 def cast_like(b: Builder, node: Node) -> Result:
-    """CastLike (15 to 25): Cast, where saturation or the direction of rounding matter."""
+    """CastLike (15 to 25) as Cast, if saturation or the direction of rounding matters."""
     x, like = required(node, 0, 1)
     if like.element is None or like.element.name not in (*_LARGEST, "f8e8m0"):
         return None
@@ -67,7 +67,7 @@ def cast_like(b: Builder, node: Node) -> Result:
 
 @legalizes("Cast", target="ir")
 def convert(b: Builder, node: Node) -> Result:
-    """Cast (1 to 28): IR's Convert takes no strings, does not saturate, and rounds to the
+    """Cast (1 to 28). IR's Convert does not accept strings, does not saturate, and rounds to the
     nearest f8e8m0."""
     (x,), to = required(node, 0), node.attributes["to"]
     for element in (x.element, to):
@@ -100,8 +100,8 @@ def _power_of_two(b: Builder, x: Value, to: Element, mode: str) -> Value:
 
 @legalizes("Cast", target="onnx")
 def known_types(b: Builder, node: Node) -> Result:
-    """Cast (1 to 28): the operator set must have both types; constants of those that none has
-    are written out."""
+    """Cast (1 to 28). The operator set must have both types. Constants of types that no operator
+    set has are expanded."""
     if (made := converted_constant(b, node)) is not None:
         return made
     (x,) = required(node, 0)
@@ -117,7 +117,7 @@ def known_types(b: Builder, node: Node) -> Result:
 
 @legalizes("ConvertPromoteTypes", target="onnx")
 def convert_promote_types(b: Builder, node: Node) -> Result:
-    """ConvertPromoteTypes-14: both inputs, converted to their common type."""
+    """ConvertPromoteTypes-14: converts both inputs to their common type."""
     element = promoted(node)
     if element is None:
         raise Refused("the element types of both inputs must be known")
@@ -126,8 +126,8 @@ def convert_promote_types(b: Builder, node: Node) -> Result:
 
 @legalizes("BitCast", target="ir")
 def bit_cast(b: Builder, node: Node) -> Result:
-    """BitCast-26: IR cannot take bits for those of another type; integers of one width wrap
-    around."""
+    """BitCast-26. IR cannot reinterpret bits as another type. Between integers of one width, a
+    conversion that wraps around gives the same bits."""
     (x,), to = required(node, 0), node.attributes["to"]
     if x.element is to:
         return b.op("Identity", x)
@@ -138,7 +138,7 @@ def bit_cast(b: Builder, node: Node) -> Result:
 
 @knows("Cast")
 def content_of_cast(node: Node) -> tuple[Number, ...] | None:
-    """Cast: the numbers, where the type holds them; as bools 0 and 1."""
+    """Cast: the numbers, if the type can hold them. As bools, they are 0 or 1."""
     content, to = numbers_of(node.inputs[0]), node.attributes["to"]
     if content is None:
         return None
@@ -149,7 +149,7 @@ def content_of_cast(node: Node) -> tuple[Number, ...] | None:
 
 @knows("CastLike")
 def content_of_cast_like(node: Node) -> tuple[Number, ...] | None:
-    """CastLike: the numbers, where the type of input 1 holds them."""
+    """CastLike: the numbers, if the type of input 1 can hold them."""
     content, to = numbers_of(node.inputs[0]), first(node, 1).element
     return content if content is not None and holds(to, content) else None
 
@@ -165,7 +165,8 @@ _SIGNIFICAND = {"f16": (11, 5), "bf16": (8, 8), "f32": (24, 8), "f64": (53, 11)}
 
 
 def promoted(node: Node) -> Element | None:
-    """The common type of ConvertPromoteTypes-14's inputs (its specification's promotion rules)."""
+    """The common type of the inputs of ConvertPromoteTypes-14, by the promotion rules of its
+    specification."""
     a, b = first(node), first(node, 1)
     x, y = a.element, b.element
     if x is None or y is None or x is y:

@@ -1,4 +1,4 @@
-"""Clip and Clamp: bounds as inputs, in ONNX of the type of the data, or as real attributes."""
+"""Clip and Clamp: bounds as inputs of the type of the data (ONNX), or as real attributes (IR)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from bridge.operators import Builder, Node, Result, Value, legalizes, reads, req
 
 
 def bound(b: Builder, value: float, x: Value, up: bool) -> Value:
-    """A real bound in the type of `x`; for integers rounded up or down, into its range."""
+    """A real bound in the type of `x`. For integers, it is rounded up or down into the range of the
+    type."""
     element: Element | None = x.element
     if element is None or not element.is_integer:
         with np.errstate(over="ignore"):
@@ -26,7 +27,7 @@ def bound(b: Builder, value: float, x: Value, up: bool) -> Value:
 
 @reads("Clamp", format="ir")
 def clamp(b: Builder, node: Node) -> Result:
-    """Clamp-1: for integers, the lower bound is rounded up and the upper one down."""
+    """Clamp-1: for integers, the lower bound is rounded up and the upper bound down."""
     (x,) = required(node, 0)
     low, high = (float(node.attributes[key]) for key in ("min", "max"))
     return b.op("Clip", x, bound(b, low, x, True), bound(b, high, x, False))
@@ -34,8 +35,8 @@ def clamp(b: Builder, node: Node) -> Result:
 
 @legalizes("Clip", target="ir")
 def clip(b: Builder, node: Node) -> Result:
-    """Clip (1 to 13): Clamp takes two finite constants in order; else it is a Maximum and a
-    Minimum."""
+    """Clip (1 to 13). Clamp requires two finite constants in order; other bounds become a Maximum
+    and a Minimum."""
     x, low, high = (node.input(i) for i in range(3))
     assert x is not None
     bounds = [known_of(value).array for value in (low, high)]

@@ -19,7 +19,7 @@ def not_equal(b: Builder, node: Node) -> Result:
 
 @legalizes("Not", target="onnx")
 def not_of_numbers(b: Builder, node: Node) -> Result:
-    """LogicalNot-1 of numbers: 1 for 0, else 0."""
+    """LogicalNot-1 of numbers: 1 for 0, otherwise 0."""
     (x,) = required(node, 0)
     if x.element in (None, BOOL):
         return None
@@ -28,7 +28,7 @@ def not_of_numbers(b: Builder, node: Node) -> Result:
 
 @legalizes("Equal", "Where", target="ir")
 def strings(b: Builder, node: Node) -> Result:
-    """Equal (1 to 19) and Where (9 to 16): IR neither compares nor selects strings."""
+    """Equal (1 to 19) and Where (9 to 16): IR cannot compare or select strings."""
     last = node.inputs[-1]
     if last is not None and last.element is STRING:
         raise Refused("IR neither compares nor selects strings")
@@ -45,8 +45,8 @@ def is_finite(b: Builder, node: Node) -> Result:
 def _compare(
     function: Callable[[float, float], bool], same: bool, below: bool, above: bool
 ) -> Callable[..., Number]:
-    """A comparison; `same` is its result for equal symbols, `below` that of a negative number
-    with a symbol, `above` the other way around."""
+    """A comparison of numbers and symbols. `same` is its result for equal symbols. `below` is its
+    result for a negative number and a symbol, and `above` for a symbol and a negative number."""
 
     def compare(a: Number, b: Number) -> Number:
         if a is None or b is None:

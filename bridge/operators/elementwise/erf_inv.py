@@ -15,7 +15,7 @@ TAIL = (
     -2.00214257e-04, 1.00950558e-04, 1.34934322e-03, -3.67342844e-03, 5.73950773e-03,
     -7.6224613e-03, 9.43887047e-03, 1.00167406, 2.83297682,
 )  # fmt: skip
-"""Polynomials of M. Giles, "Approximating the erfinv function" (2010), exact to f32."""
+"""Polynomials by M. Giles, "Approximating the erfinv function" (2010), exact to f32."""
 
 
 @legalizes("ErfInv", target="onnx")

@@ -1,4 +1,4 @@
-"""Known content of element-by-element arithmetic: shape arithmetic on numbers and symbols."""
+"""Known content of elementwise arithmetic: shape arithmetic on numbers and symbols."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Number = Part
 
 
 def numbers_of(value: Value | None) -> tuple[Number, ...] | None:
-    """What is known of the elements of integers or bools."""
+    """The known elements of integers or bools, or None."""
     if value is None or value.element is None:
         return None
     return value.known_value if value.element.kind in ("int", "uint", "bool") else None
@@ -23,7 +23,7 @@ def numbers_of(value: Value | None) -> tuple[Number, ...] | None:
 def elementwise(
     node: Node, function: Callable[..., Number], *values: Value | None
 ) -> tuple[Number, ...] | None:
-    """`function` on each element of vectors and scalars."""
+    """Applies `function` to each element of vectors and scalars."""
     contents = []
     for value in values:
         content = numbers_of(value)
@@ -42,7 +42,7 @@ def elementwise(
 
 
 def holds(element: Element | None, content: tuple[Number, ...]) -> bool:
-    """Whether a type holds all the numbers, and is wide enough for sizes of axes."""
+    """Whether a type can hold all the numbers, and is wide enough for sizes of axes."""
     if element is BOOL:
         return all(x in (0, 1, None) for x in content)
     if element is None or not element.is_integer:
@@ -54,19 +54,19 @@ def holds(element: Element | None, content: tuple[Number, ...]) -> bool:
 
 
 def on_integers(function: Callable[[int, int], int | None]) -> Callable[..., Number]:
-    """The function for two known numbers, None for others."""
+    """Makes a function of two known numbers return None for other inputs."""
     return lambda a, b: function(a, b) if isinstance(a, int) and isinstance(b, int) else None
 
 
 def add(a: Number, b: Number) -> Number:
-    """The sum, as far as it is known."""
+    """The known part of the sum."""
     if isinstance(a, int) and isinstance(b, int):
         return a + b
     return b if a == 0 else a if b == 0 else _of_bounds(a, b, operator.add)
 
 
 def _of_bounds(a: Number, b: Number, function: Callable[[int, int], int]) -> Number:
-    """What is known of a function of two numbers that grows with both."""
+    """The known part of a function of two numbers that grows with both."""
     ends = zip(bounds(a), bounds(b), strict=True)
     return between(*(None if x is None or y is None else function(x, y) for x, y in ends))
 
@@ -84,7 +84,7 @@ def _sub(a: Number, b: Number) -> Number:
 
 
 def mul(a: Number, b: Number) -> Number:
-    """The product, as far as it is known."""
+    """The known part of the product."""
     if isinstance(a, int) and isinstance(b, int):
         return a * b
     if a == 0 or b == 0:
@@ -97,7 +97,7 @@ def mul(a: Number, b: Number) -> Number:
 
 
 def maximum(a: Number, b: Number) -> Number:
-    """The greater one, as far as it is known: a symbol is at least 0."""
+    """The known part of the maximum; a symbol is at least 0."""
     least = minimum(a, b)
     if least is None or isinstance(least, Between):
         return _of_bounds(a, b, max)
@@ -105,7 +105,7 @@ def maximum(a: Number, b: Number) -> Number:
 
 
 def minimum(a: Number, b: Number) -> Number:
-    """The lesser one, as far as it is known: a symbol is at least 0."""
+    """The known part of the minimum; a symbol is at least 0."""
     if isinstance(a, int) and isinstance(b, int):
         return min(a, b)
     if a == b:

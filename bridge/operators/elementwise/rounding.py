@@ -7,7 +7,8 @@ from bridge.operators import Builder, Node, Refused, Result, legalizes, required
 
 @legalizes("Round", target="onnx")
 def half_away_from_zero(b: Builder, node: Node) -> Result:
-    """Round-5's mode `half_away_from_zero`: down, and one more from a half on, with the sign."""
+    """Round-5's mode `half_away_from_zero`: rounds the magnitude down, adds 1 for a fraction of at
+    least a half, and restores the sign."""
     mode = node.attributes["mode"].lower()
     (x,) = required(node, 0)
     if node.attributes["mode"] == "half_to_even":

@@ -1,7 +1,9 @@
-"""Pictures as cameras and decoders give them: brightness for each pixel, colours for each four.
+"""Pictures from cameras and decoders: one brightness for each pixel, and colours for each four
+pixels.
 
-NV12 has the two colours beside one another, I420 has one plane of each; either may come as one
-tensor [N, H * 3 / 2, W, 1] whose last rows are the colours, or in parts (NV12toRGB-8, I420toRGB-8).
+In NV12, the two colours are side by side; in I420, each colour has its own plane. Either format is
+one tensor or several parts (NV12toRGB-8, I420toRGB-8). The last rows of one tensor `[N, H * 3 / 2,
+W, 1]` are the colours.
 """
 
 from __future__ import annotations
@@ -14,20 +16,21 @@ from bridge.operators import Builder, Node, Value, legalizes
 
 OFFSET = (16.0, 128.0, 128.0)
 TO_RGB = ((1.164, 1.164, 1.164), (0.0, -0.391, 2.018), (1.596, -0.813, 0.0))
-"""What brightness and the two colours, less `OFFSET`, add to red, green and blue (NV12toRGB-8)."""
+"""The contribution of brightness and of the two colours, less `OFFSET`, to red, green and blue
+(NV12toRGB-8)."""
 
 
 @legalizes("I420toBGR", "I420toRGB", "NV12toBGR", "NV12toRGB", target="onnx")
 def colors_for_onnx(b: Builder, node: Node) -> Value:
-    """I420toBGR-8, I420toRGB-8, NV12toBGR-8, NV12toRGB-8, which ONNX lacks: colour planes made
-    wide, and a matrix."""
+    """I420toBGR-8, I420toRGB-8, NV12toBGR-8, NV12toRGB-8, which ONNX lacks: enlarged colour planes
+    and a matrix product."""
     planes = [value for value in node.inputs if value is not None]
     element, together = planes[0].element, node.op.startswith("NV12")
     luma, *chroma = [b.cast(plane, F32) for plane in planes]
     if not chroma:
         luma, joined = _parts(b, luma, together)
         chroma = [joined]
-    # Each colour serves two rows and two columns.
+    # Each colour applies to two rows and two columns.
     wide = b.op(
         "Resize", b.concat(3, *chroma), None, np.array([1, 2, 2, 1], np.float32),
         coordinate_transformation_mode="asymmetric", nearest_mode="floor",
@@ -43,7 +46,8 @@ def colors_for_onnx(b: Builder, node: Node) -> Value:
 
 
 def _planes(node: Node) -> must.Constraints:
-    """NV12toRGB-8 and its kin of several planes: colours have half of the rows and columns."""
+    """NV12toRGB-8 and similar operators with several planes: colours have half of the rows and
+    columns."""
     luma, *chroma = must.operands(node, len(node.inputs))
     for plane in chroma:
         yield must.Same(plane[0], luma[0], "planes {} and {} are of several pictures", plane, luma)
@@ -58,7 +62,7 @@ must.hold(("I420toBGR", "I420toRGB", "NV12toBGR", "NV12toRGB"), _planes)
 
 
 def _parts(b: Builder, whole: Value, together: bool) -> tuple[Value, Value]:
-    """Brightness [N, H, W, 1] and colours [N, H / 2, W / 2, 2] of one tensor."""
+    """The brightness `[N, H, W, 1]` and the colours `[N, H / 2, W / 2, 2]` of one tensor."""
     third = b.sizes(whole, 1) / [3]
     height = third * [2]
     luma = b.cut(whole, 1, 0, height)

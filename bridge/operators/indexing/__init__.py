@@ -1,1 +1,1 @@
-"""Operators that pick, place or search elements by index."""
+"""Operators for reading, writing and searching elements by index."""

@@ -1,4 +1,5 @@
-"""EmbeddingBagOffsets, EmbeddingBagPacked, EmbeddingSegmentsSum, SegmentMax: rows of bags."""
+"""EmbeddingBagOffsets, EmbeddingBagPacked, EmbeddingSegmentsSum, SegmentMax: sums of rows in
+bags."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from bridge.operators import (
 
 
 def _rows(b: Builder, node: Node, weights: Value | None) -> Value:
-    """The rows that the indices name, weighted."""
+    """The rows at the indices, multiplied by the weights."""
     (table, rank), (indices,) = ranked(node), required(node, 1)
     rows = b.op("Gather", table, b.as_i64(indices), 0)
     if weights is None:
@@ -38,7 +39,7 @@ def embedding_bag_packed_for_onnx(b: Builder, node: Node) -> Value:
 
 @legalizes("EmbeddingBagOffsets", target="onnx")
 def embedding_bag_offsets_for_onnx(b: Builder, node: Node) -> Value:
-    """EmbeddingBagOffsets-15: a bag goes from its offset to the next one."""
+    """EmbeddingBagOffsets-15: a bag extends from its offset to the next offset."""
     table, indices, offsets = required(node, 0, 1, 2)
     started = b.as_i64(offsets) <= b.unsqueeze(b.positions(indices, 0), 1)
     bags = b.op("ReduceSum", b.op("Cast", started, to=I64), [1], keepdims=False)
@@ -51,7 +52,7 @@ def embedding_bag_offsets_for_onnx(b: Builder, node: Node) -> Value:
 
 @legalizes("EmbeddingSegmentsSum", target="onnx")
 def embedding_segments_sum_for_onnx(b: Builder, node: Node) -> Value:
-    """EmbeddingSegmentsSum-3: each index says which bag it belongs to."""
+    """EmbeddingSegmentsSum-3: each index has the number of its bag."""
     table, segments = required(node, 0, 2)
     segments = b.as_i64(segments)
     rows = _rows(b, node, node.input(5))
@@ -60,14 +61,15 @@ def embedding_segments_sum_for_onnx(b: Builder, node: Node) -> Value:
 
 
 def _number(b: Builder, segments: Value, count: Value | None) -> Value:
-    """The number of segments: as given, or one more than the last segment's; 1-D."""
+    """The number of segments, 1-D. If it is not given, it is the number of the last segment plus
+    1."""
     if count is not None:
         return b.reshape(b.as_i64(count), 1)
     return b.take(segments, 0, -1) + b.constant([1])
 
 
 def _counts(b: Builder, segments: Value, count: Value, rank: int) -> Value:
-    """How many rows each segment has, i64 [count, 1, …] of `rank`."""
+    """The number of rows of each segment, i64 [count, 1, …] with rank `rank`."""
     zeros = b.op("Expand", [0], count)
     ones = b.op("Expand", b.constant([1]), b.op("Shape", segments))
     counts = b.op("ScatterND", zeros, b.unsqueeze(segments, 1), ones, reduction="add")
@@ -75,7 +77,7 @@ def _counts(b: Builder, segments: Value, count: Value, rank: int) -> Value:
 
 
 def _filled(b: Builder, value: object, rows: Value, count: Value) -> Value:
-    """[count, …] like `rows`, all of one value."""
+    """A tensor [count, …] like `rows`, filled with one value."""
     rest = b.op("Shape", rows)[1 : 1 << 62]
     return b.op("Expand", b.like(value, rows), b.concat(0, count, rest))
 
@@ -89,7 +91,8 @@ def _segment_sum(
     default: Value | None,
     mean: bool,
 ) -> Value:
-    """The sum (or mean) of the rows of each segment; an empty one is the default row, or zeros."""
+    """The sum (or mean) of the rows of each segment. An empty segment has the default row, or
+    zeros."""
     zeros = _filled(b, 0, rows, count)
     total = b.op("ScatterND", zeros, b.unsqueeze(segments, 1), rows, reduction="add")
     known = known_of(default).ints
@@ -111,13 +114,13 @@ def _segment_sum(
 
 @legalizes("SegmentMax", target="onnx")
 def segment_max_for_onnx(b: Builder, node: Node) -> Value:
-    """SegmentMax-16: the greatest of each segment; an empty one is zero or the lowest value."""
+    """SegmentMax-16: the maximum of each segment. An empty segment has zero or the lowest value."""
     (data, rank), (segments,), count = ranked(node), required(node, 1), node.input(2)
     segments = b.as_i64(segments)
     number = _number(b, segments, count)
     element = element_type(data)
     if not (element.is_float or element.is_integer):
-        raise Refused(f"ONNX has no greatest of {element}")
+        raise Refused(f"ONNX has no maximum of {element}")
     limits = np.finfo(element.dtype) if element.is_float else np.iinfo(element.dtype)
     start = _filled(b, -np.inf if element.is_float else limits.min, data, number)
     if count is not None:

@@ -35,8 +35,8 @@ from bridge.operators import Builder, Node, Refused, Value, legalizes, ranks, re
 
 @legalizes("Gather", target="onnx")
 def gather_for_onnx(b: Builder, node: Node) -> Value | None:
-    """Gather-8 with batch dimensions: GatherND, the axis moved behind them. What is out of range
-    gives 0."""
+    """Gather-8 with batch dimensions as GatherND, with the axis moved behind the batch dimensions.
+    An index out of range returns 0."""
     data, indices, axis = required(node, 0, 1, 2)
     (along,) = b.constants(axis, "its axis")
     batch = node.attributes["batch_dims"]
@@ -61,7 +61,7 @@ def gather_for_onnx(b: Builder, node: Node) -> Value | None:
 
 
 def out_of_range(data: Value, indices: Value, axis: int) -> np.ndarray | None:
-    """Which indices are known to be out of range; None where none is."""
+    """A mask of the indices that are known to be out of range; None if there are none."""
     wanted = known_of(indices).array
     length = None if data.shape is None else data.shape[axis]
     if wanted is None or not isinstance(length, int) or data.element is STRING:
@@ -71,7 +71,7 @@ def out_of_range(data: Value, indices: Value, axis: int) -> np.ndarray | None:
 
 
 def _gathered(b: Builder, data: Value, indices: Value, axis: int, batch: int) -> Value:
-    """Gather-8 along an axis, by GatherND where there are batch dimensions."""
+    """Gather-8 along an axis. With batch dimensions, it uses GatherND."""
     if batch == 0:
         return b.op("Gather", data, indices, axis)
     rank, index_rank = len(data.dims), len(indices.dims)
@@ -80,7 +80,8 @@ def _gathered(b: Builder, data: Value, indices: Value, axis: int, batch: int) ->
     others = [i for i in range(rank) if i != at]
     moved = b.transpose(data, *others[:batch], at, *others[batch:])
     found = b.op("GatherND", moved, b.unsqueeze(indices, -1), batch_dims=batch)
-    # Now [batch, indices, between, behind]; the axes between belong in front of the indices.
+    # The order is now [batch, indices, between, behind]. The axes between must come before the
+    # indices.
     middle = range(index_rank, index_rank + between)
     behind = range(index_rank + between, rank + index_rank - batch - 1)
     return b.transpose(found, *range(batch), *middle, *range(batch, index_rank), *behind)
@@ -88,11 +89,11 @@ def _gathered(b: Builder, data: Value, indices: Value, axis: int, batch: int) ->
 
 @legalizes("GatherElements", target="ir")
 def gather_elements_for_ir(b: Builder, node: Node) -> Value | None:
-    """GatherElements (11 to 13): in IR data and indices agree on all axes but one; ONNX's
-    indices may be fewer."""
+    """GatherElements (11 to 13). In IR, data and indices have equal sizes on all axes but one. In
+    ONNX, there may be fewer indices."""
     data, indices = required(node, 0, 1)
     if data.shape is None or indices.shape is None or len(data.shape) != len(indices.shape):
-        return None  # Ranks that differ fail where the node runs, if it ever does.
+        return None  # Different ranks fail only if the node runs.
     axis = node.attributes["axis"] % len(data.shape)
     part = data
     for i, (d, n) in enumerate(zip(data.shape, indices.shape, strict=True)):
@@ -101,7 +102,7 @@ def gather_elements_for_ir(b: Builder, node: Node) -> Value | None:
             part = b.op("Gather", part, first, i)
     agreed = (*indices.shape[:axis], data.shape[axis], *indices.shape[axis + 1 :])
     if part is data or part.shape != agreed:
-        return None  # Sizes that are not known are taken to agree.
+        return None  # Unknown sizes are assumed to be equal.
     return b.op("GatherElements", part, indices, axis=axis)
 
 
@@ -119,7 +120,7 @@ def read_gather_nd_5(b: Builder, node: Node) -> Value | None:
 
 @legalizes("Compress", target="ir")
 def compress_for_ir(b: Builder, node: Node) -> Value:
-    """Compress (9 to 28): the elements whose number NonZero gives."""
+    """Compress (9 to 28): the elements at the indices from NonZero."""
     x, condition = node.inputs[0], node.inputs[1]
     axis = node.attributes["axis"]
     if axis is None:
@@ -130,10 +131,10 @@ def compress_for_ir(b: Builder, node: Node) -> Value:
 
 @legalizes("GatherTree", target="onnx")
 def gather_tree_for_onnx(b: Builder, node: Node) -> Value:
-    """GatherTree-1: from the last step back, each beam takes the token of its parent's parent.
+    """GatherTree-1: from the last step backwards, each beam takes the token of its ancestor.
 
-    The numbers of the parents go through a Loop; the tokens are gathered at the end. Steps behind
-    a batch's length, and those after its first end token, become the end token.
+    A Loop follows the numbers of the parents, and a Gather at the end reads the tokens. Steps
+    behind the length of a batch, or behind its first end token, become the end token.
     """
     steps, parents, lengths, end = required(node, 0, 1, 2, 3)
     time, beams = b.size(steps, 0), b.size(steps, 2)
@@ -141,7 +142,7 @@ def gather_tree_for_onnx(b: Builder, node: Node) -> Value:
     last = b.min(b.as_i64(lengths), time) - one
     times = b.op("Reshape", b.op("Range", zero, time, one), [-1, 1, 1])
     inside = times <= b.op("Reshape", last, [1, -1, 1])
-    # Behind the length of a batch every beam is its own parent.
+    # Behind the length of a batch, every beam is its own parent.
     own = b.op("Range", zero, beams, one)
     shape = b.op("Shape", steps)
     chain = b.where(inside, b.as_i64(parents), b.op("Expand", own, shape))
@@ -156,8 +157,8 @@ def gather_tree_for_onnx(b: Builder, node: Node) -> Value:
 
 
 def _beams(b: Builder, backward: Value, beam: Value, time: Value) -> Value:
-    """The beam that every path follows at each step, from the last one back: [time, batch,
-    beams]. `backward` holds the parents, last step first."""
+    """The beam of every path at each step, from the last step backwards: [time, batch, beams].
+    `backward` has the parents, beginning with the last step."""
     nodes: list[Node] = []
     inner = Builder(nodes, b.name, b.target)
     at = Value(TensorType(I64, ()))

@@ -1,4 +1,4 @@
-"""OneHot: ONNX has the two values in one input, IR in two."""
+"""OneHot: ONNX has both values in one input, and IR in two inputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from bridge.operators import Builder, Node, Value, legalizes, required
 
 @legalizes("OneHot", target="ir")
 def one_hot_for_ir(b: Builder, node: Node) -> Value:
-    """OneHot-16 counts negative indices from the end, as ONNX does; before, they match nothing."""
+    """OneHot-16 counts negative indices from the end, as ONNX. In earlier versions, they match no
+    element."""
     indices, depth, values = required(node, 0, 1, 2)
     indices = indices if indices.element in (I32, I64) else b.cast(indices, I64)
     known = known_of(values).array
@@ -48,10 +49,10 @@ def one_hot_for_ir(b: Builder, node: Node) -> Value:
 
 @legalizes("ir::OneHot", target="onnx")
 def ir_one_hot_for_onnx(b: Builder, node: Node) -> Value:
-    """OneHot (1 to 16): in ONNX negative indices count from the end: those that IR ignores
-    become too large."""
+    """OneHot (1 to 16). Negative indices count from the end in ONNX, but IR may ignore them.
+    Ignored indices are therefore replaced by the depth, which is out of range."""
     indices, depth, on, off = required(node, 0, 1, 2, 3)
-    if indices.rank == 0:  # ONNX takes none; the depth is the one axis of the result
+    if indices.rank == 0:  # ONNX refuses a scalar; the result has only the depth axis
         line = b.op("Reshape", indices, [1])
         hot = b.op("ir::OneHot", line, depth, on, off, **{**node.attributes, "axis": -1})
         return b.op("Squeeze", hot, [0])
@@ -67,7 +68,7 @@ def ir_one_hot_for_onnx(b: Builder, node: Node) -> Value:
         hot = b.op("OneHot", indices, depth, [0, 1], axis=axis)
         return b.where(b.cast(hot, BOOL), on, off)
     if element not in (F16, F32, I64, STRING):
-        # The types of values that runtimes of ONNX have OneHot for.
+        # Runtimes of ONNX support OneHot for values of these types.
         wide = F32 if element is not None and element.is_float else I64
         on, off = b.cast(on, wide), b.cast(off, wide)
     ends = [known_of(off).array, known_of(on).array]

@@ -1,4 +1,4 @@
-"""Scatter in all forms: elements, slices, N-d indices, updates of a cache."""
+"""Scatter in all forms: elements, slices, N-d indices and updates of a cache."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def scatter_update_for_onnx(b: Builder, node: Node) -> Value:
 
 @legalizes("ScatterElements", target="onnx")
 def initial_values_for_onnx(b: Builder, node: Node) -> Value | None:
-    """`use_init_val = false` and the mean are ScatterElementsUpdate-12's own."""
+    """ScatterElements: only ScatterElementsUpdate-12 has `use_init_val = false` and the mean."""
     data, indices, updates, axis = required(node, 0, 1, 2, 3)
     reduction = node.attributes["reduction"]
     b.constants(axis, "its axis")
@@ -52,14 +52,14 @@ def initial_values_for_onnx(b: Builder, node: Node) -> Value | None:
 
 
 def _wider(b: Builder, node: Node) -> Value:
-    """The same in f32: runtimes of ONNX reduce no f16."""
+    """The same operator in f32, because runtimes of ONNX do not reduce f16."""
     data, indices, updates = required(node, 0, 1, 2)
     wide = [b.cast(data, F32), indices, b.cast(updates, F32), *node.inputs[3:]]
     return b.cast(b.op(node.op, *wide, **node.attributes), F16)
 
 
 def _neutral(reduction: str, element: Element) -> object:
-    """What changes nothing in a reduction."""
+    """The neutral element of a reduction."""
     if reduction in ("add", "mul"):
         return 0 if reduction == "add" else 1
     if element.is_float:
@@ -71,8 +71,8 @@ def _neutral(reduction: str, element: Element) -> object:
 
 
 def _mean(b: Builder, node: Node) -> Value:
-    """The sum, divided by how many values went into it; OpenVINO rounds that of integers towards
-    zero, as ONNX's division does."""
+    """The sum divided by the number of its values. OpenVINO rounds an integer mean towards zero, as
+    ONNX's division does."""
     data, indices, updates, axis = required(node, 0, 1, 2, 3)
     counted = node.attributes["use_init_val"]
     total = b.op("ScatterElements", *node.inputs, reduction="add", use_init_val=counted)
@@ -84,7 +84,8 @@ def _mean(b: Builder, node: Node) -> Value:
 
 @legalizes("ScatterND", target="onnx")
 def subtract_for_onnx(b: Builder, node: Node) -> Value | None:
-    """ScatterNDUpdate-15's `sub` adds the negative."""
+    """ScatterND: the reduction `sub` of ScatterNDUpdate-15 is an addition of the negative
+    updates."""
     data, indices, updates = required(node, 0, 1, 2)
     if data.element is F16 and node.attributes["reduction"] != "none":
         return _wider(b, node)
@@ -96,8 +97,8 @@ def subtract_for_onnx(b: Builder, node: Node) -> Value | None:
 @legalizes("TensorScatter", target="ir")
 @legalizes("TensorScatter", target="onnx")
 def tensor_scatter(b: Builder, node: Node) -> Value | None:
-    """TensorScatter-24: writes a run of steps into a cache: from an index per batch on, round
-    its end if circular. ONNX has it since operator set 24."""
+    """TensorScatter-24: writes consecutive steps into a cache from an index per batch on. A
+    circular cache continues at its beginning. ONNX has the operator since operator set 24."""
     if b.opset >= 24:
         return None
     cache, rank = ranked(node)

@@ -8,14 +8,14 @@ from bridge.operators import Builder, Node, Result, Value, legalizes, ranked, re
 
 
 def _count(b: Builder, holds: Value, element: Element) -> Value:
-    """How often a condition holds along the last axis."""
-    # Counted from the front, engines reduce along it where there are no elements, too.
+    """The number of true elements along the last axis."""
+    # With an axis counted from the front, engines can also reduce an empty tensor.
     last = -1 if holds.rank is None else holds.rank - 1
     return b.cast(b.op("ReduceSum", b.cast(holds, I64), [last], keepdims=False), element)
 
 
 def _alike(b: Builder, x: Value, y: Value) -> tuple[Value, Value]:
-    """Both in one element type, for a comparison."""
+    """Both values in one element type, for a comparison."""
     if x.element is y.element:
         return x, y
     elements = (x.element, y.element)
@@ -27,11 +27,11 @@ def _alike(b: Builder, x: Value, y: Value) -> tuple[Value, Value]:
 
 @legalizes("Bucketize", target="onnx")
 def bucketize_for_onnx(b: Builder, node: Node) -> Value:
-    """Bucketize-3: how many bounds are below the value (or not above it)."""
+    """Bucketize-3: the number of bounds below the value (or not above it)."""
     x, buckets = required(node, 0, 1)
     x, buckets = _alike(b, x, buckets)
     if buckets.shape == (0,):
-        # An axis without elements would not broadcast along one of several.
+        # An empty axis does not broadcast with an axis of several elements.
         return b.zeros(b.constant(0, node.attributes["output_type"]), b.op("Shape", x))
     beyond = "Greater" if node.attributes["with_right_bound"] else "GreaterOrEqual"
     return _count(b, b.op(beyond, b.unsqueeze(x, -1), buckets), node.attributes["output_type"])
@@ -39,7 +39,7 @@ def bucketize_for_onnx(b: Builder, node: Node) -> Value:
 
 @legalizes("SearchSorted", target="onnx")
 def search_sorted_for_onnx(b: Builder, node: Node) -> Value:
-    """SearchSorted-15: how many of the sequence are below the value (or not above it)."""
+    """SearchSorted-15: the number of elements of the sequence below the value (or not above it)."""
     sequence, values = required(node, 0, 1)
     below = "LessOrEqual" if node.attributes["right_mode"] else "Less"
     if b.known(sequence.rank, "the rank of its sequence") > 1:
@@ -64,8 +64,8 @@ def roll_for_onnx(b: Builder, node: Node) -> Value:
 
 @legalizes("ReverseSequence", target="onnx")
 def reverse_sequence_for_onnx(b: Builder, node: Node) -> Result:
-    """ReverseSequence (10 to 28): ONNX knows the axes 0 and 1 alone; IR any two, also counted
-    from the end."""
+    """ReverseSequence (10 to 28). ONNX supports only the axes 0 and 1. IR supports any two axes,
+    also counted from the end."""
     axes = [node.attributes[name] for name in ("batch_axis", "time_axis")]
     if sorted(axes) == [0, 1]:
         return None

@@ -21,12 +21,12 @@ from bridge.neutral.types import (
 from bridge.operators import Builder, Node, Refused, Value, legalizes, required
 
 FIRST = -I64_MAX
-"""The end of a backward slice down to the first element."""
+"""The end of a backward slice that includes the first element."""
 
 
 @legalizes("Slice", target="ir")
 def slice_for_ir(b: Builder, node: Node) -> Value | None:
-    """IR's Slice-8 must be given its steps."""
+    """Slice for IR: Slice-8 requires its steps."""
     if node.input(4) is not None:
         return None
     data, starts, ends = required(node, 0, 1, 2)
@@ -40,8 +40,8 @@ def slice_for_ir(b: Builder, node: Node) -> Value | None:
 
 @legalizes("StridedSlice", target="onnx")
 def strided_slice_for_onnx(b: Builder, node: Node) -> Value:
-    """StridedSlice-1: Slice for the axes it cuts, Gather for those it shrinks, Unsqueeze for new
-    ones."""
+    """StridedSlice-1 as Slice for sliced axes, Gather for removed axes, and Unsqueeze for new
+    axes."""
     plan = strided_slice_plan(node)
     if plan is None:
         raise Refused(
@@ -68,7 +68,7 @@ def strided_slice_for_onnx(b: Builder, node: Node) -> Value:
 
 
 def _whole(node: Node, at: int) -> bool:
-    """Whether position `at` takes all of its axis."""
+    """Whether position `at` selects its whole axis."""
     stride = known_of(node.input(3)).parts
     forward = node.input(3) is None or (stride is not None and stride[at] == 1)
     begin = known_of(node.inputs[1]).parts
@@ -77,7 +77,7 @@ def _whole(node: Node, at: int) -> bool:
 
 
 def _bounds(b: Builder, node: Node, at: list[int]) -> tuple[Value, Value, Value]:
-    """Starts, ends and steps of the positions `at`, the masks applied."""
+    """Starts, ends and steps of the positions `at`, after the masks."""
     begin, end, *rest = (_at(b, value, at) for value in node.inputs[1:4] if value is not None)
     steps = rest[0] if rest else b.constant([1] * len(at))
     backward = steps < 0
@@ -100,7 +100,7 @@ def _at(b: Builder, vector: Value | None, at: int | list[int]) -> Value:
 
 @legalizes("Reverse", target="onnx")
 def reverse_for_onnx(b: Builder, node: Node) -> Value:
-    """Reverse-1: axes as numbers, or as a mask."""
+    """Reverse-1: its axes are numbers or a mask."""
     x, axes = required(node, 0, 1)
     known = known_of(axes).array
     if node.attributes["mode"] == "mask":
@@ -118,7 +118,7 @@ def reverse_for_onnx(b: Builder, node: Node) -> Value:
 
 @legalizes("SliceScatter", target="onnx")
 def slice_scatter_for_onnx(b: Builder, node: Node) -> Value:
-    """SliceScatter-15: slice the numbers of the elements, and scatter to those."""
+    """SliceScatter-15: slices the indices of the elements, and scatters to these indices."""
     data, updates, start, stop, step, axes = (node.input(i) for i in range(6))
     flat, shape = b.constant([-1]), b.op("Shape", data)
     count = b.op("Size", data)
@@ -129,7 +129,7 @@ def slice_scatter_for_onnx(b: Builder, node: Node) -> Value:
 
 
 FAR = 1 << 30
-"""A bound at least this large means the end of the axis, in whatever integer type."""
+"""A bound of at least this value means the end of the axis, with any integer type."""
 
 
 def sliced(dim: Dim, start: int | None, end: int | None, step: int | None) -> Dim:

@@ -7,8 +7,8 @@ from bridge.operators import Builder, Node, Result, legalizes, required
 
 @legalizes("SparseFillEmptyRows", target="onnx")
 def sparse_fill_empty_rows_to_onnx(b: Builder, node: Node) -> Result:
-    """SparseFillEmptyRows-16: rows without a value get the default one in column 0; all are sorted
-    by row and column."""
+    """SparseFillEmptyRows-16: a row without a value gets the default value in column 0. All values
+    are sorted by row and column."""
     values, dims, indices, default = required(node, 0, 1, 2, 3)
     places = b.as_i64(indices)
     height, width = b.split(b.as_i64(dims), 0, 1, 1)

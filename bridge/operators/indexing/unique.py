@@ -11,7 +11,7 @@ from bridge.operators import Builder, Node, Value, legalizes
 
 @legalizes("Unique", target="ir")
 def unique_for_ir(b: Builder, node: Node) -> list[Value] | None:
-    """Unique-10 has all four outputs."""
+    """Unique-10 always has all four outputs."""
     if len(node.outputs) == 4:
         return None
     return b.ops("Unique", 4, *node.inputs, **node.attributes)[: len(node.outputs)]
@@ -19,7 +19,7 @@ def unique_for_ir(b: Builder, node: Node) -> list[Value] | None:
 
 @legalizes("Unique", target="onnx")
 def unique_for_onnx(b: Builder, node: Node) -> list[Value] | None:
-    """Unique (11 to 28): ONNX counts in i64."""
+    """Unique (11 to 28): ONNX's counts are i64."""
     if (axis := node.input(1)) is not None:
         b.constants(axis, "its axis")
     names = ("index_element_type", "count_element_type")

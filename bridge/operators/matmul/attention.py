@@ -30,9 +30,9 @@ MINUS_INFINITY = float("-inf")
 
 @dataclass(frozen=True)
 class Mask:
-    """What is added to the scores (`bias`), what is left of them (`allowed`), and whether a query
-    may be left without a key (such rows give zeros, not NaN). All broadcast to [batch, heads,
-    queries, keys]."""
+    """The mask of attention. `bias` is added to the scores, `allowed` marks the scores that stay,
+    and `may_be_empty` tells whether a query may have no key. A query without a key gives zeros, not
+    NaN. All broadcast to `[batch, heads, queries, keys]`."""
 
     bias: Value | None
     allowed: Value | None
@@ -41,18 +41,18 @@ class Mask:
 
 NO_MASK = Mask(None, None, False)
 NO_BIAS = [[[[0.0]]]]
-"""The mask that stands before a scale. It has the rank of the scores: `fuse/cached_attention.py`
-gives the same, which says why."""
+"""The mask in front of a scale. Its rank is the rank of the scores; `fuse/cached_attention.py`
+makes the same mask and explains it."""
 
 
 @legalizes("Attention", target="ir")
 def attention_to_ir(b: Builder, node: Node) -> Result:
-    """ScaledDotProductAttention, or its parts where softcap, another precision or the scores
-    themselves are asked for. The standard's function body finds masked rows by a maximum that is
-    -inf; here the mask itself says which they are."""
+    """Attention as ScaledDotProductAttention, or as its parts for softcap, another precision or an
+    output of scores. The standard's function body recognises masked rows by a maximum of -inf, but
+    this rule reads the mask itself."""
     query, key, value = required(node, 0, 1, 2)
     attributes = node.attributes
-    # Where the rank is unknown, the number of heads is given for 3-D inputs alone.
+    # With an unknown rank, only 3-D inputs have a number of heads.
     heads = query.rank == 3 if query.rank is not None else bool(attributes.get("q_num_heads"))
     if heads:
         query = by_heads(b, query, attributes["q_num_heads"])
@@ -65,7 +65,7 @@ def attention_to_ir(b: Builder, node: Node) -> Result:
     present = [key, value]
     if is_cache(key) and is_cache(value):
         key, value = (repeated(b, x, query) for x in (key, value))
-    # Values may be of a type of their own; the result is of that of the queries.
+    # Values may have another type, but the result has the type of the queries.
     key, value = (b.cast(x, query.element) for x in (key, value))
     plain = all(node.input(i) is None for i in range(3, 7)) and (
         attributes["left_window_size"] < 0 and attributes["right_window_size"] < 0
@@ -97,10 +97,10 @@ def attend(
     causal: bool = False,
     length: Value | None = None,
 ) -> Value:
-    """Attention over [batch, heads, length, size], with fewer heads of keys and values if need be:
-    ScaledDotProductAttention where that says it, else its parts. Without a `scale` it is one by
-    the root of the size; a `softcap` of 0 is none. `causal` is for a mask that says nothing.
-    `length` is that of the queries, 1-D, where a value has it."""
+    """Attention over `[batch, heads, length, size]`, possibly with fewer heads of keys and values.
+    It becomes ScaledDotProductAttention if possible, otherwise its parts. The default `scale` is 1
+    / sqrt(size), and a `softcap` of 0 has no effect. `causal` requires an empty mask. `length` is
+    the 1-D length of the queries, if a value has it."""
     if not causal and _share_keys(query, key, value, mask):
         heads, groups = query.dims[1], key.dims[1]
         assert isinstance(heads, int) and isinstance(groups, int)
@@ -123,17 +123,18 @@ def attend(
 
 
 def by_heads(b: Builder, x: Value, count: int) -> Value:
-    """[batch, length, count * size] as [batch, count, length, size]."""
+    """Splits `[batch, length, count * size]` into `[batch, count, length, size]`."""
     return b.transpose(b.reshape(x, 0, 0, count, -1), 0, 2, 1, 3)
 
 
 def joined_heads(b: Builder, x: Value) -> Value:
-    """[batch, count, length, size] as [batch, length, count * size]."""
+    """Joins `[batch, count, length, size]` to `[batch, length, count * size]`."""
     return b.reshape(b.transpose(x, 0, 2, 1, 3), 0, 0, -1)
 
 
 def ahead(b: Builder, query: Value, key: Value, start: Value | None = None) -> Value:
-    """How far each key lies ahead of each query, whose first stands at `start` among the keys."""
+    """The distance from each query to each key. The first query is at the position `start` of the
+    keys."""
     place = b.unsqueeze(b.positions(query, 2), 1)
     if start is not None:
         place += start
@@ -141,8 +142,8 @@ def ahead(b: Builder, query: Value, key: Value, start: Value | None = None) -> V
 
 
 def _share_keys(query: Value, key: Value, value: Value, mask: Mask) -> bool:
-    """Whether several heads of queries look at one of keys, and nothing but known numbers of heads
-    is in the way of taking their queries for more rows of one head. No key is repeated then."""
+    """Whether several heads of queries share one head of keys. With known numbers of heads, their
+    queries can become more rows of one head. Keys are then not repeated."""
     known = query.rank == key.rank == value.rank == 4
     heads = [x.dims[1] for x in (query, key, value)] if known else []
     many = all(isinstance(count, int) and count for count in heads) and heads[0] != heads[1]
@@ -155,12 +156,12 @@ def _share_keys(query: Value, key: Value, value: Value, mask: Mask) -> bool:
 
 
 def _heads(mask: Value) -> Dim:
-    """The axis of heads of a mask."""
+    """The size of the axis of heads of a mask."""
     return mask.dims[-3] if mask.dims[2:] else 1
 
 
 def _of_rows(b: Builder, mask: Mask, query: Value, groups: int, length: Value) -> Mask:
-    """A mask for the queries of all heads that share keys, head by head."""
+    """A mask for the queries of all heads that share keys, one head after another."""
     times = query.dims[1] // groups  # type: ignore[operator]
 
     def rows(x: Value | None) -> Value | None:
@@ -176,9 +177,9 @@ def _of_rows(b: Builder, mask: Mask, query: Value, groups: int, length: Value) -
 
 
 def is_cache(x: Value) -> bool:
-    """Whether keys or values are what a variable of IR holds, and something behind it. Its heads
-    are repeated, as those who export stateful IRs write them; `fuse/cached_attention.py` says for
-    whose kernels."""
+    """Whether keys or values are the content of an IR variable with new ones behind it. Their heads
+    are repeated, as in the stateful IRs of exporters. `fuse/cached_attention.py` names the kernels
+    that need this form."""
     joined = x.producer
     held = joined.inputs[0] if joined is not None and joined.op == "Concat" else None
     read = None if held is None else held.behind("Gather").producer
@@ -186,7 +187,7 @@ def is_cache(x: Value) -> bool:
 
 
 def repeated(b: Builder, x: Value, query: Value) -> Value:
-    """Each head of keys or values as often as there are heads of queries for it."""
+    """Repeats each head of keys or values for all its heads of queries."""
     if x.shape is not None and query.shape is not None and x.shape[1] == query.shape[1]:
         return x
     times = b.sizes(query, 1) / b.sizes(x, 1)
@@ -195,7 +196,7 @@ def repeated(b: Builder, x: Value, query: Value) -> Value:
 
 
 def _mask(b: Builder, node: Node, query: Value, key: Value) -> Mask:
-    """The mask, the causal frontier, the window and the padding of an ONNX Attention."""
+    """The mask of an ONNX Attention, with its causal order, its window and its padding."""
     given, lengths = node.input(3), node.input(6)
     bias = None
     allowed: list[Value] = []
@@ -217,7 +218,7 @@ def _mask(b: Builder, node: Node, query: Value, key: Value) -> Mask:
 
 
 def _frontiers(b: Builder, node: Node, query: Value, key: Value) -> list[Value]:
-    """Which keys are near enough to each query: behind the causal frontier, inside the window."""
+    """Masks of the keys for each query: in causal order, and inside the window."""
     past, lengths = node.input(4), node.input(6)
     left, right = node.attributes["left_window_size"], node.attributes["right_window_size"]
     causal = node.attributes["is_causal"]
@@ -240,7 +241,7 @@ def _frontiers(b: Builder, node: Node, query: Value, key: Value) -> list[Value]:
 
 
 def _padded(b: Builder, mask: Value, key: Value) -> Value:
-    """A mask for fewer keys than there are, with the others masked."""
+    """A mask of fewer keys, extended to all keys. The additional keys are masked."""
     shape = b.known(mask.shape, "the rank of its mask")
     last = shape[-1]
     if key.shape is not None and last == key.shape[2] and isinstance(last, int | str):
@@ -260,7 +261,7 @@ def _bias(b: Builder, mask: Mask, like: Value) -> Value | None:
 
 
 def _seen(b: Builder, mask: Mask, bias: Value) -> Value:
-    """Whether a query sees any key: [..., queries, 1]."""
+    """Whether a query has any key: [..., queries, 1]."""
     seen = mask.allowed
     if mask.bias is not None or seen is None:
         seen = ~bias.equal(MINUS_INFINITY)
@@ -278,8 +279,8 @@ def attend_in_parts(
     softcap: float,
     precision: Element | None = None,
 ) -> tuple[Value, list[Value]]:
-    """The attention, and the scores after each stage: scaled, tamed by `softcap`, masked, and
-    through Softmax, which is computed in `precision`."""
+    """The attention, and the scores after each stage. The stages are scale, `softcap`, mask, and
+    Softmax in `precision`."""
     key, value = (repeated(b, x, query) for x in (key, value))
     factor = _default_scale(b, query) if scale is None else b.like(scale, query)
     root = b.op("Sqrt", factor)
@@ -300,7 +301,7 @@ def attend_in_parts(
 
 
 def _default_scale(b: Builder, query: Value) -> Value:
-    """One by the root of the size of a head."""
+    """1 / sqrt(size of a head)."""
     return 1 / b.op("Sqrt", b.cast(b.sizes(query, -1), query.element))
 
 
@@ -309,8 +310,8 @@ def _default_scale(b: Builder, query: Value) -> Value:
 
 @legalizes("ScaledDotProductAttention", target="onnx")
 def attention_to_onnx(b: Builder, node: Node) -> Result:
-    """Its definition: Softmax(query * key' * scale + bias) * value (ScaledDotProductAttention-13).
-    A sink is the score of one more key, whose value is 0."""
+    """ScaledDotProductAttention-13 by its definition: Softmax(query * key' * scale + bias) * value.
+    A sink is the score of one more key with the value 0."""
     query, key, value = required(node, 0, 1, 2)
     mask, scale, sink = node.input(3), node.input(4), node.input(5)
     rank = b.known(key.rank, "the rank of its key")
@@ -319,7 +320,7 @@ def attention_to_onnx(b: Builder, node: Node) -> Result:
         return whole
     element = query.element
     if element is BF16:
-        # Softmax and the products in 32 bits, as in OpenVINO.
+        # Softmax and the products are in 32 bits, as in OpenVINO.
         query, key, value = (b.cast(x, F32) for x in (query, key, value))
         mask = mask if mask is None or mask.element is BOOL else b.cast(mask, F32)
         scale = None if scale is None else b.cast(scale, F32)
@@ -347,8 +348,8 @@ def attention_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def _as_attention(b: Builder, node: Node) -> Value | None:
-    """Attention-23, where no mask could leave a query without a key: what comes of that, the two
-    formats do not say alike."""
+    """Attention-23, if no mask can leave a query without a key. The two formats differ for such a
+    query."""
     mask, causal = node.input(3), node.attributes["causal"]
     if node.input(5) is not None:
         return None
@@ -359,9 +360,9 @@ def _as_attention(b: Builder, node: Node) -> Value | None:
 
 
 def as_attention(b: Builder, node: Node, mask: Value | None) -> Value | None:
-    """Attention-23 in the place of a ScaledDotProductAttention, with another mask, which does not
-    count where that is causal. In f32 alone: where Attention rounds what is narrower is the
-    engine's affair. Heads of keys and values that are repeated need not be."""
+    """Attention-23 in place of a ScaledDotProductAttention, with another mask. A causal attention
+    ignores the mask. Only f32 is converted, because engines round narrower types at different
+    places. Repeated heads of keys and values are not repeated any more."""
     query, key, value = required(node, 0, 1, 2)
     scale = node.input(4)
     factor = known_of(scale).array
@@ -372,9 +373,9 @@ def as_attention(b: Builder, node: Node, mask: Value | None) -> Value | None:
     if not query.dims[0] == key.dims[0] == value.dims[0] or query.dims[0] == ANY:
         return None
     if mask is not None and (mask.rank not in (2, 3, 4) or mask.dims[-1] == 1):
-        return None  # The last axis of a mask is not broadcast in ONNX, nor in onnxruntime
+        return None  # ONNX does not broadcast a mask's last axis.
     if mask is not None and mask.dims[-2] == 1 != query.dims[2]:
-        return None  # that of its queries.
+        return None  # A mask's axis of queries is not broadcast in onnxruntime.
     heads = query.dims[1]
     if not isinstance(heads, int) or not heads == key.dims[1] == value.dims[1]:
         return None
@@ -386,7 +387,7 @@ def as_attention(b: Builder, node: Node, mask: Value | None) -> Value | None:
 
 
 def _leaves_keys(mask: Value) -> bool:
-    """Whether a constant mask leaves every query a key."""
+    """Whether a constant mask leaves at least one key for every query."""
     known = known_of(mask).array if mask.rank else None
     if known is None or mask.element not in (BOOL, F32):
         return False
@@ -394,12 +395,12 @@ def _leaves_keys(mask: Value) -> bool:
 
 
 def _adds_nothing(mask: Value) -> bool:
-    """Whether a mask is but the zero that stands before a scale."""
+    """Whether a mask is only the zero in front of a scale."""
     return mask.element is not BOOL and is_number(mask, 0)
 
 
 def _unrepeated(x: Value) -> Value | None:
-    """The heads of which each was repeated one after the other; see `repeated`."""
+    """The heads before `repeated` repeated each of them."""
     joined = x.producer
     many = joined.inputs[0] if joined is not None and joined.op == "Reshape" else None
     expanded = many.producer if many is not None else None

@@ -1,5 +1,4 @@
-"""Einsum: both formats have it; in IR the equation has no blanks, and no diagonal without an
-arrow."""
+"""Einsum of both formats. In IR, the equation has no blanks, and a diagonal requires an arrow."""
 
 from __future__ import annotations
 
@@ -9,11 +8,11 @@ from bridge.operators import Builder, Node, Result, Value, legalizes
 
 @legalizes("Einsum", target="ir")
 def einsum_to_ir(b: Builder, node: Node) -> Result:
-    """Einsum (12 to 28): the equation without blanks, and with an arrow where a term repeats a
-    label: without one, those labels are of the result that appear once, in order."""
+    """Einsum (12 to 28): the equation without blanks. If a term repeats a label, the equation gets
+    an arrow. Without an arrow, the result has the labels that occur once, in order."""
     equation = node.attributes["equation"].replace(" ", "")
     if "," not in equation and len({*equation.split("->")}) == 1:
-        # An output among several does not stand for a value that changes nothing.
+        # Engines may replace such an equation wrongly behind an operator with several outputs.
         return b.op("Identity", node.inputs[0])
     terms = equation.replace("...", "").split(",")
     if "->" not in equation and any(len(set(term)) < len(term) for term in terms):
@@ -27,7 +26,7 @@ def einsum_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("Einsum", target="onnx")
 def einsum_to_onnx(b: Builder, node: Node) -> Result:
-    """Einsum (12 to 28): every ellipsis covers as many axes as the others."""
+    """Einsum (12 to 28): makes every ellipsis stand for the same number of axes."""
     equation = node.attributes["equation"].replace(" ", "")
     inputs = [x for x in node.inputs if x is not None]
     aligned = _aligned(b, equation, inputs)
@@ -35,7 +34,8 @@ def einsum_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def _aligned(b: Builder, equation: str, inputs: list[Value]) -> list[Value]:
-    """The inputs, with axes of size 1 where their ellipsis covers fewer axes than another's."""
+    """The inputs with more axes of size 1 if their ellipsis stands for fewer axes than another
+    one."""
     covered: dict[int, int] = {}
     starts: dict[int, int] = {}
     for index, term in enumerate(equation.split("->")[0].split(",")):

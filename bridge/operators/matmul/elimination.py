@@ -9,7 +9,7 @@ from bridge.operators.loops import Values, along
 
 @legalizes("Det", target="ir")
 def det_to_ir(b: Builder, node: Node) -> Result:
-    """Det (11 to 22): the product of the pivots; its sign that of the permutation of rows."""
+    """Det (11 to 22): the product of the pivots, with the sign of the permutation of rows."""
     (x,) = required(node, 0)
     assert x.element is not None
     matrix = b.cast(x, _computed(x.element))
@@ -38,7 +38,7 @@ def det_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("Inverse", target="onnx")
 def inverse_to_onnx(b: Builder, node: Node) -> Result:
-    """Inverse-14: the right half of [A | I] once the left one is a permuted identity."""
+    """Inverse-14: the right half of [A | I] when the left half is a permuted identity."""
     (x,) = required(node, 0)
     assert x.element is not None
     rank = b.known(x.rank, "the rank of its input")
@@ -55,7 +55,7 @@ def inverse_to_onnx(b: Builder, node: Node) -> Result:
         _, chosen = _pivot(b, column, unused, fixed[0])
         pivot = _sum(b, column * chosen, keepdims=True)
         row = _divided(b, _row(b, matrix, chosen), pivot)
-        # The pivot's row becomes `row`; the others lose their multiple of it.
+        # The pivot's row becomes `row`, and a multiple of it is subtracted from the other rows.
         matrix -= _outer(b, column - chosen, row)
         place = b.cast(fixed[0].equal(parts[0]), unused.element)
         order += _outer(b, place, chosen)
@@ -75,14 +75,14 @@ def _computed(element: Element) -> Element:
 
 
 def _ones(b: Builder, matrix: Value) -> Value:
-    """[..., n] ones for matrices [..., n, n]: the rows that have not been a pivot's."""
+    """Ones [..., n] for matrices [..., n, n]. They mark the rows without a pivot."""
     dims = b.op("Shape", matrix, end=-1)
     return b.op("Expand", b.like(1, matrix), dims)
 
 
 def _pivot(b: Builder, column: Value, unused: Value, rows: Value) -> tuple[Value, Value]:
-    """The unused row [..., 1] with the largest element of a column [..., n], and a one there
-    among zeros [..., n]."""
+    """The unused row [..., 1] with the largest element of a column [..., n], and its one-hot vector
+    [..., n]."""
     rated = abs(column) * unused - (1 - unused)
     index = b.op("ArgMax", rated, axis=-1, keepdims=True)
     return index, b.cast(rows.equal(index), column.element)
@@ -97,10 +97,10 @@ def _sum(b: Builder, x: Value, keepdims: bool) -> Value:
 
 
 def _divided(b: Builder, x: Value, pivot: Value) -> Value:
-    """`x` by the pivot; a singular matrix has a pivot 0, by which nothing is divided."""
+    """`x` divided by the pivot. The pivot of a singular matrix is 0 and does not divide."""
     return x / b.where(pivot.equal(0), 1, pivot)
 
 
 def _outer(b: Builder, column: Value, row: Value) -> Value:
-    """[..., n, m] products of [..., n] and [..., m]."""
+    """Products [..., n, m] of [..., n] and [..., m]."""
     return b.unsqueeze(column, -1) * b.unsqueeze(row, -2)

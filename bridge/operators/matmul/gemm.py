@@ -10,7 +10,7 @@ from bridge.operators.matmul.matmul import swapped
 
 @legalizes("Gemm", target="ir")
 def gemm_to_ir(b: Builder, node: Node) -> Result:
-    """Gemm (1 to 13): MatMul, scaled, and C added, scaled."""
+    """Gemm (1 to 13): a scaled MatMul plus a scaled C."""
     x, y = required(node, 0, 1)
     c, flags = node.input(2), node.attributes
     product = b.op("MatMul", x, y, transpose_a=flags["transA"], transpose_b=flags["transB"])

@@ -1,4 +1,4 @@
-"""IR's GroupedMatMul, of which mixtures of experts are made."""
+"""IR's GroupedMatMul, used in mixtures of experts."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from bridge.operators.matmul.matmul import product, swapped
 
 @legalizes("GroupedMatMul", target="onnx")
 def grouped_matmul_to_onnx(b: Builder, node: Node) -> Result:
-    """GroupedMatMul-17: products of matrices whose second ones are transposed (as in OpenVINO).
-    Where the first ones lie in one, rows up to `offsets`, a Loop goes through those of them that
-    have rows."""
+    """GroupedMatMul-17: products of matrices with transposed second matrices (as in OpenVINO). If
+    one tensor holds all first matrices, `offsets` are the ends of their rows. A Loop then visits
+    the matrices that have rows."""
     x, weights = required(node, 0, 1)
     found = tuple(ranks(node, 0, 1))
     if found == (3, 3):
         return b.op("MatMul", x, weights, transpose_a=False, transpose_b=True)
     if found != (2, 3):
-        raise Refused(f"there is none of values of ranks {found}, but of (2, 3) and (3, 3)")
+        raise Refused(f"its inputs must have the ranks (2, 3) or (3, 3), not {found}")
 
     def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
         number, start, end = b.split(parts[0], 0, 1, 1, 1)
@@ -38,7 +38,7 @@ def grouped_matmul_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def _groups_with_rows(b: Builder, offsets: Value) -> Value:
-    """The number of each group that has rows, its first row and the end of its rows, [n, 3]."""
+    """The number of each group with rows, its first row and the end of its rows, [n, 3]."""
     starts = b.concat(0, b.constant([0]), offsets[:-1])
     columns = (b.unsqueeze(v, 1) for v in (b.positions(offsets, 0), starts, offsets))
     return b.op("Compress", b.concat(1, *columns), starts < offsets, axis=0)

@@ -1,4 +1,5 @@
-"""MatMul, MatMulInteger: ONNX has no transposing MatMul, IR no integer one with zero points."""
+"""MatMul, MatMulInteger. ONNX has no MatMul with transposition, and IR has no integer MatMul with
+zero points."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ GEMM = (F32, F16, F64, BF16)
 
 @legalizes("MatMul", target="onnx")
 def transposing_matmul_to_onnx(b: Builder, node: Node) -> Result:
-    """Gemm for two float matrices, else Transpose in front of MatMul. 1-D operands are not
-    transposed (MatMul-1 of IR)."""
+    """MatMul with transposition as Gemm for two float matrices, otherwise as Transpose and MatMul.
+    1-D operands are not transposed (MatMul-1 of IR)."""
     flags = node.attributes
     transpose_a, transpose_b = flags["transpose_a"], flags["transpose_b"]
     if not transpose_a and not transpose_b:
@@ -33,8 +34,8 @@ def _transposed(b: Builder, x: Value) -> Value:
 
 @legalizes("MatMulInteger", target="ir")
 def matmul_integer_to_ir(b: Builder, node: Node) -> Result:
-    """MatMulInteger-10: MatMul of 32-bit integers less their zero points. A vector of zero
-    points has one per row of A, or one per column of B."""
+    """MatMulInteger-10: MatMul of 32-bit integers minus their zero points. A vector of zero points
+    has one element per row of A, or per column of B."""
     a, c = required(node, 0, 1)
     a_zero, c_zero = node.input(2), node.input(3)
     left, right = b.cast(a, I32), b.cast(c, I32)
@@ -62,7 +63,7 @@ def product(a: Shape, b: Shape) -> Shape:
 
 
 def swapped(shape: Shape, swap: bool) -> Shape:
-    """A shape with its last two axes exchanged, where `swap` and it has two."""
+    """A shape with its last two axes exchanged, if `swap` is true and it has two axes."""
     if not swap or shape is None or len(shape) < 2:
         return shape
     return (*shape[:-2], shape[-1], shape[-2])

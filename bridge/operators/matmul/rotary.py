@@ -1,4 +1,4 @@
-"""RotaryEmbedding: pairs of elements, turned by angles that grow with their place."""
+"""RotaryEmbedding: rotates pairs of elements by angles that grow with their position."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from bridge.operators.matmul.attention import by_heads, joined_heads
 
 @legalizes("RotaryEmbedding", target="ir")
 def rotary_embedding_to_ir(b: Builder, node: Node) -> Result:
-    """RotaryEmbedding-23 in the form of which OpenVINO makes RoPE; interleaved pairs, and heads of
-    unknown size, as the standard's function body has them."""
+    """RotaryEmbedding-23 in the form that OpenVINO fuses to RoPE. Interleaved pairs, and heads of
+    unknown size, have the form of the standard's function body."""
     x, cos, sin = required(node, 0, 1, 2)
     places, attributes, by_size = node.input(3), node.attributes, x.rank == 3
     if attributes["interleaved"] or x.rank not in (3, 4):
@@ -27,7 +27,7 @@ def rotary_embedding_to_ir(b: Builder, node: Node) -> Result:
 
 
 def _turned(b: Builder, x: Value, half: int, cos: Value, sin: Value) -> Value:
-    """[batch, heads, length, size], turned by angles [batch, length, half]."""
+    """A tensor `[batch, heads, length, size]`, rotated by angles [batch, length, half]."""
     cos, sin = (b.unsqueeze(table, 1) for table in (cos, sin))
     first, second = b.split(x, 3, half, half)
     away = second * sin * -1.0

@@ -1,6 +1,6 @@
-"""Attention of onnxruntime's own domain, com.microsoft, for IR: ScaledDotProductAttention with
-projections, masks and caches around it (onnxruntime's ContribOperators, and `contrib_ops/cpu/bert`
-there). Attributes are as in the file."""
+"""Attention of onnxruntime's own domain, com.microsoft, for IR. It becomes
+ScaledDotProductAttention with projections, masks and caches around it. The source is onnxruntime's
+ContribOperators and its `contrib_ops/cpu/bert`. Attributes have their values from the file."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from bridge.operators.matmul.attention import (
 )
 
 _MASKED = -10000.0
-"""Default of mask_filter_value."""
+"""The default of mask_filter_value."""
 
 _LARGEST_F16 = 65504.0
 
 
 def scale_of(node: Node) -> float | None:
-    """The scale; 0 asks for the default."""
+    """The scale; 0 selects the default."""
     return node.attributes.get("scale") or None
 
 
 def require_default(node: Node, *names: str) -> None:
-    """Refuses a node in which one of the attributes is set."""
+    """Refuses a node if it sets one of the attributes."""
     for name in names:
         if node.attributes.get(name, 0) not in (0, "NONE"):
             raise Refused(f"its {name} = {node.attributes[name]} is not supported")
 
 
 def require_absent(node: Node, **inputs: int) -> None:
-    """Refuses a node that has one of the inputs."""
+    """Refuses a node if it has one of the inputs."""
     for name, index in inputs.items():
         if node.input(index) is not None:
             raise Refused(f"its input {name} is not supported")
@@ -42,7 +42,7 @@ def require_absent(node: Node, **inputs: int) -> None:
 
 @legalizes("com.microsoft::Attention", target="ir")
 def attention(b: Builder, node: Node) -> Result:
-    """Attention within one sequence, of which one matrix makes queries, keys and values."""
+    """Attention within one sequence. One matrix computes queries, keys and values."""
     require_default(node, "do_rotary", "past_present_share_buffer")
     data, weights = required(node, 0, 1)
     past = node.input(4)
@@ -67,7 +67,7 @@ def attention(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::QAttention", target="ir")
 def qattention(b: Builder, node: Node) -> Result:
-    """com.microsoft::QAttention (1): Attention of quantised data and weights."""
+    """`com.microsoft::QAttention` (1): Attention of quantised data and weights."""
     data, weights, bias, data_scale, weights_scale = required(node, 0, 1, 2, 3, 4)
     x = b.op("DequantizeLinear", data, data_scale, node.input(6))
     w = b.op("DequantizeLinear", weights, weights_scale, node.input(7), axis=1)
@@ -77,8 +77,8 @@ def qattention(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::MultiHeadAttention", target="ir")
 def multi_head_attention(b: Builder, node: Node) -> Result:
-    """com.microsoft::MultiHeadAttention (1): Attention of queries, keys and values that are
-    projected already, but for a bias."""
+    """`com.microsoft::MultiHeadAttention` (1): Attention of projected queries, keys and values. The
+    node may still add a bias."""
     require_absent(node, past_sequence_length=8, cache_indirection=9)
     heads = node.attributes["num_heads"]
     query, key, value = _projected(b, node, heads)
@@ -98,20 +98,22 @@ def multi_head_attention(b: Builder, node: Node) -> Result:
 
 
 def _projected(b: Builder, node: Node, heads: int) -> list[Value]:
-    """Queries, keys and values by heads, from separate or packed inputs, with their biases."""
+    """Queries, keys and values split into heads, from separate or packed inputs, with their
+    biases."""
     (query,) = required(node, 0)
     key, value, bias = (node.input(i) for i in range(1, 4))
     (rank,) = ranks(node, 0)
     if key is None:
         if rank != 5:
-            raise Refused("it has neither keys nor packed ones")
+            raise Refused("it has neither keys nor packed keys")
         parts = _unpacked(b, query, 3)
     elif value is None:
         if ranks(node, 1) != [5]:
-            raise Refused("it has neither values nor packed ones")
+            raise Refused("it has neither values nor packed values")
         parts = [by_heads(b, query, heads), *_unpacked(b, key, 2)]
     else:
-        # Keys and values of a cross attention may be by heads already; these have their biases.
+        # Keys and values of a cross attention may already be split into heads and have their
+        # biases.
         parts = [x if x.rank == 4 else by_heads(b, x, heads) for x in (query, key, value)]
     if bias is None:
         return parts
@@ -132,14 +134,15 @@ def _projected(b: Builder, node: Node, heads: int) -> list[Value]:
 
 
 def _unpacked(b: Builder, x: Value, count: int) -> list[Value]:
-    """[batch, length, heads, count, size] as `count` times [batch, heads, length, size]."""
+    """A tensor `[batch, length, heads, count, size]` as `count` tensors `[batch, heads, length,
+    size]`."""
     parts = b.split(b.transpose(x, 3, 0, 2, 1, 4), 0, *(1,) * count)
     return [b.op("Squeeze", part, [0]) for part in parts]
 
 
 def _wide_enough(b: Builder, node: Node, mask: Value | None, *values: Value) -> list[Value]:
-    """The values in f32 where they are of f16, which cannot hold the score of padding: with it as
-    -inf, a row of nothing but padding would be NaN."""
+    """The values in f32 if they are f16 and cannot hold the score of padding. With -inf as this
+    score, a row that has only padding would be NaN."""
     score = node.attributes.get("mask_filter_value", _MASKED)
     narrow = mask is not None and values[0].element is F16 and abs(score) > _LARGEST_F16
     return [b.cast(value, F32) for value in values] if narrow else list(values)
@@ -148,8 +151,8 @@ def _wide_enough(b: Builder, node: Node, mask: Value | None, *values: Value) -> 
 def _mask(
     b: Builder, node: Node, query: Value, key: Value, mask: Value | None, bias: Value | None
 ) -> Mask:
-    """The padding, which lowers scores by much but does not forbid, so that a row of nothing but
-    padding has its average; the bias; and the causal frontier."""
+    """The mask of padding, bias and causal order. Padding lowers scores by a large number but does
+    not forbid them. A row that has only padding therefore has the average of its values."""
     if mask is not None:
         kept = _kept(b, mask, query, key)
         filtered = b.like(node.attributes.get("mask_filter_value", _MASKED), query)
@@ -161,15 +164,16 @@ def _mask(
 
 
 def _kept(b: Builder, mask: Value, query: Value, key: Value) -> Value:
-    """Which keys are no padding, from a mask [batch, keys] or [batch, queries, keys], or from where
-    padding on the right begins and, after these, where padding on the left ends."""
+    """A mask of the keys without padding. The input mask is [batch, keys] or [batch, queries,
+    keys], or 1-D. A 1-D mask has the beginnings of the right padding, and then optionally the ends
+    of the left padding."""
     if mask.rank in (2, 3):
         kept = mask > 0
         return b.unsqueeze(kept, 1, 2) if mask.rank == 2 else b.unsqueeze(kept, 1)
     if mask.rank != 1:
         raise Refused(f"its mask must have 1, 2 or 3 axes, not {mask.rank or 'an unknown number'}")
     batch, keys = b.sizes(query, 0), b.positions(key, 2)
-    # Without padding on the left it ends at 0.
+    # Without left padding, the end of left padding is 0.
     ends = b.concat(0, b.as_i64(mask), b.zeros(keys, batch))
     right, left = (
         b.unsqueeze(ends[start:end], 1, 2, 3) for start, end in ((0, batch), (batch, batch * [2]))

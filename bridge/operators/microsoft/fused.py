@@ -1,5 +1,5 @@
-"""Operators that onnxruntime fuses: activations with a bias, products and convolutions with a scale
-and an activation (onnxruntime's ContribOperators). Attributes are as in the file."""
+"""Fused operators of onnxruntime: activations with a bias, products and convolutions with a scale
+and an activation (onnxruntime's ContribOperators). Attributes have their values from the file."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, r
 
 @legalizes("com.microsoft::Gelu", "com.microsoft::BiasGelu", target="ir")
 def gelu(b: Builder, node: Node) -> Result:
-    """com.microsoft::Gelu, BiasGelu (1): Gelu, of a sum."""
+    """`com.microsoft::Gelu` and BiasGelu (1): Gelu of a sum."""
     return b.op("Gelu", _biased(b, node))
 
 
 @legalizes("com.microsoft::FastGelu", target="ir")
 def fast_gelu(b: Builder, node: Node) -> Result:
-    """com.microsoft::FastGelu (1): Gelu by tanh, of a sum."""
+    """`com.microsoft::FastGelu` (1): Gelu by tanh of a sum."""
     return b.op("Gelu", _biased(b, node), approximate="tanh")
 
 
 @legalizes("com.microsoft::QuickGelu", target="ir")
 def quick_gelu(b: Builder, node: Node) -> Result:
-    """com.microsoft::QuickGelu (1): x * sigmoid(alpha * x), ONNX's Swish."""
+    """`com.microsoft::QuickGelu` (1): x * sigmoid(alpha * x), ONNX's Swish."""
     (x,) = required(node, 0)
     return b.op("Swish", x, b.like(node.attributes.get("alpha", 1.702), x))
 
 
 @legalizes("com.microsoft::ScaledSiLU", target="ir")
 def scaled_silu(b: Builder, node: Node) -> Result:
-    """com.microsoft::ScaledSiLU (1): z * sigmoid(z) of the product with a scale."""
+    """`com.microsoft::ScaledSiLU` (1): z * sigmoid(z), with z the product of the data and a
+    scale."""
     (x,) = required(node, 0)
     scale = node.input(1)
     factor = b.like(node.attributes.get("alpha", 1.0), x) if scale is None else scale
@@ -39,29 +40,29 @@ def scaled_silu(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::GatedAdd", target="ir")
 def gated_add(b: Builder, node: Node) -> Result:
-    """com.microsoft::GatedAdd (1): X + Y * gate."""
+    """`com.microsoft::GatedAdd` (1): X + Y * gate."""
     x, y, gate = required(node, 0, 1, 2)
     return x + y * gate
 
 
 @legalizes("com.microsoft::BiasSplitGelu", target="ir")
 def bias_split_gelu(b: Builder, node: Node) -> Result:
-    """com.microsoft::BiasSplitGelu (1): the left half of the sum times the Gelu of the right
-    one."""
+    """`com.microsoft::BiasSplitGelu` (1): the left half of the sum times the Gelu of the right
+    half."""
     left, right = b.ops("Split", 2, _biased(b, node), axis=-1)
     return left * b.op("Gelu", right)
 
 
 @legalizes("com.microsoft::BiasAdd", target="ir")
 def bias_add(b: Builder, node: Node) -> Result:
-    """com.microsoft::BiasAdd (1): a bias, and what was skipped."""
+    """`com.microsoft::BiasAdd` (1): the sum of the data, a bias and the skip."""
     return _biased(b, node) + node.input(2)
 
 
 @legalizes("com.microsoft::BiasSoftmax", target="ir")
 def bias_softmax(b: Builder, node: Node) -> Result:
-    """com.microsoft::BiasSoftmax (1): along the last axis; others are taken together with those
-    behind them."""
+    """`com.microsoft::BiasSoftmax` (1): Softmax along the last axis. An earlier axis is flattened
+    with the axes behind it."""
     axis = node.attributes.get("axis", 1)
     if axis not in (-1, ranks(node, 0)[0] - 1):
         raise Refused("it is supported along the last axis only")
@@ -74,7 +75,8 @@ def _biased(b: Builder, node: Node) -> Value:
 
 
 def _activated(b: Builder, node: Node, x: Value) -> Value:
-    """The node's activation by its name in ONNX, with its parameters in the order alpha, beta."""
+    """Applies the node's activation, named as in ONNX, with its parameters in the order alpha,
+    beta."""
     attributes = node.attributes
     name = attributes.get("activation", "")
     named = ("activation_alpha", "activation_beta")
@@ -102,9 +104,9 @@ def _activated(b: Builder, node: Node, x: Value) -> Value:
     target="ir",
 )  # fmt: skip
 def fused_matmul(b: Builder, node: Node) -> Result:
-    """com.microsoft::FusedMatMul, FusedMatMulActivation and TransposeMatMul (1): alpha times the
-    product; transBatch moves the first axis behind the batch, before trans exchanges the last
-    two."""
+    """`com.microsoft::FusedMatMul`, FusedMatMulActivation and TransposeMatMul (1): alpha times the
+    product. First, transBatch moves the first axis behind the batch. Then, trans exchanges the last
+    two axes."""
     attributes = node.attributes
     sides = required(node, 0, 1)
     for i, name in enumerate(("transBatchA", "transBatchB")):
@@ -121,7 +123,7 @@ def fused_matmul(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::FusedGemm", target="ir")
 def fused_gemm(b: Builder, node: Node) -> Result:
-    """com.microsoft::FusedGemm (1): Gemm with an activation after it."""
+    """`com.microsoft::FusedGemm` (1): Gemm with an activation behind it."""
     attributes = node.attributes
     flags = {name: bool(attributes.get(name, 0)) for name in ("transA", "transB")}
     scales = {name: attributes.get(name, 1.0) for name in ("alpha", "beta")}
@@ -131,7 +133,7 @@ def fused_gemm(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::GemmFastGelu", target="ir")
 def gemm_fast_gelu(b: Builder, node: Node) -> Result:
-    """com.microsoft::GemmFastGelu (1): a matrix product, a bias, and Gelu by tanh."""
+    """`com.microsoft::GemmFastGelu` (1): a matrix product, a bias, and Gelu by tanh."""
     left, right = required(node, 0, 1)
     y = b.plus(b.op("MatMul", left, right), node.input(2))
     return b.op("Gelu", y, approximate="tanh")
@@ -144,7 +146,7 @@ _CONV = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
 
 @legalizes("com.microsoft::NhwcConv", target="ir")
 def nhwc_conv(b: Builder, node: Node) -> Result:
-    """com.microsoft::NhwcConv (1): Conv with the channels last, those of the weights too."""
+    """`com.microsoft::NhwcConv` (1): Conv with the channels last, also in the weights."""
     data, weights = required(node, 0, 1)
     (rank,) = ranks(node, 0)
     first = b.channels_first(data, rank), b.channels_first(weights, rank)
@@ -154,8 +156,8 @@ def nhwc_conv(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::FusedConv", "com.microsoft::NhwcFusedConv", target="ir")
 def fused_conv(b: Builder, node: Node) -> Result:
-    """An activation of a convolution to which Z is added; of NhwcFusedConv the data, Z and the
-    result have their channels last."""
+    """FusedConv and NhwcFusedConv: an activation of a convolution plus Z. NhwcFusedConv has the
+    channels last in the data, Z and the result."""
     data, weights = required(node, 0, 1)
     attributes = node.attributes
     last = node.op.endswith("NhwcFusedConv")

@@ -1,5 +1,5 @@
-"""com.microsoft::GroupQueryAttention, as onnxruntime-genai writes it (onnxruntime's
-ContribOperators, and `contrib_ops/cpu/bert/gqa_attention_base.h` there)."""
+"""`com.microsoft::GroupQueryAttention` as onnxruntime-genai writes it (onnxruntime's
+ContribOperators, and its `contrib_ops/cpu/bert/gqa_attention_base.h`)."""
 
 from __future__ import annotations
 
@@ -22,20 +22,19 @@ from bridge.operators.microsoft.attention import require_absent, require_default
 from bridge.operators.microsoft.rotary_embedding import rotated
 
 CONSECUTIVE = "calls_are_consecutive"
-"""An attribute of Bridge's own, for a node whose cache is a variable of IR: a call's new keys come
-behind all that the variable holds, and `total_sequence_length` counts both."""
+"""An attribute of Bridge for a node with an IR variable as its cache. The new keys of a call follow
+all keys of the variable, and `total_sequence_length` counts both."""
 
 TOLD = "places_are_told"
-"""An attribute of Bridge's own, for such a node that has `position_ids` since: an input tells the
-places (`passes/state/followers.py`)."""
+"""An attribute of Bridge for such a node after it gets `position_ids`: an input has the positions
+(`passes/state/followers.py`)."""
 
 
 @legalizes("com.microsoft::GroupQueryAttention", target="ir")
 def group_query_attention(b: Builder, node: Node) -> Result:
-    """com.microsoft::GroupQueryAttention (1): causal attention with a cache of keys and values,
-    into which the new ones are written where those of each sequence of the batch end. What lies
-    behind them is zeros, whatever the cache had there. `seqlens_k` counts all keys of a sequence
-    but one."""
+    """`com.microsoft::GroupQueryAttention` (1): causal attention with a cache of keys and values.
+    The new keys are written at the end of each sequence of the batch, and zeros follow them,
+    whatever the cache had there. `seqlens_k` is the number of keys of a sequence less one."""
     require_default(node, "k_quant_type", "v_quant_type", "sliding_window_cache", "qk_output")
     require_absent(node, k_scale=12, v_scale=13, q_norm_weight=14, k_norm_weight=15)
     attributes: dict[str, Any] = node.attributes
@@ -52,7 +51,7 @@ def group_query_attention(b: Builder, node: Node) -> Result:
         key, value = present
     bias, allowed = node.input(10), frame.allowed
     if bias is not None and frame.sources is not None:
-        # It is for `total` keys; a cache that is longer stays so.
+        # The bias has `total` keys, but the cache may be longer and keeps its length.
         end = b.reshape(b.as_i64(total), 1)
         key, value = b.cut(key, 2, 0, end), b.cut(value, 2, 0, end)
         allowed = b.cut(allowed, 3, 0, end)
@@ -71,7 +70,7 @@ def group_query_attention(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::GroupQueryAttention", target="onnx")
 def without_variables(b: Builder, node: Node) -> Result:
-    """com.microsoft::GroupQueryAttention (1), whose cache is an input and an output again."""
+    """`com.microsoft::GroupQueryAttention` (1) with its cache as input and output again."""
     assert b.target is not None
     if "com.microsoft" not in b.target.domains:
         return group_query_attention(b, node)
@@ -94,7 +93,7 @@ must.hold("com.microsoft::GroupQueryAttention", _lengths)
 
 
 def _by_heads(b: Builder, node: Node, query: Value) -> list[Value]:
-    """Queries, keys and values by heads; packed ones come in the first input."""
+    """Queries, keys and values split into heads. The first input has them if they are packed."""
     heads, groups = node.attributes["num_heads"], node.attributes["kv_num_heads"]
     key, value = node.input(1), node.input(2)
     if key is None or value is None:
@@ -104,7 +103,7 @@ def _by_heads(b: Builder, node: Node, query: Value) -> list[Value]:
 
 
 def _rotated(b: Builder, node: Node, x: Value, places: Value) -> Value:
-    """Queries or keys, turned by the places that are given, or else by these."""
+    """Queries or keys, rotated by the given positions, or by `places` without them."""
     cos, sin = required(node, 7, 8)
     given = node.input(9)
     interleaved = bool(node.attributes.get("rotary_interleaved", 0))
@@ -113,9 +112,10 @@ def _rotated(b: Builder, node: Node, x: Value, places: Value) -> Value:
 
 @dataclass(frozen=True)
 class _Frame:
-    """What follows from lengths alone, and is the same in all layers of a model: the sizes of the
-    batch and of the queries, 1-D; the places of the `new` keys, [batch, new]; the `sources` of the
-    keys of a cache that grew, [batch, keys]; and which keys a query may look at (`allowed`)."""
+    """The values that depend on lengths alone and are the same in all layers of a model. `batch`
+    and `length` are the sizes of the batch and of the queries, 1-D. `new` has the positions of the
+    new keys, [batch, new]. `sources` has the sources of the keys of a grown cache, [batch, keys].
+    `allowed` is the mask of the keys that a query may read."""
 
     batch: Value
     length: Value
@@ -125,8 +125,8 @@ class _Frame:
 
 
 def _frame(b: Builder, node: Node, query: Value, past: Value | None) -> _Frame:
-    """The frame of a node. Nodes that count by the same inputs have one, where the file gives the
-    same symbols to the lengths of their queries and of their caches."""
+    """The frame of a node. Nodes share a frame if they have the same inputs of lengths. In the
+    file, their queries and their caches must then have the same symbols as lengths."""
     seqlens, total = required(node, 5, 6)
     causal = bool(node.attributes.get("causal", 1))
     window = node.attributes.get("local_window_size", -1)
@@ -140,8 +140,8 @@ def _frame(b: Builder, node: Node, query: Value, past: Value | None) -> _Frame:
 
 
 def _length(b: Builder, x: Value, seqlens: Value) -> Value:
-    """The length of [batch, heads, length, size], 1-D. That of another node's has the same symbol,
-    or is as long as this one."""
+    """The length of [batch, heads, length, size], 1-D. Values with the same symbol, or with the
+    same known length, share the result."""
     length = x.dims[2]
     alike: Hashable = length if isinstance(length, int | str) else x
     return b.once((seqlens, alike), partial(b.sizes, x, 2))
@@ -156,7 +156,7 @@ def _frame_of_each(
     causal: bool,
     window: int,
 ) -> _Frame:
-    """The frame where the keys of each sequence end at a place of their own."""
+    """The frame if the keys of each sequence end at a separate position."""
     lengths = b.reshape(b.as_i64(seqlens) + 1, -1, 1)
     batch, row = b.sizes(lengths, 0), _counted(b, length)
     if held is None:
@@ -166,7 +166,7 @@ def _frame_of_each(
         start = b.max(lengths - length, 0)
         places = _counted(b, b.max(b.reshape(b.as_i64(total), 1), held))
         behind, new = places - start, row + start
-        # Of what `_written` joins: the new keys, nothing, the cache.
+        # `_written` concatenates the new keys, one zero and the cache.
         kept = places + (length + 1)
         sources = b.where(behind < 0, kept, b.min(behind, length))
     if causal:
@@ -179,8 +179,8 @@ def _frame_of_each(
 def _frame_of_all(
     b: Builder, seqlens: Value, total: Value, length: Value, causal: bool, window: int
 ) -> _Frame:
-    """The frame where all keys end at one place. Sequences that are shorter begin later, as the
-    tokenizers of OpenVINO GenAI and of transformers pad them."""
+    """The frame if all keys end at one position. Shorter sequences begin later, as the tokenizers
+    of OpenVINO GenAI and of transformers pad them."""
     lengths = b.reshape(b.as_i64(seqlens) + 1, -1, 1)
     whole = b.reshape(b.as_i64(total), 1)
     batch, row, places = b.sizes(lengths, 0), _counted(b, length), _counted(b, whole)
@@ -189,7 +189,7 @@ def _frame_of_all(
     seen = _seen(places, queries, window) if causal else None
     if batch.known_value != (1,) or seen is None:
         begun = places >= whole - lengths
-        # A query of the padding must see something: itself.
+        # A padded query must read at least one key: its own.
         begun = b.unsqueeze(begun, 1, 2) | places.equal(queries)
         allowed = begun if seen is None else begun & seen
     else:
@@ -198,12 +198,13 @@ def _frame_of_all(
 
 
 def _counted(b: Builder, length: Value) -> Value:
-    """0, 1, 2, ... below a 1-D number."""
+    """The numbers 0, 1, 2, ... below a 1-D number."""
     return b.op("Range", 0, length[0], 1)
 
 
 def _seen(keys: Value, queries: Value, window: int) -> Value:
-    """Which keys a query sees, by the places of both: those up to its own, within the window."""
+    """A mask of the keys that a query reads, by the positions of both. These are the keys up to the
+    query's position and within the window."""
     seen = keys <= queries
     if window <= 0:
         return seen
@@ -211,13 +212,13 @@ def _seen(keys: Value, queries: Value, window: int) -> Value:
 
 
 def _joined(b: Builder, past: Value, new: Value, frame: _Frame) -> Value:
-    """The cache with what is new behind it."""
+    """The cache with the new keys behind it."""
     return b.concat(2, past, new)
 
 
 def _written(b: Builder, past: Value, new: Value, frame: _Frame) -> Value:
-    """The cache with what is new in it, and zeros behind that: onnxruntime copies no more of it
-    than what each sequence has."""
+    """The cache with the new keys in it, and zeros behind them. onnxruntime copies only the used
+    part of each sequence."""
     assert frame.sources is not None
     nothing = b.zeros(new, frame.batch, b.dim(new, 1), 1, b.dim(new, 3))
     return b.op("Gather", b.concat(2, new, nothing, past), frame.sources, 2, batch_dims=1)
@@ -232,8 +233,8 @@ def _with_sink(
     bias: Value | None,
     allowed: Value,
 ) -> tuple[Value, Value, Mask]:
-    """One more key, which has the score of the head's sink and the value 0: it takes its part of
-    the softmax and gives nothing."""
+    """Adds a key with the score of the head's sink and the value 0. The key has a share of the
+    softmax but adds 0 to the result."""
     empty = [b.cut(x * 0, 2, 0, 1) for x in (key, value)]
     scores = b.where(allowed, b.like(0.0, query) if bias is None else bias, MINUS_INFINITY)
     column = b.shape(b.sizes(query, 0, 1, 2), 1)

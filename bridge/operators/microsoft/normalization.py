@@ -1,5 +1,5 @@
-"""Normalisations as onnxruntime writes them: in its own domain, and two in ONNX's that the standard
-lacks there."""
+"""Normalisations that onnxruntime writes in its own domain, and two in ONNX's domain that the
+standard lacks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from bridge.operators.nn.normalization import axes_from, root_mean_square
 
 @legalizes("com.microsoft::SimplifiedLayerNormalization", target="ir")
 def simplified_layer_normalization(b: Builder, node: Node) -> Result:
-    """onnxruntime's SimplifiedLayerNormalization-1 is RMSNormalization, with the inverse of the
-    root as an optional output."""
+    """onnxruntime's SimplifiedLayerNormalization-1 is RMSNormalization with an optional output: the
+    inverse of the root."""
     data, scale = required(node, 0, 1)
     normal = b.node("RMSNormalization", [data, scale], attributes=dict(node.attributes))
     if len(node.outputs) == 1:
@@ -26,8 +26,8 @@ def simplified_layer_normalization(b: Builder, node: Node) -> Result:
     target="ir",
 )  # fmt: skip
 def skip_layer_normalization(b: Builder, node: Node) -> Result:
-    """com.microsoft::SkipLayerNormalization and SkipSimplifiedLayerNormalization (1): the
-    normalised sum of the input, the skip and a bias. The statistics, outputs 1 and 2, are for
+    """`com.microsoft::SkipLayerNormalization` and SkipSimplifiedLayerNormalization (1): the
+    normalised sum of the input, the skip and a bias. The statistics (outputs 1 and 2) are for
     training, and empty as in onnxruntime."""
     if any(value.names for value in node.outputs[1:3]):
         raise Refused("its outputs of mean and deviation are for training; export for inference")
@@ -45,8 +45,8 @@ def skip_layer_normalization(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::EmbedLayerNormalization", target="ir")
 def embed_layer_normalization(b: Builder, node: Node) -> Result:
-    """com.microsoft::EmbedLayerNormalization (1): the normalised sum of a word's, a position's and
-    a segment's embedding; the mask's index is how many ones it has in each row."""
+    """`com.microsoft::EmbedLayerNormalization` (1): the normalised sum of the embeddings of a word,
+    a position and a segment. The index of the mask is the number of ones in each row."""
     words, word_table, position_table, scale, shift = required(node, 0, 2, 3, 5, 6)
     segments, segment_table = node.input(1), node.input(4)
     mask, places = node.input(7), node.input(8)
@@ -68,8 +68,8 @@ def embed_layer_normalization(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::QEmbedLayerNormalization", target="ir")
 def qembed_layer_normalization(b: Builder, node: Node) -> Result:
-    """com.microsoft::QEmbedLayerNormalization (1): EmbedLayerNormalization of quantised tables; the
-    scales begin at input 8, the zero points at 13."""
+    """`com.microsoft::QEmbedLayerNormalization` (1): EmbedLayerNormalization with quantised tables.
+    The scales begin at input 8, and the zero points at input 13."""
     tables = [
         None if table is None else b.op("DequantizeLinear", table, node.input(8 + i), zero)
         for i in range(5)
@@ -84,8 +84,8 @@ def qembed_layer_normalization(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::GatedRMSNorm", target="ir")
 def gated_rms_norm(b: Builder, node: Node) -> Result:
-    """com.microsoft::GatedRMSNorm (1): RMSNormalization of groups along the last axis, each as long
-    as the scale, times an activation of a gate; in f32."""
+    """`com.microsoft::GatedRMSNorm` (1): RMSNormalization of groups along the last axis, times an
+    activation of a gate. Each group is as long as the scale. The computation is in f32."""
     data, scale, gate = required(node, 0, 1, 2)
     wide = [b.cast(value, F32) for value in (data, scale, gate)]
     if scale.shape is None or not isinstance(scale.shape[0], int):
@@ -103,7 +103,8 @@ def gated_rms_norm(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::GroupNorm", "com.microsoft::SkipGroupNorm", target="ir")
 def group_norm(b: Builder, node: Node) -> Result:
-    """GroupNormalization, with the channels last by default, of a sum, and with SiLU after it."""
+    """GroupNorm and SkipGroupNorm: GroupNormalization of a sum, by default with the channels last,
+    and optionally with SiLU behind it."""
     data, scale, shift = required(node, 0, 1, 2)
     attributes = node.attributes
     (rank,) = ranks(node, 0)

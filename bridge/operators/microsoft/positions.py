@@ -1,5 +1,5 @@
-"""Biases of attention by the distance of words, as onnxruntime fuses them (`contrib_ops/cuda/bert`
-there)."""
+"""Attention biases that depend on the distance of words, as onnxruntime fuses them (its
+`contrib_ops/cuda/bert`)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from bridge.operators import Builder, Node, Refused, Result, legalizes, required
 
 @legalizes("com.microsoft::RelativePositionBias", target="ir")
 def relative_position_bias(b: Builder, node: Node) -> Result:
-    """com.microsoft::RelativePositionBias (1): T5's bias [1, heads, queries, keys] by the bucket of
-    a distance. The table's numbers are those of its transpose."""
+    """`com.microsoft::RelativePositionBias` (1): T5's bias [1, heads, queries, keys] for the bucket
+    of each distance. The numbers of the table are in the order of its transpose."""
     table, queries, keys = required(node, 0, 1, 2)
     match table.shape:
         case int(buckets), int(heads):
@@ -21,7 +21,7 @@ def relative_position_bias(b: Builder, node: Node) -> Result:
     both = bool(node.attributes.get("is_bidirectional", 0))
     most = node.attributes["max_distance"]
     b.room(most)
-    # Each size of a distance has its bucket, those from `most` on the last one.
+    # Each distance has its bucket. Distances from `most` on are in the last bucket.
     by_size = b.constant(_buckets(buckets // 2 if both else buckets, most))
     rows, columns = (b.op("Range", 0, b.reshape(n), 1) for n in (queries, keys))
     ahead = columns - b.unsqueeze(rows, 1)
@@ -34,8 +34,8 @@ def relative_position_bias(b: Builder, node: Node) -> Result:
 
 
 def _buckets(count: int, most: int) -> np.ndarray:
-    """The bucket of each size of a distance up to `most`: half of them for one size each, the
-    others for ranges that grow by a factor."""
+    """The bucket of each distance up to `most`. Half of the buckets have one distance each, and the
+    others have ranges that grow by a factor."""
     exact = count // 2
     sizes = np.arange(1, most + 1, dtype=np.float32)
     steps = np.log(sizes / exact) / np.log(np.float32(most / exact)) * (count - exact)

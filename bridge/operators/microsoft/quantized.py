@@ -1,7 +1,7 @@
 """Quantised operators of onnxruntime's own domain, com.microsoft, for IR.
 
-All of them are a standard operator between DequantizeLinear and QuantizeLinear (onnxruntime's
-ContribOperators). Their attributes are as in the file.
+Each operator is a standard operator between DequantizeLinear and QuantizeLinear (onnxruntime's
+ContribOperators). Attributes have their values from the file.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _BY_BITS = {2: U2, 4: U4, 8: U8}
 
 
 def _opened(b: Builder, values: Sequence[Value | None]) -> Value:
-    """A tensor, its scale and its zero point in floats."""
+    """The dequantised tensor of a tensor, its scale and its zero point."""
     return b.op("DequantizeLinear", *values)
 
 
 def _quantized(name: str) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
-    """Registers an operator of one quantised input: X, its scale and zero point, Y's scale and
-    zero point."""
+    """Registers an operator with one quantised input. Its inputs are X, the scale and zero point of
+    X, and the scale and zero point of Y."""
 
     def register(function: Callable[[Builder, Node, Value], Value]) -> Callable[..., Value]:
         @legalizes(f"com.microsoft::{name}", target="ir")
@@ -43,7 +43,7 @@ def _quantized(name: str) -> Callable[[Callable[..., Value]], Callable[..., Valu
 
 @legalizes("com.microsoft::QLinearAdd", "com.microsoft::QLinearMul", target="ir")
 def qlinear_arithmetic(b: Builder, node: Node) -> Result:
-    """com.microsoft::QLinearAdd, QLinearMul (1): the operator between DequantizeLinear and
+    """`com.microsoft::QLinearAdd` and QLinearMul (1): the operator between DequantizeLinear and
     QuantizeLinear."""
     sides = _opened(b, node.inputs[:3]), _opened(b, node.inputs[3:6])
     return b.op("QuantizeLinear", b.op(node.op[-3:], *sides), *node.inputs[6:8])
@@ -51,14 +51,14 @@ def qlinear_arithmetic(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::QLinearWhere", target="ir")
 def qlinear_where(b: Builder, node: Node) -> Result:
-    """com.microsoft::QLinearWhere (1): Where between DequantizeLinear and QuantizeLinear."""
+    """`com.microsoft::QLinearWhere` (1): Where between DequantizeLinear and QuantizeLinear."""
     sides = _opened(b, node.inputs[1:4]), _opened(b, node.inputs[4:7])
     return b.op("QuantizeLinear", b.where(required(node, 0)[0], *sides), *node.inputs[7:9])
 
 
 @legalizes("com.microsoft::QLinearConv", target="ir")
 def qlinear_conv(b: Builder, node: Node) -> Result:
-    """com.microsoft::QLinearConv (1): ONNX's, with channels that may come last."""
+    """`com.microsoft::QLinearConv` (1): ONNX's QLinearConv, optionally with the channels last."""
     attributes = dict(node.attributes)
     if not attributes.pop("channels_last", 0):
         return b.op("QLinearConv", *node.inputs, **attributes)
@@ -70,7 +70,7 @@ def qlinear_conv(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::NhwcMaxPool", target="ir")
 def nhwc_max_pool(b: Builder, node: Node) -> Result:
-    """com.microsoft::NhwcMaxPool (1): MaxPool with the channels last."""
+    """`com.microsoft::NhwcMaxPool` (1): MaxPool with the channels last."""
     (rank,) = ranks(node, 0)
     (data,) = required(node, 0)
     attributes = {**node.attributes, "ceil_mode": bool(node.attributes.get("ceil_mode", 0))}
@@ -80,7 +80,7 @@ def nhwc_max_pool(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::QLinearConcat", target="ir")
 def qlinear_concat(b: Builder, node: Node) -> Result:
-    """com.microsoft::QLinearConcat (1): each part has a scale and a zero point of its own."""
+    """`com.microsoft::QLinearConcat` (1): each part has its own scale and zero point."""
     parts = [_opened(b, node.inputs[i : i + 3]) for i in range(2, len(node.inputs), 3)]
     joined = b.op("Concat", *parts, axis=node.attributes["axis"])
     return b.op("QuantizeLinear", joined, *node.inputs[:2])
@@ -100,7 +100,7 @@ def qlinear_leaky_relu(b: Builder, node: Node, x: Value) -> Value:
 
 @_quantized("QLinearSoftmax")
 def qlinear_softmax(b: Builder, node: Node, x: Value) -> Value:
-    """com.microsoft::QLinearSoftmax (1): its `opset` says which Softmax of ONNX's it is."""
+    """`com.microsoft::QLinearSoftmax` (1): `opset` selects the version of ONNX's Softmax."""
     axis = node.attributes.get("axis", -1)
     if node.attributes["opset"] >= 13 or axis in (-1, ranks(node, 0)[0] - 1):
         return b.op("Softmax", x, axis=axis)
@@ -117,7 +117,7 @@ def qlinear_reduce_mean(b: Builder, node: Node, x: Value) -> Value:
 
 @_quantized("QLinearGlobalAveragePool")
 def qlinear_global_average_pool(b: Builder, node: Node, x: Value) -> Value:
-    """com.microsoft::QLinearGlobalAveragePool (1), whose channels may be last."""
+    """`com.microsoft::QLinearGlobalAveragePool` (1), optionally with the channels last."""
     rank = ranks(node, 0)[0]
     first = 1 if node.attributes.get("channels_last", 0) else 2
     return b.op("ReduceMean", x, list(range(first, first + rank - 2)), keepdims=True)
@@ -125,7 +125,7 @@ def qlinear_global_average_pool(b: Builder, node: Node, x: Value) -> Value:
 
 @_quantized("QLinearAveragePool")
 def qlinear_average_pool(b: Builder, node: Node, x: Value) -> Value:
-    """com.microsoft::QLinearAveragePool (1), whose channels may be last."""
+    """`com.microsoft::QLinearAveragePool` (1), optionally with the channels last."""
     attributes = dict(node.attributes)
     for name in ("ceil_mode", "count_include_pad"):
         attributes[name] = bool(attributes.get(name, 0))
@@ -137,7 +137,7 @@ def qlinear_average_pool(b: Builder, node: Node, x: Value) -> Value:
 
 @legalizes("com.microsoft::QGemm", target="ir")
 def qgemm(b: Builder, node: Node) -> Result:
-    """com.microsoft::QGemm (1): the bias is of 32-bit integers, in units of the product of both
+    """`com.microsoft::QGemm` (1): the bias has 32-bit integers, in units of the product of both
     scales."""
     (a_scale, b_scale), bias = required(node, 1, 4), node.input(6)
     flags = {name: bool(node.attributes.get(name, 0)) for name in ("transA", "transB")}
@@ -154,7 +154,8 @@ def qgemm(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::MatMulIntegerToFloat", target="ir")
 def matmul_integer_to_float(b: Builder, node: Node) -> Result:
-    """com.microsoft::MatMulIntegerToFloat (1): the product of dequantised matrices, and a bias."""
+    """`com.microsoft::MatMulIntegerToFloat` (1): the product of dequantised matrices, and a
+    bias."""
     left, right, left_scale, right_scale = node.inputs[:4]
     x = b.op("DequantizeLinear", left, left_scale, node.input(4), axis=-2)
     y = b.op("DequantizeLinear", right, right_scale, node.input(5), axis=-1)
@@ -163,8 +164,8 @@ def matmul_integer_to_float(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::DynamicQuantizeMatMul", target="ir")
 def dynamic_quantize_matmul(b: Builder, node: Node) -> Result:
-    """com.microsoft::DynamicQuantizeMatMul (1): as if A had been quantised to u8 and back, and a
-    bias."""
+    """`com.microsoft::DynamicQuantizeMatMul` (1): quantises A to u8 and back, then adds a bias to
+    the product."""
     x = _opened(b, b.ops("DynamicQuantizeLinear", 3, node.inputs[0]))
     y = b.op("DequantizeLinear", *node.inputs[1:3], node.input(3), axis=-1)
     return b.plus(b.op("MatMul", x, y), node.input(4))
@@ -172,8 +173,8 @@ def dynamic_quantize_matmul(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::MatMulNBits", target="ir")
 def matmul_n_bits(b: Builder, node: Node) -> Result:
-    """com.microsoft::MatMulNBits (1): a product with the transpose of a matrix [N, K] of few bits
-    in blocks along K, whose bytes both formats pack alike."""
+    """`com.microsoft::MatMulNBits` (1): a product with the transpose of a matrix [N, K] of few bits
+    in blocks along K. Both formats pack its bytes in the same way."""
     data, packed, scales = required(node, 0, 1, 2)
     zeros = node.input(3)
     attributes: dict[str, Any] = node.attributes
@@ -204,8 +205,8 @@ def matmul_n_bits(b: Builder, node: Node) -> Result:
 
 
 def _dequantized(b: Builder, integers: Value, scales: Value, zeros: np.ndarray) -> Value:
-    """What integers [columns, length] stand for in blocks with zero points between whole numbers,
-    as HQQ finds them."""
+    """The dequantised values of integers [columns, length] in blocks. The zero points may lie
+    between whole numbers, as HQQ finds them."""
     columns, blocks = zeros.shape
     shifts = b.constant(zeros.reshape(columns, blocks, 1).astype(np.float32))
     parts = b.cast(b.reshape(integers, columns, blocks, -1), F32)
@@ -213,13 +214,14 @@ def _dequantized(b: Builder, integers: Value, scales: Value, zeros: np.ndarray) 
 
 
 _FP4 = (0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4)
-"""The levels of 4-bit floats, as bitsandbytes has them, without their sign."""
+"""The levels of bitsandbytes' 4-bit floats, without their sign."""
 
 
 @legalizes("com.microsoft::MatMulBnb4", target="ir")
 def matmul_bnb4(b: Builder, node: Node) -> Result:
-    """com.microsoft::MatMulBnb4 (1): a product with the transpose of a matrix [N, K] of places in a
-    table of 16 levels, the higher 4 bits of a byte first, in blocks over the whole matrix."""
+    """`com.microsoft::MatMulBnb4` (1): a product with the transpose of a matrix [N, K]. Its
+    elements are indices in a table of 16 levels, in blocks over the whole matrix. The higher 4 bits
+    of a byte come first."""
     data, packed, scales = required(node, 0, 1, 2)
     weights, attributes = packed.constant, node.attributes
     if weights is None or weights.element is not U8 or not attributes.get("transB", 1):
@@ -241,8 +243,9 @@ def matmul_bnb4(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::GatherBlockQuantized", target="ir")
 def gather_block_quantized(b: Builder, node: Node) -> Result:
-    """com.microsoft::GatherBlockQuantized (1): some slices of a tensor of integers in blocks; bytes
-    hold 2, 4 or 8 bits along the last axis, the first of them lowest."""
+    """`com.microsoft::GatherBlockQuantized` (1): slices of a tensor of integers in blocks. A byte
+    holds elements of 2, 4 or 8 bits along the last axis, with the first element in the lowest
+    bits."""
     data, indices, scales = required(node, 0, 1, 2)
     zeros, attributes = node.input(3), node.attributes
     weights, size = data.constant, attributes.get("block_size", 128)
@@ -253,7 +256,7 @@ def gather_block_quantized(b: Builder, node: Node) -> Result:
         bits = attributes.get("bits", 4)
         element = _BY_BITS.get(bits)
         if element is None:
-            raise Refused(f"its bits = {bits} are not supported, 2, 4 and 8 are")
+            raise Refused(f"its bits must be 2, 4 or 8, not {bits}")
         *outer, last = weights.shape
         data = b.as_bits(data, element, *outer, last * 8 // bits)
         if zeros is None:
@@ -266,8 +269,8 @@ def gather_block_quantized(b: Builder, node: Node) -> Result:
 
 
 def _cut_to(b: Builder, zeros: Value, element: Element, scales: Value) -> Value:
-    """Zero points of few bits in bytes, of which the last of a row may hold more than there are
-    scales."""
+    """Zero points of few bits packed in bytes, cut to the size of the scales. The last byte of a
+    row may hold more zero points than there are scales."""
     assert zeros.constant is not None
     *outer, last = zeros.constant.shape
     wide = b.as_bits(zeros, element, *outer, last * 8 // element.bits)
@@ -279,7 +282,7 @@ def _cut_to(b: Builder, zeros: Value, element: Element, scales: Value) -> Value:
 
 
 def _unpacked(zeros: Value, bits: int, columns: int, blocks: int) -> np.ndarray:
-    """Zero points [columns, blocks]; packed ones fill whole bytes in each column."""
+    """Zero points [columns, blocks]. Packed zero points fill whole bytes in each column."""
     known = known_of(zeros).array
     if known is None:
         raise Refused("its zero points must be constant")

@@ -10,11 +10,11 @@ from bridge.operators.recurrent.recurrent import Layer, layer_of, summed_bias, t
 
 @legalizes("com.microsoft::DynamicQuantizeLSTM", target="ir")
 def dynamic_quantize_lstm(b: Builder, node: Node) -> Result:
-    """com.microsoft::DynamicQuantizeLSTM (1): an LSTM of quantised weights, [directions, input,
-    4*hidden] and [directions, hidden, 4*hidden], whose inputs are quantised too: X as a whole, the
-    state of all batches anew in each step. Backwards over sequences that differ in length
-    onnxruntime begins with the last element of each, and this with the longest, so that rounding
-    differs."""
+    """`com.microsoft::DynamicQuantizeLSTM` (1): an LSTM with quantised weights and inputs. The
+    weights are [directions, input, 4*hidden] and [directions, hidden, 4*hidden]. X is quantised as
+    a whole, and the state of all batches again in each step. Backwards, onnxruntime begins with the
+    last element of each sequence, but this conversion begins with the longest sequence. Rounding
+    therefore differs if sequences differ in length."""
     x, w, r = required(node, 0, 1, 2)
     bias, lengths, h, c, peepholes = (node.input(i) for i in range(3, 8))
     layer = layer_of(node, 4, ("sigmoid", "tanh", "tanh"))
@@ -36,7 +36,7 @@ def dynamic_quantize_lstm(b: Builder, node: Node) -> Result:
 
 
 def _opened(b: Builder, weights: Value, scale: Value | None, zero_point: Value | None) -> Value:
-    """Weights in floats, whose scales are [directions] or [directions, 4*hidden]."""
+    """Dequantised weights. Their scales are [directions] or [directions, 4*hidden]."""
     if scale is None or scale.rank not in (1, 2):
         raise Refused("its weights need scales of a known rank")
     axes = (1,) if scale.rank == 2 else (1, 2)
@@ -47,5 +47,5 @@ def _opened(b: Builder, weights: Value, scale: Value | None, zero_point: Value |
 
 
 def _rounded(b: Builder, x: Value) -> Value:
-    """What is left of floats that have been quantised."""
+    """Floats after quantisation and dequantisation."""
     return b.op("DequantizeLinear", *b.ops("DynamicQuantizeLinear", 3, x))

@@ -1,5 +1,6 @@
-"""Operators of onnxruntime's own domain, com.microsoft, that are one of ONNX's by another name or
-little more (onnxruntime's ContribOperators). Attributes are as in the file."""
+"""Operators of onnxruntime's own domain, com.microsoft, with a counterpart in ONNX. They differ in
+the name or in few details (onnxruntime's ContribOperators). Attributes have their values from the
+file."""
 
 from __future__ import annotations
 
@@ -13,14 +14,15 @@ from bridge.operators import Builder, Node, Refused, Result, legalizes, required
     "com.microsoft::Inverse", target="ir",
 )  # fmt: skip
 def standard_one(b: Builder, node: Node) -> Result:
-    """com.microsoft::QuantizeLinear, DequantizeLinear, GatherND, Inverse (1): the standard's,
-    unchanged."""
+    """`com.microsoft::QuantizeLinear`, DequantizeLinear, GatherND and Inverse (1): the standard's
+    operators, unchanged."""
     return b.op(node.op.partition("::")[2], *node.inputs, **node.attributes)
 
 
 @legalizes("com.microsoft::LinearAttention", target="ir")
 def linear_attention(b: Builder, node: Node) -> Result:
-    """com.microsoft::LinearAttention (1): the standard's, unless it keeps several states."""
+    """`com.microsoft::LinearAttention` (1): the standard's operator, unless it keeps several
+    states."""
     attributes = dict(node.attributes)
     _require_one_state(attributes)
     return b.ops("LinearAttention", len(node.outputs), *node.inputs, **attributes)
@@ -28,7 +30,8 @@ def linear_attention(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::CausalConvWithState", target="ir")
 def causal_conv(b: Builder, node: Node) -> Result:
-    """com.microsoft::CausalConvWithState (1): the standard's, along one axis, channels first."""
+    """`com.microsoft::CausalConvWithState` (1): the standard's operator, along one axis, channels
+    first."""
     attributes = dict(node.attributes)
     _require_one_state(attributes)
     for name, usual in (("ndim", 1), ("dilation", 1), ("channels_last", 0)):
@@ -44,13 +47,14 @@ def _require_one_state(attributes: dict[str, Any]) -> None:
 
 @legalizes("com.microsoft::Trilu", target="ir")
 def trilu(b: Builder, node: Node) -> Result:
-    """com.microsoft::Trilu (1): the standard's; `upper` is a number."""
+    """`com.microsoft::Trilu` (1): the standard's operator; `upper` is a number."""
     return b.op("Trilu", *node.inputs, upper=bool(node.attributes.get("upper", 1)))
 
 
 @legalizes("com.microsoft::Range", target="ir")
 def range_(b: Builder, node: Node) -> Result:
-    """com.microsoft::Range (1): the bounds may be vectors of one element, and the step absent."""
+    """`com.microsoft::Range` (1): the bounds may be vectors of one element, and the step may be
+    absent."""
     start, limit = required(node, 0, 1)
     delta = node.input(2)
     step = b.like(1, start) if delta is None else b.scalar(delta)
@@ -59,21 +63,23 @@ def range_(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::Unique", target="ir")
 def unique(b: Builder, node: Node) -> Result:
-    """com.microsoft::Unique (1): in order of occurrence, without the places of first occurrence."""
+    """`com.microsoft::Unique` (1): the elements in order of occurrence, without the indices of
+    their first occurrence."""
     y, _, inverse, counts = b.ops("Unique", 4, node.inputs[0], sorted=False)
     return [y, inverse, counts][: len(node.outputs)]
 
 
 @legalizes("com.microsoft::ExpandDims", target="ir")
 def expand_dims(b: Builder, node: Node) -> Result:
-    """com.microsoft::ExpandDims (1): Unsqueeze with one axis."""
+    """`com.microsoft::ExpandDims` (1): Unsqueeze with one axis."""
     data, axis = required(node, 0, 1)
     return b.op("Unsqueeze", data, b.vector(axis))
 
 
 @legalizes("com.microsoft::Pad", target="ir")
 def pad(b: Builder, node: Node) -> Result:
-    """The pads may be a matrix of one row, the value a vector of one element."""
+    """`com.microsoft::Pad` (1): the pads may be a matrix of one row, and the value a vector of one
+    element."""
     data, pads = required(node, 0, 1)
     value = node.input(2)
     fill = None if value is None else b.scalar(value)
@@ -82,7 +88,8 @@ def pad(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::GridSample", target="ir")
 def grid_sample(b: Builder, node: Node) -> Result:
-    """com.microsoft::GridSample (1): the standard's under the mode names of operator set 16."""
+    """`com.microsoft::GridSample` (1): the standard's operator with the mode names of operator set
+    16."""
     attributes = node.attributes
     mode = attributes.get("mode", "bilinear")
     return b.op(
@@ -95,12 +102,12 @@ def grid_sample(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::CDist", target="ir")
 def cdist(b: Builder, node: Node) -> Result:
-    """com.microsoft::CDist (1): distances between the rows of two matrices: |x - y|^2 = |x|^2 +
-    |y|^2 - 2 x y."""
+    """`com.microsoft::CDist` (1): distances between the rows of two matrices. The formula is |x -
+    y|^2 = |x|^2 + |y|^2 - 2 x y."""
     left, right = required(node, 0, 1)
     metric = node.attributes.get("metric", "sqeuclidean")
     if metric not in ("euclidean", "sqeuclidean"):
-        raise Refused(f"the metric {metric} is not supported, euclidean and sqeuclidean are")
+        raise Refused(f"the metric must be euclidean or sqeuclidean, not {metric}")
     last = b.constant([1])
     lengths = b.op("ReduceSumSquare", left, last, keepdims=True)
     others = b.op("ReduceSumSquare", right, last, keepdims=False)
@@ -119,8 +126,8 @@ _BLOCKED = (
 
 @legalizes(*_BLOCKED, target="ir")
 def blocked_channels(b: Builder, node: Node) -> NoReturn:
-    """Conv, MaxPool and the like of com.microsoft.nchwc: channels in blocks as one processor likes
-    them; the file does not say of how many."""
+    """Conv, MaxPool and similar operators of com.microsoft.nchwc. Their channels are in blocks of
+    the size that one processor prefers, and the file does not have this size."""
     raise Refused(
         "it is made for one kind of processor; save the model with onnxruntime's graph "
         "optimisations up to ORT_ENABLE_EXTENDED"

@@ -1,4 +1,4 @@
-"""com.microsoft::RotaryEmbedding, and rotary embeddings of other operators of onnxruntime's."""
+"""`com.microsoft::RotaryEmbedding`, and rotary embeddings of other operators of onnxruntime."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from bridge.operators.microsoft.attention import require_default
 def rotated(
     b: Builder, x: Value, places: Value, cos: Value, sin: Value, interleaved: bool
 ) -> Value:
-    """[batch, heads, length, size] turned, as many of its first elements as the caches are for."""
+    """A tensor [batch, heads, length, size], rotated. The size of the caches determines the number
+    of rotated elements, from the first one on."""
     width = None if cos.shape is None else cos.shape[1]
     if not isinstance(width, int):
         raise Refused("the width of its cos_cache is not known; declare the graph's input shapes")
@@ -22,8 +23,8 @@ def rotated(
 
 @legalizes("com.microsoft::RotaryEmbedding", target="ir")
 def rotary_embedding(b: Builder, node: Node) -> Result:
-    """com.microsoft::RotaryEmbedding (1): ONNX's, whose places may be given by the first alone, and
-    heads by the caches."""
+    """`com.microsoft::RotaryEmbedding` (1): ONNX's operator. One first position may replace all
+    positions, and the caches may determine the number of heads."""
     require_default(node, "is_packed_batching")
     x, places, cos, sin = required(node, 0, 1, 2, 3)
     attributes = node.attributes
@@ -35,7 +36,7 @@ def rotary_embedding(b: Builder, node: Node) -> Result:
         else:
             width = cos.dims[1] if ranks(node, 2) else None
             if not isinstance(width, int):
-                raise Refused("it says neither how many heads there are nor how wide they are")
+                raise Refused("neither the number nor the width of its heads is known")
             x = b.transpose(b.reshape(x, 0, 0, -1, 2 * width), 0, 2, 1, 3)
     if places_rank == 1:
         places = b.expand(places + b.positions(x, 2), b.sizes(x, 0), b.sizes(x, 2))

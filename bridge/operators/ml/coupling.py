@@ -1,6 +1,7 @@
-"""Class probabilities of support vector machines: Platt's sigmoid for each pair of classes, and
-the coupling of all pairs (Wu, Lin and Weng, "Probability Estimates for Multi-class Classification
-by Pairwise Coupling", section 4.4), by the iteration that ONNX's reference has of libsvm."""
+"""Class probabilities of support vector machines. They use Platt's sigmoid for each pair of
+classes, and then couple all pairs. The source is Wu, Lin and Weng, "Probability Estimates for
+Multi-class Classification by Pairwise Coupling", section 4.4. The iteration is libsvm's, as in
+ONNX's reference."""
 
 from __future__ import annotations
 
@@ -13,17 +14,17 @@ from bridge.neutral.types import BOOL, I32, TensorType
 from bridge.operators import Builder, Value
 
 LEAST = 1e-7
-"""How near to 0 and 1 the probability of a pair may come."""
+"""The minimum distance of a pair's probability from 0 and 1."""
 
 MOST_ITERATIONS = 100
-"""Iterations of the coupling, where there are no more classes than that."""
+"""The number of iterations of the coupling, unless there are more classes than this number."""
 
 
 def class_probabilities(
     b: Builder, scores: Value, prob_a: np.ndarray, prob_b: np.ndarray, classes: int
 ) -> Value:
-    """The probabilities [rows, classes] from the scores [rows, pairs] of all pairs i < j, in
-    order; `prob_a` and `prob_b` [pairs] are those of Platt's sigmoids."""
+    """The probabilities [rows, classes] from the scores [rows, pairs] of all pairs i < j, in order.
+    `prob_a` and `prob_b` [pairs] are the parameters of Platt's sigmoids."""
     slope, offset = b.like(prob_a, scores), b.like(prob_b, scores)
     first = b.op("Sigmoid", -(scores * slope + offset))
     first = b.op("Clip", first, b.like(LEAST, scores), b.like(1 - LEAST, scores))
@@ -33,7 +34,7 @@ def class_probabilities(
 
 
 def _pairs(b: Builder, first: Value, second: Value, classes: int) -> Value:
-    """The probability [rows, classes, classes] of class i against class j; 0 where i is j."""
+    """The probability [rows, classes, classes] of class i against class j; 0 if i is j."""
     count = classes * (classes - 1) // 2
     spend((classes, classes), np.int64, "the pairs of classes of a support vector machine")
     places = np.full((classes, classes), 2 * count)
@@ -45,8 +46,9 @@ def _pairs(b: Builder, first: Value, second: Value, classes: int) -> Value:
 
 
 def _quadratic(b: Builder, pairs: Value, classes: int) -> Value:
-    """The matrix Q [rows, classes, classes] of which p'Qp is to be least: the sum of all squares
-    against a class on the diagonal, the products of both directions, negative, beside it."""
+    """The matrix Q [rows, classes, classes]; the coupling minimises p'Qp. The diagonal has the sums
+    of the squares of all probabilities against a class. The other elements are the negative
+    products of both directions."""
     other = b.transpose(pairs, 0, 2, 1)
     squares = b.op("ReduceSum", other * other, [2], keepdims=True)
     products = -(other * pairs)
@@ -54,8 +56,8 @@ def _quadratic(b: Builder, pairs: Value, classes: int) -> Value:
 
 
 def _coupled(b: Builder, matrix: Value, start: Value, classes: int) -> Value:
-    """The probabilities at which p'Qp is least; rows that are near enough stay as they are, and
-    the Loop ends where all are."""
+    """The probabilities p at the minimum of p'Qp. A row stays the same when it is near enough, and
+    the Loop ends when all rows are."""
     state, inside = Value(start.type, ["p"]), Value(matrix.type, ["Q"])
     graph = Graph([state, inside], name="coupling")
     with Builder(graph.nodes, b.name, b.target) as inner:
@@ -79,8 +81,8 @@ def _product(b: Builder, matrix: Value, p: Value) -> Value:
 
 
 def _step(b: Builder, matrix: Value, p: Value, product: Value, total: Value, classes: int) -> Value:
-    """One class after the other is set to where p'Qp is least, and all are scaled to a sum of 1.
-    `product` is Qp, `total` p'Qp; both follow what becomes of p."""
+    """Sets one class after another to the minimum of p'Qp, and scales all to a sum of 1. `product`
+    is Qp, and `total` is p'Qp; both are updated with p."""
     one = b.like(1, p)
     for t in range(classes):
         line = b.op("Gather", matrix, t, 1)

@@ -17,7 +17,7 @@ STRINGS = "OpenVINO does not compute with strings; encode them before the model"
 
 @legalizes("ai.onnx.ml::Binarizer", target="ir")
 def binarizer(b: Builder, node: Node) -> Result:
-    """Binarizer-1: 1 above the threshold, else 0."""
+    """Binarizer-1: 1 above the threshold, otherwise 0."""
     (x,) = required(node, 0)
     return b.cast(x > node.attributes["threshold"], x.element)
 
@@ -36,8 +36,8 @@ def scaler(b: Builder, node: Node) -> Result:
 
 @legalizes("ai.onnx.ml::Normalizer", target="ir")
 def normalizer(b: Builder, node: Node) -> Result:
-    """Normalizer-1: every row divided by its largest element with its sign, its sum of magnitudes,
-    or its length."""
+    """Normalizer-1: every row divided by a norm. The norm is its largest element with its sign, its
+    sum of magnitudes, or its length."""
     (x,) = required(node, 0)
     x = b.cast(x, F32)
     axes = b.constant([-1])
@@ -53,8 +53,8 @@ def normalizer(b: Builder, node: Node) -> Result:
 
 @legalizes("ai.onnx.ml::Imputer", target="ir")
 def imputer(b: Builder, node: Node) -> Result:
-    """Imputer-1: the replaced value's places take the imputed one, of the column where there are
-    several."""
+    """Imputer-1: replaces each element equal to the replaced value by the imputed value. With
+    several imputed values, each column has its own."""
     (x,) = required(node, 0)
     assert x.element is not None
     kind = "float" if x.element.is_float else "int64"
@@ -68,8 +68,8 @@ def imputer(b: Builder, node: Node) -> Result:
 
 @legalizes("ai.onnx.ml::ArrayFeatureExtractor", target="ir")
 def array_feature_extractor(b: Builder, node: Node) -> Result:
-    """ArrayFeatureExtractor-1: the features at the given places of the last axis; a vector
-    becomes a row."""
+    """ArrayFeatureExtractor-1: the features at the given indices of the last axis. A vector becomes
+    a row."""
     x, y = required(node, 0, 1)
     if x.element is STRING:
         raise Refused(STRINGS)
@@ -80,8 +80,8 @@ def array_feature_extractor(b: Builder, node: Node) -> Result:
 
 @legalizes("ai.onnx.ml::FeatureVectorizer", target="ir")
 def feature_vectorizer(b: Builder, node: Node) -> Result:
-    """FeatureVectorizer-1: the first `inputdimensions` columns of every input side by side, as
-    f32; all axes behind the first are columns, and 0 stands for those that are missing."""
+    """FeatureVectorizer-1: the first `inputdimensions` columns of every input side by side, as f32.
+    All axes behind the first are columns, and 0 fills missing columns."""
     widths = node.attributes.get("inputdimensions") or (None,) * len(node.inputs)
     parts: list[Value] = []
     for x, width in zip(node.inputs, widths, strict=True):
@@ -99,14 +99,14 @@ def feature_vectorizer(b: Builder, node: Node) -> Result:
 
 @infers("ai.onnx.ml::FeatureVectorizer")
 def infer_feature_vectorizer(node: Node) -> list[Type]:
-    """FeatureVectorizer-1: f32 [rows, the sum of the widths]."""
+    """FeatureVectorizer-1: f32 [rows, sum of the widths]."""
     widths = node.attributes.get("inputdimensions")
     return [TensorType(F32, (rows_of(node), sum(widths) if widths else ANY))]
 
 
 @legalizes("ai.onnx.ml::OneHotEncoder", target="ir")
 def one_hot_encoder(b: Builder, node: Node) -> Result:
-    """OneHotEncoder-1: a new last axis with a 1 at the category's place."""
+    """OneHotEncoder-1: a new last axis with a 1 at the index of the category."""
     (x,) = required(node, 0)
     categories = numbers(node, "cats_int64s")
     if categories is None or x.element is STRING:
@@ -116,7 +116,7 @@ def one_hot_encoder(b: Builder, node: Node) -> Result:
 
 @reads("ai.onnx.ml::LabelEncoder", format="onnx", until=1)
 def read_label_encoder_1(b: Builder, node: Node) -> Value:
-    """LabelEncoder-1: the place of a string among `classes_strings`, or the string at a place."""
+    """LabelEncoder-1: the index of a string in `classes_strings`, or the string at an index."""
     (x,) = required(node, 0)
     words = tuple(node.attributes.get("classes_strings") or ())
     if x.element is None or not words:
@@ -130,9 +130,9 @@ def read_label_encoder_1(b: Builder, node: Node) -> Value:
 
 @legalizes("ai.onnx.ml::LabelEncoder", target="ir")
 def label_encoder(b: Builder, node: Node) -> Result:
-    """LabelEncoder (1 to 4): the value beside the key that equals the element, the default where
-    there is none. A key NaN is met by NaN, which onnxruntime does in version 4 only; of equal keys
-    the first counts, as in onnxruntime, where version 4 names the last."""
+    """LabelEncoder (1 to 4): the value for the key that equals the element, or the default without
+    such a key. A key NaN matches NaN, but onnxruntime does this in version 4 only. The first of
+    equal keys counts, as in onnxruntime, although version 4 specifies the last."""
     (x,) = required(node, 0)
     keys, values, default = mapping(node)
     if x.element is STRING or keys is None or values is None:
@@ -142,7 +142,7 @@ def label_encoder(b: Builder, node: Node) -> Result:
     if keys.dtype.kind == "f" and np.isnan(keys).any():
         same |= b.op("IsNaN", element) & np.isnan(keys)
     hits = b.cast(same, I32)
-    # Counted from the front, engines reduce along it where there are no elements, too.
+    # With an axis counted from the front, engines can also reduce an empty tensor.
     last = -1 if x.rank is None else x.rank
     known = b.op("ReduceMax", hits, [last], keepdims=False)
     place = b.op("ArgMax", hits, axis=last, keepdims=False)
@@ -151,7 +151,8 @@ def label_encoder(b: Builder, node: Node) -> Result:
 
 
 def mapping(node: Node) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray]:
-    """Keys, values, and the default of a LabelEncoder; None for keys or values that are strings."""
+    """The keys, the values and the default of a LabelEncoder. Keys or values are None if they are
+    strings."""
     attributes = node.attributes
 
     def listed(prefix: str) -> np.ndarray | None:
@@ -178,13 +179,14 @@ def mapping(node: Node) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarra
 
 @legalizes("ai.onnx.ml::CategoryMapper", target="ir")
 def category_mapper(b: Builder, node: Node) -> NoReturn:
-    """CategoryMapper-1: refused: one side of it are strings."""
+    """Refuses CategoryMapper-1, because its input or its output is a string tensor."""
     raise Refused(STRINGS)
 
 
 @legalizes("ai.onnx.ml::CastMap", "ai.onnx.ml::DictVectorizer", "ai.onnx.ml::ZipMap", target="ir")
 def maps(b: Builder, node: Node) -> NoReturn:
-    """Refused: IR has no maps; those of ZipMaps that are outputs of the model are gone by now."""
+    """Refuses CastMap, DictVectorizer and ZipMap, because IR has no maps. A ZipMap for an output of
+    the model is already removed."""
     raise Refused(
-        "only outputs of a model can be maps in IR, with keys that differ; export it without maps"
+        "only outputs of the model can be maps, with different keys; export it without maps"
     )

@@ -38,8 +38,9 @@ def infer_linear_regressor(node: Node) -> list[Type]:
 
 @legalizes("ai.onnx.ml::LinearClassifier", target="ir")
 def linear_classifier(b: Builder, node: Node) -> Result:
-    """LinearClassifier-1: labels and scores; a single row of coefficients decides between two
-    labels. PROBIT of that row is that of ONNX's reference; onnxruntime fills half of it."""
+    """LinearClassifier-1: labels and scores. A single row of coefficients decides between two
+    labels. PROBIT of this row follows ONNX's reference; onnxruntime fills only half of the
+    result."""
     (x,) = required(node, 0)
     labels = labels_of(node, "classlabels_ints", "classlabels_strings")
     intercepts = node.attributes.get("intercepts")
@@ -73,8 +74,8 @@ def _affine(b: Builder, x: Value, weights: np.ndarray, offsets: np.ndarray | Non
 
 @legalizes("ai.onnx.ml::SVMRegressor", target="ir")
 def svm_regressor(b: Builder, node: Node) -> Result:
-    """SVMRegressor-1: the sum of kernels with the support vectors, weighted; the sign of it for
-    `one_class`. Its `post_transform` does nothing, as in onnxruntime."""
+    """SVMRegressor-1: the weighted sum of kernels with the support vectors. The mode `one_class`
+    returns the sign of the sum. As in onnxruntime, `post_transform` has no effect."""
     (x,) = required(node, 0)
     attributes = node.attributes
     x = b.cast(x, F32)
@@ -113,13 +114,13 @@ def _kernel(b: Builder, node: Node, x: Value, vectors: np.ndarray) -> Value:
         return line ** float(degree)
     if kind == "SIGMOID":
         return b.op("Tanh", line)
-    raise Refused(f"its kernel_type {kind} is none that ONNX names")
+    raise Refused(f"its kernel_type {kind} is unknown in ONNX")
 
 
 @legalizes("ai.onnx.ml::SVMClassifier", target="ir")
 def svm_classifier(b: Builder, node: Node) -> Result:
-    """SVMClassifier-1: the winner of the one-against-one machines with their scores or the
-    probabilities of all classes, or the scores of linear ones."""
+    """SVMClassifier-1: the winner of the one-against-one machines, with their scores or with the
+    probabilities of all classes. Linear machines return their scores."""
     (x,) = required(node, 0)
     attributes = node.attributes
     labels = labels_of(node, "classlabels_ints", "classlabels_strings")
@@ -154,8 +155,9 @@ def svm_classifier(b: Builder, node: Node) -> Result:
 def _linear_choice(
     b: Builder, scores: Value, labels: np.ndarray, coefficients: tuple[float, ...]
 ) -> Value:
-    """The label [rows] of the largest score. Of two classes the second wins, as in onnxruntime,
-    wherever a score is above 0, or reaches 0.5 if no coefficient is negative."""
+    """The label [rows] of the largest score. As in onnxruntime, the second of two classes wins at
+    each score above 0. If no coefficient is negative, the second class wins from a score of 0.5
+    on."""
     best = chosen(b, scores, labels)
     if len(labels) != 2:
         return best
@@ -172,7 +174,8 @@ def infer_svm_classifier(node: Node) -> list[Type]:
     classes = len(names or attributes["classlabels_ints"])
     scores = classes
     if attributes.get("vectors_per_class") and not attributes.get("prob_a"):
-        # One for each pair of classes; of a single pair there are two, but for PROBIT.
+        # There is one score for each pair of classes. A single pair has two scores, except with
+        # PROBIT.
         scores = classes * (classes - 1) // 2
         if classes == 2 and attributes["post_transform"] != "PROBIT":
             scores = 2
@@ -183,7 +186,7 @@ def infer_svm_classifier(node: Node) -> list[Type]:
 def _duels(
     coefficients: np.ndarray, per_class: tuple[int, ...]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For each pair of classes: the weights of all kernels, and who gets the vote."""
+    """The weights of all kernels and the winner for each pair of classes."""
     count, total = len(per_class), sum(per_class)
     starts = np.concatenate([[0], np.cumsum(per_class)])
     own = coefficients.reshape(-1, total)

@@ -1,4 +1,4 @@
-"""What the models of ai.onnx.ml do with their scores: transforms, the second class, labels."""
+"""Steps from scores to results in models of ai.onnx.ml: transforms, the second class, labels."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from bridge.operators import Builder, Node, Refused, Value
 
 
 def transformed(b: Builder, scores: Value, name: str, columns: int) -> Value:
-    """`post_transform` of scores [rows, columns]. ONNX gives no formulas; as in onnxruntime,
-    PROBIT alone changes a single column."""
+    """Applies `post_transform` to scores [rows, columns]. ONNX specifies no formulas. As in
+    onnxruntime, only PROBIT changes a single column."""
     match "NONE" if columns == 1 and name != "PROBIT" else name:
         case "NONE":
             return scores
@@ -26,11 +26,11 @@ def transformed(b: Builder, scores: Value, name: str, columns: int) -> Value:
             return _softmax_zero(b, scores)
         case "PROBIT":
             return _probit(b, scores)
-    raise Refused(f"its post_transform {name} is none that ONNX names")
+    raise Refused(f"its post_transform {name} is unknown in ONNX")
 
 
 def _softmax_zero(b: Builder, scores: Value) -> Value:
-    """Softmax in which a score of 0 keeps the weight 0."""
+    """Softmax with a weight of 0 for each score of 0."""
     most = b.op("ReduceMax", scores, [1], keepdims=True)
     zero = abs(scores) < 1e-7
     weights = b.op("Exp", scores - most)
@@ -39,8 +39,8 @@ def _softmax_zero(b: Builder, scores: Value) -> Value:
 
 
 def _probit(b: Builder, scores: Value) -> Value:
-    """The quantile function of the normal distribution, by the approximation of the inverse error
-    function that onnxruntime and ONNX's reference share."""
+    """The quantile function of the normal distribution. It uses the approximation of the inverse
+    error function in onnxruntime and in ONNX's reference."""
     x = scores * 2.0 - 1.0
     log = b.op("Log", b.like(1.0, x) - x * x)
     v = log * 0.5 + 2 / (math.pi * 0.147)
@@ -49,12 +49,12 @@ def _probit(b: Builder, scores: Value) -> Value:
 
 
 def as_float(b: Builder, x: Value) -> Value:
-    """Features as f32, unless they are floats already."""
+    """Features as f32, unless they are already floats."""
     return x if x.element is not None and x.element.is_float else b.cast(x, F32)
 
 
 def labels_of(node: Node, ints: str, strings: str) -> np.ndarray:
-    """The class labels of a classifier; Refused where they are strings."""
+    """The class labels of a classifier; Refused if they are strings."""
     if node.attributes.get(strings):
         raise Refused(
             "its labels are strings, which OpenVINO does not compute with; export integer labels"
@@ -73,7 +73,7 @@ def chosen(b: Builder, scores: Value, labels: np.ndarray) -> Value:
 def positive_or_not(
     b: Builder, scores: Value, threshold: float, labels: tuple[int, int], inclusive: bool = False
 ) -> Value:
-    """One of two labels [rows] by a single score [rows, 1]."""
+    """One of two labels [rows], selected by a single score [rows, 1]."""
     over = b.op(
         "GreaterOrEqual" if inclusive else "Greater",
         b.squeeze(scores, 1),
@@ -83,9 +83,10 @@ def positive_or_not(
 
 
 def with_second_class(b: Builder, score: Value, name: str, complement: bool) -> Value:
-    """Scores [rows, 2] of a classifier with a single score [rows, 1], as onnxruntime gives them:
-    the complement comes first, or the negative, which alone LOGISTIC transforms. PROBIT gives
-    [rows, 1], as in ONNX's reference; the second column of onnxruntime is not initialized."""
+    """Scores [rows, 2] of a classifier with a single score [rows, 1], as in onnxruntime. The first
+    column is the complement or the negative of the score. LOGISTIC always uses the negative. PROBIT
+    returns [rows, 1], as in ONNX's reference. In onnxruntime, the second column is then not
+    initialized."""
     if name == "PROBIT":
         return transformed(b, score, name, 1)
     if name == "LOGISTIC":
@@ -95,12 +96,12 @@ def with_second_class(b: Builder, score: Value, name: str, complement: bool) -> 
 
 
 def numbers(node: Node, name: str) -> Any:
-    """A list attribute as an array; None where it is absent or empty."""
+    """A list attribute as an array; None if it is absent or empty."""
     values = node.attributes.get(name)
     return np.array(values) if values else None
 
 
 def rows_of(node: Node) -> Dim:
-    """How many rows of features input 0 has; a vector is one row."""
+    """The number of rows of features in input 0; a vector is one row."""
     shape = first(node).shape
     return 1 if shape is not None and len(shape) < 2 else ANY if shape is None else shape[0]

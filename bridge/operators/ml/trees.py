@@ -1,4 +1,5 @@
-"""Tree ensembles of ai.onnx.ml: all trees of all rows descend together, one level per step."""
+"""Tree ensembles of ai.onnx.ml. All rows descend in all trees at the same time, one level per
+step."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ MODES = {
     "BRANCH_LEQ": "LessOrEqual", "BRANCH_LT": "Less", "BRANCH_GTE": "GreaterOrEqual",
     "BRANCH_GT": "Greater", "BRANCH_EQ": "Equal", "BRANCH_NEQ": "Equal",
 }  # fmt: skip
-"""The comparison of a mode; BRANCH_NEQ is the negation."""
+"""The comparison of each mode; BRANCH_NEQ is the negation of a comparison."""
 
 NEWER_MODES = [*MODES, "BRANCH_MEMBER"]
 TRANSFORMS = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"]
@@ -35,9 +36,9 @@ AGGREGATES = ["AVERAGE", "SUM", "MIN", "MAX"]
 
 @dataclass
 class Forest:
-    """Nodes of all trees, leaves among them. `yes` and `no` are the next nodes; a leaf's are the
-    leaf itself. `weights` [nodes, targets] are 0 but at leaves; `weighted` says where the file
-    gives one."""
+    """The nodes of all trees, with the leaves. `yes` and `no` are the next nodes; the next node of
+    a leaf is the leaf itself. `weights` [nodes, targets] are 0 except in leaves. `weighted` marks
+    the weights that the file has."""
 
     modes: list[str]
     features: np.ndarray
@@ -51,14 +52,14 @@ class Forest:
     members: dict[int, list[float]] = field(default_factory=dict)
 
     def depth(self) -> int:
-        """The longest way from a root to a leaf."""
+        """The longest path from a root to a leaf."""
         level, steps = set(self.roots.tolist()), 0
         while True:
             below = {int(n) for i in level for n in (self.yes[i], self.no[i]) if n != i}
             if not below:
                 return steps
             if steps > len(self.yes):
-                raise Refused("a tree of it runs in a circle")
+                raise Refused("one of its trees has a cycle")
             level, steps = below, steps + 1
 
 
@@ -118,7 +119,8 @@ def _forest(node: Node, prefix: str, targets: int) -> Forest:
 
 
 def _newer_forest(node: Node) -> Forest:
-    """The forest of TreeEnsemble 5: leaves are numbered apart; here they follow the nodes."""
+    """The forest of TreeEnsemble-5. The file numbers leaves separately, but here they follow the
+    nodes."""
     attributes = node.attributes
     splits = attributes["nodes_splits"].array()
     count = len(splits)
@@ -152,7 +154,7 @@ def _newer_forest(node: Node) -> Forest:
     )
     sets = attributes.get("membership_values")
     if sets is not None:
-        # One set per member node, in order, each ended by NaN.
+        # There is one set for each member node, in order, and NaN ends each set.
         groups: list[list[float]] = [[]]
         for value in sets.array().tolist():
             if value != value:
@@ -191,11 +193,11 @@ def _leaves(b: Builder, forest: Forest, x: Value) -> Value:
 
 
 def _condition(b: Builder, forest: Forest, value: Value, of_node: Any) -> Value:
-    """Whether the nodes' conditions hold."""
+    """Whether the conditions of the nodes hold."""
     used = sorted({m for m in forest.modes if m != "LEAF"})
     unknown = [m for m in used if m not in MODES and m != "BRANCH_MEMBER"]
     if unknown:
-        raise Refused(f"its mode {unknown[0]} is none that ONNX names")
+        raise Refused(f"its mode {unknown[0]} is unknown in ONNX")
 
     def holds(mode: str) -> Value:
         if mode == "BRANCH_MEMBER":
@@ -222,8 +224,8 @@ def _membership(b: Builder, forest: Forest, value: Value, of_node: Any) -> Value
 
 
 def _aggregated(b: Builder, forest: Forest, x: Value, how: str) -> Value:
-    """The weights of the reached leaves over all trees: [rows, targets]. Without a leaf for a
-    target it is 0, as in onnxruntime."""
+    """The aggregated weights of the reached leaves over all trees: [rows, targets]. As in
+    onnxruntime, a target without a leaf has 0."""
     weights = forest.weights
     limit = np.finfo(np.float32).max * (1 if how == "MIN" else -1)
     if how in ("MIN", "MAX"):
@@ -279,11 +281,12 @@ def ensemble(b: Builder, node: Node) -> Result:
 
 @legalizes("ai.onnx.ml::TreeEnsembleClassifier", target="ir")
 def classifier(b: Builder, node: Node) -> Result:
-    """TreeEnsembleClassifier (1 to 5): labels and scores. With weights for one class only, that
-    one decides between two labels, or between 0 and 1 if there is one label.
+    """TreeEnsembleClassifier (1 to 5): labels and scores. If only one class has weights, it decides
+    between two labels, or between 0 and 1 with one label.
 
-    The label of two or more classes is that of the largest score, as in ONNX's reference. In
-    onnxruntime classes without a vote do not count, and either of two labels gives 0 or 1."""
+    With two or more classes, the label has the largest score, as in ONNX's reference. In
+    onnxruntime, classes without a vote do not count, and each of two labels becomes 0 or 1.
+    """
     (x,) = required(node, 0)
     attributes = node.attributes
     labels = labels_of(node, "classlabels_int64s", "classlabels_strings")

@@ -1,4 +1,4 @@
-"""IR's adaptive pooling: a given number of windows, which cover the input and may overlap."""
+"""IR's adaptive pooling: a given number of windows that cover the input and may overlap."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bridge.operators import Builder, Node, Result, Value, legalizes, ranks, req
 
 
 def _whole_windows(data: Value, outputs: tuple[int, ...] | None) -> tuple[int, ...] | None:
-    """The sizes of the windows, where each axis divides evenly among its windows."""
+    """The sizes of the windows, if the size of each axis is a multiple of its number of windows."""
     spatial = None if data.shape is None else data.shape[2:]
     if outputs is None or not is_static(spatial) or len(spatial) != len(outputs):
         return None
@@ -17,8 +17,8 @@ def _whole_windows(data: Value, outputs: tuple[int, ...] | None) -> tuple[int, .
 
 
 def _membership(b: Builder, data: Value, axis: int, count: Value) -> Value:
-    """Which positions (columns) along `axis` each window (row) covers: window i from
-    floor(i * size / count) up to ceil((i + 1) * size / count)."""
+    """A matrix of the positions (columns) along `axis` in each window (row). Window i begins at
+    floor(i * size / count) and ends before ceil((i + 1) * size / count)."""
     length, one = b.size(data, axis), b.constant(1)
     window = b.op("Range", 0, count, one)
     start = window * length / count
@@ -29,7 +29,7 @@ def _membership(b: Builder, data: Value, axis: int, count: Value) -> Value:
 
 @legalizes("AdaptiveAvgPool", target="onnx")
 def adaptive_avg_pool_to_onnx(b: Builder, node: Node) -> Result:
-    """AdaptiveAvgPool-8: over uneven windows a product with a matrix for each axis."""
+    """AdaptiveAvgPool-8: for uneven windows, a matrix product along each axis."""
     data, output = required(node, 0, 1)
     outputs, rank = known_of(output).ints, ranks(node, 0)[0]
     if outputs is not None and all(count == 1 for count in outputs):
@@ -50,8 +50,8 @@ def adaptive_avg_pool_to_onnx(b: Builder, node: Node) -> Result:
 
 @legalizes("AdaptiveMaxPool", target="onnx")
 def adaptive_max_pool_to_onnx(b: Builder, node: Node) -> Result:
-    """AdaptiveMaxPool-8: indices count within one channel. Over uneven windows the maxima of one
-    axis after the other, each among the windows in a new axis."""
+    """AdaptiveMaxPool-8. Indices count within one channel. For uneven windows, it computes the
+    maxima axis by axis, with the windows in a new axis."""
     data, output = required(node, 0, 1)
     outputs, rank = known_of(output).ints, ranks(node, 0)[0]
     index_element = node.attributes["index_element_type"]

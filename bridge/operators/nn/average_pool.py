@@ -1,7 +1,8 @@
 """ONNX's AveragePool, IR's AvgPool.
 
-Where sizes round up, an average that counts the padding divides by the window's part inside the
-padded input in ONNX, by all of the window in IR unless there is no padding (AvgPool-14; tried).
+The formats differ if sizes round up and the average counts the padding. ONNX divides by the part of
+the window inside the padded input. IR divides by the whole window, unless there is no padding
+(AvgPool-14, confirmed by experiment).
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from bridge.operators.nn.shapes import pooled, pooling
 
 @legalizes("AveragePool", target="ir")
 def average_pool_to_ir(b: Builder, node: Node) -> Result:
-    """AveragePool (1 to 25) as AvgPool-14: rounding up is "ceil_torch", and counts no padding that
-    it adds."""
+    """AveragePool (1 to 25) as AvgPool-14. Rounding up becomes "ceil_torch", which does not count
+    the padding that it adds."""
     (data,) = required(node, 0)
     attributes, include = windows.window_of(node), node.attributes["count_include_pad"]
     explicit = attributes["auto_pad"] == "NOTSET"
@@ -34,8 +35,8 @@ def average_pool_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("AveragePool", target="onnx")
 def average_pool_to_older_onnx(b: Builder, node: Node) -> Result:
-    """AveragePool (1 to 22): before operator set 19 there are no dilations, not even of 1;
-    before 22 the last window may start in the padding where sizes round up."""
+    """AveragePool (1 to 22). Before operator set 19, it has no dilations, not even of 1. Before
+    operator set 22, the last window may start in the padding if sizes round up."""
     (data,), window = required(node, 0), windows.window_of(node)
     up = node.attributes["ceil_mode"] and window["auto_pad"] == "NOTSET"
     if up and (exact := windows.rounded_down(b, data, window)):
@@ -51,8 +52,8 @@ def average_pool_to_older_onnx(b: Builder, node: Node) -> Result:
 
 @legalizes("AvgPool", target="onnx")
 def avg_pool_to_onnx(b: Builder, node: Node) -> Result:
-    """AvgPool-1 and AvgPool-14 as AveragePool: `exclude_pad` turned round, three ways of rounding
-    in two."""
+    """AvgPool-1 and AvgPool-14 as AveragePool. `exclude_pad` is negated, and two ways of rounding
+    express three."""
     (data,) = required(node, 0)
     attributes, rounding = windows.window_for_onnx(node)
     include = not node.attributes["exclude_pad"]

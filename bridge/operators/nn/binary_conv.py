@@ -12,10 +12,10 @@ from bridge.operators.nn.windows import with_padding
 
 @legalizes("BinaryConvolution", target="onnx")
 def binary_convolution_to_onnx(b: Builder, node: Node) -> Result:
-    """BinaryConvolution-1: a Conv of signs. What is above 0 is 1 and all else -1; of other numbers
-    than 0 and 1 the specification says nothing. A `pad_value` of 0 pads with nothing. The bits of a
-    byte of its filters are in the order in which the Model Optimizer wrote them: the first is the
-    lowest, unlike in any other constant."""
+    """BinaryConvolution-1: a Conv of signs. A number above 0 becomes 1, and any other becomes -1.
+    The specification defines only the numbers 0 and 1. With a `pad_value` of 0, the padding adds
+    nothing to the sums. The first bit in a byte of filters is the lowest, as the Model Optimizer
+    wrote it. Other constants have the opposite order."""
     data, filters = required(node, 0, 1)
     bits = filters.constant
     if bits is None or bits.element is not U1:

@@ -1,8 +1,9 @@
-"""Convolutions, transposed and deformable ones too.
+"""Convolutions, also transposed and deformable ones.
 
-IR has groups as a dimension of the filters, no bias, and takes every attribute in full. With an
-output shape a transposed convolution places its padding otherwise in IR: ONNX's SAME_UPPER is IR's
-same_lower, and whatever else ONNX says is IR's same_upper (ConvTranspose's specification; tried).
+In IR, the filters have an axis of groups, there is no bias, and all attributes are explicit. A
+transposed convolution with an output shape distributes its padding differently in IR. ONNX's
+SAME_UPPER is IR's same_lower, and any other ONNX mode is IR's same_upper (ConvTranspose's
+specification, confirmed by experiment).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from bridge.operators.nn.shapes import convolved, full_attributes, window, windo
 
 
 def spatial_rank(node: Node, filters: Value, leading: int = 2) -> int:
-    """How many spatial dimensions a convolution has; Refused where nothing tells."""
+    """The number of spatial axes of a convolution; Refused if it is unknown."""
     if filters.rank is not None:
         return filters.rank - leading
     for name, per_axis in (("kernel_shape", 1), ("strides", 1), ("dilations", 1), ("pads", 2)):
@@ -31,12 +32,12 @@ def spatial_rank(node: Node, filters: Value, leading: int = 2) -> int:
 
 
 def split_groups(b: Builder, filters: Value, group: int, rank: int) -> Value:
-    """Filters with their first dimension split into (group, rest)."""
+    """Filters with their first axis split into (group, rest)."""
     return b.reshape(filters, group, -1, *(b.dim(filters, i) for i in range(1, rank)))
 
 
 def join_groups(b: Builder, filters: Value) -> tuple[Value, int]:
-    """Filters with their first two dimensions joined, and the number of groups."""
+    """Filters with their first two axes joined, and the number of groups."""
     groups, _, *rest = (
         b.dim(filters, i) for i in range(b.known(filters.rank, "its filters' rank"))
     )
@@ -46,13 +47,13 @@ def join_groups(b: Builder, filters: Value) -> tuple[Value, int]:
 
 
 def add_bias(b: Builder, y: Value, bias: Value | None, rank: int) -> Value:
-    """`y` plus a vector along its channels; `rank` counts spatial dimensions."""
+    """`y` plus a vector along its channels. `rank` is the number of spatial axes."""
     return y if bias is None else y + b.reshape(bias, 1, -1, *(1,) * rank)
 
 
 @legalizes("Conv", target="ir")
 def conv_to_ir(b: Builder, node: Node) -> Result:
-    """Conv (1 to 25) as Convolution-1 or GroupConvolution-1, which have no bias; groups are an axis
+    """Conv (1 to 25) as Convolution-1 or GroupConvolution-1, which have no bias. Groups are an axis
     of the filters."""
     data, filters = required(node, 0, 1)
     bias, rank = node.input(2), spatial_rank(node, filters)
@@ -70,7 +71,8 @@ def conv_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("Conv", target="onnx")
 def conv_to_onnx(b: Builder, node: Node) -> Result:
-    """Conv (1 to 22): auto_pad beside dilations becomes pads, which every runtime reads alike."""
+    """Conv (1 to 22). With dilations, auto_pad becomes explicit pads, which all runtimes interpret
+    in the same way."""
     attributes = dict(node.attributes)
     data, filters = required(node, 0, 1)
     if attributes["auto_pad"] != "NOTSET" and attributes.get("pads"):
@@ -90,7 +92,7 @@ def conv_to_onnx(b: Builder, node: Node) -> Result:
 
 @legalizes("GroupConvolution", target="onnx")
 def group_convolution_to_onnx(b: Builder, node: Node) -> Result:
-    """GroupConvolution-1 as Conv: the axis of groups is joined with that of output channels."""
+    """GroupConvolution-1 as Conv, with the axis of groups joined to the axis of output channels."""
     data, filters = required(node, 0, 1)
     joined, group = join_groups(b, filters)
     attributes = full_attributes(node.attributes, spatial_rank(node, joined))
@@ -99,8 +101,8 @@ def group_convolution_to_onnx(b: Builder, node: Node) -> Result:
 
 @legalizes("ConvTranspose", target="ir")
 def conv_transpose_to_ir(b: Builder, node: Node) -> Result:
-    """ConvTranspose (1 to 25) as (Group)ConvolutionBackpropData-1: SAME means another padding
-    there."""
+    """ConvTranspose (1 to 25) as (Group)ConvolutionBackpropData-1, where SAME means another
+    padding."""
     data, filters = required(node, 0, 1)
     rank = spatial_rank(node, filters)
     attributes = full_attributes(node.attributes, rank)
@@ -128,8 +130,8 @@ def conv_transpose_to_ir(b: Builder, node: Node) -> Result:
 def _same_pads(
     node: Node, filters: Value, attributes: dict[str, Any], extra: list[int], auto_pad: str
 ) -> tuple[int, ...]:
-    """The pads that make a transposed convolution's output stride times its input; where they
-    would be negative, `extra` grows instead."""
+    """The pads for an output of stride times the input of a transposed convolution. If pads would
+    be negative, `extra` grows instead."""
     rank = len(extra)
     kernel = filters.shape[2:] if filters.shape else node.attributes.get("kernel_shape")
     if not is_static(kernel):
@@ -144,15 +146,16 @@ def _same_pads(
 
 
 def _at_both_ends(totals: list[int], auto_pad: str) -> tuple[int, ...]:
-    """Pads that are so many in all along each axis; an odd one is at the end for SAME_UPPER."""
+    """Pads at both ends with the given total along each axis. With SAME_UPPER, the end has the
+    larger half."""
     begins = [total // 2 if auto_pad == "SAME_UPPER" else total - total // 2 for total in totals]
     return (*begins, *(total - begin for total, begin in zip(totals, begins, strict=True)))
 
 
 @legalizes("ConvolutionBackpropData", "GroupConvolutionBackpropData", target="onnx")
 def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
-    """ConvolutionBackpropData-1, GroupConvolutionBackpropData-1 as ConvTranspose; a computed output
-    shape is padded to."""
+    """ConvolutionBackpropData-1, GroupConvolutionBackpropData-1 as ConvTranspose. The result is
+    padded to a computed output shape."""
     data, filters = required(node, 0, 1)
     output, group = node.input(2), 1
     if node.op == "GroupConvolutionBackpropData":
@@ -173,7 +176,7 @@ def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
         return b.op("ConvTranspose", data, filters, **attributes)
     begins = attributes.pop("pads")[:rank]
     if not auto_pad.startswith("SAME"):
-        attributes["output_padding"] = None  # The output's shape says how long it is.
+        attributes["output_padding"] = None  # The output shape already determines the size.
     y = b.op("ConvTranspose", data, filters, **attributes)
     excess = b.sizes(y, *range(2, rank + 2)) - output
     if auto_pad.startswith("SAME"):
@@ -189,8 +192,8 @@ def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
 def _longer(
     b: Builder, data: Value, filters: Value, extra: tuple[int, ...], attributes: dict[str, Any]
 ) -> Value:
-    """A transposed convolution that is longer by `extra` at the ends, which in onnxruntime is less
-    than a stride: padding that is not cut off, and zeros behind it."""
+    """A transposed convolution with `extra` more elements at the ends, because onnxruntime requires
+    less than a stride. Uncropped padding and then zeros fill these elements."""
     rank = len(extra)
     begins, ends = attributes["pads"][:rank], attributes["pads"][rank:]
     kept = (max(end - e, 0) for end, e in zip(ends, extra, strict=True))
@@ -215,7 +218,7 @@ def deform_conv_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("DeformableConvolution", target="onnx")
 def deformable_convolution_to_onnx(b: Builder, node: Node) -> Result:
-    """DeformableConvolution-1 and -8 as DeformConv; without bilinear padding its offsets are
+    """DeformableConvolution-1 and -8 as DeformConv. Without bilinear padding, its offsets are
     clamped."""
     data, offset, filters = required(node, 0, 1, 2)
     attributes = full_attributes(node.attributes, spatial_rank(node, filters))
@@ -233,8 +236,9 @@ def deformable_convolution_to_onnx(b: Builder, node: Node) -> Result:
 def _clamped_offsets(
     b: Builder, data: Value, offset: Value, filters: Value, groups: int, attributes: dict[str, Any]
 ) -> Value:
-    """Offsets with which ONNX's sampling, which fades to 0 across the border, takes what IR takes
-    without bilinear_interpolation_pad: the last row or column up to the border, 0 beyond it."""
+    """Offsets that give ONNX's samples IR's values without bilinear_interpolation_pad. ONNX's
+    samples fade to 0 across the border. IR uses the last row or column up to the border, and 0
+    beyond it."""
     kernel = filters.shape and filters.shape[2:]
     if not kernel or not is_static(kernel):
         raise Refused("the size of its kernel is not known; give the filters a static shape")
@@ -262,8 +266,8 @@ def _clamped_offsets(
 def explicitly_padded(
     data: Value, kernel: Sequence[Dim], attributes: dict[str, Any]
 ) -> dict[str, Any]:
-    """A window's attributes (spelled out) with the pads that auto_pad makes in its place; Refused
-    where these depend on sizes that are not known."""
+    """The explicit attributes of a window, with pads in place of auto_pad. Refused if the pads
+    depend on unknown sizes."""
     auto_pad, rank = attributes["auto_pad"], len(attributes["strides"])
     if not auto_pad.startswith("SAME"):
         return {**attributes, "auto_pad": "NOTSET"}
@@ -273,13 +277,13 @@ def explicitly_padded(
         spatial, kernel or (None,) * rank, attributes["strides"], attributes["dilations"],
         strict=True,
     ):  # fmt: skip
-        known = isinstance(size, int) or stride == 1 or length == 1  # One element is not padded.
+        known = isinstance(size, int) or stride == 1 or length == 1  # One element needs no padding.
         if not isinstance(length, int) or not known:
             raise Refused(
                 f"the pads of auto_pad {auto_pad} need the size of the input and of the kernel "
                 "here; give the input a static shape"
             )
-        # How far the windows, as many as ceil(size / stride), reach beyond the input.
+        # The part of the ceil(size / stride) windows beyond the input.
         beyond = -size % stride if isinstance(size, int) else 0
         totals.append(max((length - 1) * dilation + 1 - stride + beyond, 0))
     return {**attributes, "auto_pad": "NOTSET", "pads": _at_both_ends(totals, auto_pad)}

@@ -1,4 +1,4 @@
-"""Dropout, which does nothing but in training."""
+"""Dropout, which has an effect only in training."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from bridge.operators import Builder, Node, Refused, Result, legalizes
 
 @legalizes("Dropout", target="ir")
 def dropout_to_ir(b: Builder, node: Node) -> Result:
-    """Dropout (1 to 22) at inference is a copy, and its mask all true; IR has none for training."""
+    """Dropout (1 to 22). At inference it is a copy, and its mask is all true. IR has no Dropout for
+    training."""
     data, training = node.inputs[0], known_of(node.input(2)).array
     assert data is not None
     if node.input(2) is not None and (training is None or training.item()):

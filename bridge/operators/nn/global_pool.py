@@ -8,8 +8,8 @@ from bridge.operators.nn.lp_pool import power_of, root_of
 
 @legalizes("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool", target="ir")
 def global_pool_to_ir(b: Builder, node: Node) -> Result:
-    """GlobalAveragePool, GlobalMaxPool, GlobalLpPool (1 to 22), which IR lacks: reductions over the
-    space."""
+    """GlobalAveragePool, GlobalMaxPool, GlobalLpPool (1 to 22), which IR lacks, as reductions over
+    the spatial axes."""
     (data,) = required(node, 0)
     axes = b.constant(list(range(2, ranks(node, 0)[0])))
     if node.op == "GlobalLpPool":

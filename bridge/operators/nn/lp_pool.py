@@ -1,4 +1,4 @@
-"""LpPool: a root of a sum of powers, which is an average of powers times the window's size."""
+"""LpPool: the root of a sum of powers. The sum is an average of powers times the window's size."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from bridge.operators.nn.windows import (
 
 @reads("LpPool", "GlobalLpPool", format="onnx", until=1)
 def read_lp_pool(b: Builder, node: Node) -> Result:
-    """Operator set 1 has `p` as a float, and LpPool without a kernel over everything."""
+    """LpPool and GlobalLpPool of operator set 1. `p` is a float, and LpPool without a kernel pools
+    over all elements."""
     power = node.attributes.get("p", 2.0)
     if power != int(power):
-        raise Refused(f"p = {power} is no whole number, which newer operator sets ask for")
+        raise Refused(f"p = {power} is not a whole number, but newer operator sets need one")
     given = {**node.attributes, "p": int(power)}
     op = node.op if "kernel_shape" in given else "GlobalLpPool"
     return b.op(op, node.inputs[0], **given)
 
 
 def power_of(b: Builder, data: Value, p: int) -> Value:
-    """|x|^p."""
+    """The power |x|^p."""
     if p == 1:
         return abs(data)
     if p == 2:
@@ -34,7 +35,7 @@ def power_of(b: Builder, data: Value, p: int) -> Value:
 
 
 def root_of(b: Builder, total: Value, p: int) -> Value:
-    """The p-th root of a total that is not negative."""
+    """The p-th root of a non-negative total."""
     if p == 1:
         return total
     if p == 2:
@@ -44,14 +45,15 @@ def root_of(b: Builder, total: Value, p: int) -> Value:
 
 @legalizes("LpPool", target="ir")
 def lp_pool_to_ir(b: Builder, node: Node) -> Result:
-    """LpPool (1 to 22), which IR lacks: an average of powers, times the window, and its root."""
+    """LpPool (1 to 22), which IR lacks: the root of an average of powers times the window's
+    size."""
     return _lp_pool(b, node, "AvgPool", exclude_pad=False)
 
 
 @legalizes("LpPool", target="onnx")
 def lp_pool_to_older_onnx(b: Builder, node: Node) -> Result:
-    """LpPool (1 to 22): before operator set 18 sizes do not round up, and there are no
-    dilations, not even of 1."""
+    """LpPool (1 to 22). Before operator set 18, sizes do not round up, and there are no dilations,
+    not even of 1."""
     if b.opset >= 18:
         return None
     if node.attributes["ceil_mode"]:

@@ -13,7 +13,8 @@ from bridge.operators.nn.shapes import pooled, pooling
 
 @legalizes("MaxPool", target="ir")
 def max_pool_to_ir(b: Builder, node: Node) -> Result:
-    """MaxPool-1 has one output and no dilations, later versions always have both."""
+    """MaxPool (1 to 22). MaxPool-1 has one output and no dilations, but later versions of IR always
+    have both outputs and dilations."""
     (data,) = required(node, 0)
     attributes, order = windows.window_of(node), node.attributes["storage_order"]
     explicit = attributes["auto_pad"] == "NOTSET"
@@ -39,7 +40,8 @@ def max_pool_to_ir(b: Builder, node: Node) -> Result:
 
 
 def _column_major(b: Builder, data: Value, indices: Value, rank: int) -> Value:
-    """Indices that count the last axis fastest, made to count the first spatial axis fastest."""
+    """Indices with the first spatial axis counting fastest, from indices with the last axis
+    counting fastest."""
     spatial = range(2, rank)
     plane = b.op("ReduceProd", b.sizes(data, *spatial), [0])
     rest = indices % plane
@@ -59,7 +61,8 @@ def _column_major(b: Builder, data: Value, indices: Value, rank: int) -> Value:
 
 @legalizes("MaxPool", target="onnx")
 def max_pool_to_onnx(b: Builder, node: Node) -> Result:
-    """MaxPool-1, -8 and -14: ONNX rounds in fewer ways and counts through the whole tensor."""
+    """MaxPool-1, -8 and -14. ONNX has fewer ways of rounding, and its indices count through the
+    whole tensor."""
     (data,) = required(node, 0)
     attributes, rounding = windows.window_for_onnx(node)
     axis, index_element = node.attributes["axis"], node.attributes["index_element_type"]
@@ -85,9 +88,9 @@ def max_pool_to_onnx(b: Builder, node: Node) -> Result:
         if len(node.outputs) > 1:
             raise Refused(
                 'a window of rounding type "ceil" may start in the padding' if late
-                else "onnxruntime takes no pads that are as large as the kernel"
+                else "onnxruntime does not accept pads as large as the kernel"
             )  # fmt: skip
-        # The padding as elements, with what OpenVINO gives for a window without any.
+        # The padding becomes elements with OpenVINO's result for a window without elements.
         room = windows.with_room(attributes) if late else plain["pads"]
         kind = pooled.element or F32
         lowest = (np.finfo if kind.is_float else np.iinfo)(kind.dtype).min

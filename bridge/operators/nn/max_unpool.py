@@ -12,8 +12,8 @@ from bridge.operators.nn.windows import window_of
 
 @legalizes("MaxUnpool", target="ir")
 def max_unpool_to_ir(b: Builder, node: Node) -> Result:
-    """MaxUnpool (9 to 22): scatters into zeros of the size that pooling undoes, then adds zeros
-    up to output_shape."""
+    """MaxUnpool (9 to 22): scatters into zeros of the size before pooling, then adds zeros up to
+    output_shape."""
     data, indices = required(node, 0, 1)
     output = node.input(2)
     attributes = window_of(node)

@@ -1,7 +1,7 @@
 """Batch, instance, layer, group, response and Lp normalisation.
 
-IR's MVN subtracts the mean over axes and divides by the deviation; most of ONNX's are an MVN, a
-scale and a bias.
+IR's MVN subtracts the mean over axes and divides by the deviation. Most normalisations of ONNX
+become an MVN, a scale and a bias.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def _along_channels(b: Builder, vector: Value, rank: int) -> Value:
 
 @reads("BatchNormalization", format="onnx", until=13)
 def read_batch_normalization(b: Builder, node: Node) -> Result:
-    """BatchNormalization (1 to 13): before operator set 14 further outputs meant training;
-    before 9 statistics could be per activation (`spatial` = 0)."""
+    """BatchNormalization (1 to 13). Before operator set 14, more outputs meant training. Before
+    operator set 9, statistics could be per activation (`spatial` = 0)."""
     if len(node.outputs) > 1:
         raise Refused("training outputs of BatchNormalization before operator set 14; export anew")
     if node.attributes.get("spatial", 1):
@@ -34,14 +34,15 @@ def read_batch_normalization(b: Builder, node: Node) -> Result:
 
 @legalizes("BatchNormalization", target="ir")
 def batch_normalization_to_ir(b: Builder, node: Node) -> Result:
-    """BatchNormalization (14 to 15): IR's BatchNormInference-5 takes one type and no training."""
+    """BatchNormalization (14 to 15). IR's BatchNormInference-5 requires one type and has no
+    training."""
     data, *parameters = [v for v in node.inputs if v is not None]
     attributes = node.attributes
     if attributes["training_mode"]:
         return _batch_normalization_in_training(b, node)
     plain = {"epsilon": attributes["epsilon"]}
     if not plain["epsilon"] >= 0:
-        raise Refused(f"its epsilon is {plain['epsilon']}, and OpenVINO takes none below 0")
+        raise Refused(f"its epsilon is {plain['epsilon']}, but OpenVINO accepts no negative one")
     if len({v.element for v in (data, *parameters)}) > 1:
         wide = [b.cast(v, F32) for v in (data, *parameters)]
         return b.cast(b.op("BatchNormalization", *wide, **plain), data.element)
@@ -54,14 +55,14 @@ def batch_normalization_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("BatchNormalization", target="onnx")
 def batch_normalization_to_older_onnx(b: Builder, node: Node) -> Result:
-    """BatchNormalization (1 to 15): training has another form before operator set 14."""
+    """BatchNormalization (1 to 15): before operator set 14, training has another form."""
     if b.opset >= 14 or not node.attributes["training_mode"]:
         return None
     return _batch_normalization_in_training(b, node)
 
 
 def _batch_normalization_in_training(b: Builder, node: Node) -> list[Value]:
-    """By the mean and the variance of the batch itself; BatchNormalization-15."""
+    """Normalises by the mean and the variance of the batch (BatchNormalization-15)."""
     data, scale, bias, mean, variance = (v for v in node.inputs if v is not None)
     x, *running = (b.cast(v, F32) for v in (data, mean, variance))
     axes = b.constant([i for i in range(ranks(node, 0)[0]) if i != 1])
@@ -80,7 +81,7 @@ def _batch_normalization_in_training(b: Builder, node: Node) -> list[Value]:
 
 @legalizes("InstanceNormalization", target="ir")
 def instance_normalization_to_ir(b: Builder, node: Node) -> Result:
-    """InstanceNormalization (1 to 22): an MVN, and for each channel a scale and a bias."""
+    """InstanceNormalization (1 to 22): an MVN, then a scale and a bias for each channel."""
     data, scale, bias = required(node, 0, 1, 2)
     rank = ranks(node, 0)[0]
     y = _normalized(b, data, b.constant(list(range(2, rank))), node.attributes["epsilon"])
@@ -93,8 +94,8 @@ def _normalized(b: Builder, data: Value, axes: Value, epsilon: float) -> Value:
 
 @legalizes("LayerNormalization", target="ir")
 def layer_normalization_to_ir(b: Builder, node: Node) -> Result:
-    """LayerNormalization-17, which IR lacks: an MVN, a scale and a bias; statistics are computed
-    where asked for."""
+    """LayerNormalization-17, which IR lacks: an MVN, a scale and a bias. Statistics are computed if
+    the node has these outputs."""
     data, scale = required(node, 0, 1)
     axes = b.constant(axes_from(node))
     epsilon = node.attributes["epsilon"]
@@ -115,8 +116,7 @@ def layer_normalization_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("RMSNormalization", target="ir")
 def rms_normalization_to_ir(b: Builder, node: Node) -> Result:
-    """RMSNormalization-23: the standard's function body, without its casts where they change
-    nothing."""
+    """RMSNormalization-23: the standard's function body without casts that have no effect."""
     data, scale = required(node, 0, 1)
     wide = b.cast(data, node.attributes["stash_type"])
     root = root_mean_square(b, wide, axes_from(node), node.attributes["epsilon"])
@@ -124,7 +124,7 @@ def rms_normalization_to_ir(b: Builder, node: Node) -> Result:
 
 
 def axes_from(node: Node) -> list[int]:
-    """The axes from the attribute `axis` of a node on."""
+    """The axes from the node's attribute `axis` to the last."""
     axis = node.attributes["axis"]
     return list(range(axis, 0) if axis < 0 else range(axis, ranks(node, 0)[0]))
 
@@ -137,8 +137,8 @@ def root_mean_square(b: Builder, x: Value, axes: list[int], epsilon: float) -> V
 
 @reads("MeanVarianceNormalization", format="onnx", until=8)
 def read_experimental_normalization(b: Builder, node: Node) -> Value:
-    """MeanVarianceNormalization-1, an experiment: of images, across channels or not, and without
-    their variance if need be (as onnxruntime computes it)."""
+    """MeanVarianceNormalization-1, an experimental operator for images. It includes the channels or
+    not, and it may leave out the variance (as in onnxruntime)."""
     (x,) = required(node, 0)
     axes = (0, 1, 2, 3) if node.attributes.get("across_channels", 0) else (0, 2, 3)
     if node.attributes.get("normalize_variance", 1):
@@ -148,7 +148,7 @@ def read_experimental_normalization(b: Builder, node: Node) -> Value:
 
 @legalizes("MeanVarianceNormalization", target="ir")
 def mean_variance_normalization_to_ir(b: Builder, node: Node) -> Result:
-    """MeanVarianceNormalization (9 to 13) as MVN-6, with ONNX's epsilon outside of the root."""
+    """MeanVarianceNormalization (9 to 13) as MVN-6, with ONNX's epsilon outside the root."""
     axes = b.constant(list(node.attributes["axes"]))
     return b.op(
         "MVN", node.inputs[0], axes, eps=1e-9, eps_mode="OUTSIDE_SQRT", normalize_variance=True
@@ -157,7 +157,7 @@ def mean_variance_normalization_to_ir(b: Builder, node: Node) -> Result:
 
 @reads("MVN", format="ir", until=5)
 def read_mvn(b: Builder, node: Node) -> Result:
-    """MVN-1 and MVN-2 have the axes as an attribute, or say whether channels are among them."""
+    """MVN-1 and MVN-2 have an attribute with the axes, or a flag for the channels."""
     given = node.attributes.get("reduction_axes", "")
     axes = [int(axis) for axis in given.split(",") if axis.strip()]
     if not axes:
@@ -172,7 +172,7 @@ def read_mvn(b: Builder, node: Node) -> Result:
 
 @legalizes("MVN", target="onnx")
 def mvn_to_onnx(b: Builder, node: Node) -> Result:
-    """MVN-6, written out: its epsilon is inside or outside of the root."""
+    """MVN-6 as explicit arithmetic, with its epsilon inside or outside the root."""
     data, axes = required(node, 0, 1)
     axes = b.as_i64(axes)
     y = data - b.op("ReduceMean", data, axes, keepdims=True)
@@ -187,8 +187,8 @@ def mvn_to_onnx(b: Builder, node: Node) -> Result:
 
 @reads("GroupNormalization", format="onnx", since=18, until=20)
 def read_group_normalization(b: Builder, node: Node) -> Result:
-    """GroupNormalization (18 to 20): operator set 18 has a scale and a bias for each group, 21
-    for each channel."""
+    """GroupNormalization (18 to 20). Operator set 18 has a scale and a bias for each group, and
+    operator set 21 for each channel."""
     data, scale, bias = required(node, 0, 1, 2)
     groups = node.attributes["num_groups"]
     repeats = b.op("Reshape", b.size(data, 1) / groups, [1])
@@ -201,8 +201,8 @@ def read_group_normalization(b: Builder, node: Node) -> Result:
 
 @legalizes("GroupNormalization", target="ir")
 def group_normalization_to_ir(b: Builder, node: Node) -> Result:
-    """GroupNormalization (18 to 21): IR computes in f32 what ONNX may in a narrower stash_type.
-    bf16 is computed in f32, too."""
+    """GroupNormalization (18 to 21). IR computes in f32, even if ONNX has a narrower stash_type.
+    bf16 is also computed in f32."""
     data, *parameters = (v for v in node.inputs if v is not None)
     attributes = {**node.attributes, "stash_type": F32}
     if data.element is BF16:
@@ -215,8 +215,9 @@ def group_normalization_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("LRN", target="ir")
 def lrn_to_ir(b: Builder, node: Node) -> Result:
-    """LRN (1 to 13): IR says along which axes. A window of an even size lies to the right of the
-    middle in ONNX; IR has none such, so an average over rows of channels takes its place."""
+    """LRN (1 to 13). IR has an input for the axes. In ONNX, a window of even size has its extra
+    element on the right. IR has no such window, so that an average over rows of channels replaces
+    it."""
     data, size = required(node, 0)[0], node.attributes["size"]
     if node.input(1) is not None:
         return None
@@ -232,8 +233,8 @@ def lrn_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("LRN", target="onnx")
 def lrn_to_onnx(b: Builder, node: Node) -> Result:
-    """LRN-1 as OpenVINO computes it: the window is odd, one less than an even size, by which
-    the sum is divided still; with spatial axes, that of the channels does not count."""
+    """LRN-1 as OpenVINO computes it. A window of even size becomes one smaller and odd, but the sum
+    is still divided by the even size. With spatial axes, the channel axis does not count."""
     data, axes = required(node, 0)[0], node.input(1)
     if axes is None:
         return None
@@ -248,7 +249,7 @@ def lrn_to_onnx(b: Builder, node: Node) -> Result:
     if spans == [1]:
         if rank == 4:
             return b.op("LRN", data, **attributes)
-        # Runtimes of ONNX have it for images.
+        # Runtimes of ONNX support LRN only for images.
         image = b.op("LRN", b.reshape(data, 0, 0, -1, 1), **attributes)
         return b.op("Reshape", image, b.op("Shape", data))
     if not spans or spans[0] < 2:
@@ -261,7 +262,7 @@ def lrn_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def _normalized_by(b: Builder, node: Node, mean: Value, alpha: float | None = None) -> Value:
-    """The input of an LRN by a power of the mean of its squares in a window."""
+    """The input of an LRN divided by a power of the mean of squares in a window."""
     attributes = node.attributes
     scale = attributes["alpha"] if alpha is None else alpha
     base: Value = mean * scale + attributes["bias"]
@@ -270,7 +271,7 @@ def _normalized_by(b: Builder, node: Node, mean: Value, alpha: float | None = No
 
 @legalizes("LpNormalization", target="ir")
 def lp_normalization_to_ir(b: Builder, node: Node) -> Result:
-    """LpNormalization (1 to 22): vectors of length 0 stay 0."""
+    """LpNormalization (1 to 22): a vector of length 0 stays 0."""
     data = node.inputs[0]
     axis = b.constant([node.attributes["axis"]])
     norm = b.op("ReduceL1" if node.attributes["p"] == 1 else "ReduceL2", data, axis, keepdims=True)
@@ -279,7 +280,7 @@ def lp_normalization_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("NormalizeL2", target="onnx")
 def normalize_l2_to_onnx(b: Builder, node: Node) -> Result:
-    """Without axes each element is divided by itself: 1 (NormalizeL2-1)."""
+    """NormalizeL2-1. Without axes, each element is divided by itself, so that the result is 1."""
     data, axes = required(node, 0, 1)
     if axes.shape == (0,):
         return b.expand(b.like(1, data), b.op("Shape", data))
@@ -291,7 +292,8 @@ def normalize_l2_to_onnx(b: Builder, node: Node) -> Result:
 
 @legalizes("GRN", target="onnx")
 def grn_to_onnx(b: Builder, node: Node) -> Result:
-    """GRN-1, which ONNX lacks: the data over the root of its sum of squares in all channels."""
+    """GRN-1, which ONNX lacks: the data divided by the root of its sum of squares in all
+    channels."""
     (data,) = required(node, 0)
     total = b.op("ReduceSum", data * data, [1], keepdims=True) + node.attributes["bias"]
     return data / b.op("Sqrt", total)
@@ -311,7 +313,8 @@ def infer_layer_normalization(node: Node) -> list[Type]:
 
 @reads("LayerNormalization", format="onnx", until=16)
 def read_layer_normalization_1(b: Builder, node: Node) -> Result:
-    """onnxruntime's LayerNormalization-1, of which ONNX's became operator set 17."""
+    """onnxruntime's LayerNormalization-1, the origin of LayerNormalization in ONNX's operator set
+    17."""
     given = {"axis": -1, "epsilon": 1e-5, **node.attributes}
     given["stash_type"] = BY_ONNX.get(given.get("stash_type", 1))
     return b.ops("LayerNormalization", len(node.outputs), *node.inputs, **given)

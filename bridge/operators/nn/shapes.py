@@ -15,11 +15,11 @@ from bridge.operators import Node
 def window_size(
     dim: Dim, kernel: int, stride: int, dilation: int, pads: tuple[int, int], rounding: str
 ) -> Dim:
-    """Positions of a window along a dimension; `rounding` as in AvgPool."""
+    """The number of positions of a window along an axis; `rounding` as in AvgPool."""
     if not isinstance(dim, int):
         if stride == 1 and sum(pads) == dilation * (kernel - 1):
             return dim
-        # The larger the dimension, the more positions there are.
+        # A larger axis has at least as many positions.
         least, most = (
             None if end is None else window_size(end, kernel, stride, dilation, pads, rounding)
             for end in (low(dim), high(dim))
@@ -35,8 +35,8 @@ def window_size(
 
 
 def full_attributes(attributes: dict[str, Any], rank: int) -> dict[str, Any]:
-    """auto_pad, dilations, pads and strides of a window with `rank` spatial dimensions, spelled
-    out; pads are 0 where auto_pad makes them."""
+    """Explicit auto_pad, dilations, pads and strides of a window with `rank` spatial axes. Pads are
+    0 if auto_pad determines them."""
     auto_pad = attributes.get("auto_pad", "NOTSET")
     pads = attributes.get("pads") if auto_pad == "NOTSET" else None
     return {
@@ -50,7 +50,7 @@ def full_attributes(attributes: dict[str, Any], rank: int) -> dict[str, Any]:
 def windows(
     attributes: dict[str, Any], spatial: Sequence[Dim], kernel: Sequence[Dim]
 ) -> tuple[Dim, ...]:
-    """Spatial dimensions after a convolution or pooling with the usual attributes."""
+    """The spatial axes after a convolution or pooling with the usual attributes."""
     rank = len(spatial)
     require(not next(window_faults(attributes, rank), ""))
     full = full_attributes(attributes, rank)
@@ -74,8 +74,8 @@ def windows(
 
 
 def convolved(node: Node, data: Shape, filters: Shape, channels: int, leading: int) -> Shape:
-    """The shape after a convolution whose filters have `leading` dimensions before the spatial
-    ones, of which the first `channels` make the output's channels."""
+    """The shape after a convolution. The filters have `leading` axes before the spatial axes. The
+    product of the first `channels` of these is the number of output channels."""
     kernel: Sequence[Dim]
     out: Dim
     if filters is not None:
@@ -104,7 +104,7 @@ def pooled(node: Node) -> TensorType:
 
 
 _PER_AXIS = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_padding": 1, "pads": 2}
-"""How many numbers each attribute has for an axis of the window."""
+"""The length of each attribute for one axis of the window."""
 _POSITIVE = ("kernel_shape", "strides", "dilations")
 
 

@@ -1,7 +1,8 @@
-"""The windows of pooling: how many there are, and what both formats make of the last one.
+"""The windows of pooling: their number, and the last window in both formats.
 
-When their number rounds up, ONNX's last window starts inside the input or the padding before it,
-which is IR's rounding "ceil_torch"; IR's "ceil" has one window more, if that starts in the padding.
+If the number is rounded up, ONNX's last window starts inside the input or the padding before it.
+This is IR's rounding "ceil_torch". With IR's "ceil", one more window may start in the padding
+behind the input.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from bridge.operators.nn.shapes import full_attributes, windows
 
 
 def window_of(node: Node) -> dict[str, Any]:
-    """The attributes of a pooling's window, spelled out. Where their number rounds up, VALID is no
-    padding in both engines, though ONNX's formula for it rounds down."""
+    """The explicit attributes of a pooling's window. With rounding up, VALID means no padding in
+    both engines, although ONNX's formula rounds down."""
     kernel, given = node.attributes["kernel_shape"], node.attributes
     attributes = {"kernel_shape": kernel, **full_attributes(given, len(kernel))}
     rounds_up = given.get("ceil_mode") or given.get("rounding_type", "floor") != "floor"
@@ -29,9 +30,9 @@ def window_of(node: Node) -> dict[str, Any]:
 
 
 def window_for_onnx(node: Node) -> tuple[dict[str, Any], str]:
-    """The attributes of a window of IR, which has pads beside auto_pad, and how their number is
-    rounded, in ONNX's words: there auto_pad never rounds up, and in onnxruntime SAME leaves the
-    dilations out of the pads and fails where a kernel is shorter than its stride."""
+    """The explicit attributes of a window of IR for ONNX, and the rounding in ONNX's words. IR may
+    have pads and auto_pad together. In ONNX, auto_pad never rounds up. In onnxruntime, SAME ignores
+    dilations for the pads and fails if a kernel is shorter than its stride."""
     data, attributes, rounding = node.inputs[0], window_of(node), node.attributes["rounding_type"]
     assert data is not None
     auto_pad = attributes["auto_pad"]
@@ -44,7 +45,7 @@ def window_for_onnx(node: Node) -> tuple[dict[str, Any], str]:
         steps = list(zip(kernel, attributes["strides"], strict=True))
         short = any(k < s for k, s in steps)
         if not short:
-            rounding = "floor"  # The windows end where the padding does.
+            rounding = "floor"  # The windows end at the end of the padding.
         known = data.shape is not None and is_static(data.shape[2:])
         known = known or all(1 in step for step in steps)
         explicit = lean(attributes)["dilations"] is not None or (short and known)
@@ -54,14 +55,14 @@ def window_for_onnx(node: Node) -> tuple[dict[str, Any], str]:
 
 
 def lean(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Without dilations where they do nothing: older operators have none."""
+    """The attributes without dilations if all are 1, because older operators lack them."""
     dilated = any(d != 1 for d in attributes["dilations"])
     return attributes if dilated else {**attributes, "dilations": None}
 
 
 def no_larger(data: Value, attributes: dict[str, Any]) -> dict[str, Any]:
-    """With a kernel that, where sizes round up, reaches no further than the padded input: ONNX has
-    one window there, which IR refuses."""
+    """The attributes with a kernel that fits the padded input if sizes round up. For a larger
+    kernel, ONNX has one window, but IR refuses it."""
     if data.shape is None or lean(attributes)["dilations"] is not None:
         return attributes
     kernel = list(attributes["kernel_shape"])
@@ -73,7 +74,7 @@ def no_larger(data: Value, attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 def same_either_way(data: Value, attributes: dict[str, Any]) -> bool:
-    """Whether "ceil" and "ceil_torch" are known to give the same size."""
+    """Whether "ceil" and "ceil_torch" are known to have the same size."""
     rank = len(attributes["kernel_shape"])
     kernel, stride = np.array(attributes["kernel_shape"]), np.array(attributes["strides"])
     reach = (kernel - 1) * (attributes["dilations"] or (1,) * rank) + 1
@@ -84,7 +85,7 @@ def same_either_way(data: Value, attributes: dict[str, Any]) -> bool:
 
 
 def counts(data: Value, attributes: dict[str, Any], rounding: str) -> list[int] | None:
-    """How many windows there are along each axis, where that is known."""
+    """The number of windows along each axis, if it is known."""
     spatial = None if data.shape is None else data.shape[2:]
     if not is_static(spatial):
         return None
@@ -99,8 +100,8 @@ def with_padding(
     fill: float = 0.0,
     pads: Sequence[int] | None = None,
 ) -> tuple[Value, dict[str, Any]]:
-    """`data` with its spatial axes padded as the window or `pads` say, and the attributes of a
-    window without."""
+    """`data` with its spatial axes padded by `pads` or by the pads of the window, and the
+    attributes of a window without pads."""
     pads = attributes["pads"] if pads is None else pads
     rank = len(pads) // 2
     full = [0, 0, *pads[:rank], 0, 0, *pads[rank:]]
@@ -109,7 +110,7 @@ def with_padding(
 
 
 def with_room(attributes: dict[str, Any]) -> tuple[int, ...]:
-    """The pads with which rounding down gives what rounding up gives without."""
+    """Larger pads, so that rounding down gives the same size as rounding up without them."""
     rank = len(attributes["kernel_shape"])
     pads = attributes["pads"]
     ends = (p + s - 1 for p, s in zip(pads[rank:], attributes["strides"], strict=True))
@@ -117,8 +118,9 @@ def with_room(attributes: dict[str, Any]) -> tuple[int, ...]:
 
 
 def rounded_down(b: Builder, data: Value, attributes: dict[str, Any]) -> dict[str, Any]:
-    """The attributes with pads that, rounding down, give "ceil_torch"'s size, where that is known
-    and operator sets before 22, which infer the size of "ceil", would contradict it; else {}."""
+    """The attributes with pads for the size of "ceil_torch" by rounding down. Operator sets before
+    22 infer the size of "ceil", which would contradict it. {} if the sizes are equal or unknown, or
+    from operator set 22 on."""
     if b.opset >= 22 or same_either_way(data, attributes):
         return {}
     wanted = counts(data, attributes, "ceil_torch")
@@ -134,7 +136,7 @@ def rounded_down(b: Builder, data: Value, attributes: dict[str, Any]) -> dict[st
 
 
 def without_late_windows(b: Builder, y: Value, data: Value, attributes: dict[str, Any]) -> Value:
-    """`y`, pooled with "ceil", cut to the size that "ceil_torch" gives."""
+    """The result `y` of pooling with "ceil", cut to the size of "ceil_torch"."""
     if same_either_way(data, attributes):
         return y
     wanted = counts(data, attributes, "ceil_torch")
@@ -151,18 +153,19 @@ def without_late_windows(b: Builder, y: Value, data: Value, attributes: dict[str
 def average_of_full_windows(
     b: Builder, data: Value, attributes: dict[str, Any], op: str, **include: bool
 ) -> Value:
-    """The average over windows whose number rounds up ("ceil"), each divided by all its size."""
+    """The average over windows with rounding up ("ceil"). Each sum is divided by the whole size of
+    the window."""
     room, inner = with_padding(b, data, attributes, pads=with_room(attributes))
     return b.op(op, room, **lean(inner), **include)
 
 
 def onnx_pads(attributes: dict[str, Any]) -> dict[str, Any]:
-    """ONNX takes no pads beside auto_pad."""
+    """The attributes without pads if auto_pad is set, because ONNX forbids both."""
     return attributes if attributes["auto_pad"] == "NOTSET" else {**attributes, "pads": None}
 
 
 def computable(b: Builder, data: Value) -> tuple[Value, Any]:
-    """`data` in an element type that ONNX pools, and its own."""
+    """`data` in an element type that ONNX can pool, and its original type."""
     element = data.element
     if element is not None and element.is_integer:
         return b.cast(data, F64), element

@@ -1,4 +1,4 @@
-"""IR's FakeQuantize and FakeConvert, spelled out for ONNX."""
+"""IR's FakeQuantize and FakeConvert, written with ONNX's operators."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from bridge.neutral.types import ELEMENTS, F16, F32
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
 
 ZERO_TOLERANCE = 1e-4
-"""How far from a level 0 may lie, in steps, to be taken for one: what f32 limits make of it."""
+"""The largest distance, in steps, between 0 and a level that counts as 0. Limits in f32 cause this
+distance."""
 
 
 @legalizes("FakeQuantize", target="onnx")
 def fake_quantize_to_onnx(b: Builder, node: Node) -> Result:
     """FakeQuantize-1: Clip, scale to 0 ... levels - 1, round half to even, scale to the output's
-    range. With 256 levels, of which one is 0, that is QuantizeLinear and DequantizeLinear, for
+    range. With 256 levels and one of them 0, it becomes QuantizeLinear and DequantizeLinear, for
     which engines have integer kernels. Two equal limits are a threshold."""
     data, *limits = required(node, 0, 1, 2, 3, 4)
     element, steps = data.element, node.attributes["levels"] - 1
@@ -50,7 +51,8 @@ def fake_quantize_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def _quantized(b: Builder, x: Value, low: np.ndarray, high: np.ndarray) -> Value | None:
-    """`x` to 8 bits and back, where a level is 0 and limits are for all or along one axis."""
+    """`x` quantised to 8 bits and back. One level must be 0, and the limits must be for all
+    elements or along one axis."""
     low, high = np.broadcast_arrays(low, high)
     scale = (high - low) / np.float32(255)
     if not (scale > 0).all():
@@ -74,8 +76,8 @@ def _quantized(b: Builder, x: Value, low: np.ndarray, high: np.ndarray) -> Value
 
 @legalizes("FakeConvert", target="onnx")
 def fake_convert_to_onnx(b: Builder, node: Node) -> Result:
-    """To an 8-bit float and back, between a scale and a shift (FakeConvert-13). OpenVINO rounds to
-    f16 on the way."""
+    """FakeConvert-13: converts to an 8-bit float and back, between a scale and a shift. OpenVINO
+    rounds to f16 as an intermediate step."""
     data, scale = required(node, 0, 1)
     shift = node.input(2)
     narrow = ELEMENTS[{"f8e4m3": "f8e4m3fn"}.get(node.attributes["destination_type"], "f8e5m2")]

@@ -1,7 +1,7 @@
 """QuantizeLinear, DequantizeLinear and the QLinear operators.
 
-IR has neither: 8-bit and narrower quantisation is a FakeQuantize and a Convert, which OpenVINO
-turns into integer kernels; the rest is division, rounding and clipping.
+IR lacks them. Quantisation to 8 bits or fewer becomes a FakeQuantize and a Convert, and OpenVINO
+turns these into integer kernels. The other cases become division, rounding and clipping.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, r
 from bridge.operators.nn.shapes import window
 
 NARROW = 8
-"""Widest element that FakeQuantize makes: its f32 arithmetic is exact for no more levels."""
+"""The widest element type for FakeQuantize. Its f32 arithmetic is not exact for more levels."""
 
 WIDEST_RANK = 5
-"""Highest rank of OpenVINO's own FakeQuantize kernel."""
+"""The highest rank of OpenVINO's FakeQuantize kernel."""
 
 
 class Blocks:
-    """How scales and zero points lie along the data: one for all, one for each index of `axis`,
-    or one for each block of `block_size` indices."""
+    """The arrangement of scales and zero points along the data. There is one for all elements, one
+    for each index of `axis`, or one for each block of `block_size` indices."""
 
     def __init__(self, b: Builder, node: Node, data: Value, scale: Value) -> None:
         self.b = b
@@ -56,7 +56,7 @@ class Blocks:
         self.split = bool(self.block) and isinstance(dim, int) and dim % self.block == 0
 
     def open(self, data: Value) -> Value:
-        """The data in the shape to which `aligned` values broadcast."""
+        """The data in a shape for broadcasting with `aligned` values."""
         if self.axis is None or not self.block or not self.split:
             return data
         count = low(data.dims[self.axis]) // self.block
@@ -71,7 +71,7 @@ class Blocks:
         return self.b.reshape(result, *(self.b.dim(self.data, i) for i in range(self.rank)))
 
     def aligned(self, value: Value) -> Value:
-        """A scale or zero point in a shape that broadcasts against the opened data."""
+        """A scale or zero point in a shape that broadcasts with the opened data."""
         b = self.b
         if self.axis is None:
             return b.scalar(value)
@@ -84,7 +84,7 @@ class Blocks:
         if value.dims[self.axis] == 1:
             return value
         if value.element is not None and value.element.bits < 8:
-            inner = b.cast(inner, F32)  # OpenVINO writes beyond what it slices of fewer bits.
+            inner = b.cast(inner, F32)  # OpenVINO's slices of fewer bits write out of bounds.
         target = [1] * (self.rank + 1)
         target[self.axis + 1] = self.block
         wide = b.op("Expand", inner, target)
@@ -94,7 +94,7 @@ class Blocks:
 
 
 def _needs_newer(b: Builder, node: Node, narrow: Element | None) -> bool:
-    """Whether the ONNX written lacks a (de)quantisation from or to `narrow` in this form."""
+    """Whether the target operator set lacks a (de)quantisation from or to `narrow` in this form."""
     opset, attributes = b.opset, node.attributes
     if opset >= 23 or narrow is None:
         return False
@@ -112,8 +112,8 @@ def _needs_newer(b: Builder, node: Node, narrow: Element | None) -> bool:
 @legalizes("QuantizeLinear", target="ir")
 @legalizes("QuantizeLinear", target="onnx")
 def quantize_linear(b: Builder, node: Node) -> Result:
-    """QuantizeLinear (10 to 25), which IR lacks, and older operator sets for some types and for
-    blocks: divided, rounded, shifted and clipped."""
+    """QuantizeLinear (10 to 25) as division, rounding, shift and clipping. IR lacks the operator,
+    and older operator sets lack it for some types and for blocks."""
     data, scale = required(node, 0, 1)
     zero_point = node.input(2)
     element = U8 if zero_point is None else zero_point.element
@@ -158,15 +158,15 @@ def _fake_quantize(b: Builder, x: Value, scales: Any, offsets: Any, element: Ele
 @legalizes("DequantizeLinear", target="ir")
 @legalizes("DequantizeLinear", target="onnx")
 def dequantize_linear(b: Builder, node: Node) -> Result:
-    """DequantizeLinear (10 to 25), which IR lacks, and older operator sets for some types and for
-    blocks: shifted and scaled."""
+    """DequantizeLinear (10 to 25) as shift and scale. IR lacks the operator, and older operator
+    sets lack it for some types and for blocks."""
     if b.opset and not _needs_newer(b, node, required(node, 0)[0].element):
         return None
     return scaled(b, node)
 
 
 def scaled(b: Builder, node: Node) -> Value:
-    """What a DequantizeLinear gives, in arithmetic: Cast, Sub and Mul, with Reshape for blocks."""
+    """The output of a DequantizeLinear as Cast, Sub and Mul, with Reshape for blocks."""
     data, scale = required(node, 0, 1)
     zero_point = node.input(2)
     blocks = Blocks(b, node, data, scale)
@@ -197,8 +197,8 @@ def qlinear_conv_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("QLinearMatMul", target="ir")
 def qlinear_matmul_to_ir(b: Builder, node: Node) -> Result:
-    """QLinearMatMul (10 to 21): scales lie along the rows of `a` and of the result, and along
-    the columns of `b`."""
+    """QLinearMatMul (10 to 21). Scales are along the rows of `a` and of the result, and along the
+    columns of `b`."""
     x, x_scale, x_zero, y, y_scale, y_zero, z_scale, z_zero = node.inputs[:8]
     left = b.op("DequantizeLinear", x, x_scale, x_zero, axis=-2)
     right = b.op("DequantizeLinear", y, y_scale, y_zero, axis=-1)
@@ -207,7 +207,7 @@ def qlinear_matmul_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("ConvInteger", target="ir")
 def conv_integer_to_ir(b: Builder, node: Node) -> Result:
-    """ConvInteger-10: in f32, which is exact up to sums of 2^24."""
+    """ConvInteger-10 in f32, which is exact for sums up to 2^24."""
     x, w = required(node, 0, 1)
     x_zero, w_zero = node.input(2), node.input(3)
     data, filters = b.cast(x, F32), b.cast(w, F32)

@@ -1,6 +1,7 @@
-"""Random numbers. The formats agree on distributions, not on generators: the numbers differ.
+"""Random numbers. The formats have the same distributions but different generators, so that the
+numbers differ.
 
-A seed of ONNX becomes IR's `op_seed` (0 there means: another sequence every time).
+A seed of ONNX becomes IR's `op_seed`. The value 0 of `op_seed` means another sequence every time.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def normal_to_ir(b: Builder, node: Node) -> Result:
     uniform variables."""
     element = _element(node)
     dims = _shape(b, node)
-    # From above 0, so that the logarithm is finite.
+    # The range starts above 0, so that the logarithm is finite.
     tiny = 2.0**-24
     radius = b.op("Log", uniform(b, node, dims, tiny, 1.0, F32))
     radius = b.op("Sqrt", radius * -2.0)
@@ -43,8 +44,8 @@ def normal_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("Bernoulli", target="ir")
 def bernoulli_to_ir(b: Builder, node: Node) -> Result:
-    """Bernoulli (15 to 22): 1 where a uniform number is below the probability. (The standard's
-    function body has it the wrong way round: above.)"""
+    """Bernoulli (15 to 22): 1 if a uniform number is below the probability. The function body in
+    the standard compares in the wrong direction."""
     (x,) = required(node, 0)
     drawn = F64 if x.element is F64 else F32
     numbers = uniform(b, node, _shape(b, node), 0.0, 1.0, drawn)
@@ -69,7 +70,7 @@ def multinomial_to_ir(b: Builder, node: Node) -> Result:
 def uniform(
     b: Builder, node: Node, dims: Value, low: float, high: float, element: Element, stream: int = 0
 ) -> Value:
-    """Uniform numbers from `low` to `high`; streams of one node are independent."""
+    """Uniform numbers from `low` to `high`. Several streams of one node are independent."""
     seed = _seed(node)
     return b.op(
         "ir::RandomUniform",
@@ -96,7 +97,7 @@ def _shape(b: Builder, node: Node) -> Value:
 
 
 def _seed(node: Node) -> int:
-    """ONNX's seed, a float, as a number from 1 up; 0 where it is absent."""
+    """ONNX's float seed as a positive number; 0 for an absent seed."""
     seed = node.attributes.get("seed")
     return 0 if seed is None else int.from_bytes(struct.pack("<f", seed), "little") + 1
 
@@ -106,8 +107,8 @@ def _seed(node: Node) -> int:
 
 @legalizes("ir::RandomUniform", target="onnx")
 def uniform_to_onnx(b: Builder, node: Node) -> Result:
-    """RandomUniform, or RandomUniformLike where the shape is computed; of 0 to 1 and scaled, unless
-    the bounds are numbers that its attributes hold. Integers are rounded down."""
+    """RandomUniform, or RandomUniformLike for a computed shape. The numbers are from 0 to 1 and
+    then scaled, unless the attributes can hold the bounds. Integers are rounded down."""
     dims, low, high = required(node, 0, 1, 2)
     element = node.attributes["output_type"]
     # A 32-bit float has too few digits for a range of integers.
@@ -131,7 +132,7 @@ def uniform_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def _of_shape(b: Builder, dims: Value) -> Value:
-    """A value of these dimensions: the one that they are of, or zeros."""
+    """A value with these dimensions: the origin of the dimensions, or zeros."""
     asked = dims.behind("Cast").producer
     if asked is not None and asked.op == "Shape" and asked.inputs[0] is not None:
         whole = not asked.attributes["start"] and asked.attributes.get("end") is None
@@ -142,8 +143,8 @@ def _of_shape(b: Builder, dims: Value) -> Value:
 
 @legalizes("ir::Multinomial", target="onnx")
 def multinomial_to_onnx(b: Builder, node: Node) -> Result:
-    """Multinomial; without replacement the classes with the largest sums of log probability and
-    Gumbel noise, which is the same distribution."""
+    """Multinomial. Without replacement, it selects the classes with the largest sums of log
+    probability and Gumbel noise, which has the same distribution."""
     probs, count = required(node, 0, 1)
     attributes = node.attributes
     logs = probs if attributes["log_probs"] else b.op("Log", probs)
@@ -170,7 +171,7 @@ def _onnx_seed(node: Node) -> dict[str, float]:
 
 
 def interval(node: Node) -> must.Constraints:
-    """RandomUniform-8 of IR: numbers between two others."""
+    """RandomUniform-8 of IR: the bounds of its numbers."""
     low, high = known_of(node.input(1)).array, known_of(node.input(2)).array
     if low is None or high is None or low.size != 1 or high.size != 1:
         return

@@ -1,6 +1,6 @@
-"""GRU of ONNX for IR. Both order the gates zrh.
+"""GRU of ONNX for IR. Both formats order the gates zrh.
 
-With `linear_before_reset`, IR's B keeps the two biases of the gate h apart: [z, r, Wh, Rh].
+With `linear_before_reset`, IR's B has two separate biases of the gate h: [z, r, Wh, Rh].
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bridge.operators.recurrent import recurrent as layers
 
 @legalizes("GRU", target="ir")
 def gru_to_ir(b: Builder, node: Node) -> Result:
-    """GRUSequence, or a Loop where activations need it."""
+    """GRU as GRUSequence, or as a Loop if activations require it."""
     x, w, r = required(node, 0, 1, 2)
     bias, lengths, h = (node.input(i) for i in range(3, 6))
     layer = layers.layer_of(node, 3, ("sigmoid", "tanh"))
@@ -35,7 +35,7 @@ def gru_to_ir(b: Builder, node: Node) -> Result:
 
 
 def _apart(b: Builder, layer: layers.Layer, bias: Value | None, x: Value) -> Value:
-    """ONNX's B [directions, 6*hidden] as [z, r, Wh, Rh], each [directions, hidden]."""
+    """ONNX's B [directions, 6*hidden] as [z, r, Wh, Rh]; each part is [directions, hidden]."""
     hidden = layer.hidden
     if bias is None:
         return b.zeros(x, len(layer.directions), 4 * hidden)

@@ -11,7 +11,7 @@ from bridge.operators.recurrent import recurrent as layers
 
 @legalizes("LSTM", target="ir")
 def lstm_to_ir(b: Builder, node: Node) -> Result:
-    """LSTMSequence, or a Loop where peepholes, coupled gates or activations need it."""
+    """LSTM as LSTMSequence, or as a Loop if peepholes, coupled gates or activations require it."""
     x, w, r = required(node, 0, 1, 2)
     bias, lengths, h, c, peepholes = (node.input(i) for i in range(3, 8))
     layer = layers.layer_of(node, 4, ("sigmoid", "tanh", "tanh"))
@@ -40,8 +40,8 @@ def lstm_step(
     parameters: Values,
     coupled: bool,
 ) -> Values:
-    """One step of ONNX's LSTM (the equations of the operator's documentation). `share` is W's, and
-    the parameters are R [4*hidden, hidden] and the peepholes."""
+    """One step of ONNX's LSTM (equations in the documentation of the operator). `share` is the
+    product of W and the input. The parameters are R [4*hidden, hidden] and the peepholes."""
     f, g, h = layer.activations[direction]
     before, cell = states
     r, peepholes = parameters

@@ -1,8 +1,8 @@
-"""What LSTM, GRU and RNN have in common: layouts, gates, activations, and the layer as a Loop.
+"""Common parts of LSTM, GRU and RNN: layouts, gates, activations, and the layer as a Loop.
 
-ONNX has time first ([seq, batch, input]; states [directions, batch, hidden]), IR has the batch
-first ([batch, seq, input]; states [batch, directions, hidden]). ONNX's B holds the biases of W
-and those of R behind one another, IR's holds their sum.
+ONNX has time first: [seq, batch, input], with states [directions, batch, hidden]. IR has the batch
+first: [batch, seq, input], with states [batch, directions, hidden]. ONNX's B has the biases of W
+and then the biases of R, but IR's B has their sum.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from bridge.operators.loops import Values, along
 
 @dataclass(frozen=True)
 class Activation:
-    """An activation function by ONNX's name in lower case, with its parameters where given."""
+    """An activation function by ONNX's name in lower case, with its parameters if the node has
+    them."""
 
     name: str
     alpha: float | None = None
@@ -34,19 +35,19 @@ ALPHA = {
 }  # fmt: skip
 BETA = {"affine": 0.0, "scaledtanh": 1.0, "hardsigmoid": 0.5}
 SEQUENCE_ACTIVATIONS = {"sigmoid", "tanh", "relu"}
-"""What IR's sequence operators know (LSTMSequence-5, GRUSequence-5, RNNSequence-5)."""
+"""The activations of IR's sequence operators (LSTMSequence-5, GRUSequence-5, RNNSequence-5)."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """The attributes of an ONNX LSTM, GRU or RNN that all three have."""
+    """The common attributes of ONNX's LSTM, GRU and RNN."""
 
     directions: tuple[str, ...]
     hidden: int
     batch_first: bool
     clip: float
     activations: tuple[tuple[Activation, ...], ...]
-    """The cell's activations, for each direction."""
+    """The activations of the cell, for each direction."""
 
 
 def layer_of(node: Node, gates: int, defaults: tuple[str, ...]) -> Layer:
@@ -59,7 +60,8 @@ def layer_of(node: Node, gates: int, defaults: tuple[str, ...]) -> Layer:
         raise Refused(f"it has {len(names)} activations for {len(directions)} directions")
     alphas = list(attributes.get("activation_alpha") or ())
     betas = list(attributes.get("activation_beta") or ())
-    # Each list serves, in order, the functions that have such a parameter (ONNX, operator LSTM).
+    # Each list has parameters, in order, for the functions with such a parameter (ONNX, operator
+    # LSTM).
     functions = [
         Activation(
             name,
@@ -94,13 +96,13 @@ def _hidden_size(node: Node, gates: int) -> int:
 
 ONNX_GATES = "iofc"
 IR_GATES = "fico"
-"""The order of LSTM's gates in each format, a letter each."""
+"""The order of LSTM's gates in each format, one letter per gate."""
 
 GATES = {"LSTMSequence": 4, "GRUSequence": 3, "RNNSequence": 1}
 
 
 def fits_sequence(layer: Layer) -> bool:
-    """Whether IR's sequence operators compute this layer."""
+    """Whether IR's sequence operators can compute this layer."""
     names = {a.name for functions in layer.activations for a in functions}
     return names <= SEQUENCE_ACTIVATIONS and len(set(layer.activations)) == 1
 
@@ -115,7 +117,7 @@ def to_sequence(
     weights: Sequence[Value],
     **attributes: bool,
 ) -> list[Value]:
-    """An ONNX layer as IR's `op`; `weights` are W, R and B as IR wants them. Gives the outputs in
+    """An ONNX layer as IR's `op`. `weights` are W, R and B in IR's layout. Returns the outputs in
     ONNX's layout."""
     major = x if layer.batch_first else b.transpose(x, 1, 0, 2)
     batch = b.sizes(major, 0)
@@ -128,7 +130,8 @@ def to_sequence(
     if lengths is None:
         lengths = b.expand(b.cast(b.size(major, 1), I32), batch)
     w, r, bias = weights
-    # In IR the shapes of the weights say what the attribute tells of open ones.
+    # In IR, only the shapes of the weights have the hidden size. ONNX's attribute has it even if
+    # the shapes are unknown.
     rows = GATES[op] * layer.hidden
     w, r = _of_rows(b, w, count, rows, -1), _of_rows(b, r, count, rows, layer.hidden)
     y, *last = b.ops(
@@ -152,14 +155,16 @@ def to_sequence(
 
 
 def _of_rows(b: Builder, weights: Value, *sizes: int) -> Value:
-    """The weights in that shape, unless these sizes of it are known; -1 infers."""
+    """The weights reshaped to `sizes`, unless these sizes are already known. -1 is an inferred
+    size."""
     if weights.rank == 3 and all(isinstance(dim, int) for dim in weights.dims[:2]):
         return weights
     return b.reshape(weights, *sizes)
 
 
 def permute_gates(b: Builder, x: Value, have: str, want: str, axis: int, hidden: int) -> Value:
-    """`x`, which holds the gates `have` along `axis` (a letter each), in the order `want`."""
+    """`x` with its gates `have` along `axis` rearranged into the order `want`. Each gate is one
+    letter."""
     if have == want:
         return x
     order = [have.index(gate) for gate in want]
@@ -178,7 +183,7 @@ def permute_gates(b: Builder, x: Value, have: str, want: str, axis: int, hidden:
 
 
 def _permuted(x: Value, axis: int, hidden: int, gates: int) -> tuple[Value, list[int]] | None:
-    """What was permuted by `permute_gates`, and the order that its gates were brought into."""
+    """The input of `permute_gates`, and the order of gates that it made."""
     joined = x.producer
     if joined is None or joined.op != "Concat" or joined.attributes["axis"] != axis:
         return None
@@ -193,7 +198,7 @@ def _permuted(x: Value, axis: int, hidden: int, gates: int) -> tuple[Value, list
 
 
 def splits(node: Node, axis: int, sizes: list[int]) -> bool:
-    """Whether a node cuts its input into such parts."""
+    """Whether a node splits its input into parts of these sizes."""
     return (
         node.op == "Split"
         and node.attributes["axis"] == axis
@@ -202,7 +207,7 @@ def splits(node: Node, axis: int, sizes: list[int]) -> bool:
 
 
 def summed_bias(b: Builder, layer: Layer, gates: int, bias: Value | None, x: Value) -> Value:
-    """ONNX's B [directions, 2*gates*hidden] as the sum of its halves; zeros where it is absent."""
+    """ONNX's B [directions, 2*gates*hidden] as the sum of its halves; zeros if it is absent."""
     width = gates * layer.hidden
     if bias is None:
         return b.zeros(x, len(layer.directions), width)
@@ -213,7 +218,7 @@ def summed_bias(b: Builder, layer: Layer, gates: int, bias: Value | None, x: Val
 
 
 def _half(bias: Value, width: int) -> Value | None:
-    """The biases that `doubled_bias` doubled."""
+    """The biases before `doubled_bias` doubled them."""
     joined = bias.producer
     if joined is None or joined.op != "Concat" or len(joined.inputs) != 2:
         return None
@@ -226,8 +231,8 @@ def _half(bias: Value, width: int) -> Value | None:
 # The layer as a Loop ----------------------------------------------------------------------------
 
 Step = Callable[[Builder, Layer, int, Value, list[Value], list[Value]], list[Value]]
-"""One step of a cell: (builder, layer, direction, W's share [batch, gates*hidden], states
-[batch, hidden], parameters) to the new states."""
+"""One step of a cell: (builder, layer, direction, share of W, states, parameters) to the new
+states. The share of W is [batch, gates*hidden], and the states are [batch, hidden]."""
 
 
 def to_loop(
@@ -241,10 +246,11 @@ def to_loop(
     parameters: Sequence[Value],
     step: Step,
 ) -> list[Value]:
-    """An ONNX layer as one Loop per direction, for what IR's sequences cannot say.
+    """An ONNX layer as one Loop per direction, for layers that IR's sequences cannot express.
 
-    `w` is [directions, gates*hidden, input]; `bias` [directions, gates*hidden] is added to W's
-    share; `parameters` have a direction axis in front. Gives the outputs in ONNX's layout.
+    `w` is [directions, gates*hidden, input]. `bias` [directions, gates*hidden] is added to the
+    product of W and the input. The first axis of `parameters` is the direction. Returns the outputs
+    in ONNX's layout.
     """
     time_major = b.transpose(x, 1, 0, 2) if layer.batch_first else x
     batch = b.sizes(time_major, 1)
@@ -272,7 +278,7 @@ def to_loop(
 
 
 def part_of(b: Builder, x: Value, axis: int, index: int) -> Value:
-    """Element `index` of `x` along `axis`, which goes."""
+    """Element `index` of `x` along `axis`, without this axis."""
     values = known_of(x).array
     if values is not None:
         return b.constant(np.take(values, index, axis))
@@ -280,7 +286,7 @@ def part_of(b: Builder, x: Value, axis: int, index: int) -> Value:
 
 
 def _sized(b: Builder, state: Value, hidden: int) -> Value:
-    """`state` with its last size known, as the layer says it."""
+    """`state` with a known last size, taken from the layer."""
     known = state.shape is not None and isinstance(state.shape[-1], int)
     return state if known else b.reshape(state, -1, hidden)
 
@@ -295,7 +301,8 @@ def _loop(
     parameters: list[Value],
     step: Step,
 ) -> list[Value]:
-    """One direction: [seq, batch, hidden] of all steps, and the last states [batch, hidden]."""
+    """One direction: the results [seq, batch, hidden] of all steps, and the last states [batch,
+    hidden]."""
 
     def body(b: Builder, parts: Values, before: Values, fixed: Values) -> tuple[Values, Values]:
         after = step(b, layer, direction, parts[0], before, fixed[: len(parameters)])
@@ -311,7 +318,7 @@ def _loop(
         sliced.append(b.positions(share, 0))
         fixed.append(b.cast(lengths, I64))
         some = b.op("Unsqueeze", lengths > 0, [1])
-        # The final states of a sequence without elements are zeros.
+        # The final states of an empty sequence are zeros.
         states = [b.where(some, s, 0) for s in states]
     reverse = layer.directions[direction] == "reverse"
     last, (y,) = along(b, body, sliced, states, fixed, reverse)
@@ -319,8 +326,8 @@ def _loop(
 
 
 def activate(b: Builder, function: Activation, x: Value, clip: float = 0.0) -> Value:
-    """An activation function of ONNX's recurrent operators (RNN, LSTM and GRU: Activations) of `x`,
-    which is limited to [-clip, clip] unless `clip` is 0."""
+    """Applies an activation function of ONNX's recurrent operators to `x` (RNN, LSTM and GRU:
+    Activations). `x` is clipped to [-clip, clip] unless `clip` is 0."""
     alpha, beta = function.alpha, function.beta
     if clip:
         x = b.op("Clip", x, b.like(-clip, x), b.like(clip, x))
@@ -343,19 +350,20 @@ def activate(b: Builder, function: Activation, x: Value, clip: float = 0.0) -> V
         case "elu":
             below = (b.op("Exp", x) - 1.0) * alpha
             return b.where(x < 0.0, below, x)
-    raise Refused(f"its activation {function.name} is none that ONNX names")
+    raise Refused(f"its activation {function.name} is unknown in ONNX")
 
 
-# What the inputs must be ------------------------------------------------------------------------
+# Constraints on the inputs ------------------------------------------------------------------------
 
 _RANKS = (3, 3, 3, 2, 1, 3, 3, 2)
 """The ranks of X, W, R, B, the lengths, the initial states and P."""
 
 
 def layer(node: Node) -> must.Constraints:
-    """LSTM, GRU, RNN: X [time, batch, input], W and R [directions, gates * hidden, ...], B
-    [directions, ...], lengths [batch], initial states [directions, batch, hidden], P [directions,
-    3 * hidden]; in layout 1 the batch comes first."""
+    """LSTM, GRU, RNN: the shapes of the inputs. X is [time, batch, input], W and R are [directions,
+    gates * hidden, ...], and B is [directions, ...]. The lengths are [batch], the initial states
+    [directions, batch, hidden], and P is [directions, 3 * hidden]. In layout 1, the batch comes
+    first."""
     hidden = node.attributes.get("hidden_size") or 0
     if hidden < 0:
         yield f"its hidden size is {hidden}"

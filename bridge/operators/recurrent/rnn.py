@@ -9,7 +9,7 @@ from bridge.operators.recurrent import recurrent as layers
 
 @legalizes("RNN", target="ir")
 def rnn_to_ir(b: Builder, node: Node) -> Result:
-    """RNNSequence, or a Loop where activations need it."""
+    """RNN as RNNSequence, or as a Loop if activations require it."""
     x, w, r = required(node, 0, 1, 2)
     bias, lengths, h = (node.input(i) for i in range(3, 6))
     layer = layers.layer_of(node, 1, ("tanh",))
@@ -24,7 +24,7 @@ def rnn_to_ir(b: Builder, node: Node) -> Result:
 def _step(
     b: Builder, layer: layers.Layer, direction: int, share: Value, states: Values, own: Values
 ) -> Values:
-    """One step of ONNX's RNN (the equation of the operator's documentation)."""
+    """One step of ONNX's RNN (equation in the documentation of the operator)."""
     (f,) = layer.activations[direction]
     sums = share + b.op("MatMul", states[0], own[0], transpose_b=True)
     return [layers.activate(b, f, sums, layer.clip)]

@@ -1,4 +1,4 @@
-"""LSTM, GRU and RNN of ONNX for the cells and sequences of IR."""
+"""LSTM, GRU and RNN of ONNX, made from the cells and sequences of IR."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _STATES = {"LSTM": 2, "GRU": 1, "RNN": 1}
 
 @legalizes("GRUSequence", "LSTMSequence", "RNNSequence", target="onnx")
 def sequence_to_onnx(b: Builder, node: Node) -> Result:
-    """GRUSequence-5, LSTMSequence-5 and RNNSequence-5: GRU, LSTM and RNN. ONNX takes for granted
-    lengths that are the whole one, and states that are zeros."""
+    """GRUSequence-5, LSTMSequence-5 and RNNSequence-5 as GRU, LSTM and RNN. ONNX's defaults replace
+    lengths equal to the whole length, and states of zeros."""
     op = node.op.removesuffix("Sequence")
     count = _STATES[op]
     x, *states = required(node, *range(1 + count))
@@ -42,9 +42,9 @@ def sequence_to_onnx(b: Builder, node: Node) -> Result:
 
 @legalizes("GRUCell", "LSTMCell", "RNNCell", target="onnx")
 def cell_to_onnx(b: Builder, node: Node) -> Result:
-    """GRUCell-3, LSTMCell (1 to 4) and RNNCell-1: GRU, LSTM and RNN over one step. What files have
-    of LSTMCell-1 beyond its specification (weights_format, input_forget and peepholes) is without
-    effect."""
+    """GRUCell-3, LSTMCell (1 to 4) and RNNCell-1 as GRU, LSTM and RNN over one step. Files may have
+    attributes of LSTMCell-1 beyond its specification (weights_format, input_forget and peepholes).
+    These have no effect."""
     op = node.op.removesuffix("Cell")
     count = _STATES[op]
     x, *states = required(node, *range(1 + count))
@@ -67,8 +67,8 @@ def cell_to_onnx(b: Builder, node: Node) -> Result:
 def _weights(
     b: Builder, node: Node, op: str, w: Value, r: Value, bias: Value | None
 ) -> Sequence[Value | None]:
-    """W, R and B of an IR cell, or of a sequence with its axis of directions, as ONNX's `op` has
-    them."""
+    """W, R and B of an IR cell or sequence, in the layout of ONNX's `op`. A sequence already has
+    the axis of directions."""
     if op == "LSTM":
         axis, hidden = int(node.op == "LSTMSequence"), node.attributes["hidden_size"]
         w, r = (permute_gates(b, v, IR_GATES, ONNX_GATES, axis, hidden) for v in (w, r))
@@ -81,7 +81,7 @@ def _weights(
 
 
 def _is_zero(state: Value) -> bool:
-    """Whether a state is zeros, of whatever shape it computes."""
+    """Whether a state is zeros, also with a computed shape."""
     moved = ("Broadcast", "Expand", "Transpose", "Reshape", "Squeeze", "Unsqueeze")
     known = known_of(state.behind("Cast", *moved)).array
     return known is not None and not known.any()
@@ -90,18 +90,18 @@ def _is_zero(state: Value) -> bool:
 _FUNCTIONS = {
     "LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"],
 }  # fmt: skip
-"""The activations that a direction has where none are given."""
+"""The default activations of a direction."""
 
 
 def _attributes(node: Node, op: str, directions: int) -> dict[str, object]:
-    """The attributes of an IR cell or sequence as ONNX's `op` spells them."""
+    """The attributes of an IR cell or sequence for ONNX's `op`."""
     attributes = node.attributes
     names = {
         "sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu", "hardsigmoid": "HardSigmoid",
         "softsign": "Softsign",
     }  # fmt: skip
-    # Files have those of a backward direction behind those of the forward one; the first are for
-    # both.
+    # Files may add the activations of a backward direction behind the forward ones. The first ones
+    # apply to both directions.
     activations = []
     for name in attributes["activations"][: len(_FUNCTIONS[op])]:
         if name.lower() not in names:
@@ -122,8 +122,8 @@ def _attributes(node: Node, op: str, directions: int) -> dict[str, object]:
 
 
 def _doubled_bias(b: Builder, bias: Value) -> Value | None:
-    """IR's summed biases [..., n] as ONNX's [..., 2n]: those of W, and zeros for R; None for zeros
-    alone."""
+    """IR's summed biases [..., n] as ONNX's [..., 2n]: the biases as the part of W, and zeros as
+    the part of R. None if all are zeros."""
     values = known_of(bias).array
     if values is not None and not values.any():
         return None
@@ -136,7 +136,7 @@ def _doubled_bias(b: Builder, bias: Value) -> Value | None:
 
 
 def _halved(bias: Value) -> Value | None:
-    """The biases of which `summed_bias` added the halves."""
+    """The biases before `summed_bias` added their halves."""
     added = bias.producer
     first = added.inputs[0] if added is not None and added.op == "Add" else None
     halves = first.producer if first is not None else None
@@ -148,8 +148,8 @@ def _halved(bias: Value) -> Value | None:
 
 
 def _bias_apart(b: Builder, node: Node, bias: Value) -> Value | None:
-    """The B of a GRU of IR with `linear_before_reset`, [..., 4*hidden], as ONNX's, [..., 6*hidden];
-    None for zeros alone."""
+    """The B [..., 4*hidden] of IR's GRU with `linear_before_reset` as ONNX's B [..., 6*hidden].
+    None if all are zeros."""
     hidden = node.attributes["hidden_size"]
     values = known_of(bias).array
     if values is not None:

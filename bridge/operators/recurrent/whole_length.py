@@ -1,4 +1,4 @@
-"""Whether the lengths of sequences are nothing but the size of the axis that they lie along."""
+"""Recognises lengths of sequences that are equal to the size of their axis."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from bridge.vocabulary import has_trait
 Axis = tuple[Value, int]
 
 OF_FIRST = ("Clip", "DequantizeLinear", "FakeQuantize", "LayerNormalization", "QuantizeLinear")
-"""Operators whose output has the shape of their first input, beside those of one input."""
+"""Operators with an output in the shape of their first input, besides operators with one input."""
 
 
 def is_whole_length(lengths: Value | None, x: Value) -> bool:
-    """Whether lengths are all the size of axis 1 of `x`, known or computed."""
+    """Whether all lengths are the size of axis 1 of `x`, known or computed."""
     if x.shape is not None and set(known_of(lengths).ints or ()) == {x.shape[1]}:
         return True
     if lengths is None:
@@ -33,7 +33,7 @@ def is_whole_length(lengths: Value | None, x: Value) -> bool:
 
 
 def _origin(axis: Axis) -> Axis:
-    """The axis of an earlier value that is just as long, whatever shape that has."""
+    """The axis of an earlier value with the same length. The value may have another shape."""
     while (before := _before(*axis)) is not None:
         axis = before
     return axis
@@ -49,7 +49,8 @@ def _before(value: Value, axis: int) -> Axis | None:
 
 
 def _place(node: Node, output: int, rank: int, axis: int) -> int | None:
-    """The axis of a node's first input, of so many, that is as long as this one of its output."""
+    """The axis of a node's first input with the same length as this axis of its output; None if
+    there is none. `rank` is the rank of the input."""
     if node.op in ("GRU", "LSTM", "RNN"):  # [steps, directions, batch, units] of [steps, batch, ..]
         along = {0: 0, 2: 1} if output == 0 and not node.attributes["layout"] else {}
         return along.get(axis)
@@ -66,7 +67,7 @@ def _place(node: Node, output: int, rank: int, axis: int) -> int | None:
 
 
 def _beside(node: Node, rank: int, axis: int) -> int | None:
-    """`_place` of an operator that takes axes away or puts them in."""
+    """`_place` for Squeeze and Unsqueeze."""
     given = known_of(node.input(1)).ints
     wider = rank if node.op == "Squeeze" else rank + len(given or ())
     axes = known_axes(node.input(1), wider)

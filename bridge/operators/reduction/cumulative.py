@@ -12,7 +12,7 @@ from bridge.operators.ir_texts import parse_bool
 
 @reads("CumSum", format="ir")
 def read_cum_sum(b: Builder, node: Node) -> Result:
-    """CumSum-3's axis is 0 where it is not given."""
+    """CumSum-3 has the default axis 0."""
     axis = node.input(1)
     attributes = {
         key: parse_bool(node.attributes.get(key, "false")) for key in ("exclusive", "reverse")
@@ -22,7 +22,7 @@ def read_cum_sum(b: Builder, node: Node) -> Result:
 
 @legalizes("CumSum", target="ir")
 def scalar_axis(b: Builder, node: Node) -> Result:
-    """CumSum (11 to 14): the axis of CumSum-3 is a scalar."""
+    """CumSum (11 to 14): the axis of CumSum-3 must be a scalar."""
     x, axis = required(node, 0, 1)
     if axis.rank == 0:
         return None
@@ -32,8 +32,8 @@ def scalar_axis(b: Builder, node: Node) -> Result:
 @legalizes("CumProd", target="ir")
 @legalizes("CumProd", target="onnx")
 def cum_prod(b: Builder, node: Node) -> Result:
-    """CumProd-26: along the axis that is given; where it is computed, along each, of which one
-    is picked."""
+    """CumProd-26 along a known axis. For a computed axis, the products along each axis are
+    computed, and one of them is selected."""
     x, given = required(node, 0, 1)
     if b.opset >= 26:
         return None
@@ -50,8 +50,8 @@ def cum_prod(b: Builder, node: Node) -> Result:
 
 
 def _products(b: Builder, x: Value, axis: int, reverse: bool, exclusive: bool) -> Value:
-    """Each element is the product, along a further axis, of the input where an index reaches to
-    it and of 1 elsewhere. Takes memory that grows with the square of the axis."""
+    """Products along a new axis. The factors are the elements up to the index, and 1 for the
+    others. Memory grows with the square of the axis."""
     assert x.rank is not None
     to = b.positions(x, axis)
     by = b.unsqueeze(to, 1)

@@ -1,10 +1,10 @@
-"""The largest elements in ONNX's order, the lower index first among equal ones, where OpenVINO's
-stable TopK would take long.
+"""The largest elements in ONNX's order, with the lower index first among equal elements, if
+OpenVINO's stable TopK would be slow.
 
-That takes time in proportion to k times the size, as sorting by exchanges does; the unstable one
-takes hardly any. So equal elements are put in order by a second one, of whole numbers that all
-differ: how many different elements are in front, then the index. OpenVINO computes in 32 bits, so
-that for many elements the index is taken in two parts.
+The time of the stable TopK grows with k times the size, because it sorts by exchanges. The unstable
+TopK is much faster. A second unstable TopK therefore puts equal elements in order, with distinct
+whole numbers as keys. A key combines the number of different elements in front and the index.
+OpenVINO computes in 32 bits, so that for many elements two steps use two parts of the index.
 """
 
 from __future__ import annotations
@@ -16,30 +16,31 @@ from bridge.operators import Builder, Value
 from bridge.operators.branches import either
 
 FEW = 8
-"""Elements that the stable TopK finds quickly enough."""
+"""The largest number of elements for which the stable TopK is fast enough."""
 
 SHORT = 1 << 13
-"""How many comparisons the stable TopK makes as quickly as the nodes that avoid it run."""
+"""The number of comparisons after which the stable TopK is slower than the other nodes."""
 
 MOST = isqrt((1 << 31) - 1)
-"""Elements of which a number of 32 bits holds how many are in front, and the index."""
+"""The largest number of elements for a 32-bit key with the number of elements in front and the
+index."""
 
 FAR = 1_600_000
-"""Elements of which it holds how many are in front, and half of the index."""
+"""The largest number of elements for such a key with half of the index."""
 
 
 def top(
     b: Builder, x: Value, k: Value, axis: int, mode: str, sort: str = "value", stable: bool = False
 ) -> list[Value]:
-    """The values and the indices of IR's TopK; `k` is a scalar."""
+    """The values and the indices from IR's TopK; `k` is a scalar."""
     return b.ops(
         "ir::TopK", 2, x, k, axis=axis, mode=mode, sort=sort, stable=stable, index_element_type=I64
     )
 
 
 def takes_long(size: Dim, count: Dim) -> bool:
-    """Whether a stable TopK of so many elements of an axis may take long, and another way is
-    known."""
+    """Whether a stable TopK of `count` among `size` elements may be slow, and another way
+    exists."""
     most = _bound(size, count)
     if most is None:
         return True
@@ -48,13 +49,13 @@ def takes_long(size: Dim, count: Dim) -> bool:
 
 
 def _bound(size: Dim, count: Dim) -> int | None:
-    """How many elements are asked for at most; None where that is not known."""
+    """The maximum number of requested elements; None if it is unknown."""
     return min((n for n in map(high, (size, count)) if n is not None), default=None)
 
 
 def first_places(b: Builder, x: Value, k: Value, axis: int, mode: str) -> Value:
-    """The indices of the k largest elements (mode "max") or least ones, in ascending order: all
-    beyond the last of them, and the first of those that equal it."""
+    """The indices of the k largest (mode "max") or smallest elements, in ascending order. They
+    include all elements beyond the last selected one, and the first of the elements equal to it."""
     edge = b.op({"max": "ReduceMin", "min": "ReduceMax"}[mode], top(b, x, k, axis, mode)[0], [axis])
     behind = b.op({"max": "Less", "min": "Greater"}[mode], x, edge)
     positions = b.positions(x, axis)
@@ -64,8 +65,9 @@ def first_places(b: Builder, x: Value, k: Value, axis: int, mode: str) -> Value:
 
 
 def in_order(b: Builder, x: Value, k: Value, axis: int, mode: str, size: Dim, count: Dim) -> Value:
-    """The indices of all k elements along an axis, the largest first (mode "max") or the least,
-    and the lower index first among equal ones. `size` and `count` say how many they may be."""
+    """The indices of all k elements along an axis, sorted from the largest (mode "max") or the
+    smallest. Among equal elements, the lower index comes first. `size` and `count` are the upper
+    bounds of their numbers."""
     most = _bound(size, count)
     if most is not None:
         return _by_numbers(b, x, k, axis, mode, most)
@@ -92,7 +94,7 @@ def _by_numbers(b: Builder, x: Value, k: Value, axis: int, mode: str, most: int)
 
 
 def _in_front(b: Builder, values: Value, axis: int) -> Value:
-    """How many different values are in front of each of those that are sorted."""
+    """The number of different values in front of each sorted value."""
     first, others = b.cut(values, axis, 0, 1), b.cut(values, axis, 0, -1)
     before = b.concat(axis, first, others)
     return b.op("CumSum", b.cast(b.op("NotEqual", values, before), I64), b.constant(axis))

@@ -1,4 +1,4 @@
-"""Reductions: where the axes come from, empty axes, and reductions that only one format has."""
+"""Reductions: the source of the axes, empty axes, and reductions that only one format has."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ ALL = (*IR, "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare")
 
 @reads(*IR, format="ir")
 def read_reduction(b: Builder, node: Node) -> Result:
-    """Reductions of IR (ReduceSum-1, ReduceL1-4 and the like) reduce nothing where the axes are
-    empty; the axes may be a scalar and of any integer type."""
+    """Reductions of IR (ReduceSum-1, ReduceL1-4 and similar operators). Empty axes mean no
+    reduction. The axes may be a scalar, and they may have any integer type."""
     data, axes = required(node, 0, 1)
     keep = parse_bool(node.attributes.get("keep_dims", "false"))
     axes = b.vector(b.as_i64(axes))
@@ -41,13 +41,13 @@ def read_reduction(b: Builder, node: Node) -> Result:
 
 
 def known_axes(node: Node) -> tuple[int, ...] | None:
-    """The axes, () where none are given; None where they are computed."""
+    """The axes; () if they are absent, None if they are computed."""
     axes = node.input(1)
     return () if axes is None or axes.shape == (0,) else known_of(axes).ints
 
 
 def _elementwise(b: Builder, op: str, x: Value) -> Value:
-    """What a reduction does to each element by itself."""
+    """The effect of a reduction on each element alone."""
     match op:
         case "ReduceL1" | "ReduceL2":
             return abs(x)
@@ -59,8 +59,8 @@ def _elementwise(b: Builder, op: str, x: Value) -> Value:
 
 
 def _empty_axes(b: Builder, node: Node) -> Result:
-    """A reduction that is known to reduce nothing, or to reduce something, needs no
-    `noop_with_empty_axes`. IR's never does: what it calls empty axes is what that means."""
+    """Removes `noop_with_empty_axes` if the effect of the reduction is known. In IR, empty axes
+    always mean no reduction."""
     (data,) = required(node, 0)
     axes, known = node.input(1), known_axes(node)
     if not node.attributes["noop_with_empty_axes"] or (known is None and b.opset):
@@ -71,7 +71,7 @@ def _empty_axes(b: Builder, node: Node) -> Result:
 
 
 def _all_axes(b: Builder, node: Node) -> Result:
-    """IR has the axes as an input, even where they are all."""
+    """Adds axes for a reduction over all axes, because IR requires the input."""
     (data,) = required(node, 0)
     if known_axes(node) != ():
         return None
@@ -90,8 +90,8 @@ _OF_NOTHING = {"ReduceMax": -np.inf, "ReduceMin": np.inf, "ReduceMean": np.nan}
 
 
 def _nothing_to_reduce(b: Builder, node: Node) -> Result:
-    """The reduction of no elements, which IR leaves undefined, is what the standard says, where a
-    size of 0 is known."""
+    """A reduction along a known size of 0. IR does not define its result, so that the standard's
+    result replaces it."""
     (x,), result = required(node, 0), node.outputs[0]
     if (
         node.op not in _OF_NOTHING
@@ -126,7 +126,7 @@ def _log_sum_exp(b: Builder, node: Node) -> Result:
 
 
 def _composed(b: Builder, node: Node) -> Result:
-    """Reductions that IR has not."""
+    """Reductions that IR lacks, as compositions of others."""
     (x,), axes = required(node, 0), node.input(1)
     match node.op:
         case "ReduceLogSum":
@@ -139,11 +139,12 @@ def _composed(b: Builder, node: Node) -> Result:
 
 
 _STEPS = (_empty_axes, _all_axes, _nothing_to_reduce, _of_booleans, _composed)
-"""What is asked for IR, in this order; the first answer counts."""
+"""The steps for IR, in this order; the first result counts."""
 
 
 def _axes_as_attribute(b: Builder, node: Node) -> Result:
-    """Before operator set 18 ONNX wants the axes of most reductions to be constants."""
+    """Makes the axes an attribute. Before operator set 18, most reductions of ONNX require constant
+    axes."""
     x, axes = node.input(0), node.input(1)
     if b.opset >= 18 or node.op == "ReduceSum" or axes is None:
         return None
@@ -151,16 +152,14 @@ def _axes_as_attribute(b: Builder, node: Node) -> Result:
     if known == ():
         return b.op(node.op, x, keepdims=node.attributes["keepdims"])
     if known is None:
-        raise Refused(
-            "its axes are computed, which ONNX allows since operator set 18; write a newer one"
-        )
+        raise Refused("its axes are computed, which needs operator set 18; write a newer one")
     return None
 
 
 @legalizes(*ALL, target="ir")
 def reduction_to_ir(b: Builder, node: Node) -> Result:
-    """Reductions (ReduceSum and the like, 1 to 20): IR's have their axes as an input, reduce
-    nothing where they are empty, and are fewer than ONNX's."""
+    """Reductions (ReduceSum and similar operators, 1 to 20). IR has the axes as an input, does not
+    reduce with empty axes, and lacks some reductions of ONNX."""
     for step in _STEPS:
         if (made := step(b, node)) is not None:
             return made
@@ -169,8 +168,8 @@ def reduction_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes(*ALL, target="onnx")
 def reduction_to_onnx(b: Builder, node: Node) -> Result:
-    """Reductions (ReduceSum-1, ReduceL1-4 and the like): ONNX has no logical ones, and wants most
-    axes as attributes before operator set 18. IR calls the axis of a scalar 0 or -1."""
+    """Reductions (ReduceSum-1, ReduceL1-4 and similar operators). ONNX lacks logical reductions.
+    Before operator set 18, most axes are attributes. IR accepts the axes 0 and -1 for a scalar."""
     x, axes = node.input(0), node.input(1)
     if x is not None and x.rank == 0 and known_of(axes).ints:
         return b.op(node.op, x, keepdims=node.attributes["keepdims"])
@@ -189,7 +188,7 @@ _REDUCTIONS: dict[str, Callable[[Number, Number], Number]] = {
     "ReduceLogicalOr": ARITHMETIC["Or"],
 }
 _OF_NONE = {"ReduceSum": 0, "ReduceProd": 1}
-"""What reductions give that have a result for no numbers."""
+"""The results of reductions without elements, if they are defined."""
 
 
 @knows(*_REDUCTIONS)

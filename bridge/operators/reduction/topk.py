@@ -1,4 +1,4 @@
-"""TopK in either format, and ArgMax and ArgMin, which IR lacks."""
+"""TopK of both formats, and ArgMax and ArgMin, which IR lacks."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def read_top_k_1(b: Builder, node: Node) -> Result:
 
 @legalizes("TopK", target="ir")
 def top_k(b: Builder, node: Node) -> Result:
-    """TopK (1 to 24): IR's k is a scalar; `stable` puts the lower index first among equals, as
-    ONNX does. Where that would take long, unstable ones give what it gives."""
+    """TopK (1 to 24). IR's k is a scalar. As in ONNX, `stable` puts the lower index first among
+    equal elements. If a stable TopK would be slow, unstable ones compute the same result."""
     x, k = required(node, 0, 1)
     axis, by_value = node.attributes["axis"], node.attributes["sorted"]
     mode = "max" if node.attributes["largest"] else "min"
@@ -43,8 +43,8 @@ def top_k(b: Builder, node: Node) -> Result:
 
 @legalizes("ir::TopK", target="onnx")
 def ir_top_k(b: Builder, node: Node) -> Result:
-    """ONNX's k has one axis, its indices are i64. Sorted by index: the positions come from a TopK
-    of the indices."""
+    """TopK for ONNX, which requires a 1-D k and i64 indices. For results sorted by index, a TopK of
+    the indices computes the positions."""
     x, k = required(node, 0, 1)
     axis, by = node.attributes["axis"], node.attributes["sort"]
     count = b.vector(b.as_i64(k))
@@ -58,8 +58,8 @@ def ir_top_k(b: Builder, node: Node) -> Result:
 
 @legalizes("ArgMax", "ArgMin", target="ir")
 def arg(b: Builder, node: Node) -> Result:
-    """ArgMax (1 to 13) and ArgMin (1 to 13): the index of a TopK with k = 1; for the last one
-    among equals, of the reversed input."""
+    """ArgMax (1 to 13) and ArgMin (1 to 13) as the index of a TopK with k = 1. For the last of
+    equal elements, the input is reversed."""
     (x,) = required(node, 0)
     axis, last = node.attributes["axis"], node.attributes["select_last_index"]
     if x.rank is None and last and axis >= 0:

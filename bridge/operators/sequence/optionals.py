@@ -1,4 +1,4 @@
-"""Optionals in operator sets that know less of them."""
+"""Optionals in older operator sets, which support fewer input types."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from bridge.operators.sequence.sequences import held
 
 
 def _is_plain(b: Builder, node: Node) -> bool:
-    """Whether the input is no optional, which the operators take since operator set 18."""
+    """Whether the input is not an optional. The operators accept such inputs since operator set
+    18."""
     value = node.input(0)
     return b.opset < 18 and (value is None or not isinstance(value.type, OptionalType))
 
 
 @legalizes("OptionalHasElement", target="onnx")
 def has_element(b: Builder, node: Node) -> Value | None:
-    """OptionalHasElement (15 to 28): a tensor or a sequence is there, an input that is left out
-    is not."""
+    """OptionalHasElement (15 to 28): true for a tensor or a sequence, false for an absent input."""
     return b.constant(np.array(node.input(0) is not None)) if _is_plain(b, node) else None
 
 
 @legalizes("OptionalGetElement", target="onnx")
 def get_element(b: Builder, node: Node) -> Value | None:
-    """OptionalGetElement (15 to 28): a tensor or a sequence is its own element."""
+    """OptionalGetElement (15 to 28): the element of a tensor or a sequence is the value itself."""
     return b.op("Identity", node.inputs[0]) if _is_plain(b, node) else None
 
 
 @infers("Optional")
 def infer_optional(node: Node) -> list[Type]:
-    """Optional: of the input's type, or of the type that it names."""
+    """Optional: the type of the input, or the type in its attribute."""
     value = node.input(0)
     type = node.attributes.get("type") if value is None else value.type
     return [] if type is None else [OptionalType(type)]
@@ -39,5 +39,5 @@ def infer_optional(node: Node) -> list[Type]:
 
 @infers("OptionalGetElement")
 def infer_optional_get_element(node: Node) -> list[Type]:
-    """OptionalGetElement: what the optional holds, or the value itself."""
+    """OptionalGetElement: the type of the optional's element, or the type of the value itself."""
     return [held(node.input(0))]

@@ -1,4 +1,4 @@
-"""Operators on sequences: what type they give."""
+"""Type inference of operators on sequences."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ from bridge.operators import Node, Value
 
 
 def held(value: Value | None) -> Type:
-    """The type of an input, of what is in it where it is an optional."""
+    """The type of an input. For an optional, it is the type of its element."""
     type = UNKNOWN if value is None else value.type
     return type.item if isinstance(type, OptionalType) else type
 
 
 def _item(node: Node) -> Type:
-    """The type of the elements of the sequence that is input 0."""
+    """The type of the elements of the sequence in input 0."""
     type = held(node.input(0))
     return type.item if isinstance(type, SequenceType) else UNKNOWN
 
 
 @infers("SequenceConstruct")
 def infer_sequence_construct(node: Node) -> list[Type]:
-    """SequenceConstruct: a sequence of what all inputs are, joined."""
+    """SequenceConstruct: a sequence with the joined type of all inputs."""
     types: list[Any] = [value.type for value in node.inputs if value is not None]
     return [SequenceType(reduce(join, types))]
 
 
 @infers("SequenceEmpty")
 def infer_sequence_empty(node: Node) -> list[Type]:
-    """SequenceEmpty: of tensors of `dtype` (default: f32)."""
+    """SequenceEmpty: a sequence of tensors of `dtype` (default: f32)."""
     return [SequenceType(TensorType(node.attributes.get("dtype") or F32))]
 
 
 @infers("SequenceInsert")
 def infer_sequence_insert(node: Node) -> list[Type]:
-    """SequenceInsert: of what the elements and the new one are, joined."""
+    """SequenceInsert: a sequence with the joined type of the old elements and the new one."""
     whole, added = node.inputs[0], first(node, 1)
     if whole is not None and whole.producer is not None and whole.producer.op == "SequenceEmpty":
         return [SequenceType(added)]
@@ -58,19 +58,20 @@ def infer_sequence_insert(node: Node) -> list[Type]:
 
 @infers("SequenceErase")
 def infer_sequence_erase(node: Node) -> list[Type]:
-    """SequenceErase: a sequence of the same."""
+    """SequenceErase: the same type of sequence."""
     return [SequenceType(_item(node))]
 
 
 @infers("SequenceAt")
 def infer_sequence_at(node: Node) -> list[Type]:
-    """SequenceAt: an element."""
+    """SequenceAt: the type of an element."""
     return [_item(node)]
 
 
 def drops_axis(node: Node) -> bool:
-    """Whether the parts of a SplitToSequence lack the axis. The standard ignores `keepdims` where
-    `split` is given; onnxruntime heeds it for a scalar, and PyTorch's exporter counts on that."""
+    """Whether the parts of a SplitToSequence lack the axis. The standard ignores `keepdims` if
+    `split` is given. onnxruntime applies `keepdims` to a scalar `split`, and PyTorch's exporter
+    relies on this."""
     split = node.input(1)
     if node.attributes["keepdims"]:
         return False
@@ -79,7 +80,7 @@ def drops_axis(node: Node) -> bool:
 
 @infers("SplitToSequence")
 def infer_split_to_sequence(node: Node) -> list[Type]:
-    """SplitToSequence: parts along `axis`, without it where they are single and keepdims is 0."""
+    """SplitToSequence: parts along `axis`. Parts of one element lack the axis if keepdims is 0."""
     whole, split = first(node), node.input(1)
     if whole.shape is None:
         return [SequenceType(TensorType(whole.element))]
@@ -92,19 +93,19 @@ def infer_split_to_sequence(node: Node) -> list[Type]:
 
 
 def _part(dim: Dim, split: Value | None) -> Dim:
-    """The size of the parts of an axis, where they all have one."""
+    """The common size of the parts of an axis, if there is one."""
     if split is None:
         return 1
     sizes = _sizes(split)
     if split.rank != 0:
         return sizes.pop() if len(sizes) == 1 else ANY
-    # The last part is smaller where the size of a part does not divide the axis.
+    # The last part is smaller if the size of a part does not divide the axis.
     size = max(sizes, default=0)
     return size if size == 1 or (size and isinstance(dim, int) and dim % size == 0) else ANY
 
 
 def _sizes(split: Value) -> set[int]:
-    """The sizes that stand in `split`, where these are known; how many do need not be."""
+    """The known sizes in `split`. Their number need not be known."""
     made = split.behind("Identity", "Cast").producer
     if made is not None and made.op == "ConstantOfShape":
         return {int(made.attributes["value"].array().item())} if "value" in made.attributes else {0}
@@ -114,7 +115,8 @@ def _sizes(split: Value) -> set[int]:
 
 @infers("ConcatFromSequence")
 def infer_concat_from_sequence(node: Node) -> list[Type]:
-    """ConcatFromSequence: the elements' shape with an open size at `axis`, which may be new."""
+    """ConcatFromSequence: the shape of the elements with an unknown size at `axis`. The axis may be
+    new."""
     item = _item(node)
     if not isinstance(item, TensorType) or item.shape is None:
         return [TensorType(item.element if isinstance(item, TensorType) else None)]

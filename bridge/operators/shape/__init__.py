@@ -1,1 +1,1 @@
-"""Operators that change a tensor's shape or move whole axes."""
+"""Operators that change the shape of a tensor or move whole axes."""

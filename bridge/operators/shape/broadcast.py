@@ -1,4 +1,5 @@
-"""Tensors made or grown: Expand, Broadcast, Tile, ConstantOfShape, Range, Concat."""
+"""Operators that create or enlarge tensors: Expand, Broadcast, Tile, ConstantOfShape. Also Range
+and Concat."""
 
 from __future__ import annotations
 

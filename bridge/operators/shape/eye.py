@@ -1,4 +1,4 @@
-"""Eye, EyeLike and Trilu: matrices by the distance from the diagonal."""
+"""Eye, EyeLike and Trilu: matrices that depend on the distance from the diagonal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bridge.operators import Builder, Node, Refused, Value, legalizes, ranked, r
 
 @legalizes("EyeLike", target="ir")
 def eye_like_for_ir(b: Builder, node: Node) -> Value:
-    """EyeLike-9, which IR lacks: row and column numbers are compared."""
+    """EyeLike-9, which IR lacks: a comparison of row and column numbers."""
     (x,) = required(node, 0)
     element = node.attributes["dtype"] or x.element
     rows, columns = b.size(x, 0), b.size(x, 1)
@@ -19,7 +19,8 @@ def eye_like_for_ir(b: Builder, node: Node) -> Value:
 
 @legalizes("Eye", target="onnx")
 def eye_for_onnx(b: Builder, node: Node) -> Value:
-    """Eye-9: ones where column - row is the diagonal's number, for every matrix of a batch."""
+    """Eye-9: ones on the diagonal with `column - row` equal to its number, for every matrix of a
+    batch."""
     rows, columns, k = (b.scalar(b.as_i64(v)) for v in required(node, 0, 1, 2))
     batch = node.input(3)
     matrix = b.op("Cast", _diagonal(b, rows, columns, k), to=node.attributes["output_type"])
@@ -34,7 +35,7 @@ def _diagonal(b: Builder, rows: Value, columns: Value, k: Value) -> Value:
 
 
 def _distance(b: Builder, rows: Value, columns: Value) -> Value:
-    """column - row of every element of a matrix, i64."""
+    """The difference column - row for every element of a matrix, i64."""
     zero, one = b.constant(0), b.constant(1)
     row = b.op("Range", zero, rows, one)
     return b.op("Range", zero, columns, one) - b.unsqueeze(row, 1)
@@ -43,12 +44,12 @@ def _distance(b: Builder, rows: Value, columns: Value) -> Value:
 @legalizes("Trilu", target="ir")
 @legalizes("Trilu", target="onnx")
 def trilu(b: Builder, node: Node) -> Value | None:
-    """Trilu-14: keeps what is on the one side of a diagonal. ONNX has it since operator set 14."""
+    """Trilu-14: keeps the elements on one side of a diagonal. ONNX has it since operator set 14."""
     if b.opset >= 14:
         return None
     (x,), k = required(node, 0), node.input(1)
     if x.element is STRING:
-        raise Refused("of strings it exists since operator set 14, and not in OpenVINO")
+        raise Refused("for strings it exists only since operator set 14, and not in OpenVINO")
     ranked(node)
     if 0 in x.dims:
         return b.op("Identity", x)

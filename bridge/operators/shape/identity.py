@@ -1,4 +1,4 @@
-"""Identity, and what is none but by name."""
+"""Identity, and operators with the same effect."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from bridge.operators import Builder, Node, Result, legalizes
 
 @legalizes("Identity", target="ir")
 def nothing(b: Builder, node: Node) -> Result:
-    """A value of IR has as many names as it takes, so nothing is left of an Identity. IR has one of
-    its own only since operator set 16."""
+    """Removes an Identity, because a value of IR may have several names. IR has Identity only since
+    operator set 16."""
     return node.inputs[0]
 
 

@@ -1,4 +1,4 @@
-"""Pad: ONNX has one input for both ends and may name axes, IR one for each end."""
+"""Pad: ONNX has one input for both ends and optional axes, and IR one input for each end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bridge.operators.indexing.slice import element_of
 
 @reads("Pad", format="onnx", until=10)
 def read_pad_2(b: Builder, node: Node) -> Value:
-    """Pad-1 and Pad-2 have everything as attributes."""
+    """Pad-1 and Pad-2 have only attributes."""
     (x,) = required(node, 0)
     pads = node.attributes.get("pads") or node.attributes["paddings"]
     value = b.constant(np.float32(node.attributes.get("value", 0.0)))
@@ -28,8 +28,8 @@ def read_pad_2(b: Builder, node: Node) -> Value:
 
 @legalizes("Pad", target="ir")
 def pad_for_ir(b: Builder, node: Node) -> Value:
-    """Pad (1 to 25) as Pad-12: pads come in two halves, for all axes, and "wrap" is a Gather of
-    what negative pads leave, as in onnxruntime."""
+    """Pad (1 to 25) as Pad-12. The pads become two halves for all axes. The mode "wrap" becomes a
+    Gather after the crop by negative pads, as in onnxruntime."""
     (x, pads), value = required(node, 0, 1), node.input(2)
     pads = _for_all_axes(b, x, pads, node.input(3))
     mode = node.attributes["mode"]
@@ -46,7 +46,7 @@ def pad_for_ir(b: Builder, node: Node) -> Value:
 
 
 def _repeated(b: Builder, x: Value, pads: Value) -> Value:
-    """Wraps around what negative pads leave of `x`."""
+    """Crops `x` by negative pads, then wraps around the rest."""
     rank = b.known(x.rank, "the rank of its input")
     begin, end = _halves(b, pads)
     known = known_of(pads).ints
@@ -67,7 +67,7 @@ def _halves(b: Builder, pads: Value) -> tuple[Value, Value]:
 
 
 def _for_all_axes(b: Builder, x: Value, pads: Value, axes: Value | None) -> Value:
-    """Pads of some axes as pads of all of them, zero for the others."""
+    """Pads of some axes as pads of all axes, with zero for the others."""
     if axes is None:
         return pads
     rank = b.known(x.rank, "the rank of its input")
@@ -80,7 +80,8 @@ def _for_all_axes(b: Builder, x: Value, pads: Value, axes: Value | None) -> Valu
 
 @legalizes("Pad", target="onnx")
 def older_pad(b: Builder, node: Node) -> Value | None:
-    """ONNX's Pad wraps since operator set 19, and has axes since 18."""
+    """Pad for older operator sets. ONNX's Pad has the mode "wrap" since operator set 19, and axes
+    since 18."""
     (x, given), value = required(node, 0, 1), node.input(2)
     wraps = node.attributes["mode"] == "wrap" and b.opset < 19
     if b.opset >= 18 and not wraps:
@@ -93,7 +94,8 @@ def older_pad(b: Builder, node: Node) -> Value | None:
 
 @legalizes("ir::Pad", target="onnx")
 def ir_pad_for_onnx(b: Builder, node: Node) -> Value:
-    """Pad-1 and Pad-12 as Pad: halves are joined; "symmetric", which ONNX lacks, is a Gather."""
+    """Pad-1 and Pad-12 as Pad. The two halves are concatenated, and "symmetric", which ONNX lacks,
+    becomes a Gather."""
     (x, begin, end), value = required(node, 0, 1, 2), node.input(3)
     mode = node.attributes["pad_mode"]
     if mode == "symmetric":
@@ -101,7 +103,7 @@ def ir_pad_for_onnx(b: Builder, node: Node) -> Value:
     front, back = known_of(begin).array, known_of(end).array
     if front is not None and back is not None:
         if mode != "constant" and (front < 0).any() | (back < 0).any():
-            # Only the constant mode of ONNX crops for negative pads before it pads.
+            # In ONNX, only the constant mode crops by negative pads before it pads.
             x, front, back = _cropped(b, x, front, back)
         pads = b.constant(np.concatenate([front, back]).astype(np.int64))
     else:
@@ -130,7 +132,7 @@ def _by_index(
     end: Value,
     place: Callable[[Builder, Value, Value], Value],
 ) -> Value:
-    """Pads by gathering, axis for axis, the elements whose place `place` computes."""
+    """Pads axis by axis with a Gather of the elements at the places from `place`."""
     x = given
     known = [known_of(begin).ints, known_of(end).ints]
     for axis in range(rank):
@@ -159,7 +161,7 @@ def _mirrored(b: Builder, places: Value, count: Value) -> Value:
 def padded(
     dims: tuple[Dim, ...], begin: KnownValue | None, end: KnownValue | None, axes: Sequence[int]
 ) -> Shape:
-    """A shape with paddings added to `axes`."""
+    """A shape after the addition of pads to `axes`."""
     for index, axis in enumerate(axes):
         front, back = element_of(begin, index), element_of(end, index)
         if front is None or back is None:

@@ -1,4 +1,5 @@
-"""Shape, Size, Reshape, Squeeze, Flatten, Transpose, Expand, Tile: other forms of one another."""
+"""Operators that change the shape: Shape, Size, Reshape, Squeeze, Flatten. Also Transpose, Expand
+and Tile."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ from bridge.operators.branches import either
 @legalizes("Shape", target="ir")
 @legalizes("Shape", target="onnx")
 def shape_part(b: Builder, node: Node) -> Value | None:
-    """ShapeOf, and Shape before operator set 15, give all sizes."""
+    """ShapeOf, and Shape before operator set 15, return all sizes."""
     start, end = node.attributes["start"], node.attributes["end"]
     if (start == 0 and end is None) or b.opset >= 15:
         return None
@@ -51,8 +52,8 @@ def shape_part(b: Builder, node: Node) -> Value | None:
 
 @legalizes("Reshape", target="onnx")
 def reshape_without_zeros(b: Builder, node: Node) -> Value | None:
-    """Reshape (1 to 25): `allowzero`, which operator sets before 14 lack, means nothing for a
-    shape without a 0."""
+    """Reshape (1 to 25). Operator sets before 14 lack `allowzero`, but it has no effect on a shape
+    without a 0."""
     dims = known_of(node.inputs[1]).ints
     if not node.attributes["allowzero"]:
         return None
@@ -77,13 +78,13 @@ def reshape_without_zeros(b: Builder, node: Node) -> Value | None:
 
 @legalizes("Size", target="ir")
 def size_for_ir(b: Builder, node: Node) -> Value:
-    """Size (1 to 25), which IR lacks: the product of the shape."""
+    """Size (1 to 25), which IR lacks, is the product of the shape."""
     return b.op("ReduceProd", b.op("Shape", node.inputs[0]), [0], keepdims=False)
 
 
 @legalizes("Flatten", target="ir")
 def flatten_for_ir(b: Builder, node: Node) -> Value:
-    """Flatten (1 to 25): [d0 … dk, …] → [d0 · … · dk-1, the rest]."""
+    """Flatten (1 to 25): [d0 … dk, …] → [d0 · … · dk-1, product of the rest]."""
     (x,), axis = required(node, 0), node.attributes["axis"]
     if axis == 0:
         return b.op("Reshape", x, [1, -1])
@@ -99,9 +100,9 @@ def flatten_for_ir(b: Builder, node: Node) -> Value:
 
 @legalizes("Squeeze", target="ir")
 def squeeze_for_ir(b: Builder, node: Node) -> Value | None:
-    """Squeeze (1 to 25): without axes, those of size 1, where they are known, so that the rank
-    is. Where the file declares the rank and as many axes as that takes are 1 for certain, it is
-    they."""
+    """Squeeze (1 to 25). Without axes, it removes the axes of known size 1, so that the rank is
+    known. If the file declares a rank that fits these axes exactly, no other axis can be
+    removed."""
     (x,) = required(node, 0)
     if node.input(1) is not None or x.shape is None:
         return None
@@ -113,12 +114,12 @@ def squeeze_for_ir(b: Builder, node: Node) -> Value | None:
 
 @legalizes("Squeeze", target="onnx")
 def squeeze_for_onnx(b: Builder, node: Node) -> Value | None:
-    """Squeeze (1 to 25): IR passes over axes that are not of size 1, and takes a scalar for
+    """Squeeze (1 to 25). IR ignores an axis of a size other than 1, and accepts a scalar as
     axes."""
     (x,), axes = required(node, 0), node.input(1)
     if axes is None:
         return None
-    if x.rank == 0:  # IR calls its axis 0 or -1
+    if x.rank == 0:  # IR accepts axis 0 or -1
         return b.op("Identity", x)
     known = None if x.rank is None else known_axes(axes, x.rank)
     if known is not None and any(isinstance(x.dims[a], int) and x.dims[a] != 1 for a in known):
@@ -136,27 +137,27 @@ def squeeze_for_onnx(b: Builder, node: Node) -> Value | None:
 
 @legalizes("Unsqueeze", target="onnx")
 def unsqueeze_for_onnx(b: Builder, node: Node) -> Value | None:
-    """Unsqueeze-1 of IR takes a scalar for axes; ONNX's Unsqueeze-13 does not."""
+    """Unsqueeze-1 of IR accepts a scalar as axes, but ONNX's Unsqueeze-13 does not."""
     (axes,) = required(node, 1)
     return b.op("Unsqueeze", node.inputs[0], b.vector(axes)) if axes.rank == 0 else None
 
 
 @legalizes("Unsqueeze", target="ir")
 def unsqueeze_for_ir(b: Builder, node: Node) -> Value | None:
-    """Unsqueeze (1 to 25) may name no axes; Unsqueeze-1 of IR needs one."""
+    """Unsqueeze (1 to 25) may have empty axes, but Unsqueeze-1 of IR requires an axis."""
     return b.op("Identity", node.inputs[0]) if known_of(node.inputs[1]).length == 0 else None
 
 
 @legalizes("Transpose", target="onnx")
 def transpose_for_onnx(b: Builder, node: Node) -> Value | None:
-    """Transpose (1 to 25): in IR an empty order reverses the axes, as no order does in ONNX."""
+    """Transpose (1 to 25). An empty order in IR reverses the axes, as an absent order in ONNX."""
     return b.op("Transpose", node.inputs[0]) if known_of(node.input(1)).ints == () else None
 
 
 @legalizes("Transpose", target="ir")
 def transpose_for_ir(b: Builder, node: Node) -> Value | None:
-    """Transpose (1 to 25) may leave out the order, which turns all axes round; Transpose-1 of IR
-    has it."""
+    """Transpose (1 to 25). Without an order, ONNX reverses all axes, but Transpose-1 of IR requires
+    the order."""
     (x,) = required(node, 0)
     if node.input(1) is not None:
         return None
@@ -166,7 +167,7 @@ def transpose_for_ir(b: Builder, node: Node) -> Value | None:
 
 @legalizes("ConstantOfShape", target="ir")
 def constant_of_shape_for_ir(b: Builder, node: Node) -> Value:
-    """ConstantOfShape (9 to 25), which IR lacks: the value is broadcast."""
+    """ConstantOfShape (9 to 25), which IR lacks, as a broadcast of the value."""
     tensor = node.attributes.get("value")
     value = b.constant(0, F32) if tensor is None else b.constant(tensor.array().reshape(()))
     return b.op("Expand", value, node.inputs[0])
@@ -174,8 +175,8 @@ def constant_of_shape_for_ir(b: Builder, node: Node) -> Value:
 
 @legalizes("Expand", target="ir")
 def expand_for_ir(b: Builder, node: Node) -> Value | None:
-    """Expand (8 to 13): a scalar is broadcast one way, which takes less than both ways; without
-    axes it is what it was."""
+    """Expand (8 to 13). A scalar is broadcast in one direction, which is cheaper than both
+    directions. With an empty shape, the value does not change."""
     x, shape = required(node, 0, 1)
     length = known_of(shape).length if x.shape == () else None
     if length is None:
@@ -185,8 +186,8 @@ def expand_for_ir(b: Builder, node: Node) -> Value | None:
 
 @reads("Broadcast", format="ir")
 def read_broadcast(b: Builder, node: Node) -> Value | None:
-    """Both directions are what Expand does; Broadcast-1 has axes even where its mode uses none,
-    and files call its explicit mode `none`."""
+    """Broadcast in both directions is Expand. Broadcast-1 has axes even if its mode does not use
+    them, and files have `none` as its explicit mode."""
     match node.attributes.get("mode", "numpy"):
         case "none":
             return b.op("Broadcast", *node.inputs, mode="explicit")
@@ -199,13 +200,13 @@ def read_broadcast(b: Builder, node: Node) -> Value | None:
 
 @legalizes("Broadcast", target="onnx")
 def broadcast_for_onnx(b: Builder, node: Node) -> Value:
-    """Broadcast-3: numpy's rule, or the axes of the target that the input's axes are."""
+    """Broadcast-3: numpy's rule, or a mapping from the axes of the input to axes of the target."""
     (x, target), axes = required(node, 0, 1), node.input(2)
     target = b.as_i64(target)
     mode = node.attributes["mode"]
     if mode not in ("numpy", "bidirectional", "explicit"):
         raise Refused(
-            f"Bridge knows no broadcasting mode {mode}; numpy, bidirectional and explicit it knows"
+            f"Bridge supports the broadcasting modes numpy, bidirectional and explicit, not {mode}"
         )
     if mode != "explicit" or axes is None:
         return b.op("Expand", x, target)
@@ -216,7 +217,7 @@ def broadcast_for_onnx(b: Builder, node: Node) -> Value:
             return b.op("Expand", x, target)
         others = [axis for axis in range(length) if axis not in known]
         return b.op("Expand", b.op("Unsqueeze", x, others) if others else x, target)
-    # Ones everywhere but at the mapped axes, where the input's own sizes go.
+    # All sizes are 1, except for the sizes of the input at the mapped axes.
     ones = b.op("Expand", b.constant([1]), b.op("Shape", target))
     axes = b.op("Unsqueeze", b.as_i64(axes), [-1])
     own = b.op("ScatterND", ones, axes, b.op("Shape", x))
@@ -225,7 +226,8 @@ def broadcast_for_onnx(b: Builder, node: Node) -> Value:
 
 @legalizes("Tile", target="onnx")
 def tile_for_onnx(b: Builder, node: Node) -> Value | None:
-    """Tile (1 to 13): IR aligns shape and repeats at the right where one is longer."""
+    """Tile (1 to 13). If the shape and the repeats differ in length, IR aligns them at the
+    right."""
     x, repeats = required(node, 0, 1)
     length = known_of(repeats).length
     if x.rank is None or length is None or length == x.rank:
@@ -238,15 +240,15 @@ def tile_for_onnx(b: Builder, node: Node) -> Value | None:
 
 @reads("Transpose", format="onnx")
 def require_permutation(b: Builder, node: Node) -> None:
-    """Transpose (1 to 25): each axis stands in perm once."""
+    """Transpose (1 to 25): refuses an order that does not have each axis once."""
     perm = node.attributes.get("perm")
     if perm is not None and sorted(perm) != list(range(len(perm))):
-        raise Refused(f"perm {list(perm)} is no order of axes")
+        raise Refused(f"perm {list(perm)} is not an order of axes")
 
 
 @reads("Tile", format="onnx", until=5)
 def read_tile_1(b: Builder, node: Node) -> Value:
-    """Tile-1 repeats one axis: inputs tiles and axis, scalars of the type of the data."""
+    """Tile-1 repeats one axis. Its inputs tiles and axis are scalars with the type of the data."""
     tiles, axis = required(node, 1, 2)
     x, rank = ranked(node)
     (at,) = b.constants(b.as_i64(axis), "its axis")
@@ -257,7 +259,7 @@ def read_tile_1(b: Builder, node: Node) -> Value:
 
 @legalizes("Range", target="ir")
 def range_for_ir(b: Builder, node: Node) -> Value | None:
-    """Range (11 to 27): IR takes scalars alone; files have vectors of one element for them, too."""
+    """Range (11 to 27). IR requires scalars, but ONNX files may have vectors of one element."""
     if all(value is None or value.rank == 0 for value in node.inputs):
         return None
     return b.op("Range", *(b.scalar(v) for v in node.inputs if v is not None), **node.attributes)
@@ -265,7 +267,7 @@ def range_for_ir(b: Builder, node: Node) -> Value | None:
 
 @legalizes("Range", target="onnx")
 def range_for_onnx(b: Builder, node: Node) -> Value | None:
-    """Range-4 has scalars of any types, and says the type of its output."""
+    """Range-4 has scalars of any types, and an attribute for the type of its output."""
     wanted = node.attributes["output_type"]
     ends = [value for value in node.inputs if value is not None]
     if wanted is None and all(end.rank == 0 for end in ends):
@@ -278,7 +280,7 @@ def range_for_onnx(b: Builder, node: Node) -> Value | None:
 
 
 def _as(b: Builder, end: Value, element: Element | None) -> Value:
-    """An end as `element`; a known integer stays known."""
+    """A bound as `element`; a known integer stays known."""
     known = known_of(end).ints
     if known is None or element is None or element.kind != "int":
         return b.cast(end, element)

@@ -1,4 +1,4 @@
-"""Split: parts of one axis, equal or of given lengths."""
+"""Split: parts of one axis with equal or with given lengths."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def read_split_1(b: Builder, node: Node) -> list[Value] | None:
 
 @legalizes("Split", target="ir")
 def split_for_ir(b: Builder, node: Node) -> list[Value]:
-    """Split (1 to 25) as VariadicSplit-1 where lengths are given, else as Split-1; its last part
-    may be smaller."""
+    """Split (1 to 25) as VariadicSplit-1 with lengths, otherwise as Split-1. The last part may be
+    smaller."""
     (x,), lengths = required(node, 0), node.input(1)
     axis, count = node.attributes["axis"], len(node.outputs)
     at = b.constant(axis)
     if lengths is not None:
-        if lengths.shape != (count,):  # IR counts the parts by the lengths.
+        if lengths.shape != (count,):  # IR needs one length for each part.
             lengths = b.reshape(lengths, count)
         return b.ops("VariadicSplit", count, x, at, lengths)
     size = None if x.shape is None else x.shape[axis]
@@ -40,7 +40,7 @@ def split_for_ir(b: Builder, node: Node) -> list[Value]:
         return b.ops("ir::Split", count, x, at, num_splits=count)
     if isinstance(size, int):
         return b.ops("VariadicSplit", count, x, at, _parts(size, count))
-    # The last part is the smaller one: ceil(size / count) for the others.
+    # The last part is smaller. The other parts have ceil(size / count) elements.
     whole = b.sizes(x, axis)
     each = (whole + b.constant([count - 1])) / [count]
     edges = b.min(each * b.counted(count + 1), whole)
@@ -48,15 +48,15 @@ def split_for_ir(b: Builder, node: Node) -> list[Value]:
 
 
 def _parts(size: int, count: int) -> list[int]:
-    """The sizes of `count` parts of an axis, of which the last may be smaller."""
+    """The sizes of `count` parts of an axis; the last part may be smaller."""
     part = -(-size // count)
     return [max(0, min(part, size - part * i)) for i in range(count)]
 
 
 @legalizes("Split", target="onnx")
 def uneven_for_onnx(b: Builder, node: Node) -> list[Value] | None:
-    """`num_outputs` exists since operator set 18, and is needed there where lengths are not
-    given; an even split needs neither before."""
+    """Split for older operator sets. `num_outputs` exists since operator set 18 and replaces absent
+    lengths. Before, an even split needs neither."""
     count = len(node.outputs)
     wanted = count if node.input(1) is None and b.opset >= 18 else None
     given = node.attributes["num_outputs"]
@@ -79,13 +79,13 @@ def _axis(node: Node) -> int:
 
 @legalizes("ir::Split", target="onnx")
 def ir_split_for_onnx(b: Builder, node: Node) -> list[Value]:
-    """Split-1 of IR: parts of equal size, whose axis is an input there."""
+    """Split-1 of IR: parts of equal size. The axis is an input in IR."""
     return b.ops("Split", len(node.outputs), node.inputs[0], axis=_axis(node))
 
 
 @legalizes("VariadicSplit", target="onnx")
 def variadic_split_for_onnx(b: Builder, node: Node) -> list[Value]:
-    """VariadicSplit-1: one length may be -1: what the others leave."""
+    """VariadicSplit-1: one length may be -1, which means the rest of the axis."""
     x, lengths = required(node, 0, 2)
     axis = _axis(node)
     known = known_of(lengths).ints
@@ -100,13 +100,13 @@ def variadic_split_for_onnx(b: Builder, node: Node) -> list[Value]:
             closed = b.where(open_ended, [0], lengths)
             taken = b.op("ReduceSum", closed, [0], keepdims=True)
             lengths = b.where(open_ended, b.sizes(x, axis) - taken, lengths)
-            # For all to see, the next time too.
+            # The next conversion must also know that a length is not negative.
             lengths = b.max(lengths, [0])
     return b.ops("Split", len(node.outputs), x, b.vector(lengths), axis=axis)
 
 
 def split_lengths(node: Node) -> tuple[Dim, ...]:
-    """The size of every part of a Split, VariadicSplit or ir::Split along its axis."""
+    """The size of every part along the axis of a Split, VariadicSplit or ir::Split."""
     count = len(node.outputs)
     data = first(node).shape
     axis = split_axis(node)
@@ -125,12 +125,12 @@ def split_lengths(node: Node) -> tuple[Dim, ...]:
         return (ANY,) * count
     part = -(-dim // count)
     last = dim - part * (count - 1)
-    # Fewer elements than parts can hold: the node is wrong, and hopefully in a branch not taken.
+    # With fewer elements than the parts need, the node is wrong, but a branch may never run it.
     return (*(part,) * (count - 1), last) if last >= 0 else (ANY,) * count
 
 
 def split_axis(node: Node) -> int | None:
-    """The axis of a Split, VariadicSplit or ir::Split, None where it is not known."""
+    """The axis of a Split, VariadicSplit or ir::Split; None if it is unknown."""
     rank = first(node).rank
     if rank is None:
         return None

@@ -1,7 +1,7 @@
 """Fourier transforms: DFT of ONNX; DFT, IDFT, RDFT and IRDFT of IR.
 
-ONNX transforms one axis per node and keeps a last axis of size 1 (real) or 2 (complex); IR
-transforms several, its real signals have no such axis, and its axes count without it.
+ONNX transforms one axis per node and keeps a last axis of size 1 (real) or 2 (complex). IR
+transforms several axes. Its real signals have no such last axis, and its axes do not count it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, r
 
 @legalizes("DFT", target="ir")
 def dft_to_ir(b: Builder, node: Node) -> Result:
-    """DFT, IDFT, RDFT for `onesided`, IRDFT for both `onesided` and `inverse`."""
+    """DFT as DFT or IDFT. With `onesided` it is RDFT, and with `onesided` and `inverse` it is
+    IRDFT."""
     x, length, axis_value = (node.input(i) for i in range(3))
     assert x is not None
     if not x.shape or x.shape[-1] not in (1, 2):
@@ -46,9 +47,9 @@ def dft_to_ir(b: Builder, node: Node) -> Result:
 
 
 def _along_computed_axis(b: Builder, x: Value, axis: Value, inverse: bool) -> Value:
-    """The transform of a whole axis that is known only at run time."""
+    """The transform of a whole axis. The axis is known only at inference."""
     given = b.as_i64(b.vector(axis))
-    # Negative axes count from the one of real and imaginary parts, which IR does not count.
+    # Negative axes count from the axis of real and imaginary parts, which IR does not count.
     axes = b.where(given < [0], given + b.constant([1]), given)
     return b.op("IDFT" if inverse else "ir::DFT", _complex(b, x), axes)
 
@@ -59,9 +60,9 @@ def _complex(b: Builder, x: Value) -> Value:
 
 
 def _resized(b: Builder, x: Value, axis: int, length: Value) -> Value:
-    """`x` with zeros added or elements cut at the end of `axis`, so that it has `length`.
+    """`x` with zeros added or elements removed at the end of `axis`, so that it has `length`.
 
-    Not by signal_size: zeros and slices mean the same for each of the operators.
+    It does not use signal_size, because zeros and slices have the same effect for all operators.
     """
     old, new = x.dims[axis], known_of(length).ints
     if new is not None and old == new[0]:
@@ -77,11 +78,11 @@ def _resized(b: Builder, x: Value, axis: int, length: Value) -> Value:
 
 
 def _real_inverse(b: Builder, x: Value, axis: int, length: Value | None) -> Value:
-    """The real signal of `length` (default: 2 * (bins - 1)) of half a spectrum, without the axis
-    of real and imaginary parts.
+    """The real signal of half a spectrum, without the axis of real and imaginary parts. `length` is
+    by default 2 * (bins - 1).
 
-    IRDFT serves the default length. For others the other half is made here: OpenVINO's IRDFT
-    pads with what it finds in memory.
+    IRDFT computes only the default length. For other lengths, this function computes the other half
+    of the spectrum, because OpenVINO's IRDFT pads with uninitialised memory.
     """
     bins = x.dims[axis]
     known = known_of(length).ints
@@ -100,8 +101,9 @@ def _real_inverse(b: Builder, x: Value, axis: int, length: Value | None) -> Valu
 
 @legalizes("IDFT", "IRDFT", "RDFT", "ir::DFT", target="onnx")
 def transforms_to_onnx(b: Builder, node: Node) -> Result:
-    """ir::DFT-7, IDFT-7, RDFT-9 and IRDFT-9: one DFT for each axis. The last of the axes is
-    one-sided for real signals: the first to be transformed, and the last to be transformed back."""
+    """ir::DFT-7, IDFT-7, RDFT-9 and IRDFT-9 as one DFT for each axis. For a real signal, the last
+    axis is one-sided. A forward transform begins with this axis, and an inverse transform ends with
+    it."""
     x, axes = required(node, 0, 1)
     inverse, whole = node.op in ("IDFT", "IRDFT"), node.op in ("IDFT", "ir::DFT")
     if whole and known_of(axes).ints is None and axes.shape == (1,) and node.input(2) is None:
@@ -117,7 +119,7 @@ def transforms_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def _steps(b: Builder, node: Node, x: Value, complex: bool) -> list[tuple[int, Value | None]]:
-    """IR's axes and sizes as ONNX's axis and dft_length (None: as long as the signal)."""
+    """IR's axes and sizes as ONNX's axis and dft_length. None means the length of the signal."""
     axes = b.constants(node.input(1), "its axes")
     sizes_value = node.input(2)
     known = known_of(sizes_value).ints
@@ -128,13 +130,13 @@ def _steps(b: Builder, node: Node, x: Value, complex: bool) -> list[tuple[int, V
             length = b.constant(known[index])
         elif known is None and sizes_value is not None:
             length = _length(b, node, x, axis - 1 if complex and axis < 0 else axis, index)
-        # Negative axes count from the axis of real and imaginary parts in ONNX.
+        # In ONNX, negative axes count from the axis of real and imaginary parts.
         result.append((axis - 1 if axis < 0 else axis, length))
     return result
 
 
 def _length(b: Builder, node: Node, x: Value, axis: int, index: int) -> Value:
-    """Element `index` of signal_size, or the size of the axis where that is -1."""
+    """Element `index` of signal_size, or the size of the axis if the element is -1."""
     (lengths,) = required(node, 2)
     given = b.op("Gather", b.as_i64(lengths), index, 0)
     whole = b.size(x, axis)

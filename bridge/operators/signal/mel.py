@@ -1,4 +1,4 @@
-"""MelWeightMatrix: the weights by which a spectrogram becomes a mel spectrogram."""
+"""MelWeightMatrix: the weights from a spectrogram to a mel spectrogram."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def mel_weight_matrix(b: Builder, node: Node) -> Result:
     row = b.unsqueeze(b.cast(rows, F32), 1)
     rising = _slope(b, row - left, centre - left, 1.0)
     falling = _slope(b, right - row, right - centre, 0.0)
-    # The falling side takes the centre, where it has one.
+    # The falling side includes the centre if the triangle has one.
     narrow = right.equal(centre)
     weights = b.where((row < centre) | narrow & row.equal(centre), rising, falling)
     inside = (row >= left) & (row <= right)
@@ -37,7 +37,7 @@ def mel_weight_matrix(b: Builder, node: Node) -> Result:
 
 
 def _slope(b: Builder, distance: Value, width: Value, without: float) -> Value:
-    """distance / width, `without` where the width is 0."""
+    """distance / width, or `without` if the width is 0."""
     none = width.equal(0.0)
     return b.where(none, b.constant(without), distance / b.where(none, 1.0, width))
 

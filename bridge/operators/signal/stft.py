@@ -10,7 +10,7 @@ from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, r
 
 @infers_shape("STFT")
 def shape_of_transform(node: Node, signal: tuple[Dim, ...]) -> Shape:
-    """[batch, frames, bins, 2] (ONNX, STFT-17)."""
+    """The shape [batch, frames, bins, 2] (ONNX, STFT-17)."""
     step, window, given = known_of(node.input(1)).ints, node.input(2), known_of(node.input(3)).ints
     size: Dim = ANY
     if given:
@@ -28,7 +28,8 @@ def shape_of_transform(node: Node, signal: tuple[Dim, ...]) -> Shape:
 
 @legalizes("STFT", target="ir")
 def stft_to_ir(b: Builder, node: Node) -> Result:
-    """STFT-15 for one-sided transforms of real signals, else a DFT of gathered frames."""
+    """STFT as STFT-15 for one-sided transforms of real signals, otherwise as a DFT of gathered
+    frames."""
     signal, step, window, length = (node.input(i) for i in range(4))
     assert signal is not None and step is not None
     if signal.shape is None:
@@ -52,19 +53,20 @@ def stft_to_ir(b: Builder, node: Node) -> Result:
 
 
 def _is_fast(size: Value) -> bool:
-    """Whether a transform of each frame for itself, as STFT-15 is, costs no more than one of all of
-    them: it does not where the length is a power of two, of which nothing is tabulated before."""
+    """Whether a separate transform of each frame, as in STFT-15, is as fast as one transform of all
+    frames. It is as fast if the length is a power of two, because no table is computed for such a
+    length."""
     known = known_of(size).ints
     return known is not None and known[0].bit_count() == 1
 
 
 def _number(b: Builder, x: Value) -> Value:
-    """An integer scalar, or vector of one element, as an i64 scalar."""
+    """An integer scalar, or a vector of one element, as an i64 scalar."""
     return b.as_i64(b.scalar(x))
 
 
 def _frames(b: Builder, signal: Value, size: Value, step: Value) -> Value:
-    """[batch, frames, size, 1 or 2] of a signal [batch, length, 1 or 2]."""
+    """The frames `[batch, frames, size, 1 or 2]` of a signal `[batch, length, 1 or 2]`."""
     room = b.reshape(b.sizes(signal, 1)) - size
     starts = b.op("Range", 0, room / step + 1, 1) * step
     inside = b.op("Range", 0, size, 1)
@@ -88,7 +90,7 @@ def stft_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def _centred(b: Builder, window: Value, size: Value) -> Value:
-    """The window with zeros on both sides, so that it has `size` elements (STFT-15)."""
+    """The window with zeros on both sides, up to `size` elements (STFT-15)."""
     known = known_of(size).ints
     if known is not None and window.shape == (known[0],):
         return window
@@ -99,14 +101,14 @@ def _centred(b: Builder, window: Value, size: Value) -> Value:
 
 @legalizes("ISTFT", target="onnx")
 def istft_to_onnx(b: Builder, node: Node) -> Result:
-    """Inverse DFT of every frame; the frames, windowed and overlapping, are added, and divided by
-    the sum of the windows' squares (as OpenVINO computes ISTFT-16)."""
+    """ISTFT-16: the inverse DFT of every frame. The windowed, overlapping frames are added and
+    divided by the sum of the squares of the windows, as in OpenVINO."""
     data, window, size, step, length = (node.input(i) for i in range(5))
     assert data is not None and window is not None and size is not None and step is not None
     rank = b.known(data.rank, "the rank of its data")
     size, step = _number(b, size), _number(b, step)
     batched = b.unsqueeze(data, 0) if rank == 3 else data
-    # [batch, bins, frames, 2] to [frames, size, batch]
+    # `[batch, bins, frames, 2]` to `[frames, size, batch]`
     spectrum = b.transpose(batched, 2, 1, 0, 3)
     frames = b.squeeze(b.op("DFT", spectrum, size, 1, inverse=True, onesided=True), 3)
     count = b.sizes(frames, 0)
@@ -144,7 +146,7 @@ def istft_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def _positive(node: Node, step: int, length: int) -> must.Constraints:
-    """A step between frames, and their length."""
+    """The step between frames and the length of frames are positive."""
     for index, what in ((step, "step"), (length, "frame length")):
         known = known_of(node.input(index)).ints
         if known and min(known) < 1:
@@ -152,7 +154,7 @@ def _positive(node: Node, step: int, length: int) -> must.Constraints:
 
 
 def frames(node: Node) -> must.Constraints:
-    """STFT-17: the length of the frames is the window's too."""
+    """STFT-17: the length of the frames is also the length of the window."""
     yield from _positive(node, 1, 3)
     window, length = must.Operand(node.input(2)), known_of(node.input(3)).ints
     if length:
@@ -161,7 +163,7 @@ def frames(node: Node) -> must.Constraints:
 
 
 def frames_of_ir(node: Node) -> must.Constraints:
-    """STFT-15 and ISTFT-16."""
+    """STFT-15 and ISTFT-16: the step and the length of the frames."""
     yield from _positive(node, 3, 2)
 
 

@@ -1,4 +1,4 @@
-"""AffineGrid: the coordinates that an affine map gives to every point of an output."""
+"""AffineGrid: the coordinates of every point of an output after an affine map."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from bridge.operators import Builder, Node, Value, legalizes, required
 
 @legalizes("AffineGrid", target="ir")
 def affine_grid_for_ir(b: Builder, node: Node) -> Value:
-    """AffineGrid-20: theta [N, k, k+1] times (x, y, …, 1) for the points of [H, W] or [D, H, W]."""
+    """AffineGrid-20: theta `[N, k, k+1]` times (x, y, …, 1) for the points of `[H, W]` or `[D, H,
+    W]`."""
     theta, size = required(node, 0, 1)
     space = theta.shape[1] if theta.rank == 3 and theta.shape else None
     length = space + 2 if space in (2, 3) else known_of(size).length
@@ -18,7 +19,7 @@ def affine_grid_for_ir(b: Builder, node: Node) -> Value:
     axes = len(spatial)
     whole = b.shape(*(b.reshape(count, 1) for count in spatial))
     columns = []
-    # Coordinates go from the last axis to the first: x belongs to W.
+    # Coordinates are in the order from the last axis to the first: x belongs to W.
     for axis in reversed(range(axes)):
         steps = _steps(b, spatial[axis], theta, node.attributes["align_corners"])
         behind = axes - 1 - axis
@@ -33,7 +34,7 @@ def affine_grid_for_ir(b: Builder, node: Node) -> Value:
 
 
 def _steps(b: Builder, count: Value, theta: Value, align_corners: bool) -> Value:
-    """-1 to 1 in `count` steps: the corners themselves, or the middles of the cells."""
+    """The numbers from -1 to 1 in `count` steps, at the corners or at the middles of the cells."""
     number = b.op("Range", 0, count, 1)
     place, wide = b.cast(number, theta.element), b.cast(count, theta.element)
     two, one = b.like(2, theta), b.like(1, theta)

@@ -1,5 +1,5 @@
-"""Blocks: SpaceToDepth, DepthToSpace, SpaceToBatch, BatchToSpace, ShuffleChannels, ReorgYolo and
-ExtractImagePatches."""
+"""Operators on blocks: SpaceToDepth, DepthToSpace, SpaceToBatch, BatchToSpace. Also
+ShuffleChannels, ReorgYolo and ExtractImagePatches."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def _times(size: int | Value, by: int) -> int | Value:
 def _gathered(
     b: Builder, x: Value, into: int, blocks: Sequence[int], behind: bool = False
 ) -> Value:
-    """The insides of blocks of the axes behind the axis `into` moved to that one, in front of what
-    it has, or `behind` that."""
+    """Moves the inner elements of blocks into the axis `into`. The blocks are along the axes behind
+    this axis. The elements become its outer index, or with `behind` its inner index."""
     *batch, depth = (b.dim(x, axis) for axis in range(into + 1))
     space = [b.dim(x, axis) for axis in range(into + 1, len(x.dims))]
     pairs = list(zip(space, blocks, strict=True))
@@ -46,7 +46,8 @@ def _gathered(
 
 
 def _spread(b: Builder, x: Value, of: int, blocks: Sequence[int], behind: bool = False) -> Value:
-    """The inverse of `_gathered`: the axis `of` spread over those behind it."""
+    """The inverse of `_gathered`: moves elements of the axis `of` into blocks of the axes behind
+    it."""
     *batch, depth = (b.dim(x, axis) for axis in range(of + 1))
     space = [b.dim(x, axis) for axis in range(of + 1, len(x.dims))]
     count = len(blocks)
@@ -61,7 +62,8 @@ def _spread(b: Builder, x: Value, of: int, blocks: Sequence[int], behind: bool =
 
 @legalizes("SpaceToDepth", target="onnx")
 def space_to_depth_for_onnx(b: Builder, node: Node) -> Value | None:
-    """SpaceToDepth (1 to 28): ONNX takes images alone, and has one order before operator set 28."""
+    """SpaceToDepth (1 to 28). ONNX accepts only images, and only one order before operator set
+    28."""
     x, rank = ranked(node)
     mode, blocks = node.attributes["mode"], [node.attributes["blocksize"]] * (rank - 2)
     return None if rank == 4 and mode == "DCR" else _gathered(b, x, 1, blocks, mode == "CRD")
@@ -69,7 +71,7 @@ def space_to_depth_for_onnx(b: Builder, node: Node) -> Value | None:
 
 @legalizes("DepthToSpace", target="onnx")
 def depth_to_space_for_onnx(b: Builder, node: Node) -> Value | None:
-    """DepthToSpace (1 to 28): ONNX takes images alone."""
+    """DepthToSpace (1 to 28). ONNX accepts only images."""
     x, rank = ranked(node)
     blocks = [node.attributes["blocksize"]] * (rank - 2)
     return None if rank == 4 else _spread(b, x, 1, blocks, node.attributes["mode"] == "CRD")
@@ -114,7 +116,7 @@ def shuffle_channels_for_onnx(b: Builder, node: Node) -> Value:
 
 @legalizes("ReorgYolo", target="onnx")
 def reorg_yolo_for_onnx(b: Builder, node: Node) -> Value:
-    """ReorgYolo-1, as Darknet has it: the input is taken for one of larger, fewer images."""
+    """ReorgYolo-1, as in Darknet: reads the input as fewer and larger images."""
     x, _ = ranked(node)
     stride = node.attributes["stride"][0]
     batch, channels, *space = (b.dim(x, axis) for axis in range(4))
@@ -127,7 +129,8 @@ def reorg_yolo_for_onnx(b: Builder, node: Node) -> Value:
 
 @legalizes("ExtractImagePatches", target="onnx")
 def extract_image_patches_for_onnx(b: Builder, node: Node) -> Value:
-    """ExtractImagePatches-3: one strided slice for each place in the patch, joined in depth."""
+    """ExtractImagePatches-3: one strided slice for each place in the patch, concatenated along the
+    channels."""
     x, _ = ranked(node)
     sizes_, strides, rates = (node.attributes[n] for n in ("sizes", "strides", "rates"))
     space = x.dims[2:]
@@ -155,7 +158,7 @@ def extract_image_patches_for_onnx(b: Builder, node: Node) -> Value:
 
 
 def _patches(node: Node, space: Sequence[Dim]) -> list[Any]:
-    """How many patches ExtractImagePatches takes along each axis, as far as that is known."""
+    """The number of patches of ExtractImagePatches along each axis, if it is known."""
     counts: list[Dim] = []
     sizes, strides, rates = (node.attributes[n] for n in ("sizes", "strides", "rates"))
     for dim, size, stride, rate in zip(space, sizes, strides, rates, strict=True):
@@ -174,7 +177,8 @@ def _divided(dim: Dim, by: int) -> Dim:
 
 @infers_shape("SpaceToDepth")
 def shape_of_depth(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """SpaceToDepth: space over the block size, channels times its volume."""
+    """SpaceToDepth: the space divided by the block size, and the channels times the block's
+    volume."""
     require(len(dims) > 2)
     size = node.attributes["blocksize"]
     batch, channels, *spatial = dims
@@ -184,7 +188,8 @@ def shape_of_depth(node: Node, dims: tuple[Dim, ...]) -> Shape:
 
 @infers_shape("DepthToSpace")
 def shape_of_space(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """DepthToSpace: space times the block size, channels over its volume."""
+    """DepthToSpace: the space times the block size, and the channels divided by the block's
+    volume."""
     require(len(dims) > 2)
     size = node.attributes["blocksize"]
     batch, depth, *spatial = dims
@@ -204,8 +209,8 @@ def infer_extract_image_patches(node: Node) -> list[Type]:
 
 
 def whole_blocks(node: Node) -> must.Constraints:
-    """SpaceToDepth and DepthToSpace: sizes that are so many blocks, or channels of which each block
-    has so many."""
+    """SpaceToDepth and DepthToSpace: the sizes must be whole blocks, or the channels must fill
+    whole blocks."""
     (x,), block = must.operands(node, 1), node.attributes["blocksize"]
     if block < 1:
         yield f"its blocks have the size {block}"

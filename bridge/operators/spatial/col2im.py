@@ -1,4 +1,4 @@
-"""Col2Im: sliding blocks summed up into images."""
+"""Col2Im: sliding blocks added up to images."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from bridge.operators import Builder, Node, Value, legalizes, ranks, required
 
 @legalizes("Col2Im", target="ir")
 def col2im_for_ir(b: Builder, node: Node) -> Value | None:
-    """Col2Im-15 takes images of two axes, and all its attributes."""
+    """Col2Im (18 to 28) as Col2Im-15, which accepts only images of two axes but has all its
+    attributes."""
     lengths = known_of(node.inputs[1]).length or known_of(node.inputs[2]).length
     count = b.known(lengths, "the length of its image_shape")
     attributes = _attributes(node, count)
@@ -18,7 +19,7 @@ def col2im_for_ir(b: Builder, node: Node) -> Value | None:
     x, image, block = required(node, 0, 1, 2)
     if known_of(image).length == known_of(block).length == count and attributes == node.attributes:
         return None
-    # IR wants their lengths to be known.
+    # IR requires known lengths of these inputs.
     shapes = [v if known_of(v).length else b.reshape(v, count) for v in (image, block)]
     return b.op("Col2Im", x, *shapes, **attributes)
 
@@ -33,7 +34,7 @@ def _attributes(node: Node, count: int) -> dict[str, tuple[int, ...]]:
 
 @legalizes("Col2Im", target="onnx")
 def col2im_for_onnx(b: Builder, node: Node) -> Value | None:
-    """ONNX wants a batch, and has no Col2Im before operator set 18."""
+    """Col2Im-15. ONNX requires a batch, and has no Col2Im before operator set 18."""
     if ranks(node, 0) != [2]:
         count = known_of(node.inputs[1]).length or known_of(node.inputs[2]).length
         if b.opset >= 18 or count is None:
@@ -47,7 +48,7 @@ def col2im_for_onnx(b: Builder, node: Node) -> Value | None:
 def _by_scatter(
     b: Builder, node: Node, count: int, attributes: dict[str, tuple[int, ...]]
 ) -> Value:
-    """Any number of axes: every element is added at its place in the flat, padded image."""
+    """Col2Im for any number of axes: adds every element at its place in the flat, padded image."""
     x, image, block = required(node, 0, 1, 2)
     image, block = b.as_i64(image), b.as_i64(block)
     pads = attributes["pads"]
@@ -82,7 +83,7 @@ def _by_scatter(
 def _places(
     b: Builder, padded: Value, block: Value, attributes: dict[str, tuple[int, ...]], axis: int
 ) -> Value:
-    """Where the elements of the blocks of one axis belong: [block, blocks]."""
+    """The places of the elements of the blocks along one axis: [block, blocks]."""
     dilation, stride = attributes["dilations"][axis], attributes["strides"][axis]
     zero, one = b.constant(0), b.constant(1)
     inner = b.op("Range", zero, block, one) * dilation
@@ -92,7 +93,7 @@ def _places(
 
 
 def image_and_block(node: Node) -> must.Constraints:
-    """Col2Im-18: a number for each axis of the image, and pads for both ends."""
+    """Col2Im-18: one size for each axis of the image, and pads for both ends."""
     _, image, block = must.operands(node, 3)
     lengths = [x[0] for x in (image, block) if x.rank == 1]
     if len(lengths) == 2:
@@ -111,7 +112,7 @@ def image_and_block(node: Node) -> must.Constraints:
 
 
 def places_of_blocks(node: Node) -> must.Constraints:
-    """Col2Im-18: as many blocks as have room in the padded image."""
+    """Col2Im-18: as many blocks as fit in the padded image."""
     (x,), image, block = (
         must.operands(node, 1),
         known_of(node.input(1)).ints,

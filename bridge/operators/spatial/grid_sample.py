@@ -1,4 +1,4 @@
-"""GridSample: images read at computed places."""
+"""GridSample: samples of images at computed places."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from bridge.operators import Builder, Node, Refused, Value, legalizes, ranks, re
 @legalizes("GridSample", target="ir")
 @legalizes("GridSample", target="onnx")
 def grid_sample(b: Builder, node: Node) -> Value | None:
-    """IR's GridSample-9 and ONNX's before operator set 20 take images alone, and ONNX has none
-    before 16: every corner around a place is gathered."""
+    """GridSample from the gathered corners around each place. IR's GridSample-9, and ONNX's before
+    operator set 20, accept only images. ONNX has no GridSample before operator set 16."""
     x, grid = required(node, 0, 1)
     assert b.target is not None
     newest = b.opset >= 20
@@ -23,11 +23,11 @@ def grid_sample(b: Builder, node: Node) -> Value | None:
     if rank == 4 and (b.target.format == "ir" or b.opset >= 16):
         return None
     if rank < 3:
-        raise Refused(f"its data has rank {rank}, and no place beside batch and channels")
+        raise Refused(f"its data has rank {rank}, without a spatial axis")
     axes = range(2, rank)
     counts = [b.size(x, axis) for axis in axes]
     places = [
-        # The grid's last axis holds x first, which belongs to the last axis of the data.
+        # The last axis of the grid begins with x, which belongs to the last axis of the data.
         _place(b, b.op("Gather", grid, rank - 1 - axis, -1), count, node)
         for axis, count in zip(axes, counts, strict=True)
     ]
@@ -46,7 +46,7 @@ def grid_sample(b: Builder, node: Node) -> Value | None:
 def _corners(
     b: Builder, pixels: Value, places: list[Value], counts: list[Value], node: Node
 ) -> Value:
-    """The sum over the corners of the cell around each place, weighted by their distance."""
+    """The weighted sum over the corners of the cell around each place."""
     floors = [b.op("Floor", place) for place in places]
     after = [place - floor for place, floor in zip(places, floors, strict=True)]
     one = b.constant(1.0)
@@ -65,7 +65,8 @@ def _corners(
 
 
 def _place(b: Builder, normal: Value, count: Value, node: Node) -> Value:
-    """From -1 … 1 to elements of an axis, f32; reflected or clipped where padding says so."""
+    """A place from -1 … 1 as an index of an axis, in f32. It is reflected or clipped as the padding
+    requires."""
     normal, wide, one = b.cast(normal, F32), b.cast(count, F32), b.constant(1.0)
     two, half = b.constant(2.0), b.constant(0.5)
     last = wide - one
@@ -94,7 +95,7 @@ def _pixels(
     weight: Value | None,
     node: Node,
 ) -> Value:
-    """The pixels [batch, points, channels] at whole places, weighted; zeros outside."""
+    """The weighted pixels [batch, points, channels] at whole places, and zeros outside."""
     flat: Value | None = None
     inside: Value | None = None
     for place, count in zip(at, counts, strict=True):
@@ -113,7 +114,7 @@ def _pixels(
 
 
 def points(node: Node) -> must.Constraints:
-    """GridSample: for each batch a point in space at each place."""
+    """GridSample: the grid has a point in space at each place, for each batch."""
     x, grid = must.operands(node, 2)
     why = "{} are no places in {}"
     yield must.Ranks(x, grid, 0, why, grid, x)

@@ -23,13 +23,14 @@ from bridge.operators.spatial.resize import (
 )
 
 PILLOW_CUBIC = -0.5
-"""The cubic coefficient of `bicubic_pillow`, whatever `cube_coeff` says."""
+"""The cubic coefficient of `bicubic_pillow`, which ignores `cube_coeff`."""
 
 
 @reads("Interpolate", format="ir", until=3)
 def read_interpolate_1(b: Builder, node: Node) -> Value:
-    """Interpolate-1 has its axes as an attribute. What OpenVINO makes of `linear` and of unaligned
-    corners depends on the rank, the axes and the pads (its ConvertInterpolate1ToInterpolate4)."""
+    """Interpolate-1 has its axes as an attribute. In OpenVINO, the meaning of `linear` and of
+    unaligned corners depends on the rank, the axes and the pads (its
+    ConvertInterpolate1ToInterpolate4)."""
     data = node.attributes
     mode, axes, pads = data["mode"], [int(axis) for axis in data["axes"].split(",")], _pads(data)
     if mode == "area":
@@ -59,7 +60,7 @@ def read_interpolate_1(b: Builder, node: Node) -> Value:
 
 @reads("Interpolate", format="ir", since=4, until=10)
 def read_interpolate_4(b: Builder, node: Node) -> Value:
-    """Interpolate-4 has sizes and scales, of which its mode takes one."""
+    """Interpolate-4 has sizes and scales, but its mode uses only one of them."""
     data = node.attributes
     by_scales = data["shape_calculation_mode"] == "scales"
     return b.op(
@@ -84,16 +85,16 @@ def _pads(data: dict[str, str]) -> dict[str, tuple[int, ...]]:
 
 @legalizes("Interpolate", target="onnx")
 def interpolate_for_onnx(b: Builder, node: Node) -> Value:
-    """Interpolate-11: Resize where it computes the same, else the weights written out.
-    `antialias` counts for `linear` on five axes alone, as in OpenVINO; the Pillow modes have it
-    built in."""
+    """Interpolate-11 as Resize if Resize computes the same, otherwise with explicit weights. As in
+    OpenVINO, `antialias` has an effect only for `linear` on five axes. The Pillow modes always have
+    it."""
     x, wanted = required(node, 0, 1)
     (rank,) = ranks(node, 0)
     attributes = node.attributes
     axes = list(range(rank))
     if node.input(2) is not None:
         axes = [axis % rank for axis in b.constants(node.input(2), "its axes")]
-    # Of unknown length, ONNX takes it for absent.
+    # ONNX would treat an input of unknown length as absent.
     wanted = wanted if known_of(wanted).length is not None else b.reshape(wanted, len(axes))
     begin, end = (
         (list(attributes[name]) + [0] * rank)[:rank] for name in ("pads_begin", "pads_end")
@@ -125,13 +126,13 @@ def interpolate_for_onnx(b: Builder, node: Node) -> Value:
 
 
 def _in_onnx(attributes: dict[str, str]) -> tuple[str, str | None, str]:
-    """Mode, coordinates and rounding in ONNX's words (`simple` is yet to be resolved); None where
-    it has no such coordinates."""
+    """Mode, coordinates and rounding in ONNX's names; `simple` is resolved later. The coordinates
+    are None if ONNX lacks them."""
     mode = {"linear_onnx": "linear"}.get(attributes["mode"], attributes["mode"])
     coordinates: str | None = attributes["coordinate_transformation_mode"]
     nearest = attributes["nearest_mode"]
     if mode == "nearest" and coordinates == "tf_half_pixel_for_nn" and nearest == "floor":
-        # floor((x + 0.5) / s) rounds (x + 0.5) / s - 0.5, halves upward.
+        # floor((x + 0.5) / s) is (x + 0.5) / s - 0.5, rounded with halves upward.
         coordinates, nearest = "half_pixel", "round_prefer_ceil"
     if coordinates not in COORDINATES:
         coordinates = None
@@ -141,7 +142,7 @@ def _in_onnx(attributes: dict[str, str]) -> tuple[str, str | None, str]:
 
 
 def _moving(x: Value, axes: list[int], wanted: Value, by_scales: bool) -> list[int]:
-    """The axes of which it is not known that their size stays."""
+    """The axes that may change their size."""
     scales = known_of(wanted).array if by_scales else None
     out = None if by_scales else known_of(wanted).parts
     return [
@@ -155,8 +156,8 @@ def _moving(x: Value, axes: list[int], wanted: Value, by_scales: bool) -> list[i
 
 
 def _onnx_takes(mode: str, rank: int, axes: list[int]) -> bool:
-    """Whether runtimes of ONNX have the mode: linear for the last one to three axes, cubic for the
-    last two of an image."""
+    """Whether runtimes of ONNX support the mode. They support linear for the last one to three
+    axes, and cubic for the last two axes of an image."""
     if mode == "nearest":
         return True
     last = sorted(axes) == list(range(rank - len(axes), rank))
@@ -166,7 +167,7 @@ def _onnx_takes(mode: str, rank: int, axes: list[int]) -> bool:
 
 
 def _antialias(attributes: dict[str, Any], rank: int) -> bool:
-    """Whether the kernel fits the scale, and what it has outside of the input is left out, as in
+    """Whether the kernel grows with the scale and ignores places outside of the input, as in
     OpenVINO."""
     return attributes["mode"].endswith("_pillow") or (
         attributes["antialias"] and attributes["mode"] == "linear" and rank == 5
@@ -174,11 +175,12 @@ def _antialias(attributes: dict[str, Any], rank: int) -> bool:
 
 
 _KINDS = {"linear_onnx": "linear", "bilinear_pillow": "linear", "bicubic_pillow": "cubic"}
-"""Modes that weigh as another does; the rest is in the settings."""
+"""Modes with the weights of another mode; the settings have the differences."""
 
 
 def _interpolate_by_axes(b: Builder, node: Node, x: Value, axes: list[int], wanted: Value) -> Value:
-    """Every axis written out, but for those whose size stays, as in OpenVINO."""
+    """Interpolate with explicit weights for each axis. An axis that keeps its size does not change,
+    as in OpenVINO."""
     attributes = node.attributes
     mode: str = attributes["mode"]
     pillow, antialias = mode.endswith("_pillow"), _antialias(attributes, len(x.dims))
@@ -215,7 +217,7 @@ def _interpolate_by_axes(b: Builder, node: Node, x: Value, axes: list[int], want
 
 @infers_shape("Interpolate")
 def shape_of_interpolated(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """Interpolate: after its pads, the sizes or scales of `axes`."""
+    """Interpolate: the sizes or scales of `axes`, after the pads."""
     rank = len(dims)
     axes = known_axes(node.input(2), rank) if node.input(2) is not None else range(rank)
     if axes is None:

@@ -1,7 +1,7 @@
-"""Resizing written out, axis for axis: for what the target's own operator cannot do.
+"""Resizing axis by axis with explicit weights, for cases that the target's own operator lacks.
 
-One axis is resized by a matrix [out, in] of weights (or, for the nearest element, by Gather), so
-several axes one after the other: linear and cubic interpolation are separable.
+A matrix [out, in] of weights resizes one axis; for the nearest element, a Gather does. Linear and
+cubic interpolation are separable, so that several axes are resized one after another.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from bridge.operators import Builder, Value
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis to resize: `size` and `out` elements (i64 scalars), `scale` (f32 scalar) and where
-    the region of interest starts and ends, as fractions (f32 scalars; tf_crop_and_resize only)."""
+    """One axis to resize. `size` and `out` are the numbers of elements (i64 scalars), and `scale`
+    is an f32 scalar. For tf_crop_and_resize, the region of interest has a start and an end, as
+    fractions (f32 scalars)."""
 
     number: int
     size: Value
@@ -30,9 +31,9 @@ class Axis:
 
 @dataclass(frozen=True)
 class Method:
-    """How to interpolate, in the words of ONNX's Resize. `antialias` widens the kernel on axes
-    that shrink; if it `narrows`, too, elements between its places are 0. `extrapolation` is the
-    value outside of the input (tf_crop_and_resize only)."""
+    """The method of interpolation, in the names of ONNX's Resize. `antialias` widens the kernel on
+    axes that shrink. If it also `narrows`, elements between its places are 0. `extrapolation` is
+    the value outside of the input (tf_crop_and_resize only)."""
 
     mode: str
     coordinates: str
@@ -45,7 +46,7 @@ class Method:
 
 
 def resample(b: Builder, x: Value, axes: list[Axis], method: Method) -> Value:
-    """`x`, of known rank, with `axes` resized (Resize-19)."""
+    """`x`, with known rank, after resizing of `axes` (Resize-19)."""
     element = x.element
     if method.mode != "nearest":
         x = b.cast(x, F32)
@@ -56,7 +57,7 @@ def resample(b: Builder, x: Value, axes: list[Axis], method: Method) -> Value:
 
 def _axis(b: Builder, x: Value, axis: Axis, method: Method) -> Value:
     if method.antialias:
-        # An axis that keeps its size is left as it is, in onnxruntime and in Pillow.
+        # onnxruntime and Pillow do not change an axis that keeps its size.
         axis = replace(axis, scale=b.where(axis.out.equal(axis.size), 1.0, axis.scale))
     at = _coordinates(b, axis, method)
     last = b.cast(axis.size - 1, F32)
@@ -83,7 +84,7 @@ def _weighted(b: Builder, x: Value, axis: int, weights: Value) -> Value:
 
 
 def _coordinates(b: Builder, axis: Axis, method: Method) -> Value:
-    """Where the elements of the output lie in the input: f32 [out]."""
+    """The places of the elements of the output in the input: f32 [out]."""
     place = b.cast(b.op("Range", 0, axis.out, 1), F32)
     size, out = b.cast(axis.size, F32), b.cast(axis.out, F32)
     half = (place + 0.5) / axis.scale - 0.5
@@ -94,7 +95,7 @@ def _coordinates(b: Builder, axis: Axis, method: Method) -> Value:
         case "pytorch_half_pixel":
             return _if_single(b, axis.out, place, half)
         case "tf_half_pixel_for_nn":
-            # An axis of scale 1 is left as it is.
+            # An axis of scale 1 does not change.
             return b.where(axis.scale.equal(1.0), place, half + 0.5)
         case "align_corners":
             return place * (size - 1.0) / between
@@ -111,7 +112,7 @@ def _coordinates(b: Builder, axis: Axis, method: Method) -> Value:
 
 
 def _if_single(b: Builder, out: Value, one: Value, more: Value) -> Value:
-    """`one` where the axis has a single element afterwards, whose place is 0, else `more`."""
+    """`one` if the resized axis has a single element with place 0, otherwise `more`."""
     known = known_of(out).ints
     if known is not None:
         return one if known == (1,) else more
@@ -132,10 +133,10 @@ def _rounded(b: Builder, at: Value, axis: Axis, mode: str) -> Value:
 
 
 def _weights(b: Builder, at: Value, axis: Axis, last: Value, method: Method) -> Value:
-    """The weights [out, in] of every element of the input in every one of the output.
+    """The weights [out, in] of every element of the input for every element of the output.
 
-    A kernel around each coordinate; what falls outside of the input counts for the element at
-    its edge, or is excluded.
+    There is a kernel around each coordinate. The part of a kernel outside of the input counts for
+    the element at the edge, or it is excluded.
     """
     factor = axis.scale if method.antialias else b.constant(1.0)
     if not method.narrows:
@@ -165,7 +166,7 @@ def _linear(b: Builder, distance: Value) -> Value:
 def _cubic(b: Builder, distance: Value, a: float) -> Value:
     """Keys' cubic convolution kernel with the coefficient `a`."""
     d = abs(distance)
-    # (a+2)d³ - (a+3)d² + 1 up to 1, ad³ - 5ad² + 8ad - 4a from there to 2.
+    # (a+2)d³ - (a+3)d² + 1 for distances up to 1, and ad³ - 5ad² + 8ad - 4a from 1 to 2.
     near = (((a + 2) * d + -(a + 3)) * d + 0.0) * d + 1.0
     far = ((a * d + -5 * a) * d + 8 * a) * d + -4 * a
     far = b.where(d < 2.0, far, 0.0)

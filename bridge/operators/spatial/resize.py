@@ -17,22 +17,22 @@ from bridge.operators import Refused, element_type, legalizes, ranked, ranks, re
 from bridge.operators.spatial.resample import Axis, Method, resample
 
 COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
-"""Coordinate transformations that Resize and Interpolate have in common."""
+"""The coordinate transformations in both Resize and Interpolate."""
 
 NEAREST_IN_IR = (I8, U8, I32, I64)
-"""Integer types that Interpolate takes."""
+"""The integer types that Interpolate accepts."""
 
 
 @reads("Resize", format="onnx", since=10, until=10)
 def read_resize_10(b: Builder, node: Node) -> Value:
-    """Resize-10 has no attribute but the mode; it works as Upsample does, and takes the next
-    element, not the one before, where it shrinks an axis (`simple`, in IR's words)."""
+    """Resize-10 has only the attribute `mode`, and it works as Upsample. If it shrinks an axis, it
+    takes the next element, not the previous one (`simple` in IR)."""
     return _read_upsample(b, node, node.inputs[1], "simple")
 
 
 @reads("Upsample", format="onnx", until=6)
 def read_upsample_1(b: Builder, node: Node) -> Value:
-    """Upsample-1 names its two scales."""
+    """Upsample-1 has two attributes for its scales."""
     scales = [1, 1, node.attributes["height_scale"], node.attributes["width_scale"]]
     return _read_upsample(b, node, b.constant(np.array(scales, np.float32)))
 
@@ -53,20 +53,20 @@ def _read_upsample(b: Builder, node: Node, scales: Value | None, nearest: str = 
 @legalizes("Upsample", target="ir")
 @legalizes("Upsample", target="onnx")
 def upsample(b: Builder, node: Node) -> Value | None:
-    """Upsample (7 to 9), which IR and later operator sets lack: a Resize by its scales,
-    asymmetric."""
+    """Upsample (7 to 9), which IR and later operator sets lack, as an asymmetric Resize with
+    scales."""
     return None if 0 < b.opset <= 9 else _read_upsample(b, node, node.inputs[1])
 
 
 @legalizes("Resize", target="onnx")
 def resize_for_onnx(b: Builder, node: Node) -> Value | None:
-    """Resize (10 to 19): ONNX lacks the rounding `simple`, and has the newer modes since
+    """Resize (10 to 19). ONNX lacks the rounding `simple`. It has the newer modes only since
     operator sets 18 and 19."""
     return _simple(b, node) if node.attributes["nearest_mode"] == "simple" else _older(b, node)
 
 
 def _simple(b: Builder, node: Node) -> Value | None:
-    """`simple` rounds down on axes that grow and up on axes that shrink."""
+    """The rounding `simple` rounds down on axes that grow, and up on axes that shrink."""
     attributes = dict(node.attributes)
     if attributes["mode"] != "nearest":
         return b.op("Resize", *node.inputs, **attributes | {"nearest_mode": "floor"})
@@ -78,8 +78,9 @@ def _simple(b: Builder, node: Node) -> Value | None:
 
 
 def _older(b: Builder, node: Node) -> Value | None:
-    """Symmetric half pixels came with operator set 19; axes, antialiasing and the policy with 18,
-    where the region of interest got the axes, too."""
+    """Resize for operator sets without newer features. Symmetric half pixels came with operator set
+    19. Axes (also for the region of interest), antialiasing and the policy came with operator set
+    18."""
     attributes = node.attributes
     symmetric = attributes["coordinate_transformation_mode"] == "half_pixel_symmetric"
     newer = symmetric and b.opset < 19
@@ -99,7 +100,7 @@ def _older(b: Builder, node: Node) -> Value | None:
 
 
 def _shrinking(node: Node) -> list[bool] | None:
-    """Whether each axis gets smaller; None where that is not known."""
+    """Whether each axis shrinks; None if this is unknown."""
     x, scales = node.inputs[0], given(node.input(2))
     if x is None or x.shape is None:
         return None
@@ -118,14 +119,14 @@ def _axes(node: Node, rank: int) -> list[int]:
 
 
 def given(value: Value | None) -> Value | None:
-    """An optional input; ONNX spells an absent one as an empty tensor, too."""
+    """An optional input. An empty tensor also means an absent input in ONNX."""
     return None if value is None or known_of(value).length == 0 else value
 
 
 @legalizes("Resize", target="ir")
 def resize_for_ir(b: Builder, node: Node) -> Value:
-    """Resize (10 to 19): Interpolate-11 where it computes the same, else the weights written
-    out."""
+    """Resize (10 to 19) as Interpolate-11 if it computes the same, otherwise with explicit
+    weights."""
     (x,) = required(node, 0)
     scales, sizes_ = given(node.input(2)), given(node.input(3))
     wide = _computed_in(x.element, node.attributes["mode"])
@@ -153,15 +154,15 @@ def resize_for_ir(b: Builder, node: Node) -> Value:
 
 
 def _computed_in(element: Element | None, mode: str) -> Element | None:
-    """The element type in which IR resizes: Interpolate takes no 16-bit and no unsigned integers
-    but u8, and what it makes between integers it rounds, where ONNX's reference cuts it off."""
+    """The element type for resizing in IR. Of 16-bit and unsigned integers, Interpolate accepts
+    only u8. It rounds results between integers, but ONNX's reference truncates them."""
     if element is None or element.is_float or (mode == "nearest" and element in NEAREST_IN_IR):
         return element
     return I64 if mode == "nearest" else F32
 
 
 def _native_in_ir(node: Node, scales: Value | None) -> bool:
-    """Whether Interpolate computes what this Resize does."""
+    """Whether Interpolate computes the same as this Resize."""
     attributes = node.attributes
     coordinates = attributes["coordinate_transformation_mode"]
     linear_or_nearest = attributes["mode"] != "cubic"
@@ -171,7 +172,7 @@ def _native_in_ir(node: Node, scales: Value | None) -> bool:
         return False
     if scales is None and attributes["keep_aspect_ratio_policy"] != "stretch":
         return False
-    # With sizes the scales are exact, and symmetric half pixels are half pixels.
+    # With sizes the scales are exact, so that symmetric half pixels are equal to half pixels.
     if coordinates == "half_pixel_symmetric":
         return scales is None
     if coordinates not in (*COORDINATES, "tf_half_pixel_for_nn"):
@@ -181,8 +182,8 @@ def _native_in_ir(node: Node, scales: Value | None) -> bool:
 
 
 def vanishing_scale(shape: Sequence[Dim], axes: Sequence[int], scales: Value | None) -> bool:
-    """Whether some axis keeps its size by a scale that is not 1, and others do not: IR leaves such
-    an axis as it is, because the scale that counts is the ratio of the sizes (Interpolate-11)."""
+    """Whether one axis keeps its size with a scale other than 1, and another axis changes. IR does
+    not change the first axis, because its scale is the ratio of the sizes (Interpolate-11)."""
     known = known_of(scales).array
     if known is None:
         return False
@@ -197,7 +198,7 @@ def vanishing_scale(shape: Sequence[Dim], axes: Sequence[int], scales: Value | N
 
 
 def resize_by_axes(b: Builder, node: Node, scales: Value | None, sizes_: Value | None) -> Value:
-    """Resize with every axis written out; axes whose size stays are left alone."""
+    """Resize with explicit weights for every axis. An axis that keeps its size does not change."""
     (x, rank), roi = ranked(node), given(node.input(1))
     axes = _axes(node, rank)
     attributes = node.attributes
@@ -243,14 +244,14 @@ def resize_by_axes(b: Builder, node: Node, scales: Value | None, sizes_: Value |
 
 
 def element_at(b: Builder, vector: Value | None, index: int) -> Value:
-    """One element of a vector, f32 where it is a float."""
+    """One element of a vector. A float becomes f32."""
     assert vector is not None
     item = vector[index]
     return b.cast(item, F32) if element_type(vector).is_float else item
 
 
 def _common_scale(b: Builder, x: Value, axes: list[int], wanted: Value, policy: str) -> Value:
-    """The one scale of all axes with which none is larger (or smaller) than wanted."""
+    """The common scale of all axes. With it, no axis is larger (or smaller) than wanted."""
     ratios = b.cast(wanted, F32) / b.cast(b.sizes(x, *axes), F32)
     reduce = "ReduceMin" if policy == "not_larger" else "ReduceMax"
     return b.scalar(b.op(reduce, ratios, b.constant([0]), keepdims=True))
@@ -259,7 +260,7 @@ def _common_scale(b: Builder, x: Value, axes: list[int], wanted: Value, policy: 
 def _for_all_axes(
     b: Builder, x: Value, axes: list[int], scales: Value | None, wanted: Value | None
 ) -> tuple[Value | None, Value | None]:
-    """Scales or sizes of all axes: Resize has no axes before operator set 18."""
+    """Scales or sizes of all axes, because Resize has no axes before operator set 18."""
     rank, place = len(x.dims), b.constant(axes)
     if scales is not None:
         ones = b.constant(np.ones(rank, np.float32))
@@ -283,7 +284,8 @@ def scaled(dim: Dim, scale: float) -> Dim:
 def resized(
     dims: tuple[Dim, ...], axes: Iterable[int], scales: np.ndarray | None, sizes: Shape
 ) -> tuple[Dim, ...]:
-    """Dimensions of which `axes` are scaled or have other sizes, open where neither is known."""
+    """Dimensions after the scales or sizes of `axes`. A dimension is unknown if neither its scale
+    nor its size is known."""
     for index, axis in enumerate(axes):
         dim: Dim = ANY
         if scales is not None:
@@ -296,7 +298,8 @@ def resized(
 
 @infers_shape("Resize")
 def shape_of_resized(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """Resize: the scales or sizes of `axes`; a size is open where the aspect ratio is kept."""
+    """Resize: the scales or sizes of `axes`. A size is unknown if the operator keeps the aspect
+    ratio."""
     axes, by_scales = _axes(node, len(dims)), given(node.input(2)) is not None
     scales = known_of(node.input(2)).array if by_scales else None
     sizes = None if by_scales else known_of(node.input(3)).dims
@@ -314,14 +317,14 @@ def shape_of_upsampled(node: Node, dims: tuple[Dim, ...]) -> Shape:
     return resized(dims, list(range(len(dims))), scales, None)
 
 
-# What the inputs must be ------------------------------------------------------------------------
+# Constraints on the inputs ------------------------------------------------------------------------
 
 
 def factors_for_axes(
     node: Node, axes: Sequence[int] | None, vectors: Sequence[int], scales: Value | None
 ) -> must.Constraints:
-    """A factor or a size for each axis that is resized, and factors above 0. `vectors` are the
-    inputs that have one for each axis, where they have elements."""
+    """There is a positive factor, or a size, for each resized axis. `vectors` are the inputs with
+    one element for each axis, unless they are empty."""
     x = must.Operand(node.input(0))
     count = x.rank if axes is None else len(axes)
     if axes and x.rank and len({axis % x.rank for axis in axes}) < len(axes):
@@ -336,7 +339,7 @@ def factors_for_axes(
 
 
 def scales_or_sizes(node: Node) -> must.Constraints:
-    """Resize: a factor or a size for each axis."""
+    """Resize: one factor or one size for each axis."""
     given = {index: must.Operand(node.input(index)) for index in (2, 3)}
     if all(x.value is None or x.shape == (0,) for x in given.values()):
         yield "it has neither scales nor sizes"

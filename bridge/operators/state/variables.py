@@ -9,7 +9,8 @@ from bridge.operators import Node
 
 @infers("ReadValue")
 def infer_read_value(node: Node) -> list[TensorType]:
-    """What the variable is declared as; in ReadValue-3, what it is initialised with."""
+    """ReadValue: the declared type of the variable. In ReadValue-3, it is the type of the initial
+    value."""
     declared = node.attributes.get("variable_shape")
     if declared is None:
         return [first(node)]

@@ -1,5 +1,5 @@
-"""Text: IR has tensors of strings, but nothing that computes with them. n-grams of numbers
-(TfIdfVectorizer) are counted by comparisons."""
+"""Text. IR has tensors of strings but no operators on them. n-grams of numbers (TfIdfVectorizer)
+are counted with comparisons."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, r
 FAR = (1 << 31) - 1
 
 MOST_SKIPPED = 1000
-"""Each number of words that may be left out takes comparisons of its own."""
+"""The limit of skipped words, because each number of skipped words needs separate comparisons."""
 
 
 @legalizes("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", target="ir")
 def strings(b: Builder, node: Node) -> NoReturn:
-    """RegexFullMatch-20, StringConcat-20, StringNormalizer-10 and StringSplit-20: refused: IR
-    has no operator on strings."""
+    """Refuses RegexFullMatch-20, StringConcat-20, StringNormalizer-10 and StringSplit-20, because
+    IR has no operator on strings."""
     raise Refused("OpenVINO IR has no operators on strings; treat the text before the model")
 
 
 @legalizes("StringTensorPack", "StringTensorUnpack", target="onnx")
 def bytes_of_strings(b: Builder, node: Node) -> NoReturn:
-    """StringTensorPack-15 and StringTensorUnpack-15: refused: ONNX has no operator on the bytes of
-    strings."""
+    """Refuses StringTensorPack-15 and StringTensorUnpack-15, because ONNX has no operator on the
+    bytes of strings."""
     raise Refused(
         "ONNX has no operator on the bytes of strings; treat the text before the model, and cut it "
         "behind this part (--outputs) or convert the model that takes the tokens"
@@ -38,8 +38,8 @@ def bytes_of_strings(b: Builder, node: Node) -> NoReturn:
 
 @legalizes("TfIdfVectorizer", target="ir")
 def tf_idf_vectorizer(b: Builder, node: Node) -> Result:
-    """TfIdfVectorizer-9: how often each n-gram of the pool occurs in each row, weighted, at its
-    index."""
+    """TfIdfVectorizer-9: the weighted count of each n-gram of the pool in each row, at the index of
+    the n-gram."""
     (x,) = required(node, 0)
     attributes = node.attributes
     if x.element is STRING or attributes.get("pool_strings"):
@@ -66,8 +66,9 @@ def tf_idf_vectorizer(b: Builder, node: Node) -> Result:
 
 
 def _require_grams(attributes: Mapping[str, Any], starts: Sequence[int]) -> None:
-    """Refused where the attributes do not go together: `starts` are those of the 1-grams, the
-    2-grams and so on in the pool, and its end; each n-gram has an index, and may have a weight."""
+    """Raises Refused if the attributes contradict each other. `starts` are the starts of the
+    1-grams, the 2-grams and so on in the pool, and its end. Each n-gram has an index and optionally
+    a weight."""
     sizes = [end - start for start, end in itertools.pairwise(starts)]
     if starts[0] != 0 or any(size < 0 or size % n for n, size in enumerate(sizes, 1)):
         raise Refused(f"ngram_counts {starts[:-1]} do not divide a pool of {starts[-1]}")
@@ -82,10 +83,11 @@ def _require_grams(attributes: Mapping[str, Any], starts: Sequence[int]) -> None
 
 
 def _count(b: Builder, x: Value, grams: np.ndarray, skips: range | tuple[()]) -> Value:
-    """[..., len(grams)] occurrences in rows [..., length]; a skip leaves out so many words between
-    two of an n-gram."""
+    """The counts [..., len(grams)] of n-grams in rows [..., length]. A skip is the number of words
+    to leave out between two words of an n-gram."""
     n = grams.shape[1]
-    # From the front where that is known: not every runtime reduces an empty tensor along -2.
+    # The axis counts from the front if possible, because some runtimes cannot reduce an empty
+    # tensor along -2.
     words_axis = b.constant([-2 if x.rank is None else x.rank - 1])
     first = b.unsqueeze(b.cut(x, -1, 0, 1), -1)
     sums = b.op("Cast", first, to=F32) * np.zeros(len(grams), np.float32)

@@ -1,4 +1,4 @@
-"""Operators of ai.onnx.preview.training, as the arithmetic that they stand for."""
+"""Operators of ai.onnx.preview.training, written as arithmetic."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def adam(b: Builder, node: Node) -> Result:
     first = time.equal(0)
     corrected = b.op("Sqrt", b.like(1, rate) - b.like(beta, rate) ** time)
     bias = b.like(1, rate) - b.like(alpha, rate) ** time
-    # At the first step there is nothing to correct, and nothing to divide by.
+    # The first step needs no correction, and its divisor would be 0.
     bias = b.where(first, 1, bias)
     corrected = b.where(first, 1, corrected)
     adjusted = rate * corrected / bias
@@ -53,7 +53,7 @@ def adam(b: Builder, node: Node) -> Result:
 
 @legalizes(f"{DOMAIN}::Momentum", target="ir")
 def momentum(b: Builder, node: Node) -> Result:
-    """The update of stochastic gradient descent with momentum, standard or Nesterov's."""
+    """The update of Momentum: stochastic gradient descent with momentum, standard or Nesterov's."""
     rate, step, groups = _groups(node, 3)
     attributes = node.attributes
     beta = b.like(attributes["beta"], rate)
@@ -71,19 +71,19 @@ def momentum(b: Builder, node: Node) -> Result:
 
 @legalizes(f"{DOMAIN}::Gradient", target="ir")
 def gradient(b: Builder, node: Node) -> NoReturn:
-    """Gradient-1: refused: it differentiates the graph around it."""
+    """Refuses Gradient-1, because it differentiates the graph around it."""
     raise Refused("it differentiates the graph around it; export the model for inference")
 
 
 def _groups(node: Node, size: int) -> tuple[Value, Value, list[list[Value]]]:
-    """Learning rate, step, and the `size` inputs that belong to each tensor."""
+    """The learning rate, the step, and the `size` inputs of each tensor."""
     rate, step, *rest = (v for v in node.inputs if v is not None)
     count = len(rest) // size
     return rate, step, [rest[i::count] for i in range(count)]
 
 
 def _columns(news: list[list[Value]]) -> list[Value]:
-    """All first results, then all second ones, ..."""
+    """All first results, then all second results, and so on."""
     return [value for column in zip(*news, strict=True) for value in column]
 
 
