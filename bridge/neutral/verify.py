@@ -141,8 +141,8 @@ def _loop(node: Node, where: str) -> None:
 
 
 def fingerprint(node: Node) -> tuple[object, ...]:
-    """What a node is and holds, its bodies included, but for types, which inference refines: two
-    that are equal show that nothing was changed between them."""
+    """All facts of a node, its bodies included, without types, which inference refines. Two equal
+    fingerprints show that the node did not change between them."""
     return (
         node.op,
         node.name,
