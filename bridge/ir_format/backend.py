@@ -20,8 +20,8 @@ VERSION = 11
 
 
 def write(model: Model, xml_path: Path, bin_path: Path) -> None:
-    """Writes a model that is expanded for IR to exactly these two files. UnsupportedError where a
-    node has no spelling in IR or a value no type that IR has."""
+    """Writes a model that is expanded for IR to exactly these two files. UnsupportedError if a node
+    has no spelling in IR, or a value has a type that IR lacks."""
     with open(bin_path, "wb") as target, RangeCopier(target) as copier:
         given = frozenset(clean(node.name) for node in model.graph.walk())
         file = File(WeightsWriter(target, copier), model.format == "ir", given)
