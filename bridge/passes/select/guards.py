@@ -1,7 +1,7 @@
-"""What may fail in a branch that does not count is made safe there.
+"""Guards for operators that may fail in a branch that is not taken.
 
-An operand gets a value that cannot fail where the branch does not count, by Where on the condition:
-an index 0, a divisor 1. What cannot be made safe is refused. A Loop runs no iteration.
+There, a Where on the condition replaces an operand by a value that cannot fail: an index 0, a
+divisor 1. A Loop runs no iteration. A node without such a value is refused.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ ANY_ELEMENTS = frozenset(
         "Trilu", "Unique", "Unsqueeze", "VariadicSplit", "ir::Split",
     }
 )  # fmt: skip
-"""Operators on shapes and places that no element makes fail, if what shapes their outputs is
-known."""
+"""Operators on shapes and places that fail for no elements, if the inputs that shape their outputs
+are known."""
 
 
 class Unsafe(Exception):
@@ -46,12 +46,12 @@ class Unsafe(Exception):
 
 
 Guard = Callable[[Builder, Node, Value], Sequence[Value | None] | None]
-"""Gives the inputs of a node that make it safe where the value, a condition, is false; None where
-it is safe."""
+"""Gives the inputs of a node that make it safe if the value, a condition, is false; None if it is
+safe without."""
 
 
 def guarded(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None:
-    """The inputs that make a node safe where its branch does not count; None where it is safe.
+    """The inputs that make a node safe if its branch is not taken; None if it is safe without.
     Raises Unsafe."""
     if node.op == "Constant":
         return None
@@ -66,7 +66,7 @@ def guarded(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | N
 
 
 def _require_known(node: Node) -> None:
-    """Raises Unsafe for a node of which data may decide whether it fails."""
+    """Raises Unsafe for a node if data may decide whether it fails."""
     row = operator(node.op)
     if row is None or row.family == "random":
         raise Unsafe("it draws numbers" if row else "nothing is known of when it fails")
@@ -101,7 +101,7 @@ def _any_rank(node: Node) -> bool:
 
 
 def _require_sizes(node: Node) -> None:
-    """Raises Unsafe where sizes may not go together."""
+    """Raises Unsafe if sizes may not fit each other."""
     is_sized = _family(node) in SIZED
     pairs = [*equal_sizes(node), *sizes_that_suit(node)]
     if not all(map(_is_one, pairs)):
@@ -121,7 +121,7 @@ _FAR = 1 << 62
 
 
 def _at(node: Node, index: int, name: str) -> int:
-    """The size of the axis that an attribute names; 0 where it is open."""
+    """The size of the axis that an attribute names; 0 if it is open."""
     value = node.inputs[index]
     dims: Sequence[Dim] = () if value is None or value.shape is None else value.shape
     axis = node.attributes[name]
@@ -130,7 +130,7 @@ def _at(node: Node, index: int, name: str) -> int:
 
 
 def _where(b: Builder, counts: Value, value: Value, otherwise: int) -> Value:
-    """A value where the branch counts, and else a number."""
+    """A value if the branch is taken, else a number."""
     return pick(b, counts, value, b.like(otherwise, value))
 
 
@@ -188,7 +188,7 @@ def _index(
         more = _where(b, counts, b.constant([0]), 1)
         row = [*data.dims[:axis], 1, *data.dims[axis + 1 :]]
         if all(isinstance(dim, int) for dim in row):
-            # OpenVINO knows no size behind a Pad by what is computed.
+            # OpenVINO does not know the size of a Pad by a computed width.
             zeros = b.filled(known_of(_filler(b, data)).array, row, data.element)
             data = b.concat(axis, data, b.op("Slice", zeros, [0], more, [axis]))
         else:
@@ -245,7 +245,7 @@ def _reshape(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | 
         raise Unsafe("data decide the rank of what it gives")
     sizes = known or (None,) * rank
     if None in sizes and all(size is None or _is_filled(size) for size in sizes):
-        # Where nothing is known of a size that it gives, any does.
+        # A size of the output that is not known may get any value.
         each = math.prod(size for size in sizes if isinstance(size, int))
         spare = [size if isinstance(size, int) else 1 for size in sizes]
         spare[sizes.index(None)] = -1
@@ -269,8 +269,8 @@ def _is_filled(size: object) -> bool:
 
 
 def _in_rows(b: Builder, data: Value, each: int) -> Value:
-    """The elements of data in a row, and zeros behind them, as many as several of `each`: where
-    there are as many, they are the same."""
+    """The elements of data in a row, and zeros behind them up to a multiple of `each`. Data of such
+    a length stays the same."""
     size = b.op("Shape", b.op("Reshape", data, [-1]))
     return _of_size(b, data, (size + b.constant([each - 1])) / [each] * [each])
 
@@ -280,8 +280,8 @@ def _product(b: Builder, vector: Value) -> Value:
 
 
 def _of_size(b: Builder, data: Value, size: Value) -> Value:
-    """The elements of data in a row, as many as are wanted: the others are 0. Where there are as
-    many, they are the same."""
+    """`size` elements of data in a row; missing ones are 0. Data with so many elements stays the
+    same."""
     row = b.op("Reshape", data, [-1])
     missing = b.max(size - b.op("Shape", row), [0])
     pads = b.concat(0, b.constant([0]), missing)
@@ -290,7 +290,7 @@ def _of_size(b: Builder, data: Value, size: Value) -> Value:
 
 
 def _computed_shape(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None:
-    """ConstantOfShape, Tile: no elements, where data decide how many."""
+    """ConstantOfShape, Tile: an empty output, if data decide its size."""
     place = 0 if node.op == "ConstantOfShape" else 1
     shape = node.inputs[place]
     known = known_of(shape).parts
@@ -327,7 +327,7 @@ def _compress(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] |
 
 
 def _slice(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None:
-    """Slice: any places do, where axes and steps are known."""
+    """Slice: it is safe for any places, if axes and steps are known."""
     if node.inputs[0] is None or node.inputs[0].rank is None:
         raise Unsafe("the rank of what it takes is not known")
     for value in node.inputs[3:]:
@@ -337,8 +337,8 @@ def _slice(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | No
 
 
 def _pad(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None:
-    """Pad, that of IR too: any numbers from 0 on do, where they are constants to fill with; else
-    there are as many elements as are repeated."""
+    """Pad, IR's too. A constant fill allows all widths from 0 on. For other modes the data gets as
+    many elements as the mode repeats."""
     of_ir = node.op == "ir::Pad"
     data, pads, *others = node.inputs
     ends = others[0] if of_ir else pads
@@ -362,8 +362,8 @@ def _pad(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None
 
 
 def _with_at_least(b: Builder, data: Value, least: Mapping[int, int], counts: Value) -> Value:
-    """Data with zeros behind them, up to the sizes of axes that are needed, where the branch does
-    not count."""
+    """Data with zeros behind them, up to the least sizes of the axes, if the branch is not
+    taken."""
     if data.shape is None or data.element is None:
         raise Unsafe("the rank or the element type of what it takes is not known")
     if any(isinstance(data.dims[axis], int) and data.dims[axis] < size  # type: ignore[operator]
@@ -381,7 +381,7 @@ def _with_at_least(b: Builder, data: Value, least: Mapping[int, int], counts: Va
 
 
 def _resized(b: Builder, value: Value, axis: int, size: Value, counts: Value) -> Value:
-    """A value of a size along an axis where the branch does not count: cut, or with zeros behind
+    """A value with another size along an axis if the branch is not taken: cut, or with zeros behind
     it."""
     own = b.sizes(value, axis)
     wanted = b.where(counts, own, size)
@@ -482,8 +482,8 @@ def _window(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | N
 
 
 def _together(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None:
-    """Operands that are broadcast: nothing is left of axes of open sizes that do not go together,
-    where the branch does not count."""
+    """Operands that are broadcast. If the branch is not taken, an axis whose open sizes do not fit
+    is cut to size 0."""
     shapes = [value.shape for value in node.inputs if value is not None]
     if go_together(shapes):
         return None
@@ -507,8 +507,8 @@ def _together(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] |
 def _cut_where_apart(
     b: Builder, values: Sequence[Value | None], place: int, counts: Value
 ) -> list[Value]:
-    """Values without elements where the branch does not count and their sizes of an axis, counted
-    from the end, are neither equal nor 1."""
+    """Empty values if the branch is not taken and their sizes of an axis, counted from the end, do
+    not fit: they are neither equal nor 1."""
     given = [value for value in values if value is not None]
     sizes = [b.sizes(value, len(value.dims) - place) for value in given]
     largest = b.op("Max", *sizes)
@@ -533,8 +533,8 @@ def _steps(node: Node, value: Value) -> Sequence[int]:
 
 
 def runs_in_full(node: Node) -> bool:
-    """Whether a Loop runs all its iterations where its branch does not count: how many is not for
-    data to decide, and what it stacks has as many elements. Raises Unsafe."""
+    """Whether a Loop runs all its iterations even if its branch is not taken. Data must not decide
+    the number, and its stacks keep their sizes. Raises Unsafe."""
     sliced = [port for port in node.body.inputs if isinstance(port, Sliced)]
     counted = node.inputs[0] is not None and node.inputs[0].constant is not None
     if sliced:
@@ -575,7 +575,7 @@ def _suppression(b: Builder, node: Node, counts: Value) -> Sequence[Value | None
 
 
 def _is_one(sizes: tuple[Dim, Dim]) -> bool:
-    """Whether two sizes are one that is known, by number or name."""
+    """Whether two sizes are equal and known, by number or name."""
     return sizes[0] == sizes[1] and isinstance(sizes[0], int | str)
 
 
@@ -610,4 +610,4 @@ GUARDS: Mapping[str, Guard] = {
     ),
     **dict.fromkeys(_LAYOUTS, _recurrent),
 }
-"""What makes operators safe that some elements make fail."""
+"""The guards of operators that fail for some elements."""
