@@ -51,7 +51,7 @@ class Cache:
                 files = {Path(file) for model in models for file in bridge.load(model).files}
             # A folder that was moved as a whole holds the same models.
             digests = {os.path.relpath(f, models[0].parent): _digest(f) for f in {*models, *files}}
-        except Exception:  # A check says what is wrong with them.
+        except Exception:  # The check reports the error.
             return ""
         return _hash([self._around, sorted(digests.items())])
 

@@ -110,7 +110,7 @@ def inspect(
 
 
 def _print(model: Model, file: Path, graph: bool, as_json: bool, cost: bool) -> None:
-    """Prints every node of the model, or its description, or what it costs."""
+    """Prints every node of the model, or its description, or its cost."""
     from bridge.neutral.cost import costs
     from bridge.show.cost import as_json as cost_as_json, lines
     from bridge.show.description import describe
