@@ -370,7 +370,7 @@ def _save(model: Model, target: Path, context: Context) -> Report:
         require_unchanged(model.files)
         require_own(target, written, options.get("force", False))
         if beside in written and beside.is_symlink():
-            report.notes.append(f"{beside}: was a link and is a file now; what it led to stays")
+            report.notes.append(f"{beside}: was a link and is a file now; the file it led to stays")
 
     beside = companion(target)
     # A file that replaces its own source could not be made again.

@@ -72,8 +72,7 @@ class Boundary(BoundaryRecord):
         metadata = source if isinstance(source, Mapping) else getattr(source, "metadata", None)
         if not isinstance(metadata, Mapping):
             raise UsageError(
-                "the boundary is that of an .xml, of an openvino.Model or of a Model, not of "
-                f"{source!r}"
+                f"a boundary belongs to an .xml, an openvino.Model or a Model, not to {source!r}"
             )
         return cls._from(metadata)
 
@@ -196,7 +195,7 @@ def _unpack(recorded: BoundaryValue, values: list[np.ndarray]) -> Any:
     if recorded.kind == "open":
         data, shape = values
         if size_of(shape.tolist()) != data.size:
-            raise UsageError(f"the shape {shape.tolist()} is not that of {data.size} elements")
+            raise UsageError(f"the shape {shape.tolist()} does not hold {data.size} elements")
         return data.reshape(shape)
     if recorded.kind == "elements":
         return values
@@ -206,7 +205,7 @@ def _unpack(recorded: BoundaryValue, values: list[np.ndarray]) -> Any:
         dims = tuple(int(d) for d in shape if d >= 0)
         count = size_of(dims)
         if start + count > data.size:
-            raise UsageError(f"the shapes {shapes.tolist()} are not those of {data.size} elements")
+            raise UsageError(f"the shapes {shapes.tolist()} do not hold {data.size} elements")
         result.append(data[start : start + count].reshape(dims))
         start += count
     return result

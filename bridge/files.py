@@ -143,6 +143,6 @@ def require_unchanged(stamps: dict[str, Stamp]) -> None:
             changed = True
         if changed:
             raise InvalidModelError(
-                f"{path}: has changed since it was read, so that nothing was written; convert it "
-                "again when it is whole"
+                f"{path}: has changed since it was read, so no file was written; convert it "
+                "again when it is complete"
             )

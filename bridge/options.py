@@ -272,8 +272,8 @@ class IrOptions(CommonOptions, total=False):
         "DeviceName",
         Option(
             IR,
-            "The plugin of OpenVINO that the file is for. What the plugin cannot run is refused. "
-            '"ANY" writes plain meaning, for other readers.',
+            "The plugin of OpenVINO that the file is for. A model that the plugin cannot run is "
+            'refused. "ANY" writes plain meaning, for other readers.',
             takes=str,
             default="CPU",
             choices=DEVICES,
@@ -341,9 +341,9 @@ class IrOptions(CommonOptions, total=False):
         "bool",
         Option(
             STATE,
-            "Of the two decoders of a merged decoder, a stateful model keeps the one for later "
-            "calls. That is right if both compute the same while the states are empty; a check "
-            "runs both.",
+            "A stateful model keeps one of the two decoders of a merged decoder, the one for later "
+            "calls. The result is right if both compute the same while the states are empty; a "
+            "check runs both.",
             default=False,
         ),
     ]
@@ -401,7 +401,7 @@ class CheckOptions(ConvertOptions, total=False):
         "OwnInputs | None",
         Option(
             CHECK,
-            "Inputs of your own, which run first: an .npz with an array for each input, a folder "
+            "Your own inputs, which run first: an .npz with an array for each input, a folder "
             "of such files, or a folder with test_data_set_*/input_*.pb, whose outputs are "
             "compared too.",
             given="A mapping has the arrays by the input's name; a sequence has several inputs.",

@@ -145,7 +145,7 @@ def _require_pair(pair: tuple[Any, ...]) -> None:
     may be None if there is no `.bin`."""
     buffers = (bytes, bytearray, memoryview)
     if len(pair) != 2 or not isinstance(pair[0], buffers):
-        raise UsageError("a pair is the bytes of an .xml and those of its .bin")
+        raise UsageError("a pair is the bytes of an .xml and the bytes of its .bin")
     if pair[1] is not None and not isinstance(pair[1], buffers):
         raise UsageError(f"the second of a pair is the bytes of a .bin, not {described(pair[1])}")
 

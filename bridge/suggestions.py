@@ -157,7 +157,8 @@ def refuse_other_contents(source: Path | bytes) -> None:
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith(_LFS):
         raise InvalidModelError(
-            f"{name}: is a pointer of Git LFS and not the model itself; 'git lfs pull' fetches that"
+            f"{name}: is a pointer of Git LFS and not the model itself; 'git lfs pull' fetches the "
+            "model"
         )
     if start.startswith(b"PK\x03\x04"):
         raise InvalidModelError(f"{name}: {_zipped(head)}")
@@ -165,7 +166,7 @@ def refuse_other_contents(source: Path | bytes) -> None:
         raise InvalidModelError(f"{name}: is packed by gzip; unpack it first")
     if start[:9].lower().startswith((b"<!doctype", b"<html")):
         raise InvalidModelError(
-            f"{name}: is HTML, a page of the web, and no model; look at what was downloaded"
+            f"{name}: is HTML, a page of the web, and no model; check the download"
         )
     if format == "onnx" and (start.startswith((b"<?xml", b"<net"))):
         raise InvalidModelError(

@@ -63,8 +63,8 @@ REQUIRED: Any = object()
 
 
 TRAITS = {
-    "along_axes": "axes of size 1 that it does not name change nothing, at the end from which none "
-    "of its axes count",
+    "along_axes": "unnamed axes of size 1 change no element, if they stand at the end from which "
+    "none of its axes count",
     "broadcasts": "its inputs are broadcast to one shape, numpy's way",
     "by_element": "its outputs have the shape of input 0 and say something of each of its elements",
     "known_value_of_any_rank": "its function of known values takes any rank, not vectors alone",
@@ -74,12 +74,12 @@ TRAITS = {
     "gives_i64": "in ONNX its output is i64 alone",
     "keeps_rank": "output 0 has the rank of input 0",
     "not_negative": "its result is never negative",
-    "not_negative_of_all": "its result is not negative where no input is",
-    "reals_run_wider": "where ONNX does not allow its type of real numbers, it runs in a wider one",
+    "not_negative_of_all": "its result is not negative if no input is negative",
+    "reals_run_wider": "if ONNX does not allow its type of real numbers, it runs in a wider one",
     "recorded": "IR says it with others that ONNX has too; an IR keeps which of them it was",
     "recorded_of_constants": "as recorded, where all of its inputs are constants",
     "rounds_integers": "of integers OpenVINO computes it in f32, and rounds",
-    "runs_wider": "where ONNX does not allow its element type, it runs in a wider one",
+    "runs_wider": "if ONNX does not allow its element type, it runs in a wider one",
     "same_type": "its outputs have the type of input 0",
 }
 """The traits that a row may have, with their meaning for the operator."""

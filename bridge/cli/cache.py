@@ -70,7 +70,7 @@ class Cache:
         except FileNotFoundError:
             return None
         except Exception as why:  # Anything may stand there.
-            echo(f"note: {place}: counts for nothing: {why}", aside=True)
+            echo(f"note: {place}: is not used: {why}", aside=True)
             return None
 
     def keep(self, key: str, outcome: Outcome, *models: Path) -> None:

@@ -33,8 +33,8 @@ def convert(
         list[Path] | None,
         typer.Argument(
             metavar="DESTINATION",
-            help="What to write; its suffix says the format. A folder keeps the source's name, in "
-            "the other format. - writes ONNX to a stream.",
+            help="The file to write; its suffix gives the format. A folder keeps the source's "
+            "name, in the other format. - writes ONNX to a stream.",
         ),
     ] = None,
     *,
@@ -62,7 +62,7 @@ def convert(
         typer.Option(
             "--check",
             rich_help_panel=CHECK,
-            help="Run both models afterwards, and compare what they compute.",
+            help="Run both models afterwards, and compare their outputs.",
         ),
     ] = False,
     debug_run: Annotated[

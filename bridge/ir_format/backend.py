@@ -68,8 +68,8 @@ def _net(model: Model, file: File) -> str:
 
 
 def _output_names(model: Model, writer: GraphWriter) -> tuple[list[str], list[list[str]]]:
-    """The name of each output, and all names that its Result answers to: those that an IR gave it,
-    or its own. What is an input or several outputs has one tensor in OpenVINO, and so all of their
+    """The name of each output, and all names of its Result: the names from an IR, or its own. A
+    value that is also an input, or several outputs, is one tensor in OpenVINO, so it has all their
     names."""
     graph = model.graph
     names = writer.claim_names(graph.output_names or [""] * len(graph.outputs))

@@ -104,8 +104,8 @@ def _version(net: Element, xml: Path, layers: list[Layer]) -> int:
         )
     if any("execOrder" in layer.data for layer in layers):
         raise InvalidModelError(
-            f"{xml}: is what a device makes of a model and runs (get_runtime_model), not a model; "
-            "convert the one that was compiled"
+            f"{xml}: is the runtime form of a compiled model (get_runtime_model); convert the "
+            "model that was compiled"
         )
     return version
 

@@ -45,7 +45,7 @@ class Origin:
         self._named = frozenset(self.named)
 
     def given(self, name: str, type: str, id: int) -> str:
-        """The name that somebody gave a layer, without the name that IR requires."""
+        """The name of a layer in the original model, without the parts that IR needed."""
         if not self.opset or name in self._named:
             return name
         if name == f"{type}_{id}":

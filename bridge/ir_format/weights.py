@@ -77,7 +77,9 @@ class WeightsReader:
             if not regular:
                 raise InvalidModelError(f"{self.path}: the weights are no regular file")
         if offset < 0 or offset + size > self._size:
-            why = about_short_file(self.path, "is the file truncated, or that of another model?")
+            why = about_short_file(
+                self.path, "is the file truncated, or does it belong to another model?"
+            )
             raise InvalidModelError(
                 f"{where}: its {size} bytes at {offset} are outside {self.path}, which has "
                 f"{self._size}; {why}"

@@ -36,7 +36,7 @@ def _graph(graph: Graph, where: str, everywhere: set[Value]) -> None:
     for node in graph.nodes:
         for taken in node.inputs:
             if taken is not None and taken not in seen:
-                _fail(where, f"uses {taken}, which nothing before it in its graph makes", node)
+                _fail(where, f"uses {taken}, which no node before it in its graph makes", node)
         _outputs(node, where, everywhere)
         seen.update(node.outputs)
         _node(node, where)

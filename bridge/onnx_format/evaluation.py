@@ -19,7 +19,7 @@ LARGEST = 1 << 16
 the node may take any time."""
 
 NOT_COMPUTED: Mapping[str, str] = {
-    "Attention": "onnxruntime gives other numbers where all places of a row are masked",
+    "Attention": "onnxruntime gives other numbers if all places of a row are masked",
     "Bernoulli": "chance decides",
     "CastLike": "onnx.reference fails for its attributes",
     "DFT": "onnxruntime rounds otherwise",

@@ -102,8 +102,8 @@ def _require(proto: onnx.ModelProto, where: str) -> None:
         raise InvalidModelError(f"{where}: is not an ONNX model: it has no graph")
     if not 1 <= proto.ir_version <= onnx.IR_VERSION:
         raise InvalidModelError(
-            f"{where}: is of IR version {proto.ir_version or 'unknown'}; there are 1 to "
-            f"{onnx.IR_VERSION} in the onnx that is installed"
+            f"{where}: is of IR version {proto.ir_version or 'unknown'}; the installed "
+            f"onnx has 1 to {onnx.IR_VERSION}"
         )
     if not proto.opset_import and proto.ir_version >= 3:
         raise InvalidModelError(f"{where}: does not say which operator set it uses")
@@ -329,9 +329,9 @@ class Reader:
         graphs = [f'"{a.name}"' for a in node.attribute if a.type in (_A.GRAPH, _A.GRAPHS)]
         if graphs:
             why = (
-                f"it holds a graph ({', '.join(graphs)}); Bridge knows what graphs mean in If, "
-                "Loop, Scan and operators with a function body alone; save the graph as a model of "
-                "its own to convert that"
+                f"it holds a graph ({', '.join(graphs)}); Bridge only knows the meaning of "
+                "graphs in If, Loop, Scan and operators with a function body; save the graph as a "
+                "separate model to convert it"
             )
         elif domain and self.written_opsets.setdefault(domain, version) != version:
             why = (

@@ -95,7 +95,7 @@ class Scope:
         The graphs around it must not use it either, unless it `shadows` (inputs of bodies may)."""
         if name in (self.values if shadows else self._visible):
             raise InvalidModelError(
-                f'{self.where}: two values are called "{name}"; in ONNX each has a name of its own'
+                f'{self.where}: two values are called "{name}"; in ONNX each value has its own name'
             )
         if name not in self._visible:
             self._visible.add(name)
@@ -116,7 +116,7 @@ class Scope:
         if name in self.values:
             return self.values[name]
         if self.parent is None:
-            message = f'{self.where}: {where} uses "{name}", which nothing before it computes'
+            message = f'{self.where}: {where} uses "{name}", which no node before it computes'
             raise Unordered(message, where)
         if self._home is None:
             outer = self.parent.resolve(name, where)

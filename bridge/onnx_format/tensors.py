@@ -116,7 +116,7 @@ def read_sparse(proto: onnx.SparseTensorProto, files: ModelFiles, where: str) ->
         indices.shape not in ((count,), (count, len(shape)))
     ):  # fmt: skip
         raise InvalidModelError(
-            f"{where}: its values {values} and indices {indices} are not those of a sparse tensor"
+            f"{where}: its values {values} and indices {indices} do not fit a sparse tensor"
         )
     places = indices.array()
     most = np.array(shape if places.ndim == 2 else (size_of(shape),), object)

@@ -45,7 +45,7 @@ def require_type(type: Type, where: str) -> None:
     while isinstance(type, ContainerType):
         type = type.item
     if isinstance(type, TensorType) and type.element is None:
-        raise InvalidModelError(f"{where}: has no type, or elements of a type that is not known")
+        raise InvalidModelError(f"{where}: has no type, or an unknown element type")
 
 
 _NO_NAMES = ("", "?", "-1", "*", "None")

@@ -80,7 +80,7 @@ def require_declared_types(model: Model, context: Context) -> None:
 
 
 def _undeclared(value: Value) -> str:
-    """What is missing of an input or output that ONNX cannot declare, and what would help."""
+    """The missing facts of an input or output that ONNX cannot declare, and a remedy."""
     missing = ["element type"] if value.element is None else []
     helps = ["--input-type gives inputs an element type"] if missing else []
     if value.shape is None and value.producer is None:
@@ -94,8 +94,8 @@ def _undeclared(value: Value) -> str:
 
 
 def give_types(model: Model, types: Mapping[str, str]) -> None:
-    """Gives inputs that have none an element type, by name, and infers the model anew. UsageError
-    for what is no element type, and for inputs that have another."""
+    """Gives inputs without an element type one, by name, and infers the model anew. UsageError for
+    a word that is no element type, and for inputs with another type."""
     if not isinstance(types, Mapping):
         raise UsageError(f'input_types maps names to types, {{"x": "f32"}}; it is {types!r}')
     by_name = inputs_by_name(model)

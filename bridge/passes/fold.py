@@ -76,8 +76,8 @@ def _is_bool(value: Value | None) -> bool:
 
 
 def _known_in_branches(node: Node) -> bool:
-    """Marks an If's condition as true in its first branch and false in the other; returns whether
-    this was new to one of them."""
+    """Gives an If's branches their condition as a constant: true in the first branch, false in the
+    other. Returns whether a branch captured it."""
     condition = node.inputs[0]
     assert condition is not None
     if not is_static(condition.shape):

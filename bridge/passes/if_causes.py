@@ -82,7 +82,7 @@ def _cause(node: Node, before: Deciders, given: Collection[Source]) -> tuple[str
             return _since(outer, before, given), True
         holder = before.around[outer]
     if known_of(node.inputs[0]).ints is None:
-        return "nothing that is left uses what they give", False
+        return "no remaining node uses their outputs", False
     return _since(node, before, given), False
 
 

@@ -18,8 +18,8 @@ def check_legality(model: Model, context: Context) -> None:
     """Raises VerificationError if the graph breaks a rule of the neutral graph, and
     UnsupportedError with the nodes that the target's specification does not allow.
 
-    Nodes from a file of the same format are not checked again. In branches of Ifs only OpenVINO
-    checks for nodes that cannot run, when it opens a model.
+    A model from a file of the same format is not checked again. For ONNX, branches of Ifs are not
+    checked, because only OpenVINO looks for nodes that cannot run when it opens a model.
     """
     verify(model.graph)
     if model.format == context.target.format:

@@ -26,8 +26,8 @@ def wrap_open_outputs(model: Model, context: Context) -> None:
     if wrapped:
         graph.output_names = names
         context.report.notes.append(
-            "written as an optional that is always there, as a tensor must declare its rank, which "
-            f"data decide: the output {', '.join(wrapped)}; onnxruntime gives it as a tensor"
+            "written as an optional that is always present, because a tensor must declare its rank "
+            f"and data decide it: the output {', '.join(wrapped)}; onnxruntime gives it as a tensor"
         )
 
 

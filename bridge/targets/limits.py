@@ -104,8 +104,8 @@ def _refusals(node: Node) -> Iterator[str]:
     ranks, made = [value.rank for value in inputs], [value.rank for value in node.outputs]
     if None in made and None not in ranks and not node.bodies and is_inferred(node):
         yield (
-            "how long one of its inputs is decides the rank of its result, with which OpenVINO "
-            "does not run; give the shape of the graph's input that it follows from (--input-shape)"
+            "the length of one of its inputs decides the rank of its result, and OpenVINO does not "
+            "run such a model; give the shape of the graph's input behind it (--input-shape)"
         )
     strings = any(value.element is STRING for value in (*inputs, *node.outputs))
     if strings and not node.bodies and node.op not in ON_STRINGS:

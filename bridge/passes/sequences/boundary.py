@@ -169,7 +169,7 @@ def _output_form(b: Builder, form: Form, name: str, declared: Type) -> tuple[For
         shape = shape_of(declared, tensor.rank)
         recorded = BoundaryValue("tensor", str(tensor.element), shape, optional)
     else:
-        raise Refused(f'the optional output "{name}" is never present, so nothing says its type')
+        raise Refused(f'the optional output "{name}" is never present, so its type is not known')
     return Maybe(form.present, held) if isinstance(form, Maybe) else held, recorded
 
 

@@ -137,7 +137,7 @@ class Elements(Sequence):
 
     def concat(self, b: Builder, axis: int, name: str) -> Tensor:
         if not self.items:
-            raise Fails("an empty sequence has nothing to concatenate")
+            raise Fails("an empty sequence has no elements to concatenate")
         return _applied(b, "Concat", self.items, axis=axis)
 
     def stack(self, b: Builder, axis: int, name: str) -> Tensor:

@@ -86,7 +86,7 @@ def _expand(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | Non
     own = form.known_shapes()
     lengths = None if target.shape is None else shapes_as_long_as(target.shape[0])
     if own is None or lengths is None:
-        raise unsettled("nothing bounds the rank of its output")
+        raise unsettled("the rank of its output has no bound")
     known = known_of(target).dims
     shapes: list[Dims] = []
     for one, other in product(own, lengths if known is None else (known,)):

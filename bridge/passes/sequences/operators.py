@@ -49,7 +49,7 @@ def _tensor(form: Form | None) -> Value:
     item = _item(form)
     if isinstance(item, Plain):
         return item.value
-    raise Refused("its input may have several ranks where one is expected")
+    raise Refused("its input may have several ranks, and one is expected")
 
 
 def _optional_input(forms: list[Form | None], place: int) -> Value | None:

@@ -32,7 +32,7 @@ MOST_RANKS = 8
 def unsettled(why: str) -> Refused:
     """The refusal if the shapes of a tensor of open rank must be known better."""
     return Refused(
-        f"{why}; what leaves it one rank helps: the inputs' shapes (--input-shape), or the rank of "
+        f"{why}; to leave it one rank, give the inputs' shapes (--input-shape), or the rank of "
         "the output that it goes to (--output-rank)"
     )
 

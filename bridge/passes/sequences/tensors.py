@@ -182,8 +182,8 @@ class Open(Tensor):
     shapes: Shapes
 
     why_unbounded = (
-        "nothing bounds the rank of a tensor that it takes: it grows in a Loop, or a shape of "
-        "unknown length gives it"
+        "the rank of its input has no bound: it grows in a Loop, or comes from a shape of unknown "
+        "length"
     )
 
     @property
@@ -256,9 +256,7 @@ class Open(Tensor):
             if -len(whole) <= axis < len(whole)
         )
         if not parts:
-            raise unsettled(
-                f"none of the ranks that it may have has the axis {axis}, along which it is cut"
-            )
+            raise unsettled(f"it is cut along axis {axis}, which none of its possible ranks has")
         data = self.view(b, len(shapes[-1]), axis >= 0)
         return Open(data, as_long_as(shape, parts), parts)
 

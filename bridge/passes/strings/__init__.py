@@ -23,9 +23,7 @@ from bridge.passes.strings.vocabularies import Group, Vocabularies, texts
 
 UNMATCHED = "its inputs and attributes do not go together"
 
-OTHER_TEXT = (
-    "it can be a string that no operator of the model names, and IR has only those that one does"
-)
+OTHER_TEXT = "it may be a string that no operator of the model names, and IR only has named strings"
 
 
 def lower_strings(model: Model, context: Context) -> None:
