@@ -3,7 +3,7 @@
 import os
 import sys
 
-# Python puts the current directory first in the path. Nothing but Bridge is imported from there.
+# Python puts the current directory first in the path. Only Bridge is imported from there.
 if not sys.flags.safe_path and sys.path[0] != os.path.dirname(os.path.dirname(__file__)):
     del sys.path[0]
 

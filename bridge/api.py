@@ -56,8 +56,8 @@ File: TypeAlias = (
     "onnxscript.OnnxFunction"
 )
 """A path of an `.onnx`, `.onnxtxt`, `.textproto` or `.xml` file, the bytes of an ONNX model or a
-binary file with them, a pair of the bytes of an `.xml` and its `.bin`, or what other libraries hold
-in memory."""
+binary file with them, a pair of the bytes of an `.xml` and its `.bin`, or an object of another
+library."""
 
 Source: TypeAlias = "File | Model"
 """A File, or a `Model` that `load` gave."""
@@ -65,7 +65,7 @@ Source: TypeAlias = "File | Model"
 _Made = TypeVar("_Made")
 
 _log = logging.getLogger("bridge")
-"""Says what a conversion decides (INFO) and does (DEBUG), where a program asks for that."""
+"""Logs the decisions (INFO) and steps (DEBUG) of a conversion, if a program asks for it."""
 
 DEBUG = os.environ.get("BRIDGE_DEBUG", "0") not in ("", "0")
 """Whether all conversions check themselves as with `debug`: for tests."""
@@ -77,12 +77,12 @@ def load(
 ) -> Model:
     """Reads a model of either format into the neutral graph.
 
-    `weights` is the `.bin` of an IR, where it does not stand beside the `.xml` under its name.
-    `limits` may be given as for `convert`.
+    `weights` is the `.bin` of an IR, if it is not beside the `.xml` under the same name. `limits`
+    may be given as for `convert`.
 
-    Raises InvalidModelError for what is no model or contradicts itself, UnsupportedError for
-    operators that Bridge cannot read, LimitError for a model that would cost more than is allowed,
-    UsageError for a source of another kind.
+    Raises InvalidModelError for a source that is no model or contradicts itself, UnsupportedError
+    for operators that Bridge cannot read, LimitError for a model that would cost more than the
+    limits, UsageError for a source of another kind.
 
     >>> model = bridge.load("model.onnx")
     >>> [value.name for value in model.graph.inputs]
@@ -98,10 +98,10 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
 
     <options>
 
-    Raises InvalidModelError for a source that is no model or contradicts itself, or that changes
-    while it is read; UnsupportedError with all operators that cannot be converted; LimitError for a
-    model that would cost more than is allowed; and UsageError for options that make no sense and
-    for what the file system refuses. What stood at the destination is then untouched.
+    Raises InvalidModelError for a source that is no model, contradicts itself, or changes while it
+    is read. Raises UnsupportedError with all operators that cannot be converted, and LimitError for
+    a model that would cost more than the limits. Raises UsageError for wrong options and for errors
+    of the file system. An error leaves the destination as it was.
 
     >>> report = bridge.convert("model.onnx", "model.xml", input_shapes={"x": [None, 4]})
     >>> print(report)
@@ -138,7 +138,7 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
 
 @keywords(ConvertOptions)
 def save(model: Model, destination: PathLike, **options: Unpack[ConvertOptions]) -> Report:
-    """Writes a model that `load` gave, which stays as it is; options and errors are those of
+    """Writes a model from `load`, which stays as it is. Options and errors are the same as for
     `convert`.
 
     >>> model = bridge.load("model.onnx")
@@ -149,8 +149,8 @@ def save(model: Model, destination: PathLike, **options: Unpack[ConvertOptions])
 
 @keywords(OnnxOptions)
 def to_onnx(source: Source, **options: Unpack[OnnxOptions]) -> onnx.ModelProto:
-    """The model as an `onnx.ModelProto` with its constants embedded. Options and errors are those
-    of `convert`; a UsageError also where the constants pass the 2 GiB that a proto can hold.
+    """The model as an `onnx.ModelProto` with its constants embedded. Options and errors are the
+    same as for `convert`. A UsageError also if the constants exceed a proto's limit of 2 GiB.
 
     >>> proto = bridge.to_onnx("model.xml", opset=17)
     >>> onnx.checker.check_model(proto)
@@ -177,8 +177,8 @@ def to_onnx(source: Source, **options: Unpack[OnnxOptions]) -> onnx.ModelProto:
 
 @keywords(IrOptions)
 def to_openvino(source: Source, **options: Unpack[IrOptions]) -> openvino.Model:
-    """The model as an `openvino.Model`. Options and errors are those of `convert`; a UsageError
-    also where OpenVINO is not installed.
+    """The model as an `openvino.Model`. Options and errors are the same as for `convert`. A
+    UsageError also if OpenVINO is not installed.
 
     >>> model = bridge.to_openvino("model.onnx")
     >>> compiled = openvino.compile_model(model, "CPU")
@@ -250,10 +250,9 @@ def _loaded(given: Given, options: ConvertOptions) -> Model:
 
 @contextmanager
 def _blamed(given: Given, debug: bool) -> Iterator[None]:
-    """Runs a conversion of a source. Where something unforeseen breaks inside, asks the standard's
-    checker whether the model is at fault too: InvalidModelError if so, which names both. With
-    `debug` inference takes nothing for unforeseen. That numbers of a model overflow is nothing that
-    numpy should warn of."""
+    """Runs a conversion of a source. After an unforeseen error, asks the standard's checker whether
+    the model is at fault too. If so, raises an InvalidModelError that names both. With `debug`,
+    inference hides no unforeseen error. numpy does not warn if numbers of a model overflow."""
     import numpy as np
 
     from bridge.neutral.inference import strictly
@@ -280,8 +279,8 @@ def _blamed(given: Given, debug: bool) -> Iterator[None]:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """A graph is all cycles that live until the end, so that looking for garbage among them only
-    costs time (a quarter of reading a large IR)."""
+    """Turns garbage collection off. A graph consists of cycles that live until the end, so
+    searching for garbage only costs time (a quarter of reading a large IR)."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -292,8 +291,8 @@ def _no_collection() -> Iterator[None]:
 
 
 def _in_format(format: str, attempt: Callable[[int | None], _Made], opset: int | None) -> _Made:
-    """What an attempt gives; for ONNX, in the operator set that was asked for or in one that can
-    say all of the model."""
+    """The result of an attempt. For ONNX, it uses the wanted operator set, or one that has all
+    operators of the model."""
     if format == "ir":
         return attempt(None)
     from bridge.opsets import in_some_opset
@@ -304,7 +303,7 @@ def _in_format(format: str, attempt: Callable[[int | None], _Made], opset: int |
 def _context(
     model: Model, format: str, report: Report, options: ConvertOptions, opset: int | None
 ) -> Context:
-    """What passes are told. The inputs of the model get the shapes and values that were given."""
+    """The context of the passes. The inputs of the model get the given shapes and values."""
     from bridge.neutral.builder import Target
     from bridge.passes.boundary import give_types, override_shapes
     from bridge.passes.context import Context
@@ -318,7 +317,7 @@ def _context(
     if types := options.get("input_types"):
         give_types(model, types)
     shapes = options.get("input_shapes")
-    if shapes not in (None, {}):  # no shape is no reason to forget what the file declares
+    if shapes not in (None, {}):  # without a new shape the declared sizes stay
         override_shapes(model, shapes)
     if shapes or options.get("values"):
         from bridge.passes.specialize import fix_values, record_shapes
@@ -337,8 +336,8 @@ def _context(
 
 @contextmanager
 def _watched(context: Context) -> Iterator[Context]:
-    """What passes are told. With `debug="run"` the model is run after each; the report says which
-    of them changed a number."""
+    """The context of the passes. With `debug="run"` the model is run after each pass; the report
+    names the passes that changed a number."""
     if context.options.get("debug") != "run":
         yield context
         return
@@ -371,10 +370,10 @@ def _save(model: Model, target: Path, context: Context) -> Report:
         require_unchanged(model.files)
         require_own(target, written, options.get("force", False))
         if beside in written and beside.is_symlink():
-            report.notes.append(f"{beside}: was a link and is a file now; what it led to stays")
+            report.notes.append(f"{beside}: was a link and is a file now; the file it led to stays")
 
     beside = companion(target)
-    # What takes the place of its own source could not be made again.
+    # A file that replaces its own source could not be made again.
     lasting = is_source(target, model) or is_source(beside, model)
     written = partial(whole, target, beside, notes=report.notes, check=check, lasting=lasting)
     report.files = [target, beside]
@@ -402,7 +401,7 @@ def _save(model: Model, target: Path, context: Context) -> Report:
 
 
 def _tell_size(report: Report, source_size: int) -> None:
-    """Reports how large the files of a specialized model are beside those of its source."""
+    """Reports the size of a specialized model's files beside the size of its source's files."""
     if report.specialized and source_size:
         size = sum(path.stat().st_size for path in report.files)
         share = f"{100 * size / source_size:.1f} %"

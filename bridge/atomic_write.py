@@ -1,17 +1,18 @@
-"""Files that are written whole or not at all, and how they take the place of others.
+"""Writes files whole or not at all, and replaces other files by them.
 
 A conversion writes into a hidden folder of its own beside its destination, `.bridge-xxxxxxxx`:
 
     .bridge-xxxxxxxx/0.xml    the new files, in the order of their targets
     .bridge-xxxxxxxx/1.bin
-    .bridge-xxxxxxxx/old0     what stood at a target before
+    .bridge-xxxxxxxx/old0     the old file of a target
 
-At the end it moves the new files into place. Of the files of a model the first names the others (an
-`.xml` its `.bin`), so the first leaves first and comes last. Whoever is killed on the way leaves
-the old files, the new ones, or the first one missing, never one of each.
+At the end it moves the new files into place. The first file of a model names the others (an `.xml`
+its `.bin`), so the old first file leaves first and the new one comes last. A process that is killed
+on the way leaves the old files, the new files, or no first file. It never mixes old and new.
 
-Such a folder belongs to the process that made it. Nobody else reads, moves or removes what is in
-one: it may be of another user, out of an archive, or hold the old files of a killed conversion.
+Such a folder belongs to the process that made it. No other process reads, moves or removes its
+files. They may belong to another user, come out of an archive, or be the old files of a killed
+conversion.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _PATIENCE = 10.0
 """Seconds to wait for other conversions that are about to move their files."""
 
 _folders: set[Path] = set()
-"""Those of this process, for `abandon`."""
+"""The folders of this process, for `abandon`."""
 
 _moving = threading.Lock()
 
@@ -53,15 +54,15 @@ def whole(
     check: Callable[[Sequence[Path]], None] = lambda parts: None,
     lasting: bool = False,
 ) -> Iterator[list[Path]]:
-    """Temporary paths for the targets, which take their places when the block ends well; the first
-    target is the file that names the others. A path at which the block wrote nothing is left out.
+    """Temporary paths for the targets. The files replace the targets when the block ends well. The
+    first target is the file that names the others. A path without a written file is left out.
 
-    If the first target is a link, it stays one: the file that it leads to is replaced. Of the
-    others the link is replaced, because the file behind it may be another model's. A new file has
-    the permissions of the one it replaces; `notes` says where that cannot be. `check` is called
-    with the targets that will be written at the last moment before, and raises to prevent it.
-    `lasting` has the new files on the disk before they replace others, for a power failure: it
-    costs what the disk takes, and is for what could not be made again. What the system refuses (no
+    If the first target is a link, it stays a link, and the file behind it is replaced. For other
+    targets the link is replaced, because the file behind it may belong to another model. A new file
+    has the permissions of the old one; `notes` says if this is not possible. `check` gets the
+    targets at the last moment before the replacement, and raises to prevent it. `lasting` puts the
+    new files on the disk before they replace others, in case of a power failure. It takes as long
+    as the disk takes, and is for files that could not be made again. An error of the system (no
     permission, no space left) is a UsageError.
     """
     try:
@@ -122,7 +123,7 @@ def locked(parent: Path) -> Iterator[None]:
 
 
 def _wait_for(lock: int) -> None:
-    """Locks an open folder; OSError where that cannot be, or another process has it too long."""
+    """Locks an open folder; OSError if this is impossible, or another process holds it too long."""
     end = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -143,9 +144,8 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def abandon() -> None:
-    """Removes what all conversions of this process have written so far, for a process that is
-    about to end. Waits a moment for one that moves its files; where that takes longer, its folder
-    stays."""
+    """Removes the unfinished files of all conversions of this process, which is about to end. Waits
+    a moment for a conversion that is moving its files; if it takes longer, its folder stays."""
     if _moving.acquire(timeout=0.2):
         for folder in list(_folders):
             # Under another name, nothing more is written into it meanwhile.
@@ -167,7 +167,7 @@ def _registered(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _folder(parent: Path) -> Iterator[Path]:
-    """A new folder to write in, which goes at the end with what is in it."""
+    """A new folder to write in, which is removed at the end with its files."""
     folder = parent / f".bridge-{os.urandom(4).hex()}"
     # To others it is closed. On Windows, files would stay closed to them in their places.
     folder.mkdir(0o700 if os.name == "posix" else 0o777)
@@ -184,11 +184,11 @@ def _folder(parent: Path) -> Iterator[Path]:
 
 
 def _put_in_place(moves: Sequence[tuple[Path, Path]]) -> None:
-    """Moves new files to where they belong. One alone replaces another at once. Of several, what
-    stands there goes into the folder first: so ext4 need not write a new file out before it takes
-    an old one's name. All moves are taken back where one fails."""
+    """Moves new files to their targets. A single file replaces its target at once. For several,
+    the old files first go into the folder: ext4 then need not write out a new file before it takes
+    the old name. If a move fails, all moves are undone."""
     if len(moves) == 1:
-        with suppress(OSError):  # Windows replaces no file that is read-only or open.
+        with suppress(OSError):  # Windows does not replace a file that is read-only or open.
             os.replace(*moves[0])
             return
     with ExitStack() as undo:
@@ -243,7 +243,7 @@ def _keep_permissions(part: Path, target: Path, notes: list[str]) -> None:
 
 
 def _refused(what: str, call: Callable[..., None], *arguments: Any) -> list[str]:
-    """What could not be kept, if the system refuses the call that keeps it."""
+    """[`what`] if the system refuses the call that keeps it, else an empty list."""
     try:
         call(*arguments)
     except OSError:
@@ -261,7 +261,7 @@ def _undisturbed() -> Iterator[None]:
     came: list[tuple[int, FrameType | None]] = []
     handlers: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
-        names = ("SIGINT", "SIGTERM", "SIGHUP")  # of which Windows has not all
+        names = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows does not have all of them
         numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
         handlers = {n: signal.getsignal(n) for n in numbers if callable(signal.getsignal(n))}
     for number in handlers:

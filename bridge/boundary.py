@@ -1,9 +1,9 @@
-"""How sequences, optionals, maps, strings and tensors of open rank of an ONNX model look at the
+"""The form of an ONNX model's sequences, optionals, maps, strings and tensors of open rank at the
 boundary of its IR.
 
-IR has tensors of numbers of known rank alone. `pack` turns lists, None and strings into the inputs
-of such an IR, `unpack` its outputs back into these, into arrays and into dicts. The IR's `rt_info`
-records what its inputs and outputs were.
+IR only has tensors of numbers with known rank. `pack` turns lists, None and strings into the inputs
+of such an IR. `unpack` turns its outputs back into lists, None, strings, arrays and dicts. The IR's
+`rt_info` records the original inputs and outputs.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from bridge.suggestions import keywords
 
 @dataclass
 class Boundary(BoundaryRecord):
-    """A record that is found in a file or a model; see `of`. `constants` are the inputs of the ONNX
-    model that became constants. `vocabularies` and `map_keys` are the lists of labels for tensors
-    that stand for strings and maps.
+    """A record from a file or a model; see `of`. `constants` are the inputs of the ONNX model that
+    became constants. `vocabularies` and `map_keys` are the lists of labels for tensors that stand
+    for strings and maps.
 
     >>> list(bridge.Boundary.of("sequence.xml").inputs)
     """
@@ -48,8 +48,8 @@ class Boundary(BoundaryRecord):
 
     @classmethod
     def of(cls, source: Any) -> Boundary:
-        """That of an `.xml`, of an `openvino.Model`, of a `Model`, or of `metadata`.
-        InvalidModelError where it cannot be read, UsageError for a source of another kind."""
+        """The boundary of an `.xml`, an `openvino.Model`, a `Model`, or of `metadata`.
+        InvalidModelError if it cannot be read, UsageError for a source of another kind."""
         if isinstance(source, Boundary):
             return source
         if hasattr(source, "get_rt_info"):
@@ -72,8 +72,7 @@ class Boundary(BoundaryRecord):
         metadata = source if isinstance(source, Mapping) else getattr(source, "metadata", None)
         if not isinstance(metadata, Mapping):
             raise UsageError(
-                "the boundary is that of an .xml, of an openvino.Model or of a Model, not of "
-                f"{source!r}"
+                f"a boundary belongs to an .xml, an openvino.Model or a Model, not to {source!r}"
             )
         return cls._from(metadata)
 
@@ -92,12 +91,12 @@ class Boundary(BoundaryRecord):
 
 @keywords()
 def pack(source: Any, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Inputs of an IR from those of the ONNX model that it came from.
+    """Inputs of an IR from the inputs of its original ONNX model.
 
-    `source` is the `.xml`, the `openvino.Model` that was read from it or that `to_openvino` gave,
-    or its Boundary. In `feeds` a sequence is a list of arrays and an absent optional is None; what
-    is a plain tensor passes as it is. Sequences become `[total]` and `[length, rank]`, strings
-    their places in the model's vocabulary, i64, of which the last stands for all others.
+    `source` is the `.xml`, the `openvino.Model` read from it or made by `to_openvino`, or its
+    Boundary. In `feeds` a sequence is a list of arrays and an absent optional is None; a plain
+    tensor stays as it is. Sequences become `[total]` and `[length, rank]`. Strings become their
+    places in the model's vocabulary, i64; the last place stands for all other strings.
 
     Raises UsageError for values of another kind than the input's, InvalidModelError for an IR
     that cannot be read.
@@ -157,10 +156,10 @@ def _pack(name: str, recorded: BoundaryValue, value: Any) -> list[np.ndarray]:
 
 @keywords()
 def unpack(source: Any, results: Mapping[str, Any]) -> dict[str, Any]:
-    """Outputs of the ONNX model from those of its IR, by name. A sequence is a list of arrays, an
-    absent optional None, a tensor of open rank an array. Strings are an array of objects, maps a
-    list of dicts. `source` as for `pack`, as are the errors; a UsageError also where results
-    are missing.
+    """Outputs of the ONNX model from the outputs of its IR, by name. A sequence is a list of
+    arrays, an absent optional None, a tensor of open rank an array. Strings are an array of
+    objects, maps a list of dicts. `source` and errors are the same as for `pack`; also a UsageError
+    if results are missing.
 
     >>> results = {"y.data": numpy.ones(6, "f4"), "y.shapes": numpy.array([[1, 2], [2, 2]])}
     >>> bridge.unpack("gives_sequence.xml", results)  # y: arrays of 1 and 2 rows
@@ -196,7 +195,7 @@ def _unpack(recorded: BoundaryValue, values: list[np.ndarray]) -> Any:
     if recorded.kind == "open":
         data, shape = values
         if size_of(shape.tolist()) != data.size:
-            raise UsageError(f"the shape {shape.tolist()} is not that of {data.size} elements")
+            raise UsageError(f"the shape {shape.tolist()} does not hold {data.size} elements")
         return data.reshape(shape)
     if recorded.kind == "elements":
         return values
@@ -206,7 +205,7 @@ def _unpack(recorded: BoundaryValue, values: list[np.ndarray]) -> Any:
         dims = tuple(int(d) for d in shape if d >= 0)
         count = size_of(dims)
         if start + count > data.size:
-            raise UsageError(f"the shapes {shapes.tolist()} are not those of {data.size} elements")
+            raise UsageError(f"the shapes {shapes.tolist()} do not hold {data.size} elements")
         result.append(data[start : start + count].reshape(dims))
         start += count
     return result

@@ -1,4 +1,4 @@
-"""Element types, and what each format calls them."""
+"""Element types, with their names in each format."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 class Element:
     """An element type of either format.
 
-    `name` is the neutral name, `bits` the storage width of one element (0 for strings), `onnx` the
-    value of `TensorProto.DataType` (None where ONNX lacks the type), `ir` the spelling of a Const's
-    `element_type` and `precision` that of a port (None where OpenVINO lacks the type).
+    `name` is the neutral name. `bits` is the storage width of one element (0 for strings). `onnx`
+    is the value of `TensorProto.DataType` (None if ONNX lacks the type). `ir` is the `element_type`
+    of a Const, `precision` the precision of a port (None if OpenVINO lacks the type).
     """
 
     name: str
@@ -57,7 +57,7 @@ class Element:
         return _dtype(self.name)
 
     def nbytes(self, count: int) -> int:
-        """Bytes that `count` elements take in both formats' packed storage; those of 3 and 6 bits
+        """The bytes of `count` elements in both formats' packed storage. Elements of 3 and 6 bits
         fill groups of 3 bytes."""
         if self.bits in (3, 6):
             return -(-count // (24 // self.bits)) * 3

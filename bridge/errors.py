@@ -1,4 +1,4 @@
-"""What Bridge raises. Every message says what is wrong, where, and what to do about it."""
+"""Bridge's exceptions. Every message says what is wrong, where it is, and what to do about it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ MOST_LINES = 200
 """Lines of a message."""
 
 _COMMAND = re.compile(r"^ *:(?=:)|#(?=#\[)")
-"""What makes GitHub take a line for a command: `::` where it begins, `##[` anywhere in it."""
+"""Texts that GitHub treats as commands: `::` at the start of a line, `##[` anywhere in it."""
 
 
 def printable(line: str) -> str:
     """One line as text that can be shown anywhere; names of models and files hold any character.
 
     Escapes each character that is not printed: ends of lines, escapes of terminals, C1,
-    bidirectional overrides, separators. Escapes what GitHub takes for a command (`::error::`)."""
+    bidirectional overrides, separators. Escapes GitHub's commands too (`::error::`)."""
     if not line.isprintable():
         line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
     return _COMMAND.sub(lambda found: f"{found[0][:-1]}\\x{ord(found[0][-1]):x}", line)
@@ -33,7 +33,7 @@ def text_of(lines: Iterable[object]) -> str:
 
 
 def readable(lines: Sequence[str]) -> list[str]:
-    """Printable `lines`, long ones cut in the middle, and one line for those after MOST_LINES."""
+    """Printable `lines`, long ones cut in the middle. After MOST_LINES, a line counts the rest."""
     rest = len(lines) - MOST_LINES
     shown = lines if rest < 2 else [*lines[:MOST_LINES], f"... and {rest} more lines"]
     return [_cut(printable(_cut(line))) for line in shown]
@@ -73,7 +73,7 @@ class UsageError(BridgeError):
 
 @dataclass(frozen=True)
 class Unsupported:
-    """One node that cannot be written: its operator, where it stands, and why not."""
+    """One node that cannot be written: its operator, its path, and the reason."""
 
     operator: str
     where: str

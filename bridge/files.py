@@ -1,5 +1,5 @@
-"""The files of models: what their suffixes say, what goes beside them, which of them a conversion
-may overwrite, and whether they stay as they are while they are read."""
+"""The files of models: their suffixes, their companions, which files a conversion may overwrite,
+and whether they stay unchanged while they are read."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def format_of(path: Path) -> str:
 
 
 def source_format(path: Path) -> str:
-    """Like `format_of`, for what is read: models in text too."""
+    """Like `format_of`, for files to read: also models in text."""
     return "onnx" if path.suffix.lower() in TEXT_SUFFIXES else format_of(path)
 
 
 def companion(target: Path) -> Path:
-    """Where constants of a model go that are not in its own file."""
+    """The file for constants of a model that are not in its own file."""
     if format_of(target) == "onnx":
         return target.with_name(f"{target.name}.data")
     return target.with_suffix(".bin")
 
 
 def require_place(target: Path) -> None:
-    """Raises UsageError where no file can be called `target`."""
+    """Raises UsageError if no file can be called `target`."""
     if not target.parent.is_dir():
         raise UsageError(f"{target.parent}: there is no such directory to write to")
     for path in (target, companion(target)):
@@ -63,7 +63,7 @@ def require_place(target: Path) -> None:
 
 
 def require_file(source: Path) -> None:
-    """Raises InvalidModelError where there is no regular file at `source`."""
+    """Raises InvalidModelError if there is no regular file at `source`."""
     try:
         status = source.stat()
     except FileNotFoundError:
@@ -77,8 +77,8 @@ def require_file(source: Path) -> None:
 
 
 def keep_sources(model: Model, source: Path | None, target: Path, force: bool) -> None:
-    """Raises UsageError where writing `target` would overwrite a file that the model is read from:
-    its own with `force` alone. A Model (None) may go back where it is from."""
+    """Raises UsageError if writing `target` would overwrite a file that the model is read from:
+    its own with `force` alone. A Model (None) may go back to its own file."""
     own = is_source(target, model) if source is None else _are_one(source, target)
     if own and not force and source is not None:
         raise UsageError(f"{target}: is the model that is read, and would be overwritten; {_LEAVE}")
@@ -104,8 +104,8 @@ def is_source(path: Path, model: Model) -> bool:
 
 
 def require_own(target: Path, written: Sequence[Path], force: bool) -> None:
-    """Raises UsageError, unless `force` allows it, where one of the files `written` is read-only,
-    or stands beside `target` without it: it is that of another model, or no model's at all."""
+    """Raises UsageError, unless `force` allows it, if a file of `written` is read-only, or exists
+    although `target` does not. Such a file belongs to another model, or to no model."""
     for path in written:
         if force or not path.exists():
             continue
@@ -119,23 +119,23 @@ def require_own(target: Path, written: Sequence[Path], force: bool) -> None:
 
 
 Stamp = tuple[int, int, int, int]
-"""What changes when a file does: device, inode, size, and time of modification."""
+"""The state that changes when a file changes: device, inode, size, time of modification."""
 
 
 def stamp_of(path: str | os.PathLike[str]) -> Stamp:
-    """The stamp of a file; OSError where there is none."""
+    """The stamp of a file; OSError if there is none."""
     status = os.stat(path)
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def bytes_in(path: str | os.PathLike[str]) -> int:
-    """The bytes that a file holds, which are fewer than its size where it has holes."""
+    """The bytes that a file holds, fewer than its size if it has holes."""
     status = os.stat(path)
     return min(status.st_size, getattr(status, "st_blocks", status.st_size) * 512)
 
 
 def require_unchanged(stamps: dict[str, Stamp]) -> None:
-    """Raises InvalidModelError where a file is no longer what it was when it was first read."""
+    """Raises InvalidModelError if a file has changed since it was first read."""
     for path, stamp in stamps.items():
         try:
             changed = stamp_of(path) != stamp
@@ -143,6 +143,6 @@ def require_unchanged(stamps: dict[str, Stamp]) -> None:
             changed = True
         if changed:
             raise InvalidModelError(
-                f"{path}: has changed since it was read, so that nothing was written; convert it "
-                "again when it is whole"
+                f"{path}: has changed since it was read, so no file was written; convert it "
+                "again when it is complete"
             )

@@ -1,5 +1,5 @@
-"""What the middle needs of the ONNX standard, registered: the neutral graph and the operators know
-no format themselves. `bridge.api` imports this."""
+"""Registers the functions that the middle needs from the ONNX standard. The neutral graph and the
+operators know no format themselves. `bridge.api` imports this."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _inline(b: Builder, node: Node, where: str) -> list[Value | None] | None:
 
 
 def _compute(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
-    """What a node gives for known inputs, by the standard's own evaluator."""
+    """The outputs of a node for known inputs, by the standard's own evaluator."""
     from bridge.onnx_format.evaluation import compute_node
 
     return compute_node(node, arrays)

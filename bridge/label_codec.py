@@ -15,8 +15,8 @@ from bridge.neutral.boundary_record import Label
 
 
 def places_of(name: str, strings: Any, words: Sequence[Label]) -> np.ndarray:
-    """The place in the vocabulary, i64, of each string of the input `name`; the number of words
-    for strings that are not in it. UsageError for what are no strings."""
+    """The place in the vocabulary, i64, of each string of the input `name`. Other strings get the
+    number of words. UsageError for values that are no strings."""
     array = np.asarray(strings, dtype=object)
     known: dict[Any, int] = {word: place for place, word in enumerate(words)}
     found = []

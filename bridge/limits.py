@@ -1,8 +1,8 @@
-"""What a conversion may cost.
+"""The limits of a conversion's cost.
 
 A file of a hundred bytes can ask for any work: functions that call the next one twice, a kernel of
-2**33 constants, graphs a million deep. What a conversion makes is held against what the file has,
-before it is made. No model that somebody wants meets a limit; whoever has one raises it
+2**33 constants, graphs a million deep. The limits depend on the size of the file, and are checked
+before a node or a constant is made. No useful model meets a limit; a user who has one raises it
 (`limits={"nodes": ...}`, `--limit nodes=...`).
 """
 
@@ -30,7 +30,7 @@ FRAMES_PER_GRAPH = 25
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits, by name; whole numbers above 0. MEANINGS says of what."""
+    """The limits, by name; whole numbers above 0. MEANINGS explains each."""
 
     nodes: int = 50_000
     constants: int = 1 << 28
@@ -45,14 +45,14 @@ MEANINGS = {
     "depth": "graphs, or calls of functions, within one another",
     "elements": "elements of an `.xml`, fields of an `.onnx`, or brackets of a text that are read",
 }
-"""What each limit counts."""
+"""The things that each limit counts."""
 
 
 DEFAULT = Limits()
 
 
 class Budget:
-    """What one conversion has made, and what it may."""
+    """The nodes and bytes that one conversion has made, and its limits."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -64,14 +64,14 @@ class Budget:
         self._source_bytes = 0
 
     def allow(self, nodes: int = 0, size: int = 0) -> None:
-        """Allows for what a source has: nodes, and bytes of files or of tensors in memory."""
+        """Adds the size of a source to the limits: nodes, and bytes of files or of tensors."""
         self._source_nodes += nodes
         self._source_bytes += size
         self.most_nodes = max(self.most_nodes, NODES_PER_NODE * self._source_nodes)
         self.most_bytes = max(self.most_bytes, BYTES_PER_BYTE * self._source_bytes)
 
     def node(self, op: str, name: str) -> None:
-        """Counts a node that is made."""
+        """Counts a new node."""
         self.nodes += 1
         if self.nodes > self.most_nodes:
             raise LimitError(
@@ -80,7 +80,7 @@ class Budget:
             )
 
     def constant(self, size: int, what: str) -> None:
-        """Counts `size` bytes of a constant that is about to be made."""
+        """Counts `size` bytes of a constant before it is made."""
         self.bytes += size
         if self.bytes > self.most_bytes:
             raise LimitError(
@@ -90,7 +90,7 @@ class Budget:
             )
 
     def graph(self, depth: int, where: str) -> None:
-        """Refuses a graph, or a function's call, that is too deep inside others."""
+        """Refuses a graph, or a function's call, that is nested too deeply."""
         if depth > self.limits.depth:
             raise LimitError(
                 f"{where}: lies {depth} graphs deep; {_raise('depth', 2 * self.limits.depth)}"
@@ -117,7 +117,7 @@ _UNLIMITED = Limits(*(sys.maxsize for _ in fields(Limits)))
 
 
 def budget() -> Budget:
-    """That of the conversion that runs; outside of one, a budget without end."""
+    """The budget of the running conversion; outside of a conversion, a budget without limits."""
     return _current.get(_NO_BUDGET)
 
 
@@ -126,7 +126,7 @@ _NO_BUDGET = Budget(replace(_UNLIMITED, depth=DEFAULT.depth))
 
 
 def read_limits(given: Any) -> Limits:
-    """The limits that a user gives by name; UsageError for what is none."""
+    """The limits that a user gives by name; UsageError for wrong ones."""
     if given is None:
         return _usual.get()
     if isinstance(given, Limits):
@@ -147,8 +147,8 @@ _usual: ContextVar[Limits] = ContextVar("usual", default=DEFAULT)
 
 @contextmanager
 def usually(limits: Limits) -> Iterator[None]:
-    """Lets all conversions in the block that are given no limits have these, and what else is
-    done with their models go as deep."""
+    """Sets the default limits of all conversions in the block. Other work on their models may go
+    equally deep."""
     token = _usual.set(limits)
     try:
         with _room_for(limits.depth):
@@ -159,7 +159,7 @@ def usually(limits: Limits) -> Iterator[None]:
 
 @contextmanager
 def limited(limits: Limits) -> Iterator[Budget]:
-    """Runs the block under `limits`, with room for graphs as deep as they allow."""
+    """Runs the block under `limits`, with room for graphs up to the allowed depth."""
     made = Budget(limits)
     token = _current.set(made)
     try:
@@ -175,8 +175,8 @@ _rooms: list[int] = []
 
 @contextmanager
 def _room_for(depth: int) -> Iterator[None]:
-    """Lets Python calls nest deeply enough: its limit is there to find recursions without end, of
-    which the code has none, and it holds for all threads."""
+    """Lets Python calls nest deeply enough. Python's own limit finds endless recursions, but this
+    code has none. The limit holds for all threads."""
     room = min(1_000 + FRAMES_PER_GRAPH * depth, 1 << 30)
     with _lock:
         if not _rooms:

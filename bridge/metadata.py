@@ -1,7 +1,7 @@
-"""Records: what Bridge writes down about a model, in JSON, in the model's own metadata.
+"""Records: Bridge's facts about a model, as JSON in the model's own metadata.
 
-An `Entry` says which record stands under which key. The types of a record's fields are its schema.
-A file may have been changed since, or be somebody else's, so nothing is taken that does not fit.
+An `Entry` binds a record to a key. The types of a record's fields are its schema. A file may have
+been changed since, or come from somebody else, so data that do not fit are never used.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Misfit(ValueError):
         self.why, self.data, self.path = why, data, path
 
     def within(self, name: str) -> Misfit:
-        """The same of what holds the data under a name."""
+        """The same misfit, seen from the record that holds the data under a name."""
         return Misfit(self.why, self.data, (name, *self.path))
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class Misfit(ValueError):
 
 @dataclass(eq=False)
 class Fits:
-    """A condition on the values of a type, for `Annotated`; `name` is what it is for a message."""
+    """A condition on the values of a type, for `Annotated`; `name` describes it in messages."""
 
     test: Callable[[Any], bool]
     name: str
@@ -70,10 +70,10 @@ Size = Annotated[int, Fits(lambda number: number >= 0, "size")]
 
 @dataclass(eq=False)
 class Entry(Generic[T]):
-    """The place of a record in `Model.metadata`: its key, its type, and what a message calls it.
+    """The place of a record in `Model.metadata`: its key, its type, and its name in messages.
 
-    A `hint` has no effect where it cannot be read, in whole or in part. `style` has the arguments
-    of `json.dumps`: the bytes are those that older releases write.
+    A `hint` that cannot be read has no effect, in whole or in part. `style` has the arguments of
+    `json.dumps`, so that the bytes are the same as in older releases.
     """
 
     key: str
@@ -83,7 +83,7 @@ class Entry(Generic[T]):
     style: Mapping[str, Any] | None = None
 
     def read(self, metadata: Mapping[str, str]) -> T | None:
-        """The record, None where there is none. InvalidModelError where it cannot be read."""
+        """The record, None if there is none. InvalidModelError if it cannot be read."""
         if self.key not in metadata:
             return None
         try:
@@ -103,7 +103,7 @@ class Entry(Generic[T]):
         return record
 
     def write(self, metadata: MutableMapping[str, str], record: T) -> None:
-        """Puts a record into the metadata. A hint leaves out the fields that are empty."""
+        """Puts a record into the metadata. A hint leaves out its empty fields."""
         style = {"separators": (",", ":")} if self.style is None else self.style
         metadata[self.key] = json.dumps(record, default=self._as_object, **style)
 
@@ -114,13 +114,13 @@ class Entry(Generic[T]):
         )
 
     def _as_object(self, record: Any) -> dict[str, Any]:
-        """The fields of a dataclass within a record; json asks about those within it in turn."""
+        """The fields of a dataclass in a record; json then asks for the nested ones."""
         values = ((each.name, getattr(record, each.name)) for each in fields(record))
         return {name: value for name, value in values if value or not self.hint}
 
 
 def from_json(type: Any, data: Any, partial: bool = False) -> Any:
-    """The value of a type that JSON `data` stands for. Raises Misfit where it is no such value;
+    """The value of a type that JSON `data` stands for. Raises Misfit if it is no such value;
     with `partial`, entries and fields that do not fit are left out."""
     return _reader(type)(data, partial)
 
@@ -131,7 +131,7 @@ Reader = Callable[[Any, bool], Any]
 
 @cache
 def _reader(type: Any) -> Reader:
-    """What reads a type, made once."""
+    """The reader of a type, made once."""
     if type in _NAMES:
         return _simple(type)
     if type is Any:
@@ -253,7 +253,7 @@ def _fitting(readers: Mapping[str, Reader], data: Any, partial: bool) -> dict[st
 
 
 def _part(read: Reader, name: str, data: Any, partial: bool) -> Any:
-    """What stands under a name; a Misfit tells it."""
+    """The value under a name; a Misfit names it."""
     try:
         return read(data, partial)
     except Misfit as misfit:
@@ -269,11 +269,11 @@ _MADE_OF: Mapping[Any, Callable[..., Reader]] = {
     tuple: _tuple,
     dict: _entries,
 }
-"""What reads a type that is made of others, by what `typing.get_origin` says of it."""
+"""The readers of composed types, by their `typing.get_origin`."""
 
 
 def _parsed(text: str) -> Any:
-    """The data of a JSON text that is not nested deep. ValueError where it is none."""
+    """The data of a JSON text of limited depth. ValueError if there is none."""
     depth = 0
     for found in re.finditer(_BRACKETS, text):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(found[0], 0)

@@ -26,13 +26,12 @@ _Made = TypeVar("_Made")
 
 
 def onnx_target(model: Model, opset: int | None, standard: bool = False) -> Target:
-    """ONNX in the operator set that was asked for; where none was, in that of the ONNX model that
-    the model is or came from, else in the default one. A `standard` one has no operators of other
-    domains. Raises UsageError for one that cannot be
-    written."""
+    """ONNX in the wanted operator set. Without one, the set is from the ONNX model that the model
+    is or came from, else the default one. A `standard` target has no operators of other domains.
+    Raises UsageError for a set that cannot be written."""
     if opset is None:
         number = _own_opset(model)
-        if "com.microsoft" not in model.opsets:  # whose operators hold few bits in bytes
+        if "com.microsoft" not in model.opsets:  # its operators hold few bits in bytes
             number = max(number, _opset_of_elements(model))
     else:
         try:
@@ -44,8 +43,8 @@ def onnx_target(model: Model, opset: int | None, standard: bool = False) -> Targ
 
 
 def in_some_opset(attempt: Callable[[int | None], _Made], opset: int | None) -> _Made:
-    """What an attempt gives. Where no operator set was asked for and the model's own cannot say all
-    of it, as an IR may have changed since, it is what an attempt in the default one gives."""
+    """The result of an attempt. Without a wanted operator set, the model's own is tried first. It
+    may lack an operator, because an IR may have changed since; then the default set is tried."""
     try:
         return attempt(opset)
     except UnsupportedError as error:

@@ -1,4 +1,4 @@
-"""What an option of the library is declared with: `bridge.options` declares them."""
+"""The declaration of a library option; `bridge.options` declares them all."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Option:
-    """What is said of an option beside its type.
+    """The facts about an option beside its type.
 
-    `help` is for everybody. `given` adds how it is given in Python, `written` how it is written on
-    the command line. `panel` is its group there; `flags` are its names there, if they are not the
-    keyword's with dashes. `takes` is the type of the command line's argument: bool is a switch, a
+    `help` is for everybody. `given` adds how to give it in Python, `written` how to write it on the
+    command line. `panel` is its group there. `flags` are its names there, if they are not the
+    keyword with dashes. `takes` is the type of the command line's argument: bool is a switch, a
     list of texts may be repeated, None is for Python alone. `form` is the argument's form.
-    `least` is the smallest number, `choices` are the words that it may be. `check` raises
-    UsageError for a value that makes no sense.
+    `least` is the smallest number, `choices` are the allowed words. `check` raises UsageError for a
+    wrong value.
     """
 
     panel: str
@@ -43,7 +43,7 @@ MANY = "Many models"
 OUTPUT = "What is printed"
 
 PANELS = (INPUTS, IFS, CHECK, IR, STATE, ONNX, FILES, MANY, OUTPUT)
-"""The groups of options, in the order in which they are shown."""
+"""The groups of options, in the order of the help."""
 
 
 def declared(options: type) -> Iterator[tuple[str, Option]]:

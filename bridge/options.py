@@ -1,10 +1,10 @@
 """The options of a conversion, each declared once.
 
-The type of an option is that of the keyword of `bridge.convert`. The `Option` beside it says the
-rest. The command line, the docstring of `convert` and `docs/commands.md` are made of both.
+The type of an option is the type of the keyword of `bridge.convert`. The `Option` beside it has the
+other facts. The command line, the docstring of `convert` and `docs/commands.md` are made of both.
 
-The class in which an option stands says what it is for, and who has it: `to_onnx`, `to_openvino`,
-or `convert` alone.
+The class of an option tells its purpose, and which functions have it: `to_onnx`, `to_openvino`, or
+`convert` alone.
 """
 
 import os
@@ -33,11 +33,11 @@ GivenLimits: TypeAlias = "Limits | Mapping[str, int]"
 """Limits other than the default ones, by name (`bridge.limits.Limits`)."""
 
 OwnInputs: TypeAlias = "PathLike | Mapping[str, Any] | Sequence[PathLike | Mapping[str, Any]]"
-"""Inputs of one's own for a check: values by the input's name, a file or a folder, or several of
+"""The user's inputs for a check: values by the input's name, a file or a folder, or several of
 these (`bridge.check.own_inputs`)."""
 
 Ranges: TypeAlias = "Mapping[str, tuple[float, float]]"
-"""The lowest and the highest number that is drawn for an input, by the input's name."""
+"""The range of the numbers that are drawn for an input, by the input's name."""
 
 Tolerance: TypeAlias = "float | Mapping[str, float]"
 """A tolerance for all outputs, or by the output's name, with "*" for the others."""
@@ -47,7 +47,7 @@ Stateful: TypeAlias = "bool | Mapping[str, str]"
 that have the names of a state."""
 
 DeviceName = Literal["CPU", "GPU", "NPU", "ANY"]
-"""A device that an IR may be for; `bridge.targets` says what each takes."""
+"""A device that an IR may be for; `bridge.targets` has its abilities."""
 
 IfsChoice = Literal["keep", "select", "select-some"]
 """How Ifs are written."""
@@ -63,8 +63,8 @@ OLDEST = "2024.0"
 
 
 def release_number(release: str) -> tuple[int, int]:
-    """The year and the number of a release of OpenVINO, which sort by age. Raises UsageError for
-    what is none, and for one before `OLDEST`."""
+    """The year and the number of an OpenVINO release, which sort by age. Raises UsageError for any
+    other text, and for a release before `OLDEST`."""
     match = re.fullmatch(r"(20\d\d)\.(\d)(\.\d+)?", str(release))
     if match is None or (int(match[1]), int(match[2])) < tuple(map(int, OLDEST.split("."))):
         raise UsageError(
@@ -272,8 +272,8 @@ class IrOptions(CommonOptions, total=False):
         "DeviceName",
         Option(
             IR,
-            "The plugin of OpenVINO that the file is for. What the plugin cannot run is refused. "
-            '"ANY" writes plain meaning, for other readers.',
+            "The plugin of OpenVINO that the file is for. A model that the plugin cannot run is "
+            'refused. "ANY" writes plain meaning, for other readers.',
             takes=str,
             default="CPU",
             choices=DEVICES,
@@ -341,9 +341,9 @@ class IrOptions(CommonOptions, total=False):
         "bool",
         Option(
             STATE,
-            "Of the two decoders of a merged decoder, a stateful model keeps the one for later "
-            "calls. That is right if both compute the same while the states are empty; a check "
-            "runs both.",
+            "A stateful model keeps one of the two decoders of a merged decoder, the one for later "
+            "calls. The result is right if both compute the same while the states are empty; a "
+            "check runs both.",
             default=False,
         ),
     ]
@@ -401,7 +401,7 @@ class CheckOptions(ConvertOptions, total=False):
         "OwnInputs | None",
         Option(
             CHECK,
-            "Inputs of your own, which run first: an .npz with an array for each input, a folder "
+            "Your own inputs, which run first: an .npz with an array for each input, a folder "
             "of such files, or a folder with test_data_set_*/input_*.pb, whose outputs are "
             "compared too.",
             given="A mapping has the arrays by the input's name; a sequence has several inputs.",
@@ -497,8 +497,8 @@ class CheckOptions(ConvertOptions, total=False):
 
 
 def require_options(options: ConvertOptions, format: str, target: Path | None = None) -> None:
-    """Raises UsageError for an option that is not for writing the format, and for values that make
-    no sense whatever the model."""
+    """Raises UsageError for an option that the format does not have, and for values that are wrong
+    for any model."""
     other = {"onnx": IrOptions, "ir": OnnxFileOptions}[format]
     for name, option in declared(other):
         given = options.get(name)

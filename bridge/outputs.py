@@ -1,4 +1,4 @@
-"""The files that a command writes, held against the files that it reads and those that stand there.
+"""Checks the files that a command writes, against the files it reads and the existing files.
 
 A command never writes over a file that it reads. Reports, pages, pictures and inputs may replace a
 file of their own kind, or an empty file. Any other file is replaced with `force` only.
@@ -56,7 +56,7 @@ def _require_name(path: Path, kind: Kind) -> None:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """What tells a file from all others, by whatever name; None where there is none."""
+    """The identity of a file, the same for all its names; None if there is no file."""
     try:
         return stamp_of(path)[:2]
     except (OSError, ValueError):
@@ -64,14 +64,14 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _data(models: Sequence[Path], replaced: Iterable[str]) -> Iterator[Path]:
-    """The files that models are read from. A model is loaded to know them only where one may be in
+    """The files that models are read from. A model is loaded to know them only if one may be in
     the places: data are in the folder of their model."""
     around = {folder for place in replaced for folder in Path(place).parents}
     for model in models:
         if model.suffix.lower() == ".xml":
             yield companion(model)
         if not around.isdisjoint((_real(model.parent), _real(model).parent)):
-            with suppress(Exception):  # The command itself says what is wrong with the model.
+            with suppress(Exception):  # The command itself reports the error in the model.
                 yield from map(Path, bridge.load(model).files)
 
 

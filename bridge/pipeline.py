@@ -1,6 +1,6 @@
-"""What is done to a model between reading and writing: which passes run, in what order.
+"""The passes between reading and writing a model, in their order.
 
-The two tuples say so, one for each target. A pass is a function of a model, which it changes in
+There is one tuple of passes for each target. A pass is a function of a `Model`, which it changes in
 place, and a `Context`.
 """
 
@@ -17,7 +17,7 @@ from bridge.passes.context import Context
 from bridge.targets import device_of
 
 Run = Callable[[Model, Context], bool | None]
-"""A pass; it says whether it changed the model, or None where it does not know."""
+"""A pass; it returns whether it changed the model, or None if it does not know."""
 
 
 def _from_other(model: Model, context: Context) -> bool:
@@ -35,20 +35,20 @@ def _selects(model: Model, context: Context) -> bool:
 
 
 def _loses_ifs(model: Model, context: Context) -> bool:
-    """Whether Ifs go as far as they can: inputs were given values or shapes, or Ifs become
-    selections."""
+    """Whether as many Ifs as possible are removed: inputs have fixed values or shapes, or Ifs
+    become selections."""
     fixed = context.options.get("values") or context.options.get("input_shapes")
     return bool(fixed) or _selects(model, context)
 
 
 def _loses_ifs_of_ir(model: Model, context: Context) -> bool:
-    """Whether that is done to an IR that Bridge made of ONNX: there quirks may hide what is known,
-    and each layer has the form that quirks look for."""
+    """Whether Ifs are removed from an IR that Bridge made of ONNX. There quirks may hide known
+    values, and each layer has the form that the quirks recognise."""
     return model.format == "ir" and model.opset is not None and _loses_ifs(model, context)
 
 
 def _concludes(model: Model, context: Context) -> bool:
-    """Whether something is concluded from sizes: nothing is where a format is only copied."""
+    """Whether facts are concluded from sizes; not if a format is only copied."""
     return _from_other(model, context) or _loses_ifs(model, context)
 
 
@@ -68,19 +68,20 @@ def _keeps(model: Model, context: Context) -> bool:
 
 
 def _has_quirks(model: Model, context: Context) -> bool:
-    """Whether faults of engines are worked round: those of a specialized IR were undone."""
+    """Whether the conversion works around faults of engines. In a specialized IR, the workarounds
+    were undone and are made again."""
     asked = _from_other(model, context) or _loses_ifs_of_ir(model, context)
     return asked and device_of(context.options).quirks
 
 
 def _for_device(model: Model, context: Context) -> bool:
-    """Whether the file is for a device, or a release, that does not read all that is right."""
+    """Whether the file is for a device or a release that does not read all valid files."""
     options = context.options
     return bool(options.get("openvino")) or device_of(options).shapes != "open"
 
 
 def _is_limited(model: Model, context: Context) -> bool:
-    """Whether what is written is held to what the device takes."""
+    """Whether the model is checked against the limits of the device."""
     return _from_other(model, context) or _for_device(model, context)
 
 
@@ -105,7 +106,7 @@ def _has_records(model: Model, context: Context) -> bool:
 
 
 def _drops_notes(model: Model, context: Context) -> bool:
-    """Whether a model of ONNX loses what tools wrote for debugging."""
+    """Whether a model of ONNX loses the debugging data of tools."""
     return model.format == "onnx" and not context.options.get("keep_metadata")
 
 
@@ -140,8 +141,8 @@ def _selects_in_onnx(model: Model, context: Context) -> bool:
 
 
 def _selects_parts(model: Model, context: Context) -> bool:
-    """Whether all of these become selections, and some give or compute what only several tensors
-    can hold: only tensors of one rank can be selected, and sequences cannot be made safe."""
+    """Whether all Ifs here become selections, and some have or compute values that become several
+    tensors. Only tensors of one rank can be selected, and no guards exist for sequences."""
     from bridge.passes.sequences import has_sequences
 
     return (
@@ -157,7 +158,7 @@ def _selects_parts(model: Model, context: Context) -> bool:
 
 
 def _has_boundary(model: Model, context: Context) -> bool:
-    """Whether inputs and outputs may be parts of those that the ONNX model has."""
+    """Whether inputs and outputs may be parts of the ONNX model's inputs and outputs."""
     return _from_other(model, context) or _selects_in_onnx(model, context)
 
 
@@ -177,8 +178,8 @@ def _has_strings(model: Model, context: Context) -> bool:
 
 @dataclass(eq=False)
 class Pass:
-    """A function in `bridge/`, by the path of its module and its name, and when it is asked. Of a
-    model that `like`, another pass, leaves alone, it finds nothing to change either."""
+    """A function in `bridge/`, by the path of its module and its name. It runs if `when` holds. If
+    another pass, `like`, did not change the model, this pass cannot change it either."""
 
     path: str
     when: Callable[[Model, Context], bool] = _from_other

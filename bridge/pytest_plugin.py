@@ -1,4 +1,4 @@
-"""The fixture `assert_round_trip` for pytest, which finds it where Bridge is installed."""
+"""The fixture `assert_round_trip` for pytest, which finds it if Bridge is installed."""
 
 from __future__ import annotations
 

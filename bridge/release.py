@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def release() -> str:
-    """The version that is installed; "" in a tree that is not."""
+    """The installed version; "" if Bridge runs from a source tree without installation."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

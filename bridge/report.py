@@ -1,4 +1,4 @@
-"""What a conversion did."""
+"""The report of a conversion."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from bridge.errors import text_of
 
 @dataclass(repr=False)
 class Report:
-    """What was read and written, and every decision that a user may want to know of.
+    """The read and written files, and every decision that a user may want to know.
 
-    `files` are those written; `pruned` one line for each If of which a branch was removed;
-    `selected` one line for each If that became a selection, with what that costs;
-    `specialized` what followed from fixed values and shapes; `notes` all else worth telling.
-    `assumed` says of lines of `pruned` what data must fulfil, which could have taken the branch;
-    `causes` says of others, without names, what the branch does that excludes it.
-    `quirks` are the quirks that rewrote a node, with the path to the node.
+    `files` are the written files. `pruned` has one line for each If with a removed branch,
+    `selected` one line for each If that became a selection, with its cost. `specialized` has the
+    consequences of fixed values and shapes, `notes` all other facts. `assumed` holds, for lines of
+    `pruned`, the condition that data must fulfil because they decide the If. `causes` holds, for
+    other lines, the reason without names: the part of the branch that excludes it. `quirks` are the
+    quirks that rewrote a node, with the path to the node.
     """
 
     source: str = ""
@@ -31,7 +31,7 @@ class Report:
     quirks: list[tuple[str, str]] = field(default_factory=list)
 
     def lines(self) -> list[str]:
-        """What was decided, line by line."""
+        """The decisions, line by line."""
         kinds = {
             "specialized": self.specialized,
             "pruned": self.pruned,
@@ -41,7 +41,7 @@ class Report:
         return [f"{kind}: {line}" for kind, lines in kinds.items() for line in lines]
 
     def short_lines(self) -> list[str]:
-        """Like `lines`, with one for all branches that are pruned for one cause."""
+        """Like `lines`, with one line for all branches that are pruned for the same cause."""
         return replace(self, pruned=self._causes()).lines()
 
     def _causes(self) -> list[str]:
@@ -69,7 +69,7 @@ class Report:
         return f"<Report of {self.source or 'a model'}: wrote {files}{told}>"
 
     def _repr_html_(self) -> str:
-        """The lines as a list: what a notebook shows."""
+        """The lines as an HTML list, for notebooks."""
         from html import escape
 
         return f"<pre>{escape(str(self))}</pre>"

@@ -1,7 +1,6 @@
-"""What a source is: a file, the bytes of a model, or what this or another library holds.
+"""The kinds of sources: a file, the bytes of a model, or an object of this or another library.
 
-A library's object is recognised by the module that its type is from, so that nothing is imported
-that is not there already.
+The module of its type tells whose object it is, so nothing is imported that is not there already.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class Given:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return str(self.held) if self.kind == "file" else "the model"
 
     @property
@@ -77,9 +76,10 @@ class Given:
 
 
 def classify(source: Any) -> Given:
-    """What a source is. What other libraries hold becomes the ONNX model that it is or exports.
+    """The kind of a source. An object of another library becomes an ONNX model, if it is one or can
+    be exported.
 
-    Raises UsageError for what is none of `KINDS`.
+    Raises UsageError for a source that is none of `KINDS`.
     """
     if isinstance(source, str | os.PathLike):
         return Given("file", Path(source))
@@ -99,7 +99,7 @@ def classify(source: Any) -> Given:
 
 
 def _as_proto(source: Any, home: str) -> Any:
-    """The onnx.ModelProto of an object of the library `home`; UsageError where it has none."""
+    """The onnx.ModelProto of an object of the library `home`; UsageError if it has none."""
     name = type(source).__name__
     if home == "torch" and hasattr(source, "model_proto"):
         return source.model_proto
@@ -115,7 +115,7 @@ def _as_proto(source: Any, home: str) -> Any:
 
 
 def described(given: Any) -> str:
-    """What something is, where it is not what was asked for."""
+    """The description of an unexpected object."""
     return "None" if given is None else f"of type {_type_name(type(given))}"
 
 
@@ -125,7 +125,7 @@ def _type_name(kind: type) -> str:
 
 
 def _refused(source: Any) -> UsageError:
-    """What to say of what is no model; where it is known, what to give instead."""
+    """The error for a source that is no model, with a better source if one is known."""
     name = _type_name(type(source))
     homes = {kind.__module__.partition(".")[0] for kind in type(source).__mro__}
     if "torch" in homes:
@@ -141,11 +141,11 @@ def _refused(source: Any) -> UsageError:
 
 
 def _require_pair(pair: tuple[Any, ...]) -> None:
-    """Raises UsageError where a tuple is not the bytes of an IR's `.xml` and of its `.bin`, which
-    may be None where it has none."""
+    """Raises UsageError if a tuple is not the bytes of an IR's `.xml` and of its `.bin`. The second
+    may be None if there is no `.bin`."""
     buffers = (bytes, bytearray, memoryview)
     if len(pair) != 2 or not isinstance(pair[0], buffers):
-        raise UsageError("a pair is the bytes of an .xml and those of its .bin")
+        raise UsageError("a pair is the bytes of an .xml and the bytes of its .bin")
     if pair[1] is not None and not isinstance(pair[1], buffers):
         raise UsageError(f"the second of a pair is the bytes of a .bin, not {described(pair[1])}")
 
@@ -184,7 +184,7 @@ def _is_onnx_ir(source: Any) -> bool:
 
 
 def _of_onnx_ir(source: Any) -> Any:
-    """Constants that are in files are read, since a proto does not say where these are."""
+    """Constants in files are read, since a proto does not say where the files are."""
     library = sys.modules["onnx_ir" if "onnx_ir" in sys.modules else "onnxscript.ir"]
     for name in ("external_data", "_external_data"):
         if hasattr(getattr(library, name, None), "load_to_model"):
@@ -194,9 +194,9 @@ def _of_onnx_ir(source: Any) -> Any:
 
 
 def _of_function(function: onnx.FunctionProto) -> onnx.ModelProto:
-    """A model that calls a function. Types of its inputs are those that it has for values inside.
+    """A model that calls a function. The types of its inputs come from the function's value_info.
 
-    Raises UsageError where one has none."""
+    Raises UsageError if an input has none."""
     import onnx
 
     typed = {info.name: info for info in getattr(function, "value_info", ())}

@@ -1,4 +1,4 @@
-"""What was probably meant: keywords, names and suffixes that are nearly right, files of others."""
+"""Suggestions for wrong input: keywords, names and suffixes with small errors, other files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """What to say of a name that a model has not, of an input for example: which was meant."""
+    """The suggestion for a name that a model does not have, for example of an input."""
     names = list(known)
     meant = nearest(name, names)
     listed = ", ".join([*names[:MOST_LISTED], *["..."] * (len(names) > MOST_LISTED)])
@@ -37,13 +37,12 @@ MOST_LISTED = 20
 
 
 OPTIONS = "<options>"
-"""Where a docstring lists the options."""
+"""The place of the list of options in a docstring."""
 
 
 def keywords(options: type | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Makes a function name the keyword that was probably meant where it has not the one it was
-    given. `options` are keywords that it takes as `**options`, a TypedDict: help shows them one by
-    one."""
+    """Makes a function suggest a keyword if it gets an unknown one. `options` are the keywords that
+    it takes as `**options`, a TypedDict: help shows them one by one."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         shown = _signature(function, options)
@@ -109,7 +108,7 @@ _FOREIGN = {
 
 
 def about_suffix(path: Path, known: Iterable[str]) -> str:
-    """What is wrong with a suffix that is none of `known`, and what to do."""
+    """The error for a suffix that is none of `known`, with a suggestion."""
     suffix = path.suffix.lower()
     if suffix in _FOREIGN:
         return _FOREIGN[suffix]
@@ -123,7 +122,7 @@ _LFS = b"version https://git-lfs"
 
 
 def about_short_file(path: str | Path, otherwise: str = "is it truncated?") -> str:
-    """What may be wrong with a file that holds less than it should, if only that it does."""
+    """The likely error in a file that holds less than it should."""
     try:
         with open(path, "rb") as file:
             is_pointer = file.read(len(_LFS)) == _LFS
@@ -135,7 +134,7 @@ def about_short_file(path: str | Path, otherwise: str = "is it truncated?") -> s
 
 
 def _zipped(head: bytes) -> str:
-    """What to do with a zip, by its first bytes, which name what is in it."""
+    """The suggestion for a zip file; its first bytes name a file in it."""
     if b"__MODEL_PROTO" in head:
         return "is a zip, as tf2onnx --large_model writes; unpack it, and give __MODEL_PROTO.onnx"
     if b".pkl" in head:
@@ -144,8 +143,8 @@ def _zipped(head: bytes) -> str:
 
 
 def refuse_other_contents(source: Path | bytes) -> None:
-    """Raises InvalidModelError where a regular file, or bytes of an ONNX model, begin as something
-    else that is well known does: an IR under the name of an ONNX model, or the other way round."""
+    """Raises InvalidModelError if a regular file, or bytes of an ONNX model, begin like another
+    known format: an IR under the name of an ONNX model, or the other way round."""
     if isinstance(source, bytes):
         name, format, head = "the model", "onnx", source[:64]
     else:
@@ -153,12 +152,13 @@ def refuse_other_contents(source: Path | bytes) -> None:
         try:
             with source.open("rb") as file:
                 head = file.read(64)
-        except OSError:  # which is told where it is read
+        except OSError:  # the reader reports it
             return
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith(_LFS):
         raise InvalidModelError(
-            f"{name}: is a pointer of Git LFS and not the model itself; 'git lfs pull' fetches that"
+            f"{name}: is a pointer of Git LFS and not the model itself; 'git lfs pull' fetches the "
+            "model"
         )
     if start.startswith(b"PK\x03\x04"):
         raise InvalidModelError(f"{name}: {_zipped(head)}")
@@ -166,7 +166,7 @@ def refuse_other_contents(source: Path | bytes) -> None:
         raise InvalidModelError(f"{name}: is packed by gzip; unpack it first")
     if start[:9].lower().startswith((b"<!doctype", b"<html")):
         raise InvalidModelError(
-            f"{name}: is HTML, a page of the web, and no model; look at what was downloaded"
+            f"{name}: is HTML, a page of the web, and no model; check the download"
         )
     if format == "onnx" and (start.startswith((b"<?xml", b"<net"))):
         raise InvalidModelError(

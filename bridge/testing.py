@@ -1,4 +1,4 @@
-"""Assertions for the tests of who exports models: what is exported computes the same converted.
+"""Assertions for tests of model exporters: an exported model computes the same after conversion.
 
     from bridge.testing import assert_round_trip
 
@@ -6,8 +6,8 @@
         program = torch.onnx.export(model, inputs, dynamo=True)
         assert_round_trip(program)
 
-Where pytest is installed with Bridge, `assert_round_trip` is a fixture, too, which keeps the
-report of a failure as a page.
+If pytest is installed with Bridge, `assert_round_trip` is a fixture, too. After a failure it keeps
+the report as a page.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bridge.check import CheckReport
 
 _LEFT = (("failing", "unknown", "different"), ("unknown", "different"))
-"""The states in which nothing was shown, of an If and of a Loop."""
+"""The states of an If and of a Loop in which the check has not shown them to be equal."""
 
 AssertRoundTrip = Callable[..., "CheckReport"]
 
@@ -38,13 +38,13 @@ def assert_round_trip(
 ) -> CheckReport:
     """Asserts that a model and its conversions, there and back, compute the same.
 
-    `source` is all that `bridge.convert` takes; with `against` those two are compared. `options`
-    are those of `bridge.check.check`. With `every_branch`, each branch of each If must have been
-    shown to be equal, by an input or forced, unless nothing can take it. The report is written to
-    `page`, as HTML, where the assertion fails.
+    `source` may be any source of `bridge.convert`; with `against` those two are compared. `options`
+    are the options of `bridge.check.check`. With `every_branch`, the check must have shown that
+    each branch of each If is equal, by an input or forced, unless nothing can take it. If the
+    assertion fails, the report is written to `page`, as HTML.
 
-    Raises AssertionError with the check's report, and the errors of `bridge.check.check`: a
-    UsageError also where no engine is installed.
+    Raises AssertionError with the check's report, and the errors of `bridge.check.check`. A
+    UsageError also if no engine is installed.
 
     >>> assert_round_trip("model.onnx", every_branch=True)
     """

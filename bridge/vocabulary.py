@@ -6,10 +6,10 @@ A row of a mapping file, in full:
     inputs = ["data", "axes?"]                # ? optional, * variadic (last only)
     outputs = ["reduced"]                     # the default is one output; ? and * as above
     attributes = { keepdims = "bool = true" } # "TYPE", "TYPE = DEFAULT" or "TYPE?" (may be absent)
-    traits = ["keeps_rank"]                   # what passes ask of the operator: see TRAITS
+    traits = ["keeps_rank"]                   # facts for passes: see TRAITS
     shaped_by = ["axes"]                      # inputs whose elements decide the outputs' shapes
-    integers = { axes = "i64" }               # what ONNX allows of these inputs: i64, or either
-    types = ["data like data"]                # the types of the outputs, where that says them
+    integers = { axes = "i64" }               # integer types of inputs in ONNX: i64, or either
+    types = ["data like data"]                # the types of the outputs, if they can be stated
     onnx = [                                  # spellings, one or a list, newest first
       { since = 13 },
       { since = 1, as_attributes = { axes = "ints?" } },
@@ -17,33 +17,34 @@ A row of a mapping file, in full:
     ir = { opset = 1, attributes = { keepdims = "keep_dims" } }
 
 Attribute types: int, float, bool, string, ints, floats, strings, element, tensor, type; or the
-strings that it may be, `mode = "nearest | linear = nearest"`.
+allowed strings, `mode = "nearest | linear = nearest"`.
 
-Types have an element type, `f32`, or an attribute's or an input's, and a shape. `output_dtype|x`
-is the first that is known. The shape is `like x`, that of an input; `of x`, whose dimensions an
-input holds; `broadcast`, of all inputs; or a list `[x.0, ?, hidden_size, n, 3]`: a dimension of an
-input, any, an attribute, the first element of an input, or a number; or a product, `x.0*count`.
+A type of an output has an element type and a shape. The element type is `f32`, or it is taken from
+an attribute or an input; `output_dtype|x` is the first known one. The shape is `like x`, equal to
+an input's shape; or `of x`, with the elements of an input as dimensions; or `broadcast`, of all
+inputs; or a list `[x.0, ?, hidden_size, n, 3]`. Its items are a dimension of an input, any, an
+attribute, the first element of an input, or a number; or a product, `x.0*count`.
 
 Keys of a spelling:
 
-- `type`: the format's name for it, where it differs. `domain` (ONNX): where not the default one.
-- `since` (ONNX): first operator set with this spelling; `until`: last one, where it was removed.
+- `type`: the format's name for it, if it differs. `domain` (ONNX): if it is not the default one.
+- `since` (ONNX): first operator set with this spelling; `until`: last one, if it was removed.
 - `opset` (IR): the operator set it is written with (a number, or a string for an extension);
-  `reads`: others that mean the same.
-- `inputs`: the neutral inputs in this format's order, where that differs.
+  `reads`: other operator sets with the same meaning.
+- `inputs`: the neutral inputs in this format's order, if that differs.
 - `as_attributes`: neutral inputs that are attributes here: `axes = "ints = []"`, or
   `axes = { name = "axis", type = "int", default = 0 }`. They must be constants to be written.
-  As inputs they have the type of the first one where the operator has the trait `same_type`.
+  As inputs they have the type of the first input if the operator has the trait `same_type`.
 - `attributes`: `neutral = "spelled"`, or `neutral = { name = "spelled", values = { a = "b" } }`
   (a bool turned round: `values = { true = "false", false = "true" }`);
   `name = ["pads_begin", "pads_end"]` splits a list in halves; `type` and `default` override.
 - `absent`: neutral attributes this format lacks: they must have their default to be written.
-- `fixed`: attributes that are always written so, and that a node must have so to be read here.
-- `elements`: `{ input = ["f32", ...] }` element types that the format allows, where it matters.
+- `fixed`: attributes that are always written so; a node must have them to be read here.
+- `elements`: `{ input = ["f32", ...] }` element types that the format allows, if it limits them.
 
-The family of an operator is the file of its row. A file may begin with `domains`, ONNX's domains
-whose operators are of this family without rows, and `reads`, types of ONNX's own domain that it
-reads though the vocabulary has no such word.
+The family of an operator is the file of its row. A file may begin with `domains`: operators of
+these ONNX domains are of this family without rows. It may also have `reads`: types of ONNX's own
+domain that it reads although the vocabulary has no such word.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ REQUIRED: Any = object()
 
 
 TRAITS = {
-    "along_axes": "axes of size 1 that it does not name change nothing, at the end from which none "
-    "of its axes count",
+    "along_axes": "unnamed axes of size 1 change no element, if they stand at the end from which "
+    "none of its axes count",
     "broadcasts": "its inputs are broadcast to one shape, numpy's way",
     "by_element": "its outputs have the shape of input 0 and say something of each of its elements",
     "known_value_of_any_rank": "its function of known values takes any rank, not vectors alone",
@@ -73,21 +74,21 @@ TRAITS = {
     "gives_i64": "in ONNX its output is i64 alone",
     "keeps_rank": "output 0 has the rank of input 0",
     "not_negative": "its result is never negative",
-    "not_negative_of_all": "its result is not negative where no input is",
-    "reals_run_wider": "where ONNX does not allow its type of real numbers, it runs in a wider one",
+    "not_negative_of_all": "its result is not negative if no input is negative",
+    "reals_run_wider": "if ONNX does not allow its type of real numbers, it runs in a wider one",
     "recorded": "IR says it with others that ONNX has too; an IR keeps which of them it was",
     "recorded_of_constants": "as recorded, where all of its inputs are constants",
     "rounds_integers": "of integers OpenVINO computes it in f32, and rounds",
-    "runs_wider": "where ONNX does not allow its element type, it runs in a wider one",
+    "runs_wider": "if ONNX does not allow its element type, it runs in a wider one",
     "same_type": "its outputs have the type of input 0",
 }
-"""The traits that a row may have, and what they say of its operator."""
+"""The traits that a row may have, with their meaning for the operator."""
 
 
 @dataclass(eq=False)
 class Attribute:
-    """An attribute: `type`, `default` (REQUIRED, or None where it may be absent), and the strings
-    that it may be (() for any, and for other types)."""
+    """An attribute: `type`, `default` (REQUIRED, or None if it may be absent), and the allowed
+    strings (() for any string, and for other types)."""
 
     name: str
     type: str
@@ -97,7 +98,7 @@ class Attribute:
 
 @dataclass(eq=False)
 class SpelledAttribute:
-    """How a format spells one attribute. `names` has two where a list is written in halves;
+    """How a format spells one attribute. `names` has two names if a list is written in halves;
     `values` maps neutral strings (or bools) to the format's."""
 
     names: tuple[str, ...]
@@ -106,7 +107,7 @@ class SpelledAttribute:
     values: dict[Any, Any] | None = None
 
     def neutral_value(self, spelled: Any) -> Any:
-        """The neutral value of what the format writes."""
+        """The neutral value of a value in the format."""
         for neutral, name in (self.values or {}).items():
             if name == spelled or (isinstance(name, str) and name.lower() == spelled.lower()):
                 return neutral
@@ -116,7 +117,7 @@ class SpelledAttribute:
 @dataclass(eq=False)
 class Spelling:
     """One way in which one format writes an operator; the module's docstring explains it.
-    `places` has the index of each of `inputs` by its bare name. One that is `plain` writes all
+    `places` has the index of each of `inputs` by its bare name. A `plain` spelling writes all
     inputs and attribute values as they are."""
 
     type: str
@@ -159,7 +160,7 @@ def _places(inputs: Sequence[str]) -> dict[str, int]:
 
 
 def directory() -> Path:
-    """Where the mappings are: in the package, or beside it in a tree that is not installed."""
+    """The folder of the mappings: in the package, or beside it in a source tree."""
     installed = Path(__file__).parent / "mappings"
     return installed if installed.is_dir() else Path(__file__).parent.parent / "mappings"
 
@@ -196,8 +197,8 @@ def _default(kind: str, text: str) -> Any:
 def _spelled_attribute(
     neutral: Attribute | None, name: str, row: str | dict[str, Any]
 ) -> SpelledAttribute:
-    """A spelled attribute; a string row is a name where the neutral attribute exists (it gives
-    the type), else a type (`as_attributes`)."""
+    """A spelled attribute. A string row is a name if the neutral attribute exists (it gives the
+    type), else a type (`as_attributes`)."""
     if isinstance(row, str):
         if neutral is not None:
             return SpelledAttribute((row,), neutral.type, neutral.default)
@@ -305,7 +306,7 @@ def _operator(name: str, row: dict[str, Any], family: str) -> Operator:
 
 
 def _listed(row: dict[str, Any], format: str) -> list[dict[str, Any]]:
-    """The spellings of a format in a row, of which one may stand without brackets."""
+    """The spellings of a format in a row; a single one may stand without brackets."""
     spellings = row.get(format, [])
     return spellings if isinstance(spellings, list) else [spellings]
 
@@ -339,8 +340,8 @@ def _operators_by_type(family: str) -> dict[str, tuple[str, ...]]:
 
 @cache
 def _families_that_name(word: str, any_case: bool = False) -> tuple[str, ...]:
-    """The families whose files have a string or a heading that is `word`. No other can have a row
-    for it, and is not parsed: to parse all takes longer than many a conversion."""
+    """The families whose files have `word` as a string or a heading. Only these can have a row
+    for it. The others are not parsed: parsing all takes longer than many a conversion."""
     texts = _folded_texts() if any_case else _texts()
     forms = (f'"{word}"', f"[{word}]")
     return tuple(family for family, text in texts.items() if any(form in text for form in forms))
@@ -374,7 +375,7 @@ def _row(family: str, op: str) -> Operator:
 
 @cache
 def operator(op: str) -> Operator | None:
-    """The operator of a neutral name; None for a name that is no word of the vocabulary."""
+    """The operator with a neutral name; None for a name outside the vocabulary."""
     found = [family for family in _families_that_name(op) if op in _file(family)]
     if len(found) > 1:
         raise ValueError(f"mappings: {op} is in {' and in '.join(found)}")
@@ -453,8 +454,8 @@ def _ir_rows(type: str) -> dict[str, list[tuple[Operator, Spelling]]]:
 
 @cache
 def ir_rows(type: str, version: str) -> list[tuple[Operator, Spelling]]:
-    """The rows of a layer type in an operator set: those of the newest version that it holds,
-    since an operator set has all operators of the ones before."""
+    """The rows of a layer type in an operator set, from its newest version in this set, because an
+    operator set has all operators of earlier sets."""
     table = _ir_rows(type)
     rows = table.get(version)
     number = version.removeprefix("opset")
@@ -467,7 +468,7 @@ def ir_rows(type: str, version: str) -> list[tuple[Operator, Spelling]]:
 @cache
 def ir_type(text: str) -> str:
     """A layer type as the vocabulary writes it, whatever the case of its letters; the text itself
-    where it is none."""
+    if it is none."""
     if _ir_rows(text):
         return text
     folded = text.lower()

@@ -1,11 +1,10 @@
 """The command line, which `bridge.cli.app` declares: how it runs and how it ends.
 
-Commands import what they need when they run, so that `--help` is quick.
+Commands import modules when they run, so that `--help` is quick.
 
-Exit codes: 0 for success; 1 when a check finds a difference, and for nothing else; 2 for an error,
-be it the call's, the model's, an engine's, or a defect of Bridge. Who is stopped ends as shells
-have it, with 128 and the signal's number: 129 when the terminal goes, 130 interrupted, 141 when
-nobody reads the output, 143 terminated.
+Exit codes: 0 for success; 1 only when a check finds a difference; 2 for an error of the call, the
+model, an engine, or Bridge. A stopped process ends with 128 and the signal's number, as in shells:
+129 when the terminal goes, 130 interrupted, 141 when nobody reads the output, 143 terminated.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from bridge.cli.surroundings import settle
 from bridge.errors import UsageError
 
 _Misuse = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
-"""Click's UsageError: all that Typer says of a call that it cannot read."""
+"""Click's UsageError: Typer's only error for a call that it cannot read."""
 
 
 def _run(given: Sequence[str]) -> int:
@@ -46,7 +45,7 @@ def _run(given: Sequence[str]) -> int:
 
 
 def _explained(misuse: typer.BadParameter) -> UsageError:
-    """The error of a call that cannot be read, with what was probably meant, and the usage."""
+    """The error of a wrong call, with a suggestion and the usage."""
     meant = getattr(misuse, "possibilities", None)
     text = (misuse.message if meant else misuse.format_message()).rstrip(".")
     given = text.rpartition(" ")[2]
@@ -59,7 +58,7 @@ def _explained(misuse: typer.BadParameter) -> UsageError:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the command line (by default that of the process) and exits with its code."""
+    """Runs the command line (by default the process's own) and exits with its code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = given[: given.index("--")] if "--" in given else given
     debug, as_json = "--debug" in options, "--json" in options
@@ -91,16 +90,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _settle(given: Sequence[str]) -> None:
-    """What is done where the process does nothing but what the arguments say. Raises BridgeError
-    where it cannot do that here."""
+    """Sets up a process that only runs a command. Raises BridgeError if the setup fails."""
     settle()
     if "--check" not in given and given[:1] != ["check"]:
-        gc.disable()  # What a conversion imports and makes lives until the process ends.
+        gc.disable()  # The modules and objects of a conversion live until the process ends.
 
 
 def _open_streams() -> None:
-    """Opens what the process was started without (`2>&-`) on nothing: else the next file that is
-    opened would be the standard output or error."""
+    """Opens missing standard streams (`2>&-`) on the null device. Otherwise the next opened file
+    would become the standard output or error."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
             with suppress(OSError):
@@ -113,6 +111,6 @@ def _open_streams() -> None:
 
 
 def _drop_output() -> None:
-    """Lets go of what could not be printed: Python would try again when it ends, and fail."""
+    """Drops output that could not be printed: Python would try again at its end, and fail."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

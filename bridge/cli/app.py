@@ -17,7 +17,7 @@ COMMANDS = {
     "inspect": "Show a model's inputs, outputs, operators and nested graphs.",
     "ops": "List the operators and how each is converted.",
 }
-"""What each command does. Each is the function of its name in the module of its name."""
+"""The help text of each command. The function and its module have the name of the command."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -41,8 +41,8 @@ def bridge(
 
 @cache
 def command_line(name: str | None = None) -> Any:
-    """The command line; with a name, with that command alone, because Typer takes about 10 ms to
-    read the options of each."""
+    """The command line, or only the command of a `name`: Typer takes about 10 ms to read the
+    options of each command."""
     app = typer.Typer(
         epilog="'bridge COMMAND --help' shows the options of a command, with examples.",
         rich_markup_mode="rich",

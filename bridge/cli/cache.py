@@ -51,7 +51,7 @@ class Cache:
                 files = {Path(file) for model in models for file in bridge.load(model).files}
             # A folder that was moved as a whole holds the same models.
             digests = {os.path.relpath(f, models[0].parent): _digest(f) for f in {*models, *files}}
-        except Exception:  # A check says what is wrong with them.
+        except Exception:  # The check reports the error.
             return ""
         return _hash([self._around, sorted(digests.items())])
 
@@ -70,7 +70,7 @@ class Cache:
         except FileNotFoundError:
             return None
         except Exception as why:  # Anything may stand there.
-            echo(f"note: {place}: counts for nothing: {why}", aside=True)
+            echo(f"note: {place}: is not used: {why}", aside=True)
             return None
 
     def keep(self, key: str, outcome: Outcome, *models: Path) -> None:

@@ -82,10 +82,10 @@ def check(
 ) -> None:
     """Run a model and its conversion on the same inputs and compare every output.
 
-    Inputs are sought that take each branch of each If, and that run each Loop
-    never, once and several times. What no input reaches is forced, in both
-    models alike. Of many models each is checked by itself; an IR beside the
-    ONNX model of its name with that.
+    The check looks for inputs that take each branch of each If, and that run each
+    Loop never, once and several times. A branch that no input reaches is forced,
+    in both models alike. Of many models each is checked alone; an IR with the
+    ONNX model of the same name beside it, if there is one.
     Exits with 1 when something differs. Needs the extra "check".
 
     Examples:
@@ -137,7 +137,7 @@ def check(
 
 
 def require_engines(model: Path, other: Path | None) -> None:
-    """Raises UsageError where an engine that the check cannot do without is not installed."""
+    """Raises UsageError if a required engine of the check is not installed."""
     from importlib.util import find_spec
 
     needs_openvino = other is None or ".xml" in (model.suffix.lower(), other.suffix.lower())
@@ -155,9 +155,9 @@ def run_check(
     conversion: dict[str, Any] | None = None,
     **options: Any,
 ) -> None:
-    """Checks and prints the report (when quiet: only a bad one); exits with 1 where something
-    differs. As JSON it goes into that of the `conversion` before it, if there is one. Raises
-    BridgeError with the report where nothing differs, but something failed."""
+    """Checks and prints the report (when quiet: only a bad one); exits with 1 if outputs differ. As
+    JSON, the report goes into the JSON of the `conversion` before it, if there is one. Raises
+    BridgeError with the report if no output differs, but a part of the check failed."""
     from bridge.check import check
 
     name = model if isinstance(model, Path) else "the model"

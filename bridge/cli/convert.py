@@ -33,8 +33,8 @@ def convert(
         list[Path] | None,
         typer.Argument(
             metavar="DESTINATION",
-            help="What to write; its suffix says the format. A folder keeps the source's name, in "
-            "the other format. - writes ONNX to a stream.",
+            help="The file to write; its suffix gives the format. A folder keeps the source's "
+            "name, in the other format. - writes ONNX to a stream.",
         ),
     ] = None,
     *,
@@ -62,7 +62,7 @@ def convert(
         typer.Option(
             "--check",
             rich_help_panel=CHECK,
-            help="Run both models afterwards, and compare what they compute.",
+            help="Run both models afterwards, and compare their outputs.",
         ),
     ] = False,
     debug_run: Annotated[
@@ -80,8 +80,8 @@ def convert(
 ) -> None:
     """Convert a model: ONNX to OpenVINO IR, IR to ONNX, or within one format.
 
-    What stood at DESTINATION is replaced when the conversion is whole, else
-    left as it was.
+    A complete conversion replaces the files at DESTINATION; a failed one leaves
+    them as they were.
 
     Examples:
       bridge convert model.onnx model.xml
@@ -136,7 +136,7 @@ def convert(
 
 
 def _is_model(path: Path) -> bool:
-    """Whether a path is that of a model by its suffix."""
+    """Whether the suffix of a path is a model's."""
     return path.suffix.lower() in (".onnx", ".xml")
 
 
@@ -149,7 +149,7 @@ def _convert(
     quiet: bool,
     verbose: bool,
 ) -> None:
-    """Converts one model, prints what was done, and checks it where that is asked for."""
+    """Converts one model, prints the report, and checks the result if the user asks for it."""
     import bridge
 
     streamed = destination == STREAM

@@ -1,4 +1,4 @@
-"""Long work that no terminal shows says in a log, now and then, where it is."""
+"""Long work without a terminal writes its progress into a log now and then."""
 
 from __future__ import annotations
 

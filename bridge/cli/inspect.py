@@ -37,8 +37,8 @@ def inspect(
         bool,
         typer.Option(
             "--cost",
-            help="Tell multiplications, weights and activations, of each branch too: an If costs "
-            "what its larger branch does, an open dimension counts as 1.",
+            help="Tell multiplications, weights and activations, of each branch too. An If costs "
+            "as much as its larger branch; an open dimension counts as 1.",
         ),
     ] = False,
     quirks: Annotated[
@@ -64,7 +64,7 @@ def inspect(
         Path | None,
         typer.Option(
             metavar="CHECK.json",
-            help="Paint what 'bridge check --json' found of each branch into page and picture.",
+            help="Colour each branch in page and picture by the result of 'bridge check --json'.",
         ),
     ] = None,
     force: Force = False,
@@ -110,7 +110,7 @@ def inspect(
 
 
 def _print(model: Model, file: Path, graph: bool, as_json: bool, cost: bool) -> None:
-    """Prints every node of the model, or its description, or what it costs."""
+    """Prints every node of the model, or its description, or its cost."""
     from bridge.neutral.cost import costs
     from bridge.show.cost import as_json as cost_as_json, lines
     from bridge.show.description import describe

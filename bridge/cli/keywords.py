@@ -44,10 +44,10 @@ READERS: Mapping[str, Callable[[Sequence[str] | None], Any]] = {
 def takes_options(
     options: type, names: Sequence[str] | None = None, **defaults: Any
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a command the options of a class, all or those of some `names`.
+    """Gives a command the options of a class, all or those in `names`.
 
-    The command gets two mappings by the library's keyword: `options` has the values, `written` what
-    stood on the command line. `defaults` are other defaults than the library's.
+    The command gets two mappings by the library's keyword: `options` has the values, `written` the
+    texts on the command line. `defaults` replace the library's defaults.
     """
     chosen = {
         name: option
@@ -111,7 +111,7 @@ def _in_order(parameters: list[inspect.Parameter]) -> list[inspect.Parameter]:
 
 
 def _read(name: str, option: Option, given: Any) -> Any:
-    """The value of a keyword that the command line gave. UsageError where it cannot be read."""
+    """The value of a keyword that the command line gave. UsageError if it cannot be read."""
     if name in READERS:
         return READERS[name](given) or None
     if option.choices and given is not None:

@@ -1,6 +1,6 @@
-"""Many models at once: each in another process, so that one that is broken stops no other.
+"""Many models at once, each in a separate process, so that a broken model stops no other.
 
-A table, JSON and a report for CI (JUnit's XML) say at the end what came of each.
+A table, JSON and a report for CI (JUnit's XML) have the result of each model.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def check_many(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Checks models and prints what came of them. Exits with 1 where one differs, with 2 where one
+    """Checks models and prints the results. Exits with 1 if a model differs, with 2 if a model
     could not be checked."""
     from bridge.cli.cache import Cache
 
@@ -63,7 +63,7 @@ def check_many(
 def convert_many(
     jobs: Sequence[Job], options: Mapping[str, Any], workers: int, as_json: bool, quiet: bool
 ) -> None:
-    """Converts models and prints what came of them. Exits with 2 where one could not be."""
+    """Converts models and prints the results. Exits with 2 if one could not be converted."""
     outcomes = _run(jobs, _converted, options, workers, quiet)
     _print(outcomes, as_json, quiet)
     _exit(outcomes)
@@ -108,7 +108,7 @@ def _run(
     quiet: bool,
     answers: Cache | None = None,
 ) -> list[Outcome]:
-    """What comes of all jobs, in their order. Says meanwhile which are done."""
+    """The results of all jobs, in their order. Prints progress meanwhile."""
     from bridge.check.isolation import LostProcessError, Worker
 
     free: SimpleQueue[Worker] = SimpleQueue()
@@ -163,14 +163,14 @@ def _print(outcomes: Sequence[Outcome], as_json: bool, quiet: bool) -> None:
 
 
 def as_data(outcomes: Sequence[Outcome]) -> Json:
-    """What came of models, for scripts."""
+    """The results of models, for scripts."""
     models = [asdict(outcome) for outcome in outcomes]
     counts = Counter(outcome.verdict for outcome in outcomes)
     return {"bridge": release(), "format": FORMAT, "counts": dict(counts), "models": models}
 
 
 def as_junit(outcomes: Sequence[Outcome]) -> str:
-    """What came of models, as JUnit's XML: a difference is a failure, all else an error."""
+    """The results of models, as JUnit's XML: a difference is a failure, all else an error."""
     from lxml import etree
 
     kinds = {"different": "failure"}

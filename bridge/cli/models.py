@@ -1,4 +1,4 @@
-"""The models that a command's arguments name, where they may be many: files, folders, patterns."""
+"""The models that a command's arguments name: files, folders, patterns."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Job:
 
 
 def is_many(given: Sequence[Path]) -> bool:
-    """Whether arguments name more than a model and what it is compared with."""
+    """Whether arguments name more than one model and the model to compare it with."""
     return len(given) > 2 or any(path.is_dir() or _is_pattern(path) for path in given)
 
 
 def found(given: Sequence[Path]) -> list[Path]:
-    """All models that arguments name, each once. UsageError where one names none."""
+    """All models that arguments name, each once. UsageError if one names none."""
     models: dict[Path, None] = {}
     for path in given:
         named = [path]
@@ -64,7 +64,7 @@ def not_compared(model: Path) -> list[str]:
 
 
 def _pair_of(model: Path) -> Job | None:
-    """The ONNX model and the IR of one name, one of which is given; None if one is missing."""
+    """The ONNX model and the IR with one name, from one of them; None if one is missing."""
     if model.suffix.lower() == ".xml":
         found = [path for path in map(model.with_suffix, _ONNX) if path.is_file()]
         return Job(found[0], model) if found else None
@@ -73,8 +73,8 @@ def _pair_of(model: Path) -> Job | None:
 
 
 def placed(models: Sequence[Path], folder: Path) -> list[Job]:
-    """What is converted: each model to the other format, under its name in a folder. UsageError
-    where two would have one name."""
+    """The conversions to do: each model to the other format, under its name in a folder. UsageError
+    if two results would have one name."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: there is no such directory to write to")
     jobs: dict[Path, Job] = {}

@@ -27,7 +27,7 @@ def ops(
 ) -> None:
     """List the operators, their versions in both formats, and how each is converted.
 
-    In the last two columns (what a row or rule cannot say is refused, with the reason):
+    In the last two columns (an operator that does not fit is refused, with the reason):
       row      a row of mappings/ spells it
       rule     a rule in bridge/operators/ rewrites it
       body     the ONNX standard's own function body takes its place

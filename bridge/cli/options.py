@@ -112,7 +112,7 @@ def given_ranges(texts: Sequence[str] | None) -> dict[str, tuple[float, float]]:
 
 def given_values(texts: Sequence[str] | None) -> dict[str, Any]:
     """Values by input name, from texts like `sr=16000`, `k=[1,2]` and `mask=mask.npy`. Raises
-    UsageError for other texts, and for files that are no arrays."""
+    UsageError for other texts, and for files without an array."""
     found = _by_name("--value", texts, "NAME=VALUE", "sr=16000")
     return {name: _value(given, f"--value {name}={given}") for name, given in found.items()}
 
@@ -125,8 +125,8 @@ def files_of_values(texts: Sequence[str] | None) -> list[Path]:
 def _by_name(
     option: str, texts: Sequence[str] | None, form: str, example: str, value: str = ".+"
 ) -> dict[str, str]:
-    """What texts of a form like NAME=VALUE give, by name; UsageError for others, and for a name
-    that is given twice."""
+    """The values by name, from texts of a form like NAME=VALUE. UsageError for other texts, and for
+    a name that is given twice."""
     found: dict[str, str] = {}
     for text in texts or ():
         match = re.fullmatch(rf"(.+?)=({value})", text, re.ASCII | re.DOTALL)
@@ -139,7 +139,7 @@ def _by_name(
 
 
 def _value(given: str, option: str) -> Any:
-    """The array of a `.npy` file, or what a text of JSON stands for."""
+    """The array of a `.npy` file, or the value of a JSON text."""
     if given.endswith(".npy"):
         import numpy as np
 

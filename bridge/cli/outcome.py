@@ -10,7 +10,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a model: a `verdict` in a word, `text` to read, and the `report` as JSON."""
+    """The result of a model: a `verdict` in a word, `text` to read, and the `report` as JSON."""
 
     model: str
     other: str | None
@@ -39,6 +39,6 @@ class Outcome:
 
     @property
     def row(self) -> tuple[str, str, str, str]:
-        """What a table says of the model."""
+        """The model's row in a table."""
         time = "cached" if self.cached else f"{self.seconds:.1f} s"
         return self.model, self.verdict, time, self.line[:100]

@@ -1,4 +1,4 @@
-"""What the commands print: errors, sizes, tables, and progress on a terminal."""
+"""The output of the commands: errors, sizes, tables, and progress on a terminal."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def is_shortage(error: BaseException) -> bool:
 
 
 def echo(*lines: str, aside: bool = False) -> None:
-    """Prints lines at once: to the standard output, or aside of it where that holds a model."""
+    """Prints lines at once: to the standard output, or `aside` to the standard error."""
     print(text_of(lines), flush=True, file=sys.stderr if aside else None)
 
 
@@ -72,7 +72,7 @@ def told(error: Exception) -> BridgeError:
 
 
 def report_error(error: Exception, debug: bool) -> None:
-    """Prints an error as one block, where somebody reads it."""
+    """Prints an error as one block, if somebody reads it."""
     text, title = str(told(error)), "Error"
     if isinstance(told(error), Defect):
         text, title = f"{text}{'' if debug else DEBUG}", "Internal error"
@@ -103,8 +103,8 @@ def size_of(count: int) -> str:
 
 @contextmanager
 def progress(text: str, quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """Shows that something goes on, and what: on a terminal always, elsewhere each minute. Gives
-    the function to call with it."""
+    """Shows the progress of long work: on a terminal always, elsewhere each minute. Gives the
+    function to call with it."""
     if quiet:
         yield lambda step: None
         return
@@ -158,7 +158,7 @@ def _drawn(head: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> No
 
 
 def report_as_json(report: Report) -> dict[str, Any]:
-    """What a conversion did, for scripts."""
+    """The report of a conversion, for scripts."""
     return {
         "bridge": release(),
         "format": 1,

@@ -1,9 +1,9 @@
-"""How the process ends when it is told to: within a second, whatever it is doing, and without
-leaving anything behind.
+"""How the process ends on a signal: within a second, whatever it is doing, and without leaving
+files behind.
 
-Python runs a signal's handler in the main thread and between two steps of its own, which may be
-seconds apart while a library works. So a thread of its own waits for signals too, and ends the
-process where the handler has not.
+Python runs a signal's handler in the main thread and between two steps of its own. These may be
+seconds apart while a library works. So a separate thread waits for signals too, and ends the
+process if the handler has not done so.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from contextlib import suppress
 from types import FrameType
 
 PATIENCE = 0.5
-"""Seconds in which the main thread may end by itself."""
+"""The time for the main thread to end by itself, in seconds."""
 
 _SHOW_CURSOR = "\x1b[?25h"
 
 
 def end_on_signals(watch: bool) -> None:
-    """Has the process end with 128 and the signal's number on SIGTERM and SIGHUP (SIGBREAK on
-    Windows), as Python has it on SIGINT. Those that it was started to ignore (by `nohup`) stay
-    ignored. `watch` is for a process that does nothing else."""
+    """Makes SIGTERM and SIGHUP (SIGBREAK on Windows) end the process with 128 and the signal's
+    number, as Python does for SIGINT. Signals that it ignored from the start (by `nohup`) stay
+    ignored. `watch` is for a process that runs only a command."""
     if threading.current_thread() is not threading.main_thread():
         return
     names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
@@ -50,9 +50,8 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 
 def leave(code: object) -> None:
-    """Ends the process at once where it does nothing else, with what it has printed: to take a
-    model and all modules apart takes a while, seconds for a large one, in which nobody listens to
-    `_watch`."""
+    """Ends a process that runs only a command at once, after its output. Freeing a model and all
+    modules takes a while, seconds for a large model, and meanwhile nobody listens to `_watch`."""
     if signal.set_wakeup_fd(-1) < 0 or not isinstance(code, int):
         return
     with suppress(OSError, ValueError):

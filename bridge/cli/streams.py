@@ -19,7 +19,7 @@ STREAM = Path("-")
 
 
 def source_of(path: Path) -> Path | bytes:
-    """The model that an argument names: a path, or what the standard input holds."""
+    """The model that an argument names: a path, or the content of the standard input."""
     return sys.stdin.buffer.read() if path == STREAM else path
 
 
@@ -41,7 +41,7 @@ def destination_of(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def errors_aside(wanted: bool) -> Iterator[None]:
-    """Where it is `wanted`, prints an error in the block as JSON on the standard error, and ends
+    """If it is `wanted`, prints an error in the block as JSON on the standard error, and ends
     the process. The standard output is for the model."""
     try:
         yield

@@ -1,5 +1,5 @@
-"""What a process needs of the system before it imports what it works with: libraries that find too
-little end the process in their own ways, with exit codes that mean something else here."""
+"""The needs of a process before it imports its libraries. Libraries that get too little memory end
+the process in their own ways, with exit codes that have another meaning here."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ NEEDED = 256 << 20
 
 
 def settle() -> None:
-    """Sets up a process that does nothing but a command. Raises BridgeError where the limit of its
-    addresses leaves too few."""
+    """Sets up a process that only runs a command. Raises BridgeError if the limit of its addresses
+    leaves too few."""
     # A thread for each processor takes addresses, and starts slowly; conversions multiply little.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if sys.platform == "win32":

@@ -14,7 +14,7 @@ _UNKNOWN_ELEMENTS = ("dynamic", "undefined", "UNSPECIFIED", "UNDEFINED", "")
 
 
 def parse(text: str, kind: str) -> Any:
-    """The Python value of an attribute of a row's type `kind`; ValueError where it is none."""
+    """The Python value of an attribute of a row's type `kind`; ValueError if it is none."""
     if kind.endswith("s"):
         return tuple(parse(item, kind[:-1]) for item in split_list(text))
     match kind:
@@ -30,7 +30,7 @@ def parse(text: str, kind: str) -> Any:
 
 
 def parse_element(text: str) -> Element | None:
-    """An element type by IR's name of it or a port's precision; None where it is dynamic."""
+    """An element type by IR's name of it or a port's precision; None if it is dynamic."""
     if text in _UNKNOWN_ELEMENTS:
         return None
     element = BY_IR.get(text) or BY_PRECISION.get(text)
@@ -40,7 +40,7 @@ def parse_element(text: str) -> Element | None:
 
 
 def format_value(value: Any) -> str:
-    """The text of an attribute; TypeError where IR has none for it."""
+    """The text of an attribute; TypeError if IR has none for it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | str):
@@ -55,7 +55,7 @@ def format_value(value: Any) -> str:
 
 
 def _format_float(value: float) -> str:
-    """The shortest text that reads as the same number, in f32 where it is one; OpenVINO writes
+    """The shortest text that reads as the same number, in f32 if it is one; OpenVINO writes
     infinity as `inf` too."""
     if abs(value) < _BELOW_F32_MAX:
         single = np.float32(value)
@@ -70,7 +70,7 @@ def format_static(shape: tuple[int, ...]) -> str:
 
 
 def port_type(precision: str, dims: list[int]) -> TensorType:
-    """What a port says: a port without dimensions is a scalar or of unknown rank, so its shape
+    """The type of a port. A port without dimensions is a scalar or of unknown rank, so its shape
     is left unknown."""
     shape = tuple(ANY if dim < 0 else dim for dim in dims) if dims else None
     return TensorType(parse_element(precision), shape)

@@ -20,8 +20,8 @@ VERSION = 11
 
 
 def write(model: Model, xml_path: Path, bin_path: Path) -> None:
-    """Writes a model that is expanded for IR to exactly these two files. UnsupportedError where a
-    node has no spelling in IR or a value no type that IR has."""
+    """Writes a model that is expanded for IR to exactly these two files. UnsupportedError if a node
+    has no spelling in IR, or a value has a type that IR lacks."""
     with open(bin_path, "wb") as target, RangeCopier(target) as copier:
         given = frozenset(clean(node.name) for node in model.graph.walk())
         file = File(WeightsWriter(target, copier), model.format == "ir", given)
@@ -68,8 +68,8 @@ def _net(model: Model, file: File) -> str:
 
 
 def _output_names(model: Model, writer: GraphWriter) -> tuple[list[str], list[list[str]]]:
-    """The name of each output, and all names that its Result answers to: those that an IR gave it,
-    or its own. What is an input or several outputs has one tensor in OpenVINO, and so all of their
+    """The name of each output, and all names of its Result: the names from an IR, or its own. A
+    value that is also an input, or several outputs, is one tensor in OpenVINO, so it has all their
     names."""
     graph = model.graph
     names = writer.claim_names(graph.output_names or [""] * len(graph.outputs))

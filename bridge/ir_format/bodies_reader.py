@@ -102,7 +102,7 @@ def read_loop(
     maps = _read_maps(layer, "port_map", where)
     numbers = _output_numbers(layer, [e for e in maps.outputs if e.port >= 0], where)
     repeats = _repeated_outputs(maps.outputs, numbers)
-    # The node's own outputs, numbered without those that repeat another.
+    # The node's own outputs, numbered without outputs that repeat another.
     own = [index for index in range(len(layer.outputs)) if index not in repeats]
     place = {index: own_index for own_index, index in enumerate(own)}
     uses: list[tuple[int, OutputPort]] = []
@@ -145,8 +145,8 @@ def _heads(builder: Builder, layer: Layer, inputs: list[Value], where: str) -> l
 
 
 def _places(uses: Sequence[tuple[int, OutputPort]]) -> dict[int, int]:
-    """The body output that a carried input takes, by the Result: the one that the Loop yields,
-    where it yields it."""
+    """The body output that a carried input takes, by the Result. If the Loop yields the Result,
+    it is the yielded output."""
     places: dict[int, int] = {}
     for index, (id, use) in enumerate(uses):
         if id not in places or isinstance(use, Yield):
@@ -215,8 +215,8 @@ def _output_numbers(layer: Layer, entries: list[_Entry], where: str) -> dict[int
 
 
 def _repeated_outputs(entries: list[_Entry], numbers: dict[int, int]) -> dict[int, int]:
-    """The outputs that give what another gives, from one Result, and that other: OpenVINO gives
-    both the same state even after no iteration, whichever states go back from that Result."""
+    """Maps outputs to earlier outputs of the same Result. OpenVINO gives both the same state even
+    after no iteration, whichever states go back from that Result."""
     first: dict[int, int] = {}
     repeats: dict[int, int] = {}
     for entry in sorted(entries, key=lambda e: e.port):
@@ -230,7 +230,7 @@ def _repeated_outputs(entries: list[_Entry], numbers: dict[int, int]) -> dict[in
 def _input_port(
     entry: _Entry, index: int, maps: _Maps, places: dict[int, int], where: str
 ) -> InputPort:
-    """The port of a Loop's body input that is the node's input `index`."""
+    """The port of a Loop's body input; `index` is its input of the node."""
     if entry.has_axis:
         return Sliced(index, **_slicing(entry, where))
     result = maps.back_edges.get(entry.layer)
@@ -238,7 +238,7 @@ def _input_port(
 
 
 def _output_port(entry: _Entry, index: int, where: str) -> OutputPort:
-    """The port of a Loop's body output that is the node's output `index`."""
+    """The port of a Loop's body output; `index` is its output of the node."""
     if entry.has_axis:
         return Stacked(index, **_slicing(entry, where))
     return Yield(index)
@@ -252,8 +252,8 @@ def _slicing(entry: _Entry, where: str) -> dict[str, Any]:
 def _in_result_order(
     layer: Layer, uses: list[tuple[int, OutputPort]], where: str
 ) -> list[tuple[int, OutputPort]]:
-    """Uses of body results in the file's order of the Result layers. One that nothing uses keeps
-    what it is given from being removed, and stays."""
+    """Uses of body results in the file's order of the Result layers. A Result without a use stays,
+    because it keeps its input from being removed."""
     order: dict[int, int] = {}
     for xml in select(layer.parts, "body", "layers", "layer"):
         if xml.get("type") == "Result":
@@ -278,7 +278,7 @@ def _read_body(
     uses: Sequence[tuple[int, OutputPort]],
     where: str,
 ) -> Body:
-    """The body in element `tag`. A constant of the graph around it becomes one of its own."""
+    """The body in element `tag`. A constant of the graph around it becomes its own constant."""
     found = select(layer.parts, tag)
     where = f"{where} / {tag}"
     if not found:
@@ -309,8 +309,8 @@ def _read_body(
 
 
 def _require_elements(parameters: Sequence[Layer], outer: dict[int, Value], where: str) -> None:
-    """Refuses bodies whose inputs are of other elements than what they are given. In an If and a
-    Loop what Parameters say of it does not count, as in OpenVINO; in a TensorIterator it does."""
+    """Refuses bodies whose inputs have other element types than the values they get. As in
+    OpenVINO, only the Parameters of a TensorIterator count here, not those of an If or a Loop."""
     for layer in parameters:
         declared = parameter(layer, where).element
         given = outer[layer.id].element if layer.id in outer else None
@@ -326,7 +326,7 @@ def _enter_body(
     outer: dict[int, Value],
     where: str,
 ) -> dict[int, Value]:
-    """Gives a body its inputs; what its layers see of each Parameter, by id."""
+    """Gives a body its inputs; returns the value of each Parameter for its layers, by id."""
     builder = Builder(body.graph.nodes)
     values: dict[int, Value] = {}
     for layer in parameters:
@@ -348,7 +348,7 @@ def _enter(builder: Builder, node: Node, value: Value, port: InputPort, where: s
     declared = value.declared
     enter(node, value, port)
     if isinstance(port, Carried) and isinstance(declared, TensorType) and declared.rank is not None:
-        # The file says what holds in every iteration, the outer value only what holds at first.
+        # The file's type holds in every iteration, the outer value's type only at first.
         with suppress(TypeError):
             value.type = join(declared, value.type)
     if not isinstance(port, Iteration) or not isinstance(declared, TensorType):

@@ -21,8 +21,8 @@ square of its depth."""
 
 
 class _BodyWriter:
-    """A body while it is written. Each output has a Result of its own: of one that two outputs
-    shared, a reader could not tell which state gives its value after no iteration."""
+    """A body while it is written. Each output has its own Result. If two outputs shared one, a
+    reader could not tell which state gives its value after no iteration."""
 
     def __init__(self, outer: GraphWriter, body: Body, where: str, tag: str) -> None:
         indent = (outer.indent + _BODY_INDENT)[:_DEEPEST_INDENT]
@@ -39,7 +39,7 @@ class _BodyWriter:
         return self.writer.result(value, f"{value.name}/sink_port_0" if value.name else "")
 
     def condition(self, body: Body) -> int:
-        """The Result that says whether a further iteration runs, always where none does."""
+        """The Result that says whether a further iteration runs. Without one it is always true."""
         for port, result in zip(body.outputs, self.results, strict=True):
             if isinstance(port, Condition):
                 return result
@@ -61,8 +61,8 @@ def _map(writer: GraphWriter, tag: str, entries: list[str]) -> Text:
 
 
 def write_if(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
-    """Appends an If-8. Both bodies share the port of an outer value; OpenVINO lets a port lead to
-    one Parameter of a body, so that a second one gets a port of its own."""
+    """Appends an If-8. Both bodies share the port of an outer value. OpenVINO lets a port lead to
+    one Parameter of a body, so a second Parameter gets its own port."""
     id, name = writer.identify(node, "If")
     where = f'{writer.where} / If "{name}"'
     # An outer value by its index, and how many Parameters of the body have it already.
@@ -98,7 +98,7 @@ def write_if(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
 
 
 def write_loop(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
-    """Appends a TensorIterator-1 where slices alone say how often it runs, else a Loop-5."""
+    """Appends a TensorIterator-1 if slices alone say how often it runs, else a Loop-5."""
     body = node.body
     # A TensorIterator's body knows not the number of the iteration, as Scan's does not.
     is_loop = loop_kind(node) != "scan"

@@ -1,8 +1,8 @@
-"""The XML of an IR, read as a stream: what a layer says is taken over when it has been read, so
-that little more than the graph itself is in memory at once.
+"""The XML of an IR, read as a stream: each layer is taken over when it has been read, so that
+little more than the graph itself is in memory at once.
 
-libxml2 refuses a tree of more than 2,048 elements within one another, which seven hundred Ifs
-have. So lxml tells what it reads to a target, which keeps elements of its own.
+libxml2 refuses a tree with more than 2,048 nested elements, which seven hundred nested Ifs have.
+So lxml calls a target for all it reads, and the target keeps elements of its own.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from bridge.errors import InvalidModelError
 from bridge.limits import budget
 
 PIECE = 1 << 16
-"""Bytes that are read at once."""
+"""The bytes of one read."""
 
 LONGEST = 1 << 26
 """Bytes of one tag or text."""
 
 STRANGERS = 1000
-"""Elements of a `<net>` that no IR has, from which on the file is none."""
+"""A file with more unknown elements of a `<net>` than this is no IR."""
 
 
 @dataclass(slots=True, eq=False)
@@ -40,8 +40,8 @@ class Element:
 
 
 def select(elements: Iterable[Element], *tags: str) -> list[Element]:
-    """Those of the elements that have the first tag, their children that have the second, and so
-    on; `*` is any tag."""
+    """Selects the elements with the first tag, their children with the second tag, and so on; `*`
+    is any tag."""
     first, *further = tags
     found = [element for element in elements if first in ("*", element.tag)]
     return select((c for e in found for c in e.children), *further) if further else found
@@ -54,12 +54,12 @@ def read_document(path: Path, take: Take) -> Element:
     """The root of an IR. Each element of its `<layers>` and `<edges>` goes to `take`, with the
     root, and is then dropped.
 
-    InvalidModelError for what is no XML, or has a document type, whose entities could expand
-    without end; LimitError where it has too many elements.
+    InvalidModelError for a file that is no XML, or has a document type, because its entities could
+    expand without end. LimitError if it has too many elements.
     """
     from lxml import etree  # IR is written without
 
-    # Without a document type there are no entities but XML's own five. A parser that is not to
+    # Without a document type, XML's own five entities are the only ones. A parser that does not
     # resolve entities gives its target `&#38;` for `&amp;`.
     parser = etree.XMLParser(
         target=_Document(path, take),
@@ -87,7 +87,7 @@ def read_document(path: Path, take: Take) -> Element:
 
 
 class _Document:
-    """What has been read: the target to which lxml tells the elements and texts of a file."""
+    """The document so far: the target that lxml calls for the elements and texts of a file."""
 
     def __init__(self, path: Path, take: Take) -> None:
         self._path = path

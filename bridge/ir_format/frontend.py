@@ -42,7 +42,7 @@ VERSIONS = (10, 11)
 
 def read(xml: Path, weights: Path | None = None) -> Model:
     """The model in an `.xml` file and the `.bin` beside it (or `weights`). Constants stay in the
-    `.bin` until somebody asks for them. InvalidModelError where it is no IR or contradicts itself.
+    `.bin` until somebody asks for them. InvalidModelError if it is no IR or contradicts itself.
     """
     try:
         stamps = {str(xml): stamp_of(xml)}
@@ -93,8 +93,8 @@ def read(xml: Path, weights: Path | None = None) -> Model:
 
 
 def _version(net: Element, xml: Path, layers: list[Layer]) -> int:
-    """The version of an IR; InvalidModelError for one that Bridge does not read, and for what is a
-    model no more."""
+    """The version of an IR. InvalidModelError for a version that Bridge does not read, and for a
+    file that is not a model any more."""
     version = number(net, "version", str(xml))
     if version not in VERSIONS:
         older = "OpenVINO has not read older ones since 2021.1; convert the original model anew"
@@ -104,8 +104,8 @@ def _version(net: Element, xml: Path, layers: list[Layer]) -> int:
         )
     if any("execOrder" in layer.data for layer in layers):
         raise InvalidModelError(
-            f"{xml}: is what a device makes of a model and runs (get_runtime_model), not a model; "
-            "convert the one that was compiled"
+            f"{xml}: is the runtime form of a compiled model (get_runtime_model); convert the "
+            "model that was compiled"
         )
     return version
 
@@ -113,8 +113,8 @@ def _version(net: Element, xml: Path, layers: list[Layer]) -> int:
 def _as_they_were(
     layers: Sequence[Layer], parameters: Mapping[int, Value]
 ) -> dict[str, tuple[Dim, ...]]:
-    """Gives Parameters the shapes that all layers were inferred for, where those are no longer
-    their own; their own, by name, for which OpenVINO infers the layers anew."""
+    """Gives edited Parameters the shapes for which all layers were inferred. Returns their edited
+    shapes, by name, for which OpenVINO infers the layers anew."""
     edited: dict[str, tuple[Dim, ...]] = {}
     for layer in layers:
         shape = edited_shape(layer) if layer.type == "Parameter" else None
@@ -150,10 +150,11 @@ def _output_names(
 
 
 class Reader:
-    """What the graphs of one file have in common: the IR version, the weights, what the model was
-    before, its bodies in order, how many graphs lie around the one that is being read, and what a
-    report should tell of how they were read. `has_most_rows` tells that some declared sizes are
-    only the largest that may be."""
+    """The shared state of all graphs of one file.
+
+    It has the IR version, the weights, the record of the original model, the bodies in order, the
+    depth of the current graph, and notes for the report. `has_most_rows` tells that some declared
+    sizes are only upper bounds."""
 
     def __init__(self, version: int, weights: WeightsReader, origin: Origin) -> None:
         self.version = version
@@ -238,8 +239,8 @@ class Reader:
 
 
 _MOST_ROWS = {("NonMaxSuppression", f"opset{version}") for version in (1, 3, 4)}
-"""Layers whose port declares the most rows that there may be. OpenVINO gives those that there are,
-and infers what follows anew."""
+"""Layers whose port declares the largest possible number of rows. OpenVINO gives the real number,
+and infers later layers anew."""
 
 
 def _drop_unused_constants(graph: Graph, results: dict[int, Value]) -> None:
@@ -250,7 +251,7 @@ def _drop_unused_constants(graph: Graph, results: dict[int, Value]) -> None:
 
 
 class _Attributes(dict[str, str]):
-    """The attributes of a layer for a rule; the file is to blame for one that is missing."""
+    """The attributes of a layer for a rule; a missing one is an error of the file."""
 
     def __init__(self, layer: Layer, where: str) -> None:
         super().__init__(layer.data)
@@ -261,7 +262,7 @@ class _Attributes(dict[str, str]):
 
 
 def _by_rule(builder: Builder, layer: Layer, inputs: list[Value], where: str) -> list[Value] | None:
-    """What the rule for a layer makes of it; None where none applies."""
+    """The outputs that the rule for a layer gives; None if no rule applies."""
     opset = layer.version.removeprefix("opset")
     rule = reader("ir", layer.type, int(opset) if opset.isdigit() else 0)
     if rule is None:
@@ -301,7 +302,7 @@ def _by_rule(builder: Builder, layer: Layer, inputs: list[Value], where: str) ->
 def _attributes(
     layer: Layer, spelling: Spelling, where: str
 ) -> tuple[dict[str, Any] | None, dict[str, str]]:
-    """The attributes by a spelling, None where its fixed ones differ; and those it lacks."""
+    """The attributes by a spelling, None if its fixed ones differ; and the missing ones."""
     further = dict(layer.data)
     for name, value in spelling.fixed.items():
         text = further.pop(name, None)

@@ -27,12 +27,14 @@ TARGET = Target("ir")
 
 @dataclass(eq=False)
 class File:
-    """What all graphs of a file share: the weights, and what cannot be written. Where a value of
-    unknown element type came from IR (`dynamic_types`), its port stays dynamic. `bodies` are those
-    written, in order; `numbered` says how far layers of one name are numbered, and `named` are
-    those that were given a name as if it had been made; `given` are the names of all nodes;
-    `formers` says which nodes of ONNX layers stand for, by the number of the body, 0 for the graph
-    itself, and by name. `ports` are texts of ports by indent and type."""
+    """The shared state of all graphs of a file.
+
+    It has the weights, and the findings that cannot be written. With `dynamic_types`, a value of
+    unknown element type came from IR, and its port stays dynamic. `bodies` are the written bodies,
+    in order. `numbered` has the last number for each repeated layer name; `named` are layer names
+    from the model that look like made-up ones. `given` are the names of all nodes. `formers` maps
+    layers to their original ONNX nodes, by the number of the body (0 for the graph itself) and by
+    name. `ports` are texts of ports by indent and type."""
 
     weights: WeightsWriter
     dynamic_types: bool
@@ -58,7 +60,7 @@ class _Spelled:
 
 class GraphWriter:
     """Collects the text of a graph's layers and edges. `where` is the path of names down to the
-    graph, `indent` that of its `<layers>`."""
+    graph, `indent` the indent of its `<layers>`."""
 
     def __init__(self, file: File, graph: Graph, where: str, indent: str) -> None:
         self.file = file
@@ -83,8 +85,8 @@ class GraphWriter:
         self._names_of: dict[Node, str] = {}
 
     def claim_names(self, asked: Sequence[str] = ()) -> list[str]:
-        """Settles the tensor names, which are unique in a graph: inputs come first, then outputs
-        with the names they are `asked` for by, then the rest. The names of the outputs."""
+        """Settles the tensor names, which are unique in a graph. Inputs come first, then outputs
+        with the names they are `asked` for by, then the rest. Returns the names of the outputs."""
         for value in self.graph.inputs:
             self._claim(value)
         outputs = [
@@ -259,7 +261,7 @@ class GraphWriter:
         node: Node | None = None,
     ) -> None:
         """Appends a layer and the edges to its inputs. `further` are attributes of the layer
-        itself; `before` and `after` the ports stands what layers with bodies have there."""
+        itself. `before` and `after` are texts around the ports, in layers with bodies."""
         extras = extras or {}
         tab = self.indent + "\t\t"
         lines = [
@@ -328,7 +330,7 @@ class GraphWriter:
             )
 
     def _check(self, value: Value, node: Node | None) -> None:
-        """Notes an output without a type that IR has, where anybody uses it."""
+        """Notes a used output whose type IR does not have."""
         type = value.type
         if isinstance(type, TensorType) and type.element and type.element.precision:
             return

@@ -21,12 +21,12 @@ NEWEST = 17
 """The newest operator set."""
 
 Edge = tuple[int, int, int, int]
-"""The layer and the port that an edge comes from, and those that it leads to."""
+"""The layer and the port at the start of an edge, then the layer and the port at its end."""
 
 
 @dataclass(eq=False)
 class Port:
-    """A port of a layer: what the file says of the tensor and of its names."""
+    """A port of a layer, with the tensor's type and names in the file."""
 
     id: int
     type: TensorType
@@ -36,9 +36,9 @@ class Port:
 
 @dataclass(eq=False)
 class Layer:
-    """A layer. `sources[i]` is the layer and the output index that feed input `i`; `given` is the
-    name that somebody gave it, "" where it has one only because every layer has. `parts` are the
-    elements with its bodies and port maps, and those that are not known."""
+    """A layer. `sources[i]` is the layer and the output index that feed input `i`. `given` is the
+    name that somebody gave it, "" if it only has a name because every layer needs one. `parts` are
+    the elements with its bodies and port maps, and unknown elements."""
 
     id: int
     name: str
@@ -58,7 +58,7 @@ class Layer:
 
 
 def number(xml: Element, attribute: str, where: str) -> int:
-    """An integer attribute; InvalidModelError where it is missing or none."""
+    """An integer attribute; InvalidModelError if it is missing or none."""
     try:
         return integer(xml.attributes[attribute])
     except (KeyError, ValueError):
@@ -98,15 +98,15 @@ def read_graphs(path: Path) -> Iterator[list[Layer]]:
 
 
 def read_layers(body: Element, where: str, notes: list[str]) -> list[Layer]:
-    """The layers of a body, in file order but for those that come before their inputs, of which
-    `notes` learns. InvalidModelError for edges to nowhere and cycles."""
+    """The layers of a body, in file order, except layers before their inputs: these are moved, and
+    `notes` records it. InvalidModelError for edges to nowhere and cycles."""
     layers = [read_layer(xml, where) for xml in select(body.children, "layers", "layer")]
     edges = [read_edge(xml, where) for xml in select(body.children, "edges", "edge")]
     return arrange(layers, edges, where, notes)
 
 
 def arrange(found: list[Layer], edges: list[Edge], where: str, notes: list[str]) -> list[Layer]:
-    """Layers connected by edges, in file order but for those that come before their inputs."""
+    """Layers connected by edges, in file order, except layers before their inputs."""
     layers: dict[int, Layer] = {}
     for layer in found:
         if layer.id in layers:
@@ -139,7 +139,7 @@ def read_layer(xml: Element, where: str) -> Layer:
         xml.get("output_names"),
     )  # fmt: skip
     layer.given = layer.name
-    # Of several that are known, OpenVINO reads the first.
+    # If a known element stands there several times, OpenVINO reads the first.
     seen: set[str] = set()
     for child in xml.children:
         if child.tag not in _KNOWN:
@@ -216,7 +216,7 @@ def _connect(edges: list[Edge], layers: dict[int, Layer], where: str) -> None:
 
 
 def _sorted(layers: dict[int, Layer], where: str, notes: list[str]) -> list[Layer]:
-    """File order, each layer after those it needs, Parameters first: their order counts."""
+    """File order, each layer after the layers it needs, Parameters first: their order counts."""
     given = sorted(layers.values(), key=lambda layer: layer.type != "Parameter")
     places = {layer.id: place for place, layer in enumerate(given)}
     needs = [[places[source] for source, _ in layer.sources] for layer in given]

@@ -19,7 +19,7 @@ def split_names(text: str) -> list[str]:
 
 def join_names(names: Iterable[str]) -> str:
     """The attribute that lists names. OpenVINO escapes commas but no backslashes, so a name that
-    ends in a backslash can only stand last; where several do, only the first of them is kept."""
+    ends in a backslash can only be the last one. If several do, only the first of them is kept."""
     names = list(names)
     joined = ",".join(names)
     if "\\" not in joined and joined.count(",") < max(len(names), 1):
@@ -43,15 +43,14 @@ def is_numbered(name: str) -> bool:
 
 
 def unnumbered(name: str) -> tuple[str, int]:
-    """A name without its number, and that; 0 where it has none."""
+    """A name without its number, and that; 0 if it has none."""
     found = _NUMBERED.fullmatch(name)
     return (found[1], int(found[2])) if found is not None else (name, 0)
 
 
 class UniqueNames:
-    """Gives every layer of a graph a name of its own. Names that are `given` to layers of the file
-    are not handed out to layers that have none. `numbered` learns how far the layers are numbered
-    that were given the same name."""
+    """Gives every layer of a graph a unique name. Names in `given` belong to layers of the file, so
+    unnamed layers do not get them. `numbered` collects the last number of layers with one name."""
 
     def __init__(self, given: frozenset[str], numbered: dict[str, int] | None = None) -> None:
         self._reserved = given
@@ -60,7 +59,7 @@ class UniqueNames:
         self._last: dict[str, int] = {}
 
     def take(self, wanted: str, otherwise: str) -> str:
-        """`wanted` where it is free, else it or `otherwise` with a number behind it."""
+        """`wanted` if it is free, else it or `otherwise` with a number behind it."""
         wanted = clean(wanted)
         if wanted and wanted not in self._used:
             self._used.add(wanted)

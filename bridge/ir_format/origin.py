@@ -1,9 +1,9 @@
-"""What an ONNX model says beside what it computes, and IR has no place for: its operator sets, who
-made it, its notes, the names of its bodies, and which nodes have none. IR's rt_info keeps it for
-the way back.
+"""The facts of an ONNX model for which IR has no place: its operator sets, its producer, its notes,
+the names of its bodies, and which nodes have no name. IR's rt_info keeps them for the way back.
 
-IR wants a name of its own for every layer: one that has none gets its type and its id, and those
-that are made for one node are numbered. What the model itself calls so is `named` in the record.
+IR wants a unique name for every layer. A layer without a name gets its type and its id; layers that
+are made for one node are numbered. If the model itself has such a name, the record lists it in
+`named`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bridge.neutral.extras import Note, OnnxExtras
 from bridge.neutral.graph import Graph, Model
 
 BODY = "body"
-"""What a body is called that the record does not name."""
+"""The name of a body that the record does not name."""
 
 NEWEST = 1 << 16
 """The newest operator set that a record may speak of."""
@@ -28,9 +28,9 @@ OperatorSet = Annotated[int, Fits(lambda number: 1 <= number <= NEWEST, "operato
 
 @dataclass(eq=False)
 class Origin:
-    """The record. `about` are fields of the model by name, `notes` is `OnnxExtras.notes`; `bodies`
-    are the names of bodies in the order of the file, outer before inner, "" for BODY; `formers` are
-    the nodes that layers stand for (see `bridge.ir_format.provenance`)."""
+    """The record. `about` are fields of the model by name, `notes` is `OnnxExtras.notes`. `bodies`
+    are the names of bodies in the order of the file, outer before inner, "" for BODY. `formers` are
+    the original ONNX nodes of layers (see `bridge.ir_format.provenance`)."""
 
     opset: OperatorSet = 0
     opsets: dict[str, OperatorSet] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Origin:
         self._named = frozenset(self.named)
 
     def given(self, name: str, type: str, id: int) -> str:
-        """The name that a layer was given before every layer needed one of its own."""
+        """The name of a layer in the original model, without the parts that IR needed."""
         if not self.opset or name in self._named:
             return name
         if name == f"{type}_{id}":
@@ -54,7 +54,7 @@ class Origin:
         return base if 1 <= number <= self.numbered.get(base, 0) else name
 
     def give(self, model: Model, bodies: Sequence[Graph]) -> None:
-        """Tells a model, whose bodies these are in order, what it was."""
+        """Restores the facts of the original model in a model and its `bodies`, in order."""
         if not self.opset:
             return
         if len(bodies) == len(self.bodies):
@@ -89,7 +89,7 @@ def origin_of(
 
 
 def load(metadata: dict[str, str]) -> Origin:
-    """Takes the record out of the metadata; one without an operator set says nothing, and stays."""
+    """Takes the record out of the metadata. An empty record, without an operator set, stays."""
     origin = ORIGIN.read(metadata)
     if origin is None or not origin.opset:
         return Origin()

@@ -1,6 +1,6 @@
-"""Which node of ONNX a layer stands for, with those that lead to it: IR's rt_info keeps it for the
-way back, by the body and the layer's name. Inputs are outputs of layers, or tensors that IR has no
-use for."""
+"""The original ONNX node of a layer, with the nodes that lead to it. IR's rt_info keeps it for the
+way back, by the body and the layer's name. Its inputs are outputs of layers, or tensors that IR
+does not use."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from bridge.neutral.tensor import FileRange, Tensor
 from bridge.neutral.types import STRING, size_of
 
 LONGEST = 1024
-"""The bytes of a tensor, or of the numbers of an attribute, that are written down plainly."""
+"""The most bytes that are written down plainly for a tensor, or for the numbers of an attribute."""
 
 LARGEST = 1 << 16
 """The bytes of the largest tensor that is written down, such as the bias of an LSTM."""
 
 MOST = 1 << 18
-"""The numbers of the longest attribute that is written down."""
+"""The most numbers of an attribute that is written down."""
 
 _WIDEST = 32
-"""Characters of a number, or of the name of a tree's mode, on average at most."""
+"""The most characters, on average, of a number or of the name of a tree's mode."""
 
 Where = Callable[[Value], "tuple[str, int] | None"]
-"""The name of the layer that gives a value, and which of its outputs it is."""
+"""The name of the layer that gives a value, and the index of its output."""
 
 
 def dump(provenance: Provenance, where: Where, stored: Mapping[object, str]) -> list[Any] | None:
-    """What JSON says of a node; None where it cannot say it. `stored` names the layer of each
-    constant by its bytes."""
+    """A node as JSON; None if JSON cannot hold it. `stored` names the layer of each constant by its
+    bytes."""
     try:
         inputs = [
             None if value is None else _input(value, where, stored) for value in provenance.inputs
@@ -108,7 +108,7 @@ def _tensor(tensor: Tensor) -> dict[str, Any]:
 
 
 class ProvenanceTable:
-    """What the record says of one graph, which is being read. Its constants are in no graph."""
+    """The record's entries for one graph while it is read. Their constants are in no graph."""
 
     def __init__(self, said: Mapping[str, Any]) -> None:
         self._constants: dict[str, Value] = {}
@@ -116,8 +116,8 @@ class ProvenanceTable:
         self._values: dict[str, Sequence[Value]] = {}
 
     def know(self, layer: str, values: Sequence[Value]) -> None:
-        """Learns what a layer gives, and notes with its node which node that stands for, if all
-        that the record names is there."""
+        """Learns the outputs of a layer, and notes the layer's original node with its node. It
+        needs all inputs that the record names."""
         self._values[layer] = values
         node = values[0].producer if values else None
         if node is not None and layer in self._said:
@@ -162,7 +162,7 @@ def _read_attribute(said: Any) -> Any:
 
 
 def _read_tensor(said: Any, range: Any = None) -> Tensor:
-    """A tensor that is written down, or that is a range of a file."""
+    """A tensor whose bytes are written down, or are a range of a file."""
     element, shape = ELEMENTS[said["element"]], tuple(map(int, said["shape"]))
     if element is STRING or min(shape, default=0) < 0:
         raise ValueError("no such tensor is written down")

@@ -3,8 +3,9 @@
 `<bridge><metadata><entry name="..." value="..."/></metadata></bridge>` holds `Model.metadata`,
 which OpenVINO reads and keeps like any other entry.
 
-What others say there of the model (optimum its task, a tokenizer its template) goes along to ONNX,
-in `Model.metadata` under `rt_info`. What is about the file alone does not: who wrote it, and how.
+Other tools write facts about the model there: optimum writes its task, a tokenizer its template.
+They go to ONNX in `Model.metadata` under `rt_info`. Facts about the file alone (its writer and
+options) do not go along.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _LONGEST = 1 << 20
 
 
 def keep_about_model(net: Element, metadata: dict[str, str]) -> None:
-    """Adds to the metadata what a model's rt_info says of the model."""
+    """Adds the facts about the model in its rt_info to the metadata."""
     kept = [
         as_text(child)
         for child in select(net.children, "rt_info", "*")
@@ -40,8 +41,8 @@ def keep_about_model(net: Element, metadata: dict[str, str]) -> None:
 
 
 def take_about_model(metadata: dict[str, str]) -> tuple[str, ...]:
-    """The entries about the model, which leave the metadata. What is no XML is left out, and so
-    are entries whose text Bridge would write otherwise: a file may have been changed."""
+    """Removes the entries about the model from the metadata and returns them. Entries that are no
+    XML, or that Bridge would write in another way, are left out: a file may have been changed."""
     entries = ABOUT_MODEL.take(metadata) or []
     return tuple(entry for entry in entries if len(entry) <= _LONGEST and _is_entry(entry))
 

@@ -1,5 +1,5 @@
-"""String tensors in a `.bin`: count, 0, the end of each string, as i32; then all strings, joined
-(OpenVINO's `StringAlignedBuffer`)."""
+"""String tensors in a `.bin`: count, 0, the end of each string, as i32. Then follow all strings,
+joined (OpenVINO's `StringAlignedBuffer`)."""
 
 from __future__ import annotations
 

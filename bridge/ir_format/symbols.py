@@ -18,7 +18,7 @@ dimension without a name."""
 
 
 def symbols_of(values: Iterable[tuple[str, Value]]) -> Symbols:
-    """The names of the dimensions of inputs and outputs, of those that have any."""
+    """The names of the dimensions of inputs and outputs that have any."""
     return {
         name: [dim if isinstance(dim, str) else None for dim in value.shape]
         for name, value in values
@@ -27,7 +27,6 @@ def symbols_of(values: Iterable[tuple[str, Value]]) -> Symbols:
 
 
 def restore(value: Value, name: str, symbols: Symbols) -> None:
-    """Gives the dimensions that are still open the names they had; somebody may have fixed or
-    bounded some since."""
+    """Gives open dimensions their former names. Others may have been fixed or bounded since."""
     if name in symbols:
         value.type = with_symbols(value.type, symbols[name])

@@ -1,7 +1,7 @@
 """The text of an XML file, laid out as OpenVINO lays it out.
 
-It is built directly. lxml has no way to write ` />` at the end of an empty element, as OpenVINO
-does, and refuses elements deeper than 2,048 within one another.
+It is built directly. lxml cannot write ` />` at the end of an empty element, as OpenVINO does, and
+refuses more than 2,048 nested elements.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from bridge.ir_format.document import Element
 
 Text: TypeAlias = "list[str | Text]"
-"""Pieces of text, in lists as deep as the bodies: to join those of each body, or to copy them into
-those of the graph around it, would take time that grows with the square of the depth."""
+"""Pieces of text, in lists as deep as the bodies. Joining the text of each body, or copying it into
+the text of the graph around it, would take time that grows with the square of the depth."""
 
 
 def pieces(text: Text) -> Iterator[str]:
@@ -39,8 +39,8 @@ _ATTRIBUTE = {**_TEXT, '"': "&quot;", "\t": "&#9;", "\n": "&#10;"}
 
 
 def _escaped(text: str, escapes: Mapping[str, str]) -> str:
-    """A text with escapes for some characters, "&" first of them: one `str.replace` for each is
-    far faster than `str.translate` where few are there."""
+    """A text with escapes for some characters, "&" first. One `str.replace` for each is far faster
+    than `str.translate` if few of them are there."""
     for character, escape in escapes.items():
         text = text.replace(character, escape)
     return text

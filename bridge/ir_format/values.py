@@ -1,4 +1,4 @@
-"""What a layer says of its values, and what only IR knows of it."""
+"""The values of a layer, and facts about it that only IR has."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def parameter(layer: Layer, where: str) -> Value:
 
 
 def edited_shape(layer: Layer) -> tuple[Dim, ...] | None:
-    """The shape of a Parameter whose port still says that of before somebody changed it, which is
-    what the ports of all layers say; None where they agree."""
+    """The new shape of an edited Parameter. Its port, like the ports of all layers, still has the
+    shape before the edit. None if both agree."""
     said = layer.outputs[0].type.shape if layer.outputs else None
     shape = parse_shape(layer.data["shape"]) if "shape" in layer.data else None
     if not said or shape is None or len(said) != len(shape):
@@ -42,7 +42,7 @@ def edited_shape(layer: Layer) -> tuple[Dim, ...] | None:
 
 
 def extras_of(layer: Layer, attributes: dict[str, str] | None = None) -> NodeExtras | None:
-    """What only IR knows of a layer: rt_info, that of its ports, and further attributes."""
+    """The facts about a layer that only IR has: rt_info, its ports' rt_info, further attributes."""
     extras: NodeExtras = {}
     if layer.rt_info:
         extras["rt_info"] = layer.rt_info
@@ -65,6 +65,6 @@ def values_of_ports(ports: Sequence[Port]) -> list[Value]:
 
 
 def edge_layer(layer: Layer) -> EdgeExtras:
-    """What is kept of a Parameter or Result layer so that IR gets it back."""
+    """The facts of a Parameter or Result layer that are kept, so that IR gets them back."""
     names = split_names(layer.output_names)
     return {"name": layer.name, "output_names": names, **(extras_of(layer) or {})}

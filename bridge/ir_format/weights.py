@@ -1,4 +1,4 @@
-"""Constants in a `.bin`: where a Const's bytes are, and writing each tensor once."""
+"""Constants in a `.bin`: finds the bytes of a Const, and writes each tensor once."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ class WeightsReader:
             if not regular:
                 raise InvalidModelError(f"{self.path}: the weights are no regular file")
         if offset < 0 or offset + size > self._size:
-            why = about_short_file(self.path, "is the file truncated, or that of another model?")
+            why = about_short_file(
+                self.path, "is the file truncated, or does it belong to another model?"
+            )
             raise InvalidModelError(
                 f"{where}: its {size} bytes at {offset} are outside {self.path}, which has "
                 f"{self._size}; {why}"
@@ -91,7 +93,7 @@ class WeightsWriter:
         self._file = file
         self._copier = copier
         self._end = 0
-        # The tensors are kept, so that no other one takes the identity of one that is gone.
+        # The tensors are kept, so that no new tensor gets the identity of a deleted one.
         self._places: dict[object, tuple[tuple[int, int], Tensor]] = {}
 
     def place(self, tensor: Tensor) -> tuple[int, int]:

@@ -1,8 +1,8 @@
 r"""Arithmetic on values, which makes nodes: `(high - low) * last / (group - 1.0)`.
 
-The nodes go to the current builder, the innermost of the `with` statements around: MLIR calls it
-the insertion point. The rewriter and the readers make the builder of a rule the current one. Who
-builds the body of a Loop or of an If writes `with inner:`.
+The nodes go to the current builder. The innermost `with builder:` block around sets it; MLIR calls
+it the insertion point. The rewriter and the readers make the builder of a rule the current one.
+A rule that builds the body of a Loop or an If writes `with inner:`.
 
 | Python | node |
 | --- | --- |
@@ -15,8 +15,9 @@ builds the body of a Loop or of an If writes `with inner:`.
 | `x[2]`, `x[1:n]` | Gather, Slice along the first axis, as of a shape |
 
 An operand may be a number, a list or an array: it becomes a Constant of the other operand's type.
-Nodes come in the order in which Python evaluates: the left operand first.
-A comparison gives a Value, which is always true: `if`, `and`, `not` and `0 <= x < n` do not ask it.
+Nodes are made in Python's order of evaluation: the left operand first.
+A comparison gives a Value, and Python counts every Value as true. So `if`, `and`, `not` and
+`0 <= x < n` do not test the comparison.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from bridge.neutral.graph import Value
 
 CURRENT: ContextVar[Builder] = ContextVar("builder")
-"""What makes the nodes of arithmetic."""
+"""The builder that makes the nodes of arithmetic."""
 
 
 def _builder() -> Builder:
@@ -76,8 +77,8 @@ class Arithmetic:
     __neg__, __abs__, __invert__ = _alone("Neg"), _alone("Abs"), _alone("Not")
 
     def __getitem__(self, place: int | slice) -> Value:
-        """One element of a vector, a scalar; or those from `start` up to `stop`, which are numbers
-        or vectors of one element."""
+        """One element of a vector, a scalar; or the elements from `start` up to `stop`, which are
+        numbers or vectors of one element."""
         b, vector = _builder(), cast("Value", self)
         if isinstance(place, slice):
             return b.cut(vector, 0, place.start, place.stop)

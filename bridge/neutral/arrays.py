@@ -1,4 +1,4 @@
-"""Arrays whose sizes a model says: made where the budget allows it, refused before where not."""
+"""Arrays whose sizes come from a model. The memory budget is checked before an array is made."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def can_be(shape: Sequence[int], dtype: Any) -> bool:
 
 
 def spend(shape: Sequence[int], dtype: Any, what: str = "a constant") -> None:
-    """Counts an array that is about to be made; LimitError where there is no room for it."""
+    """Counts an array before it is made. Raises LimitError if the memory budget has no room."""
     sizes = shape if can_be(shape, dtype) else [dim or 1 for dim in shape]
     budget().constant(size_of(sizes) * np.dtype(dtype).itemsize, what)
 

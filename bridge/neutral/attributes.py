@@ -1,4 +1,4 @@
-"""Attributes of nodes: what types they have, and whether a node's are those of its operator."""
+"""Attributes of nodes: their types, and the check against the operator's row."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from bridge.neutral.tensor import Tensor
 from bridge.vocabulary import REQUIRED, Attribute, operator
 
 Attributes = dict[str, Any]
-"""Attributes by name: int, float, str, bool, Element, Tensor, tuples of these, or None where one
-may be absent. The row of the operator says the type of each, so that Python does not; `fault_of`
-holds a node to its row."""
+"""Attributes by name: int, float, str, bool, Element, Tensor, tuples of these, or None for an
+absent attribute. The operator's row gives the type of each attribute, so Python's types do not.
+`fault_of` checks a node against its row."""
 
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "int": int,
@@ -24,8 +24,8 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 
 
 def fault_of(op: str, attributes: Attributes) -> str:
-    """What is wrong with the attributes of a node by the row of its operator; "" where nothing is,
-    or the operator has no row."""
+    """The error in a node's attributes, by the row of its operator. "" if there is no error or
+    the operator has no row."""
     row = operator(op)
     if row is None:
         return ""

@@ -1,9 +1,9 @@
-"""The records, in a model's metadata, of what its inputs and outputs stand for.
+"""Records in a model's metadata: the meaning of its inputs and outputs.
 
-IR has tensors of numbers of known rank alone. Sequences, optionals and tensors of open rank are
-several tensors there. A tensor of strings is a tensor of their places in a list, its vocabulary; a
-map is a row of its values, for which a list holds the keys. By these records `bridge.pack` and
-`bridge.unpack` translate (`bridge/boundary.py`), and the way back to ONNX restores them.
+IR only has tensors of numbers with a known rank. A sequence, an optional or a tensor of open rank
+becomes several tensors. A tensor of strings becomes a tensor of places in a list, its vocabulary.
+A map becomes a row of its values, and a list holds the keys. `bridge.pack` and `bridge.unpack`
+translate with these records (`bridge/boundary.py`). The way back to ONNX restores the originals.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ class BoundaryValue:
 
     `kind` says which tensors stand for it. "ragged": `.data` and `.shapes`; "elements": `.0` to
     `.count-1`; "tensor": an optional tensor, under its own name; "open": a tensor whose rank is
-    known at run time alone, as `.data`, its elements in their order, and `.shape`.
+    only known at run time: `.data` has the elements in their order, `.shape` the shape.
 
-    `element` is the element type's name. `shape` is that of the tensor or of each element, or what
-    an ONNX model declared of one of open rank: sizes, symbols, and None for any size; None as a
-    whole where ranks differ. Where the elements of a ragged sequence differ in rank (`mixed`), it
-    has the largest rank. The rows of `.shapes` for the other elements end in -1s.
+    `element` is the element type's name. `shape` is the shape of the tensor or of each element.
+    For a tensor of open rank, `shape` is the declaration in the ONNX model. It has sizes, symbols,
+    and None for any size; it is None as a whole if ranks differ. If the elements of a ragged
+    sequence differ in rank (`mixed`), `shape` has the largest rank. For the other elements the
+    rows of `.shapes` end in -1s.
     """
 
     kind: Literal["ragged", "elements", "tensor", "open"]
@@ -47,7 +48,7 @@ class BoundaryValue:
 
     @property
     def rank(self) -> int:
-        """The length of `shape`, 0 where ranks differ."""
+        """The length of `shape`, 0 if ranks differ."""
         return len(self.shape or ())
 
     @property
@@ -87,7 +88,7 @@ class BoundaryRecord:
     input_order: list[str]
 
     def owner(self, part: str) -> str:
-        """The input that the tensor `part` stands for; itself, where it is one of its own."""
+        """The input that the tensor `part` belongs to, or `part` itself."""
         for name, value in self.inputs.items():
             if part in value.parts(name):
                 return name

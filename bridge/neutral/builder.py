@@ -42,13 +42,13 @@ operator broadcasts them, else as `Builder.constant` makes it."""
 
 
 class Refused(Exception):
-    """Raised by a rule for a node that the target cannot express: why, and what would help."""
+    """Raised by a rule for a node that the target cannot express: the reason and a remedy."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """What a graph is rewritten for: a format, and for ONNX the operator set and the other domains
-    whose operators may be used, since the model was of them before."""
+    """The format a graph is rewritten for. For ONNX it has the operator set, and the other domains
+    whose operators may be used, because the model used these domains before."""
 
     format: str
     opset: int = 0
@@ -59,11 +59,11 @@ class Target:
 
 
 class Builder:
-    """Appends nodes to `nodes`. `name` prefixes the names of the nodes it makes; `target` is what
-    the graph is rewritten for (None while a file is read); `made` is what `once` made before.
+    """Appends nodes to `nodes`. `name` prefixes the names of the nodes it makes. `target` is the
+    target of the rewriting (None while a file is read). `made` holds the earlier results of `once`.
 
-    Within `with b:` it is the current builder, which makes the nodes of arithmetic on values
-    (`bridge/neutral/arithmetic.py`). It is so in every rule and every pattern.
+    Inside `with b:` it is the current builder, and arithmetic on values makes its nodes there
+    (`bridge/neutral/arithmetic.py`). The current builder is set in every rule and every pattern.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Builder:
 
     @property
     def opset(self) -> int:
-        """The operator set of ONNX that is written; 0 for IR, and while a file is read."""
+        """The operator set of the ONNX file to write; 0 for IR, and while a file is read."""
         return self.target.opset if self.target is not None else 0
 
     def node(
@@ -101,8 +101,8 @@ class Builder:
         name: str | None = None,
         extras: NodeExtras | None = None,
     ) -> Node:
-        """A node with inferred output types. `outputs` is a count, or the values themselves
-        (their types are then refined by what inference finds)."""
+        """A node with inferred output types. `outputs` is a count, or the values themselves; then
+        inference refines their types."""
         row = operator(op)
         if row is not None and row.defaults:
             attributes = {**row.defaults, **attributes} if attributes else dict(row.defaults)
@@ -120,9 +120,9 @@ class Builder:
         return node
 
     def once(self, key: Hashable, make: Callable[[], _Found]) -> _Found:
-        """What `make()` makes; what it made before where an earlier node of the graph asked by the
-        same key. For what many nodes of a kind compute alike, such as a mask, by a rule that gives
-        a result: what another made is not kept."""
+        """The result of `make()`, or the earlier result if a node of the graph used the same key.
+        It is for a computation that many nodes share, such as a mask, in a rule that gives a
+        result. Results of a rule that gives None are not kept."""
         if key not in self._made:
             self._made[key] = make()
         found: _Found = self._made[key]
@@ -145,7 +145,7 @@ class Builder:
             elif not has_trait(op, "broadcasts"):
                 values.append(self.constant(given))
             else:
-                # The condition of Where says nothing of the type.
+                # The condition of Where does not decide the type.
                 typed = operands[1:] if op == "Where" else operands
                 element = next((v.element for v in typed if isinstance(v, Value)), None)
                 values.append(self.constant(given, element))
@@ -174,17 +174,17 @@ class Builder:
         return self.tensor(Tensor.of(array))
 
     def filled(self, value: Any, shape: Sequence[Any], element: Element | None) -> Value:
-        """A Constant of one value, of a static shape; LimitError where it is too large to be
+        """A Constant of one value, of a static shape; LimitError if it is too large to be
         made."""
         assert element is not None
         return self.constant(full(shape, value, element.dtype, self._place()))
 
     def counted(self, count: int, element: Element = I64) -> Value:
-        """A Constant of the numbers 0 to count - 1; LimitError where it is too large."""
+        """A Constant of the numbers 0 to count - 1; LimitError if it is too large."""
         return self.constant(counted(count, element.dtype, self._place()))
 
     def room(self, *shape: int) -> None:
-        """Raises LimitError where an array of so many numbers is too large to be made."""
+        """Raises LimitError if an array of so many numbers is too large to be made."""
         spend(shape, np.int64, self._place())
 
     def _place(self) -> str:
@@ -194,10 +194,10 @@ class Builder:
         """A Constant with the element type of `other`."""
         return self.constant(value, other.element)
 
-    # Short forms of what rules build most; arithmetic has operators of Python.
+    # Short forms of the most frequent nodes in rules; arithmetic has operators of Python.
 
     def where(self, condition: Value, x: Operand, y: Operand) -> Value:
-        """The elements of `x` where the condition holds, else those of `y`."""
+        """The elements of `x` if the condition holds, else the elements of `y`."""
         return self.op("Where", condition, x, y)
 
     def max(self, *values: Operand) -> Value:
@@ -209,7 +209,7 @@ class Builder:
         return self.op("Min", *values)
 
     def transpose(self, x: Value, *perm: int) -> Value:
-        """`x` with its axes permuted; `x` itself where the order is the same."""
+        """`x` with its axes permuted; `x` itself if the order is the same."""
         if list(perm) == sorted(perm):
             return x
         return self.op("Transpose", x, self.constant(list(perm)))
@@ -276,7 +276,7 @@ class Builder:
         return self.op("Expand", x, self.shape(*dims))
 
     def concat(self, axis: int, *parts: Value) -> Value:
-        """The parts joined along `axis`; the part itself where there is but one."""
+        """The parts joined along `axis`; the part itself if there is but one."""
         return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=axis)
 
     def split(self, x: Value, axis: int, *sizes: int) -> list[Value]:
@@ -302,37 +302,37 @@ class Builder:
         return self.op("Gather", x, self.constant(list(indices)), self.constant(axis))
 
     def from_the_front(self, indices: Value, count: Value) -> Value:
-        """Indices of which negative ones count from the end of `count` elements, from the front."""
+        """The indices without negative ones: -1 becomes `count - 1`, and so on."""
         from_end = self.op("Add", indices, self.cast(count, indices.element))
         return self.op("Where", self.op("Less", indices, self.like(0, indices)), from_end, indices)
 
     def known(self, found: _Found | None, what: str) -> _Found:
-        """What was found out about a node; Refused where nothing was."""
+        """A fact that was found about a node. Raises Refused if `found` is None."""
         if found is None:
             raise Refused(f"{what} is not known; declare the shapes of the graph's inputs")
         return found
 
     def constants(self, x: Value | None, what: str) -> tuple[int, ...]:
-        """The integers of a constant; Refused where `x` is none."""
+        """The integers of a constant; Refused if `x` is none."""
         found = known_of(x).ints
         if found is None:
             raise Refused(f"{what} must be constant")
         return found
 
     def element(self, x: Value, index: int) -> Value:
-        """One element of a vector, a scalar; a constant where it is known."""
+        """One element of a vector, a scalar; a constant if it is known."""
         known = known_of(x).array
         if known is not None:
             return self.constant(known.reshape(-1)[index])
         return self.op("Gather", x, index, 0)
 
     def dim(self, x: Value, axis: int) -> int | Value:
-        """The size of an axis: a number where it is known, else a vector of one element."""
+        """The size of an axis: a number if it is known, else a vector of one element."""
         known = None if x.shape is None else x.shape[axis]
         return known if isinstance(known, int) else self.sizes(x, axis)
 
     def sizes(self, x: Value, *axes: int) -> Value:
-        """The sizes of `axes` of `x`, 1-D i64; a constant where they are known."""
+        """The sizes of `axes` of `x`, 1-D i64; a constant if they are known."""
         if x.shape is not None and all(isinstance(x.shape[a], int) for a in axes):
             return self.constant([x.shape[a] for a in axes])
         return self.take(self.op("Shape", x), 0, *axes)
@@ -361,7 +361,7 @@ class Builder:
         return self.expand(self.like(0, like), *dims)
 
     def size(self, x: Value, axis: int) -> Value:
-        """The size of one axis of `x`, an i64 scalar; Refused where there is no such axis."""
+        """The size of one axis of `x`, an i64 scalar; Refused if there is no such axis."""
         if x.shape is not None:
             if not -len(x.shape) <= axis < len(x.shape):
                 raise Refused(f"one of its inputs, {format_shape(x.shape)}, has no axis {axis}")
@@ -375,8 +375,8 @@ class Builder:
         return self.op("Range", self.constant(0), self.size(x, axis), self.constant(1))
 
     def cast(self, x: Value, element: Element | None) -> Value:
-        """`x` as `element`; `x` itself where it is that already. Refused where `element`, that of
-        some other value, is not known."""
+        """`x` as `element`, or `x` itself if it has that type. Raises Refused if `element` is None,
+        so that the type of another value is not known."""
         if x.element is element:
             return x
         if element is None:
@@ -384,7 +384,7 @@ class Builder:
         return self.op("Cast", x, to=element)
 
     def plus(self, x: Value, *addends: Value | None) -> Value:
-        """`x` and what is added to it; what is absent adds nothing."""
+        """The sum of `x` and the addends. An absent addend adds 0."""
         for addend in addends:
             x = x if addend is None else self.op("Add", x, addend)
         return x

@@ -1,5 +1,5 @@
-"""What the bodies of a node take and give: inputs that nobody reads, constants that bodies capture,
-outputs that nobody uses."""
+"""Unused inputs and outputs of nodes with bodies: unread inputs, captured constants, unused
+outputs."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def drop_unused_inputs(node: Node) -> bool:
 
 
 def drop_unread_captures(body: Body, counted: bool = True) -> bool:
-    """Removes what a body captures and no node in it reads; whether there was any. Of a Loop that
-    is not `counted`, one slice stays, which says how often the Loop runs."""
+    """Removes the captures of a body that no node in the body reads; returns whether there were
+    any. A Loop that is not `counted` keeps one slice, because it says how often the Loop runs."""
     read: set[Value | None] = {*body.graph.outputs}
     for node in body.graph.nodes:
         read.update(node.inputs)
@@ -56,7 +56,7 @@ def drop_unread_captures(body: Body, counted: bool = True) -> bool:
 
 
 def keep_outputs(bodies: Sequence[Body], kept: Sequence[int]) -> None:
-    """Has bodies give what becomes these outputs of their node alone. States go on without one."""
+    """Makes bodies give only values for these outputs of their node. States go on without one."""
     moved = {old: new for new, old in enumerate(kept)}
     for body in bodies:
         carried = {port.output for port in body.inputs if isinstance(port, Carried)}

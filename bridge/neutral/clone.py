@@ -16,8 +16,8 @@ def clone_value(value: Value) -> Value:
 
 
 def clone_node(node: Node, values: dict[Value, Value]) -> Node:
-    """A copy of a node, bodies included. `values` says what stands for its inputs, and learns
-    what stands for its outputs."""
+    """A copy of a node, bodies included. `values` maps the node's inputs to the copy's inputs; the
+    outputs are added to it."""
     inputs = [None if v is None else values.get(v, v) for v in node.inputs]
     outputs = []
     for value in node.outputs:
@@ -31,7 +31,7 @@ def clone_node(node: Node, values: dict[Value, Value]) -> Node:
 
 
 def clone_body(body: Body) -> Body:
-    """A copy of a body and all that is nested in it; Tensors are shared."""
+    """A copy of a body and all graphs nested in it; Tensors are shared."""
     graph = _clone_graph(body.graph, {})
     return Body(graph, [copy(p) for p in body.inputs], [copy(p) for p in body.outputs])
 
@@ -61,7 +61,7 @@ def clone_model(model: Model) -> Model:
 
 
 def _clone_graph(graph: Graph, values: dict[Value, Value]) -> Graph:
-    """A copy of a graph; `values` learns what stands for its values."""
+    """A copy of a graph; its values are added to `values`."""
     result = Graph(name=graph.name)
     for value in graph.inputs:
         values[value] = clone_value(value)

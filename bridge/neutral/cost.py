@@ -1,7 +1,7 @@
-"""What a model costs: multiplications, weights and activations, of each branch and body.
+"""The cost of a model: multiplications, weights and activations, of each branch and body.
 
-An If costs what its larger branch does, a Loop its body as often as it surely runs, or once where
-that is open. A dimension without a size counts as 1.
+The cost of an If is the cost of its larger branch. The body of a Loop counts as often as it surely
+runs, or once if that number is open. A dimension without a size counts as 1.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Part:
-    """A graph: `where` it is, how deep, what it costs, and whether it is the larger branch."""
+    """A graph: its path (`where`), its depth, its cost, and whether it is the larger branch."""
 
     where: str
     depth: int
@@ -102,7 +102,7 @@ def _node(node: Node, seen: set[int]) -> Cost:
 
 
 def _dims(value: Value | None) -> tuple[int, ...] | None:
-    """The sizes of a tensor, 1 for those that are open; None where not even its rank is known."""
+    """The sizes of a tensor, 1 for open sizes; None if the rank is not known."""
     if value is None or not isinstance(value.type, TensorType) or value.type.shape is None:
         return None
     return tuple(dim if isinstance(dim, int) else 1 for dim in value.type.shape)

@@ -1,10 +1,10 @@
-"""Data flow: what is known of each value, from what is known of the values around it.
+"""Data flow: facts about each value follow from facts about the values around it.
 
 The driver follows MLIR's data-flow framework. An `Analysis` is a lattice of facts and a transfer
-function: which facts of values follow from a node. The driver visits nodes until no fact changes.
-It enters bodies through their ports, so that facts go around a Loop until they stay. A node is
-visited again when a fact next to it has changed, and a fact changes at most as often as the lattice
-is high: time is linear in the size of the graph.
+function, which gives the facts that follow from a node. The driver visits nodes until no fact
+changes. It enters bodies through their ports, so facts go around a Loop until they are stable. A
+node is visited again when a fact next to it has changed. A fact changes at most as often as the
+lattice is high, so the time is linear in the size of the graph.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Now = Callable[[Value], Fact]
 """The fact of a value, as far as the driver has come."""
 
 Updates = Iterable[tuple[Value, Fact]]
-"""Facts that follow for values; the driver joins them with what it has."""
+"""New facts about values; the driver joins them with the facts it has."""
 
 Visit = Callable[[Node, Now[Fact]], Updates[Fact]]
 """A transfer function."""
@@ -38,10 +38,10 @@ class Analysis(Generic[Fact]):
 
     bottom: Fact
     backward = False
-    """Whether facts come from the graph's outputs, and users are visited before what they use."""
+    """Whether facts start at the graph's outputs. Then users are visited before their inputs."""
 
     def join(self, one: Fact, other: Fact) -> Fact:
-        """The fact that holds where either of two may hold."""
+        """The fact that holds if at least one of two facts holds."""
         raise NotImplementedError
 
     def outside(self, value: Value) -> Fact:
@@ -49,30 +49,30 @@ class Analysis(Generic[Fact]):
         raise NotImplementedError
 
     def settled(self, value: Value, fact: Fact) -> Fact:
-        """The fact of a value where its own type or known elements tell more than `fact`."""
+        """The fact of a value if its own type or known elements tell more than `fact`."""
         return fact
 
     def node(self, node: Node, now: Now[Fact]) -> Updates[Fact]:
-        """What follows from a node without bodies."""
+        """The facts that follow from a node without bodies."""
         raise NotImplementedError
 
     def enter(self, node: Node, now: Now[Fact]) -> Updates[Fact]:
-        """What follows from the ports of a node's body inputs."""
+        """The facts that follow from the ports of a node's body inputs."""
         raise NotImplementedError
 
     def leave(self, node: Node, now: Now[Fact]) -> Updates[Fact]:
-        """What follows from the ports of a node's body outputs."""
+        """The facts that follow from the ports of a node's body outputs."""
         raise NotImplementedError
 
 
 class Forward(Analysis[Fact]):
-    """Facts of outputs follow from those of inputs."""
+    """Facts about outputs follow from facts about inputs."""
 
     iteration: Fact
     """The fact of the number of the iteration."""
 
     def transfer(self, node: Node, facts: Sequence[Fact | None]) -> Iterable[Fact]:
-        """The facts of a node's outputs, from those of its inputs (None: an absent input)."""
+        """The facts of a node's outputs, from the facts of its inputs (None: an absent input)."""
         raise NotImplementedError
 
     def node(self, node: Node, now: Now[Fact]) -> Updates[Fact]:
@@ -87,8 +87,8 @@ class Forward(Analysis[Fact]):
                 yield value, self.entry(node, body, value, port, now)
 
     def entry(self, node: Node, body: Body, value: Value, port: InputPort, now: Now[Fact]) -> Fact:
-        """The fact of a body input: that of the value outside, joined with that of the iteration
-        before."""
+        """The fact of a body input: the fact of the outer value, joined with the fact of the last
+        iteration."""
         if isinstance(port, Iteration):
             return self.iteration
         outer = None if port.input is None else node.inputs[port.input]
@@ -96,7 +96,7 @@ class Forward(Analysis[Fact]):
         return self.join(fact, now(body.exit_of(port)[0])) if isinstance(port, Carried) else fact
 
     def leave(self, node: Node, now: Now[Fact]) -> Updates[Fact]:
-        """Facts of outputs: of what any body gives, or a Loop without an iteration."""
+        """Facts of outputs, from the outputs of any body, or of a Loop without an iteration."""
         for body in node.bodies:
             for value, port in body.exits():
                 if not isinstance(port, Condition) and port.output is not None:
@@ -108,7 +108,7 @@ class Forward(Analysis[Fact]):
                     yield node.outputs[exit.output], now(value)
 
     def exit(self, node: Node, value: Value, port: OutputPort, now: Now[Fact]) -> Fact:
-        """The fact of what leaves a body through a port."""
+        """The fact of a value that leaves a body through a port."""
         return now(value)
 
 
@@ -137,7 +137,7 @@ class Must(Forward[bool]):
 
 
 class _Table(dict[Value, Fact]):
-    """Facts by value; that of a value that nothing has reached is the bottom."""
+    """Facts by value; a value that the driver has not reached has the bottom."""
 
     bottom: Fact
 
@@ -146,11 +146,10 @@ class _Table(dict[Value, Fact]):
 
 
 class Facts(Generic[Fact]):
-    """The facts of the values of a graph and of all graphs nested in it, found when the first is
-    asked for.
+    """The facts of the values of a graph and of all nested graphs, found at the first question.
 
-    Values that are made later are looked at when they are asked for. Without a graph, only those
-    of at most `most` nodes are looked at from which the asked value is computed.
+    A value that is made later is visited when its fact is asked for. Without a graph, the driver
+    visits only the nodes that compute the asked value, and at most `most` of them.
     """
 
     def __init__(
@@ -167,7 +166,7 @@ class Facts(Generic[Fact]):
         self._around: dict[Value, list[int]] = {}
         self._indexed = 0
         self._rounds: set[Value] = set()
-        """What goes around a Loop: the only values that a sweep in order may visit too early."""
+        """The values that go around a Loop. Only these can a sweep in order visit too early."""
         self.visits = 0
 
     def of(self, value: Value) -> Fact:
@@ -180,13 +179,13 @@ class Facts(Generic[Fact]):
         return self._now(value)
 
     def learn(self, value: Value, fact: Fact) -> None:
-        """Has a fact hold of a value, whatever its node says, and what follows from it."""
+        """Sets a fact of a value, whatever its node says, and updates all facts that follow."""
         self._table[value] = fact
         self._settle((value,))
 
     def _origin(self, value: Value) -> tuple[list[Node], list[Value]]:
-        """The nodes not yet visited that a value is computed of, each behind those it uses, and
-        what is given to them."""
+        """The unvisited nodes that compute a value, in order, and the values these nodes start
+        from."""
         nodes: list[Node] = []
         given: list[Value] = []
         seen: set[Node] = set()
@@ -208,7 +207,7 @@ class Facts(Generic[Fact]):
         return nodes, given
 
     def _add(self, nodes: Iterable[Node], given: Iterable[Value]) -> None:
-        """Visits further nodes, which use what was visited, one another, and what is given."""
+        """Visits further nodes. They may use visited values, one another, and `given` values."""
         for value in given:
             self._join(value, self._analysis.outside(value))
         first = len(self._steps)
@@ -217,7 +216,7 @@ class Facts(Generic[Fact]):
         self._sweep(range(first, len(self._steps)))
 
     def _plan(self, node: Node) -> None:
-        """Notes the steps of a node and of those in its bodies."""
+        """Notes the steps of a node and of the nodes in its bodies."""
         analysis, steps = self._analysis, self._steps
         if not node.bodies:
             steps.append((analysis.node, node, False))
@@ -232,7 +231,7 @@ class Facts(Generic[Fact]):
         steps.append((analysis.leave, node, False))
 
     def _sweep(self, steps: range) -> None:
-        """Visits steps in order once, and those again around what changed behind them."""
+        """Visits steps in order once, and again the steps around values that changed later."""
         late: set[Value] = set()
         rounds = self._rounds
         for step in reversed(steps) if self._analysis.backward else steps:
@@ -242,7 +241,7 @@ class Facts(Generic[Fact]):
         self._settle(late)
 
     def _settle(self, changed: Collection[Value]) -> None:
-        """Visits the steps around what changed until nothing does."""
+        """Visits the steps around changed values until nothing changes."""
         sign = -1 if self._analysis.backward else 1
         queue: list[int] = []
         waiting: set[int] = set()
@@ -274,14 +273,14 @@ class Facts(Generic[Fact]):
         return self._around
 
     def _visit(self, step: int) -> list[Value]:
-        """Does one step; the values of which the fact is another now."""
+        """Does one step; returns the values whose facts changed."""
         self.visits += 1
         visit, node, _ = self._steps[step]
         join = self._join
         return [value for value, fact in visit(node, self._now) if join(value, fact)]
 
     def _join(self, value: Value, fact: Fact) -> bool:
-        """Joins a fact with what is known of a value; whether that is another now."""
+        """Joins a fact with the known fact of a value; returns whether the fact changed."""
         fact = self._analysis.settled(value, fact)
         table = self._table
         if value in table:

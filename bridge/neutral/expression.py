@@ -9,7 +9,7 @@ from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL
 
 Names = Callable[[Value], str]
-"""Gives what a value is called where a formula ends."""
+"""Gives the name of a value at the end of a formula."""
 
 _DEPTH = 6  # operators in one another
 _SHOWN = 4  # elements of a constant
@@ -29,15 +29,15 @@ OPPOSITES = {
     "Equal": "NotEqual", "NotEqual": "Equal", "Less": "GreaterOrEqual", "GreaterOrEqual": "Less",
     "Greater": "LessOrEqual", "LessOrEqual": "Greater",
 }  # fmt: skip
-"""The comparison that holds where another does not."""
+"""The comparison that holds if another does not hold."""
 
 _SILENT = frozenset({"Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "CastLike"})
-"""Operators that hand a number on, and of which a formula says nothing."""
+"""Operators that pass a number on; a formula leaves them out."""
 
 
 def expression(value: Value, names: Names, captured: Mapping[Value, Value]) -> str:
-    """The formula of a value: its constants, and operators up to where there are many; from there
-    on names. `captured` says which outer value a body's input is."""
+    """The formula of a value, from its constants and operators. A long formula ends with names
+    of values. `captured` maps a body's inputs to the outer values."""
     return _formula(value, names, captured, _DEPTH)[0]
 
 

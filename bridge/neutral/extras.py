@@ -1,4 +1,4 @@
-"""What only one format says of a model or of a node, kept for the way back to that format."""
+"""Facts about a model or a node that only one format has, kept for the way back to that format."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ PRODUCER = "bridge"
 
 
 class NodeExtras(TypedDict, total=False):
-    """Of a node.
+    """Extras of a node.
 
-    IR: `rt_info` is XML, `port_rt_info` that of its ports by ("input" or "output", index).
-    `ir_attributes` are the layer's attributes beside the operator's own. `layer` is the type and
-    the operator set of a layer that no row reads, `why` the reason.
+    IR: `rt_info` is XML; `port_rt_info` is the XML of its ports by ("input" or "output", index).
+    `ir_attributes` are the layer's attributes that the operator's row does not have. `layer` is
+    the type and the operator set of a layer that no row reads, `why` the reason.
     ONNX: `doc_string`, `metadata_props`.
-    Both: `provenance` is the node of ONNX in whose place this stands, with others that lead to it.
-    `restored` says that a record named this node, and was right.
+    Both: `provenance` is the ONNX node that this node replaces, with other nodes that lead to it.
+    `restored` says that a record named this node, and the proof held.
     """
 
     rt_info: str
@@ -38,17 +38,17 @@ class NodeExtras(TypedDict, total=False):
 
 
 class EdgeExtras(NodeExtras, total=False):
-    """Of a layer that is no node, a Parameter or a Result, with its name. `output_names` are those
-    that a Result says that it answers to."""
+    """Extras of a layer without a node (a Parameter or a Result), with its name. `output_names` are
+    the tensor names of a Result."""
 
     name: str
     output_names: list[str]
 
 
 class Note(TypedDict, total=False):
-    """What a part of an ONNX model says beyond the computation. `hints` are attributes that say how
-    an engine computes a node. `shape` is what it declares of a
-    value at the boundary of a graph, `value_info` of one within: sizes, names, None for neither."""
+    """Extra facts in a part of an ONNX model that do not change the computation. `hints` are
+    attributes that say how an engine computes a node. `shape` is the declared shape of a value at
+    the boundary of a graph, `value_info` of an inner value: sizes, names, None for neither."""
 
     doc_string: str
     metadata_props: dict[str, str]
@@ -58,8 +58,8 @@ class Note(TypedDict, total=False):
 
 
 class OnnxExtras(TypedDict, total=False):
-    """Of an ONNX model. `notes` are those of its graphs, values and nodes by path (see
-    `bridge.onnx_format.notes`)."""
+    """Extras of an ONNX model. `notes` holds the notes of its graphs, values and nodes by path
+    (see `bridge.onnx_format.notes`)."""
 
     producer_name: str
     producer_version: str

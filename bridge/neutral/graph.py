@@ -29,18 +29,19 @@ if TYPE_CHECKING:
     from bridge.neutral.inference.known import KnownValue
 
 BRANCHES = ("then_branch", "else_branch")
-"""What the bodies of an If are called."""
+"""The names of an If's bodies."""
 
 
 class Value(Arithmetic):
     """One value: its type, its names, and the node that makes it (None for a graph input).
     Its arithmetic makes nodes with the current builder.
 
-    `known_value` is what is known of an integer vector's or scalar's elements, flattened: numbers,
-    symbols, bounds, and None for others; None where nothing is known or it is no shape-like value.
-    `computed` makes all elements when they are asked for; None where they do not follow from known
-    inputs, or are known without it. What is known of elements is read with `known_of`.
-    `declared` is what the file says of the type; inference refines it and never contradicts it.
+    `known_value` holds the known elements of an integer vector or scalar, flattened: numbers,
+    symbols, bounds, and None for an unknown element. It is None as a whole if no element is known
+    or the value is no shape-like value. `computed` makes all elements when they are asked for. It
+    is None if they do not follow from known inputs, or if `known_value` has them.
+    Read known elements with `known_of`. `declared` is the type in the file; inference refines it
+    and never contradicts it.
     """
 
     __slots__ = ("computed", "declared", "known_value", "names", "producer", "type")
@@ -55,7 +56,7 @@ class Value(Arithmetic):
 
     @property
     def name(self) -> str:
-        """The first name, "" where there is none."""
+        """The first name, "" if there is none."""
         return self.names[0] if self.names else ""
 
     @property
@@ -67,12 +68,12 @@ class Value(Arithmetic):
 
     @property
     def element(self) -> Element | None:
-        """The element type; None where it is unknown, or the value is no tensor."""
+        """The element type; None if it is unknown, or the value is no tensor."""
         return self.type.element if isinstance(self.type, TensorType) else None
 
     @property
     def shape(self) -> Shape:
-        """The shape; None where the rank is unknown, or the value is no tensor."""
+        """The shape; None if the rank is unknown, or the value is no tensor."""
         return self.type.shape if isinstance(self.type, TensorType) else None
 
     @property
@@ -84,13 +85,13 @@ class Value(Arithmetic):
 
     @property
     def rank(self) -> int | None:
-        """The number of axes; None where it is unknown, or the value is no tensor."""
+        """The number of axes; None if it is unknown, or the value is no tensor."""
         shape = self.type.shape if isinstance(self.type, TensorType) else None
         return None if shape is None else len(shape)
 
     @property
     def constant(self) -> Tensor | None:
-        """The tensor, where the value is a Constant's output."""
+        """The tensor, if the value is a Constant's output."""
         producer = self.producer
         if producer is not None and producer.op == "Constant":
             tensor: Tensor = producer.attributes["value"]
@@ -98,8 +99,8 @@ class Value(Arithmetic):
         return None
 
     def behind(self, *ops: str, outside: Mapping[Value, Value] = MappingProxyType({})) -> Value:
-        """What the value is made of by nodes of these operators alone, which take data first.
-        `outside` says what the inputs of bodies are there."""
+        """Follows the data input (input 0) back through nodes of these operators, and returns the
+        value where the chain ends. `outside` maps the inputs of bodies to outer values."""
         value = self
         while True:
             node = value.producer
@@ -118,9 +119,9 @@ class Node:
     """One operator applied: `op` is a word of the neutral vocabulary (`mappings/`), or
     `domain::Name` for an operator of a domain that the vocabulary does not cover.
 
-    `inputs` holds None for an absent optional input. `attributes` are those of the
-    operator's row. `bodies` is empty but for If (then, else) and Loop (one). `extras` carries what
-    only one format knows.
+    `inputs` holds None for an absent optional input. `attributes` are the attributes in the
+    operator's row. `bodies` is empty except for If (then, else) and Loop (one). `extras` holds
+    facts that only one format knows.
     """
 
     __slots__ = ("attributes", "bodies", "extras", "inputs", "name", "op", "outputs")
@@ -147,7 +148,7 @@ class Node:
             output.producer = self
 
     def input(self, index: int) -> Value | None:
-        """Input `index`, None where it is absent."""
+        """Input `index`, None if it is absent."""
         return self.inputs[index] if index < len(self.inputs) else None
 
     @property
@@ -168,7 +169,7 @@ class Node:
 
     @property
     def condition(self) -> Value | None:
-        """The condition of an If, or that of a Loop (None: always true)."""
+        """The condition of an If or a Loop (None: always true)."""
         return self.inputs[0] if self.op == "If" else self.input(1)
 
     @property
@@ -177,8 +178,8 @@ class Node:
         return self.inputs[0]
 
     def captures(self, body: Body) -> dict[Value, Value]:
-        """What the inputs of a body that are the same in each iteration, and in a branch, are
-        outside."""
+        """Maps the inputs of a body that have one value in all iterations, or in a branch, to the
+        outer values."""
         return {
             value: outer
             for value, port in body.entries()
@@ -186,7 +187,7 @@ class Node:
         }
 
     def roles(self) -> list[tuple[str, Body]]:
-        """The bodies with what they are called in paths: `then_branch`, `else_branch`, `body`."""
+        """The bodies with their names in paths: `then_branch`, `else_branch`, `body`."""
         names = BRANCHES if self.op == "If" else ("body",) * len(self.bodies)
         return list(zip(names, self.bodies, strict=True))
 
@@ -195,10 +196,10 @@ class Node:
 
 
 class Graph:
-    """A closed graph: nodes in topological order that see only its inputs and one another.
+    """A closed graph: nodes in topological order that use only its inputs and each other's outputs.
 
-    `output_names` are the names by which the outside asks for the outputs (top-level graphs only;
-    one for each output, "" to use the value's own).
+    `output_names` are the public names of the outputs (top-level graphs only; one for each output,
+    "" to use the value's own name).
     """
 
     __slots__ = ("inputs", "name", "nodes", "output_names", "outputs")
@@ -231,8 +232,8 @@ class Graph:
                     stack.append(body.graph)
 
     def computed(self) -> Iterator[Value]:
-        """The values of this graph, and of all nested in it, that are no constants nor inputs of
-        this one."""
+        """The values of this graph and of all nested graphs, without constants and without the
+        inputs of this graph."""
         for node in self.walk():
             if node.op != "Constant":
                 yield from node.outputs
@@ -241,19 +242,19 @@ class Graph:
 
 
 def sizes_of_constants(graph: Graph) -> list[int]:
-    """Bytes of each constant of a graph and of those nested in it, of one tensor once."""
+    """Bytes of each constant of a graph and its nested graphs, of one tensor once."""
     tensors = {id(n.attributes["value"]): n.attributes["value"]
                for n in graph.walk() if n.op == "Constant"}  # fmt: skip
     return [tensor.nbytes for tensor in tensors.values()]
 
 
 def size_of_constants(graph: Graph) -> int:
-    """Bytes of all constants of a graph and of those nested in it, each tensor counted once."""
+    """Bytes of all constants of a graph and its nested graphs, each tensor counted once."""
     return sum(sizes_of_constants(graph))
 
 
 def names_of_outputs(graph: Graph) -> list[str]:
-    """The names by which the outside asks for the outputs of a top-level graph."""
+    """The public names of the outputs of a top-level graph."""
     names = graph.output_names or [""] * len(graph.outputs)
     return [name or value.name for name, value in zip(names, graph.outputs, strict=True)]
 
@@ -324,7 +325,7 @@ class Body:
         return self.graph.outputs[port.output], self.outputs[port.output]
 
     def given(self, output: int) -> Value:
-        """What a branch gives for an output of its If; most often it stands at the same place."""
+        """The value that a branch gives for an output of its If. It usually has the same place."""
         wanted = Yield(output)
         there = self.outputs[output : output + 1] == [wanted]
         return self.graph.outputs[output if there else self.outputs.index(wanted)]
@@ -338,13 +339,13 @@ class Body:
 
 @dataclass(eq=False)
 class Model:
-    """A graph and what the file says beside it.
+    """A graph with the other facts in the file.
 
-    `format` is "onnx" or "ir", where it came from. `opset` is the ONNX operator set of the default
-    domain (None when not from ONNX), `opsets` those of other domains. `defaults` are ONNX
-    initializers that are inputs too, by input. `metadata` is ONNX's metadata_props; `extras` holds
-    what only one format knows, under that format's name. `notes` is what a report should tell of
-    how the file was read. `files` are those that it was read from and that hold its constants, each
+    `format` is "onnx" or "ir", the format of the file. `opset` is the ONNX operator set of the
+    default domain (None for IR), `opsets` has the sets of other domains. `defaults` holds the ONNX
+    initializers that are also inputs, by input. `metadata` is ONNX's metadata_props. `extras` holds
+    facts that only one format knows, under the format's name. `notes` are a report's notes about
+    how the file was read. `files` are the files that were read and that hold the constants, each
     with its stamp (`bridge.files.stamp_of`).
     """
 
@@ -360,11 +361,11 @@ class Model:
 
 
 def loop_kind(node: Node) -> str:
-    """What kind of loop a Loop is, of those that both formats have.
+    """The kind of a Loop, among the kinds that both formats have.
 
-    "slices": slices alone say how often it runs, as in IR's TensorIterator; "scan": likewise, and
-    the body knows not the number of the iteration, as in ONNX's Scan; else "count": a trip count
-    or a condition, as in the Loop of both formats.
+    "slices": only slices say how often it runs, as in IR's TensorIterator. "scan": likewise, and
+    the body does not use the iteration's number, as in ONNX's Scan. "count": a trip count or a
+    condition, as in the Loop of both formats.
     """
     body = node.body
     counted = node.trip_count is not None or node.condition is not None

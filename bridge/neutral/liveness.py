@@ -23,12 +23,12 @@ class Needed(Analysis[bool]):
         return True
 
     def node(self, node: Node, now: Now[bool]) -> Updates[bool]:
-        """What is needed is computed of all inputs."""
+        """A needed output needs all inputs."""
         needed = node.op in EFFECTS or any(map(now, node.outputs))
         return [(value, needed) for value in node.inputs if value is not None]
 
     def leave(self, node: Node, now: Now[bool]) -> Updates[bool]:
-        """Conditions are needed, and what becomes an output that is."""
+        """Conditions are needed, and body outputs that become a needed output."""
         for body in node.bodies:
             for value, port in body.exits():
                 if isinstance(port, Condition):
@@ -37,7 +37,7 @@ class Needed(Analysis[bool]):
                     yield value, now(node.outputs[port.output])
 
     def enter(self, node: Node, now: Now[bool]) -> Updates[bool]:
-        """What a body needs of the values outside, and of the iteration before."""
+        """The outer values, and the values of the iteration before, that a body needs."""
         yield from ((v, True) for v in node.inputs[: 1 if node.op == "If" else 2] if v is not None)
         for body in node.bodies:
             for value, port in body.entries():
@@ -50,7 +50,7 @@ class Needed(Analysis[bool]):
 
 
 def unneeded_inputs(node: Node, facts: Facts[bool]) -> set[int]:
-    """The inputs of a Loop that no iteration needs, of which it needs no number either."""
+    """The inputs of a Loop that no iteration needs, and that do not decide how often it runs."""
     entries = [(outer_input(port), value, port) for value, port in node.body.entries()]
     needed = {
         index
@@ -61,8 +61,8 @@ def unneeded_inputs(node: Node, facts: Facts[bool]) -> set[int]:
 
 
 def _counts(node: Node, body: Body, port: InputPort, now: Now[bool]) -> bool:
-    """Whether a Loop needs what it is given at a port, though no iteration may read it: slices say
-    how often it runs, and without an iteration the first state comes out."""
+    """Whether a Loop needs the input at a port even if no iteration reads it. Slices say how often
+    it runs, and a Loop without iterations outputs the first state."""
     if isinstance(port, Carried):
         exit = body.exit_of(port)[1]
         return isinstance(exit, Condition) or (

@@ -12,14 +12,14 @@ from bridge.neutral.tensor import are_equal
 from bridge.neutral.types import Type
 
 Pair = tuple[Value | None, Value | None]
-"""A value that was made, and one that is there."""
+"""A made value and an existing value."""
 
 Described = tuple[str, list[Value | None], Mapping[str, object]]
-"""What nodes are compared by: an operator, its inputs, and its attributes."""
+"""The compared parts of a node: an operator, its inputs, and its attributes."""
 
 
 def as_written(node: Node) -> Described:
-    """A node with its attributes but types, of which more may be known."""
+    """A node with its attributes, without types: the graph may know more of them."""
     plain = {k: v for k, v in node.attributes.items() if not isinstance(v, Type)}
     return node.op, node.inputs, plain
 
@@ -32,8 +32,8 @@ def _are_sizes(made: Value, there: Value) -> bool:
 
 
 class Match:
-    """Compares values by what makes them. `bound` says which value is there for one that was made;
-    any may be there for one of `holes`. `nodes` are those that were found alike."""
+    """Compares values by the nodes that make them. `bound` maps a made value to the existing value.
+    A value of `holes` fits any existing value. `nodes` are the nodes that were found alike."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Match:
         self._captured: dict[Value, Value] = {}
 
     def alike(self, *pairs: Pair) -> bool:
-        """Whether in each pair both values are computed alike; what was found is kept if so."""
+        """Whether both values of each pair are computed alike. If so, the found pairs are kept."""
         bound, nodes = self.bound.copy(), self.nodes.copy()
         todo = list(pairs)
         while todo:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 class Cycle(Exception):
-    """Raised where things need one another; `member` is the place of one of them."""
+    """Raised if things need each other; `member` is the place of one of them."""
 
     def __init__(self, member: int) -> None:
         super().__init__(member)
@@ -14,10 +14,10 @@ class Cycle(Exception):
 
 
 def topological(needs: Sequence[Sequence[int]]) -> list[int]:
-    """The places 0, 1, ... of things, each behind those that it needs (by their places), and else
-    in their order. Raises Cycle."""
+    """The places 0, 1, ... of things, each behind the places it needs, and otherwise in their own
+    order. Raises Cycle."""
     order: list[int] = []
-    done: dict[int, bool] = {}  # False while something waits for what it needs, then True
+    done: dict[int, bool] = {}  # False while a place waits for the places it needs, then True
     for start in range(len(needs)):
         stack = [start]
         while stack:

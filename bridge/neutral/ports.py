@@ -14,9 +14,8 @@ class Invariant:
 
 @dataclass(frozen=True)
 class Carried:
-    """A body input that starts as the node's input `input` (None: the constant true, for a
-    condition that was not given) and then takes the body output `output` of the iteration
-    before."""
+    """A body input that starts as the node's input `input`, and then takes the body output `output`
+    of the last iteration. `input` None is the constant true, for an absent condition."""
 
     input: int | None
     output: int
@@ -26,8 +25,8 @@ class Carried:
 class Sliced:
     """A body input that takes one part of the node's input `input` along `axis` per iteration.
 
-    IR's meaning: parts of `part_size` from `start` to `end`, both inclusive, `stride` apart;
-    negative ones count from the end; a negative stride goes backwards. With `keepdims` the part
+    As in IR: parts of `part_size` from `start` to `end`, both inclusive, `stride` apart. Negative
+    positions count from the end; a negative stride goes backwards. With `keepdims` the part
     keeps the axis (IR); without, parts have size 1 and the axis is removed (ONNX).
     """
 
@@ -55,9 +54,9 @@ class Yield:
 
 @dataclass(frozen=True)
 class Stacked:
-    """A body output of which all iterations' values are joined along `axis` into the node's
-    output `output`; start, stride, end, part_size as in Sliced. With `keepdims` the values have
-    the axis and are concatenated (IR); without, it is new and they are stacked (ONNX)."""
+    """A body output; the values of all iterations are joined along `axis` into the node's output
+    `output`. start, stride, end and part_size are as in Sliced. With `keepdims` the values have
+    the axis and are concatenated (IR); without, the axis is new and they are stacked (ONNX)."""
 
     output: int
     axis: int = 0
@@ -77,7 +76,7 @@ InputPort = Invariant | Carried | Sliced | Iteration
 
 
 def outer_input(port: InputPort) -> int | None:
-    """The node's input that a body input takes, None where it takes none."""
+    """The node's input that a body input takes, None if it takes none."""
     return None if isinstance(port, Iteration) else port.input
 
 

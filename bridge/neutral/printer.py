@@ -92,5 +92,5 @@ def _attribute(value: object) -> str:
             with suppress(NoArray):
                 return f"{value} {value.array().tolist()}"
         return repr(value)
-    # What only a format knows may be a message of several lines.
+    # An extra of one format may be a text of several lines.
     return " ".join(repr(value).splitlines())

@@ -1,4 +1,4 @@
-"""What a node was in the model that a graph came from."""
+"""The node of the original model that a node comes from."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Provenance:
-    """The one node in whose place a rule put several: its operator, those of its attributes that
-    are not the default, and its inputs. A node of several outputs has in `outputs` what stands for
-    each; an output that nobody uses stands for itself, and is made by no node of the graph. The
-    last of the several that gives an output keeps it. It is a hint, and has to be proved: the nodes
-    may have been changed since."""
+    """The one node that a rule replaced by several: its operator, its attributes without defaults,
+    and its inputs. `outputs` of a node with several outputs holds a new value for each. An output
+    that nobody uses stands for itself; no node of the graph makes it. The provenance is kept at
+    the last of the new nodes that gives an output. It is a hint and must be proved, because the
+    nodes may have changed since."""
 
     op: str
     attributes: dict[str, Any]
@@ -24,6 +24,6 @@ class Provenance:
     outputs: Sequence[Value] = ()
 
     def of(self, stands: Callable[[Value], Value]) -> Provenance:
-        """The same node, of what stands for its inputs and outputs now."""
+        """The same node, with the values that now replace its inputs and outputs."""
         inputs = [None if value is None else stands(value) for value in self.inputs]
         return Provenance(self.op, self.attributes, inputs, list(map(stands, self.outputs)))

@@ -1,8 +1,8 @@
-"""The rewriter: a pass gives a pattern, the rewriter asks it about the nodes of a graph.
+"""The rewriter: a pass gives a pattern, and the rewriter applies it to the nodes of a graph.
 
-It keeps what each pass would keep by itself otherwise: the order of the nodes, the names and types
-of values that take the place of others, and who uses a value. MLIR's greedy driver and xDSL's
-pattern rewriter are the models.
+It does the work that each pass would do otherwise: it keeps the order of the nodes, the names and
+types of replaced values, and the users of a value. MLIR's greedy driver and xDSL's pattern rewriter
+are the models.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ EFFECTS = frozenset({"Assign"})
 """Operators that do something though nobody uses their outputs."""
 
 Result = Value | Sequence[Value | None] | None
-"""What a rule or a pattern gives: the values that take the place of the node's outputs (None for
-one that is not used), or None where it does not apply."""
+"""The result of a rule or a pattern: the values that replace the node's outputs (None for an unused
+output), or None if it does not apply."""
 
 
 class Substitution:
-    """Which value stands for which; consumers ask it as they are reached, in order. `replaced` are
-    the values that were replaced, with what took their place, which may be replaced in turn."""
+    """Maps values to their replacements; consumers are updated as they are reached, in order.
+    `replaced` maps each replaced value to its replacement, which may be replaced in turn."""
 
     def __init__(self) -> None:
         self.replaced: dict[Value, Value] = {}
@@ -80,7 +80,7 @@ class Substitution:
             return
         if names:
             self._add_names(new, old.names)
-        if new.producer is not None:  # What a graph is given has the type that it was declared.
+        if new.producer is not None:  # A graph input keeps its declared type.
             new.type = meet(new.type, old.type)
             new.declared = meet(new.declared, old.type)
         if new.known_value is None:
@@ -96,8 +96,8 @@ class Substitution:
 
 
 class Uses:
-    """How often, and by which nodes, each value of a graph is used. A value that another stands for
-    has no uses."""
+    """How often, and by which nodes, each value of a graph is used. A replaced value has no
+    uses."""
 
     def __init__(self, graph: Graph, substitution: Substitution | None = None) -> None:
         self._counts: defaultdict[Value, int] = defaultdict(int)
@@ -110,7 +110,7 @@ class Uses:
         self.add(graph.nodes)
 
     def add(self, nodes: Iterable[Node]) -> None:
-        """Counts what nodes take."""
+        """Counts the inputs of nodes."""
         counts = self._counts
         for node in nodes:
             self._nodes[node] = None
@@ -121,7 +121,7 @@ class Uses:
                         self._users.setdefault(value, {})[node] = None
 
     def remove(self, nodes: Iterable[Node]) -> None:
-        """Takes back what `add` counted of nodes, of the values that stand for what they take."""
+        """Undoes `add` for nodes, by the replacements of their inputs."""
         counts = self._counts
         for node in nodes:
             del self._nodes[node]
@@ -134,7 +134,7 @@ class Uses:
                         self._users.get(self._of(value), {}).pop(node, None)
 
     def move(self, old: Value, new: Value, left: int = 0) -> None:
-        """What uses `old` uses `new` from now on, but for so many uses that are `left`."""
+        """All uses of `old` become uses of `new`, except `left` of them."""
         self._counts[new] += self._counts[old] - left
         self._counts[old] = left
         self._moved[old] = new
@@ -159,14 +159,14 @@ class Uses:
 
 @dataclass(eq=False)
 class Pattern:
-    """What a pass asks about nodes.
+    """The pattern of a pass.
 
-    `ask(b, node, rewriter)` makes nodes with the builder and gives the values that take the place
-    of the node's outputs; or None, and the node stays. It is asked about nodes of the operators
-    `ops` (None: of all but Constant). `bodies` are rewritten before their node is asked about; a
-    pattern without that calls `Rewriter.descend` where it wants. `backwards` begins at the last
-    node, so that a pattern is met before the smaller ones within it, and drops the nodes that
-    nobody uses. `uses` says that the pattern asks for them.
+    `ask(b, node, rewriter)` makes nodes with the builder and gives the values that replace the
+    node's outputs; or None, and the node stays. The rewriter asks it about nodes of the operators
+    `ops` (None: of all but Constant). With `bodies`, the bodies are rewritten before their node;
+    a pattern without it calls `Rewriter.descend` itself. `backwards` begins at the last
+    node, so that a pattern is met before the smaller ones within it, and drops unused nodes.
+    `uses` says that the pattern reads the uses of values.
     """
 
     ask: Callable[[Builder, Node, Any], Result]
@@ -187,9 +187,9 @@ class Pattern:
 
 
 class Rewriter:
-    """One graph while it is rewritten, and where it stands: the node and the body that hold it, and
-    the rewriter of the graph around them. `changed` tells whether anything was; a pattern that
-    changes a node in place sets it. `depth` counts what was made of what a pattern made."""
+    """One graph while it is rewritten, the node and the body that hold it, and the rewriter of the
+    graph around them. `changed` tells whether the graph changed; a pattern that changes a node in
+    place sets it. `depth` counts how deep patterns were applied to their own results."""
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ class Rewriter:
         return self.changed
 
     def rewritten(self, nodes: Iterable[Node], pattern: Pattern) -> list[Node]:
-        """What a pattern makes of nodes that are to stand in the graph."""
+        """The nodes that a pattern makes of `nodes`, which are to stand in the graph."""
         made: list[Node] = []
         self.depth += 1
         if self._uses is not None:
@@ -230,7 +230,7 @@ class Rewriter:
                 self._substitution.apply(node)
             self._uses.add(nodes)
         self._forwards(nodes, pattern, made)
-        if self._uses is not None:  # They count as soon as they stand there.
+        if self._uses is not None:  # They count as soon as they are in the graph.
             self._uses.remove(made)
         self.depth -= 1
         return made
@@ -246,7 +246,7 @@ class Rewriter:
                 self.changed = True
 
     def _forwards(self, nodes: Iterable[Node], pattern: Pattern, out: list[Node]) -> None:
-        """Appends to `out` the nodes, or what takes their place."""
+        """Appends to `out` the nodes or their replacements."""
         ops, replaced = pattern.ops, self._substitution.replaced
         for node in nodes:
             if replaced:
@@ -257,7 +257,7 @@ class Rewriter:
                 out.append(node)
 
     def _backwards(self, nodes: Sequence[Node], pattern: Pattern, out: list[Node]) -> None:
-        """Appends to `out` the nodes that somebody uses, or what takes their place."""
+        """Appends to `out` the used nodes or their replacements."""
         ops, count = pattern.ops, self.uses.count
         for node in reversed(nodes):
             if node.op not in EFFECTS and not any(map(count, node.outputs)):
@@ -304,7 +304,7 @@ class Rewriter:
             self.graph.nodes = in_order(self.graph.nodes)
         self._substitution.finish(self.graph)
 
-    # What patterns ask.
+    # Questions of patterns.
 
     @property
     def uses(self) -> Uses:
@@ -346,7 +346,7 @@ class Rewriter:
         """The path to a node of the graph."""
         return f"{self.where} / {node!r}"
 
-    # What patterns do.
+    # Changes by patterns.
 
     def apply(self, node: Node) -> None:
         """Gives a node the values that stand for its inputs now."""
@@ -362,8 +362,8 @@ class Rewriter:
                 self._uses.move(old, new)
 
     def hand_over(self, old: Value, new: Value, inside: int) -> None:
-        """A value that a pattern makes beside its own stands for another, of whose uses some are
-        `inside` the pattern and vanish with it. It may be made later; the nodes are sorted."""
+        """Replaces a value by another that a pattern makes beside its own results. `inside` uses of
+        it belong to the pattern and vanish with it. It may be made later; the nodes are sorted."""
         self.changed = True
         self._handed_over[old] = new
         self.uses.move(old, new, inside)
@@ -383,7 +383,7 @@ class Rewriter:
             self._uses.add((node,))
 
     def inline(self, b: Builder, node: Node, body: Body, pattern: Pattern) -> list[Value | None]:
-        """Puts a branch in the place of its If; what it holds is rewritten by the pattern."""
+        """Replaces an If by the nodes of a branch, which the pattern rewrites."""
         for value, outer in node.captures(body).items():
             self.replace(value, outer, names=False)
         b.nodes += self.rewritten(body.graph.nodes, pattern)
@@ -395,7 +395,7 @@ class Rewriter:
 
 
 def in_order(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes, each behind those whose values it takes."""
+    """The nodes in an order that puts each behind the makers of its inputs."""
     makers = {value: place for place, node in enumerate(nodes) for value in node.outputs}
     needs = [
         [makers[value] for value in node.inputs if value is not None and value in makers]

@@ -1,4 +1,4 @@
-"""What a node may have by the row of its operator: attributes, inputs and outputs."""
+"""The attributes, inputs and outputs that an operator's row allows."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from bridge.neutral.graph import Node
 from bridge.vocabulary import operator
 
 ONE_OF = {"Resize": (2, 3)}
-"""Inputs of which each may be absent, but not all."""
+"""Inputs that may each be absent, but not all."""
 
 
 def impropriety(node: Node) -> str:
-    """Which attribute, input or output of a node its operator does not have, or lacks; "" where
-    they are in order."""
+    """Names an attribute, input or output that a node must not have, or that it lacks. "" if the
+    node is in order."""
     row = operator(node.op)
     if row is None or node.bodies or node.op == "Constant":
         return ""

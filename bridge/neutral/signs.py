@@ -10,7 +10,7 @@ from bridge.neutral.inference.known import is_at_least_zero, known_of
 from bridge.vocabulary import has_trait
 
 MOST_NODES = 500
-"""How many nodes are looked at to find whether a value may be negative."""
+"""The most nodes that are visited to find whether a value may be negative."""
 
 
 def is_not_negative(value: Value | None) -> bool:
@@ -26,7 +26,7 @@ class NotNegative(Must):
         return False
 
     def settled(self, value: Value, fact: bool) -> bool:
-        """What is known of the elements decides; a symbol stands for the size of an axis."""
+        """The sign follows from the known elements; a symbol is the size of an axis."""
         known = value.known_value
         if known is None or None in known:
             return fact
@@ -38,7 +38,7 @@ class NotNegative(Must):
 
 
 def _makes_none(node: Node, facts: list[bool]) -> bool:
-    """Whether a node makes no negative number of inputs of which these are not negative."""
+    """Whether a node gives no negative number if the inputs marked true have none."""
     if has_trait(node.op, "not_negative"):
         return True
     if node.op == "Where":

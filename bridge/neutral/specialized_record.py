@@ -1,7 +1,7 @@
-"""The record, in a model's metadata, of what it was specialized to: inputs that became constants,
-and shapes that inputs were given.
+"""The record of a specialization in a model's metadata: inputs that became constants, and the new
+shapes of inputs.
 
-By this record a check feeds the original what its specialized form holds.
+With this record a check feeds the original model the values that its specialized form holds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_RECORDED = 1 << 16
 
 @dataclass
 class FixedValue:
-    """The constant that an input became. `elements` are flattened, None where they are many."""
+    """The constant that an input became. `elements` are flattened, None if they are many."""
 
     element: ElementName
     shape: list[Size]
@@ -36,7 +36,7 @@ class FixedValue:
         return cls(tensor.element.name, list(tensor.shape), elements)
 
     def array(self) -> np.ndarray | None:
-        """The constant, None where the record does not hold its elements."""
+        """The constant, None if the record does not hold its elements."""
         if self.elements is None:
             return None
         return np.array(self.elements, ELEMENTS[self.element].dtype).reshape(self.shape)
@@ -70,4 +70,4 @@ def _dim(recorded: int | str) -> Dim:
 SPECIALIZED: Entry[SpecializedRecord] = Entry(
     "bridge.specialized", SpecializedRecord, "fixed values and shapes"
 )
-"""The entry for what a model was specialized to."""
+"""The metadata entry for the specialization of a model."""

@@ -17,7 +17,7 @@ _PIECE = 1 << 26
 
 class RangeCopier:
     """Appends ranges of files to `target`, a file opened for writing; every file it reads from
-    stays open until the copier is closed. Large ranges are copied by the kernel where it can, their
+    stays open until the copier is closed. Large ranges are copied by the kernel if it can, their
     holes as holes."""
 
     def __init__(self, target: BinaryIO) -> None:
@@ -37,7 +37,7 @@ class RangeCopier:
         self._open.close()
 
     def copy(self, range: FileRange) -> None:
-        """Appends the bytes of `range`; InvalidModelError where the file lacks them."""
+        """Appends the bytes of `range`; InvalidModelError if the file lacks them."""
         source = self._sources.get(range.path)
         if source is None:
             try:
@@ -55,7 +55,7 @@ class RangeCopier:
             copied += len(piece)
 
     def _by_kernel(self, source: BinaryIO, range: FileRange) -> int:
-        """Bytes that the kernel copied, 0 where it cannot (other systems, other file systems)."""
+        """Bytes that the kernel copied, 0 if it cannot (other systems, other file systems)."""
         if not hasattr(os, "copy_file_range"):
             return 0
         self._target.flush()

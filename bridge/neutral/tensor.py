@@ -1,4 +1,4 @@
-"""Tensors that remember where their bytes are instead of holding them."""
+"""Tensors that remember the place of their bytes instead of holding them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class FileRange:
     length: int
 
     def read(self) -> bytes:
-        """The bytes; InvalidModelError where the file lacks them."""
+        """The bytes; InvalidModelError if the file lacks them."""
         try:
             with open(self.path, "rb") as file:
                 file.seek(self.offset)
@@ -37,7 +37,7 @@ class FileRange:
         return data
 
     def unreadable(self, error: OSError | None = None) -> InvalidModelError:
-        """What to raise where the file cannot be read, or lacks the range."""
+        """The error for a file that cannot be read, or lacks the range."""
         if error is not None:
             return InvalidModelError(f"{self.path}: cannot be read: {error.strerror}")
         return InvalidModelError(
@@ -48,14 +48,14 @@ class FileRange:
 
 Source = Any
 """A FileRange, an object with the buffer protocol (packed little-endian bytes), an ndarray, or an
-object whose `chunks()` makes the packed bytes a piece at a time."""
+object whose `chunks()` makes the packed bytes one piece at a time."""
 
 
 class Tensor:
-    """A constant: `element`, static `shape`, and where its bytes are.
+    """A constant: `element`, static `shape`, and the place of its bytes.
 
     Storage is packed and little-endian, as ONNX's `raw_data` and IR's `.bin` have it in common.
-    Strings live in an object array. Two constants are the same where the Tensor is the same object.
+    Strings live in an object array. Two constants are the same if the Tensor is the same object.
     """
 
     __slots__ = ("_array", "element", "shape", "source")
@@ -78,7 +78,7 @@ class Tensor:
 
     @property
     def storage(self) -> object:
-        """What tells the bytes, while the tensor lives: equal for tensors that share them."""
+        """A key for the bytes, while the tensor lives: equal for tensors that share them."""
         source = self.source
         return source if isinstance(source, FileRange) else id(getattr(source, "obj", source))
 
@@ -172,8 +172,8 @@ def unpack(data: Any, element: Element, count: int) -> np.ndarray:
 
 
 def _unpack_groups(raw: np.ndarray, bits: int) -> np.ndarray:
-    """Elements of 3 or 6 bits: OpenVINO stores groups of 3 bytes, the lower two thirds of each
-    element in the first two, the rest in the third, from the most significant bit down."""
+    """Elements of 3 or 6 bits. OpenVINO stores groups of 3 bytes, from the most significant bit
+    down: the lower two thirds of each element in the first two bytes, the rest in the third."""
     low = bits // 3 * 2
     groups = raw[: raw.size // 3 * 3].reshape(-1, 3, 1)
 

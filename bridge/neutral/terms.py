@@ -1,13 +1,13 @@
-"""Patterns of several nodes, declared as small graphs, and the engine that finds what fits them.
+"""Patterns of several nodes, declared as small graphs, and the engine that finds them.
 
     x, slope = var(F32), constant()
     leaky = op("Max", x, x * slope)
 
-A term stands for one value. An operator's term fits the value that such a node gives, used only
-here (`shared()`: used elsewhere, too), with a commutative operator's inputs in either order. A
-number fits a value that is known to be it, None an absent input; inputs that are not declared may
-be any. `x * slope` is `op("Mul", x, slope)`, and so on; `one | other` fits what either term fits.
-A term that stands in a pattern twice is the same value in both places.
+A term stands for one value. An operator's term fits an output of such a node if only the pattern
+uses it (`shared()`: others may use it too). The inputs of a commutative operator fit in either
+order. A number fits a value that is known to be this number, None an absent input. Inputs that are
+not declared may be any. `x * slope` is `op("Mul", x, slope)`, and so on; `one | other` fits if
+either term fits. A term that stands in a pattern twice is the same value in both places.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _reflected(name: str) -> Callable[[Any, Any], Op]:
 
 
 class Term(ABC):
-    """What a value has to be."""
+    """A condition on a value."""
 
     def __or__(self, other: Term) -> Term:
         return Either(self, other)
@@ -57,7 +57,8 @@ class Term(ABC):
     def matches(
         self, value: Value | None, found: Found, count: Count, root: bool = False
     ) -> Iterator[Found]:
-        """All ways in which a value fits, beside what is found; a root may have any uses."""
+        """All ways in which a value fits, given the values found so far; a root may have any
+        uses."""
         if self in found:
             if found[self] is value:
                 yield found
@@ -102,7 +103,7 @@ class Absent(Term):
     def matches(
         self, value: Value | None, found: Found, count: Count, root: bool = False
     ) -> Iterator[Found]:
-        """What is found, if there is no value."""
+        """The ways in which an absent value fits."""
         if value is None:
             yield found
 
@@ -112,7 +113,7 @@ class Absent(Term):
 
 @dataclass(frozen=True, eq=False)
 class Either(Term):
-    """What one of two terms fits; the first is tried first."""
+    """Fits if one of two terms fits; the first is tried first."""
 
     first: Term
     second: Term
@@ -124,7 +125,7 @@ class Either(Term):
 
 @dataclass(frozen=True, eq=False)
 class Op(Term):
-    """What a node of one of these operators gives as its output `output`."""
+    """Fits the output `output` of a node of one of these operators."""
 
     ops: tuple[str, ...]
     inputs: tuple[Term, ...]

@@ -64,7 +64,7 @@ class Interval:
 
 
 ANY = Interval()
-"""A dimension of which nothing is known."""
+"""An unknown dimension."""
 
 
 class SharedSymbol(str):
@@ -77,7 +77,7 @@ Dim = int | str | Interval
 """A dimension: a size, a symbol (equal symbols are equal sizes), or an interval of sizes."""
 
 Shape = tuple[Dim, ...] | None
-"""A shape: dimensions, or None where not even the rank is known."""
+"""A shape: dimensions, or None if not even the rank is known."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class TensorType:
 
     @property
     def rank(self) -> int | None:
-        """The number of axes, None where it is unknown."""
+        """The number of axes, None if it is unknown."""
         return None if self.shape is None else len(self.shape)
 
     def __repr__(self) -> str:
@@ -98,7 +98,7 @@ class TensorType:
 
 @dataclass(frozen=True)
 class ContainerType:
-    """What holds values of type `item`: a sequence or an optional."""
+    """A sequence or an optional, which holds values of type `item`."""
 
     item: Type
 
@@ -123,8 +123,8 @@ class OptionalType(ContainerType):
 
 @dataclass(frozen=True)
 class ForeignType:
-    """A type that only one format has (ONNX: maps and sparse tensors): `spelled` is what that
-    format writes for it, `name` is for people."""
+    """A type that only one format has (ONNX: maps and sparse tensors). `spelled` is the type in
+    the notation of that format, `name` is for people."""
 
     name: str
     spelled: bytes
@@ -136,7 +136,7 @@ class ForeignType:
 Type = TensorType | SequenceType | OptionalType | ForeignType
 
 UNKNOWN = TensorType()
-"""A tensor of which nothing is known."""
+"""A tensor of unknown element type and shape."""
 
 
 def format_shape(shape: Shape) -> str:
@@ -165,17 +165,17 @@ def low(dim: Dim) -> int:
 
 
 def high(dim: Dim) -> int | None:
-    """The largest size `dim` can be, None where unbounded."""
+    """The largest size `dim` can be, None if unbounded."""
     return dim if isinstance(dim, int) else dim.high if isinstance(dim, Interval) else None
 
 
 def interval(lo: int, hi: int | None) -> Dim:
-    """The dimension between `lo` and `hi`: a number where they meet."""
+    """The dimension between `lo` and `hi`: a number if they are equal."""
     return lo if lo == hi else Interval(lo, hi)
 
 
 def join_dim(a: Dim, b: Dim) -> Dim:
-    """What is known of a dimension that is `a` or `b` (two branches meet)."""
+    """The dimension of a value that comes from one of two branches, with `a` or `b`."""
     if a == b:
         return a
     ha, hb = high(a), high(b)
@@ -183,15 +183,15 @@ def join_dim(a: Dim, b: Dim) -> Dim:
 
 
 def join_shape(a: Shape, b: Shape) -> Shape:
-    """What is known of a shape that is `a` or `b`."""
+    """The shape of a value that has shape `a` or `b`."""
     if a is None or b is None or len(a) != len(b):
         return None
     return tuple(join_dim(x, y) for x, y in zip(a, b, strict=True))
 
 
 def join(a: Type, b: Type) -> Type:
-    """What is known of a value that has type `a` or `b`; raises TypeError where they exclude
-    each other (different element types, or a tensor and a sequence)."""
+    """The type of a value that has type `a` or `b`. Raises TypeError if they exclude each other
+    (different element types, or a tensor and a sequence)."""
     if isinstance(a, TensorType) and isinstance(b, TensorType):
         if a.element and b.element and a.element is not b.element:
             raise TypeError(f"{a} and {b}")
@@ -206,7 +206,7 @@ def join(a: Type, b: Type) -> Type:
 
 
 def meet_dim(a: Dim, b: Dim) -> Dim:
-    """What is known of a dimension that is both `a` and `b`. A contradiction keeps `a`."""
+    """The dimension that follows from both `a` and `b`. If they contradict, it is `a`."""
     if a == b or isinstance(a, int):
         return a
     if isinstance(b, int):
@@ -221,7 +221,7 @@ def meet_dim(a: Dim, b: Dim) -> Dim:
 
 
 def meet_shape(a: Shape, b: Shape) -> Shape:
-    """What is known of a shape that is both `a` and `b`. A contradiction keeps `a`."""
+    """The shape that follows from both `a` and `b`. If they contradict, it is `a`."""
     if a is None:
         return b
     if b is None or a is b or len(a) != len(b):
@@ -230,8 +230,8 @@ def meet_shape(a: Shape, b: Shape) -> Shape:
 
 
 def with_symbols(kind: Type, symbols: Sequence[str | None]) -> Type:
-    """The type, each dimension of any size under its symbol, if it has one; where `symbols` are of
-    another rank, as it is."""
+    """The type, with a symbol for each dimension that is open and has one. If `symbols` have
+    another rank, the type stays as it is."""
     if not isinstance(kind, TensorType) or kind.shape is None or kind.rank != len(symbols):
         return kind
     dims = zip(kind.shape, symbols, strict=True)
@@ -241,7 +241,7 @@ def with_symbols(kind: Type, symbols: Sequence[str | None]) -> Type:
 
 
 def meet(a: Type, b: Type) -> Type:
-    """What is known of a value of which both `a` and `b` hold. A contradiction keeps `a`."""
+    """The type that follows from both `a` and `b`. If they contradict, it is `a`."""
     if a is b or b is UNKNOWN:
         return a
     if isinstance(a, TensorType) and isinstance(b, TensorType):
@@ -257,7 +257,7 @@ def meet(a: Type, b: Type) -> Type:
 
 
 def with_dims(type: Type, change: Callable[[Dim], Dim]) -> Type:
-    """The type of which each dimension is changed."""
+    """The type, with each dimension changed."""
     if isinstance(type, ContainerType):
         return type.of(with_dims(type.item, change))
     if not isinstance(type, TensorType) or type.shape is None:
@@ -308,7 +308,7 @@ def broadcast(*shapes: Shape) -> Shape:
 
 
 def innermost(type: Type) -> TensorType:
-    """The type of a tensor, or of those that a sequence or optional holds; unknown for others."""
+    """The type of a tensor, or of the tensors in a sequence or optional; unknown for others."""
     if isinstance(type, ContainerType):
         return innermost(type.item)
     return type if isinstance(type, TensorType) else UNKNOWN

@@ -36,7 +36,7 @@ def _graph(graph: Graph, where: str, everywhere: set[Value]) -> None:
     for node in graph.nodes:
         for taken in node.inputs:
             if taken is not None and taken not in seen:
-                _fail(where, f"uses {taken}, which nothing before it in its graph makes", node)
+                _fail(where, f"uses {taken}, which no node before it in its graph makes", node)
         _outputs(node, where, everywhere)
         seen.update(node.outputs)
         _node(node, where)
@@ -141,8 +141,8 @@ def _loop(node: Node, where: str) -> None:
 
 
 def fingerprint(node: Node) -> tuple[object, ...]:
-    """What a node is and holds, its bodies included, but for types, which inference refines: two
-    that are equal show that nothing was changed between them."""
+    """All facts of a node, its bodies included, without types, which inference refines. Two equal
+    fingerprints show that the node did not change between them."""
     return (
         node.op,
         node.name,

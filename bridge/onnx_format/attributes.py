@@ -49,8 +49,8 @@ def read_attribute(  # noqa: C901 (one case for each type)
 
 
 def keep_attribute(proto: onnx.AttributeProto, files: ModelFiles, where: str) -> Any:
-    """The attribute of an operator that the vocabulary lacks: its value where that says all, else
-    the attribute itself (an empty list does not say of what, a sparse tensor becomes dense)."""
+    """The attribute of an operator outside the vocabulary: its value, or the whole attribute if the
+    value is not enough (an empty list has no element type, a sparse tensor would become dense)."""
     if proto.type in _PLAIN or (proto.type in _LISTS and (proto.floats or proto.strings)):
         return read_attribute(proto, files, where)
     kept = _A()
@@ -67,8 +67,8 @@ def keep_attribute(proto: onnx.AttributeProto, files: ModelFiles, where: str) ->
 
 
 def neutral_attributes(spelling: Spelling, raw: dict[str, Any]) -> dict[str, Any]:
-    """`raw` with the values of attributes that the row types as bool or element made so. What is
-    neither 0 nor 1 stays, and is a fault: some engines take it for true, others for false."""
+    """`raw` with bools and elements for the attributes that the row types so. A number other than 0
+    and 1 stays, and is a fault: some engines read it as true, others as false."""
     if not raw:
         return raw
     kinds: dict[str, str] = {}

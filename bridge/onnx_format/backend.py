@@ -38,9 +38,9 @@ LARGEST_PROTO = (1 << 31) - 1
 
 
 def to_proto(model: Model, target: Target, external: ExternalData | None = None) -> onnx.ModelProto:
-    """The model as a ModelProto. Every node must have an ONNX spelling (the expand pass sees to
-    it). With `external`, large constants are references to the file it lays out; without it,
-    UsageError where a message cannot hold them."""
+    """The model as a ModelProto. Every node must have an ONNX spelling (`legalize` ensures it).
+    With `external`, large constants are references to the file it lays out; without it,
+    UsageError if a message cannot hold them."""
     if external is None:
         _require_room(size_of_constants(model.graph))
     return Writer(model, target, external).model()
@@ -54,9 +54,9 @@ def write(
     target: Target,
     external: bool | None = None,
 ) -> bool:
-    """Writes the model to `path` and, where constants are external, `data_path`, which the model
+    """Writes the model to `path` and, if constants are external, `data_path`, which the model
     calls `location`. `external` None decides by size. Returns whether `data_path` was written.
-    UsageError, before anything is written, where the file would be larger than ONNX allows."""
+    UsageError, before anything is written, if the file would be larger than ONNX allows."""
     if external is None:
         external = size_of_constants(model.graph) > EMBEDDED_LIMIT
     layout = ExternalData(location) if external else None
@@ -71,7 +71,7 @@ def write(
 
 
 def _require_room(size: int) -> None:
-    """Raises UsageError where a message of so many bytes could not be read again."""
+    """Raises UsageError if a message of so many bytes could not be read again."""
     if size > LARGEST_PROTO:
         raise UsageError(
             f"{size} bytes do not fit an ONNX file or proto, which ends at 2 GiB; convert to a "
@@ -134,7 +134,7 @@ class Writer:
         return proto
 
     def _name_boundary(self, graph: Graph, shared: Mapping[int, Node]) -> None:
-        """Names inputs and outputs first: theirs are the names that the outside relies on. An
+        """Names inputs and outputs first, because users of the model rely on their names. An
         output that is one of the `shared` constants will be a copy of it."""
         for index, value in enumerate(graph.inputs):
             self.names.give(value, value.name or f"input_{index}")
@@ -145,8 +145,8 @@ class Writer:
                 self.names.give(value, wish or value.name or f"output_{index}")
 
     def _shared_constants(self) -> dict[int, Node]:
-        """The Constants, by tensor, that are initializers of the top graph though a body uses them:
-        those that more than one graph uses, and large ones, which are streamed from there."""
+        """The Constants that become initializers of the top graph although a body uses them, by
+        tensor. Several graphs use them, or they are large and are streamed from there."""
         top = self.source.graph
         if not any(node.bodies for node in top.nodes):
             return {}
@@ -170,8 +170,8 @@ class Writer:
         return {key: node for key, node in first.items() if key in many}
 
     def _taken(self, graph: Graph) -> set[Value]:
-        """The values of a graph that are written as inputs of its nodes, not as attributes, or as
-        its outputs."""
+        """The values of a graph that are written as inputs of its nodes or as its outputs, not as
+        attributes."""
         taken = set(graph.outputs)
         for node in graph.nodes:
             spelling = None if node.bodies else choose(node, self.target)[0]
@@ -207,9 +207,9 @@ class Writer:
         return given
 
     def _value_info(self, node: Node, graph: Graph, proto: onnx.GraphProto) -> None:
-        """Writes the types of a node's outputs: of all, or where an ONNX file did that another tool
-        made; and of unknown operators, and, where it was no ONNX, of bodies, of which nothing else
-        says them."""
+        """Writes the types of a node's outputs: all of them, or the types that the ONNX file of
+        another tool had. Outputs of unknown operators always get a type. So do outputs in bodies
+        of a model from IR, because nothing else gives their types."""
         needed = (bool(node.bodies) and self.source.format != "onnx") or operator(node.op) is None
         if not (needed or self.every or self.notes):
             return
@@ -225,7 +225,7 @@ class Writer:
                     proto.value_info.append(info)
 
     def info(self, name: str, value: Value) -> onnx.ValueInfoProto:
-        """The type of a value, with what the source said of it."""
+        """The type of a value, with the notes of its source."""
         info = onnx.ValueInfoProto(name=name)
         if not self.notes:
             write_type(value.type, info.type)
@@ -236,9 +236,8 @@ class Writer:
         return info
 
     def initializers(self, graph: Graph, proto: onnx.GraphProto) -> None:
-        """Writes the constants of a graph that something in it uses: in the order of the file
-        where that was ONNX, else in that in which they are used, since where an IR has them says
-        nothing."""
+        """Writes the used constants of a graph. They keep the order of an ONNX file. Constants from
+        IR are in the order of use, because their order in an IR has no meaning."""
         constants = {n.outputs[0]: n for n in graph.nodes if n.op == "Constant"}
         used = [value for value in constants if value in self.used]
         if self.source.format != "onnx":
@@ -328,8 +327,8 @@ class Writer:
         self._outputs(node, proto)
 
     def _outputs(self, node: Node, proto: onnx.NodeProto) -> None:
-        """Names a node's outputs, but for optional ones that nothing wants: an engine would compute
-        what has a name."""
+        """Names a node's outputs, except optional ones that nobody uses, because an engine would
+        compute every output with a name."""
         names = [self.names.of[v] for v in node.outputs]
         if len(names) > 1:
             declared = signature(proto.op_type, self.target.opset, proto.domain)
@@ -391,8 +390,8 @@ class Writer:
         inputs: list[Value],
         place: tuple[str, str],
     ) -> None:
-        """Writes a body with `outputs` in this order; `inputs` are those it is given by the node,
-        all others are captures. Its `place` is the node's first output, and the attribute."""
+        """Writes a body with `outputs` in this order. The node gives it `inputs`; all other inputs
+        are captures. Its `place` is the node's first output, and the attribute."""
         self.where.append(f"{node!r}")
         outside = self.path
         if self.notes:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def graph_attribute(
     reader: Reader, node: Given, name: str, where: str
 ) -> tuple[onnx.GraphProto, Scope | None]:
-    """The graph that a node holds under `name`, and the scope it stands in if that is another."""
+    """The graph that a node has under `name`, and its scope if that is another scope."""
     for attribute in node.attribute:
         if attribute.name == name:
             return reader.grafts.graph(attribute.g), reader.grafts.home(attribute.g)
@@ -35,7 +35,7 @@ def graph_attribute(
 
 
 def read_if(reader: Reader, node: Given, scope: Scope) -> None:
-    """If 1 to 25; they differ in the types they allow alone."""
+    """If 1 to 25; they only differ in the allowed types."""
     where = node.where
     if len(node.input) != 1 or not node.input[0]:
         raise InvalidModelError(f"{where}: takes one input, the condition")
@@ -113,8 +113,8 @@ def read_loop(reader: Reader, node: Given, scope: Scope) -> None:
 
 
 def _iteration_number(inner: Scope, number: Value) -> Value:
-    """What the body sees of the number of the iteration: a scalar, or 1-D where the body declares
-    that. (The checker accepts it, and onnxruntime goes by what the body declares.)"""
+    """The iteration's number as the body takes it: a scalar, or 1-D if the body declares it so.
+    (The checker accepts 1-D, and onnxruntime follows the declaration of the body.)"""
     declared = number.declared
     number.type = number.declared = TensorType(I64, ())
     if not isinstance(declared, TensorType) or declared.rank != 1:
@@ -134,8 +134,8 @@ def _expect_bool(condition: Value | None, where: str) -> None:
 
 
 def _expect_states(inner: Scope, where: str) -> None:
-    """A tensor that is a state has the same elements when it leaves the body as when it enters
-    it. (An optional may become what it holds: the standard's own `test_loop16_seq_none`.)"""
+    """A state that is a tensor has one element type at the start and at the end of the body.
+    (An optional may become its content: the standard's own `test_loop16_seq_none`.)"""
     for value, port in inner.body.entries():
         if isinstance(port, Carried):
             result = inner.graph.outputs[port.output]
@@ -216,7 +216,7 @@ def fill_scan_body(
 
 
 def scanned_type(type: Type, port: Sliced, where: str) -> Type:
-    """The type of the slices of a scanned input; InvalidModelError where it lacks the axis."""
+    """The type of the slices of a scanned input; InvalidModelError if it lacks the axis."""
     rank = type.rank if isinstance(type, TensorType) else None
     if rank is not None and not -rank <= port.axis < rank:
         raise InvalidModelError(f"{where}: has no axis {port.axis} to scan in {type}")

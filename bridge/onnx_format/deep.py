@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from bridge.onnx_format.scope import Scope
 
 DEEPEST = 25
-"""Graphs within one another that are left to protobuf."""
+"""The depth of nested graphs up to which protobuf parses them."""
 
 
 class Grafts:
-    """Graphs that stand elsewhere than where they are read, by the reference that stands for them:
-    those that were cut out, and those that a function's caller gives it."""
+    """Graphs that are kept outside their message, by the reference in their place: graphs that
+    were cut out, and graphs that the caller of a function passes."""
 
     def __init__(self) -> None:
         self._graphs: dict[str, onnx.GraphProto] = {}
@@ -46,8 +46,8 @@ class Grafts:
         return bytes(reference.SerializeToString())
 
     def lend(self, proto: onnx.GraphProto, home: Scope) -> onnx.GraphProto:
-        """A reference to a graph that goes to a function but sees the names of `home`, where it
-        stands."""
+        """A reference to a graph that goes to a function but sees the names of its own scope
+        `home`."""
         if proto.name in self._homes:
             return proto
         reference = self._refer(self.graph(proto))
@@ -71,8 +71,8 @@ class Grafts:
 
 
 def parse_deep(data: bytes, where: str) -> tuple[onnx.ModelProto, Grafts]:
-    """Parses a model of any depth that is allowed. Raises protobuf's DecodeError, or ValueError or
-    IndexError, for what is no model, and LimitError."""
+    """Parses a model of any allowed depth. Raises protobuf's DecodeError, ValueError or IndexError
+    if it is no model, and LimitError."""
     grafts = Grafts()
     pieces = _cut(Fields(data, where), 0, len(data), MODEL, 0, grafts)
     return onnx.ModelProto.FromString(b"".join(pieces)), grafts

@@ -19,7 +19,7 @@ LARGEST = 1 << 16
 the node may take any time."""
 
 NOT_COMPUTED: Mapping[str, str] = {
-    "Attention": "onnxruntime gives other numbers where all places of a row are masked",
+    "Attention": "onnxruntime gives other numbers if all places of a row are masked",
     "Bernoulli": "chance decides",
     "CastLike": "onnx.reference fails for its attributes",
     "DFT": "onnxruntime rounds otherwise",
@@ -47,25 +47,25 @@ NOT_COMPUTED: Mapping[str, str] = {
     "SoftmaxCrossEntropyLoss": "onnxruntime overflows earlier",
     "SwiGLU": "onnxruntime has no such operator to compare with",
 }
-"""Operators that are not computed, and why."""
+"""Operators that are not computed, with the reason."""
 
 TYPES = frozenset({
     "bool", "float32", "float64", "int16", "int32", "int64", "int8", "uint16", "uint32", "uint64",
     "uint8",
 })  # fmt: skip
-"""Types in which engines compute alike."""
+"""Types with the same results in all engines."""
 
 MAY_OVERFLOW: Mapping[str, int] = {
     "Abs": 1, "Add": 2, "CumProd": 1, "CumSum": 1, "Gemm": 3, "MatMul": 2, "Mul": 2, "Neg": 1,
     "Pow": 2, "ReduceL1": 1, "ReduceProd": 1, "ReduceSum": 1, "ReduceSumSquare": 1, "Sub": 2,
 }  # fmt: skip
-"""Operators whose whole numbers may overflow, where engines differ, and the number of their
+"""Operators whose integers may overflow, with different results in engines, and the number of their
 operands."""
 
 
 def compute_node(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
-    """The outputs of a node for these inputs. They are () where engines differ, or where the node
-    cannot be computed."""
+    """The outputs of a node for these inputs. () if engines differ, or if the node cannot be
+    computed."""
     if math.prod(abs(n) or 1 for n in _numbers(node.attributes.values())) > LARGEST:
         return ()
     spelled = spelled_node(node)
@@ -88,7 +88,7 @@ def compute_node(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
 
 
 def _is_plain(array: Array) -> bool:
-    """Whether numbers are of a type, and in a range, in which engines compute alike."""
+    """Whether all engines compute alike with numbers of this type and range."""
     return array is not None and array.dtype.name in TYPES and bool(np.isfinite(array).all())
 
 
@@ -109,13 +109,13 @@ def _numbers(values: Any) -> list[int]:
 
 
 def _as_reals(given: Mapping[str, Array], names: Sequence[str]) -> dict[str, Array]:
-    """These inputs in a type that holds what whole numbers do not."""
+    """The inputs in f64, which can hold results that are too large for integers."""
     arrays = {name: given[name] for name in names if name}
     return {name: None if a is None else a.astype(np.float64) for name, a in arrays.items()}
 
 
 def _run(proto: onnx.NodeProto, given: Mapping[str, Array]) -> Sequence[Array]:
-    """What the evaluator gives; () where it fails."""
+    """The outputs of ONNX's reference evaluator; () if it fails."""
     from onnx.reference import ReferenceEvaluator
 
     whole = all(array is None or array.dtype.kind in "biu" for array in given.values())
@@ -123,7 +123,7 @@ def _run(proto: onnx.NodeProto, given: Mapping[str, Array]) -> Sequence[Array]:
         # No engine agrees with another on a division of whole numbers by 0.
         with np.errstate(all="raise" if whole else "ignore"):
             found = ReferenceEvaluator(proto).run(None, dict(given))
-    except Exception:  # It raises what it likes for a node that contradicts itself.
+    except Exception:  # It raises errors of any kind for a node that contradicts itself.
         return ()
     return [np.asarray(x) if isinstance(x, np.ndarray | np.generic) else None for x in found]
 

@@ -1,4 +1,4 @@
-"""Where an ONNX model's tensors may lie: in its own file, and in external ones beside it."""
+"""The places of an ONNX model's tensors: in its own file, and in external files beside it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from bridge.suggestions import about_short_file
 
 
 class ModelFiles:
-    """The file of a model (None: it is in memory) and the external ones that it names, each with
-    its stamp of when it was first asked for."""
+    """The file of a model (None: it is in memory) and its external files, each with the stamp from
+    its first use."""
 
     def __init__(self, file: Path | None) -> None:
         self.file = file
@@ -27,7 +27,7 @@ class ModelFiles:
 
     def range(self, location: str, offset: int, length: int, where: str) -> FileRange:
         """`length` bytes at `offset` of the file that a tensor calls `location`; InvalidModelError
-        where they are none, or the file lies outside the model's folder."""
+        if they are none, or the file lies outside the model's folder."""
         path = self._places.get(location)
         if path is None:
             path = self._places[location] = self._place(location, where)
@@ -40,9 +40,9 @@ class ModelFiles:
         return FileRange(path, offset, length)
 
     def _place(self, location: str, where: str) -> str:
-        """The path of a file, links resolved. It must lie in the model's folder: in that of the
-        path as it was given, or of the file that the path leads to, for stores that keep all files
-        of a model in one place and link to them (the cache of Hugging Face does)."""
+        """The path of a file, links resolved. It must lie in the model's folder: the folder of the
+        given path, or the folder of the file behind a link. Some stores keep all files of a model
+        in one place and link to them (the cache of Hugging Face does)."""
         if self.file is None:
             raise InvalidModelError(
                 f"{where}: its data is in the external file {location}; give the model as a path, "

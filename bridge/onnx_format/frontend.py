@@ -46,8 +46,8 @@ _A = onnx.AttributeProto
 def read(source: str | Path | bytes | onnx.ModelProto) -> Model:
     """Reads a model from a file, from the bytes of one, or from a ModelProto.
 
-    External tensors are looked for beside the file; they stay file ranges. Raises
-    InvalidModelError for what is no ONNX model or contradicts itself.
+    External tensors are read from files beside the model; they stay file ranges. Raises
+    InvalidModelError if it is no ONNX model or contradicts itself.
     """
     if isinstance(source, onnx.ModelProto):
         return _model(source, ModelFiles(None), Grafts(), "the model", own=False)
@@ -102,8 +102,8 @@ def _require(proto: onnx.ModelProto, where: str) -> None:
         raise InvalidModelError(f"{where}: is not an ONNX model: it has no graph")
     if not 1 <= proto.ir_version <= onnx.IR_VERSION:
         raise InvalidModelError(
-            f"{where}: is of IR version {proto.ir_version or 'unknown'}; there are 1 to "
-            f"{onnx.IR_VERSION} in the onnx that is installed"
+            f"{where}: is of IR version {proto.ir_version or 'unknown'}; the installed "
+            f"onnx has 1 to {onnx.IR_VERSION}"
         )
     if not proto.opset_import and proto.ir_version >= 3:
         raise InvalidModelError(f"{where}: does not say which operator set it uses")
@@ -154,8 +154,8 @@ class Reader:
         return model
 
     def graph(self, proto: onnx.GraphProto, scope: Scope, model: Model | None = None) -> Graph:
-        """Reads a graph into `scope`; the inputs of a body are in the scope already. `model` is
-        given for the top-level graph alone, whose initializers may be inputs too."""
+        """Reads a graph into `scope`; the inputs of a body are in the scope already. Only the
+        top-level graph has a `model`; its initializers may be inputs too."""
         graph = scope.graph
         graph.name = proto.name
         constants: dict[str, Tensor] = {}
@@ -183,7 +183,7 @@ class Reader:
 
     def _is_repeated(self, name: str, tensor: Tensor, scope: Scope) -> bool:
         """Whether an initializer of a body is one of a graph around it again, as onnxslim writes
-        them. InvalidModelError where it has the name of another value: onnxruntime then takes the
+        them. InvalidModelError if it has the name of another value: onnxruntime then takes the
         outer one, OpenVINO the inner one."""
         if not scope.sees(name):
             return False
@@ -196,8 +196,8 @@ class Reader:
     def _inputs(
         self, proto: onnx.GraphProto, scope: Scope, model: Model, constants: dict[str, Tensor]
     ) -> None:
-        """Gives the top-level graph its inputs; takes those out of `constants` that are inputs
-        with a default value."""
+        """Adds the inputs of the top-level graph. Removes inputs with a default value from
+        `constants`."""
         overridable = self.proto.ir_version >= 4
         for info in proto.input:
             if info.name in constants and not overridable:
@@ -222,8 +222,8 @@ class Reader:
             yield name, read_sparse(sparse, self.files, f'{where} / initializer "{name}"')
 
     def declared(self, proto: onnx.TypeProto) -> Type:
-        """What a file says of a value that is computed. Where an input has an open size, sizes may
-        be what they were before somebody opened it, and are not believed."""
+        """The type of a computed value in the file. If an input has an open size, its sizes are
+        not used: somebody may have opened the input later and left the old sizes."""
         type = read_type(proto)
         return without_sizes(type) if self.has_open_inputs else type
 
@@ -329,9 +329,9 @@ class Reader:
         graphs = [f'"{a.name}"' for a in node.attribute if a.type in (_A.GRAPH, _A.GRAPHS)]
         if graphs:
             why = (
-                f"it holds a graph ({', '.join(graphs)}); Bridge knows what graphs mean in If, "
-                "Loop, Scan and operators with a function body alone; save the graph as a model of "
-                "its own to convert that"
+                f"it holds a graph ({', '.join(graphs)}); Bridge only knows the meaning of "
+                "graphs in If, Loop, Scan and operators with a function body; save the graph as a "
+                "separate model to convert it"
             )
         elif domain and self.written_opsets.setdefault(domain, version) != version:
             why = (
@@ -347,8 +347,8 @@ class Reader:
 
 
 def _require_proper(nodes: Sequence[Node], where: str) -> None:
-    """Raises InvalidModelError for what an operator does not have. (What it cannot do with its
-    shapes is no reason: it may stand in a branch that is never taken.)"""
+    """Raises InvalidModelError for an input, output or attribute that the operator does not allow.
+    (Wrong shapes are no reason: the node may stand in a branch that never runs.)"""
     for node in nodes:
         if why := impropriety(node):
             raise InvalidModelError(f"{where}: {why}")

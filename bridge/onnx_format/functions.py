@@ -28,7 +28,7 @@ class Functions:
         self._table = {(canonical(f.domain), f.name, f.overload): f for f in protos}
 
     def get(self, node: Given) -> onnx.FunctionProto | None:
-        """The function that a node calls, None where it is an operator."""
+        """The function that a node calls, None if it calls an operator."""
         if not self._table:
             return None
         return self._table.get((node.domain, node.op_type, node.proto.overload))
@@ -41,8 +41,8 @@ def inline(
     scope: Scope,
     closed: bool = True,
 ) -> None:
-    """Reads the body of `function` into the scope of the node that calls it. One that is not
-    `closed` was made from a graph that may use names of that scope."""
+    """Reads the body of `function` into the scope of the node that calls it. A function that is not
+    `closed` comes from a graph that may use names of the calling scope."""
     where = call.where
     key = f"{canonical(function.domain)}::{function.name}::{function.overload}"
     budget().graph(scope.depth + 1, where)
@@ -99,8 +99,8 @@ def expand_function(
     where: str,
     count: int,
 ) -> list[Value | None]:
-    """Builds the body of a standard function with `builder`; its first `count` outputs, which are
-    all that a body made for a node with so many outputs computes."""
+    """Builds the body of a standard function with `builder`; returns its first `count` outputs. A
+    body that was made for a node with `count` outputs computes no others."""
     from bridge.onnx_format.frontend import Reader
 
     reader = Reader(onnx.ModelProto(), ModelFiles(None))

@@ -12,11 +12,11 @@ from bridge.onnx_format.opsets import canonical
 
 @dataclass(eq=False)
 class Given:
-    """A NodeProto taken apart, which makes a field anew each time that it is asked for one.
+    """A NodeProto taken apart, because protobuf makes a field anew for each access.
 
-    The fields have the names that they have there; `domain` is "" for the default one. `described`
-    is the operator with the name of the node, or that of its first output; `where` is its path from
-    the top graph down.
+    The fields have the names of the NodeProto; `domain` is "" for the default one. `described`
+    is the operator with the name of the node, or of its first output. `where` is its path from the
+    top graph down.
     """
 
     proto: onnx.NodeProto
@@ -30,7 +30,7 @@ class Given:
     where: str
 
     def extras(self) -> NodeExtras | None:
-        """What the node says beyond its computation."""
+        """The node's doc string and metadata."""
         text, entries = self.proto.doc_string, self.proto.metadata_props[:]
         extras: NodeExtras = {}
         if text:

@@ -55,7 +55,7 @@ def _type_proto(value: Value) -> onnx.TypeProto:
 
 
 def infer_node(node: Node) -> Sequence[Type]:
-    """Output types by the newest schema's inference function; () where there is none."""
+    """Output types by the newest schema's inference function; () if there is none."""
     spelled = spelled_node(node)
     if spelled is None:
         return ()
@@ -88,7 +88,7 @@ def _is_small(value: Value) -> bool:
 
 
 def inline_standard_function(builder: Builder, node: Node, where: str) -> list[Value | None] | None:
-    """Builds the standard's function body of a node; None where its operator has none."""
+    """Builds the standard's function body of a node; None if its operator has none."""
     spelled = spelled_node(node)
     schema = None if spelled is None else _schema(spelled[0])
     if spelled is None or schema is None:
@@ -106,7 +106,7 @@ def inline_standard_function(builder: Builder, node: Node, where: str) -> list[V
 def _function(
     schema: onnx.defs.OpSchema, proto: onnx.NodeProto, inputs: Mapping[str, Value]
 ) -> onnx.FunctionProto | None:
-    """The standard's function body of a node, where its operator has one."""
+    """The standard's function body of a node, if its operator has one."""
     if schema.has_context_dependent_function:
         types = [
             _type_proto(inputs[name]).SerializeToString() if name else b"" for name in proto.input

@@ -1,6 +1,7 @@
 """A neutral Loop as ONNX's Loop or Scan.
 
-The passes have brought it into a form that one of the two can say (`rules/control.py`).
+The passes have already rewritten it so that one of the two can express it
+(`bridge/operators/control/loop_to_onnx.py`).
 """
 
 from __future__ import annotations

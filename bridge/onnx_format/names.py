@@ -10,10 +10,10 @@ from bridge.vocabulary import has_trait
 
 
 class Names:
-    """Gives every value one name that no enclosing or nested scope uses for another.
+    """Gives every value one name that no enclosing or nested scope uses for another value.
 
-    The names of a graph are given before those of the bodies in it, so a body's names never
-    shadow; sibling bodies may use the same name.
+    A graph gets its names before its bodies do, so a body's names never shadow. Bodies side by side
+    may use the same name.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Names:
         self._joined: dict[str, int] = {}
 
     def take(self, wish: str) -> str:
-        """`wish`, or `wish_1`, `wish_2`, ... where it is taken."""
+        """`wish`, or `wish_1`, `wish_2`, ... if it is taken."""
         name = wish = wish or "value"
         while name in self._taken:
             number = self._next[wish] = self._next.get(wish, 0) + 1
@@ -34,8 +34,8 @@ class Names:
         return name
 
     def fresh(self, wish: str) -> str:
-        """Like `take`, but no body that is written already has the name either: for a value that
-        joins a graph after the bodies in it."""
+        """Like `take`, and no written body has the name either. It is for a value that joins a
+        graph after its bodies."""
         name, number = wish, self._joined.get(wish, 0)
         while name in self._ever:
             number += 1
@@ -55,7 +55,7 @@ class Names:
         return name
 
     def give_nodes(self, nodes: Iterable[Node]) -> list[str]:
-        """Names all outputs of a graph's nodes, those first that have names; what was taken."""
+        """Names all outputs of a graph's nodes, named outputs first; returns the used names."""
         left = [
             (value, value.name, _derived(node, index))
             for node in nodes
@@ -84,9 +84,9 @@ def _derived(node: Node, index: int) -> str:
 
 
 def unique_node_names(graph: Graph) -> dict[Node, str]:
-    """A name for every named node, unique within the graph, as readers want it. Of several,
-    that one has it without a number for which the others prepare. What another node is called no
-    node gets by a number."""
+    """A name for every named node, unique within the graph, because readers expect it. Nodes with
+    the same name get numbers, except the node whose inputs the others prepare. A numbered name is
+    never the name of another node."""
     named = [node for node in graph.nodes if node.name and node.op != "Constant"]
     wished: dict[str, Node] = {}
     for node in named:
@@ -109,6 +109,6 @@ def unique_node_names(graph: Graph) -> dict[Node, str]:
 
 
 def _weight(node: Node) -> tuple[bool, int]:
-    """How much more than the nodes about it one is what these were made for."""
+    """Larger for a node that the nodes around it were made for."""
     aside = has_trait(node.op, "by_element") or has_trait(node.op, "broadcasts")
     return not aside, len(node.inputs)

@@ -16,7 +16,7 @@ from bridge.vocabulary import Spelling
 def write_node(
     node: Node, spelling: Spelling, name_of: Callable[[Value], str], proto: onnx.NodeProto
 ) -> None:
-    """Fills `proto` with the node in a spelling that `choose` gave; InvalidModelError where ONNX
+    """Fills `proto` with the node in a spelling that `choose` gave; InvalidModelError if ONNX
     has no room for a number."""
     inputs, attributes = spell(node, spelling)
     proto.op_type = spelling.type
@@ -28,5 +28,5 @@ def write_node(
         for key in sorted(attributes):
             try:
                 write_attribute(proto, key, attributes[key], kinds.get(key))
-            except ValueError as error:  # a rule's sums of what nobody has bounded
+            except ValueError as error:  # a rule's sums of unbounded numbers
                 raise InvalidModelError(f"{node!r}: its {key} cannot be: {error}") from error

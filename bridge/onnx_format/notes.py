@@ -1,8 +1,8 @@
-"""What an ONNX file says of its parts beside what it computes: doc strings and metadata of graphs,
-values and nodes, and the shapes that it declares.
+"""Notes of an ONNX file that do not change the computation: doc strings and metadata of graphs,
+values and nodes, and declared shapes.
 
-A part is known by its path: the names of what is around it, " / " between them. A graph in a node
-is known by the first output of the node and its attribute, a node by its first output.
+The key of a part is its path: the names of the parts around it, with " / " between them. A graph in
+a node has the name of the node's first output and the attribute; a node has its first output.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ NODE = "node"
 
 
 HINTS = ("accuracy_level",)
-"""Integer attributes of onnxruntime's own operators that say how, not what, they compute."""
+"""Integer attributes of onnxruntime's own operators that do not change the result."""
 
 
 def within(path: str, *steps: str) -> str:
-    """The path of a part, from that of the graph that it is in."""
+    """The path of a part, from the path of its graph."""
     return " / ".join([path, *steps] if path else steps)
 
 
@@ -34,8 +34,8 @@ def collect(
     graph: onnx.GraphProto, is_open: bool, every: bool = False, path: str = ""
 ) -> Iterator[tuple[str, Note]]:
     """The notes of a graph, its values and nodes, and of all graphs in it, by path. Unless some
-    size of the inputs is open (`is_open`), the sizes of all others are known without them. Where
-    each value has a type (`every`), no note says so."""
+    size of the inputs is open (`is_open`), the sizes of all others are known without them. If
+    each value has a type (`every`), no note records it."""
     yield from _of(path, graph)
     for info in (*graph.input[:], *graph.output[:], *graph.value_info[:]):
         yield from _of(within(path, info.name), info)
@@ -84,7 +84,7 @@ def _of(path: str, part: Any) -> Iterator[tuple[str, Note]]:
 
 
 def _dims(info: onnx.ValueInfoProto) -> list[int | str | None] | None:
-    """The shape that is declared of a value, or of the tensors that it holds; None for none."""
+    """The declared shape of a value, or of the tensors that it holds; None if there is none."""
     shape = innermost(read_type(info.type)).shape
     if shape is None:
         return None
@@ -115,8 +115,8 @@ def write_hints(notes: Mapping[str, Note], path: str, node: onnx.NodeProto) -> N
 
 
 def as_declared(type: Type, note: Note) -> Type:
-    """A type with what was declared of the sizes that are open: their names, and, where nothing
-    tells otherwise, how large they are."""
+    """A type with the declared names of its open sizes. A declared number is used for an open size
+    if nothing contradicts it."""
     dims = note.get("shape", note.get("value_info"))
     if isinstance(type, ContainerType):
         return type.of(as_declared(type.item, note))

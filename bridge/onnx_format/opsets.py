@@ -30,8 +30,8 @@ def read_opsets(imports: Iterable[onnx.OperatorSetIdProto], where: str) -> dict[
         domain, version = canonical(entry.domain), entry.version
         if version < 1 or version > (_MOST if domain else newest):
             raise InvalidModelError(
-                f"{where}: imports operator set {version} of {domain or 'ONNX'}; there are "
-                + (f"1 to {_MOST}" if domain else f"1 to {newest} in the onnx that is installed")
+                f"{where}: imports operator set {version} of {domain or 'ONNX'}; "
+                + (f"there are 1 to {_MOST}" if domain else f"the installed onnx has 1 to {newest}")
             )
         if versions.setdefault(domain, version) != version:
             raise InvalidModelError(

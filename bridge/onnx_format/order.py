@@ -1,7 +1,7 @@
-"""Nodes that do not stand in topological order.
+"""Sorts nodes that are not in topological order.
 
-The standard wants them so (IR, Graphs), but onnxruntime and OpenVINO sort nodes, and tools that
-write them as they come are in wide use: onnxruntime's own float16 converter is one.
+The standard requires this order (IR, Graphs). But onnxruntime and OpenVINO sort nodes, and tools in
+wide use write unsorted nodes: onnxruntime's own float16 converter is one.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Unordered(InvalidModelError):
 
 
 def in_order(nodes: Sequence[onnx.NodeProto], grafts: Grafts, where: str) -> list[onnx.NodeProto]:
-    """The nodes of a graph, each behind those that it needs, bodies included, and else as they
-    stand. InvalidModelError where nodes need one another."""
+    """The nodes of a graph, each behind the nodes that it or its bodies need, and otherwise in
+    their order. Raises InvalidModelError if nodes need each other."""
     makers = {name: place for place, node in enumerate(nodes) for name in node.output if name}
     needs = [
         [makers[name] for name in dict.fromkeys(_used(node, grafts)) if name in makers]

@@ -1,4 +1,4 @@
-"""Names while an ONNX graph is read, and how a body captures what lies outside it."""
+"""Names while an ONNX graph is read, and the captures of bodies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Captures:
-    """The inputs of a node with bodies: those it names, then each distinct captured value."""
+    """The inputs of a node with bodies: its named inputs, then each distinct captured value."""
 
     def __init__(self, inputs: list[Value | None]) -> None:
         self.inputs = inputs
@@ -61,8 +61,8 @@ class Scope:
         self.graph = Graph()
         self.body = Body(self.graph)
         self.values: dict[str, Value | None] = {}
-        # Names in this graph and those around it, and which of them this graph added. A function's
-        # body starts anew.
+        # Names in this graph and in the graphs around it, and the names that this graph added. A
+        # function's body starts anew.
         self._visible: set[str] = set()
         self._added: list[str] = []
         self.declared: dict[str, Type] = {}
@@ -74,7 +74,7 @@ class Scope:
 
     def nested(self, captures: Captures, where: str, home: Scope | None = None) -> Scope:
         """The scope of a body of a node in this scope. A body that a function was given sees the
-        names of its `home`, where the function is called."""
+        names of its `home`, the scope of the call."""
         around = home or self
         budget().graph(self.depth + 1, f"{self.where} / {where}")
         scope = Scope(
@@ -91,11 +91,11 @@ class Scope:
         return scope
 
     def define(self, name: str, value: Value | None, shadows: bool = False) -> None:
-        """Makes a value known by its name, which nothing in this graph may have, nor (unless it
-        `shadows`, as the inputs of a body may) in a graph around it. InvalidModelError if so."""
+        """Gives a value its name. InvalidModelError if another value of this graph has the name.
+        The graphs around it must not use it either, unless it `shadows` (inputs of bodies may)."""
         if name in (self.values if shadows else self._visible):
             raise InvalidModelError(
-                f'{self.where}: two values are called "{name}"; in ONNX each has a name of its own'
+                f'{self.where}: two values are called "{name}"; in ONNX each value has its own name'
             )
         if name not in self._visible:
             self._visible.add(name)
@@ -111,24 +111,24 @@ class Scope:
         self._visible.difference_update(self._added)
 
     def resolve(self, name: str, where: str) -> Any:
-        """The value called `name`, captured from outside where it is not this graph's own; None
-        for an optional input of a function that was not given."""
+        """The value with the name `name`, captured from outside if this graph has none; None for an
+        optional input that a function did not get."""
         if name in self.values:
             return self.values[name]
         if self.parent is None:
-            message = f'{self.where}: {where} uses "{name}", which nothing before it computes'
+            message = f'{self.where}: {where} uses "{name}", which no node before it computes'
             raise Unordered(message, where)
         if self._home is None:
             outer = self.parent.resolve(name, where)
         else:
             outer = self.parent._bring(self._home.resolve(name, where), self._home)
-        # Without captures of its own it is part of its parent's graph (a function's body).
+        # Without its own captures it is part of its parent's graph (a function's body).
         value = outer if outer is None or self.captures is None else self._capture(outer)
         self.values[name] = value
         return value
 
     def _bring(self, value: Value | None, home: Scope) -> Value | None:
-        """What a value of `home`, which lies further out, is in this scope."""
+        """The value of this scope for a value of `home`, a scope further out."""
         if value is None or self is home:
             return value
         if self.captures is None:  # a function's body is part of the graph that calls it
@@ -153,8 +153,8 @@ class Scope:
         return value
 
     def refer(self, node: Given) -> None:
-        """Gives a node the attributes that it refers to, where it stands in a function, and takes
-        those that the function was not given."""
+        """Gives a node in a function the attributes that it refers to. Removes references to
+        attributes that the function did not get."""
         if not any(a.ref_attr_name for a in node.attribute):
             return
         attributes = []
@@ -191,7 +191,7 @@ class Scope:
                 self.define(name, value)
 
     def bind_results(self, node: Given, results: list[Value | None]) -> None:
-        """Makes what a rule gave known by the names of the node's outputs."""
+        """Gives the results of a rule the names of the node's outputs."""
         for name, value in zip(node.output, results, strict=False):
             if not name:
                 continue

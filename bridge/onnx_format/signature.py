@@ -1,4 +1,4 @@
-"""What the standard says of an operator's inputs, outputs and attributes, held against a node."""
+"""Checks a node against the standard: its inputs, outputs and attributes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from bridge.operators.schemas import schema_of
 
 @dataclass(eq=False)
 class Signature:
-    """Numbers of inputs and outputs, which inputs may not be absent and which outputs may, and the
-    types of attributes (by the number that `AttributeProto.type` has) with those that must be
-    given and, as bytes of an AttributeProto, what others are where they are not."""
+    """The inputs, outputs and attributes of an operator in the standard.
+
+    It has the numbers of inputs and outputs, and tells which of them may be absent. Attributes have
+    their types (numbers of `AttributeProto.type`), and it tells which are required. The
+    others have their defaults, as bytes of an AttributeProto."""
 
     inputs: tuple[int, int]
     outputs: tuple[int, int]
@@ -50,12 +52,12 @@ def signature(type: str, version: int, domain: str) -> Signature | None:
 
 
 _TAKEN_OTHERWISE = {"STFT"}
-"""Operators of which the standard's own shape inference does not take the default: it takes
-`onesided` to be 0."""
+"""Operators whose default the standard's own shape inference does not use: it takes `onesided`
+as 0."""
 
 
 def leave_out_defaults(proto: onnx.NodeProto, version: int) -> None:
-    """Removes the attributes of a node that say what the standard takes for granted."""
+    """Removes the attributes of a node that equal their defaults in the standard."""
     declared = signature(proto.op_type, version, proto.domain)
     if declared is None or not declared.defaults or proto.op_type in _TAKEN_OTHERWISE:
         return

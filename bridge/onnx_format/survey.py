@@ -1,7 +1,7 @@
-"""A first look at a ModelProto: how many nodes it has, and whether its texts are texts.
+"""A first survey of a ModelProto: it counts the nodes and makes all texts valid UTF-8.
 
-Protobuf does not hold an ONNX file to UTF-8: what is none comes as bytes, where everything else
-relies on strings.
+Protobuf does not check that an ONNX file has UTF-8. It returns other text as bytes, but all other
+code relies on strings.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _A = onnx.AttributeProto
 
 
 def survey(proto: onnx.ModelProto, grafts: Grafts, own: bool) -> tuple[onnx.ModelProto, int]:
-    """The model, with escapes for what is no UTF-8 in its texts, and how many nodes it has in all
-    its graphs and functions. Only its `own` messages are changed, others copied before."""
+    """The model, and the number of nodes in all its graphs and functions. Text that is not UTF-8
+    gets escapes. Only the model's `own` messages are changed; others are copied first."""
     graphs = [proto.graph, *grafts]
     kinds = set(map(type, _of_model(proto)))
     count = 0
@@ -40,13 +40,13 @@ def survey(proto: onnx.ModelProto, grafts: Grafts, own: bool) -> tuple[onnx.Mode
     return proto, count
 
 
-# A slice of a repeated field is a list at once: protobuf's iterators end in an exception, whose
-# message takes as long as a few elements.
+# A slice of a repeated field makes a list at once. Protobuf's iterators end with an exception, and
+# its message takes as long as a few elements.
 
 
 def _nodes(nodes: Sequence[onnx.NodeProto], graphs: list[onnx.GraphProto], kinds: set[type]) -> int:
-    """Adds to `kinds` those of the texts of nodes, to `graphs` those that they hold; how many nodes
-    there are."""
+    """Adds the kinds of the nodes' texts to `kinds` and the nodes' graphs to `graphs`; returns the
+    number of nodes."""
     for node in nodes:
         texts = [node.op_type, node.name, node.domain, node.overload, node.doc_string]
         texts += node.input[:]
@@ -100,7 +100,7 @@ def _of_info(info: onnx.ValueInfoProto) -> Iterable[Any]:
 
 
 def _repair(message: Any) -> None:
-    """Writes escapes for what is no UTF-8 in any text of a message and of those that it holds."""
+    """Writes escapes for bytes that are not UTF-8, in all texts of a message and its messages."""
     stack = [message]
     while stack:
         message = stack.pop()

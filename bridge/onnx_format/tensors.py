@@ -116,7 +116,7 @@ def read_sparse(proto: onnx.SparseTensorProto, files: ModelFiles, where: str) ->
         indices.shape not in ((count,), (count, len(shape)))
     ):  # fmt: skip
         raise InvalidModelError(
-            f"{where}: its values {values} and indices {indices} are not those of a sparse tensor"
+            f"{where}: its values {values} and indices {indices} do not fit a sparse tensor"
         )
     places = indices.array()
     most = np.array(shape if places.ndim == 2 else (size_of(shape),), object)
@@ -131,7 +131,7 @@ def read_sparse(proto: onnx.SparseTensorProto, files: ModelFiles, where: str) ->
 
 
 def write_tensor(tensor: Tensor, proto: onnx.TensorProto) -> None:
-    """Fills `proto` (but for its name) with the tensor's bytes embedded."""
+    """Fills `proto`, except its name, with the tensor's bytes embedded."""
     proto.data_type = _onnx_type(tensor)
     proto.dims.extend(tensor.shape)
     if tensor.element is STRING:
@@ -147,7 +147,7 @@ def write_tensor(tensor: Tensor, proto: onnx.TensorProto) -> None:
 
 
 def write_external(tensor: Tensor, proto: onnx.TensorProto, location: str, offset: int) -> None:
-    """Fills `proto` (but for its name) with a reference to `nbytes` at `offset` of `location`."""
+    """Fills `proto`, except its name, with a reference to `nbytes` at `offset` of `location`."""
     proto.data_type = _onnx_type(tensor)
     proto.dims.extend(tensor.shape)
     proto.data_location = onnx.TensorProto.EXTERNAL

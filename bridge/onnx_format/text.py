@@ -20,12 +20,12 @@ _FIRST, _LONGEST = 1 << 20, 1 << 30
 
 _OPENING, _CLOSING = (b"{", b"(", b"<", b"["), (b"}", b")", b">", b"]")
 _BRACKETS = rb"""(?s)[][{}(<)]|=?>|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\#[^\n]*"""
-"""Brackets, and what holds none: the arrow of a signature, texts, comments."""
+"""Brackets, and tokens without brackets: the arrow of a signature, texts, comments."""
 
 
 def read_text(path: Path, where: str) -> onnx.ModelProto:
-    """The model in a text file; InvalidModelError with the parser's message for what is none,
-    LimitError where it is deeper, or has more brackets, than may be read."""
+    """The model in a text file. Raises InvalidModelError with the parser's message if it is no
+    model, and LimitError if it has too many or too deep brackets."""
     with path.open("rb") as file:
         data = file.read(_FIRST)
         if b"\0" in data:
@@ -56,7 +56,7 @@ def read_text(path: Path, where: str) -> onnx.ModelProto:
 
 
 def _parsed(text: str, where: str) -> onnx.ModelProto:
-    """The model in ONNX's text syntax, whose parser lets through what C++ says of numbers."""
+    """The model in ONNX's text syntax. Its parser passes C++'s errors about numbers through."""
     try:
         model: onnx.ModelProto = onnx.parser.parse_model(text)
     except (IndexError, OverflowError, RuntimeError, ValueError) as error:
@@ -75,8 +75,8 @@ def _lines(error: Exception) -> list[str]:
 
 
 def _require_size(data: bytes, where: str, levels: int) -> None:
-    """Refuses what the parsers, which call themselves for each bracket, would not survive. A graph
-    takes so many `levels` of brackets."""
+    """Refuses text with so deep brackets that the recursive parsers would crash. A graph takes
+    `levels` levels of brackets."""
     budget().elements(sum(map(data.count, (b"{", b"(", b"<", b"["))), where)
     depth = deepest = 0
     for found in re.finditer(_BRACKETS, data):

@@ -21,7 +21,7 @@ from bridge.neutral.types import (
 
 
 def read_type(proto: onnx.TypeProto) -> Type:
-    """The neutral type; UNKNOWN where the proto says nothing."""
+    """The neutral type; UNKNOWN if the proto has none."""
     kind = proto.WhichOneof("value")
     if kind == "tensor_type":
         tensor = proto.tensor_type
@@ -41,15 +41,15 @@ def read_type(proto: onnx.TypeProto) -> Type:
 
 
 def require_type(type: Type, where: str) -> None:
-    """Raises InvalidModelError where a value's type is not said, or has elements of none."""
+    """Raises InvalidModelError if a value has no type or no element type."""
     while isinstance(type, ContainerType):
         type = type.item
     if isinstance(type, TensorType) and type.element is None:
-        raise InvalidModelError(f"{where}: has no type, or elements of a type that is not known")
+        raise InvalidModelError(f"{where}: has no type, or an unknown element type")
 
 
 _NO_NAMES = ("", "?", "-1", "*", "None")
-"""What some write where a dimension has no name: two such need not be equal."""
+"""A name that some tools write for a dimension without one: two such need not be equal."""
 
 
 def _read_shape(tensor: onnx.TypeProto.Tensor) -> Shape:
@@ -68,7 +68,7 @@ def _read_shape(tensor: onnx.TypeProto.Tensor) -> Shape:
 
 
 def write_type(type: Type, proto: onnx.TypeProto) -> None:
-    """Fills `proto`; leaves it empty where the element type is unknown."""
+    """Fills `proto`; leaves it empty if the element type is unknown."""
     if isinstance(type, SequenceType):
         proto.sequence_type.SetInParent()
         write_type(type.item, proto.sequence_type.elem_type)

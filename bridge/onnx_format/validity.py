@@ -12,12 +12,12 @@ from bridge.files import TEXT_SUFFIXES
 from bridge.onnx_format.text import read_text
 
 LARGEST = 1 << 26
-"""Bytes of a file that is checked."""
+"""The most bytes of a file that is checked."""
 
 
 def fault_of(source: str | Path | bytes | onnx.ModelProto) -> str | None:
-    """What the checker, with type and shape inference, has against a model; None if nothing, or if
-    the file is too large to be worth the time."""
+    """The error that the checker, with type and shape inference, finds in a model. None if it finds
+    none, or if the file is so large that a check takes too long."""
     if isinstance(source, str | Path):
         path = Path(source)
         if path.stat().st_size > LARGEST:
@@ -25,7 +25,7 @@ def fault_of(source: str | Path | bytes | onnx.ModelProto) -> str | None:
         source = read_text(path, str(path)) if path.suffix.lower() in TEXT_SUFFIXES else str(path)
     try:
         onnx.checker.check_model(source, full_check=True)
-    except UnicodeDecodeError as error:  # the checker's message quotes a name that is no text
+    except UnicodeDecodeError as error:  # the checker's message quotes a name that is not UTF-8
         return " ".join(error.object.decode("utf-8", "backslashreplace").split())
     except (
         onnx.checker.ValidationError, onnx.shape_inference.InferenceError, ValueError,

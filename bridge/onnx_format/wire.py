@@ -1,8 +1,8 @@
 """The protobuf wire format of an ONNX file, as far as large tensors need it.
 
-Reading: a copy of the file without the bytes of its large tensors, which become references to
-where they are. Writing: the message first, then the large tensors, streamed. So a model's weights
-never pass through protobuf. Field numbers are those of `onnx.proto`.
+Reading makes a copy of the file without the bytes of its large tensors; references to their places
+replace them. Writing puts the message first, then streams the large tensors. So a model's weights
+never pass through protobuf. Field numbers are from `onnx.proto`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bridge.neutral.storage import RangeCopier
 from bridge.neutral.tensor import FileRange, Tensor
 
 LARGE = 1 << 16
-"""Bytes from which on a tensor is left in its file."""
+"""The smallest number of bytes for which a tensor stays in its file."""
 
 SELF = f"\0{os.urandom(8).hex()}"
 """The location of a tensor whose bytes are in the model file itself, drawn so that no model can
@@ -44,9 +44,9 @@ Data = bytes | mmap.mmap
 
 
 def read_skeleton(path: Path, where: str) -> bytes:
-    """The file's bytes, with each tensor of at least LARGE bytes of `raw_data` made an external
-    one at location SELF. InvalidModelError where it is no such file, LimitError where it has more
-    fields, or graphs deeper within one another, than may be read."""
+    """The file's bytes. Each tensor with at least LARGE bytes of `raw_data` becomes an external
+    tensor at location SELF. InvalidModelError if it is no such file, LimitError if it has too many
+    fields or too deeply nested graphs."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
         if size < LARGE:
@@ -74,9 +74,8 @@ class Fields:
     def of(  # noqa: C901 (the hot loop of reading)
         self, start: int, end: int
     ) -> Iterator[tuple[int, int, int, int]]:
-        """The length-delimited fields of the message in `data[start:end]`: number, where the
-        field begins, where its content does, and where both end. ValueError or IndexError for
-        what is no message."""
+        """The length-delimited fields of the message in `data[start:end]`: number, start of the
+        field, start of its content, end of both. ValueError or IndexError if it is no message."""
         data, at = self.data, start
         while at < end:
             begin = at
@@ -134,7 +133,7 @@ def encode(number: int) -> bytes:
 
 
 def _shrink(fields: Fields, start: int, end: int, kind: int, depth: int) -> list[bytes] | None:
-    """The message in `data[start:end]` without its large tensors; None where it has none. It lies
+    """The message in `data[start:end]` without its large tensors; None if it has none. It lies
     in `depth` graphs."""
     data = fields.data
     pieces: list[bytes] = []
@@ -148,8 +147,8 @@ def _shrink(fields: Fields, start: int, end: int, kind: int, depth: int) -> list
             continue
         pieces.append(data[kept:begin])
         kept = stop
-        # Of a tensor behind all else: of fields that are there twice the last one counts, and many
-        # tensors say that their data are not external.
+        # In a tensor, the new fields go last. If a field stands there twice, the last one counts,
+        # and many tensors say that their data are not external.
         (last if kind == TENSOR else pieces).extend(replaced)
     if not pieces:
         return None
@@ -159,7 +158,7 @@ def _shrink(fields: Fields, start: int, end: int, kind: int, depth: int) -> list
 def _replace(
     fields: Fields, at: int, stop: int, field: int, kind: int, depth: int
 ) -> list[bytes] | None:
-    """What takes the place of a large field; None where it stays."""
+    """The replacement of a large field; None if the field stays."""
     if kind == TENSOR and field == RAW_DATA:
         reference = onnx.TensorProto(data_location=onnx.TensorProto.EXTERNAL)
         for key, value in (("location", SELF), ("offset", at), ("length", stop - at)):
@@ -181,8 +180,8 @@ def _replace(
 def write_streamed(
     proto: onnx.ModelProto, tensors: Iterable[tuple[str, Tensor]], path: Path
 ) -> None:
-    """Writes a model whose graph has, beside its own, the initializers `tensors`, which are
-    copied from where they are."""
+    """Writes a model whose graph has, beside its own, the initializers `tensors`, which are copied
+    from their files or memory."""
     graph = proto.graph.SerializeToString(deterministic=True)
     proto.ClearField("graph")
     heads: list[tuple[bytes, Tensor]] = []

@@ -1,4 +1,4 @@
 """Passes from neutral graph to neutral graph, one file each.
 
-`bridge/pipeline.py` says which of them run, in what order.
+`bridge/pipeline.py` lists the passes of a conversion in their order.
 """

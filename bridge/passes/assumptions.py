@@ -1,4 +1,4 @@
-"""What is assumed of data where a branch of an If is pruned: that they take the other one."""
+"""Assumptions about data: a pruned branch of an If is assumed never to be taken."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _EQUAL = re.compile(r"([^\s()\[\]]+) == (-?[\d.]+)")
 
 
 def note_pruned(rewriter: Rewriter, node: Node, gone: int, line: str, report: Report) -> None:
-    """Reports a pruned branch of an If of the graph that is rewritten: in a line, and with what is
-    assumed if data decide the If."""
+    """Reports a pruned branch of an If of the rewritten graph: a line, and the assumption if data
+    decide the If."""
     report.pruned.append(line)
     (condition,) = node.inputs[:1]
     outer: dict[Value, Value] = {}
@@ -33,7 +33,7 @@ def note_pruned(rewriter: Rewriter, node: Node, gone: int, line: str, report: Re
 
 
 def require_nothing_assumed(report: Report) -> None:
-    """Raises UsageError with what is assumed of data, and what would say so."""
+    """Raises UsageError with the assumptions about data, and with the option that states them."""
     if not report.assumed:
         return
     lines = ["a branch that data could take would be pruned; strict refuses that:"]
@@ -56,7 +56,7 @@ def _entered(node: Node, body: Body) -> dict[Value, Value]:
 
 def _is_decided_by_data(condition: Value, graph: Graph, outer: dict[Value, Value]) -> bool:
     """Whether the elements of an input of the model, rather than shapes, decide a condition.
-    `outer` says what inputs of the bodies around it are."""
+    `outer` maps the inputs of the bodies around it to outer values."""
     todo, seen, outer = [condition], set[Value](), dict(outer)
     while todo:
         value = todo.pop()

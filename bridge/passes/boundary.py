@@ -1,4 +1,4 @@
-"""What may change at a graph's boundary: inputs with a default value, and shapes given anew."""
+"""Changes at a graph's boundary: inputs with a default value, and new shapes of inputs."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ from bridge.suggestions import unknown
 
 
 def defaults_to_constants(model: Model, context: Context) -> bool:
-    """IR has no inputs with defaults: they become the constants that they are by default, and the
-    metadata says which; but those that the user named stay inputs. Whether there were any."""
+    """Makes inputs with defaults constants of their default values, because IR has no defaults. The
+    metadata records them. Inputs that the user named stay inputs. Returns whether there were any
+    defaults."""
     if not model.defaults:
         return False
     nodes = []
@@ -63,8 +64,8 @@ def defaults_to_constants(model: Model, context: Context) -> bool:
 
 
 def require_declared_types(model: Model, context: Context) -> None:
-    """Raises UnsupportedError with the inputs and outputs that ONNX cannot declare: it has a word
-    for any size, none for any rank or element type (IR.md, Graphs)."""
+    """Raises UnsupportedError with the inputs and outputs that ONNX cannot declare. ONNX can leave
+    a size open, but not the rank or the element type (IR.md, Graphs)."""
     graph = model.graph
     inputs = [("Parameter", value.name, value) for value in graph.inputs]
     outputs = zip(names_of_outputs(graph), graph.outputs, strict=True)
@@ -79,7 +80,7 @@ def require_declared_types(model: Model, context: Context) -> None:
 
 
 def _undeclared(value: Value) -> str:
-    """What is missing of an input or output that ONNX cannot declare, and what would help."""
+    """The missing facts of an input or output that ONNX cannot declare, and a remedy."""
     missing = ["element type"] if value.element is None else []
     helps = ["--input-type gives inputs an element type"] if missing else []
     if value.shape is None and value.producer is None:
@@ -93,8 +94,8 @@ def _undeclared(value: Value) -> str:
 
 
 def give_types(model: Model, types: Mapping[str, str]) -> None:
-    """Gives inputs that have none an element type, by name, and infers the model anew. UsageError
-    for what is no element type, and for inputs that have another."""
+    """Gives inputs without an element type one, by name, and infers the model anew. UsageError for
+    a word that is no element type, and for inputs with another type."""
     if not isinstance(types, Mapping):
         raise UsageError(f'input_types maps names to types, {{"x": "f32"}}; it is {types!r}')
     by_name = inputs_by_name(model)
@@ -125,7 +126,7 @@ def dimension(given: Any) -> Dim:
 
 
 def _size(given: Any, dim: Any) -> int:
-    """A size that is, or bounds, the dimension `dim`."""
+    """A size in the dimension `dim`, alone or as a bound."""
     try:
         size = None if isinstance(given, bool) else operator.index(given)
     except TypeError:
@@ -142,9 +143,9 @@ def _size(given: Any, dim: Any) -> int:
 
 
 def override_shapes(model: Model, shapes: Mapping[str, Sequence[Any]]) -> None:
-    """Gives inputs other shapes, by name, and infers the model anew, without the sizes that are
-    declared elsewhere. Dimensions are what `dimension` takes. UsageError for shapes that are none,
-    or not those of an input."""
+    """Gives inputs other shapes, by name, and infers the model anew, without the declared sizes of
+    other values. `dimension` reads each dimension. UsageError for a wrong shape, or a shape that
+    does not fit its input."""
     if not isinstance(shapes, Mapping):
         raise UsageError(f'input_shapes maps names to shapes, {{"x": [1, 3]}}; it is {shapes!r}')
     by_name = inputs_by_name(model)
@@ -163,7 +164,7 @@ def override_shapes(model: Model, shapes: Mapping[str, Sequence[Any]]) -> None:
             model.notes.append(
                 f'the input "{name}" has no default value any more: it is of another shape'
             )
-    # The sizes that the file declares are those of the old shapes.
+    # The sizes that the file declares belong to the old shapes.
     for value in model.graph.computed():
         value.declared = without_sizes(value.declared)
     said = model.extras.get("onnx")
@@ -174,7 +175,7 @@ def override_shapes(model: Model, shapes: Mapping[str, Sequence[Any]]) -> None:
 
 
 def inputs_by_name(model: Model) -> Callable[[str], Value]:
-    """Gives the input of a name; UsageError where there is none."""
+    """Gives the input of a name; UsageError if there is none."""
     by_name = {name: value for value in model.graph.inputs for name in value.names}
 
     def named(name: str) -> Value:
@@ -206,7 +207,7 @@ def may_be(shape: Sequence[int], dims: Sequence[Dim]) -> bool:
 
 
 def _reshaped(type: Type, dims: tuple[Dim, ...], name: str) -> Type:
-    """The type with another shape: that of the tensor, or of a sequence's or optional's own."""
+    """The type with another shape: of the tensor, or of the tensors in a sequence or optional."""
     if isinstance(type, SequenceType):
         return SequenceType(TensorType(_element(type.item), dims))
     if isinstance(type, OptionalType):

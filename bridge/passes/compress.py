@@ -1,7 +1,7 @@
 """Constants of f32 stored as f16, as OpenVINO's `compress_to_fp16` stores them.
 
-Each becomes a Constant of f16 and a Cast that carries OpenVINO's mark of a decompression, which
-its plugins fold or keep compressed as they like.
+Each becomes a Constant of f16 and a Cast with OpenVINO's mark of a decompression. OpenVINO's
+plugins fold such a Cast or keep the constant compressed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LARGEST = float(np.finfo(np.float16).max)
 SMALLEST = float(np.finfo(np.float16).smallest_subnormal)
 
 KEPT_FROM = 0.75
-"""Share of values outside f16's range from which on OpenVINO keeps a constant in f32."""
+"""The share of values outside f16's range from which OpenVINO keeps a constant in f32."""
 
 DECOMPRESSION = '<attribute name="decompression" version="0" />'
 
@@ -61,7 +61,7 @@ def compress(model: Model, context: Context | None = None) -> bool:
 
 
 def _half(node: Node, made: dict[int, Tensor | None]) -> Tensor | None:
-    """The tensor in f16, the same for the same tensor; None where it stays as it is."""
+    """The tensor in f16, the same for the same tensor; None if it stays as it is."""
     tensor: Tensor = node.attributes["value"]
     if tensor.element is not F32 or tensor.size <= 1:
         return None

@@ -1,4 +1,4 @@
-"""What a pass is told beside the model."""
+"""The settings of a pass beside the model."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from bridge.report import Report
 
 @dataclass(eq=False)
 class Context:
-    """What a model is rewritten for, and how.
+    """The target of a rewriting, and its settings.
 
-    `report` takes what users should know. `options` are the user's. `disbelieved` takes the shapes
-    that the file declares of outputs, by name, though data decide their ranks; `boundary` takes
-    what inputs and outputs are known to stand for. `watch` is called with the model after each
-    step.
+    `report` collects notes for users. `options` are the user's options. `disbelieved` collects the
+    declared shapes of outputs, by name, whose ranks data decide. `boundary` collects the known
+    meanings of inputs and outputs. `watch` is called with the model after each step.
     """
 
     target: Target

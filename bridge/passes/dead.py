@@ -1,4 +1,4 @@
-"""Removes what no output depends on."""
+"""Removes nodes on which no output depends."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def trim_outputs(model: Model, context: Context) -> bool:
 
 
 def remove_dead_nodes(graph: Graph, trim: bool = False) -> bool:
-    """Removes nodes without a user, and captured inputs that no body uses, innermost first; with
-    `trim` also unused outputs of If and Loop, and the last outputs of other nodes where they are
-    optional."""
+    """Removes nodes without a user, and captured inputs that no body uses, innermost first. With
+    `trim`, also removes unused outputs of If and Loop, and the last outputs of other nodes if they
+    are optional and unused."""
     changed = Rewriter(graph).run(TRIM if trim else CLEAN)
     while trim and _drop_states(graph):
         Rewriter(graph).run(TRIM)
@@ -41,7 +41,7 @@ def _cleaned(b: Builder, node: Node, rewriter: Rewriter) -> Result:
 
 
 CLEAN = Pattern(_cleaned, frozenset({"If", "Loop"}), bodies=False, backwards=True)
-"""Nodes without a user go, and what bodies capture for nothing."""
+"""Removes nodes without a user, and unused captures of bodies."""
 
 
 def _trimmed(b: Builder, node: Node, rewriter: Rewriter) -> Result:
@@ -76,7 +76,7 @@ def _trim_outputs(node: Node, rewriter: Rewriter) -> bool:
 
 
 def _drop_outputs(node: Node, rewriter: Rewriter) -> bool:
-    """Removes the unused outputs of an If or a Loop, and what its bodies give for them alone;
+    """Removes the unused outputs of an If or a Loop, and the body outputs for them alone; returns
     whether there were any."""
     keep = [index for index, value in enumerate(node.outputs) if rewriter.count(value)]
     if len(keep) == len(node.outputs):
@@ -87,7 +87,7 @@ def _drop_outputs(node: Node, rewriter: Rewriter) -> bool:
 
 
 def _drop_states(graph: Graph) -> bool:
-    """Removes what Loops carry for themselves alone, or give to nobody; whether there was any."""
+    """Removes states that Loops only use for themselves; returns whether there were any."""
     needed = Facts(Needed(), graph)
     bodies = [node.body for node in graph.walk() if node.op == "Loop"]
     return any([_drop_states_of(body, needed) for body in bodies])
@@ -110,7 +110,7 @@ def _drop_states_of(body: Body, needed: Facts[bool]) -> bool:
 
 
 def _drop_captures(node: Node, rewriter: Rewriter) -> None:
-    """Removes what the bodies of a node capture and do not use."""
+    """Removes captures that the bodies of a node do not use."""
     counted = node.op != "Loop" or node.trip_count is not None
     if any([drop_unread_captures(body, counted) for body in node.bodies]):
         rewriter.changed = True

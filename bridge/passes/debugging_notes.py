@@ -1,8 +1,8 @@
 """Drops metadata that exporters write for debugging: stack traces, module scopes, signatures.
 
 PyTorch's exporter writes most of them under keys that start with `pkg.`, for each node and value.
-They are three quarters of an IR, and name paths on the exporter's machine. An IR is a file that
-people ship, so it gets none of them unless they are asked for.
+They would fill three quarters of an IR, and they contain paths on the exporter's machine. People
+ship IR files, so an IR only gets them if the user asks for them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def drop_debugging_notes(model: Model, context: Context) -> None:
 
 
 def _drop_of_note(note: Note) -> int:
-    """Drops what a note holds for debugging; how many entries that were."""
+    """Drops the debugging entries of a note; returns their number."""
     count = 0
     if (entries := note.get("metadata_props")) is not None:
         count = _drop(entries)

@@ -1,4 +1,4 @@
-"""What decides the elements of a value, and what decides its shape: inputs, chance, variables."""
+"""The deciders of a value's elements and of its shape: inputs, random numbers, variables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NONE: Sources = frozenset()
 
 
 class Decided(NamedTuple):
-    """What decides the elements of a value, and what decides its shape."""
+    """The deciders of a value's elements, and the deciders of its shape."""
 
     elements: Sources = NONE
     shape: Sources = NONE
@@ -39,12 +39,12 @@ _NOTHING = Decided()
 
 
 class Deciding(Forward[Decided]):
-    """What decides values; an analysis says what decides inputs."""
+    """The deciders of values; an analysis sets the deciders of inputs."""
 
     bottom = iteration = _NOTHING
 
     def join(self, one: Decided, other: Decided) -> Decided:
-        """What decides either."""
+        """The deciders of both."""
         if one == other:
             return one
         return Decided(one.elements | other.elements, one.shape | other.shape)
@@ -63,32 +63,32 @@ class Deciding(Forward[Decided]):
     def entry(
         self, node: Node, body: Body, value: Value, port: InputPort, now: Now[Decided]
     ) -> Decided:
-        """What decides how often a Loop runs decides its states."""
+        """The deciders of a Loop's number of iterations also decide its states."""
         fact = super().entry(node, body, value, port, now)
         return self.join(fact, _head(node, now)) if isinstance(port, Carried) else fact
 
     def leave(self, node: Node, now: Now[Decided]) -> Updates[Decided]:
-        """What decides about a node decides what comes out."""
+        """The deciders of a node decide its outputs."""
         yield from super().leave(node, now)
         decided = _head(node, now)
         yield from ((value, decided) for value in node.outputs)
 
 
 def _varying(node: Node) -> Sources:
-    """What beside its inputs decides the elements of what a node gives."""
+    """The deciders of a node's output elements, beside its inputs."""
     if node.op == "ReadValue":
         return frozenset({Source("a variable")})
     return frozenset({Source("chance")}) if is_random(node) else NONE
 
 
 def _head(node: Node, now: Now[Decided]) -> Decided:
-    """What decides of a node with bodies which of them runs, and how often."""
+    """The deciders of which body of a node runs, and how often."""
     deciding = NONE.union(*(now(head).elements for head in heads(node)))
     return Decided(deciding, deciding)
 
 
 def heads(node: Node) -> list[Value]:
-    """What decides which body of a node runs, and how often."""
+    """The inputs that decide which body of a node runs, and how often."""
     found = list(node.inputs[: 1 if node.op == "If" else 2])
     found += [v for body in node.bodies for v, p in body.exits() if isinstance(p, Condition)]
     return [head for head in found if head is not None]

@@ -1,10 +1,10 @@
-"""Ranks that a file declares though data decides them.
+"""Forgets declared ranks if data decide the real rank.
 
-Exporters declare what they saw in one example. Where an If's branches differ in rank and its
-condition depends on data, the next example may have another rank, and so it may where data decide
-how long the vector is that a Reshape makes a shape of; what is declared of such a value, and of
-what is computed from it, is forgotten. Where the condition depends on shapes alone, one of the
-branches is for a model of other inputs, and what is declared says which.
+Exporters declare the ranks that they saw in one example, but the next example may have another.
+This happens if an If's branches differ in rank and its condition depends on data. It also happens
+if data decide the length of the vector that gives a Reshape its shape. The declared ranks of such
+values, and of values computed from them, are forgotten. If the condition depends on shapes alone,
+one of the branches is for a model with other inputs, and the declared ranks tell which one.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ DATA = frozenset({Source("data")})
 
 
 class DependsOnData(Deciding):
-    """Whether data, and not shapes alone, decide what a value holds, and its shape."""
+    """Whether data, and not only shapes, decide the elements or the shape of a value."""
 
     def outside(self, value: Value) -> Decided:
         """The shapes of inputs are no data."""
         return Decided(DATA)
 
     def settled(self, value: Value, fact: Decided) -> Decided:
-        """A shape that is known depends on nothing."""
+        """A known shape depends on no data."""
         return Decided(fact.elements) if fact.shape and is_static(value.shape) else fact
 
 
 def open_target(node: Node) -> Value | None:
-    """The vector, of a length that is not known, that holds the shape of what a node gives."""
+    """The vector, of unknown length, that holds the shape of a node's output."""
     place = TARGETS.get(node.op)
     target = None if place is None else node.input(place)
     return None if target is None or target.rank != 1 or is_static(target.shape) else target
 
 
 def forget_ranks_of_data(graph: Graph) -> None:
-    """Forgets, in place, the ranks that are declared of values whose rank data decide."""
+    """Forgets, in place, the declared ranks of values whose rank data decide."""
     _Forgetting(Facts(DependsOnData(), graph)).graph(graph)
 
 
@@ -58,7 +58,7 @@ class _Forgetting:
         self.open: set[Value] = set()
 
     def graph(self, graph: Graph) -> None:
-        """Walks one graph; what is open of its inputs is known."""
+        """Walks one graph; it is known which of its inputs have open ranks."""
         for node in graph.nodes:
             if node.op == "If":
                 self._if(node)
@@ -68,7 +68,7 @@ class _Forgetting:
                 self._forget(node, node.outputs)
 
     def _opens(self, node: Node) -> bool:
-        """Whether data decide how long the vector is that holds the shape of what a node gives."""
+        """Whether data decide the length of the vector that holds the shape of a node's output."""
         target = open_target(node)
         return target is not None and bool(self.depends.of(target).shape)
 
@@ -78,7 +78,7 @@ class _Forgetting:
         self.depends.learn(value, Decided(self.depends.of(value).elements, DATA))
 
     def _forget(self, node: Node, values: Iterable[Value]) -> None:
-        """Forgets what is declared of outputs, but for those whose rank is known without."""
+        """Forgets the declared ranks of outputs, except the ranks that are known otherwise."""
         declared = {v: v.declared for v in values if isinstance(v.declared, TensorType)}
         for value, type in declared.items():
             value.declared = TensorType(type.element)

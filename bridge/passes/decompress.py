@@ -1,7 +1,7 @@
 """Constants of f32 and f64 that an IR stores as f16 or bf16, behind a Cast.
 
-OpenVINO saves all constants so by default, those too that operators ask for by value. While passes
-run, each is one Constant. What is left of it at the end is stored in few bits again.
+OpenVINO saves all constants so by default, even constants whose values operators need. While passes
+run, each is one Constant. At the end the remaining ones are stored in few bits again.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def decompress(model: Model, context: Context) -> bool:
 
 
 def store_short(model: Model, context: Context) -> bool:
-    """Stores, in place, what is left of these Constants in few bits again; whether there was any.
-    ONNX gets scalars and short vectors plain."""
+    """Stores, in place, the remaining Constants of this kind in few bits again; returns whether
+    there were any. ONNX gets scalars and short vectors plain."""
     stored: dict[tuple[int, tuple[int, ...]], Tensor] = {}
 
     def narrowed(b: Builder, node: Node, rewriter: Rewriter) -> Result:

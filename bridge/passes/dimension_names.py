@@ -1,6 +1,6 @@
-"""Names of open dimensions in the ONNX that is written (its `dim_param`).
+"""Names of open dimensions in the ONNX file (its `dim_param`).
 
-IR has none. An open size of an input becomes `x_dim_1`. Two sizes have one name only where an
+IR has no such names. An open size of an input becomes `x_dim_1`. Two sizes only get one name if an
 operator that always runs takes them as equal: onnxruntime shares buffers of equal names.
 """
 
@@ -19,15 +19,15 @@ from bridge.vocabulary import has_trait
 
 
 def name_dimensions(model: Model, context: Context) -> None:
-    """Names the open dimensions of an IR's inputs, in place, and of all values, from whatever
-    format, those that are such dimensions, or sums, products or quotients of them."""
+    """Names the open dimensions of an IR's inputs, in place. In models of both formats it also
+    names dimensions of other values: the same dimensions, and their sums, products or quotients."""
     graph = model.graph
     producer = model.extras.get("onnx", {}).get("producer_name")
     was_ir = model.opset is None or producer == PRODUCER
     invented = _name_inputs(graph) if was_ir else set()
     if not any(isinstance(dim, str) for value in graph.inputs for dim in value.shape or ()):
         return
-    # The type of a state is concluded from its start alone; the model may have said more.
+    # A state's type follows only from its start here; the model may have declared more.
     bodies = [body.graph for node in graph.walk() for body in node.bodies]
     ends = [value for body in bodies for value in (*body.inputs, *body.outputs)]
     known = [value.type for value in ends]
@@ -63,8 +63,8 @@ def _name_inputs(graph: Graph) -> set[str]:
 
 
 def _equal(graph: Graph, invented: set[str]) -> dict[Dim, Dim]:
-    """The names that take the place of invented ones, since the sizes are equal: outside of bodies,
-    where each node runs."""
+    """The names that replace invented ones because the sizes are equal. Only the nodes outside of
+    bodies count, because each of them runs."""
     same: dict[str, str] = {}
 
     def found(name: str) -> str:

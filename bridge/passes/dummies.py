@@ -1,9 +1,9 @@
-"""Constants that stand in for a value of another rank where nobody reads it.
+"""Constants that stand in for a value of another rank that nobody reads.
 
-An If that exporters write for `break` and `continue` hands out what a later If picks, and in the
-branch where that picks something else, a number of rank 0. All conditions go back to one another:
-who reads the value knows which branch gave it. Such a number can have any rank, so it gets that of
-the value.
+Exporters write an If for `break` and `continue`. It outputs the value that a later If picks. In the
+branch whose value is not picked later, it outputs a number of rank 0. All these conditions depend
+on each other, so a reader of the value always gets the right branch. The number may have any rank,
+so it gets the rank of the value.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from bridge.neutral.ports import Yield
 from bridge.neutral.rewrite import Pattern, Rewriter
 
 Known = Mapping[Value, bool]
-"""Conditions, and what they are."""
+"""Conditions with their known values."""
 
 MOST_DEPTH = 8
 """How many Ifs a value is followed through: each may double the ways."""
 
 
 def settle_dummies(graph: Graph) -> bool:
-    """Gives, in place, dummies the rank of what they stand in for; whether there were any. An If
-    comes before those in its branches."""
+    """Gives dummies, in place, the rank of the values that they stand in for; returns whether there
+    were any. An If comes before the Ifs in its branches."""
     bodies = ((node, body) for node in graph.walk() for body in node.bodies)
     outer = {value: held for n, body in bodies for value, held in n.captures(body).items()}
 
@@ -43,7 +43,7 @@ def settle_dummies(graph: Graph) -> bool:
 
 
 def _has_numbers(node: Node, position: int) -> bool:
-    """Whether one of the branches, or an If in them, may hand out a number that is known."""
+    """Whether one of the branches, or an If in them, may output a known number."""
     for body in node.bodies:
         value = body.given(position)
         made = value.producer
@@ -56,7 +56,7 @@ def _has_numbers(node: Node, position: int) -> bool:
 
 
 def _read(value: Value, graph: Graph, outer: Mapping[Value, Value]) -> set[Value | None]:
-    """What an If's output may be wherever it is read; None is for what is too deep to say."""
+    """The possible values of an If's output at all its readers; None if they are too deep."""
     return {
         source
         for known in _reads(value, graph, {}, outer)
@@ -67,7 +67,7 @@ def _read(value: Value, graph: Graph, outer: Mapping[Value, Value]) -> set[Value
 def _reads(
     value: Value, graph: Graph, known: Known, outer: Mapping[Value, Value]
 ) -> Iterator[Known]:
-    """What is known wherever a value is read, into the branches of Ifs."""
+    """The known conditions at each reader of a value, into the branches of Ifs."""
     if value in graph.outputs:
         yield known
     for node in graph.nodes:
@@ -84,7 +84,7 @@ def _reads(
 
 
 def _condition(node: Node, outer: Mapping[Value, Value]) -> Value:
-    """What decides an If, in the graphs around and behind copies."""
+    """The decider of an If, in the graphs around it and behind copies."""
     assert node.condition is not None
     return node.condition.behind("Identity", outside=outer)
 
@@ -92,7 +92,7 @@ def _condition(node: Node, outer: Mapping[Value, Value]) -> Value:
 def _sources(
     value: Value, known: Known, outer: Mapping[Value, Value], depth: int
 ) -> Iterator[Value | None]:
-    """What a value can be, past Ifs, when that is known."""
+    """The possible sources of a value, past Ifs, under the known conditions."""
     value = value.behind("Identity", outside=outer)
     node = value.producer
     if node is None or node.op != "If":
@@ -105,8 +105,8 @@ def _sources(
 
 
 def _taken(node: Node, known: Known, outer: Mapping[Value, Value]) -> Iterator[tuple[Body, Known]]:
-    """The branches that may have been taken, with what is known in them: what is known of the If's
-    outputs is known of what the branch hands out."""
+    """The branches that may have been taken, with the known conditions in them. If an output of
+    the If is known, the branch's own output is known too."""
     condition = _condition(node, outer)
     for body, truth in zip(node.bodies, (True, False), strict=True):
         if known.get(condition, truth) is not truth:

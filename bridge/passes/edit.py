@@ -26,7 +26,7 @@ _RECORDS = (
 
 def cut_at(model: Model, names: Sequence[str]) -> None:
     """Makes values of the top graph, by name, the model's outputs, in place. Nodes and inputs that
-    they do not need go. UsageError where there is no such value."""
+    they do not need go. UsageError if there is no such value."""
     graph = model.graph
     if isinstance(names, str) or not names or len(set(names)) < len(names):
         raise UsageError(f"outputs lists names of values, each once; it is {names!r}")
@@ -47,7 +47,7 @@ def cut_at(model: Model, names: Sequence[str]) -> None:
 
 
 def rename(model: Model, names: Mapping[str, str]) -> None:
-    """Gives inputs and outputs other names, in place. UsageError where there is no such input or
+    """Gives inputs and outputs other names, in place. UsageError if there is no such input or
     output, or another one has the name."""
     graph = model.graph
     graph.output_names = names_of_outputs(graph)
@@ -89,7 +89,7 @@ def _texts(record: str) -> set[str]:
 
 
 def _require_no_record(model: Model, names: Mapping[str, str] | set[str]) -> None:
-    """Raises UsageError where a record about the boundary is about one of these names."""
+    """Raises UsageError if a record about the boundary concerns one of these names."""
     for key in _RECORDS:
         text = model.metadata.get(key, "")
         for name in names:

@@ -1,4 +1,4 @@
-"""What is known at conversion becomes constant: shape arithmetic, Ifs that always go one way."""
+"""Makes values constant that are known at conversion: shape arithmetic, Ifs that go one way."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def fold(model: Model, context: Context) -> bool:
     before = _count_ifs(graph)
     changed = fold_graph(graph)
     if before and _count_ifs(graph) < before:
-        infer_and_fold(graph)  # More is known of what one branch gives than of what either may.
+        infer_and_fold(graph)  # One branch tells more about its outputs than both together.
     return changed
 
 
@@ -38,8 +38,8 @@ def fold_graph(graph: Graph) -> bool:
 
 
 def infer_and_fold(graph: Graph) -> None:
-    """Infers a graph anew, in place, as after the pruning of a branch, and again with what became
-    known on the way."""
+    """Infers a graph anew, in place, as after the pruning of a branch, and again with the newly
+    known values."""
     infer_graph(graph)
     if fold_graph(graph):
         infer_graph(graph)
@@ -68,7 +68,7 @@ def _folded(b: Builder, node: Node, rewriter: Rewriter) -> Result:
 
 
 FOLD = Pattern(_folded, bodies=False)
-"""Folds a node, or what an If holds that always goes one way."""
+"""Folds a node, or the branch of an If that always goes one way."""
 
 
 def _is_bool(value: Value | None) -> bool:
@@ -76,8 +76,8 @@ def _is_bool(value: Value | None) -> bool:
 
 
 def _known_in_branches(node: Node) -> bool:
-    """An If's condition is true in its first branch and false in the other; whether that is news
-    to one."""
+    """Gives an If's branches their condition as a constant: true in the first branch, false in the
+    other. Returns whether a branch captured it."""
     condition = node.inputs[0]
     assert condition is not None
     if not is_static(condition.shape):
@@ -97,7 +97,7 @@ def _known_in_branches(node: Node) -> bool:
 
 
 def fold_value(value: Value, node: Node, out: list[Node]) -> bool:
-    """Makes `value` a Constant where all its elements are known, or it has none."""
+    """Makes `value` a Constant if all its elements are known, or it has none."""
     empty = value.shape
     if (
         empty and 0 in empty and is_static(empty)

@@ -1,6 +1,6 @@
-"""What Loops have for nothing: no iteration at all, states that stay what they were at first, trip
-counts that are never reached. OpenVINO gets wrong what such a Loop gives, and reserves memory for
-as many stacked values as a trip count says."""
+"""Removes idle parts of Loops: Loops without an iteration, states that never change, trip counts
+that are never reached. OpenVINO computes wrong outputs for such Loops. It also reserves memory for
+as many stacked values as the trip count."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from bridge.passes.fold import infer_and_fold
 
 
 def drop_idle_loops(model: Model, context: Context) -> bool:
-    """Takes out, in place, Loops that never run, states that never change, and trip counts that no
-    Loop reaches before its condition ends it. What becomes constant is folded."""
+    """Removes, in place, Loops that never run, states that never change, and trip counts that no
+    Loop reaches before its condition ends it. New constants are folded."""
     if not Rewriter(model.graph).run(Pattern(_less, frozenset({"Loop"}), context.target)):
         return False
     infer_and_fold(model.graph)

@@ -29,7 +29,7 @@ class DecidedBy(Deciding):
 
 
 class Deciders:
-    """The Ifs of a graph before it is folded: what decides each, and which branches hold it."""
+    """The Ifs of a graph before it is folded: the deciders of each, and the branches around it."""
 
     def __init__(self, graph: Graph, fixed: Mapping[Value, str]) -> None:
         facts = Facts(DecidedBy(fixed), graph)
@@ -73,7 +73,7 @@ def _line(cause: str, inside: Sequence[bool]) -> str:
 
 
 def _cause(node: Node, before: Deciders, given: Collection[Source]) -> tuple[str, bool]:
-    """Why an If went, and whether it was in a branch that is never taken for that reason."""
+    """The reason why an If was removed, and whether it was in a branch that is never taken."""
     holder = before.around[node]
     while holder is not None:
         outer, branch = holder
@@ -82,7 +82,7 @@ def _cause(node: Node, before: Deciders, given: Collection[Source]) -> tuple[str
             return _since(outer, before, given), True
         holder = before.around[outer]
     if known_of(node.inputs[0]).ints is None:
-        return "nothing that is left uses what they give", False
+        return "no remaining node uses their outputs", False
     return _since(node, before, given), False
 
 
@@ -94,7 +94,7 @@ def _since(node: Node, before: Deciders, given: Collection[Source]) -> str:
 
 
 def what_is_left(graph: Graph) -> list[str]:
-    """How many Ifs are left, and on what their conditions depend."""
+    """The number of the remaining Ifs, and the inputs that decide their conditions."""
     found = Counter(_listed(sources) for sources in Deciders(graph, {}).sources.values())
     if not found:
         return ["no If is left"]

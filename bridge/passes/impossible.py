@@ -1,9 +1,9 @@
 """Nodes that cannot run with the shapes they get.
 
-OpenVINO infers both branches of an If when it opens a model, and refuses one of which a branch
-contradicts itself, though it may never be taken: the branch for another sample rate, say, once the
-length of the input is fixed. Such a branch is pruned; its If goes the other way. A Loop whose body
-fails gives what it gives without an iteration, unless it is known to run.
+OpenVINO infers both branches of an If when it opens a model. It refuses the model if a branch
+contradicts itself, even if the branch never runs. (An example is the branch for another sample
+rate, once the length of the input is fixed.) Such a branch is pruned; its If goes the other way. A
+Loop whose body fails gives its outputs without an iteration, unless it surely runs.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def prune_impossible(model: Model, context: Context) -> bool:
 
 
 def refuse_impossible(model: Model, context: Context) -> bool:
-    """Raises UnsupportedError with the nodes that fail, in branches that are to be kept too:
-    OpenVINO would not open the model. What does not fail stays as it is."""
+    """Raises UnsupportedError with the nodes that fail, also in branches that the user keeps,
+    because OpenVINO would not open the model. Other nodes stay as they are."""
     findings = list(found(model.graph, _faults))
     if findings:
         outside = set(found(model.graph, _faults, into_ifs=False))
@@ -67,7 +67,7 @@ class _Pruning:
         self.failing: defaultdict[Graph, list[Unsupported]] = defaultdict(list)
 
     def pruned(self, b: Builder, node: Node, rewriter: Rewriter) -> Result:
-        """What is left of an If or a Loop of which a body fails."""
+        """The replacement of an If or a Loop whose body fails."""
         inside = [self.failing.pop(body.graph, []) for body in node.bodies]
         if any(inside):
             results = (self._if if node.op == "If" else self._loop)(b, node, rewriter, inside)
@@ -90,7 +90,7 @@ class _Pruning:
         return rewriter.inline(b, node, node.bodies[1 - gone], FOLD)
 
     def _loop(self, b: Builder, node: Node, rewriter: Rewriter, inside: Findings) -> Result:
-        """What the Loop gives without an iteration, if it may have none."""
+        """The outputs of the Loop without an iteration, if it may have none."""
         idle = None if surely_runs(node, node.inputs[:2]) else what_went_in(b, node)
         if idle is not None:
             why = f"its body fails, {inside[0][0].why}"

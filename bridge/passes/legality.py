@@ -1,5 +1,5 @@
-"""What is about to be written is looked over, whoever made it: a file that breaks the rules of its
-format is worse than a refusal. What an engine refuses beyond that is in `bridge.targets.limits`."""
+"""Checks a model before it is written: a file that breaks the rules of its format is worse than a
+refusal. `bridge.targets.limits` checks the further limits of an engine."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from bridge.passes.context import Context
 
 
 def check_legality(model: Model, context: Context) -> None:
-    """Raises VerificationError where the graph breaks a rule of the neutral graph, and
+    """Raises VerificationError if the graph breaks a rule of the neutral graph, and
     UnsupportedError with the nodes that the target's specification does not allow.
 
-    What comes from the same format is what it was. In branches of Ifs only OpenVINO looks for nodes
-    that cannot run, when it opens a model.
+    A model from a file of the same format is not checked again. For ONNX, branches of Ifs are not
+    checked, because only OpenVINO looks for nodes that cannot run when it opens a model.
     """
     verify(model.graph)
     if model.format == context.target.format:
@@ -39,8 +39,8 @@ def check_legality(model: Model, context: Context) -> None:
 def found(
     graph: Graph, faults: Callable[[Node], Iterable[str]], into_ifs: bool = True
 ) -> Iterator[Unsupported]:
-    """What is wrong with the nodes of a graph and of the bodies in it. The paths to the nodes are
-    put together only where there is a fault."""
+    """The faults of the nodes of a graph and of its bodies. Paths to nodes are only made for a
+    fault."""
     if any(True for node in graph.walk() for _ in faults(node)):
         for node, where in _located(graph, "graph", into_ifs):
             for why in faults(node):
@@ -58,25 +58,25 @@ def _located(graph: Graph, where: str, into_ifs: bool) -> Iterator[tuple[Node, s
 
 
 def _foreign(value: Value) -> Iterator[str]:
-    """The type of a value, where ONNX lacks it."""
+    """The type of a value, if ONNX lacks it."""
     if value.element is not None and value.element.onnx is None:
         yield f"ONNX has no element type {value.element}"
 
 
 def _faults(node: Node) -> tuple[str, ...]:
-    """What is wrong with a node by both formats, first of all."""
+    """The faults of a node by the rules of both formats, the first one first."""
     why = impropriety(node) or contradiction(node) or _changing_state(node)
     return (why,) if why else ()
 
 
 def _onnx_faults(node: Node) -> tuple[str, ...]:
-    """What is wrong with a node by the ONNX standard, first of all."""
+    """The faults of a node by the ONNX standard, the first one first."""
     why = _negative_padding(node)
     return (why,) if why else _faults(node)
 
 
 def _negative_padding(node: Node) -> str:
-    """Which padding of a window is below 0, which IR has and ONNX has not; "" where none is."""
+    """The padding of a window that is below 0, which ONNX does not allow; "" if there is none."""
     for name in ("output_padding", "pads"):
         numbers = node.attributes.get(name) or (0,)
         if min(numbers) < 0:
@@ -85,7 +85,7 @@ def _negative_padding(node: Node) -> str:
 
 
 def _changing_state(node: Node) -> str:
-    """Which state of a Loop gets elements of another type back than it has; "" where none does."""
+    """The state of a Loop whose element type changes; "" if there is none."""
     for body in node.bodies if node.op == "Loop" else ():
         for value, port in body.entries():
             if not isinstance(port, Carried):

@@ -40,14 +40,14 @@ def _is_computed(value: Value | None) -> bool:
 def legalize(model: Model, context: Context) -> bool:
     """Rewrites, in place, every node that the target cannot spell.
 
-    Raises UnsupportedError with all that are left.
+    Raises UnsupportedError with all nodes that are left.
     """
     legalizer = Legalizer(context.target, model.format, bool(context.options.get("debug")))
     return legalizer.legalize(model.graph)
 
 
 class Legalizer:
-    """One run: bodies before the node that holds them, so that a rule sees what they became."""
+    """One run. Bodies come before their node, so that a rule sees the rewritten bodies."""
 
     def __init__(self, target: Target, source: str, debug: bool = False) -> None:
         self.target = target
@@ -59,7 +59,7 @@ class Legalizer:
         self._pattern = Pattern(self._legalized, target=target, bodies=False)
 
     def legalize(self, graph: Graph) -> bool:
-        """Legalizes a graph and the bodies in it, in place; whether that changed it.
+        """Legalizes a graph and the bodies in it, in place; returns whether it changed.
 
         Raises UnsupportedError with all nodes that are left.
         """
@@ -68,7 +68,7 @@ class Legalizer:
         return changed
 
     def finish(self) -> None:
-        """Raises UnsupportedError with what was reported."""
+        """Raises UnsupportedError with the reported nodes."""
         if self.findings:
             raise UnsupportedError(str(self.target), self.findings)
 
@@ -95,29 +95,29 @@ class Legalizer:
         return results
 
     def _used_in(self, graph: Graph) -> set[Value]:
-        """What a graph gives and its nodes take, as it was when first asked: what comes behind the
-        node that asks is as it was."""
+        """The outputs of a graph and the inputs of its nodes, as they were at the first question.
+        Later nodes have not changed since."""
         if graph not in self._used:
             taken = (v for node in graph.nodes for v in node.inputs if v is not None)
             self._used[graph] = {*graph.outputs, *taken}
         return self._used[graph]
 
     def expand(self, b: Builder, node: Node, rewriter: Rewriter) -> None:
-        """Legalizes what was made of a node, which the builder holds."""
+        """Legalizes the nodes that a rule made of a node; the builder holds them."""
         if rewriter.depth >= DEEPEST:
             raise RecursionError(f"rules for {node.op} run in a circle")
         b.nodes[:] = rewriter.rewritten(b.nodes, self._pattern)
 
     def _known(self, b: Builder, node: Node) -> bool:
-        """Makes a Constant of a node that a rule for ONNX made, where what it gives is known: all
-        is folded before, and on the way to IR behind, too."""
+        """Makes a Constant of a node that a rule for ONNX made, if its output is known. All nodes
+        are folded before, and on the way to IR also afterwards."""
         if self.target.format != "onnx" or node.bodies or len(node.outputs) != 1:
             return False
         return fold_value(node.outputs[0], node, b.nodes)
 
     def _with_constants(self, b: Builder, node: Node) -> bool:
-        """Makes Constants of known inputs that are written as attributes, so that the nodes that
-        compute them go."""
+        """Makes Constants of known inputs that become attributes, so that the nodes that compute
+        them go."""
         row = operator(node.op)
         spelling = choose(node, self.target)[0] if any(map(_is_computed, node.inputs)) else None
         if row is None or spelling is None:
@@ -145,10 +145,10 @@ class Legalizer:
 
     def _by_rule(self, b: Builder, node: Node) -> list[Value | None] | None:
         if self.source == self.target.format == "ir" and self._native(node):
-            return None  # What came from IR is what IR means; rules are for what ONNX means.
+            return None  # Nodes from IR already have IR's meaning; rules are for ONNX's meaning.
         own = legalization(self.target.format, node.op)
         if own is None and family_of(node.op) == "microsoft" and not self._native(node):
-            own = legalization("ir", node.op)  # It gives operators that both targets take.
+            own = legalization("ir", node.op)  # Its operators exist in both targets.
         for rule in (*TYPES[self.target.format], own):
             if rule is None:
                 continue
@@ -162,8 +162,8 @@ class Legalizer:
         return None
 
     def _asked(self, rule: Rule, b: Builder, node: Node) -> Result:
-        """What a rule makes of a node. What breaks the rule is the node's fault where its inputs do
-        not go together, or where nobody has looked it over before."""
+        """The result of a rule for a node. If the rule breaks, the node is at fault if its inputs
+        contradict each other, or if nothing has checked the node before."""
         try:
             return rule(b, node)
         except BREAKS as error:
@@ -183,7 +183,7 @@ class Legalizer:
         results = [None if r is None else _made_by(b.nodes, r) for r in made]
         for old, result in zip(node.outputs, results, strict=False):
             if result is not None and result.producer in b.nodes:
-                # People know it by the name that the node gave it, not by that in the function.
+                # Users know the value by the name in the model, not by the name in the function.
                 result.names[:0] = old.names
         return results
 
@@ -200,8 +200,8 @@ def remember(
     nodes: Sequence[Node],
     used: Callable[[], Container[Value]],
 ) -> None:
-    """Notes with the last of `nodes` that gives one of the results which node they all stand for,
-    where others might stand for it too. `used` tells which values anybody uses."""
+    """Notes the original node with the last of `nodes` that gives one of the results, if others
+    might replace it too. `used` are the values with users."""
     row, former = operator(node.op), (node.extras or {}).get("provenance")
     several = len(node.outputs) > 1
     # One node that gives several outputs is known by its row.
@@ -235,14 +235,14 @@ def remember(
 
 
 def _made_by(nodes: Sequence[Node], value: Value) -> Value:
-    """What a value is a copy of, if one of the nodes makes that."""
+    """The source of a value that is a copy, if one of the nodes makes the source."""
     original = value.behind("Identity")
     return original if original.producer in nodes else value
 
 
 _UNCHECKED = ("ai.onnx.ml::", "com.microsoft::")
-"""Domains of whose operators nothing says which attributes and shapes go together. Nothing says it
-of an IR either: ONNX has a checker, which `convert` asks."""
+"""Domains without a checker: nothing states which attributes and shapes go together. Nothing states
+it for an IR either. For ONNX there is a checker, which `convert` calls."""
 
 
 def _is_no_operator(node: Node) -> bool:

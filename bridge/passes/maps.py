@@ -1,4 +1,4 @@
-"""Maps at the boundary of a model: the rows of values that they are in IR, which has no maps.
+"""Maps at the boundary of a model: IR has no maps, so they become rows of their values.
 
 ONNX's maps come from ZipMap at the end of a classifier. The output is its tensor, under the map's
 name, and the metadata keeps the keys.
@@ -19,7 +19,7 @@ LOWERED = (ZIP_MAP,)
 
 def lower_maps(model: Model, context: Context) -> bool:
     """Makes tensors, in place, of the maps that are outputs of the model, and records their keys;
-    whether there were any. ZipMaps that stay are for `legalize` to refuse."""
+    returns whether there were any. `legalize` refuses other ZipMaps."""
     graph = model.graph
     record = LabelRecord({}, {})
     names = names_of_outputs(graph)

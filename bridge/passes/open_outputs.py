@@ -1,8 +1,8 @@
-"""Outputs whose rank data decide, in ONNX.
+"""Outputs in ONNX whose rank data decide.
 
-The standard has a word for any size and none for any rank: an output that is a tensor must have a
-shape (IR.md, Graphs), but that of an optional tensor need not be known. So the output is an
-optional that is always there. Its value is the tensor itself, in onnxruntime too.
+ONNX can leave a size open but not the rank: an output that is a tensor must have a shape (IR.md,
+Graphs). The shape of an optional tensor may stay unknown. So the output becomes an optional that is
+always present. Its value is the tensor itself, in onnxruntime too.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def wrap_open_outputs(model: Model, context: Context) -> None:
     if wrapped:
         graph.output_names = names
         context.report.notes.append(
-            "written as an optional that is always there, as a tensor must declare its rank, which "
-            f"data decide: the output {', '.join(wrapped)}; onnxruntime gives it as a tensor"
+            "written as an optional that is always present, because a tensor must declare its rank "
+            f"and data decide it: the output {', '.join(wrapped)}; onnxruntime gives it as a tensor"
         )
 
 
 def unwrap_open_outputs(model: Model, context: Context) -> None:
-    """Makes tensors again, in place, of optional outputs of open rank that are always there."""
+    """Makes tensors again, in place, of optional outputs of open rank that are always present."""
     graph = model.graph
     names = names_of_outputs(graph)
     inside = [_inside(value) for value in graph.outputs]
@@ -41,7 +41,7 @@ def unwrap_open_outputs(model: Model, context: Context) -> None:
 
 
 def _inside(value: Value) -> Value:
-    """What an optional output of open rank always holds; the value itself where it is no such."""
+    """The content of an optional output of open rank, if it is always present; else the value."""
     type, node = value.type, value.producer
     if not (isinstance(type, OptionalType) and isinstance(type.item, TensorType)):
         return value

@@ -13,7 +13,7 @@ from bridge.passes.legality import found
 
 def tell_out_of_range(model: Model, context: Context) -> bool:
     """Notes every Gather of a constant index that is out of range: onnxruntime refuses to run it,
-    and OpenVINO gives 0. In a branch that never runs it does no harm, so it is not refused."""
+    and OpenVINO gives 0. It is not refused, because a branch that never runs does no harm."""
     context.report.notes += [f"{each.where}: {each.why}" for each in found(model.graph, _faults)]
     return False
 

@@ -1,8 +1,8 @@
-"""Each output of an IR is a value of its own, so that it has a name of its own.
+"""Gives each output of an IR its own value, so that each has its own name.
 
-OpenVINO keeps names at tensors. In a compiled model outputs of one value have one name, that of the
-last, and an input that is an output too is called as the output. A copy keeps them apart: a second
-Constant, or a Cast to the type that the value has.
+OpenVINO keeps names at tensors. In a compiled model, outputs of one value have one name, the name
+of the last output. An input that is also an output has the output's name. A copy keeps them apart:
+a second Constant, or a Cast to the value's own type.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from bridge.passes.context import Context
 
 
 def own_outputs(model: Model, context: Context) -> bool:
-    """Copies, in place, inputs and outputs that are given as an output of another name; whether
-    there was any."""
+    """Copies, in place, inputs and outputs that are also an output with another name; returns
+    whether there were any."""
     graph = model.graph
     names: dict[Value, set[str]] = {value: {value.name} for value in graph.inputs}
     changed = False
@@ -28,7 +28,7 @@ def own_outputs(model: Model, context: Context) -> bool:
 
 
 def _copy(graph: Graph, value: Value, name: str) -> Value:
-    """A copy, which has the name instead of the value."""
+    """A copy that takes over a name of the value."""
     b = Builder(graph.nodes)
     value.names = [other for other in value.names if other != name]
     if value.constant is not None:
@@ -39,7 +39,7 @@ def _copy(graph: Graph, value: Value, name: str) -> Value:
 
 
 def join_outputs(model: Model, context: Context) -> bool:
-    """Gives, in place, the values that outputs are such copies of; whether there was any."""
+    """Replaces, in place, such copies at outputs by their sources; returns whether it did."""
     graph = model.graph
     given = list(graph.inputs)
     before = list(graph.outputs)
@@ -50,7 +50,7 @@ def join_outputs(model: Model, context: Context) -> bool:
 
 
 def _is_copy(value: Value, of: Value) -> bool:
-    """Whether a value is a copy as they are made here."""
+    """Whether a value is a copy like the copies made here."""
     if value.constant is not None and of.constant is not None:
         one, other = value.constant, of.constant
         return (one.element, one.shape, one.storage) == (other.element, other.shape, other.storage)

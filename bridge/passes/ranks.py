@@ -1,9 +1,9 @@
-"""Ifs whose branches differ in rank, where a consumer takes one rank alone.
+"""Ifs whose branches differ in rank, if a consumer takes only one rank.
 
-A tensor of unknown rank takes two tensors in IR. Every value gets the set of ranks that it can
-have. What operators demand narrows the sets, forwards and backwards through the ports of Ifs. A
-branch in which a value is left without any rank would make the model fail wherever it is taken, in
-ONNX too; it is pruned and the other takes the place of the If.
+In IR, a value of unknown rank becomes two tensors, so this pass finds ranks. Every value gets the
+set of ranks that it can have. The demands of operators narrow the sets, forwards and backwards
+through the ports of Ifs. If no rank is left for a value in a branch, the model would fail whenever
+this branch runs, in ONNX too. The branch is pruned and the other one replaces the If.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class _Impossible(Exception):
 
 
 def settle_ranks(model: Model, context: Context) -> bool:
-    """Prunes, in place, branches that no consumer could take; notes each in the report. Whether
-    there was any value of several ranks.
+    """Prunes, in place, branches that no consumer could take; notes each in the report. Returns
+    whether there was any value of several ranks.
 
-    Ranks that the file declares decide only where the operators leave a choice and the condition
-    depends on shapes alone; those that data decide are forgotten (`Context.disbelieved`). Raises
+    Declared ranks decide only if the operators leave a choice and the condition depends on shapes
+    alone. Declared ranks are forgotten if data decide them (`Context.disbelieved`). Raises
     UsageError for `output_ranks` of no output, or that no output has.
     """
     graph = model.graph
@@ -67,7 +67,7 @@ def settle_ranks(model: Model, context: Context) -> bool:
     forget_ranks_of_data(graph)
     constraints: Constraints = {}
     for trust in () if context.options.get("keep_branches") else (False, True):
-        # What is declared decides between the ranks that a value may have.
+        # The declared ranks decide between the ranks that a value may have.
         while (not trust or has_open_rank(graph)) and _prune_once(
             graph, context, trust, constraints
         ):
@@ -91,7 +91,7 @@ def _may_differ(node: Node) -> bool:
 
 
 def opens_rank(node: Node, inputs: Sequence[Value | None]) -> bool:
-    """Whether the rank of what a node gives depends on what these inputs hold."""
+    """Whether the rank of a node's output depends on the elements of these inputs."""
     if not node.outputs or node.outputs[0].rank is not None:
         return False
     if node.op == "Squeeze":
@@ -143,7 +143,7 @@ def _prune_once(graph: Graph, context: Context, trust: bool, constraints: Constr
     try:
         solver.solve(graph)
     except _Impossible:
-        # The model fails whatever it is given; that is not for this pass to hide.
+        # The model fails for any input; this pass must not hide that.
         return False
     if not solver.dead:
         return False
@@ -157,14 +157,14 @@ def _prune_once(graph: Graph, context: Context, trust: bool, constraints: Constr
 
 
 def _declared(graph: Graph) -> set[Value]:
-    """What is handed out of a graph, of which the file declares the rank."""
+    """The outputs of a graph whose rank the file declares."""
     bodies = (body.graph for node in graph.walk() for body in node.bodies)
     return {value for each in (graph, *bodies) for value in each.outputs if value.rank is not None}
 
 
 def _inline(graph: Graph, dead: set[tuple[Node, int]], report: Report, why: str) -> None:
-    """Puts the branches that are left in the place of their Ifs; `why` the others went, in words
-    about the outputs of an If."""
+    """Replaces Ifs by their remaining branches. `why` the others went is a text about the outputs
+    of an If."""
 
     def inlined(b: Builder, node: Node, rewriter: Rewriter) -> Result:
         branches = [i for i in range(len(node.bodies)) if (node, i) not in dead]
@@ -195,7 +195,7 @@ class _Solver:
         self.sets: dict[Value, frozenset[int]] = {}
         self.dead: set[tuple[Node, int]] = set()
         self.changed = False
-        # Nodes all of whose ranks are known and go together: nothing can change there.
+        # Nodes whose ranks are all known and consistent: they cannot change any more.
         self._settled: set[Node] = set()
         self._constraints = constraints
 
@@ -246,7 +246,7 @@ class _Solver:
             below, above = self.of(b), self.of(a)
             if k and below is not None:
                 below = frozenset(r + k if r or not scalars else 0 for r in below)
-            # (Below 0 are those of what is squeezed too often.)
+            # (Ranks below 0 come from a squeeze of too many axes.)
             if above is not None and (k or min(above) < 0):
                 zero = above & {0} if scalars else frozenset()
                 above = frozenset(r - k for r in above if r >= k) | zero
@@ -288,7 +288,7 @@ class _Solver:
                     self.changed = True
                     if not self._live(node):
                         raise
-        # A Loop may run no iteration, so what its body demands binds nothing outside.
+        # A Loop may run no iteration, so demands inside its body do not hold outside.
         if node.op == "If" and backwards:
             self._demand_captures(node)
         elif node.op == "If":
@@ -297,7 +297,7 @@ class _Solver:
                 self.narrow(value, _any_of([*map(self.of, given)]))
 
     def _ports(self, node: Node, body: Body, backwards: bool) -> None:
-        """What comes in, or what goes out, has the ranks that it has outside."""
+        """Inputs or outputs of a body have the ranks that they have outside."""
         if not backwards:
             for value, outer in node.captures(body).items():
                 self.narrow(value, self.of(outer))
@@ -307,7 +307,7 @@ class _Solver:
                 self.narrow(value, self.of(node.outputs[port.output]))
 
     def _demand_captures(self, node: Node) -> None:
-        """A captured value must suit one of the branches that are left."""
+        """A captured value must suit one of the remaining branches."""
         first, *others = (
             {outer: self.of(value) for value, outer in node.captures(body).items()}
             for body in self._live(node)
@@ -317,6 +317,6 @@ class _Solver:
 
 
 def _any_of(ranks: Sequence[Ranks]) -> Ranks:
-    """What may be one of several ranks: any, where one of them may be any."""
+    """The union of several sets of ranks: any, if one of them is any."""
     known = [each for each in ranks if each is not None]
     return frozenset().union(*known) if len(known) == len(ranks) else None

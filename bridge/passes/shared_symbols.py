@@ -1,7 +1,7 @@
 """Symbols that several inputs of a model declare.
 
-Exporters give one symbol to sizes that may differ: {"x": {0: "b"}, "state": {1: "b"}}. An If that
-asks whether the two are equal would be decided by that promise, which no runtime checks.
+Exporters give one symbol to sizes that may differ: {"x": {0: "b"}, "state": {1: "b"}}. No runtime
+checks that they are equal. An If that tests it must not be decided by the symbol.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def distrust_symbols(model: Model, context: Context) -> bool:
 
 
 def _unmark(model: Model) -> bool:
-    """Makes plain symbols of those that are marked; whether there were any."""
+    """Makes plain symbols of the marked ones; returns whether there were any."""
     changed = False
     for value in model.graph.inputs:
         if not isinstance(value.type, TensorType):

@@ -1,7 +1,7 @@
-"""Specialization: inputs that become constants, and what follows from them and from fixed shapes.
+"""Specialization: inputs become constants, and nodes fold that follow from them and fixed shapes.
 
-Conditions, branches, shapes and weights that only other inputs needed are folded away, whatever the
-formats are. The model's record says what was fixed; the report, which Ifs went and why.
+Conditions, branches, shapes and weights that only other inputs needed are folded away, for all
+formats. The model's record has the fixed values; the report tells which Ifs were removed, and why.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from bridge.passes.if_causes import Deciders, causes, what_is_left
 
 
 def fix_values(model: Model, values: Mapping[str, Any]) -> None:
-    """Makes inputs constants, by name, and infers the model anew. UsageError for what is no value
-    of the input."""
+    """Makes inputs constants, by name, and infers the model anew. UsageError for a wrong value of
+    an input."""
     if not isinstance(values, Mapping):
         raise UsageError(f'values maps names to values, {{"sr": 16000}}; it is {values!r}')
     if not values:
@@ -93,7 +93,7 @@ def tensor_for(value: Value, name: str, given: Any) -> Tensor:
 
 
 def _array(element: Element, name: str, given: Any) -> np.ndarray:
-    """The value in the element type; UsageError where that does not hold it."""
+    """The value in the element type; UsageError if that does not hold it."""
     try:
         array = np.asarray(given)
         if element is STRING:
@@ -101,7 +101,7 @@ def _array(element: Element, name: str, given: Any) -> np.ndarray:
             same = all(isinstance(item, str) for item in array.flat)
         else:
             made = array.astype(element.dtype)
-            # A type of real numbers rounds, as a model does that is fed the value.
+            # A real type rounds, as a model does with a value that is fed to it.
             rounds = element.kind in ("float", "complex") and array.dtype.kind in "biufc"
             same = rounds or bool(np.all(made.astype(array.dtype) == array))
             array = made
@@ -115,8 +115,8 @@ def _array(element: Element, name: str, given: Any) -> np.ndarray:
 
 
 def specialize(model: Model, context: Context) -> None:
-    """Folds, in place, what follows from the values and shapes that inputs were given, and reports
-    which Ifs that took away."""
+    """Folds, in place, all nodes that follow from fixed values and shapes of inputs. Reports the
+    removed Ifs."""
     graph, options = model.graph, context.options
     fixed = {
         value: value.name

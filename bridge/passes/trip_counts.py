@@ -1,6 +1,6 @@
 """Negative trip counts, which end a Loop at once in ONNX and never in OpenVINO.
 
-What a file says as a constant its reader has dealt with; here are counts that are computed, such as
+The reader has already handled constant counts. This pass handles computed counts, such as
 `range(len(x) - 2)` on a short input.
 """
 
@@ -17,13 +17,12 @@ from bridge.passes.context import Context
 
 
 def end_at_once(model: Model, context: Context) -> bool:
-    """Makes negative counts 0, in place: from what ONNX means to what IR says."""
+    """Makes negative counts 0, in place: from ONNX's meaning to IR's."""
     return _replace(model.graph, context.target, lambda b, trips: b.max(trips, 0))
 
 
 def never_end(model: Model, context: Context) -> None:
-    """Makes negative counts the largest there is, in place: from what IR means to what ONNX
-    says."""
+    """Makes negative counts the largest possible one, in place: from IR's meaning to ONNX's."""
 
     def largest(b: Builder, trips: Value) -> Value:
         if trips.element is not I64:
@@ -34,7 +33,7 @@ def never_end(model: Model, context: Context) -> None:
 
 
 def _replace(graph: Graph, target: Target, bounded: Callable[[Builder, Value], Value]) -> bool:
-    """Gives Loops other trip counts where these may be negative; whether there were any."""
+    """Gives Loops other trip counts if these may be negative; returns whether there were any."""
 
     def replaced(b: Builder, node: Node, rewriter: Rewriter) -> Result:
         trips = node.trip_count

@@ -1,4 +1,4 @@
-"""How often values are used, which says what may vanish inside a pattern."""
+"""How often values are used; a pattern may only remove unused inner values."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from bridge.neutral.types import I32, Dim, Element, Shape, is_static
 
 
 class Uses(Rewriter):
-    """The rewriter of a graph in which patterns are fused. `known` are values that the outside
-    knows by name. `scales` are the scale and the zero point by which a value is dequantized, where
-    a pattern made them."""
+    """The rewriter of a graph in which patterns are fused. `known` are values with public names.
+    `scales` maps a dequantized value to its scale and zero point, if a pattern made them."""
 
     def __init__(self, graph: Graph, *around: Any) -> None:
         super().__init__(graph, *around)
@@ -25,7 +24,7 @@ class Uses(Rewriter):
         self._places: dict[Value, int] = {}
 
     def output(self, node: Node) -> Value:
-        """The output of a node that is used, the first of several."""
+        """The used output of a node, the first if several are used."""
         return next((value for value in node.outputs if self.count(value)), node.outputs[0])
 
     def is_before(self, value: Value, node: Node) -> bool:
@@ -38,14 +37,14 @@ class Uses(Rewriter):
 
 
 def unconverted(value: Value) -> Value:
-    """What a value is converted from; itself where it is not."""
+    """The source of a conversion, or the value itself if it is not converted."""
     node = value.producer
     before = node.inputs[0] if node is not None and node.op == "Cast" else None
     return value if before is None else before
 
 
 def zero_points(offset: Value | None, element: Element, scale: np.ndarray) -> np.ndarray | None:
-    """The zero points for the scales, of whole numbers that the type has; None where they are no
+    """The zero points for the scales, of whole numbers that the type has; None if they are no
     such numbers. ONNX has none for i32."""
     if offset is None:
         return np.zeros_like(scale)
@@ -60,8 +59,8 @@ def zero_points(offset: Value | None, element: Element, scale: np.ndarray) -> np
 
 
 def trailing(b: Builder, value: Value, shape: Shape) -> Value | None:
-    """A value that broadcasts to `shape`, of an operand's last axes, as one of just that shape;
-    None where it is not as large."""
+    """A value that broadcasts to `shape`, an operand's last axes, as a value of exactly that shape;
+    None if it has another shape."""
     own = value.shape
     if not is_static(own) or not is_static(shape) or len(own) < len(shape):
         return None
@@ -70,8 +69,8 @@ def trailing(b: Builder, value: Value, shape: Shape) -> Value | None:
 
 
 def along_channels(b: Builder, value: Value, channels: Dim, rank: int) -> Value | None:
-    """A value that broadcasts along axis 1 of an operand of `rank`, as a vector; None where it is
-    of another form or not as long as there are channels."""
+    """A value that broadcasts along axis 1 of an operand of `rank`, as a vector. None if it has
+    another form or another length than `channels`."""
     own = value.shape
     if not is_static(own) or not isinstance(channels, int) or len(own) > rank:
         return None
@@ -81,7 +80,7 @@ def along_channels(b: Builder, value: Value, channels: Dim, rank: int) -> Value 
 
 
 def _reshaped(b: Builder, value: Value, shape: tuple[int, ...]) -> Value:
-    """A value in another shape. A constant stays one, and so does one that is converted."""
+    """A value in another shape. A constant, or a converted constant, stays one."""
     if value.shape == shape:
         return value
     inner = unconverted(value)

@@ -1,1 +1,1 @@
-"""What `bridge inspect` and `bridge ops` show."""
+"""The texts, pages and pictures of `bridge inspect` and `bridge ops`."""

@@ -1,4 +1,4 @@
-"""What a model costs, as rows and as data."""
+"""The cost of a model, as rows and as data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How each operator is converted: what `bridge ops` and `docs/operators.md` show."""
+"""The way in which each operator is converted, for `bridge ops` and `docs/operators.md`."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ ABSENT = ""
 
 @dataclass(frozen=True)
 class Line:
-    """One operator: versions in each format ("" where a format lacks it), and how it is converted
-    in each direction: words of `bridge ops --help`."""
+    """One operator: its versions in each format ("" if a format lacks it), and how each direction
+    converts it, in words of `bridge ops --help`."""
 
     family: str
     name: str
@@ -123,7 +123,7 @@ def _function_bodies() -> set[str]:
 
 
 def _read_by_rules_alone() -> Iterator[tuple[str, str]]:
-    """(format, type) of what has no row: a rule reads it as other operators."""
+    """(format, type) of layers without a row: a rule reads them as other operators."""
     for format in ("onnx", "ir"):
         spelled = {s.type for o in operators().values() for s in getattr(o, format)}
         yield from ((f, type) for f, type in readers if f == format and type not in spelled)

@@ -34,10 +34,9 @@ Json = dict[str, Any]
 def describe(model: Model, file: str) -> Json:
     """The model as JSON-like data.
 
-    `operators` counts all nodes, those of nested graphs included, without constants. Each entry
-    of `control_flow` is an If or Loop with its inputs, outputs and bodies, and what decides it as a
-    formula (`says`); a body has its ports
-    and a `control_flow` of its own.
+    `operators` counts all nodes, also in nested graphs, without constants. Each entry of
+    `control_flow` is an If or Loop with its inputs, outputs and bodies, and the formula that
+    decides it (`says`). A body has its ports and its own `control_flow`.
     """
     graph = model.graph
     constants = sizes_of_constants(graph)
@@ -79,7 +78,7 @@ def _type(type: Type) -> Json:
 
 
 def _shape(shape: Shape) -> list[int | str] | None:
-    """Sizes, and symbols or intervals as text; None where not even the rank is known."""
+    """Sizes, and symbols or intervals as text; None if not even the rank is known."""
     return None if shape is None else [d if isinstance(d, int) else str(d) for d in shape]
 
 

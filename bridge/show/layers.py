@@ -1,4 +1,4 @@
-"""The Ifs and Loops of an IR by the names that ONNX has for what they give."""
+"""The Ifs and Loops of an IR, by the ONNX names of their outputs."""
 
 from __future__ import annotations
 

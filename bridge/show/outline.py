@@ -1,7 +1,7 @@
-"""What pictures and pages show of a model: its Ifs and Loops, their ports, and what they are for.
+"""The outline of a model for pictures and pages: its Ifs and Loops, their ports, and their purpose.
 
-The outline is made of lists and dictionaries, so that a page can carry it as JSON. Names stand in
-one table, each with a short form, and are referred to by their place in it.
+The outline is made of lists and dictionaries, so that a page can carry it as JSON. Names are in one
+table, each with a short form; the outline refers to them by their place in it.
 """
 
 from __future__ import annotations
@@ -27,19 +27,18 @@ from bridge.show.short import short, short_type
 Json = dict[str, Any]
 
 _NO_LIMIT = 1 << 31
-"""A constant trip count from which on nobody means it."""
+"""Constant trip counts from this one on mean "no limit"."""
 
 
 def outline(model: Model, file: str, layers: Mapping[str, str] | None = None) -> Json:
     """The outline of a model. `layers` are those of an IR (see `layers_with_bodies`).
 
-    `nodes` holds the Ifs and Loops, outer ones before inner ones; `top` those of the graph itself,
-    by their place in `nodes`, as `nodes` in each body does. `site` is the number of an If among the
-    Ifs, of a Loop among the Loops, which is that of `ifs` and `loops` in a check's JSON; `layer` is
-    the layer of the IR. Ports are
-    lists: a name, a type, where it comes from or goes to in words (`#` stands for a name), and what
-    makes that, in full and in short. `holds` are the other nodes of a body, without constants:
-    operator, name, inputs, and outputs with their types.
+    `nodes` holds the Ifs and Loops, outer ones before inner ones. `top` has the Ifs and Loops of
+    the top graph, by their place in `nodes`; the `nodes` of each body do the same. `site` is the
+    number of an If among the Ifs, or of a Loop among the Loops, as in `ifs` and `loops` in a
+    check's JSON. `layer` is the layer of the IR. Ports are lists: a name, a type, the source or
+    destination in words (`#` stands for a name), and its maker, in full and in short. `holds` are
+    the other nodes of a body, without constants: operator, name, inputs, outputs with their types.
     """
     return _Outline(model, layers or {}).made(file)
 
@@ -91,7 +90,7 @@ class _Outline:
         return self._text(called(value))
 
     def _graph(self, graph: Graph, where: str) -> list[int]:
-        """Adds the Ifs and Loops of a graph and all in them; those of the graph itself."""
+        """Adds the Ifs and Loops of a graph and all in them; returns the graph's own ones."""
         found = []
         for node in graph.nodes:
             for value in node.outputs:
@@ -158,7 +157,7 @@ class _Outline:
     def _source(
         self, node: Node, body: Body, port: InputPort, where: str
     ) -> tuple[str, int | None, str, str]:
-        """Where a body's input comes from: words, the name in them, and what makes it."""
+        """The source of a body's input: words, the name in them, and its maker."""
         index = getattr(port, "input", None)
         outer = node.inputs[index] if index is not None else None
         if outer is None and not isinstance(port, Carried):
@@ -186,8 +185,8 @@ class _Outline:
         return "whether to go on", None, "", ""
 
     def _maker(self, value: Value, where: str) -> tuple[str, str]:
-        """What makes a captured value, and in which graph: `Conv "c1" in graph`; in short, with the
-        graph where that is another than `where`."""
+        """The maker of a captured value, and its graph: `Conv "c1" in graph`. In short, the graph
+        is left out if it is `where`."""
         while value in self.captured:
             value = self.captured[value]
         node = value.producer
@@ -230,7 +229,7 @@ def says(node: Node, captured: Mapping[Value, Value]) -> str:
 
 
 def called(value: Value) -> str:
-    """The value's name, or one made of what produces it."""
+    """The value's name, or a name made of its producer."""
     if value.name or value.producer is None:
         return value.name
     node = value.producer

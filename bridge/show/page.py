@@ -1,4 +1,4 @@
-"""A model, and what a check found of it, as a page that needs nothing beside it."""
+"""A model, with the results of a check, as a page that needs no other files."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _FOLDER = Path(__file__).parent
 
 
 def page(outline: Json, check: Json | None = None) -> str:
-    """The page of a model (`bridge.show.outline`), painted with what a check found (its JSON).
-    UsageError where the check is not of this model."""
+    """The page of a model (`bridge.show.outline`), coloured by the JSON of a check. UsageError if
+    the check is of another model."""
     if check is not None:
         require_same(outline, check)
     outline, check = escaped(outline), escaped(check)
@@ -45,7 +45,7 @@ def escaped(data: Any) -> Any:
 
 
 def require_same(outline: Json, check: Json) -> None:
-    """Raises UsageError where a check's JSON does not have the Ifs of the outline."""
+    """Raises UsageError if a check's JSON does not have the Ifs of the outline."""
     own = [node["where"] for node in outline["nodes"] if node["op"] == "If"]
     try:
         checked = [site["where"] for site in check["ifs"]]
@@ -56,7 +56,7 @@ def require_same(outline: Json, check: Json) -> None:
         unknown = {str(branch["state"]) for branch in branches if branch["text"] is not None}
         unknown -= STATES.keys()
     except (AttributeError, TypeError, KeyError):
-        raise UsageError("this is not what 'bridge check --json' prints") from None
+        raise UsageError("this is no output of 'bridge check --json'") from None
     if unknown:
         raise UsageError(
             f"the check has branches of the state {', '.join(sorted(unknown))}, which this Bridge "

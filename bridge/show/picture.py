@@ -1,7 +1,7 @@
 """A model's Ifs and Loops as a picture: boxes in boxes, with the ports of each branch and body.
 
-The picture is an SVG with nothing beside it. Names are shortened; the full ones show where the
-pointer rests. It follows the reader's light or dark scheme, in a page that embeds it too.
+The picture is an SVG without other files. Names are shortened; tooltips show the full ones. It
+follows the reader's light or dark scheme, in a page that embeds it too.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from bridge.show.states import STATES
 
 Json = dict[str, Any]
 
-_WIDEST = 1320  # of boxes side by side; wider ones stand below one another
+_WIDEST = 1320  # the most width of boxes side by side; else they are below one another
 _LINE = 21
 _PAD = 14
 _GAP = 12
 _CHARACTER = 7.3  # the width of one, in the monospaced font of 12 pixels
-_PORTS = 10  # that are shown of a branch
-_MANY = 200  # Ifs and Loops; a picture of more folds
-_FOLDED = 8  # that a folded picture shows in one place
-_NAMED = 40  # of those left out, where the pointer rests
+_PORTS = 10  # the most ports shown for a branch
+_MANY = 200  # Ifs and Loops; a picture with more is folded
+_FOLDED = 8  # Ifs and Loops that a folded picture shows in one place
+_NAMED = 40  # the most names of hidden ones in a tooltip
 
 _STYLE = (Path(__file__).parent / "picture.css").read_text(encoding="utf-8")
 _GLYPHS = {
@@ -50,7 +50,7 @@ class _Box:
 
 @dataclass
 class _Line:
-    """A line of text: pieces with their style's class, and what shows where the pointer rests."""
+    """A line of text: pieces with their style's class, and its tooltip."""
 
     pieces: list[tuple[str, str]]
     title: str = ""
@@ -72,8 +72,8 @@ def _width(text: str, style: str) -> float:
 
 
 def picture(outline: Json, check: Json | None = None) -> str:
-    """The picture of a model (`bridge.show.outline`), painted with what a check found (its JSON).
-    UsageError where the check is not of this model."""
+    """The picture of a model (`bridge.show.outline`), coloured by the JSON of a check. UsageError
+    if the check is of another model."""
     if check is not None:
         require_same(outline, check)
     outline, check = escaped(outline), escaped(check)
@@ -109,15 +109,15 @@ class _Painter:
             *self._ports("in", self.outline["inputs"]),
             *self._ports("out", self.outline["outputs"]),
         ]
-        # Innermost first, without recursion: models may be nested as deep as they like.
+        # Innermost first, without recursion: models may be nested to any depth.
         boxes: dict[int, _Box] = {}
         for index in reversed(range(len(self.nodes))):
             boxes[index] = self._node(self.nodes[index], boxes)
         return _framed("model", lines, self._place(self.outline["top"], boxes))
 
     def _place(self, indices: Sequence[int], boxes: dict[int, _Box]) -> _Box | None:
-        """The boxes of one graph below one another. A picture of many Ifs and Loops shows a few
-        in each place, what differs first, and counts the rest."""
+        """The boxes of one graph below each other. A picture of many Ifs and Loops shows a few
+        in each place, different ones first, and counts the rest."""
         shown = list(indices)
         if len(self.nodes) > _MANY and len(shown) > _FOLDED:
             shown = sorted(sorted(shown, key=self._interest)[:_FOLDED])
@@ -196,7 +196,7 @@ class _Painter:
 
 
 def _framed(style: str, lines: Sequence[_Line], inner: _Box | None) -> _Box:
-    """Lines and what is below them, in a frame."""
+    """Lines, and the inner box below them, in a frame."""
     text = len(lines) * _LINE
     width = max([line.width for line in lines] + ([inner.width] if inner else [])) + 2 * _PAD
     height = text + 2 * _PAD - 6 + (inner.height + _GAP - 4 if inner else 0)

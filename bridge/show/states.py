@@ -1,4 +1,4 @@
-"""The states in which a check can leave a branch."""
+"""The possible results of a check for a branch."""
 
 STATES = {
     "reached": "reached by inputs",

@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 
 def as_text(description: Json) -> str:
-    """What `bridge inspect` prints: a paragraph for each part, nested bodies indented."""
+    """The text of `bridge inspect`: a paragraph for each part, nested bodies indented."""
     return text_of(_lines(description))
 
 

@@ -1,8 +1,9 @@
-"""Whom an IR is for: devices and releases of OpenVINO, as data.
+"""The targets of an IR: devices and releases of OpenVINO, as data.
 
-A device is a row of `DEVICES`; what an older release reads is in `READ_SINCE`. `limits` refuses
-what cannot be had there, `operators` writes missing operators in others, `branches` arranges the
-inputs of Ifs. Which faults are worked round is said by `Device.quirks` and by the release.
+A device is a row of `DEVICES`. `READ_SINCE` has the layers that older releases read. `limits`
+refuses operators that the target lacks, `operators` writes missing operators with others, and
+`branches` arranges the inputs of Ifs. `Device.quirks` and the release tell which faults get a
+workaround.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from bridge.options import DEVICES as NAMES, release_number
 
 @dataclass(frozen=True)
 class Device:
-    """What a plugin of OpenVINO takes.
+    """The abilities of an OpenVINO plugin.
 
-    `quirks` says whether the faults of the CPU plugin are worked round. `lacks` are the layer types
-    that it does not have, and `types` the element types that it does not have, by IR's names.
-    `shapes` is "open" (any), "ranked" (a known rank) or "bounded" (a known rank and an upper bound
-    of each size). `trip_counts` says whether those of Loops must be constants. `branches` says how
-    a branch finds its inputs: by "port", by "producer" (each one needs its own), or by "order".
+    `quirks` says whether the faults of the CPU plugin get workarounds. `lacks` are the missing
+    layer types, and `types` the missing element types, by IR's names. `shapes` is "open" (any),
+    "ranked" (a known rank) or "bounded" (a known rank and an upper bound of each size).
+    `trip_counts` says whether trip counts of Loops must be constants. `branches` says how a branch
+    finds its inputs: by "port", by "producer" (each input needs its own), or by "order".
     """
 
     name: str
@@ -42,8 +43,8 @@ DEVICES = {
     device.name: device
     for device in (
         Device("CPU", "OpenVINO", quirks=True, types=frozenset()),
-        # src/plugins/intel_gpu/include/intel_gpu/plugin/primitives_list.hpp of OpenVINO: layers
-        # that are not registered there, and that no transformation replaces before.
+        # Source: src/plugins/intel_gpu/include/intel_gpu/plugin/primitives_list.hpp of OpenVINO.
+        # These layers are not registered there, and no transformation replaces them before.
         Device(
             "GPU",
             "OpenVINO's GPU plugin",
@@ -55,9 +56,9 @@ DEVICES = {
             shapes="ranked",
             branches="producer",
         ),
-        # NGraphImporter::getParser in src/vpux_compiler/src/frontend/IE.cpp of the NPU compiler:
-        # layers without a parser, except those that its transformations replace before (Einsum,
-        # Slice); importPrecision in the same file: element types that it does not know.
+        # Source: NGraphImporter::getParser in src/vpux_compiler/src/frontend/IE.cpp of the NPU
+        # compiler. These layers have no parser, and no transformation replaces them before (as for
+        # Einsum, Slice). importPrecision in the same file does not know these element types.
         Device(
             "NPU",
             "OpenVINO's NPU compiler",
@@ -95,7 +96,7 @@ READ_SINCE: Mapping[tuple[str, int] | int, str] = {
     16: "2025.4",
     17: "2026.4",
 }
-"""The first release that reads a layer of an operator set, by layer type and set, else by set; all
+"""The first release that reads a layer of an operator set, by layer type and set, else by set. All
 releases that Bridge knows read earlier sets. `tests/releases` measured it."""
 
 
@@ -105,7 +106,7 @@ def device_of(options: Mapping[str, Any]) -> Device:
 
 
 def read_since(type: str, version: str, options: Mapping[str, Any]) -> str:
-    """The first release that reads a layer, where the one that was asked for does not; else ""."""
+    """The first release that reads a layer, if the wanted one does not; else ""."""
     asked, opset = options.get("openvino"), re.fullmatch(r"opset(\d+)", version)
     if asked is None or opset is None:
         return ""

@@ -66,8 +66,8 @@ def _declare_all(node: Node, body: Body) -> None:
 
 
 def _part(graph: Graph, node: Node, context: Context) -> None:
-    """The GPU plugin tells the inputs of an If apart by their producer, without its port. So of
-    those that one producer gives, each but the first is copied."""
+    """Copies inputs of an If that have the same producer, except the first. The GPU plugin tells
+    the inputs of an If apart by their producer alone, without its port."""
     made: list[Node] = []
     b = Builder(made, node.name, context.target)
     seen: set[object] = set()

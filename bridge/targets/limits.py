@@ -1,4 +1,4 @@
-"""What cannot be had on the device that a file is for, which is refused, all at once.
+"""Refuses, all at once, the operators and types that the device of a file does not have.
 
 A file that the engine does not open is worse than a refusal that says what would help.
 """
@@ -60,7 +60,7 @@ def check_limits(model: Model, context: Context) -> None:
 
 
 def refusals(model: Model, options: Mapping[str, Any]) -> Iterator[Unsupported]:
-    """What the device that the options name does not take of a model that is to be IR."""
+    """The parts of a model for IR that the chosen device does not take."""
     device = device_of(options)
     graph = _inferred(model) if device.shapes == "bounded" else model.graph
     for value in graph.inputs:
@@ -104,8 +104,8 @@ def _refusals(node: Node) -> Iterator[str]:
     ranks, made = [value.rank for value in inputs], [value.rank for value in node.outputs]
     if None in made and None not in ranks and not node.bodies and is_inferred(node):
         yield (
-            "how long one of its inputs is decides the rank of its result, with which OpenVINO "
-            "does not run; give the shape of the graph's input that it follows from (--input-shape)"
+            "the length of one of its inputs decides the rank of its result, and OpenVINO does not "
+            "run such a model; give the shape of the graph's input behind it (--input-shape)"
         )
     strings = any(value.element is STRING for value in (*inputs, *node.outputs))
     if strings and not node.bodies and node.op not in ON_STRINGS:
@@ -121,7 +121,7 @@ def _of_device(node: Node, device: Device) -> Iterator[str]:
         )
     yield from _types(device, node.outputs)
     operands = [value for value in node.inputs if value is not None]
-    if not any(map(_is_unbounded, operands)):  # Otherwise it is told where that comes from.
+    if not any(map(_is_unbounded, operands)):  # Otherwise an earlier node is reported.
         for why in _sizes(device, node.outputs):
             yield (
                 f"{why}; --input-shape or --value for the inputs that decide it may help"
@@ -147,7 +147,7 @@ def _of_release(node: Node, options: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _layer(node: Node) -> tuple[str, str]:
-    """The type and the operator set of the layer that a node is written as; "" where it is none."""
+    """The type and the operator set of the layer that a node is written as; "" if it is none."""
     if "layer" in (node.extras or {}):
         type, version = (node.extras or {})["layer"]
         return type, version
@@ -204,7 +204,7 @@ def _is_counted(node: Node, body: Body) -> bool:
 
 
 def _bytes_of(value: Value) -> int:
-    """The bytes of a value; 0 where they are not known."""
+    """The bytes of a value; 0 if they are not known."""
     if value.element is None or value.shape is None or not is_static(value.shape):
         return 0
     return value.element.nbytes(size_of(value.shape))

@@ -1,5 +1,5 @@
-"""Values of unknown rank, with which OpenVINO's CPU plugin does not run a model. A file that has
-some is written: others read it."""
+"""Notes values of unknown rank: OpenVINO's CPU plugin does not run a model with such values. The
+file is still written, because others read it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _NOT_RUN = "OpenVINO's CPU plugin does not run such a model"
 
 
 def note_open_ranks(model: Model, context: Context) -> bool:
-    """Notes what is left of values whose rank is not known. The model stays as it is.
+    """Notes the remaining values of unknown rank. The model stays as it is.
 
-    Raises UsageError for `output_ranks` other than those of the outputs.
+    Raises UsageError for `output_ranks` that are not the ranks of the outputs.
     """
     require_asked(model.graph, context)
     notes = context.report.notes

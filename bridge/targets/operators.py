@@ -1,4 +1,4 @@
-"""Operators that a device lacks, written in others that it has, where a short exact form exists."""
+"""Writes operators that a device lacks with other operators, if a short exact form exists."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _is_nan(b: Builder, node: Node) -> Value:
 
 
 def _is_inf(b: Builder, node: Node) -> Value | None:
-    """What equals one of the infinities that are asked for."""
+    """Whether elements equal one of the wanted infinities."""
     x = node.input(0)
     if x is None or x.element is None:
         return None
@@ -45,14 +45,14 @@ def _is_inf(b: Builder, node: Node) -> Value | None:
 
 
 def _is_finite(b: Builder, node: Node) -> Value:
-    """Of NaN and of infinities, the difference to itself is NaN; of others it is 0."""
+    """NaN or an infinity minus itself is NaN; any other number minus itself is 0."""
     (x,) = required(node, 0)
     difference = x - x
     return difference.equal(difference)
 
 
 def _softsign(b: Builder, node: Node) -> Value | None:
-    """By its definition, x / (1 + |x|)."""
+    """Its definition: x / (1 + |x|)."""
     x = node.input(0)
     if x is None or x.element is None:
         return None

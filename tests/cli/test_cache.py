@@ -177,7 +177,7 @@ def test_an_entry_that_counts_for_nothing(
     assert capsys.readouterr().err == ""
     WRONG[wrong](path)
     assert cache.find(key, model) is None
-    assert f"{path}: counts for nothing: " in capsys.readouterr().err
+    assert f"{path}: is not used: " in capsys.readouterr().err
     cache.keep(key, outcome, model)
     assert (cache.find(key, model) is None) == (wrong == "a folder")
 

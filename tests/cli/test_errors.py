@@ -782,7 +782,7 @@ MISUSES = [
     Misuse("text as element", lambda f: bridge.pack(f / "seq.xml", {"s": ["a"]}), "is no array"),
     Misuse("a list of inputs", lambda f: bridge.pack(f / "seq.xml", [1]), "given by name"),
     Misuse("a missing result", lambda f: bridge.unpack(f / "seq.xml", {"t.data": 1}), "t.shapes"),
-    Misuse("the boundary of nothing", lambda f: bridge.pack(None, {}), "the boundary is that of"),
+    Misuse("the boundary of nothing", lambda f: bridge.pack(None, {}), "a boundary belongs to"),
     Misuse("the boundary of ONNX", lambda f: bridge.pack(f / "model.onnx", {}), "only an .xml"),
 ]
 

@@ -160,10 +160,10 @@ def test_commands_write_pages_and_pictures(tmp_path: Path) -> None:
         (("inspect", NESTED, "--coverage", "check.json"), "give --html or --svg"),
         (("inspect", NESTED, "--json", "--graph"), "ask for one of them"),
         (("inspect", NESTED, "--svg", "a.svg", "--coverage", "none.json"), "cannot be read"),
-        (("inspect", NESTED, "--svg", "a.svg", "--coverage", "no.json"), "is not what"),
+        (("inspect", NESTED, "--svg", "a.svg", "--coverage", "no.json"), "is no output of"),
         (("inspect", NESTED, "--svg", "a.svg", "--coverage", "other.json"), "has other Ifs than"),
         (("inspect", NESTED, "--svg", "a.svg", "--coverage", "odd.json"), "of the state lost"),
-        (("inspect", NESTED, "--svg", "a.svg", "--coverage", "bare.json"), "is not what"),
+        (("inspect", NESTED, "--svg", "a.svg", "--coverage", "bare.json"), "is no output of"),
         (("check", NESTED, "--report", "report.pdf"), "give it a name that ends in .html"),
     ],
 )

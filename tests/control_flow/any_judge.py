@@ -26,6 +26,6 @@ def is_right(entry: Entry, route: str, said: str) -> bool:
     )
 
 
-REFUSED = {("loop", "states", "string"): "it can be a string that no operator of the model names"}
+REFUSED = {("loop", "states", "string"): "it may be a string that no operator of the model names"}
 """Levels with which a program that does not stand at the top is refused, and why: IR has those
 strings alone that operators name, and those that are handed on at the top."""

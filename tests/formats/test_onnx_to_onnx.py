@@ -211,7 +211,7 @@ def test_types_that_the_file_does_not_say(tmp_path: Path) -> None:
 def test_a_graph_in_an_operator_of_another_domain_is_named(tmp_path: Path) -> None:
     inner = helper.make_graph([], "inner", [], [])
     model = model_of([helper.make_node("Search", ["x"], ["y0"], domain="my", decoder=inner)], FLOAT)
-    with pytest.raises(bridge.UnsupportedError, match=r'\("decoder"\).* save the graph as a model'):
+    with pytest.raises(bridge.UnsupportedError, match=r'\("decoder"\).* save the graph as a'):
         converted(model, tmp_path)
 
 

@@ -95,7 +95,7 @@ def test_cycle(tmp_path: Path) -> None:
 
 def test_a_name_that_nothing_makes(tmp_path: Path) -> None:
     model = parser.parse_model(MODEL.replace("a = Abs(x)", "aa = Abs(x)"))
-    with pytest.raises(bridge.InvalidModelError, match='uses "a", which nothing before it comp'):
+    with pytest.raises(bridge.InvalidModelError, match='uses "a", which no node before it comp'):
         bridge.convert(model, tmp_path / "a.xml")
 
 

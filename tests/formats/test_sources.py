@@ -115,7 +115,7 @@ def test_the_bytes_of_an_ir_have_its_weights_in_memory(tmp_path: Path) -> None:
         (None, "not None"),
         (17, "a model is a path, .* not of type int"),
         (io.StringIO("ir_version"), "open it in binary mode"),
-        (("a", "b"), "a pair is the bytes of an .xml and those of its .bin"),
+        (("a", "b"), "a pair is the bytes of an .xml and the bytes of its .bin"),
         ((b"<net/>", "weights"), "not of type str"),
         (openvino.Core(), "not of type openvino.Core"),
         (library_object("torch.nn.modules", "Linear", state_dict=None), "export it first"),

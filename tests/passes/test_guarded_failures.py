@@ -37,7 +37,7 @@ FAILING = {
     ),
     "joined none": (
         branch("a = ConcatFromSequence <axis = 0> (s)", EMPTY),
-        "an empty sequence has nothing to concatenate",
+        "an empty sequence has no elements to concatenate",
     ),
     "erased from none": (
         branch("r = SequenceErase(s) a = SequenceAt(r, zero)", EMPTY),
@@ -55,7 +55,7 @@ FAILING = {
               else_branch = ee () => (float[m,n] q) { q = ConcatFromSequence <axis = 0> (s) }>""",
             EMPTY,
         ),
-        "fails, an empty sequence has nothing to concatenate",
+        "fails, an empty sequence has no elements to concatenate",
     ),
 }
 

@@ -391,7 +391,7 @@ REFUSED = {
             "e = ReduceMax <keepdims = 0> (x)",
             (),
         ),
-        "sizes are open",
+        "some values of its open sizes",
     ),
 }
 

@@ -45,11 +45,11 @@ def whole() -> Parts:
 BREAKS: dict[str, tuple[Callable[[Parts], object], str]] = {
     "a value that nothing makes": (
         lambda m: m.add.inputs.__setitem__(0, vector()),
-        "graph / Add .*uses .* nothing before it",
+        "graph / Add .*uses .* no node before it",
     ),
     "a value that is made later": (
         lambda m: m.graph.nodes.reverse(),
-        "uses .* nothing before it",
+        "uses .* no node before it",
     ),
     "a body that uses an outer value": (
         lambda m: m.choice.then_body.graph.nodes[0].inputs.__setitem__(0, m.graph.inputs[0]),

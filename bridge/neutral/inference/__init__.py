@@ -1,10 +1,10 @@
-"""Types of a node's outputs from its inputs, and content of shape-like values: the engine.
+"""The engine that infers the types of a node's outputs and the content of shape-like values.
 
-An inference function takes the node and gives one type per output; a content function gives what is
-known of the elements of output 0 (see `Value.known_value`). They stand beside the rules of their
-operators (`bridge/operators/`), which are found through what `provide` was given. Operators without
-one are inferred by the `types` of their row, or by what `infer_otherwise` was given, the standard's
-own functions, or, those that ONNX lacks, by what their rule makes of them.
+An inference function takes the node and gives one type per output. A content function gives the
+known elements of output 0 (see `Value.known_value`). Both stand beside the rules of their operators
+(`bridge/operators/`); `provide` sets the function that finds them. Other operators are inferred by
+the `types` of their row, or by the function that `infer_otherwise` sets. That function uses ONNX's
+own inference, or, for operators that ONNX lacks, the result of their rule.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ShapeInference = Callable[[Node, tuple[Dim, ...]], Shape]
 Content = Callable[[Node], KnownValue | None]
 
 KNOWN_VALUE_LIMIT = 64
-"""Longest value of which `Value.known_value` is kept."""
+"""The longest value whose `Value.known_value` is kept."""
 
 _inferences: dict[str, Inference] = {}
 _known_values: dict[str, Content] = {}
@@ -43,22 +43,22 @@ _loaded: set[str] = set()
 _UNKNOWN_YET = (
     TypeError, ValueError, IndexError, KeyError, AttributeError, ZeroDivisionError, OverflowError
 )  # fmt: skip
-"""What a function may raise for a node whose inputs are not yet known well enough."""
+"""Errors of a function for a node whose inputs are not known well enough yet."""
 
 
 class Contradiction(ValueError):
-    """Raised by a function for inputs that do not go together, as in a branch that would fail if it
-    were taken: nothing is known of the outputs."""
+    """Raised by a function for inputs that contradict each other, as in a branch that would fail
+    if it ran. The outputs stay unknown."""
 
 
 def require(holds: bool) -> None:
-    """Raises Contradiction unless what the inputs must have in common holds."""
+    """Raises Contradiction unless the condition on the inputs holds."""
     if not holds:
         raise Contradiction
 
 
 def place(axis: int, rank: int) -> int:
-    """The axis, not negative; Contradiction where a tensor of this rank has no such axis."""
+    """The axis, not negative; Contradiction if a tensor of this rank has no such axis."""
     require(-rank <= axis < rank)
     return axis % rank
 
@@ -90,8 +90,8 @@ _otherwise: Inference = _no_types
 
 
 def provide(load: Callable[[str], None], by_rule: Inference) -> None:
-    """`load` imports what registers the functions of an operator; `by_rule` infers operators
-    that ONNX lacks, or the vocabulary."""
+    """`load` imports the module that registers the functions of an operator. `by_rule` infers
+    operators that ONNX lacks, or the vocabulary."""
     global _load, _by_rule
     _load, _by_rule = load, by_rule
 
@@ -103,7 +103,7 @@ def infer_otherwise(function: Inference) -> None:
 
 
 def load_operator(op: str) -> None:
-    """Imports what registers the functions and constraints of an operator."""
+    """Imports the module that registers the functions and constraints of an operator."""
     if op not in _loaded:
         _load(op)
         _loaded.add(op)
@@ -123,10 +123,10 @@ def infers(*ops: str) -> Callable[[Inference], Inference]:
 
 
 def infers_shape(*ops: str) -> Callable[[ShapeInference], ShapeInference]:
-    """Registers the shape function of operators with one output, of the element type of input 0.
+    """Registers the shape function of operators with one output of input 0's element type.
 
-    It takes the node and the dimensions of input 0; where their number is not known, that of the
-    output is not known either.
+    It takes the node and the dimensions of input 0. If the rank of input 0 is not known, the rank
+    of the output is not known either.
     """
 
     def register(function: ShapeInference) -> ShapeInference:
@@ -156,8 +156,8 @@ def knows(*ops: str) -> Callable[[Content], Content]:
 
 
 def infer(node: Node) -> None:
-    """Sets the types and content of the node's outputs; what they were declared as is kept where
-    inference knows less. Never raises for a node that merely cannot be inferred."""
+    """Sets the types and content of the node's outputs. Declared types stay if inference knows
+    less. Never raises for a node that cannot be inferred."""
     op = node.op
     load_operator(op)
     function = _inferences.get(op) or _by_row(node)
@@ -182,14 +182,13 @@ def infer(node: Node) -> None:
 
 
 def is_inferred(node: Node) -> bool:
-    """Whether a function says what is known of the node's outputs: of others, nothing may be known
-    that an engine knows."""
+    """Whether a function infers the node's outputs. For other nodes an engine may know more."""
     load_operator(node.op)
     return node.op in _inferences
 
 
 def _by_row(node: Node) -> Inference:
-    """The inference of an operator that has no function of its own."""
+    """The inference of an operator without its own function."""
     row = operator(node.op)
     if row is not None and row.types:
         return partial(rows.declared_types, row=row)
@@ -201,13 +200,13 @@ def _by_row(node: Node) -> Inference:
 
 
 def _is_fault(node: Node) -> bool:
-    """Whether it is a function's fault that it raised: strictly, for a node that breaks none of
+    """Whether an error is the fault of the function: in strict mode, if the node breaks none of
     its constraints."""
     return _strict.get() and not constraints.contradiction(node)
 
 
 def _known(content: Content, node: Node) -> KnownValue | None:
-    """What a content function gives for a node, where it is short."""
+    """The content that a content function gives for a node, if it is short."""
     try:
         known = content(node)
     except Contradiction:
@@ -235,12 +234,12 @@ def _possible(type: Type) -> Type:
 
 
 def _is_matrix(value: Value | None) -> bool:
-    """Whether something is known of the elements of a matrix, or of what has more axes yet."""
+    """Whether some elements of a matrix, or of a tensor with more axes, are known."""
     return value is not None and value.known_value is not None and (value.rank or 0) > 1
 
 
 def infer_graph(graph: Graph) -> None:
-    """Infers a graph and all that is nested in it anew, from the types of its inputs."""
+    """Infers a graph and all nested graphs anew, from the types of its inputs."""
     from bridge.neutral.inference.control import enter_bodies
 
     for node in graph.nodes:
@@ -265,10 +264,10 @@ def broadcasting(node: Node) -> list[Type]:
 
 
 def first(node: Node, index: int = 0) -> TensorType:
-    """The tensor type of input `index`; unknown where it is absent."""
+    """The tensor type of input `index`; unknown if it is absent."""
     value: Value | None = node.input(index)
     return value.type if value is not None and isinstance(value.type, TensorType) else UNKNOWN
 
 
-# They register what the graph itself has: If and Loop.
+# These modules register the functions of the graph's own operators: If and Loop.
 from bridge.neutral.inference import computed, constraints, control, rows  # noqa: E402, F401

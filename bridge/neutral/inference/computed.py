@@ -1,6 +1,6 @@
 """Elements that follow from known inputs, whatever the operator.
 
-A node without a body has a known result where its inputs are known and small. Nobody asks for most
+A node without a body has a known result if its inputs are known and small. Nobody asks for most
 results. So `Value.computed` only remembers the inputs and the node, and computes when it is asked.
 The function that `compute_by` got computes one node.
 """
@@ -55,7 +55,7 @@ class Computed:
         self._array: Array = None
 
     def array(self) -> Array:
-        """The elements, with their shape; None where they cannot be computed. A loop computes the
+        """The elements, with their shape; None if they cannot be computed. A loop computes the
         inputs first, since chains may be too long for recursion."""
         waiting = [self]
         while waiting:
@@ -122,7 +122,7 @@ def is_random(node: Node) -> bool:
 
 
 def defer(node: Node) -> None:
-    """Makes the outputs of a node computed values, where its inputs are known and the outputs are
+    """Makes the outputs of a node computed values, if its inputs are known and the outputs are
     surely small."""
     known = follows(node)
     for index, output in enumerate(node.outputs):
@@ -145,7 +145,7 @@ def _same(arrays: Sequence[Array]) -> Array:
 
 
 def _output(node: Node, index: int, type: TensorType, arrays: Sequence[Array]) -> Array:
-    """Output `index` of a node; None where its type is not the inferred one."""
+    """Output `index` of a node; None if its type is not the inferred one."""
     outputs = _compute(node, arrays)
     array = outputs[index] if index < len(outputs) else None
     if array is None or type.element is None or array.dtype != type.element.dtype:

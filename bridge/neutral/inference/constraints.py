@@ -1,4 +1,4 @@
-"""What the inputs of a node must have in common, declared once beside the operator's inference.
+"""Constraints on the inputs of a node, declared once beside the operator's inference.
 
     from bridge.neutral.inference import constraints as must
 
@@ -8,9 +8,9 @@
 
     must.hold("MatMul", inner_sizes)
 
-From one declaration follow why a node cannot run (`contradiction`), which sizes of its inputs are
-equal (`equal_sizes`), and which ranks its inputs and outputs have (`rank_constraints`). What is
-an operator's own arithmetic is a text that a check yields where a node contradicts itself.
+From one declaration follow the reason why a node cannot run (`contradiction`), the equal sizes of
+its inputs (`equal_sizes`), and the ranks of its inputs and outputs (`rank_constraints`). For an
+operator's own arithmetic a check yields a text if the node contradicts itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bridge.vocabulary import has_trait
 
 
 class Operand:
-    """An input or output of a node in a declaration: `x[-1]` is a dimension, open where it is not
+    """An input or output of a node in a declaration. `x[-1]` is a dimension, open if it is not
     known; `str(x)` is its shape."""
 
     def __init__(self, value: Value | None) -> None:
@@ -37,7 +37,7 @@ class Operand:
 
     @property
     def rank(self) -> int | None:
-        """The number of axes, None where it is unknown."""
+        """The number of axes, None if it is unknown."""
         return None if self.shape is None else len(self.shape)
 
     def __getitem__(self, axis: int) -> Dim:
@@ -56,7 +56,7 @@ class Reasoned:
         self.holds, self.why, self.about = holds, why, about
 
     def broken(self) -> str:
-        """Why this does not hold; "" where it may."""
+        """Why this does not hold; "" if it may."""
         return "" if self.holds else self.why.format(*self.about)
 
 
@@ -69,7 +69,7 @@ class Same(Reasoned):
 
 
 class Rank(Reasoned):
-    """A value has one rank alone."""
+    """A value has exactly one rank."""
 
     def __init__(self, operand: Operand, rank: int, why: str = "", *about: object) -> None:
         super().__init__(operand.rank in (None, rank), why, about)
@@ -109,8 +109,8 @@ class Broadcast(Reasoned):
 
 
 class Count(Reasoned):
-    """Each element of `counted` is the sum of two sizes, plus `more`. A node that breaks it may
-    run, but what it gives then has no meaning."""
+    """Each element of `counted` is the sum of two sizes, plus `more`. A node that breaks this may
+    run, but its output has no meaning."""
 
     def __init__(self, counted: Value | None, sizes: tuple[Dim, Dim], more: int = 0) -> None:
         super().__init__(True, "", ())
@@ -128,7 +128,7 @@ class Double(Reasoned):
 
 @dataclass(eq=False)
 class Shapes:
-    """The shapes of the values that are there, for a reason; put together when it is given."""
+    """The shapes of the present values, for a reason. The text is made when the reason is shown."""
 
     values: Sequence[Value | None]
 
@@ -137,7 +137,7 @@ class Shapes:
 
 
 Constraints = Iterator[str | Reasoned]
-"""What must hold of a node; a text says why it cannot run."""
+"""A condition on a node, or a text that says why the node cannot run."""
 
 Check = Callable[[Node], Constraints]
 
@@ -145,7 +145,7 @@ _checks: dict[str, tuple[Check, ...]] = {}
 
 
 def hold(ops: str | tuple[str, ...], *checks: Check) -> None:
-    """Declares what must hold of the nodes of operators. The first reason is the one given."""
+    """Declares constraints on the nodes of operators. The first broken one gives the reason."""
     for op in (ops,) if isinstance(ops, str) else ops:
         if op in _checks:
             raise ValueError(f"the constraints of {op} are declared twice")
@@ -168,11 +168,11 @@ def constrained() -> dict[str, tuple[Check, ...]]:
     return dict(_checks)
 
 
-# What follows from a declaration.
+# The consequences of a declaration.
 
 
 def contradiction(node: Node) -> str:
-    """Why the known shapes of a node's inputs do not go together; "" where they may."""
+    """Why the known shapes of a node's inputs do not go together; "" if they may."""
     for check in _checks_of(node.op):
         for found in check(node):
             if why := found if isinstance(found, str) else found.broken():
@@ -188,7 +188,7 @@ def equal_sizes(node: Node) -> Iterator[tuple[Dim, Dim]]:
 
 
 def sizes_that_suit(node: Node) -> Iterator[tuple[Dim, Dim]]:
-    """Sizes of a node's inputs that are equal unless one of them is 1."""
+    """Pairs of sizes of a node's inputs: equal, or one of them is 1."""
     for found in _constraints(node):
         if isinstance(found, Broadcast):
             for a, b in pairwise(found.shapes):
@@ -197,12 +197,12 @@ def sizes_that_suit(node: Node) -> Iterator[tuple[Dim, Dim]]:
 
 
 def counts(node: Node) -> Iterator[Count]:
-    """Inputs of a node that count what others hold."""
+    """Inputs of a node that hold counts of another input's elements."""
     return (found for found in _constraints(node) if isinstance(found, Count))
 
 
 def doubles(node: Node) -> Iterator[Double]:
-    """Sizes of a node's inputs that are twice others."""
+    """Pairs of sizes of a node's inputs: the first is twice the second."""
     return (found for found in _constraints(node) if isinstance(found, Double))
 
 
@@ -233,11 +233,11 @@ def rank_constraints(node: Node) -> tuple[list[Relation], list[Demand]]:
 
 
 def operands(node: Node, count: int) -> list[Operand]:
-    """The first `count` inputs, those that are absent among them."""
+    """The first `count` inputs, absent ones included."""
     return [Operand(node.input(index)) for index in range(count)]
 
 
-# Whole checks: what many operators ask of an attribute or of an input.
+# Whole checks: common constraints on an attribute or an input.
 
 
 def broadcasts(node: Node) -> Constraints:
@@ -273,7 +273,7 @@ def have_ranks(*wanted: int) -> tuple[Check, ...]:
 
 
 def axis_attribute(name: str, more: int = 0) -> Check:
-    """An attribute that is an axis, or several, of input 0, which has `more` axes further on."""
+    """Checks an attribute with one or several axes of input 0. `more` is added to its rank."""
 
     def check(node: Node) -> Constraints:
         given = node.attributes.get(name)
@@ -284,7 +284,7 @@ def axis_attribute(name: str, more: int = 0) -> Check:
 
 
 def axes_in(index: int) -> Check:
-    """An input that holds axes of input 0, where it is known."""
+    """An input that holds axes of input 0, if it is known."""
 
     def check(node: Node) -> Constraints:
         yield from integral(node.input(index))

@@ -71,7 +71,7 @@ def part_type(type: Type, port: Sliced) -> Type:
 
 @infers("If")
 def if_(node: Node) -> list[Type]:
-    """If: each output is what both branches give of it, joined."""
+    """If: each output is the join of both branches' outputs for it."""
     types: list[Type | None] = [None] * len(node.outputs)
     for body in node.bodies:
         for value, port in body.exits():
@@ -83,7 +83,7 @@ def if_(node: Node) -> list[Type]:
 
 @infers("Loop")
 def loop(node: Node) -> list[Type]:
-    """Loop: states are widened until they stay; then what the body gives, and its stacks."""
+    """Loop: states are widened until they are stable; then the body's outputs and its stacks."""
     (body,) = node.bodies
     for _ in range(3):
         if not _widen(body):
@@ -98,8 +98,8 @@ def loop(node: Node) -> list[Type]:
 
 
 def _widen(body: Body) -> bool:
-    """Joins the type of every carried input with that of the output it takes; whether any input
-    changed. Dimensions that differ become unknown at once, so that this ends."""
+    """Joins the type of every carried input with the type of its body output; returns whether any
+    input changed. Dimensions that differ become unknown at once, so the widening ends."""
     changed = False
     for value, port in body.entries():
         if not isinstance(port, Carried):
@@ -112,8 +112,8 @@ def _widen(body: Body) -> bool:
 
 
 def widen(type: Type, again: Type) -> Type:
-    """What is known of a value that enters as `type` and is `again` after an iteration; a
-    dimension that differs is unknown at once, for it may differ more after the next."""
+    """The type of a value that starts as `type` and is `again` after an iteration. A dimension
+    that differs becomes unknown at once, because it may differ more after the next iteration."""
     try:
         return _any_where_changed(join(type, again), type)
     except TypeError:
@@ -132,7 +132,7 @@ def _any_where_changed(wide: Type, old: Type) -> Type:
 
 
 def trip_count(node: Node) -> Dim:
-    """The number of iterations as a dimension, as far as it is known."""
+    """The number of iterations as a dimension, as far as known."""
     (body,) = node.bodies
     for port in body.inputs:
         if isinstance(port, Sliced) and port.part_size == 1 and abs(port.stride) == 1:
@@ -154,7 +154,7 @@ def _loop_outputs(node: Node, body: Body) -> list[Type]:
             type = value.type
             for source in states.get(value, ()):
                 # Without an iteration the initial value comes out. ONNX lets a state start as an
-                # optional and go on as what that holds.
+                # optional and continue as its content.
                 with suppress(TypeError):
                     type = join(type, source.type)
             types[port.output] = type
@@ -186,7 +186,7 @@ def one_condition(node: Node) -> must.Constraints:
 
 
 def parts(node: Node) -> must.Constraints:
-    """Loop: what is stacked in parts has the size of a part along its axis (TensorIterator-1)."""
+    """Loop: a value stacked in parts has the size of a part along its axis (TensorIterator-1)."""
     for value, port in node.body.exits():
         if not isinstance(port, Stacked) or value.shape is None:
             continue
@@ -199,7 +199,7 @@ def parts(node: Node) -> must.Constraints:
 
 
 def slices(node: Node) -> must.Constraints:
-    """Loop: what is sliced row by row, from end to end, has as many rows as all else that is."""
+    """Loop: all values that are sliced row by row, from end to end, have as many rows."""
     sizes = set()
     for port in node.body.inputs:
         if not isinstance(port, Sliced) or port.part_size != 1 or node.input(0) is not None:

@@ -19,7 +19,7 @@ _naming: ContextVar[bool] = ContextVar("naming", default=False)
 
 @contextmanager
 def naming_results() -> Iterator[None]:
-    """Inside, what is computed of symbols is a symbol, too: `past + seq`, `2*batch`, `seq/4`."""
+    """Inside the block, results of symbols are symbols too: `past + seq`, `2*batch`, `seq/4`."""
     token = _naming.set(True)
     try:
         yield
@@ -28,7 +28,7 @@ def naming_results() -> Iterator[None]:
 
 
 def _symbols(parts: Sequence[Dim]) -> Counter[str] | None:
-    """How often each symbol is a part, where sums and products have names and only plain ones."""
+    """How often each symbol is a part; None if results get no names, or a symbol is no name."""
     if not _naming.get() or any(isinstance(dim, Interval) for dim in parts):
         return None
     symbols = Counter(dim for dim in parts if isinstance(dim, str))
@@ -44,7 +44,7 @@ def rearranged(
 
 
 def known_axes(value: Value | None, rank: int) -> tuple[int, ...] | None:
-    """The axes that a value holds, none negative; None where they are not known."""
+    """The axes that a value holds, none negative; None if they are not known."""
     axes = known_of(value).ints
     return None if axes is None else tuple(axis % rank if rank else 0 for axis in axes)
 
@@ -91,7 +91,7 @@ def at_most(dim: Dim) -> Dim:
 
 
 def dim_quotient(dims: Sequence[Dim], divisors: Sequence[Dim]) -> Dim:
-    """The product of `dims` divided by that of `divisors`, equal symbols cancelled."""
+    """The product of `dims` divided by the product of `divisors`, equal symbols cancelled."""
     if 0 in dims and all(isinstance(d, int) and d for d in divisors):
         return 0
     left = Counter(d for d in dims if isinstance(d, str))
@@ -115,7 +115,7 @@ def dim_quotient(dims: Sequence[Dim], divisors: Sequence[Dim]) -> Dim:
 
 
 def _quotient_of_bounds(dims: Sequence[Dim], divisors: Sequence[Dim]) -> Dim:
-    """The bounds of what `dims` are divided by known sizes."""
+    """The bounds of `dims` divided by known sizes."""
     product, divisor = dim_product(dims), dim_product(divisors)
     if not isinstance(divisor, int) or divisor < 1:
         return ANY
@@ -124,7 +124,7 @@ def _quotient_of_bounds(dims: Sequence[Dim], divisors: Sequence[Dim]) -> Dim:
 
 
 def rank_sum(*ranks: int | None) -> int | None:
-    """The sum of ranks, None where one is not known."""
+    """The sum of ranks, None if one is not known."""
     return None if None in ranks else sum(r for r in ranks if r is not None)
 
 

@@ -2,9 +2,9 @@
 
 known_of(axes).ints        all of them, flattened, or None
 known_of(scales).array     all of them, as an array; .reals in f32
-known_of(shape).parts      numbers and symbols, None for those that are not known
+known_of(shape).parts      numbers and symbols, None for an unknown element
 known_of(shape).dims       the dimensions that a vector holds
-known_of(axes).length      how many a vector has
+known_of(axes).length      the length of a vector
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _bounding: ContextVar[bool] = ContextVar("bounding", default=False)
 
 @contextmanager
 def bounding() -> Iterator[None]:
-    """Inside the block, values that are computed of sizes keep the bounds of these sizes. Devices
-    that want a bound of each size ask for that; it takes time."""
+    """Inside the block, values computed from sizes keep the bounds of these sizes. It is for
+    devices that need a bound for each size; it takes time."""
     token = _bounding.set(True)
     try:
         yield
@@ -33,8 +33,8 @@ def bounding() -> Iterator[None]:
 
 
 class Between:
-    """An element between two numbers (None: no bound). It is equal to itself alone, since two
-    elements with the same bounds may differ."""
+    """An element between two numbers (None: no bound). It only equals itself, because two elements
+    with the same bounds may differ."""
 
     __slots__ = ("high", "low")
 
@@ -93,7 +93,7 @@ def as_dim(part: Part) -> Dim:
 
 
 LONGEST = 1 << 20
-"""Numbers of a constant that are looked at one by one; no shape or list of places has more."""
+"""The most numbers of a constant that are read one by one. No shape or list of places has more."""
 
 HIGHEST_RANK = 1 << 16
 """Beyond the rank of any tensor."""
@@ -111,7 +111,7 @@ class Known:
 
     @property
     def array(self) -> np.ndarray | None:
-        """All elements, where they are known."""
+        """All elements, if they are known."""
         value = self._value
         if value is None:
             return None
@@ -128,7 +128,7 @@ class Known:
 
     @property
     def reals(self) -> np.ndarray | None:
-        """All elements in f32, of a constant of any size that is converted, too."""
+        """All elements in f32, of a constant of any size, also behind a Cast."""
         value = self._value
         node = None if value is None else value.producer
         converted = node is not None and node.op == "Cast"
@@ -137,7 +137,7 @@ class Known:
 
     @property
     def ints(self) -> tuple[int, ...] | None:
-        """All elements of an integer value, flattened, where they are known."""
+        """All elements of an integer value, flattened, if they are known."""
         value = self._value
         if value is None:
             return None
@@ -155,7 +155,7 @@ class Known:
 
     @property
     def parts(self) -> KnownValue | None:
-        """The elements of an integer value, flattened, as far as they are known."""
+        """The elements of an integer value, flattened, as far as known."""
         value = self._value
         if value is None:
             return None
@@ -163,8 +163,8 @@ class Known:
 
     @property
     def length(self) -> int | None:
-        """The number of elements of a vector that says something of axes, where it is known. No
-        tensor has more than HIGHEST_RANK, whatever a file says."""
+        """The length of a vector that names axes, if it is known. No tensor has more axes than
+        HIGHEST_RANK, whatever a file says."""
         value = self._value
         if value is None:
             return None
@@ -176,7 +176,7 @@ class Known:
 
     @property
     def dims(self) -> Shape:
-        """The shape whose dimensions a vector holds, as far as they are known."""
+        """The shape whose dimensions a vector holds, as far as known."""
         parts = self.parts
         if parts is not None:
             return tuple(ANY if isinstance(d, int) and d < 0 else as_dim(d) for d in parts)
@@ -195,6 +195,6 @@ def known_of(value: Value | None) -> Known:
 
 
 def unknown(rank: int | None) -> Shape:
-    """A shape of which only the rank is known (None: not even that). No tensor has a rank beyond
-    HIGHEST_RANK, whatever a file says."""
+    """A shape with this rank and unknown sizes (None: the rank is unknown too). A rank beyond
+    HIGHEST_RANK counts as unknown, whatever a file says."""
     return None if rank is None or rank > HIGHEST_RANK else (ANY,) * rank

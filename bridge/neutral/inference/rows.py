@@ -18,7 +18,7 @@ def declared_types(node: Node, row: Operator) -> list[TensorType]:
 
 
 def _element(node: Node, row: Operator, names: str) -> Element | None:
-    """The first of several element types that is known."""
+    """The first known element type of several."""
     for name in names.split("|"):
         if name in row.places:
             element = first(node, row.places[name]).element

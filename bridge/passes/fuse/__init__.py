@@ -1,12 +1,13 @@
-"""Patterns of several operators become the one operator of the standard that means the same.
+"""Replaces patterns of several operators by the one standard operator with the same meaning.
 
-A pattern is declared (`bridge.neutral.terms`). Beside it stands a function `f(b, found, uses)` with
-the conditions that terms do not say. It gives the value that takes the place of the last node's
-output that is used, having made its nodes with the builder, or None where a condition fails.
-Nodes within a pattern go when nobody else uses them. Of two patterns for an operator the larger
-comes first.
-Names: the node that is made has that of the first node of the pattern, which is what a rule on the
-way to IR gives the name of the node it is for.
+A pattern is declared (`bridge.neutral.terms`). Beside it stands a function `f(b, found, uses)`,
+which checks the conditions that terms cannot state. It makes the new nodes with the builder and
+returns the value that replaces the used output of the last node. It returns None if a condition
+fails. The old nodes of the pattern are removed if nobody else uses them. If two patterns make one
+operator, the larger pattern comes first.
+
+The new node has the name of the pattern's first node. A rule on the way to IR gives this first
+node the name of the node that it expands.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Build = Callable[[Builder, Found, Uses], Value | None]
 
 @dataclass(frozen=True)
 class Declared:
-    """A pattern and what is built in its place, which has the name of the node of `named`."""
+    """A pattern and the function that builds its replacement, named after the node of `named`."""
 
     pattern: Term
     named: Term
@@ -36,7 +37,7 @@ class Declared:
     build: Build
 
     def __call__(self, b: Builder, node: Node, uses: Uses) -> Value | None:
-        """What is built for the first match that all conditions hold for."""
+        """The replacement for the first match for which all conditions hold."""
         assert b.target is not None
         if b.target.opset < self.opset:
             return None
@@ -50,7 +51,7 @@ class Declared:
 
 
 def fuses(pattern: Term, named: Term | None = None, opset: int = 0) -> Callable[[Build], Declared]:
-    """Declares the pattern of a function, and the operator set that has what it builds."""
+    """Declares the pattern of a function, and the first operator set that has its operators."""
     return lambda build: Declared(pattern, named or pattern, opset, build)
 
 

@@ -23,7 +23,7 @@ def leaky_relu(b: Builder, found: Found, uses: Uses) -> Value | None:
 
 
 CLIPPED = var(F32, F64, I8, U8, I32, I64, where=lambda x: bool(x.rank))
-"""What onnxruntime clips; a scalar would be taken for a bound."""
+"""The data of a Clip, in types of onnxruntime's; a scalar would be taken for a bound."""
 LOWER, UPPER = var(rank=0), var(rank=0)
 RAISED = op("Max", CLIPPED, LOWER, None)
 

@@ -1,6 +1,8 @@
-"""Attention with a mask that may leave queries without a key: ScaledDotProductAttention, of which
-such rows are made zero. Attention with fewer heads of keys: the queries of all heads that share
-keys are rows of one head."""
+"""Two forms of attention that rules for IR write.
+
+A mask may leave queries without a key. A Where then sets their rows of the attention's output to
+zero. With fewer heads of keys than queries, the queries of all heads that share keys are rows of
+one head."""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from bridge.passes.uses import Uses
 
 AXES, INFINITY = var(), float("inf")
 ALLOWED, ADDED = var(BOOL), var()
-"""A mask that says which keys count, or one that is added to the scores."""
+"""A boolean mask that allows keys, or a mask that is added to the scores."""
 
 
 def _attention(mask: Term) -> Op:
@@ -23,8 +25,8 @@ def _attention(mask: Term) -> Op:
 
 
 def _of_seen(allowed: Term, attention: Op) -> Op:
-    """What an attention gives where a query sees any key, else 0. IR has the greatest of integers
-    for what holds anywhere."""
+    """The output of an attention if a query sees any key, else 0. In IR, "any" is the maximum of
+    integers."""
     seen = op("Cast", op("ReduceMax", op("Cast", allowed), AXES, keepdims=True), to=BOOL)
     return op("Where", seen, attention, 0)
 
@@ -36,7 +38,7 @@ FINITE = op("Not", op("Equal", ADDED, -INFINITY)).shared()
 
 @fuses(_of_seen(ALLOWED, BY_ALLOWED) | _of_seen(FINITE, BY_ADDED))
 def masked_attention(b: Builder, found: Found, uses: Uses) -> Value | None:
-    """Where a query sees any key, what the attention gives; else zeros, as of Attention-23."""
+    """The attention's output if a query sees any key, else zeros, as in Attention-23."""
     mask = found[ALLOWED if ALLOWED in found else ADDED]
     attention = found.node(BY_ALLOWED if ALLOWED in found else BY_ADDED)
     if mask.rank is None or known_axes(found[AXES], mask.rank) != (mask.rank - 1,):
@@ -69,7 +71,7 @@ def heads_that_share_keys(b: Builder, found: Found, uses: Uses) -> Value | None:
 
 
 def _by_heads(b: Builder, mask: Value, query: Value, rows: Value) -> Value | None:
-    """The mask of which one for rows was made; None where it was made otherwise."""
+    """The mask by heads from which the mask by rows was made; None if it was made otherwise."""
     node = mask.producer
     if node is None:
         return None

@@ -1,4 +1,4 @@
-"""What is added to a matrix product or a convolution and can be an input of it."""
+"""Addends of a matrix product or a convolution that can become an input of it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PRODUCT = op("MatMul | Gemm", X, Y, None)
 
 @fuses((PRODUCT | (PRODUCT * FACTOR)) + ADDEND, PRODUCT)
 def gemm(b: Builder, found: Found, uses: Uses) -> Value | None:
-    """A product of two matrices, perhaps scaled, with something added that is no larger."""
+    """A product of two matrices, perhaps scaled, with an addend that is no larger."""
     value, product = found[PRODUCT], found.node(PRODUCT)
     if value.element not in GEMM or not _fits(found[ADDEND], value):
         return None

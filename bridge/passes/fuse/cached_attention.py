@@ -1,8 +1,8 @@
-"""Attention with a cache that is a variable, as exporters write it for ONNX: of it OpenVINO's CPU
-plugin makes one node that holds the cache, if it is a ScaledDotProductAttention.
+"""Attention whose cache is a variable, as exporters write it for ONNX.
 
-The plugin wants heads of keys and values that are repeated for the heads of queries, and repeats
-none itself. A mask before a scale must have four axes."""
+OpenVINO's CPU plugin fuses it into one node that holds the cache, if the attention is a
+ScaledDotProductAttention. The plugin expects that heads of keys and values are already repeated for
+the heads of queries. A mask before a scale must have four axes."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ ATTENTION = op("MatMul", GUARDED | SOFTMAX, VALUE, transpose_a=False, transpose_
 
 @fuses(ATTENTION)
 def attention_with_cache(b: Builder, found: Found, uses: Uses) -> Value | None:
-    """Attention whose keys and values are what a variable holds and the new ones. With a guard, a
-    query whose keys are all masked gives 0."""
+    """Attention whose keys and values are the content of a variable and the new ones. With a guard,
+    a query whose keys are all masked gives 0."""
     query, key, value, mask = (found.get(term) for term in (QUERY, KEY, VALUE, MASK))
     assert query is not None and key is not None and value is not None
     scores = found[PRODUCT]
@@ -58,7 +58,7 @@ def attention_with_cache(b: Builder, found: Found, uses: Uses) -> Value | None:
 
 
 def _scale(b: Builder, query: Value, found: Found) -> Value:
-    """The product of all factors: a constant, as far as they are known."""
+    """The product of all factors: the known ones are one constant."""
     known, others = 1.0, list[Value]()
     for term in FACTORS:
         if term not in found:
@@ -73,8 +73,8 @@ def _scale(b: Builder, query: Value, found: Found) -> Value:
 
 
 def _is_of_cache(value: Value) -> bool:
-    """Whether keys or values are what a variable holds and something behind it, each head repeated
-    perhaps for the heads of queries that share it."""
+    """Whether keys or values are the content of a variable joined with another value. Each head may
+    be repeated for the heads of queries that share it."""
     return is_cache(value.behind("Reshape", "Expand", "Unsqueeze"))
 
 

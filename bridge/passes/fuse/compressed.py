@@ -1,9 +1,9 @@
-"""Constants that IR stores in few bits, and scales in the graph, become DequantizeLinear in ONNX.
-Where they are scaled in f32 and meet floats, they stay as they are.
+"""Constants that IR stores in few bits, with scales in the graph, become DequantizeLinear in ONNX.
+If they are scaled in f32 and meet floats, they stay as they are.
 
-IR has `Convert` from integers, `Subtract` of a zero point, `Multiply` by a scale, often in f16 with
-a `Reshape` that joins blocks and a `Convert` to f32 behind. OpenVINO computes that in f32, and so
-does DequantizeLinear; ONNX's f16 operators would round.
+IR has `Convert` from integers, `Subtract` of a zero point and `Multiply` by a scale, often in f16.
+A `Reshape` that joins blocks and a `Convert` to f32 may follow. OpenVINO computes all this in f32,
+and DequantizeLinear does too; ONNX's f16 operators would round.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from bridge.passes.uses import Uses, unconverted, zero_points
 
 @dataclass(frozen=True)
 class _Scaled:
-    """Integers, their scale, of their rank, and their zero point, of the scale's shape (None: 0),
-    in f32; `names` are those of all three."""
+    """Integers with scale and zero point, in f32. The scale has the integers' rank, the zero point
+    the scale's shape (None: 0); `names` are the names of all three."""
 
     integers: Tensor
     scale: np.ndarray
@@ -94,7 +94,7 @@ def _dequantized(b: Builder, found: _Scaled, wanted: tuple[int, ...]) -> Value |
     ]
     zeros = found.zero_point
     if zeros is None and element in (I8, U8) and not blocks:
-        # onnxruntime has an integer Gemm for weights of 8 bits with zero points alone.
+        # onnxruntime only has an integer Gemm for weights of 8 bits with zero points.
         zeros = np.zeros_like(found.scale)
     if zeros is not None:
         tensors.append(Tensor.of(zeros.reshape(place).astype(element.dtype)))
@@ -109,8 +109,8 @@ def _joined(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 
 def _form(shape: tuple[int, ...], scale: tuple[int, ...]) -> dict[str, int] | None:
-    """The attributes of a DequantizeLinear with a scale of this shape, of the data's rank; {} for
-    one scale, None where there is no such form."""
+    """The attributes of a DequantizeLinear with a scale of this shape and the data's rank; {} for
+    one scale, None if no form fits."""
     wide = [axis for axis, size in enumerate(scale) if size > 1]
     if not wide:
         return {}

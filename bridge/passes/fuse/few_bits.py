@@ -1,4 +1,4 @@
-"""Integers of few bits that are computed: onnxruntime converts them, and reshapes none."""
+"""Computed integers of few bits: onnxruntime can convert them, but cannot reshape them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SHAPED = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 
 
 def converted_first(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """A conversion of what is reshaped: it is reshaped when it is converted."""
+    """A conversion of a reshaped value: the conversion goes before the reshape."""
     shaped = node.inputs[0].producer if node.inputs[0] is not None else None
     if shaped is None or shaped.op not in SHAPED or uses.count(shaped.outputs[0]) > 1:
         return None

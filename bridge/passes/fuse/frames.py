@@ -1,4 +1,4 @@
-"""STFT: the transform of frames that are gathered from a signal, as the way to IR writes it."""
+"""STFT: the transform of frames gathered from a signal, as the way to IR writes it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LENGTH = op("Reshape | Squeeze", SIZES).shared() | SIZES
 ROOM = ((LENGTH - TAKEN).shared() / DIVISOR).shared()
 FRAMES = (ROOM + 1).shared()
 COUNT = KNOWN | op("Max", FRAMES, 0, None).shared() | FRAMES
-"""1 + (length - size) / step, or 0 where that is less."""
+"""1 + (length - size) / step, or 0 if that is negative."""
 
 STARTS = op("Unsqueeze", _from_zero(COUNT) * STEP, 1)
 GATHER = op("Gather", SIGNAL, STARTS + _from_zero(SIZE), 1, batch_dims=0)
@@ -33,8 +33,8 @@ GATHER = op("Gather", SIGNAL, STARTS + _from_zero(SIZE), 1, batch_dims=0)
 
 @fuses(op("RDFT", op("Squeeze", GATHER * WINDOW, AXES), 2, None), opset=17)
 def short_time_transform(b: Builder, found: Found, uses: Uses) -> Value | None:
-    """RDFT of the frames of real signals [batch, length, 1], times a window. Each frame begins a
-    step behind the one before, the last as late as it can."""
+    """RDFT of the frames of real signals [batch, length, 1], times a window. Each frame begins one
+    step after the frame before; the last one begins as late as the signal allows."""
     size, step = known_of(found[SIZE]).ints, found[STEP]
     if known_axes(found[AXES], 4) != (3,) or not size or found[WINDOW].shape != (size[0], 1):
         return None

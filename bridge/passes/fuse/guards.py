@@ -1,4 +1,4 @@
-"""Divisions of integers by what may be 0, which OpenVINO computes and onnxruntime refuses."""
+"""Divisions of integers by a possible 0, which OpenVINO computes and onnxruntime refuses."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ CONDITION = op("Greater | NotEqual", DIVISOR, 0).shared() | op("Not", IS_ZERO).s
 
 @fuses(op("Where", CONDITION, QUOTIENT, OTHER))
 def guarded_division(b: Builder, found: Found, uses: Uses) -> Value | None:
-    """A quotient or remainder that a Where takes where the divisor is not 0 alone: elsewhere, it is
-    divided by 1."""
+    """A quotient or remainder that a Where only takes if the divisor is not 0. Otherwise the
+    guard divides by 1."""
     element = found[QUOTIENT].element
     if element is None or not element.is_integer:
         return None

@@ -1,5 +1,5 @@
-"""MatMulInteger, ConvInteger, DynamicQuantizeLinear, for which onnxruntime has kernels of 8 bits:
-what quantisers of weights write, in parts."""
+"""MatMulInteger, ConvInteger, DynamicQuantizeLinear, for which onnxruntime has 8-bit kernels.
+Tools that quantise weights write them in parts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Less:
     q: Var
     zero: Var
     own_zero: Var
-    """A zero point that is converted like the integers."""
+    """A zero point with the same conversion as the integers."""
     term: Term
 
     @classmethod
@@ -34,7 +34,7 @@ class _Less:
         return cls(q, zero, own_zero, (integers - (zero | converted)) | integers)
 
     def found(self, b: Builder, found: Found) -> Operand | None:
-        """The integers and their zero point; None if that is none of their type."""
+        """The integers and their zero point; None if the zero point does not fit their type."""
         q, zero = found[self.q], found.get(self.zero)
         known = None if zero is None else known_of(zero).reals
         if zero is None:
@@ -76,7 +76,7 @@ def conv_integer(b: Builder, found: Found, uses: Uses) -> Value | None:
 
 
 def _vectors(*operands: Operand) -> list[Value]:
-    """Zero points that are not one number."""
+    """Zero points that have several numbers."""
     return [zero for _, zero in operands if zero is not None and zero.rank != 0]
 
 
@@ -93,8 +93,8 @@ ROUNDED = op("Round", X / SCALE)
 
 @fuses(op("Cast", op("Clip", ROUNDED + op("Cast", ZERO_POINT), 0, 255), to=U8))
 def dynamic_quantize_linear(b: Builder, found: Found, uses: Uses) -> Value | None:
-    """x / scale, rounded, and the zero point, in u8, where scale and zero point are those of the
-    least and the largest x (DynamicQuantizeLinear-11)."""
+    """x / scale, rounded, plus the zero point, in u8. Scale and zero point come from the least and
+    the largest x (DynamicQuantizeLinear-11)."""
     if found[SCALE].rank != 0 or found[ZERO_POINT].rank != 0:
         return None
     q, scale, zero_point = b.ops("DynamicQuantizeLinear", 3, found[X])

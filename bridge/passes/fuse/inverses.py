@@ -1,5 +1,5 @@
-"""Operators that undo one another: rules put the one where a format keeps an axis or an order that
-the other does not, and the rule of the way back the other."""
+"""Operators that undo each other. A rule adds one if a format keeps an axis or an order that the
+other format does not keep; the rule of the way back adds its inverse."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def joined_again(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 
 def copied(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """A copy is what it is of, as on the way to IR: where an output needs one, it is written."""
+    """A copy becomes its source, as on the way to IR. An output gets its copy later."""
     return node.inputs[0]
 
 

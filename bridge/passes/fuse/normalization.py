@@ -23,7 +23,7 @@ NORMALIZED = MVN | SCALED | (SCALED + BIAS)
 
 @dataclass(frozen=True)
 class _Normalized:
-    """What is normalized, over which axes, and what it is scaled by and shifted by."""
+    """The normalized value, its axes, the scale and the shift."""
 
     x: Value
     axes: tuple[int, ...]
@@ -35,8 +35,8 @@ class _Normalized:
 
 @fuses(NORMALIZED, opset=17)
 def layer_normalization(b: Builder, match: Found, uses: Uses) -> Value | None:
-    """Over the last axes, with a scale, and perhaps a bias, of their shape. MVN computes in f32
-    what is f16, as LayerNormalization does by its stash_type."""
+    """Over the last axes, with a scale, and perhaps a bias, of their shape. MVN computes f16 values
+    in f32, as LayerNormalization does by its stash_type."""
     found = _normalized(match)
     if found is None:
         return None
@@ -103,7 +103,7 @@ def _normalized(match: Found) -> _Normalized | None:
 
 
 def _source(mvn: Node, element: Element | None) -> Value | None:
-    """What an MVN normalises, before it was converted to f32 from `element`."""
+    """The input of an MVN before it was converted from `element` to f32."""
     value = mvn.inputs[0]
     if value is None or value.element is not F32:
         return value

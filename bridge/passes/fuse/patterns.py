@@ -1,4 +1,4 @@
-"""Which patterns there are, by the last operator, and in what order they are looked for."""
+"""All patterns, by the last operator, in the order in which they are tried."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ WITHIN: Mapping[str, tuple[Fusion, ...]] = {
     "Mul": (compressed_constant,),
     "Reshape": (compressed_constant,),
 }
-"""Those that larger patterns contain: they come first."""
+"""Patterns that larger patterns contain: they come first."""
 
 OF_IR: Mapping[str, tuple[Fusion, ...]] = {
     "Add": (instance_normalization, layer_normalization),
@@ -83,12 +83,12 @@ OF_STATES: Mapping[str, tuple[Fusion, ...]] = {"MatMul": (attention_with_cache,)
 
 
 def fuse_states(model: Model, context: Context) -> bool:
-    """Fuses, in place, what reads variables of a model for IR."""
+    """Fuses, in place, nodes that read variables of a model for IR."""
     return Uses(model.graph).run(by_op(OF_STATES, context))
 
 
 def fuse_ir(model: Model, context: Context) -> bool:
-    """Fuses, in place, what rules would expand otherwise, in all nested graphs too."""
+    """Fuses, in place, nodes that rules would expand otherwise, in all nested graphs too."""
     record = first_of(_by_record, context)
     patterns = (
         record,
@@ -101,7 +101,7 @@ def fuse_ir(model: Model, context: Context) -> bool:
 
 
 def fuse_onnx(model: Model, context: Context) -> bool:
-    """Fuses, in place, what is expanded, in all nested graphs too."""
+    """Fuses expanded operators, in place, in all nested graphs too."""
     model.graph.output_names = names_of_outputs(model.graph)
     return Uses(model.graph).run(by_op(OF_ONNX, context))
 

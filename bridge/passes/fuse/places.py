@@ -1,5 +1,5 @@
-"""Places of elements: ArgMax and ArgMin are that which a TopK gives of one element, without its
-axis; Compress takes what is at those that NonZero gives."""
+"""Places of elements. ArgMax and ArgMin are the places that a TopK gives for one element, without
+its axis. Compress takes the elements at the places that NonZero gives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLACES = op("ir::TopK", X, 1).taking(1)
 
 @fuses(op("Squeeze", PLACES, AXIS), PLACES)
 def place_of_one(b: Builder, found: Found, uses: Uses) -> Value | None:
-    """Squeeze of the indices of a TopK with k = 1, of which the values are not used."""
+    """Squeeze of the indices of a TopK with k = 1 whose values are not used."""
     top, rank = found.node(PLACES), len(found[X].dims)
     axis = top.attributes["axis"]
     if uses.count(top.outputs[0]) or known_axes(found[AXIS], rank) != (axis % rank,):
@@ -36,7 +36,7 @@ CHOSEN = op("Squeeze", op("NonZero", CONDITION))
 
 @fuses(op("Gather", DATA, CHOSEN, ALONG, batch_dims=0), CHOSEN)
 def compress(b: Builder, found: Found, uses: Uses) -> Value | None:
-    """Gather of the places where a condition holds, which has an element for each of the axis."""
+    """Gather of the places with a true condition, which has one element for each of the axis."""
     data, axis = found[DATA], known_of(found[ALONG]).ints
     size = None if axis is None else data.dims[axis[0] % len(data.dims)]
     if axis is None or not isinstance(size, int) or found[CONDITION].dims != (size,):

@@ -1,6 +1,7 @@
-"""Nodes become the one that they were in the ONNX model that an IR was made from, which its record
-names (`bridge.neutral.provenance`). The record is a hint. It is believed where that one node, made
-into IR once more, gives the very nodes that are there."""
+"""Replaces nodes by the one node that they were in the ONNX model from which an IR was made.
+
+The IR's record names that node (`bridge.neutral.provenance`). The record is a hint. It is used only
+if expanding the ONNX node for IR again gives exactly the present nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from bridge.vocabulary import operator
 
 
 def recorded_node(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The recorded ONNX node, if expanding it gives the nodes that are there."""
+    """The recorded ONNX node, if expanding it gives the present nodes."""
     assert b.target is not None
     provenance, output = (node.extras or {}).get("provenance"), uses.output(node)
     if provenance is None:
@@ -46,8 +47,8 @@ def recorded_node(b: Builder, node: Node, uses: Uses) -> Value | None:
 def _place_outputs(
     made: Node, outputs: Sequence[Value], output: Value, within: Iterable[Node], uses: Uses
 ) -> None:
-    """Puts the outputs of a node in the place of what stood for them, but for one `output`; those
-    that nobody uses keep their names, for an engine may ask for them."""
+    """Replaces the recorded values by the outputs of a node, except one `output`. Unused outputs
+    keep their names, because an engine may ask for them."""
     for new, old in zip(made.outputs, outputs, strict=True):
         if old.producer is None:
             new.names += old.names
@@ -63,7 +64,7 @@ def _is_writable(node: Node, target: Target) -> bool:
 
 
 def _follows(value: Value, outputs: Iterable[Value], uses: Uses) -> bool:
-    """Whether a value may depend on one of the outputs, and so on the node that is to take it."""
+    """Whether a value may depend on one of the outputs, and so on the node that will take it."""
     makers = [output.producer for output in outputs if output.producer is not None]
     return value.constant is None and not all(uses.is_before(value, maker) for maker in makers)
 

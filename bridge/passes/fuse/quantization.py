@@ -1,5 +1,7 @@
-"""QuantizeLinear and DequantizeLinear, for which onnxruntime has integer kernels: FakeQuantize to
-the levels of an integer type and Cast to it; Cast to f32, less a zero point, times a scale."""
+"""QuantizeLinear and DequantizeLinear, for which onnxruntime has integer kernels.
+
+The first is a FakeQuantize to the levels of an integer type and a Cast to it. The second is a Cast
+to f32, less a zero point, times a scale."""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ QUANTIZED = op("Cast", FAKE)
 
 @fuses(QUANTIZED, FAKE)
 def quantize_linear(b: Builder, found: Found, uses: Uses) -> Value | None:
-    """Cast of a FakeQuantize whose limits are what a scale and a zero point make of the levels."""
+    """Cast of a FakeQuantize whose limits follow from a scale, a zero point and the levels."""
     x, q, element = found[X], found[QUANTIZED], found.node(QUANTIZED).attributes["to"]
     if element not in (I8, U8):
         return None
@@ -51,7 +53,7 @@ def quantize_linear(b: Builder, found: Found, uses: Uses) -> Value | None:
 
 
 def _share(parameters: list[Value], others: list[Value], uses: Uses) -> None:
-    """What is dequantized again takes the same scale and zero point, where they are equal."""
+    """If scale and zero point are equal, the DequantizeLinear behind takes the same values."""
     if len(parameters) != len(others):
         return
     pairs = list(zip(parameters, others, strict=True))
@@ -61,8 +63,8 @@ def _share(parameters: list[Value], others: list[Value], uses: Uses) -> None:
 
 
 def _scale(start: np.ndarray, end: np.ndarray, low: int, high: int) -> np.ndarray | None:
-    """The scale of which these limits are just the products with the outermost levels, less a
-    whole zero point that the type has; None where there is none."""
+    """The scale that gives exactly these limits, with the outermost levels less a whole zero point
+    of the type; None if there is none."""
     if not (end > start).all():
         return None
     scale = ((end.astype(np.float64) - start) / (high - low)).astype(np.float32)
@@ -116,8 +118,8 @@ def dequantize_linear(b: Builder, found: Found, uses: Uses) -> Value | None:
 
 
 def _axis(scale: np.ndarray, data: Value) -> int | None:
-    """The axis of data, from the end, along which scales lie; 0 for one scale, None for another
-    form, in which the data may be broadcast to the scales, too."""
+    """The axis of the scales in the data, from the end; 0 for one scale, None for another form. In
+    another form the data may be broadcast to the scales, too."""
     wide = [axis - scale.ndim for axis, size in enumerate(scale.shape) if size > 1]
     if data.rank is None or scale.ndim > data.rank or len(wide) > 1:
         return None

@@ -1,4 +1,4 @@
-"""The proof of a guess: nodes are written for IR once more, and give the layers that are there."""
+"""The proof of a guess: expanding the guessed nodes for IR again gives the present layers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from bridge.passes.fold import fold_graph
 
 IR = Target("ir")
 Rewrite = Callable[[Graph], object]
-"""What is done to a graph, in place, on the way to IR."""
+"""A rewriting of a graph, in place, on the way to IR."""
 
 
 def becomes(
     nodes: Sequence[Node], outputs: Sequence[Pair], rewrite: Rewrite
 ) -> Collection[Node] | None:
-    """The nodes that give the second value of each pair, where `rewrite` makes the same of `nodes`,
-    which give the first; None where it does not."""
+    """The nodes behind the second value of each pair. `nodes` give the first values, and `rewrite`
+    must make the same of them; None if it does not."""
     values: dict[Value, Value] = {}
     graph = Graph()
     own = {value for node in nodes for value in node.outputs}
@@ -54,13 +54,13 @@ def becomes(
 
 
 def are_same(pairs: Sequence[Pair], leaves: Mapping[Value, Value]) -> bool:
-    """Whether of all pairs the second value is computed like the first, which was made; `leaves`
-    says which values those stand for that nodes were made of."""
+    """Whether the second value of each pair is computed like the first, made value. `leaves` maps
+    the inputs of the made nodes to the present values."""
     return Match(leaves, described=_layer).alike(*pairs)
 
 
 def _layer(node: Node) -> Described:
-    """What IR says of a node: the type of its layer, the inputs and the attributes."""
+    """A node as IR has it: the type of its layer, the inputs and the attributes."""
     spelling, _ = choose(node, IR)
     if spelling is None:
         return node.op, node.inputs, node.attributes

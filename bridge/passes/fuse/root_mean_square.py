@@ -22,7 +22,7 @@ NARROW = op("Cast", NORMALIZED, to=F16)
 
 @fuses((NARROW | NORMALIZED) * SCALE, opset=23)
 def rms_normalization(b: Builder, found: Found, uses: Uses) -> Value | None:
-    """Over the last axes, with a scale of their shape; in f32 what is narrower."""
+    """Over the last axes, with a scale of their shape. Narrower types compute in f32."""
     x = _widened(found[X]) if NARROW in found else found[X]
     epsilon = known_of(found[EPSILON]).array
     if x is None or x.shape is None or x.element is not found[SCALE].element:
@@ -43,6 +43,6 @@ def rms_normalization(b: Builder, found: Found, uses: Uses) -> Value | None:
 
 
 def _widened(x: Value) -> Value | None:
-    """What was converted from f16 to f32."""
+    """The f16 value behind a conversion to f32."""
     inner = unconverted(x)
     return inner if x.element is F32 and inner.element is F16 else None

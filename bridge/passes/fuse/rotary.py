@@ -12,7 +12,7 @@ from bridge.passes.uses import Uses
 
 WHOLE = var()
 BEGIN, REST = op("Split", WHOLE), op("Split", WHOLE).taking(1).shared()
-"""The first elements of a head, which are turned alone, and the others."""
+"""The first elements of a head, which alone are rotated, and the other elements."""
 TURNED = BEGIN | var()
 FIRST, SECOND = (op("Split", TURNED).taking(half).shared() for half in (0, 1))
 
@@ -33,7 +33,7 @@ PARTIAL = op("Concat", ROTATION, REST, None)
 
 @fuses(ROTATION | PARTIAL, FIRST, opset=23)
 def rotary_embedding(b: Builder, found: Found, uses: Uses) -> Value | None:
-    """Over [batch, heads, length, size], by tables [batch, length, half]."""
+    """Over [batch, heads, length, size], with tables [batch, length, half]."""
     halves, x, width = found.node(FIRST), found[TURNED], 0
     sizes = [half.dims[-1] for half in halves.outputs if half.rank]
     if halves is not found.node(SECOND) or len(sizes) != 2 or sizes[0] != sizes[1]:

@@ -1,5 +1,5 @@
-"""Shifts by as many bits as the type has: OpenVINO shifts by the remainder, so that the way to IR
-guards them; ONNX's shift needs no guard."""
+"""Shifts by as many bits as the type has, or more. OpenVINO shifts by the remainder, so the way to
+IR adds a guard; ONNX's shift needs no guard."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHIFT = op("BitwiseLeftShift | BitwiseRightShift", X, op("Where", OUT, number(0,
 
 @fuses(op("Where", OUT, number(0, rank=0), SHIFT), SHIFT)
 def bit_shift(b: Builder, found: Found, uses: Uses) -> Value | None:
-    """Where(y >= bits, 0, x << Where(y >= bits, 0, y)) of numbers without a sign."""
+    """Where(y >= bits, 0, x << Where(y >= bits, 0, y)) of unsigned numbers."""
     element = found[X].element
     if element is None or not is_number(found[BITS], element.bits):
         return None

@@ -1,4 +1,4 @@
-"""Weights of few bits in blocks, in the layouts of which onnxruntime has a kernel: MatMulNBits."""
+"""Blocks of few-bit weights, in the layouts for which onnxruntime has a kernel: MatMulNBits."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ PRODUCT = op("MatMul", X, CUT | WEIGHTS, transpose_a=False, transpose_b=True)
 
 @fuses(PRODUCT, WEIGHTS)
 def matmul_n_bits(b: Builder, match: Found, uses: Uses) -> Value | None:
-    """MatMulNBits, where the model had operators of its domain before: a product with the
-    transpose of a constant matrix [N, K] in blocks along K, which need not fill the last one."""
+    """MatMulNBits, if the model already uses operators of its domain. It is a product with the
+    transpose of a constant matrix [N, K] in blocks along K; the last block may be shorter."""
     assert b.target is not None
     if DOMAIN not in b.target.domains:
         return None

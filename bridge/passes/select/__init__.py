@@ -1,5 +1,5 @@
-"""Ifs become selections: both branches run, and Where picks what the branch that counts gives.
+"""Ifs become selections: both branches run, and Where picks the output of the taken branch.
 
-`ifs` is the pass; `sizes` names sizes, so that equal shapes can be told; `guards` makes safe what
-may fail in the branch that does not count.
+`ifs` is the pass. `sizes` names sizes, so that equal shapes are recognised. `guards` protects
+operators that may fail in the branch that is not taken.
 """

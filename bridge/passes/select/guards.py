@@ -1,7 +1,7 @@
-"""What may fail in a branch that does not count is made safe there.
+"""Guards for operators that may fail in a branch that is not taken.
 
-An operand gets a value that cannot fail where the branch does not count, by Where on the condition:
-an index 0, a divisor 1. What cannot be made safe is refused. A Loop runs no iteration.
+There, a Where on the condition replaces an operand by a value that cannot fail: an index 0, a
+divisor 1. A Loop runs no iteration. A node without such a value is refused.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ ANY_ELEMENTS = frozenset(
         "Trilu", "Unique", "Unsqueeze", "VariadicSplit", "ir::Split",
     }
 )  # fmt: skip
-"""Operators on shapes and places that no element makes fail, if what shapes their outputs is
-known."""
+"""Operators on shapes and places that fail for no elements, if the inputs that shape their outputs
+are known."""
 
 
 class Unsafe(Exception):
@@ -46,12 +46,12 @@ class Unsafe(Exception):
 
 
 Guard = Callable[[Builder, Node, Value], Sequence[Value | None] | None]
-"""Gives the inputs of a node that make it safe where the value, a condition, is false; None where
-it is safe."""
+"""Gives the inputs of a node that make it safe if the value, a condition, is false; None if it is
+safe without."""
 
 
 def guarded(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None:
-    """The inputs that make a node safe where its branch does not count; None where it is safe.
+    """The inputs that make a node safe if its branch is not taken; None if it is safe without.
     Raises Unsafe."""
     if node.op == "Constant":
         return None
@@ -66,25 +66,25 @@ def guarded(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | N
 
 
 def _require_known(node: Node) -> None:
-    """Raises Unsafe for a node of which data may decide whether it fails."""
+    """Raises Unsafe for a node if data may decide whether it fails."""
     row = operator(node.op)
     if row is None or row.family == "random":
-        raise Unsafe("it draws numbers" if row else "nothing is known of when it fails")
+        raise Unsafe("it draws numbers" if row else "it is not known when it fails")
     if row.family not in SIZE_FREE | SIZED and node.op not in ANY_ELEMENTS:
         raise Unsafe("it may fail, or has an effect")
     why = contradiction(node)
     if why:
-        raise Unsafe(f"it fails where it runs: {why}")
+        raise Unsafe(f"it fails when it runs: {why}")
     if any(v is not None and v.rank is None for v in node.inputs) and not _any_rank(node):
-        raise Unsafe("the rank of what it takes is not known")
+        raise Unsafe("the rank of its input is not known")
     for place, value in enumerate(node.inputs[1:], start=1):
         known = known_of(value).parts
         if value is None or row.family in ("elementwise", "matmul") or node.op == "Concat":
             continue
         if place in row.shaped_by and (known is None or None in known):
-            raise Unsafe("data decide the shape of what it gives")
+            raise Unsafe("data decide the shape of its output")
         if known is None and (value.element is None or value.element.is_integer):
-            raise Unsafe("data decide its integers, some of which it may not take")
+            raise Unsafe("data decide its integers, and some may not be allowed")
 
 
 def _family(node: Node) -> str:
@@ -101,18 +101,18 @@ def _any_rank(node: Node) -> bool:
 
 
 def _require_sizes(node: Node) -> None:
-    """Raises Unsafe where sizes may not go together."""
+    """Raises Unsafe if sizes may not fit each other."""
     is_sized = _family(node) in SIZED
     pairs = [*equal_sizes(node), *sizes_that_suit(node)]
     if not all(map(_is_one, pairs)):
         raise Unsafe("sizes may not go together there")
     if node.op in ("ArgMax", "ArgMin") and not is_surely_filled([_at(node, 0, "axis")]):
-        raise Unsafe("there may be nothing to choose from")
+        raise Unsafe("there may be no elements to choose from")
     if node.op in ("Split", "TopK", "VariadicSplit", "ir::Split") or is_sized:
         for index, value in enumerate(node.inputs):
             dims = () if value is None or value.shape is None else value.shape
             if not all(isinstance(dim, int) for dim in dims[index == 0 and is_sized :]):
-                raise Unsafe("sizes are open, with some of which it fails")
+                raise Unsafe("it fails for some values of its open sizes")
     if node.op == "TopK" and (known_of(node.inputs[1]).ints or (_FAR,))[0] > _at(node, 0, "axis"):
         raise Unsafe("there may be fewer elements than it wants")
 
@@ -121,7 +121,7 @@ _FAR = 1 << 62
 
 
 def _at(node: Node, index: int, name: str) -> int:
-    """The size of the axis that an attribute names; 0 where it is open."""
+    """The size of the axis that an attribute names; 0 if it is open."""
     value = node.inputs[index]
     dims: Sequence[Dim] = () if value is None or value.shape is None else value.shape
     axis = node.attributes[name]
@@ -130,7 +130,7 @@ def _at(node: Node, index: int, name: str) -> int:
 
 
 def _where(b: Builder, counts: Value, value: Value, otherwise: int) -> Value:
-    """A value where the branch counts, and else a number."""
+    """A value if the branch is taken, else a number."""
     return pick(b, counts, value, b.like(otherwise, value))
 
 
@@ -155,7 +155,7 @@ def _gather(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | N
     data, indices, axes = node.inputs
     axis = known_of(axes).ints
     if data is None or indices is None or axis is None or data.shape is None:
-        raise Unsafe("its axis, or the rank of what it takes, is not known")
+        raise Unsafe("its axis, or the rank of its input, is not known")
     if node.attributes["batch_dims"]:
         raise Unsafe("it takes batch by batch")
     made = _index(b, data, indices, axis[0] % len(data.shape), counts)
@@ -166,7 +166,7 @@ def _gather_elements(b: Builder, node: Node, counts: Value) -> Sequence[Value | 
     """GatherElements: the first element is taken, of data that have one."""
     data, indices = node.inputs
     if data is None or indices is None or data.shape is None or indices.shape is None:
-        raise Unsafe("the rank of what it takes is not known")
+        raise Unsafe("the rank of its input is not known")
     axis = node.attributes["axis"] % len(data.shape)
     pairs = zip(data.shape, indices.shape, strict=False)
     if any(a != b and place != axis for place, (a, b) in enumerate(pairs)):
@@ -188,7 +188,7 @@ def _index(
         more = _where(b, counts, b.constant([0]), 1)
         row = [*data.dims[:axis], 1, *data.dims[axis + 1 :]]
         if all(isinstance(dim, int) for dim in row):
-            # OpenVINO knows no size behind a Pad by what is computed.
+            # OpenVINO does not know the size of a Pad by a computed width.
             zeros = b.filled(known_of(_filler(b, data)).array, row, data.element)
             data = b.concat(axis, data, b.op("Slice", zeros, [0], more, [axis]))
         else:
@@ -231,28 +231,28 @@ def _reshape(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | 
         if not copies or not _copies_another(shape, known):
             return None
         if -1 in known:
-            raise Unsafe("a size that it gives may be 0, beside one that is inferred")
+            raise Unsafe("a size of its output may be 0, and another one is inferred")
         # In the shape that it has by then, each 0 copies a 0.
         return [b.op("Reshape", data, target, allowzero=True), target]
     if known is not None and known.count(-1) == 1:
         others = [dim for dim in known if dim != -1]
         if not all(map(_is_filled, others)) or data.element is None:
-            raise Unsafe("what it takes may not fit the shape that it gives")
+            raise Unsafe("its input may not fit the shape of its output")
         each = math.prod(dim for dim in others if isinstance(dim, int))
         return None if each == 1 else [_in_rows(b, data, each), target]
     rank = target.shape[0] if target.shape is not None and len(target.shape) == 1 else None
     if data.element is None or not isinstance(rank, int):
-        raise Unsafe("data decide the rank of what it gives")
+        raise Unsafe("data decide the rank of its output")
     sizes = known or (None,) * rank
     if None in sizes and all(size is None or _is_filled(size) for size in sizes):
-        # Where nothing is known of a size that it gives, any does.
+        # A size of the output that is not known may get any value.
         each = math.prod(size for size in sizes if isinstance(size, int))
         spare = [size if isinstance(size, int) else 1 for size in sizes]
         spare[sizes.index(None)] = -1
         safe = b.where(counts, b.as_i64(target), spare)
         return [data if each == 1 else _in_rows(b, data, each), safe]
     if known is None or any(dim in (None, 0, -1) for dim in known):
-        raise Unsafe("what it takes may not fit the shape that it gives")
+        raise Unsafe("its input may not fit the shape of its output")
     return [_of_size(b, data, _product(b, target)), target]
 
 
@@ -269,8 +269,8 @@ def _is_filled(size: object) -> bool:
 
 
 def _in_rows(b: Builder, data: Value, each: int) -> Value:
-    """The elements of data in a row, and zeros behind them, as many as several of `each`: where
-    there are as many, they are the same."""
+    """The elements of data in a row, and zeros behind them up to a multiple of `each`. Data of such
+    a length stays the same."""
     size = b.op("Shape", b.op("Reshape", data, [-1]))
     return _of_size(b, data, (size + b.constant([each - 1])) / [each] * [each])
 
@@ -280,8 +280,8 @@ def _product(b: Builder, vector: Value) -> Value:
 
 
 def _of_size(b: Builder, data: Value, size: Value) -> Value:
-    """The elements of data in a row, as many as are wanted: the others are 0. Where there are as
-    many, they are the same."""
+    """`size` elements of data in a row; missing ones are 0. Data with so many elements stays the
+    same."""
     row = b.op("Reshape", data, [-1])
     missing = b.max(size - b.op("Shape", row), [0])
     pads = b.concat(0, b.constant([0]), missing)
@@ -290,7 +290,7 @@ def _of_size(b: Builder, data: Value, size: Value) -> Value:
 
 
 def _computed_shape(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None:
-    """ConstantOfShape, Tile: no elements, where data decide how many."""
+    """ConstantOfShape, Tile: an empty output, if data decide its size."""
     place = 0 if node.op == "ConstantOfShape" else 1
     shape = node.inputs[place]
     known = known_of(shape).parts
@@ -307,7 +307,7 @@ def _expand(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | N
     data, target = node.inputs[:2]
     known = known_of(target).parts
     if data is None or known is None or None in known:
-        raise Unsafe("data decide the shape of what it gives")
+        raise Unsafe("data decide the shape of its output")
     if not go_together([data.shape, tuple(map(as_dim, known))]):
         raise Unsafe("sizes may not go together there")
     return None
@@ -318,18 +318,18 @@ def _compress(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] |
     data, condition = node.inputs
     axis = node.attributes.get("axis")
     if data is None or condition is None or not data.shape or not condition.shape:
-        raise Unsafe("the rank of what it takes is not known")
+        raise Unsafe("the rank of its input is not known")
     if axis is None and len(data.shape) > 1:
-        raise Unsafe("it may ask for elements that are not there")
+        raise Unsafe("it may ask for elements that do not exist")
     if data.shape[axis or 0] != condition.shape[0]:
-        raise Unsafe("it may ask for elements that are not there")
+        raise Unsafe("it may ask for elements that do not exist")
     return None
 
 
 def _slice(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None:
-    """Slice: any places do, where axes and steps are known."""
+    """Slice: it is safe for any places, if axes and steps are known."""
     if node.inputs[0] is None or node.inputs[0].rank is None:
-        raise Unsafe("the rank of what it takes is not known")
+        raise Unsafe("the rank of its input is not known")
     for value in node.inputs[3:]:
         if value is not None and (known_of(value).ints is None or 0 in _steps(node, value)):
             raise Unsafe("data decide its axes or steps")
@@ -337,8 +337,8 @@ def _slice(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | No
 
 
 def _pad(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None:
-    """Pad, that of IR too: any numbers from 0 on do, where they are constants to fill with; else
-    there are as many elements as are repeated."""
+    """Pad, IR's too. A constant fill allows all widths from 0 on. For other modes the data gets as
+    many elements as the mode repeats."""
     of_ir = node.op == "ir::Pad"
     data, pads, *others = node.inputs
     ends = others[0] if of_ir else pads
@@ -362,10 +362,10 @@ def _pad(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None
 
 
 def _with_at_least(b: Builder, data: Value, least: Mapping[int, int], counts: Value) -> Value:
-    """Data with zeros behind them, up to the sizes of axes that are needed, where the branch does
-    not count."""
+    """Data with zeros behind them, up to the least sizes of the axes, if the branch is not
+    taken."""
     if data.shape is None or data.element is None:
-        raise Unsafe("the rank or the element type of what it takes is not known")
+        raise Unsafe("the rank or the element type of its input is not known")
     if any(isinstance(data.dims[axis], int) and data.dims[axis] < size  # type: ignore[operator]
            for axis, size in least.items()):  # fmt: skip
         raise Unsafe("there are too few elements")
@@ -381,7 +381,7 @@ def _with_at_least(b: Builder, data: Value, least: Mapping[int, int], counts: Va
 
 
 def _resized(b: Builder, value: Value, axis: int, size: Value, counts: Value) -> Value:
-    """A value of a size along an axis where the branch does not count: cut, or with zeros behind
+    """A value with another size along an axis if the branch is not taken: cut, or with zeros behind
     it."""
     own = b.sizes(value, axis)
     wanted = b.where(counts, own, size)
@@ -396,7 +396,7 @@ def _squeeze(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | 
     data, axes = node.inputs[0], node.input(1)
     known = None if data is None else known_axes(axes, data.rank or 0)
     if data is None or data.shape is None or data.element is None or known is None:
-        raise Unsafe("data decide the rank of what it gives")
+        raise Unsafe("data decide the rank of its output")
     if any(isinstance(data.dims[axis], int) and data.dims[axis] != 1 for axis in known):
         raise Unsafe("an axis that it removes has another size than 1")
     others = [axis for axis in known if data.dims[axis] != 1]
@@ -436,10 +436,10 @@ def _recurrent(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] 
     for place, value in enumerate(inputs):
         dims = enumerate(() if value is None else value.shape or (ANY,))
         if not all(isinstance(dim, int) or (place, axis) in open for axis, dim in dims):
-            raise Unsafe("sizes are open, with some of which it fails")
+            raise Unsafe("it fails for some values of its open sizes")
     x, lengths = inputs[0], node.input(layout.lengths or 0)
     if x is None or node.attributes.get("layout"):
-        raise Unsafe("sizes are open, with some of which it fails")
+        raise Unsafe("it fails for some values of its open sizes")
     axes = {layout.batch[0]: 1} | ({} if layout.steps is None else {layout.steps: 1})
     inputs[0] = x = _with_at_least(b, x, axes, counts)
     batch = b.sizes(x, layout.batch[0])
@@ -467,10 +467,10 @@ def _window(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | N
     filters = others[0].shape if others and others[0] is not None else None
     kernel = node.attributes.get("kernel_shape") or (filters and filters[2:])
     if data.shape is None or not kernel or len(kernel) != len(data.shape) - 2:
-        raise Unsafe("the rank of what it takes is not known")
+        raise Unsafe("the rank of its input is not known")
     sizes = [data.shape[1], *kernel, *(d for v in others if v for d in v.shape or (ANY,))]
     if contradiction(node) or not all(isinstance(size, int) for size in sizes):
-        raise Unsafe("sizes are open, with some of which it fails")
+        raise Unsafe("it fails for some values of its open sizes")
     full = full_attributes(node.attributes, len(kernel))
     least = {}
     for place, size in enumerate(kernel):
@@ -482,13 +482,13 @@ def _window(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | N
 
 
 def _together(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] | None:
-    """Operands that are broadcast: nothing is left of axes of open sizes that do not go together,
-    where the branch does not count."""
+    """Operands that are broadcast. If the branch is not taken, an axis whose open sizes do not fit
+    is cut to size 0."""
     shapes = [value.shape for value in node.inputs if value is not None]
     if go_together(shapes):
         return None
     if None in shapes:
-        raise Unsafe("the rank of what it takes is not known")
+        raise Unsafe("the rank of its input is not known")
     inputs = list(node.inputs)
     most = max(len(shape) for shape in shapes if shape is not None)
     for place in range(1, most + 1):
@@ -507,8 +507,8 @@ def _together(b: Builder, node: Node, counts: Value) -> Sequence[Value | None] |
 def _cut_where_apart(
     b: Builder, values: Sequence[Value | None], place: int, counts: Value
 ) -> list[Value]:
-    """Values without elements where the branch does not count and their sizes of an axis, counted
-    from the end, are neither equal nor 1."""
+    """Empty values if the branch is not taken and their sizes of an axis, counted from the end, do
+    not fit: they are neither equal nor 1."""
     given = [value for value in values if value is not None]
     sizes = [b.sizes(value, len(value.dims) - place) for value in given]
     largest = b.op("Max", *sizes)
@@ -533,15 +533,15 @@ def _steps(node: Node, value: Value) -> Sequence[int]:
 
 
 def runs_in_full(node: Node) -> bool:
-    """Whether a Loop runs all its iterations where its branch does not count: how many is not for
-    data to decide, and what it stacks has as many elements. Raises Unsafe."""
+    """Whether a Loop runs all its iterations even if its branch is not taken. Data must not decide
+    the number, and its stacks keep their sizes. Raises Unsafe."""
     sliced = [port for port in node.body.inputs if isinstance(port, Sliced)]
     counted = node.inputs[0] is not None and node.inputs[0].constant is not None
     if sliced:
         shapes = [(node.inputs[port.input], port.axis) for port in sliced]
         sizes = {value.dims[axis] for value, axis in shapes if value is not None and value.shape}
         if len(sizes) != 1 or not all(isinstance(size, int | str) for size in sizes):
-            raise Unsafe("what it slices may be of several sizes")
+            raise Unsafe("its sliced inputs may have several sizes")
         return True
     return counted and any(isinstance(port, Stacked) for port in node.body.outputs)
 
@@ -566,16 +566,16 @@ def _suppression(b: Builder, node: Node, counts: Value) -> Sequence[Value | None
     ):
         raise Unsafe("data decide how much boxes may overlap")
     if why := contradiction(node):
-        raise Unsafe(f"it fails where it runs: {why}")
+        raise Unsafe(f"it fails when it runs: {why}")
     if any(v is None or v.rank is None for v in node.inputs[:2]):
-        raise Unsafe("the rank of what it takes is not known")
+        raise Unsafe("the rank of its input is not known")
     if any(not _is_one(pair) for pair in equal_sizes(node)):
         raise Unsafe("sizes may not go together there")
     return None
 
 
 def _is_one(sizes: tuple[Dim, Dim]) -> bool:
-    """Whether two sizes are one that is known, by number or name."""
+    """Whether two sizes are equal and known, by number or name."""
     return sizes[0] == sizes[1] and isinstance(sizes[0], int | str)
 
 
@@ -610,4 +610,4 @@ GUARDS: Mapping[str, Guard] = {
     ),
     **dict.fromkeys(_LAYOUTS, _recurrent),
 }
-"""What makes operators safe that some elements make fail."""
+"""The guards of operators that fail for some elements."""

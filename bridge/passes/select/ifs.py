@@ -1,7 +1,7 @@
 """The pass: an If becomes both its branches, and a Where for each output.
 
-That is the same where both branches can run on any data, and give outputs of one shape: a selection
-never broadcasts. Where picks, so that no NaN of the other branch gets through.
+The result is the same if both branches can run on any data and their outputs have one shape: a
+selection never broadcasts. Where picks elements, so a NaN of the other branch has no effect.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def select_branches(model: Model, context: Context) -> None:
 
 
 MOST_REASONS = 3
-"""Reasons for which one If stays that are told."""
+"""The most reasons that are reported for an If that stays."""
 
 _NOTHING = Pattern(lambda b, node, rewriter: None, frozenset())
 
@@ -48,7 +48,7 @@ class _Selection:
         self.made: set[Node] = set()
 
     def ask(self, b: Builder, node: Node, rewriter: Rewriter) -> Result:
-        """Both branches and the selections; None where the If stays."""
+        """Both branches and the selections; None if the If stays."""
         where = rewriter.path(node)
         condition = node.inputs[0]
         assert condition is not None
@@ -80,8 +80,8 @@ class _Selection:
         return made
 
     def _selected(self, b: Builder, counts: Value, one: Value, other: Value) -> Value:
-        """One value where the condition is true, else the other: both padded to the larger size of
-        each axis, a constant where both have bounds, and cut to the size that counts."""
+        """One value if the condition is true, else the other. Both are padded to the larger size of
+        each axis, a constant if both have bounds; the result is cut to the size of the picked."""
         if one is other:
             return b.op("Identity", one)
         if same_shape(one, other):
@@ -118,8 +118,7 @@ class _Selection:
 def _padded(
     b: Builder, value: Value, sizes: Value, most: Mapping[int, int | None], larger: Value
 ) -> Value:
-    """A value with zeros at the ends of axes, up to the larger sizes, of which `most` has those
-    that are known."""
+    """A value with zeros at the ends of axes, up to the larger sizes; `most` has the known ones."""
     assert value.element is not None
     if all(value.dims[axis] == size for axis, size in most.items()):
         return value
@@ -130,12 +129,12 @@ def _padded(
 
 
 def _shown(shape: Shape) -> str:
-    """A shape for people, to whom names of sizes that are not known say nothing."""
+    """A shape for people. Made-up names of unknown sizes are left out, because they say nothing."""
     dims = (ANY if isinstance(dim, str) and dim.startswith("#") else dim for dim in shape or ())
     return format_shape(None if shape is None else tuple(dims))
 
 
 def _cost(node: Node) -> str:
-    """What both branches cost against the larger one."""
+    """The cost of both branches against the larger one."""
     each = [costs(body.graph)[0].cost.multiplications for body in node.bodies]
     return f"a selection, with {sum(each):,} multiplications instead of at most {max(each):,}"

@@ -7,15 +7,15 @@ from bridge.neutral.graph import Value
 from bridge.neutral.types import BOOL, F16, F32, I8, I32, U8, Element
 
 NARROW = 16
-"""Bits up to which numbers are picked in a type of 32 bits: engines lack Where for most."""
+"""Types with at most so many bits are picked as 32 bits: engines lack Where for most of them."""
 
 AS_THEY_ARE = (F16, I8, U8)
-"""Those for which engines have it."""
+"""Narrow types for which engines have Where."""
 
 
 def pick(b: Builder, condition: Value, one: Value, other: Value) -> Value:
-    """One value where the condition, a scalar, is true, else the other, which has its shape. Truth
-    values are picked by logic, since onnxruntime has no Where for them."""
+    """One value if the condition, a scalar, is true, else the other of the same shape. Booleans are
+    picked with And and Or, since onnxruntime has no Where for them."""
     element = one.element
     if element is BOOL:
         return condition & one | ~condition & other
@@ -24,7 +24,7 @@ def pick(b: Builder, condition: Value, one: Value, other: Value) -> Value:
 
 
 def wider(element: Element | None) -> Element | None:
-    """The type in which values of a type are picked, which holds all of them."""
+    """The type for picking values of a type; it holds all its values."""
     if element is None or element is BOOL or element.bits > NARROW or element in AS_THEY_ARE:
         return element
     return I32 if element.is_integer else F32 if element.kind == "float" else element

@@ -1,4 +1,4 @@
-"""The nodes of a branch, with what makes each safe for the case that the branch does not count."""
+"""The nodes of a branch, each with a guard for the case that the branch is not taken."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Step:
 def steps_of(
     nodes: Sequence[Node], counts: Value, b: Builder, made: set[Node]
 ) -> tuple[list[Step], list[str]]:
-    """The nodes of a branch that counts where the value is true, made safe, and why some cannot be.
-    What selections `made` is safe."""
+    """The nodes of a branch that is taken if the value is true, with guards, and the reasons why
+    some have no guard. Nodes that selections `made` are safe."""
     steps: list[Step] = []
     why: list[str] = []
     for node in nodes:

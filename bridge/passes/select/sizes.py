@@ -1,6 +1,6 @@
-"""A name for each size that is not known, so that equal shapes are told by their names.
+"""A name for each unknown size, so that equal shapes are recognised by their names.
 
-What a file declares of computed values is not believed here: one name may stand for several sizes.
+Declared sizes of computed values are not used here: one name may stand for several sizes.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from bridge.vocabulary import has_trait, operator
 
 
 class NamedSizes:
-    """Inside, every size of a graph that is not known has a name; it is inferred anew afterwards.
-    Equal names are equal sizes, wherever both values are computed at once."""
+    """Inside the block, every unknown size of a graph has a name; afterwards it is inferred anew.
+    Equal names are equal sizes, as long as both values are computed at once."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -30,7 +30,7 @@ class NamedSizes:
         self._shaped: dict[tuple[object, ...], str] = {}
 
     def declare(self, new: Value, old: Value) -> None:
-        """Has a value that takes the place of another be what the file declares of that."""
+        """Gives a value that replaces another the same declared type."""
         self._declared[new] = self._declared[old]
 
     def __enter__(self) -> NamedSizes:
@@ -71,7 +71,7 @@ class NamedSizes:
                 self._name(value, None if what is None else (*what, index))
 
     def _name(self, value: Value, what: tuple[object, ...] | None = None) -> None:
-        """Names the sizes of a value; those that the same shapes with like names."""
+        """Names the sizes of a value. Sizes that come from the same shapes get the same names."""
         if value.shape is not None and any(isinstance(dim, Interval) for dim in value.shape):
             dims = (self._named(dim, what, axis) for axis, dim in enumerate(value.shape))
             value.type = TensorType(value.element, tuple(dims))
@@ -85,8 +85,8 @@ class NamedSizes:
         return name if what is None else self._shaped.setdefault((*what, axis), name)
 
     def largest(self, one: Shape, other: Shape) -> dict[int, int | None] | None:
-        """The larger size of each axis in which two shapes may differ, None for one without bound;
-        None where the shapes differ in rank."""
+        """The larger size of each axis in which two shapes may differ, None for an axis without a
+        bound. None as a whole if the shapes differ in rank."""
         if one is None or other is None or len(one) != len(other):
             return None
         found: dict[int, int | None] = {}
@@ -103,7 +103,7 @@ _BY_SHAPES = frozenset({"elementwise", "indexing", "matmul", "nn", "reduction", 
 
 
 def _what_shapes(node: Node) -> tuple[object, ...] | None:
-    """What decides the shapes of a node's outputs; None where data do, or it is not known."""
+    """A key for the shapes of a node's outputs; None if data decide them, or it is not known."""
     row = operator(node.op)
     if row is None or row.family not in _BY_SHAPES:
         return None
@@ -166,8 +166,8 @@ def _shaper(value: Value) -> Value:
 
 
 def fits(dims: Sequence[Dim], target: KnownValue, copies: bool) -> bool:
-    """Whether what has a shape surely can be reshaped to a target, in which -1 infers a size, and
-    0, where it `copies`, is that of the same axis."""
+    """Whether a tensor of a shape can surely be reshaped to a target. -1 in the target infers a
+    size; 0, if it `copies`, is the size of the same axis."""
     wanted: list[Dim | None] = [
         dims[place] if copies and dim == 0 and place < len(dims) else as_dim(dim)
         for place, dim in enumerate(target)

@@ -1,13 +1,14 @@
-"""Sequences, optionals and tensors of open rank in tensors of a known rank, for OpenVINO IR: it has
-neither of the former, and its CPU plugin runs none of the latter.
+"""Turns sequences, optionals and tensors of open rank into tensors of known rank, for OpenVINO IR.
 
-`form.py` says what a form is that holds such a value; `tensors.py`, `elements.py`, `ragged.py`,
-`uniform.py` and `maybe.py` are the forms with what is done to each. `operators.py` and
-`open_operators.py` say what each operator becomes. Before that, `appended.py` and `joined.py` make
-stacks and tensors of what Loops collect. `lower.py` walks through graphs, Ifs and Loops,
-and `boundary.py` names the inputs and outputs of the model. `restore.py` brings the types back from
-an IR's record of them, `known_parts.py` knows again what it made, and `copies.py` spells copies for
-old operator sets.
+IR has no sequences and no optionals, and OpenVINO's CPU plugin runs no tensors of open rank.
+
+`form.py` has the base class of a form, which holds such a value. `tensors.py`, `elements.py`,
+`ragged.py`, `uniform.py` and `maybe.py` have the forms and their operations. `operators.py` and
+`open_operators.py` rewrite each operator. Before that, `appended.py` and `joined.py` make stacks
+and tensors of the values that Loops collect. `lower.py` walks through graphs, Ifs and Loops, and
+`boundary.py` names the inputs and outputs of the model. `restore.py` restores the types from an
+IR's record. `known_parts.py` recognises the nodes that `restore.py` made. `copies.py` writes copies
+for old operator sets.
 """
 
 from __future__ import annotations

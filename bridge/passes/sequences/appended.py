@@ -1,5 +1,5 @@
-"""Sequences to which each iteration of a Loop appends a tensor; they are stacks if all have one
-shape."""
+"""Sequences to which each iteration of a Loop appends a tensor. They become stacks if all tensors
+have one shape."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bridge.operators.control.loop_builder import LoopBuilder
 
 
 def stack_appended(graph: Graph) -> None:
-    """Makes, in place, such sequences the parts of what their Loops stack."""
+    """Turns such sequences, in place, into the parts of their Loops' stacks."""
     Rewriter(graph).run(Pattern(_stacked, frozenset({"Loop"})))
 
 
@@ -62,8 +62,8 @@ def _symbols(node: Node) -> set[object]:
 
 
 def _has_one_shape(item: Value, symbols: set[object]) -> bool:
-    """Whether a value of the body has the same shape in all iterations, of no size 0: a stack of no
-    elements loses its number of rows in OpenVINO."""
+    """Whether a value of the body has the same shape in all iterations, with no size 0. (In
+    OpenVINO a stack without elements loses its number of rows.)"""
     return item.shape is not None and all(
         dim > 0 if isinstance(dim, int) else dim in symbols for dim in item.shape
     )

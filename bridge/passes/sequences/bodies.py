@@ -1,5 +1,5 @@
 """One body of an If or a Loop while its sequences, optionals and tensors of open rank are lowered:
-its new inputs and outputs, each with the port that it will have."""
+its new inputs and outputs, each with its new port."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Inputs:
         self._index: dict[Value, int] = {}
 
     def index(self, value: Value) -> int:
-        """The place of a value, which is added where it is new."""
+        """The place of a value, which is added if it is new."""
         found = self._index.get(value)
         if found is None:
             found = self._index[value] = len(self.values)
@@ -74,8 +74,8 @@ class Entry(NamedTuple):
 
 
 class OpenBody:
-    """A body while it is lowered. `lowering` walks through it, `outer` through the graph around;
-    `role` is what it is to its node."""
+    """A body while it is lowered. `lowering` walks through it, `outer` through the graph around it.
+    `role` is the name of the body in its node."""
 
     def __init__(
         self, outer: Lowering, lowering: Lowering, node: Node, body: Body, role: str
@@ -94,8 +94,8 @@ class OpenBody:
         self.moved: dict[Value, Ragged | Uniform] = {}
 
     def enter(self, states: list[Form | None]) -> None:
-        """Gives the body what it captures, and its states in the forms tried: None for an input
-        that is no state."""
+        """Gives the body its captures, and its states in the forms to try: None for an input that
+        is no state."""
         self.states = states
         for index, (value, port) in enumerate(self.body.entries()):
             state = states[index]
@@ -150,7 +150,7 @@ class OpenBody:
         return form.with_leaves(iter(inner))
 
     def _moved(self, value: Value, port: Invariant, outer: Value) -> Ragged | Uniform:
-        """Captured elements in a form whose positions may be known at run time alone."""
+        """Captured elements in a form that can be indexed at run time."""
         if value not in self.moved:
             around = self.outer.moved
             if outer not in around:
@@ -162,7 +162,7 @@ class OpenBody:
         return self.moved[value]
 
     def _here(self, form: Open, value: Value) -> Open:
-        """A captured tensor, of those shapes alone that it can have in this branch."""
+        """A captured tensor with only the shapes that it can have in this branch."""
         condition = self.node.condition
         if self.node.op != "If" or condition is None:
             return form
@@ -171,7 +171,7 @@ class OpenBody:
         return form if shapes is None else replace(form, shapes=shapes)
 
     def results(self) -> list[Exit]:
-        """What a branch gives for each output, with the shapes that a tensor may have."""
+        """A branch's output for each output of the If, with the possible shapes of a tensor."""
         exits = []
         for index in range(len(self.node.outputs)):
             form = self.output(index)
@@ -205,8 +205,8 @@ class OpenBody:
         return self.lowering.form(self.yields[index])
 
     def next_states(self, bounded: bool) -> list[Form | None]:
-        """What the states must be able to hold after an iteration. A rank that is still open to
-        more than before has no bound where `bounded` is false."""
+        """The forms that the states need after an iteration. A rank that is still open to more than
+        before has no bound if `bounded` is false."""
         result: list[Form | None] = []
         for port, state in zip(self.body.inputs, self.states, strict=True):
             if not isinstance(port, Carried) or state is None:
@@ -276,8 +276,8 @@ class OpenBody:
         return body, [target for target in targets if target is not None]
 
     def _behind(self, exit: Yield | Stacked, form: Form, own: Form) -> Form:
-        """What a Loop gives for a body output, which has the structure `form`. Where the Loop is
-        known to run, a state has the shapes of `own`, what an iteration gives."""
+        """The output of a Loop for a body output, in the structure of `form`. If the Loop surely
+        runs, a state has the shapes of `own`, the output of an iteration."""
         if not isinstance(form, Open) or not isinstance(own, Tensor):
             return form
         if isinstance(exit, Stacked) and (exit.axis or exit.keepdims):
@@ -286,7 +286,7 @@ class OpenBody:
         return replace(form, shapes=own.known_shapes()) if runs else form
 
     def _starts(self) -> dict[int, tuple[Value, ...]]:
-        """What each state starts with, in the form that it keeps."""
+        """The first value of each state, in the form that it keeps."""
         starts = {}
         for index, (port, state) in enumerate(zip(self.body.inputs, self.states, strict=True)):
             if isinstance(port, Carried) and port.input is not None and state is not None:
@@ -303,7 +303,7 @@ class OpenBody:
         place: Sequence[int],
         starts: Mapping[int, Sequence[Value]],
     ) -> tuple[Value, InputPort]:
-        """An input with its port: `place` is where the leaves of each body output begin."""
+        """An input with its port: `place` has the first leaf of each body output."""
         port = entry.port
         if isinstance(port, Carried):
             output = place[port.output] + entry.leaf
@@ -323,7 +323,7 @@ def _names(value: Value, form: Form) -> list[list[str]]:
 
 
 def _offsets(forms: Sequence[Form | None]) -> list[int]:
-    """Where the leaves of each form begin among all."""
+    """The place of the first leaf of each form among all leaves."""
     return [*accumulate((len(form.leaves()) if form else 0 for form in forms), initial=0)]
 
 
@@ -337,7 +337,7 @@ def same_form(a: Form | None, b: Form | None) -> bool:
 def _widened(
     state: Form | None, again: Form | None, bounded: bool, wide: Form | None
 ) -> Form | None:
-    """What can hold a state before and after an iteration, in the structure of `wide`."""
+    """A form that can hold a state before and after an iteration, in the structure of `wide`."""
     match state, again, wide:
         case Tensor(), Tensor(), _:
             return _wide_tensor(state, again, bounded)
@@ -345,14 +345,14 @@ def _widened(
             pairs = zip(state.items, again.items, strict=True)
             return Elements(tuple(_wide_tensor(a, b, bounded) for a, b in pairs), state.item)
         case _, _, Maybe():
-            # What stands for an absent element has sizes that mean nothing.
+            # The value in place of an absent element has sizes without meaning.
             inside = _widened(held(state), held(again), bounded, wide.payload)
             return Maybe(wide.present, inside)
     return wide
 
 
 def _wide_tensor(state: Tensor, again: Tensor, bounded: bool) -> Tensor:
-    """A tensor that may be what a state is before and after an iteration."""
+    """A tensor that can hold a state before and after an iteration."""
     wide = state.either(again)
     if not isinstance(wide, Open):
         before, after = state.leaves()[0], again.leaves()[0]

@@ -1,9 +1,9 @@
 """Sequences, optionals and tensors of open rank at the boundary of a model in IR.
 
-A sequence input `s` is the pair of inputs `s.data` and `s.shapes`; a sequence output is `s.0` ...
-`s.N-1` where its length is known, else `s.data` and `s.shapes`; an optional is `o.present` and its
-payload under `o` (or `o.data`, `o.shapes`); an output of open rank is `y.data` and `y.shape`. What
-was there is recorded in the model's metadata.
+A sequence input `s` is the pair of inputs `s.data` and `s.shapes`. A sequence output is `s.0` ...
+`s.N-1` if its length is known, else `s.data` and `s.shapes`. An optional is `o.present` and its
+payload under `o` (or `o.data`, `o.shapes`). An output of open rank is `y.data` and `y.shape`. The
+model's metadata records the original.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def enter_model(model: Model, lowering: Lowering, boundary: BoundaryRecord) -> N
 
 
 def input_form(name: str, type: Type) -> tuple[Form, BoundaryValue]:
-    """The tensors that an input becomes, and the record of that. Refused where its type does not
-    say what they are."""
+    """The tensors that an input becomes, and their record. Refused if the type of the input leaves
+    them open."""
     optional = isinstance(type, OptionalType)
     item = type.item if isinstance(type, OptionalType) else type
     held: Form
@@ -71,7 +71,7 @@ def input_form(name: str, type: Type) -> tuple[Form, BoundaryValue]:
 
 
 def shape_of(type: Type, rank: int | None = None) -> list[int | str | None] | None:
-    """The shape of a tensor type as a BoundaryValue has it, of `rank` where that is given."""
+    """The shape of a tensor type, as in a BoundaryValue, and of rank `rank` if it is given."""
     shape = type.shape if isinstance(type, TensorType) else None
     if rank is not None and (shape is None or len(shape) != rank):
         return [None] * rank
@@ -115,7 +115,7 @@ def leave_model(
     model: Model, lowering: Lowering, boundary: BoundaryRecord, context: Context
 ) -> None:
     """Replaces compound outputs by tensors, and records all in the model's metadata. Raises
-    UsageError for `output_ranks` other than those of the outputs."""
+    UsageError if `output_ranks` do not fit the outputs."""
     graph = model.graph
     names = names_of_outputs(graph)
     outputs: list[Value] = []
@@ -131,7 +131,7 @@ def leave_model(
             output_names.append(name)
             continue
         declared: Type = innermost(value.type)
-        if isinstance(form, Open):  # What the file declares of it comes back with the ONNX model.
+        if isinstance(form, Open):  # Its declared type comes back with the ONNX model.
             declared = TensorType(form.element, context.disbelieved.get(name))
         form, boundary.outputs[name] = _output_form(lowering.builder, form, name, declared)
         outputs += form.leaves()
@@ -141,7 +141,7 @@ def leave_model(
 
 
 def write_boundary(model: Model, boundary: BoundaryRecord) -> None:
-    """Records what inputs and outputs stand for, and in which order the inputs were."""
+    """Records the meaning of inputs and outputs, and the original order of the inputs."""
     if boundary.inputs or boundary.outputs:
         names = (boundary.owner(value.name) for value in model.graph.inputs)
         boundary.input_order = list(dict.fromkeys(names))
@@ -169,12 +169,12 @@ def _output_form(b: Builder, form: Form, name: str, declared: Type) -> tuple[For
         shape = shape_of(declared, tensor.rank)
         recorded = BoundaryValue("tensor", str(tensor.element), shape, optional)
     else:
-        raise Refused(f'the optional output "{name}" is never present, so nothing says its type')
+        raise Refused(f'the optional output "{name}" is never present, so its type is not known')
     return Maybe(form.present, held) if isinstance(form, Maybe) else held, recorded
 
 
 def _with_rank(form: Sequence, name: str) -> Sequence:
-    """The sequence; one that is always empty has elements of rank 1, of which there are none."""
+    """The sequence. If its elements have no known rank, it is always empty, and their rank is 1."""
     if form.item_ranks:
         return form
     if not isinstance(form, Elements) or form.items:

@@ -1,8 +1,8 @@
-"""The shapes that a tensor can have in a branch, by what the branch's condition says.
+"""The possible shapes of a tensor in a branch, from the branch's condition.
 
 Exporters write an early return, a break or a continue as an If. It gives a flag and the value, or a
-dummy of another rank where there is no value. A later If asks the flag, and takes the value in the
-branch where the flag says that it is there.
+dummy of another rank if there is no value. A later If tests the flag, and takes the value in the
+branch that the flag allows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bridge.passes.sequences.shape_vectors import Dims, Shapes, joined
 
 @dataclass(frozen=True)
 class Exit:
-    """What a branch gives for one output."""
+    """The output of a branch for one output of its If."""
 
     value: Value
     shapes: Shapes
@@ -31,15 +31,15 @@ class Branches:
         self._answers: dict[tuple[Value, Value, bool], Shapes] = {}
 
     def enter(self, node: Node, body: Body) -> None:
-        """Remembers what the inputs of a body are outside."""
+        """Remembers the outer values of the inputs of a body."""
         self._outer.update(node.captures(body))
 
     def leave(self, node: Node, exits: list[list[Exit]]) -> None:
-        """Remembers what the branches of an If give for its outputs, then_branch first."""
+        """Remembers the branches' outputs for each output of an If, then_branch first."""
         self._exits[node] = exits
 
     def shapes_where(self, value: Value, condition: Value, truth: bool) -> Shapes:
-        """The shapes that a tensor can have where a condition is `truth`; None where that says
+        """The possible shapes of a tensor if a condition is `truth`; None if the condition tells
         nothing."""
         value = value.behind(outside=self._outer)
         if value.producer not in self._exits:
@@ -74,7 +74,7 @@ class Branches:
         return joined(found) or None
 
     def _stripped(self, condition: Value, truth: bool) -> tuple[Value, bool]:
-        """The value that decides a condition, and what it is where the condition is `truth`."""
+        """The value that decides a condition, and its truth if the condition is `truth`."""
         while True:
             condition = condition.behind("Identity", outside=self._outer)
             node = condition.producer

@@ -1,4 +1,4 @@
-"""Copies of sequences in ONNX before operator set 14, whose Identity takes tensors alone."""
+"""Copies of sequences in ONNX before operator set 14, whose Identity only takes tensors."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ SINCE = 14
 
 
 def spell_copies(model: Model, context: Context) -> bool:
-    """Replaces, in place, Identity nodes on sequences, and makes copies of what ONNX wants as an
-    output made by a node of its own graph: outer values, and values that are outputs twice."""
+    """Replaces, in place, Identity nodes on sequences. ONNX wants each output made by a node of its
+    own graph, so outer values and values that are outputs twice are copied."""
     target, graph = context.target, model.graph
     if target.opset >= SINCE:
         return False
@@ -46,7 +46,7 @@ def _outputs_apart(graph: Graph, target: Target) -> bool:
 
 
 def _copy(b: Builder, sequence: Value) -> Value:
-    """A Loop that never runs gives what goes in."""
+    """A Loop that never runs outputs its inputs."""
     index, state = Value(TensorType(I64, ())), Value(sequence.type)
     graph = Graph([index, state], name="copy")
     graph.outputs = [Builder(graph.nodes, b.name).op("SequenceErase", state)]

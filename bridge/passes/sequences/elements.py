@@ -22,7 +22,7 @@ from bridge.passes.sequences.uniform import Uniform
 
 @dataclass(frozen=True)
 class Elements(Sequence):
-    """A sequence whose length is known: its elements, and what is known of each one's type."""
+    """A sequence of known length: its elements, and the common type of the elements, as known."""
 
     items: tuple[Tensor, ...]
     item: TensorType
@@ -98,7 +98,7 @@ class Elements(Sequence):
         return Ragged(b.op("Concat", *flat, axis=0), shapes, element, rank, mixed)
 
     def movable(self, b: Builder, name: str) -> Ragged | Uniform:
-        """The sequence in a form whose elements have positions that are known at run time alone."""
+        """The sequence in a form that can be indexed at run time."""
         shape = only_shape(self)
         if shape is None:
             return self.to_ragged(b, name)
@@ -109,7 +109,7 @@ class Elements(Sequence):
         return b.constant(len(self.items))
 
     def _place(self, index: Value | None, bound: int) -> int | None:
-        """A position below `bound`, where it is known; without an index the last."""
+        """A position below `bound`, if it is known; without an index the last."""
         known = (bound - 1,) if index is None else known_of(index).ints
         if known is None:
             return None
@@ -137,7 +137,7 @@ class Elements(Sequence):
 
     def concat(self, b: Builder, axis: int, name: str) -> Tensor:
         if not self.items:
-            raise Fails("an empty sequence has nothing to concatenate")
+            raise Fails("an empty sequence has no elements to concatenate")
         return _applied(b, "Concat", self.items, axis=axis)
 
     def stack(self, b: Builder, axis: int, name: str) -> Tensor:
@@ -157,7 +157,7 @@ class Captured(Elements):
 
 
 def _applied(b: Builder, op: str, inputs: tuple[Tensor, ...], **attributes: Any) -> Tensor:
-    """An operator on tensors some of which may be of open rank."""
+    """Applies an operator to tensors, some perhaps of open rank."""
     if all(isinstance(form, Plain) for form in inputs):
         return Plain(b.op(op, *(form.leaves()[0] for form in inputs), **attributes))
     return tensor(lower_open(b, Node(op, [], [Value()], attributes), inputs)[0])

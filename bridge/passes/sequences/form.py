@@ -27,7 +27,7 @@ class Fails(Refused):
 
 @dataclass(frozen=True)
 class Form(ABC):
-    """How a value is held. `parts` are the fields that are its leaves, unless it holds other
+    """The way a value is held. `parts` are the fields with its leaves, unless it holds other
     forms."""
 
     parts: ClassVar[tuple[str, ...]]
@@ -41,17 +41,17 @@ class Form(ABC):
         return replace(self, **{part: next(values) for part in self.parts})
 
     def leaf_names(self) -> tuple[str, ...]:
-        """What the leaves are called, in the order of `leaves`."""
+        """The names of the leaves, in the order of `leaves`."""
         return self.parts
 
     @abstractmethod
     def leaf_types(self) -> list[TensorType]:
-        """The types by which the leaves enter a body."""
+        """The types of the leaves as inputs of a body."""
 
     @abstractmethod
     def structure(self, exact: bool = False) -> object:
-        """What is equal for two forms whose leaves correspond; if `exact`, whose tensors of open
-        rank may have the same shapes, too."""
+        """A key that is equal for two forms with corresponding leaves. If `exact`, their tensors of
+        open rank have the same possible shapes, too."""
 
     @abstractmethod
     def hold(self, b: Builder, form: Form, name: str) -> Form:
@@ -59,7 +59,7 @@ class Form(ABC):
 
     @abstractmethod
     def dummy(self, b: Builder) -> Form:
-        """A value of this structure, for an optional that is absent."""
+        """A value of this structure, for an absent optional."""
 
 
 class Sequence(Form):
@@ -76,7 +76,7 @@ class Sequence(Form):
         """The ranks that the tensors have, as far as anything determines them."""
 
     def item_shapes(self) -> set[Shape]:
-        """The shapes that the tensors have, None among them for what is not known."""
+        """The shapes of the tensors; None stands for an unknown shape."""
         return {None}
 
     @abstractmethod
@@ -105,12 +105,12 @@ class Sequence(Form):
 
     @abstractmethod
     def to_ragged(self, b: Builder, name: str, like: Ragged | None = None) -> Ragged:
-        """The sequence as a ragged pair, with rows as long as those of `like`, where that is
+        """The sequence as a ragged pair. Its rows are as long as the rows of `like`, if `like` is
         given."""
 
 
 def only_shape(*sequences: Sequence) -> tuple[int, ...] | None:
-    """The one known shape that all tensors of sequences have, None where there is none. Not one
+    """The one known shape that all tensors of sequences have, None if there is none. Not one
     of size 0: in OpenVINO's Loops a state of no elements loses its number of rows."""
     shapes = {shape for sequence in sequences for shape in sequence.item_shapes()}
     shape = shapes.pop() if len(shapes) == 1 else None
@@ -118,7 +118,7 @@ def only_shape(*sequences: Sequence) -> tuple[int, ...] | None:
 
 
 def undetermined(name: str) -> Refused:
-    """The refusal of a sequence the rank of whose tensors nothing determines."""
+    """The refusal of a sequence if nothing determines the rank of its tensors."""
     return Refused(
         f'nothing determines the rank of the elements of the sequence "{name}"; give the shape of '
         f'the elements of the sequence inputs, for example --input-shape "{name}=[?,3]"'

@@ -1,4 +1,4 @@
-"""The form that can hold what two places give for one value."""
+"""The form that can hold a value from two places."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Sequences that Loops extend and of which nothing is asked but all elements joined: what is joined
-so far is enough."""
+"""Sequences that Loops extend and whose elements are only used joined. A tensor of the elements
+joined so far replaces such a sequence."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ OPS = frozenset({"SequenceEmpty", "SequenceConstruct", "SequenceInsert", "Concat
 
 @dataclass(eq=False)
 class Family:
-    """Sequences of which one becomes another: values, the nodes that make and join them, whether
-    one is a state of a Loop, and whether nothing else is done to them (`plain`)."""
+    """Sequences that become each other: the values, and the nodes that make and join them.
+    `carried` tells whether one is a state of a Loop, `plain` whether no other node uses them."""
 
     values: set[Value] = field(default_factory=set)
     nodes: list[Node] = field(default_factory=list)
@@ -29,7 +29,7 @@ class Family:
     plain: bool = True
 
     def joined(self) -> Joined | None:
-        """How the family is one tensor; None where it is not."""
+        """The family as one joined tensor; None if it cannot be one."""
         if not self.plain or not self.carried:
             return None
         types = [value.type for node in self.nodes for value in _items(node)]
@@ -76,7 +76,7 @@ def join_extended(graph: Graph) -> None:
             found.update(dict.fromkeys(family.nodes, joined))
             for value in family.values:
                 value.type = value.declared = TensorType(joined.element, joined.dims)
-                # What the file says of the name is about an element.
+                # The file's facts about the name are about an element.
                 value.names = [f"{name}.joined" for name in value.names]
     if found:
         Rewriter(graph).run(Pattern(partial(_rewritten, found), OPS))
@@ -108,7 +108,7 @@ def _takes_whole(node: Node) -> bool:
 
 
 class Families:
-    """The families of a graph and of all that is nested in it."""
+    """The families of a graph and of all nested graphs."""
 
     def __init__(self, graph: Graph) -> None:
         self._of: dict[Value, Family] = {}
@@ -132,7 +132,7 @@ class Families:
         return list(dict.fromkeys(self._of.values()))
 
     def unite(self, *values: Value | None) -> Family | None:
-        """Makes those values one family that are sequences; None if there are none."""
+        """Makes the sequences among the values one family; None if there are none."""
         found: dict[Family, None] = {}
         for value in values:
             if value is not None and isinstance(value.type, ContainerType):
@@ -158,7 +158,7 @@ class Families:
             family.plain = False
 
     def _through(self, node: Node) -> None:
-        """Unites what goes into bodies and comes out of them."""
+        """Unites the inputs of bodies, and their outputs, with the outer values."""
         for body in node.bodies:
             for value, port in body.entries():
                 if isinstance(port, Invariant):

@@ -33,8 +33,8 @@ from bridge.passes.sequences.restore import put_together, taken_apart
 
 
 def know_parts(model: Model, context: Context) -> None:
-    """Replaces, in place, sequences and optionals that Bridge restored at the boundary by the
-    tensors that stand for them, and records what these stand for."""
+    """Replaces, in place, sequences and optionals that Bridge restored at the boundary by their
+    tensors, and records the meaning of these tensors."""
     graph, boundary = model.graph, context.boundary
     _inputs(graph, boundary)
     _outputs(graph, boundary)
@@ -57,8 +57,8 @@ def _outputs(graph: Graph, boundary: BoundaryRecord) -> None:
 
 
 def _output(value: Value, own: set[Value]) -> tuple[BoundaryValue | None, list[Value]]:
-    """What an output stands for, and the tensors, of the graph's `own`, that do; itself where it is
-    none of those."""
+    """The record of an output and its tensors, among the graph's `own`. If it was not put together
+    from tensors, the record is None and the output stays."""
     for recorded in _candidates(value.type):
         parts = [Value(type) for type in _types(recorded)]
         nodes: list[Node] = []
@@ -71,7 +71,7 @@ def _output(value: Value, own: set[Value]) -> tuple[BoundaryValue | None, list[V
 
 
 def _candidates(type: Type) -> Iterator[BoundaryValue]:
-    """What Bridge may have restored a value of a type from."""
+    """The records from which Bridge may have restored a value of a type."""
     optional = isinstance(type, OptionalType)
     item = type.item if isinstance(type, OptionalType) else type
     element = innermost(item).element
@@ -121,8 +121,8 @@ def _inputs(graph: Graph, boundary: BoundaryRecord) -> None:
 
 
 def _input(graph: Graph, whole: Value) -> tuple[BoundaryValue, list[Value]] | None:
-    """What an input stands for and the tensors that do, which take the place of those that were
-    made of it; None where something else is made of it too."""
+    """The record of an input and its tensors. They replace the values that were made of the input.
+    None if other nodes use the input too."""
     try:
         form, recorded = input_form(whole.name, whole.type)
     except (Refused, UnsupportedError):
@@ -144,7 +144,7 @@ def _input(graph: Graph, whole: Value) -> tuple[BoundaryValue, list[Value]] | No
 
 
 def _choices(count: int) -> Iterator[tuple[int, ...]]:
-    """Which of so many parts a model may use: all of them first."""
+    """The combinations of parts that a model may use: all of them first."""
     for size in range(count, 0, -1):
         yield from combinations(range(count), size)
 
@@ -152,8 +152,8 @@ def _choices(count: int) -> Iterator[tuple[int, ...]]:
 def _made(
     graph: Graph, whole: Value, recorded: BoundaryValue, used: tuple[int, ...]
 ) -> tuple[list[Value], set[Node]] | None:
-    """The values that are these parts of an input, and the nodes that take it apart to them alone;
-    None where that is not all that is made of it."""
+    """The values that are these parts of an input, and the nodes that take it apart. None if
+    other values are made of the input too."""
     inside = Value(whole.type)
     pattern = Graph([inside])
     taken = taken_apart(Builder(pattern.nodes), inside, recorded)
@@ -181,7 +181,7 @@ def _alike(graph: Graph, pattern: Value) -> Iterator[Value]:
 
 
 def _is_all(graph: Graph, whole: Value, parts: list[Value], matched: set[Node]) -> bool:
-    """Whether nothing but the parts is used of what the matched nodes make of a value."""
+    """Whether the parts are the only used results of the matched nodes."""
     within = {value for node in matched for value in node.outputs} - set(parts) | {whole}
     used = {v for node in graph.nodes if node not in matched for v in node.inputs}
     return not within & (used | set(graph.outputs))

@@ -31,18 +31,18 @@ MOST_ROUNDS = 6
 """Times that a Loop's body is tried until its state keeps its structure."""
 
 ROUNDS_OF_RANKS = 3
-"""Those of them in which a state may take further ranks; one that still does has no bound."""
+"""The rounds in which a state may get further ranks; if it still does later, it has no bound."""
 
 
 class Lowering:
-    """Lowers one graph, which stands at `where`. `forms` holds the forms of its compound values,
-    `parts` what its Loops slice, `moved` sequences of which its Loops read any element, `branches`
-    what is known of the Ifs of the whole model. `pruned` tells of each branch and body that is left
-    out because it would fail.
+    """Lowers one graph at the path `where`. `forms` holds the forms of its compound values, `parts`
+    the values that its Loops slice. `moved` holds sequences whose elements its Loops read in any
+    order. `branches` holds facts about the Ifs of the whole model. `pruned` notes each branch and
+    body that is left out because it would fail.
 
-    It is no pattern of the rewriter: it changes what a value is, so that a node cannot stay beside
-    one that was lowered, and it tries the body of a Loop several times. Values are replaced, and
-    branches inlined, by a Rewriter."""
+    It is no pattern of the rewriter, for two reasons. It changes the form of a value, so a node
+    cannot stay beside a lowered one. And it tries the body of a Loop several times. A Rewriter
+    replaces values and inlines branches."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Lowering:
         self.inner: Lowering | None = None
 
     def place(self) -> tuple[str, str]:
-        """The operator at which the walk stands, and the path to it."""
+        """The current operator of the walk, and the path to it."""
         path = ["graph"]
         lowering: Lowering | None = self
         op = "graph input"
@@ -113,7 +113,7 @@ class Lowering:
             self.bind(value, form)
 
     def _keep(self, node: Node) -> None:
-        """A node that takes plain tensors alone."""
+        """A node that only takes plain tensors."""
         for value in node.inputs:
             if value is not None and value in self.forms:
                 raise Refused(f"{node.op} takes the sequence or optional {value.name!r}")
@@ -122,7 +122,7 @@ class Lowering:
         self.nodes.append(node)
 
     def bind(self, value: Value, form: Form) -> None:
-        """Makes `form` what a value of the old graph is."""
+        """Sets the form of a value of the old graph."""
         form = self._settled(form)
         if isinstance(form, Plain):
             made = form.value
@@ -137,14 +137,14 @@ class Lowering:
             self.forms[value] = form
 
     def _settled(self, form: Form) -> Form:
-        """A tensor of open rank as a plain one, where it can have one rank alone."""
+        """A tensor of open rank as a plain one, if only one rank is possible."""
         if not isinstance(form, Open):
             return form
         with self.builder as b:
             return form.settled(b)
 
     def _own(self, value: Value) -> Value:
-        """The value, or a copy where it has a name or a place of its own already."""
+        """The value, or a copy if it already has a name or a place."""
         if value.producer is None or value.names:
             return self.builder.op("Identity", value)
         return value
@@ -277,8 +277,8 @@ class Lowering:
         raise Refused("the structure of a sequence in its state never settles")
 
     def _without_iteration(self, node: Node) -> list[Form] | None:
-        """What a Loop gives that does not run: its initial states, and stacks of nothing; None
-        where that is not known."""
+        """The outputs of a Loop that does not run: its initial states, and empty stacks; None if
+        these are not known."""
         results = what_went_in(self.builder, node)
         return None if results is None else [self.form(value) for value in results]
 
@@ -288,16 +288,16 @@ class Lowering:
 
 
 def _payload(form: Form, value: Value) -> Form:
-    """What a form holds, where the value is no optional: a state may enter as one and leave as what
-    it holds."""
+    """The content of a form if the value is no optional. (A state may enter a Loop as an optional
+    and leave as its content.)"""
     if isinstance(form, Maybe) and not isinstance(value.type, OptionalType):
         return held(form) or form
     return form
 
 
 def _part_condition(b: Builder, node: Node) -> None:
-    """Makes a state of its own, in place, of a condition that the body takes in several ranks: that
-    by which a Loop goes on is a scalar. A first condition that is absent is true."""
+    """Makes a separate state, in place, of a condition that the body takes in several ranks,
+    because the condition of a Loop is a scalar. An absent first condition is true."""
     body = node.body
     for index, (value, port) in enumerate(body.entries()):
         if isinstance(port, Carried) and value.rank is None:

@@ -1,4 +1,4 @@
-"""Optionals, as a flag and what they hold."""
+"""Optionals, as a flag and their content."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bridge.passes.sequences.form import Form
 
 
 def held(form: Form | None) -> Form | None:
-    """What an optional holds, or the form itself."""
+    """The content of an optional, or the form itself."""
     while isinstance(form, Maybe):
         form = form.payload
     return form
@@ -20,8 +20,8 @@ def held(form: Form | None) -> Form | None:
 
 @dataclass(frozen=True)
 class Maybe(Form):
-    """An optional: `present`, a boolean scalar, and the payload (a dummy where it is absent; None
-    where nothing says what it would be)."""
+    """An optional: `present`, a boolean scalar, and the payload. An absent optional has a dummy as
+    payload; the payload is None if nothing tells its type."""
 
     present: Value
     payload: Form | None

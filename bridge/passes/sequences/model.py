@@ -19,7 +19,7 @@ def lower_sequences(model: Model, context: Context) -> None:
     """Rewrites, in place, every sequence, optional and tensor of open rank of the model. Branches
     that fail whenever they are taken are pruned; the report says which.
 
-    Raises UnsupportedError with what stands in the way.
+    Raises UnsupportedError with the operators that cannot be lowered.
     """
     remove_dead_nodes(model.graph, trim=True)
     stack_appended(model.graph)

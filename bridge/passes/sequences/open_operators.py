@@ -1,8 +1,9 @@
 """Each operator on tensors of open rank.
 
-What works element by element runs on the elements. What broadcasts, or has axes that all count from
-one end, runs on views. What has one rank that it can take gets that rank. Anything else has an If
-for each rank that may be there: one copy of the operator for each, and none of what follows.
+An operator that works element by element runs on the elements. An operator that broadcasts, or
+whose axes all count from one end, runs on views. If it can take only one rank, it gets that rank.
+Any other operator gets an If for each possible rank: one copy of the operator for each rank, and no
+copies of later nodes.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def has_open_rank(node: Node, forms: Sequence[Form | None]) -> bool:
 
 
 def lower_open(b: Builder, node: Node, given: Sequence[Form | None]) -> list[Tensor]:
-    """What such a node gives. Refused where it cannot be said."""
+    """The output of such a node. Refused if its form cannot be known."""
     forms = [None if form is None else tensor(form) for form in given]
     made = on_shapes(b, node, forms)
     if made is not None:
@@ -97,8 +98,8 @@ def _flat(b: Builder, form: Tensor) -> Value:
 
 
 def _on_views(b: Builder, node: Node, forms: Inputs, shapes: tuple[Dims, ...]) -> Tensor:
-    """An operator whose inputs count their axes from the end, on views; the highest rank that an
-    input has is that of the output."""
+    """An operator whose inputs count their axes from the end, on views. The output has the highest
+    rank of the inputs."""
     inputs: list[Value | None] = []
     ranks: list[Value] = []
     fixed = 0
@@ -127,8 +128,8 @@ def _in_case(b: Builder, node: Node, forms: Inputs, case: RankCase) -> list[Valu
 
 
 def _end(node: Node, forms: Inputs) -> bool | None:
-    """Whether the axes of an operator all count from the front (True) or all from the end (False);
-    None for an operator that cannot have views."""
+    """Whether all axes of an operator count from the front (True) or from the end (False); None for
+    an operator that cannot run on views."""
     if not has_trait(node.op, "along_axes"):
         return None
     data = 1 if node.op not in ("Concat", "GatherElements", "ScatterElements") else len(forms)
@@ -180,7 +181,7 @@ def _by_rank(b: Builder, node: Node, forms: Inputs, cases: list[RankCase]) -> li
 def _nested(
     b: Builder, node: Node, forms: Inputs, cases: list[RankCase], targets: list[Tensor]
 ) -> list[Value]:
-    """The leaves of what a node gives in any of the cases."""
+    """The leaves of a node's outputs in any of the cases."""
     case, *others = cases
     if not others:
         made = zip(_in_case(b, node, forms, case), targets, strict=True)

@@ -1,6 +1,6 @@
 """Operators on the shapes of tensors of open rank, and on all their elements at once.
 
-Each rule says what a node gives, or None where what goes for other operators goes for it.
+Each rule gives the output of a node, or None if the node is handled like other operators.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bridge.passes.sequences.tensors import Open, Plain, Tensor, is_one, plain, 
 
 
 def on_shapes(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
-    """What a node gives, where it is one of these."""
+    """The output of a node, if it is one of these operators."""
     rule = _reduce if node.op.startswith("Reduce") else _RULES.get(node.op)
     form = forms[0] if forms else None
     return None if rule is None or form is None else rule(b, node, form, forms)
@@ -70,7 +70,7 @@ def _reshape(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | No
 
 
 def _flatten(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
-    """Two sizes, each the product of those on one side of the axis, whatever the rank."""
+    """Two sizes: the products of the sizes before the axis and from it on, for any rank."""
     axis = node.attributes["axis"]
     if not isinstance(form, Open) or form.shapes is not None:
         return None
@@ -86,7 +86,7 @@ def _expand(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | Non
     own = form.known_shapes()
     lengths = None if target.shape is None else shapes_as_long_as(target.shape[0])
     if own is None or lengths is None:
-        raise unsettled("nothing bounds the rank of its output")
+        raise unsettled("the rank of its output has no bound")
     known = known_of(target).dims
     shapes: list[Dims] = []
     for one, other in product(own, lengths if known is None else (known,)):
@@ -135,7 +135,7 @@ def _unsqueeze(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | 
 
 
 def _squeeze(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
-    """Without axes, what is not 1 of the shape is left."""
+    """Without axes, all sizes of 1 are removed from the shape."""
     if len(forms) == 1 or forms[1] is None:
         return _squeezed(b, form.to_open(b))
     axes = _of_one_end(forms[1])
@@ -156,8 +156,8 @@ def _of_one_end(form: Tensor | None) -> tuple[int, ...] | None:
 
 
 def _in_shape(b: Builder, node: Node, form: Open, forms: Inputs, shape: Value) -> Open | None:
-    """The same elements in another shape, of which inference tells what is known; None where the
-    operator fails for all shapes that the tensor may have."""
+    """The same elements in another shape, with the inferred facts about it. None if the operator
+    fails for all shapes that the tensor may have."""
     if form.shapes is None:
         return Open(form.data, shape, None)
     cases = [case for case in possible_cases(node, forms) if case.runs]
@@ -174,7 +174,7 @@ def _squeezed(b: Builder, pair: Open) -> Open:
 
 
 def _without_ones(shape: Dims) -> Iterator[Dims]:
-    """What may be left of a shape without its 1s."""
+    """The possible shapes that remain of a shape without its 1s."""
     kept = tuple(dim for dim in shape if dim != 1)
     sure = sum(dim == 0 or low(dim) > 1 for dim in kept)
     yield kept

@@ -29,7 +29,7 @@ from bridge.passes.sequences.tensors import Plain, Tensor, tensor
 from bridge.passes.sequences.uniform import Uniform
 
 LONGEST = 64
-"""Parts up to which a split of known sizes gives single values instead of a ragged pair."""
+"""The most parts for which a split of known sizes gives single values, not a ragged pair."""
 
 Lowered = Callable[[Builder, Node, list[Form | None]], Form]
 
@@ -49,7 +49,7 @@ def _tensor(form: Form | None) -> Value:
     item = _item(form)
     if isinstance(item, Plain):
         return item.value
-    raise Refused("its input may have several ranks where one is expected")
+    raise Refused("its input may have several ranks, and one is expected")
 
 
 def _optional_input(forms: list[Form | None], place: int) -> Value | None:
@@ -58,7 +58,7 @@ def _optional_input(forms: list[Form | None], place: int) -> Value | None:
 
 
 def _name(node: Node) -> str:
-    """The name by which a message calls the sequence that a node takes."""
+    """The name of a node's sequence in messages."""
     value = node.input(0)
     return value.name if value is not None and value.name else node.name
 
@@ -107,7 +107,7 @@ def _concat_from_sequence(b: Builder, node: Node, forms: list[Form | None]) -> F
 
 
 def _split_to_sequence(b: Builder, node: Node, forms: list[Form | None]) -> Form:
-    """SplitToSequence (11 to 24): elements where their number is known, else ragged parts."""
+    """SplitToSequence (11 to 24): elements if their number is known, else ragged parts."""
     value, sizes = _tensor(forms[0]), _optional_input(forms, 1)
     if value.rank is None:
         raise rank_not_known(value.name, "is split into a sequence")
@@ -152,7 +152,7 @@ def _equal_parts(
 
 
 def _known_counts(dim: object, split: Value | None) -> list[int] | None:
-    """The sizes of the parts, where they are known at conversion."""
+    """The sizes of the parts, if they are known at conversion."""
     if split is not None and split.rank == 1:
         known = known_of(split).ints
         return None if known is None else list(known)
@@ -181,14 +181,14 @@ def _parts(b: Builder, value: Value, axis: int, counts: list[int], keepdims: boo
 
 
 def _optional(b: Builder, node: Node, forms: list[Form | None]) -> Form:
-    """Optional-15: a flag and its payload; without an input a payload that means nothing."""
+    """Optional-15: a flag and its payload; without an input the payload has no meaning."""
     if forms and forms[0] is not None:
         return Maybe(b.constant(True), forms[0])
     return Maybe(b.constant(False), _dummy(b, node.attributes.get("type")))
 
 
 def _dummy(b: Builder, type: Type | None) -> Form | None:
-    """What stands for the absent element of an optional of this type, where it is known."""
+    """The value in place of the absent element of an optional of this type, if it is known."""
     if isinstance(type, OptionalType):
         type = type.item
     if isinstance(type, SequenceType) and isinstance(type.item, TensorType):
@@ -200,7 +200,7 @@ def _dummy(b: Builder, type: Type | None) -> Form | None:
 
 
 def _optional_has_element(b: Builder, node: Node, forms: list[Form | None]) -> Form:
-    """OptionalHasElement (15 to 18): the flag; true of what is no optional."""
+    """OptionalHasElement (15 to 18): the flag; true for a value that is no optional."""
     if not forms or forms[0] is None:
         return Plain(b.constant(False))
     form = forms[0]
@@ -237,4 +237,4 @@ LOWERED: dict[str, Lowered] = {
     "SequenceLength": _sequence_length,
     "SplitToSequence": _split_to_sequence,
 }
-"""What operators on sequences and optionals become."""
+"""The rules for operators on sequences and optionals."""

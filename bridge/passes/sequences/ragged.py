@@ -1,6 +1,6 @@
 """Sequences of tensors of any sizes, as a pair of tensors.
 
-A negative position counts from the end. So it does where tensors are gathered or cut.
+A negative position counts from the end, also where tensors are gathered or cut.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from bridge.passes.sequences.tensors import Open, Plain, Tensor, unview
 
 @dataclass(frozen=True)
 class Ragged(Sequence):
-    """A sequence whose length is known at run time alone: `data`, all elements flattened and
-    joined, 1-D, and `shapes`, i64 [length, rank]. `rank` is None while nothing determines it.
-    Where elements differ in rank (`mixed`), it is the largest, and the shapes of the others end
-    in -1s."""
+    """A sequence whose length is only known at run time. `data`, 1-D, has all elements flattened
+    and joined; `shapes`, i64 [length, rank], has their shapes. `rank` is None while nothing
+    determines it. If elements differ in rank (`mixed`), it is the largest rank, and the rows of the
+    other elements end in -1s."""
 
     parts = "data", "shapes"
 
@@ -70,7 +70,7 @@ class Ragged(Sequence):
         if rank == self.rank:
             return self.shapes
         if self.rank is None:
-            # Nothing but an empty sequence has elements of which nothing determines the rank.
+            # If nothing determines the rank of the elements, the sequence is empty.
             return b.op("Reshape", self.shapes, [0, rank], allowzero=True)
         count = count_of(b, self.shapes)
         size = b.op("Concat", count, [rank - self.rank], axis=0)
@@ -175,9 +175,9 @@ class Ragged(Sequence):
         return Plain(to_axis(b, stacked, axis % (self.rank + 1), self.rank))
 
     def _of_one_rank(self, b: Builder, axis: int, new: bool) -> Tensor:
-        """The elements joined where their ranks may differ. Those that are there have one rank, for
-        otherwise nothing can join them. That rank is known at run time alone. So they are joined as
-        views of the largest rank, with their own axes at the end from which the axis counts."""
+        """The elements joined, even if `mixed`. All elements must have one rank, because otherwise
+        they cannot be joined, but this rank is only known at run time. So views of the largest rank
+        are joined. Their own axes stand at the end from which the axis counts."""
         assert self.rank is not None
         largest, front = self.rank, axis >= 0
         first = b.op("Gather", self.shapes, 0, 0)
@@ -213,12 +213,12 @@ def count_of(b: Builder, value: Value) -> Value:
 
 
 def to_axis(b: Builder, stacked: Value, axis: int, rank: int) -> Value:
-    """Tensors of a rank that are stacked along the first axis, stacked along another."""
+    """Tensors of one rank, stacked along the first axis, as a stack along another axis."""
     return b.transpose(stacked, *range(1, axis + 1), 0, *range(axis + 1, rank + 1))
 
 
 def _with_ones(b: Builder, shapes: Value) -> Value:
-    """Rows of shapes with axes of size 1 in place of those that are not there."""
+    """Rows of shapes with size 1 for each absent axis."""
     return b.where(shapes < 0, 1, shapes)
 
 
@@ -238,7 +238,7 @@ def around(b: Builder, index: Value | None, count: Value) -> tuple[Value, Value 
 
 
 def _places(b: Builder, counts: Value, before: Value, behind: Value) -> Value:
-    """Where entry (j, a, b) stands in the data of a ragged sequence, i64 [D, A, B].
+    """The place of entry (j, a, b) in the data of a ragged sequence, i64 [D, A, B].
 
     The elements are [A, counts[i], B]; j runs through their joined middle axis, of size D.
     """
@@ -294,7 +294,7 @@ def split(b: Builder, value: Value, axis: int, counts: Value, keepdims: bool) ->
 
 
 def chunks(b: Builder, dim: Value, size: Value) -> Value:
-    """Sizes of the parts when an axis of `dim` (i64 [1]) is cut into parts of `size` (a scalar):
-    all alike but a smaller last one. i64 [length]."""
+    """The sizes of the parts when an axis of `dim` (i64 [1]) is cut into parts of `size` (a
+    scalar). All are equal, except perhaps a smaller last one. i64 [length]."""
     total = b.op("Reshape", dim, np.zeros(0, np.int64))
     return b.min(total - b.op("Range", 0, total, size), size)

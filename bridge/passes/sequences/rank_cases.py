@@ -1,4 +1,4 @@
-"""The ranks that an operator on tensors of open rank may meet, and what it gives in each case."""
+"""The possible ranks of the inputs of an operator on tensors of open rank, and the output types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bridge.passes.sequences.tensors import Open, Plain, Tensor
 from bridge.vocabulary import operator
 
 Inputs = Sequence[Tensor | None]
-"""What a node takes."""
+"""The inputs of a node."""
 
 MOST_CASES = 64
 """Combinations of ranks that one node may meet."""
@@ -24,7 +24,7 @@ MOST_CASES = 64
 
 @dataclass(frozen=True)
 class RankCase:
-    """One combination of ranks: the shape of each input (None where it is absent or not known), the
+    """One combination of ranks: the shape of each input (None if it is absent or not known), the
     types of the outputs, and whether the operator can run."""
 
     shapes: tuple[Shape, ...]
@@ -33,7 +33,7 @@ class RankCase:
 
 
 def possible_cases(node: Node, forms: Inputs) -> list[RankCase]:
-    """The combinations of ranks with which an operator can run."""
+    """The combinations of input ranks with which an operator can run."""
     wanted = _demanded(node, forms)
     # Tensors of one shape vector have one rank.
     choices: dict[Value, list[Shape]] = {}
@@ -45,9 +45,9 @@ def possible_cases(node: Node, forms: Inputs) -> list[RankCase]:
         for chosen in _combinations(node, list(choices.values()))
     ]
     cases = [case for case in found if case.runs]
-    # Where inference tells the ranks of the outputs in some cases alone, the others fail.
+    # If inference only tells the ranks of the outputs in some cases, the other cases fail.
     told = [case for case in cases if all(type.rank is not None for type in case.types)]
-    # What fails whenever it runs is for the pass to tell that looks for what is impossible.
+    # An operator that always fails is reported by the pass for impossible nodes.
     return told or cases or found[:1]
 
 
@@ -86,8 +86,8 @@ def trial_of(node: Node, forms: Inputs, types: Callable[[Open], TensorType]) -> 
 
 
 def _demanded(node: Node, forms: Inputs) -> dict[int, int]:
-    """The ranks that tensors of open rank must have, by their place among the inputs: those that
-    the operator takes, or that go with its other inputs."""
+    """The required ranks of tensors of open rank, by their place among the inputs. They follow from
+    the operator and from its other inputs."""
     trial = trial_of(node, forms, lambda form: TensorType(form.element))
     known = {v: v.rank for v in trial.inputs if v is not None and v.rank is not None}
     relations, demands = rank_constraints(trial)
@@ -111,7 +111,7 @@ def _case(node: Node, forms: Inputs, shapes: dict[Value, Shape]) -> RankCase:
 
 
 def _has_axes(node: Node) -> bool:
-    """Whether the first input has the axes that a node names, or the output those that are new."""
+    """Whether the named axes of a node exist: in the first input, or in the output for new axes."""
     value = node.outputs[0] if node.op in ("Unsqueeze", "OneHot") else node.inputs[0]
     axes = named_axes(node)
     if value is None or value.rank is None or axes is None:
@@ -122,7 +122,7 @@ def _has_axes(node: Node) -> bool:
 
 
 def named_axes(node: Node) -> tuple[int, ...] | None:
-    """The axes that a node names, None where it names none or they are not known."""
+    """The axes that a node names, None if it names none or they are not known."""
     axis = node.attributes.get("axis", node.attributes.get("axes"))
     if axis is not None:
         return (axis,) if isinstance(axis, int) else tuple(axis)
@@ -138,7 +138,7 @@ def place_of_axes(op: str) -> int | None:
 
 
 def shapes_after(cases: list[RankCase], index: int) -> tuple[Dims, ...]:
-    """The shapes that output `index` may have. Refused where its rank is not known."""
+    """The shapes that output `index` may have. Refused if its rank is not known."""
     found: list[Dims] = []
     for case in cases:
         shape = case.types[index].shape

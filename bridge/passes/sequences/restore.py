@@ -1,4 +1,4 @@
-"""Sequences and optionals at the boundary of an ONNX model again, where its IR came from one."""
+"""Restores sequences and optionals at the boundary of an ONNX model, if its IR came from one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _shape(recorded: BoundaryValue) -> Shape:
 
 
 def _require_elements(name: str, recorded: BoundaryValue, parts: list[Value]) -> None:
-    """Raises InvalidModelError where the tensors that stand for `name` hold other elements."""
+    """Raises InvalidModelError if the tensors that stand for `name` hold other elements."""
     held = parts[1:] if recorded.optional else parts
     if recorded.optional and parts[0].element not in (None, BOOL):
         raise InvalidModelError(
@@ -94,7 +94,7 @@ def _restore_inputs(graph: Graph, boundary: BoundaryRecord, b: Builder) -> None:
 
 
 def _become(b: Builder, old: Value, new: Value) -> None:
-    """`old`, which was an input, is now what `new` is."""
+    """Replaces `old`, which was an input, by `new`."""
     old.names = [f"{name}.part" for name in old.names[:1]]
     b.node("Identity", [new], [old])
 

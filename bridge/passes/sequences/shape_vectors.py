@@ -1,4 +1,4 @@
-"""Vectors that hold the shape of a tensor of open rank, and what is known of them."""
+"""Vectors that hold the shape of a tensor of open rank, and the facts about them."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from bridge.operators import Refused
 Dims = tuple[Dim, ...]
 
 Shapes = tuple[Dims, ...] | None
-"""The shapes that a tensor may have, one for each rank, by rank; None where nothing bounds them."""
+"""The shapes that a tensor may have, one for each rank, by rank; None if nothing bounds them."""
 
 MOST_RANKS = 8
 """Ranks that a value may have and be said to have a bound."""
 
 
 def unsettled(why: str) -> Refused:
-    """The refusal of what needs to know more of a rank."""
+    """The refusal if the shapes of a tensor of open rank must be known better."""
     return Refused(
-        f"{why}; what leaves it one rank helps: the inputs' shapes (--input-shape), or the rank of "
+        f"{why}; to leave it one rank, give the inputs' shapes (--input-shape), or the rank of "
         "the output that it goes to (--output-rank)"
     )
 
 
 def joined(shapes: Iterable[Dims]) -> tuple[Dims, ...]:
-    """What is known of a shape that is one of these: a shape for each rank, by rank."""
+    """The possible shapes joined: one shape for each rank, ordered by rank."""
     by_rank: dict[int, Dims] = {}
     for shape in shapes:
         known = join_shape(by_rank.get(len(shape), shape), shape)
@@ -48,7 +48,7 @@ def joined(shapes: Iterable[Dims]) -> tuple[Dims, ...]:
 
 
 def shapes_as_long_as(length: Dim) -> Shapes:
-    """The shapes that a vector of this length may hold; None where there are too many."""
+    """The shapes that a vector of this length may hold; None if there are too many."""
     least, most = low(length), high(length)
     if most is None or most - least >= MOST_RANKS:
         return None
@@ -69,7 +69,7 @@ def as_long_as(shape: Value, shapes: Shapes) -> Value:
 
 
 def sizes(b: Builder, shape: Value, known: Dims) -> Value:
-    """A shape vector whose length, and what else is `known`, the target's inference sees."""
+    """A shape vector whose length and `known` sizes the target's inference can read."""
     rank = len(known)
     if all(isinstance(dim, int) for dim in known):
         return b.constant(np.array(known, np.int64))

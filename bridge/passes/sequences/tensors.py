@@ -1,8 +1,8 @@
-"""Tensors of known rank, and of open rank, which is known at run time alone.
+"""Tensors of known rank, and of open rank, which is only known at run time.
 
-A view is a tensor of open rank as one of a known rank, no smaller than its own: axes of size 1
-stand in front of its own axes, or behind them, so that negative axes, or the others, still count
-the same.
+A view is a tensor of open rank as a tensor of a known, larger or equal rank. Axes of size 1 stand
+in front of its own axes, so that negative axes keep their meaning. Or they stand behind them, so
+that the other axes do.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class Tensor(Form):
     """A tensor."""
 
     why_unbounded: str
-    """Why nothing bounds its rank, where nothing does."""
+    """The reason why its rank has no bound, if it has none."""
 
     @property
     @abstractmethod
     def element(self) -> Element:
-        """The element type. Refused where it is not known."""
+        """The element type. Refused if it is not known."""
 
     @abstractmethod
     def known_shapes(self) -> Shapes:
@@ -62,11 +62,11 @@ class Tensor(Form):
 
     @property
     def ranks(self) -> set[int]:
-        """The ranks that the tensor may have; none where nothing bounds them."""
+        """The ranks that the tensor may have; none if nothing bounds them."""
         return {len(shape) for shape in self.known_shapes() or ()}
 
     def bounded(self) -> tuple[Dims, ...]:
-        """The shapes that the tensor may have. Refused where nothing bounds them."""
+        """The shapes that the tensor may have. Refused if nothing bounds them."""
         shapes = self.known_shapes()
         if shapes is None:
             raise unsettled(self.why_unbounded)
@@ -74,7 +74,7 @@ class Tensor(Form):
 
     @abstractmethod
     def at_rank(self, b: Builder, rank: int) -> Value:
-        """The tensor, where it has this rank."""
+        """The tensor, if it has this rank."""
 
     @abstractmethod
     def view(self, b: Builder, rank: int, front: bool) -> Value:
@@ -95,11 +95,11 @@ class Tensor(Form):
 
     @abstractmethod
     def to_open(self, b: Builder, like: Open | None = None) -> Open:
-        """The tensor as a pair, of the shapes that `like` may have, where that is given."""
+        """The tensor as a pair, with the possible shapes of `like`, if it is given."""
 
     def either(self, other: Tensor) -> Tensor:
-        """A form that can hold both tensors: of open rank where they differ in rank (its leaves
-        are of no use)."""
+        """A form that can hold both tensors: of open rank if they differ in rank (its leaves are of
+        no use)."""
         one, two = self.known_shapes(), other.known_shapes()
         plain = isinstance(self, Plain) and isinstance(other, Plain)
         if plain and (one is None or two is None or len(one[0]) == len(two[0])):
@@ -172,8 +172,8 @@ class Plain(Tensor):
 
 @dataclass(frozen=True)
 class Open(Tensor):
-    """A tensor whose rank is known at run time alone: `data`, its elements in their order, 1-D, and
-    `shape`, i64 [rank]. `shapes` are the shapes that it may have."""
+    """A tensor whose rank is only known at run time. `data`, 1-D, has its elements in their order;
+    `shape` is i64 [rank]. `shapes` are its possible shapes."""
 
     parts = "data", "shape"
 
@@ -182,8 +182,8 @@ class Open(Tensor):
     shapes: Shapes
 
     why_unbounded = (
-        "nothing bounds the rank of a tensor that it takes: it grows in a Loop, or a shape of "
-        "unknown length gives it"
+        "the rank of its input has no bound: it grows in a Loop, or comes from a shape of unknown "
+        "length"
     )
 
     @property
@@ -238,14 +238,14 @@ class Open(Tensor):
         return self if like is None else replace(self, shapes=like.shapes)
 
     def settled(self, b: Builder) -> Tensor:
-        """The tensor as a plain one, where it can have one rank alone."""
+        """The tensor as a plain one, if only one rank is possible."""
         if self.shapes is None or len(self.shapes) != 1:
             return self
         return Plain(self.at_rank(b, len(self.shapes[0])))
 
     def sliced(self, b: Builder, port: Sliced) -> Open:
-        """What a Loop slices of the tensor: `data`, a view of it, and the shape that the parts
-        have."""
+        """The values for a Loop that slices the tensor: `data`, a view of it, and the shape of the
+        parts."""
         shapes, axis = self.bounded(), port.axis
         if port.keepdims:
             raise unsettled("it takes parts of a tensor of open rank that keep their axis")
@@ -256,15 +256,13 @@ class Open(Tensor):
             if -len(whole) <= axis < len(whole)
         )
         if not parts:
-            raise unsettled(
-                f"none of the ranks that it may have has the axis {axis}, along which it is cut"
-            )
+            raise unsettled(f"it is cut along axis {axis}, which none of its possible ranks has")
         data = self.view(b, len(shapes[-1]), axis >= 0)
         return Open(data, as_long_as(shape, parts), parts)
 
     def stacked(self, b: Builder) -> Open:
-        """The tensor whose parts along a new first axis this holds: `data` [parts, elements] and
-        `shape` [parts, rank], of which all rows are alike."""
+        """The tensor from its parts along a new first axis. Here `data` is [parts, elements] and
+        `shape` is [parts, rank] with equal rows."""
         count = b.op("Shape", self.shape)
         rows = b.op("Reshape", self.shape, [-1])
         row = b.op("Slice", rows, b.constant([0]), count[1:2], [0])
@@ -299,7 +297,7 @@ def _known_element(value: Value) -> Element:
 
 
 def tensor(form: Form | None) -> Tensor:
-    """A form that is a tensor. Refused for anything else."""
+    """A form that is a tensor. Refused for any other form."""
     if isinstance(form, Tensor):
         return form
     raise Refused("its input is no tensor")
@@ -319,7 +317,7 @@ def is_one(value: Value, rank: int) -> bool:
 
 
 def unview(b: Builder, value: Value, rank: Value, front: bool, shapes: Iterable[Dims]) -> Tensor:
-    """The tensor of which `value` is a view: its rank, i64 [1], and the shapes it may have."""
+    """The tensor of the view `value`, from its rank, i64 [1], and its possible shapes."""
     known = joined(shapes)
     shape = b.op("Shape", value)
     if len(known) == 1:

@@ -16,8 +16,8 @@ from bridge.passes.sequences.tensors import Plain, Tensor
 
 @dataclass(frozen=True)
 class Uniform(Sequence):
-    """A sequence whose length is known at run time alone and whose elements all have one shape:
-    `data`, [length, *shape]. Where that is open, others' may differ from it."""
+    """A sequence whose length is only known at run time and whose elements all have one shape:
+    `data`, [length, *shape]. If the shape is open, other such sequences may have another shape."""
 
     parts = ("data",)
 

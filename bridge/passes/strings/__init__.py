@@ -1,7 +1,7 @@
 """Strings as places in a vocabulary, for OpenVINO IR, which does not compute with strings.
 
-`vocabularies.py` finds which strings a value can be, `operators.py` says what each operator
-becomes, `restore.py` brings the strings back from an IR's record of them.
+`vocabularies.py` finds the possible strings of a value, `operators.py` rewrites each operator,
+`restore.py` restores the strings from an IR's record of them.
 """
 
 from __future__ import annotations
@@ -23,16 +23,14 @@ from bridge.passes.strings.vocabularies import Group, Vocabularies, texts
 
 UNMATCHED = "its inputs and attributes do not go together"
 
-OTHER_TEXT = (
-    "it can be a string that no operator of the model names, and IR has only those that one does"
-)
+OTHER_TEXT = "it may be a string that no operator of the model names, and IR only has named strings"
 
 
 def lower_strings(model: Model, context: Context) -> None:
     """Makes, in place, places in a vocabulary of the strings that operators compare or make, and
-    records the vocabularies of inputs and outputs. What only hands strings on stays as it is.
+    records the vocabularies of inputs and outputs. Strings that are only passed on stay strings.
 
-    Raises UnsupportedError where strings leave the model that no vocabulary holds.
+    Raises UnsupportedError if an output may have strings outside of every vocabulary.
     """
     vocabularies = Vocabularies(model.graph)
     groups = [group for group in vocabularies.groups() if group.lowered]
@@ -51,7 +49,7 @@ def lower_strings(model: Model, context: Context) -> None:
 
 
 def _record(model: Model, vocabularies: Vocabularies) -> list[Unsupported]:
-    """Notes the vocabularies of inputs and outputs in the metadata; what stands in the way."""
+    """Notes the vocabularies of inputs and outputs in the metadata; returns the obstacles."""
     graph = model.graph
     record = LabelRecord({}, {})
     findings = []
@@ -90,7 +88,7 @@ def _as_places(type: Type) -> Type:
 
 
 def _rewrite(graph: Graph, context: Context, vocabularies: Vocabularies) -> list[Unsupported]:
-    """Rewrites the nodes of a graph, bodies first; what stands in the way."""
+    """Rewrites the nodes of a graph, bodies first; returns the obstacles."""
     findings: list[Unsupported] = []
 
     def lowered(b: Builder, node: Node, rewriter: Rewriter) -> Result:

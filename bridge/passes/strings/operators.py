@@ -1,7 +1,7 @@
-"""What operators on strings become, where these are places in a vocabulary.
+"""Rewrites operators on strings as operators on places in a vocabulary.
 
-The place of a word is an integer from 0 on; the number of words stands for every other string. What
-an operator makes of a string is a table, then, with one row more than there are words.
+The place of a word is an integer from 0 on. The number of words stands for every other string. So
+an operator that reads a string becomes a table with one row more than there are words.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ LABELS = {
     "ai.onnx.ml::SVMClassifier": "classlabels_ints",
     "ai.onnx.ml::TreeEnsembleClassifier": "classlabels_int64s",
 }
-"""The attribute in which a classifier has labels that are integers."""
+"""The attribute that holds a classifier's integer labels."""
 
 
 def lower_node(b: Builder, node: Node, vocabularies: Vocabularies) -> bool:
-    """Rewrites a node whose strings have become places, in place, or appends to `b` what makes its
-    outputs instead; whether it did that. Refused where neither can be."""
+    """Rewrites a node whose strings have become places, in place, or appends new nodes for its
+    outputs to `b`; returns whether it rewrote the node. Refused if neither is possible."""
     lower = LOWERED.get(node.op)
     return lower is not None and bool(lower(b, node, vocabularies))
 
@@ -58,7 +58,7 @@ def _one_hot_encoder(b: Builder, node: Node, vocabularies: Vocabularies) -> None
 
 
 def _label_encoder(b: Builder, node: Node, vocabularies: Vocabularies) -> bool:
-    """A table, where the keys are strings; values that are strings are their places."""
+    """A table, if the keys are strings; values that are strings become their places."""
     keys = listed(node, "keys")
     results, words = vocabularies.lowered(node.outputs[0]), listed(node, "values")
     if results is not None and words is not None:
@@ -99,8 +99,8 @@ def _category_mapper(b: Builder, node: Node, vocabularies: Vocabularies) -> bool
 
 
 def _cast(b: Builder, node: Node, vocabularies: Vocabularies) -> bool:
-    """A table of the numbers that the words are, where what is none fails in ONNX and is 0 here;
-    or a LabelEncoder from the integers that are written like a word."""
+    """A table of the numbers in the words. A word that is no number fails in ONNX and is 0 here. A
+    Cast from integers becomes a LabelEncoder from the integers that are written like a word."""
     group, results = map(vocabularies.lowered, (node.inputs[0], node.outputs[0]))
     to = node.attributes["to"]
     if group is not None and results is None:
@@ -135,7 +135,7 @@ def _gather(b: Builder, node: Node, vocabularies: Vocabularies) -> bool:
 
 
 class _NotNegative(NotNegative):
-    """Whether no element can be negative, where places in a vocabulary are not."""
+    """Whether no element can be negative; places in a vocabulary never are."""
 
     def __init__(self, vocabularies: Vocabularies) -> None:
         self._vocabularies = vocabularies
@@ -159,7 +159,7 @@ def _look_up(
     values: np.ndarray,
     otherwise: np.ndarray,
 ) -> None:
-    """The output is what stands beside the key that the input is."""
+    """The output is the value beside the key that equals the input."""
     table: Any = np.full(len(group.words) + 1, otherwise.reshape(()), values.dtype)
     found = dict(zip(reversed(keys), reversed(values.tolist()), strict=True))
     for word, value in found.items():
@@ -191,4 +191,4 @@ LOWERED: dict[str, Callable[[Builder, Node, Vocabularies], bool | None]] = {
     "Cast": _cast,
     "Gather": _gather,
 }
-"""What operators on strings become."""
+"""The rules for operators on strings."""

@@ -1,4 +1,4 @@
-"""Strings at the boundary of an ONNX model again, where its IR came from one."""
+"""Restores strings at the boundary of an ONNX model, if its IR came from one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def restore_strings(model: Model, context: Context) -> None:
 
 
 def _places_of_words(b: Builder, places: Value, name: str, words: Sequence[Label]) -> Value:
-    """An input of strings, of which `places` becomes the places."""
+    """A new input of strings; `places` becomes their places."""
     given = Value(TensorType(STRING, places.shape), [name])
     attributes = {
         "keys_strings": tuple(words),

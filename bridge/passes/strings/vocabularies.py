@@ -1,8 +1,8 @@
-"""Which strings each value of a model can be: one vocabulary for all values that meet.
+"""The possible strings of each value of a model: one vocabulary for all values that meet.
 
-Values meet where an operator hands strings on or compares them, and where a body takes or gives
-them. The vocabulary of values that meet is every string that an operator or a constant among them
-names. A value is open where it can be another string too, one that the model is given or writes.
+Values meet if an operator passes strings on or compares them, and at the inputs and outputs of
+bodies. Their vocabulary is every string that an operator or a constant among them names. A value is
+open if it can be another string too, from an input of the model or from an operator that writes it.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ class Group:
     open: bool = False
 
     def add(self, words: Iterable[str]) -> None:
-        """Adds words behind those that are there."""
+        """Adds words behind the present ones."""
         for word in words:
             self.words.setdefault(word, len(self.words))
 
     @property
     def lowered(self) -> bool:
-        """Whether its values become places in the vocabulary. What is given and handed on as it
-        is stays a string."""
+        """Whether its values become places in the vocabulary. A string that is only passed from an
+        input to an output stays a string."""
         return not self.text and (self.needed or (bool(self.words) and not self.open))
 
 
 class Vocabularies:
-    """The groups of all strings of a graph, those in its bodies included."""
+    """The groups of all strings of a graph and its bodies."""
 
     def __init__(self, graph: Graph) -> None:
         self._groups: dict[Value, Group] = {}
@@ -86,7 +86,7 @@ class Vocabularies:
         return group if group is not None and group.lowered else None
 
     def groups(self) -> list[Group]:
-        """All groups, in the order in which they were met."""
+        """All groups, in the order of their first value."""
         return list(dict.fromkeys(self._groups.values()))
 
     def _visit(self, node: Node) -> None:
@@ -97,7 +97,7 @@ class Vocabularies:
         try:
             _VISITS.get(node.op, otherwise)(self, node)
         except (IndexError, ValueError):
-            self.work_on_text(node)  # Its own rule says what is wrong with its attributes.
+            self.work_on_text(node)  # Its own rule reports the error in its attributes.
 
     def _ports(self, node: Node) -> None:
         for body in node.bodies:
@@ -156,7 +156,7 @@ class Vocabularies:
             group.needed = True
             group.add(words or ())
 
-    # What operators do with strings.
+    # The effects of operators on strings.
 
     def move(self, node: Node) -> None:
         """It hands them on."""
@@ -169,28 +169,28 @@ class Vocabularies:
                 self.of(value).text = True
 
     def constant(self, node: Node) -> None:
-        """It has strings of its own."""
+        """It adds its own strings."""
         (value,) = node.outputs
         if is_string(value):
             self.of(value).add(texts(value) or ())
 
     def equal(self, node: Node) -> None:
-        """It compares strings, one side of which must be from the vocabulary."""
+        """It compares strings; one side must be from the vocabulary."""
         one, other = node.inputs
         if one is not None and other is not None and is_string(one) and is_string(other):
             self._meet(one, other).needed = True
             self._closed.append((one, other))
 
     def selection(self, node: Node) -> None:
-        """It hands strings on. IR has no such operator on strings, or OpenVINO's plugins do not run
-        it, or they copy the bytes of the objects that hold the strings, and free them twice."""
+        """It passes strings on. IR has no such operator on strings, or OpenVINO's plugins do not
+        run it. Or they copy the bytes of the objects that hold the strings, and free them twice."""
         self._hand_on(node, node.inputs)
         for value in node.outputs:
             self._names(value, ())
 
     def cast(self, node: Node) -> None:
-        """It reads numbers, which are known of the words of the vocabulary alone, or writes
-        integers, any of which may come."""
+        """It reads numbers, which are only known for the words of the vocabulary. Or it writes any
+        integers as strings."""
         (x, *_), (y,) = node.inputs, node.outputs
         if is_string(x) and is_string(y):
             self._flow(x, y)
@@ -218,8 +218,8 @@ class Vocabularies:
 
 
 def words_of_inputs(graph: Graph) -> dict[Value, list[str]]:
-    """The vocabularies of a graph's inputs that are strings and have one, and a word that is in
-    none of them."""
+    """The vocabularies of a graph's string inputs, each with one more word that is in no
+    vocabulary."""
     strings = [value for value in graph.inputs if is_string(value)]
     vocabularies = Vocabularies(graph) if strings else None
     found = {}
@@ -232,7 +232,7 @@ def words_of_inputs(graph: Graph) -> dict[Value, list[str]]:
 
 
 def listed(node: Node, prefix: str) -> list[str] | None:
-    """The keys or values of a LabelEncoder; None where they are no strings."""
+    """The keys or values of a LabelEncoder; None if they are no strings."""
     tensor = node.attributes.get(f"{prefix}_tensor")
     if tensor is not None:
         strings = tensor.element is STRING
@@ -242,7 +242,7 @@ def listed(node: Node, prefix: str) -> list[str] | None:
 
 
 def default_word(node: Node) -> str:
-    """What a LabelEncoder gives for a key that it does not have, where it gives strings."""
+    """The output of a LabelEncoder with string values for an unknown key."""
     tensor = node.attributes.get("default_tensor")
     if tensor is not None and tensor.element is STRING:
         return str(tensor.array().reshape(-1)[0])
@@ -251,7 +251,7 @@ def default_word(node: Node) -> str:
 
 
 def _moves(node: Node) -> bool:
-    """Whether an operator hands on elements as they are, or asks for their number alone."""
+    """Whether an operator passes elements on unchanged, or only reads their number."""
     traits = ("elements_of_first", "elements_of_all")
     return node.op in ("Shape", "Size") or any(has_trait(node.op, trait) for trait in traits)
 
