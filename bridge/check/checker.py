@@ -26,7 +26,7 @@ from bridge.check.device import DeviceCheck
 from bridge.check.empty_inputs import tried
 from bridge.check.endless import endless_loop
 from bridge.check.engines import EngineError, LacksOperatorError, Session, run_each
-from bridge.check.excused import Excuses, Row, labelled
+from bridge.check.excused import Excuses, Row
 from bridge.check.explore import SECONDS, Exploration, Probes, explore
 from bridge.check.fault import Disagreement, Fault, judge
 from bridge.check.files import FileFacts, facts
@@ -48,7 +48,7 @@ from bridge.check.own_inputs import (
     require_free,
     save_feeds,
 )
-from bridge.check.pair import Pair
+from bridge.check.pair import Pair, labelled
 from bridge.check.parts import is_too_large
 from bridge.check.probe import Probe, probe
 from bridge.check.reduce import files_of as files_of_part, reduced

@@ -19,10 +19,10 @@ from typing import Unpack
 
 import bridge
 from bridge.check.engines import Engine, OnnxRuntime, OpenVino, Reference, Session
+from bridge.check.exact import ExactModel
 from bridge.check.loading import engine, load
 from bridge.check.outputs import Comparison, Results
 from bridge.check.stages import first_wrong_stage
-from bridge.check.wide import WideModel
 from bridge.errors import BridgeError
 from bridge.options import OLDEST, ConvertOptions
 
@@ -167,7 +167,7 @@ class _Judge:
     @cached_property
     def _exact(self) -> list[_Reading]:
         """What an ONNX original gives in 64-bit floats, if an engine computes it so."""
-        wide = WideModel(self.found.original, self.comparison, self.scratch).run(self.found.feed)
+        wide = ExactModel(self.found.original, self.comparison, self.scratch).run(self.found.feed)
         return [] if wide is None else [_Reading(wide.engine, str(wide), wide.results)]
 
     def _as_onnx(self, path: Path) -> Path:
