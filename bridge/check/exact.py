@@ -99,6 +99,8 @@ def widen(model: Model, wider: dict[Element, Element]) -> bool:
     takes none makes it a model that no engine loads."""
     changed = False
     for node in model.graph.walk():
+        if node.op == "ConstantOfShape" and node.attributes["value"] is None:
+            node.attributes["value"] = Tensor.of(np.zeros(1, np.float32))
         for name, given in node.attributes.items():
             node.attributes[name] = _wide(given, wider)
             changed |= node.attributes[name] is not given
