@@ -16,6 +16,7 @@ import numpy as np
 import bridge
 from bridge.api import Source
 from bridge.atomic_write import scratch_folder
+from bridge.check.as_run import as_people_run
 from bridge.check.aside import is_empty, why_aside
 from bridge.check.bisect import FirstDifference, Look, first_difference
 from bridge.check.calls import States
@@ -143,8 +144,11 @@ def check(
                 [*map(Path, read), *files_of_inputs(inputs)],
                 conversion.get("force", False),
             )
-        checker = _Checker(pair, report, tell, small, timeout)
+        quick = asked["quick"]
+        checker = _Checker(pair, report, tell, small, timeout, quick)
         base = Recipe(seed, fixed, dict(asked["fills"] or {}), ranges=dict(asked["ranges"] or {}))
+        if quick:
+            samples = min(samples, 2)
         checker.run(base, samples, asked["budget"], places)
         if save_inputs is not None:
             report.saved = save_feeds(Path(save_inputs), report.feeds, checker.bad)
@@ -195,7 +199,9 @@ class _Checker:
         tell: Callable[[str], None],
         small: Path | None,
         seconds: float,
+        quick: bool,
     ) -> None:
+        self.quick = quick
         self.pair = pair
         self.seconds = seconds
         self.small = small
@@ -228,7 +234,7 @@ class _Checker:
             for branch in report.branches
             if (branch not in report.reached and branch not in never) or branch in report.doubtful
         ]
-        if missing:
+        if missing and not self.quick:
             self._force(missing)
         # Not before: with a constant condition the conversion takes a branch and prunes nothing.
         report.pruned = _pruned(report.sites, pair.pruned) | never
@@ -365,7 +371,7 @@ class _Checker:
         watched = pair.load(pair.source)
         sites = list(sites_of(watched).values())
         session, watched_file = original, pair.source
-        if sites:
+        if sites and not self.quick:
             try:
                 instrument(watched)
                 watched_file = pair.rewritten(pair.source, watched, "watched")
@@ -417,13 +423,13 @@ class _Checker:
     ) -> Sequence[int]:
         """Which inputs without elements all versions take; what another than the first does with
         one is `told` in a note."""
-        if is_too_large(model):
+        if is_too_large(model) or self.quick:
             return ()
         self.tell("seeking inputs: without elements")
         files = [(version.label, version.path) for version in self.report.versions[1:]]
         ran, refused = tried([("", watched), *files], feeds, taken[:1])
         for place, why in refused.items() if told else ():
-            self._note(f"with {recipes[place]}, which the original takes, {why}")
+            self.report.asides.append(f"with {recipes[place]}, which the original takes, {why}")
         return ran
 
     def _note(self, text: str) -> None:
@@ -472,6 +478,13 @@ class _Checker:
             self._record(label, rows, aside, worst)
         self._record(_GIVEN, self._given_rows(original, wanted), aside, worst)
         report.results = list(worst.values())
+        if not report.different and not self.quick:
+            self.tell("running all as people do")
+            kept = [place for place in range(len(feeds)) if not aside[place]]
+            report.findings, report.as_run = as_people_run(
+                report.versions, original, [feeds[place] for place in kept],
+                [wanted[place] for place in kept], self.comparison,
+            )  # fmt: skip
         self._call_in_a_row(sessions, wanted)
         self._doubt(aside)
 
