@@ -29,7 +29,8 @@ from bridge.options import CheckOptions
 
 OPTIONS = (
     "atol", "device", "force", "ifs", "input_shapes", "inputs", "limits", "openvino", "quick",
-    "ranges", "reduce", "rtol", "samples", "save_inputs", "seed", "sizes", "timeout", "values", "weights",
+    "ranges", "reduce", "rtol", "samples", "save_inputs", "seed", "sizes", "timeout", "values",
+    "weights",
 )  # fmt: skip
 """The library's options that the command has."""
 
