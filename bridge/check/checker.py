@@ -282,9 +282,18 @@ class _Checker:
                         continue
                 report.failures.append(f"{label}: {shortened(str(error), 500)}")
                 self.failed[label] = 0
+                self._note_way_back(path)
                 if not sessions:
                     return []
         return sessions
+
+    def _note_way_back(self, path: Path) -> None:
+        """Says what is not shown if an IR does not run that was made for the check."""
+        if self.pair.against is None and path.suffix == ".xml" and path != self.pair.source:
+            self._note(
+                "no engine ran the IR: the way back proves nothing by itself, since it replays "
+                "the rules, and a wrong rule is right there and back"
+            )
 
     def _loaded(self, label: str, path: Path, files: tuple[FileFacts, ...]) -> Session:
         self.tell(f"loading {label}")
@@ -596,6 +605,7 @@ class _Checker:
             self.report.failures.append(f"{label}, input {sample}: {why}")
             self.bad.setdefault(sample, "fails")
             self.failed.setdefault(label, sample)
+            self._note_way_back(next(v.path for v in self.report.versions if v.label == label))
 
     def _set_aside(self, label: str, sample: int, kind: str, what: str) -> None:
         self.report.aside.add(sample)

@@ -522,6 +522,44 @@ class DefaultOpenVino(OpenVino):
     plain = False
 
 
+class EvaluatedOpenVino(OpenVino):
+    """OpenVINO's reference functions, which have nothing of the CPU plugin. Not every layer has
+    one."""
+
+    def load(self, source: Source) -> LoadedSession:
+        """See `Engine.load`."""
+        try:
+            model = self._core.read_model(str(source))
+        except Exception as error:
+            raise EngineError(f"OpenVINO: {_message(error)}") from error
+        return _EvaluatedSession(self._module, model)
+
+
+class _EvaluatedSession(_OpenVinoSession):
+    def __init__(self, module: Any, model: Any) -> None:
+        self._module, self._model = module, model
+        self.metadata = {}
+        self.inputs = _openvino_infos(model.inputs)
+        self.outputs = _openvino_infos(model.outputs)
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        tensors = [self._tensor(port, feed_of(port, feeds)) for port in self.inputs]
+        results = [
+            self._module.Tensor(port.get_element_type(), self._module.Shape([0]))
+            for port in self._model.outputs
+        ]
+        try:
+            known = self._model.evaluate(results, tensors)
+        except Exception as error:
+            raise EngineError(f"OpenVINO: {_message(error)}") from error
+        if not known:
+            raise EngineError("OpenVINO: a layer has no reference function")
+        return {
+            port.name: self._array(tensor)
+            for port, tensor in zip(self.outputs, results, strict=True)
+        }
+
+
 class SingleOnnxRuntime(OnnxRuntime):
     """onnxruntime with one thread."""
 

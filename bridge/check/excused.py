@@ -22,7 +22,7 @@ from bridge.check.bisect import FirstDifference, Look, first_difference
 from bridge.check.compare import Difference
 from bridge.check.engines import EngineError, Session
 from bridge.check.exact import Exact, ExactModel
-from bridge.check.loading import ONE_THREAD, OPTIMISED, load
+from bridge.check.loading import ONE_THREAD, OTHERWISE, load
 from bridge.check.noise import Noise, make_noisy
 from bridge.check.outputs import Comparison, Results
 from bridge.check.pair import Pair, labelled
@@ -158,7 +158,7 @@ class _Version:
     def _otherwise(self) -> list[Session]:
         """The original in an engine with other settings, in which it may round otherwise."""
         found = []
-        for settings in (ONE_THREAD, OPTIMISED):
+        for settings in (ONE_THREAD, OTHERWISE):
             with suppress(BridgeError):
                 found.append(load(self.check.pair.source, settings=settings)[0])
         return found

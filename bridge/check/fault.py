@@ -12,7 +12,7 @@ is also computed in 64-bit floats: engines that are right round otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Unpack
@@ -25,6 +25,8 @@ from bridge.check.outputs import Comparison, Results
 from bridge.check.stages import first_wrong_stage
 from bridge.errors import BridgeError
 from bridge.options import OLDEST, ConvertOptions
+
+_FARTHER = 2.0  # times as far from the truth, to be at fault
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,36 @@ class _Judge:
                 if self._agree(reading.results, self.actual):
                     why = f"the original, {reading.words}, gives what {label} gives"
                     return Fault("engine", mine, why, _engine_advice(mine))
-        return self._wrong_stage() or self._of_version()
+            if (far := self._far()) and far[0] > _FARTHER * far[1]:
+                why = "it is farther from the original in wider floats"
+                return Fault("engine", mine, why + self._figures, _engine_advice(mine))
+        found = self._wrong_stage() or self._of_version()
+        return replace(found, text=found.text + self._figures)
+
+    def _far(self) -> tuple[float, float] | None:
+        """How far the original and the version are from the original in wider floats, at most."""
+        exact = self._exact[0].results if self._exact else None
+        if exact is None or self.expected is None or self.actual is None:
+            return None
+        mine, its = (
+            max(
+                how.absolute
+                for name, how in self.comparison.differences(exact, results)
+                if name in self.wrong
+            )
+            for results in (self.expected, self.actual)
+        )
+        return mine, its
+
+    @property
+    def _figures(self) -> str:
+        far = self._far()
+        if far is None:
+            return ""
+        return (
+            f" (from the original, {self._exact[0].words}, the original is off by {far[0]:.3g}, "
+            f"{self.found.label} by {far[1]:.3g})"
+        )
 
     def _wrong_stage(self) -> Fault | None:
         """The fault of the conversion that the check made, where a pass or a quirk of it changes a

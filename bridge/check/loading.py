@@ -16,6 +16,7 @@ from bridge.check.engines import (
     DefaultOpenVino,
     Engine,
     EngineError,
+    EvaluatedOpenVino,
     LacksOperatorError,
     OnnxRuntime,
     OpenVino,
@@ -44,8 +45,8 @@ PLAIN: Settings = (OnnxRuntime, OpenVino)
 DEFAULTS: Settings = (DefaultOnnxRuntime, DefaultOpenVino)
 """As people run a model."""
 ONE_THREAD: Settings = (SingleOnnxRuntime, SingleOpenVino)
-OPTIMISED: Settings = (DefaultOnnxRuntime, OpenVino)
-"""All optimisations that keep 32 bits."""
+OTHERWISE: Settings = (DefaultOnnxRuntime, EvaluatedOpenVino)
+"""All optimisations that keep 32 bits, or none at all."""
 
 _worker = Worker()
 _worker.seconds = TIMEOUT
