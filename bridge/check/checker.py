@@ -491,7 +491,8 @@ class _Checker:
             self.tell("running all as people do")
             kept = [place for place in range(len(feeds)) if not aside[place]]
             report.findings, report.as_run = as_people_run(
-                report.versions, original, [feeds[place] for place in kept],
+                report.versions, [session for _, session in sessions],
+                [feeds[place] for place in kept],
                 [wanted[place] for place in kept], self.comparison,
             )  # fmt: skip
         self._call_in_a_row(sessions, wanted)
