@@ -234,7 +234,7 @@ class _Checker:
             for branch in report.branches
             if (branch not in report.reached and branch not in never) or branch in report.doubtful
         ]
-        if missing and not self.quick:
+        if missing:
             self._force(missing)
         # Not before: with a constant condition the conversion takes a branch and prunes nothing.
         report.pruned = _pruned(report.sites, pair.pruned) | never
@@ -378,9 +378,9 @@ class _Checker:
         symbols = share_symbols(drawn)
         base = replace(base, sizes=shared(symbols, base.sizes))
         watched = pair.load(pair.source)
-        sites = list(sites_of(watched).values())
+        sites = [] if self.quick else list(sites_of(watched).values())
         session, watched_file = original, pair.source
-        if sites and not self.quick:
+        if sites:
             try:
                 instrument(watched)
                 watched_file = pair.rewritten(pair.source, watched, "watched")
