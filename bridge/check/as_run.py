@@ -44,23 +44,25 @@ def as_people_run(
     known: dict[bool, list[float] | None] = {}
     for version, session in zip(versions[1:], sessions[1:], strict=True):
         is_ir = version.path.suffix.lower() == ".xml"
-        if is_ir not in known:
-            known[is_ir] = _off(_original(source, is_ir), original, feeds, wanted, comparison)
         its = _off(_loaded(version.path), original, feeds, wanted, comparison)
         plain = _off(session, original, feeds, wanted, comparison)
         if its is None or plain is None:
             continue
-        own = known[is_ir]
         least = max(comparison.rtol, _BF16 if is_ir else 0.0)
+        if max(its) <= least:
+            continue
+        if is_ir not in known:
+            known[is_ir] = _off(_original(source, is_ir), original, feeds, wanted, comparison)
+        own = known[is_ir]
         text = f"as people run it, {version.label} differs by {100 * max(its):.2g} %"
         if own is None:
-            told += [text] if max(its) > least else []
+            told.append(text)
         elif all(
             one > max(_MORE * max(others), least)
             for one, *others in zip(its, own, plain, strict=True)
         ):
             found.append(f"{text}, and the original by {100 * max(own):.2g} %")
-        elif max(its) > least:
+        else:
             told.append(f"{text}, and the original by {100 * max(own):.2g} %")
     return found, told
 

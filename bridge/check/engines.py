@@ -542,6 +542,11 @@ class _EvaluatedSession(_OpenVinoSession):
         self.inputs = _openvino_infos(model.inputs)
         self.outputs = _openvino_infos(model.outputs)
 
+    def run_from(
+        self, states: Mapping[str, np.ndarray], feeds: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        raise EngineError("OpenVINO: its reference functions keep no states")
+
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         tensors = [self._tensor(port, feed_of(port, feeds)) for port in self.inputs]
         results = [

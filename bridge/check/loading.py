@@ -16,7 +16,6 @@ from bridge.check.engines import (
     DefaultOpenVino,
     Engine,
     EngineError,
-    EvaluatedOpenVino,
     LacksOperatorError,
     OnnxRuntime,
     OpenVino,
@@ -45,8 +44,8 @@ PLAIN: Settings = (OnnxRuntime, OpenVino)
 DEFAULTS: Settings = (DefaultOnnxRuntime, DefaultOpenVino)
 """As people run a model."""
 ONE_THREAD: Settings = (SingleOnnxRuntime, SingleOpenVino)
-OTHERWISE: Settings = (DefaultOnnxRuntime, EvaluatedOpenVino)
-"""All optimisations that keep 32 bits, or none at all."""
+OPTIMISED: Settings = (DefaultOnnxRuntime, OpenVino)
+"""All optimisations that keep 32 bits."""
 
 _worker = Worker()
 _worker.seconds = TIMEOUT

