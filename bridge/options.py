@@ -468,6 +468,15 @@ class CheckOptions(ConvertOptions, total=False):
             least=0.1,
         ),
     ]
+    quick: Annotated[
+        "bool",
+        Option(
+            CHECK,
+            "Two inputs alone: no branches are sought or forced, and nothing is run with the "
+            "engines' defaults.",
+            default=False,
+        ),
+    ]
     budget: Annotated[
         "int",
         Option(

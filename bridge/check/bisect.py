@@ -43,15 +43,16 @@ _LOADS = 80  # pairs of models that are made and loaded
 
 @dataclass(frozen=True)
 class FirstDifference:
-    """The first inner value that differs (`name`), the node that makes it, by its path, and how
-    many values agree that were compared before. `iterations` are those of the Loops around it, the
-    outermost first: the Loop, and the number of the iteration, from 0. `beside` are the names of
-    values in the same graph, `places` where that is in both models."""
+    """The first inner value that differs (`name`), and how many values agree that were compared
+    before. `node` is the path of the node that makes it, `maker` that node. `iterations` are those
+    of the Loops around it, the outermost first: the Loop, and the number of the iteration, from 0.
+    `beside` are the names of values in the same graph, `places` where that is in both models."""
 
     name: str
     node: str
     difference: Difference
     before: int
+    maker: Node | None = None
     iterations: tuple[tuple[str, int], ...] = ()
     beside: frozenset[str] = frozenset()
     places: tuple[GraphPath, GraphPath] = ((), ())
@@ -195,6 +196,7 @@ class _Search:
             path_of(way_to(self.first, twin.first), node),
             difference,
             self.agree,
+            node,
             tuple(zip(loops, lasts, strict=True)),
             frozenset(name for one in graph.nodes for v in one.outputs for name in v.names),
             (twin.first, twin.first if self.other is None else twin.other),
@@ -302,7 +304,9 @@ class _Search:
                 name = seen(index)
                 if name not in expected or name not in actual:
                     continue  # Of open rank in one of them, where it is elements and shape.
-                wanted, rtol = expected[name], tolerance(expected[name], self.rtol)
+                wanted = expected[name]
+                # No tolerance at all asks for the very same bits.
+                rtol = tolerance(wanted, self.rtol) if self.rtol or self.atol else 0.0
                 if compare(wanted, once[name], rtol, self.atol).ok:
                     differences[spot] = compare(wanted, actual[name], rtol, self.atol)
             mine, its = (np.max(results.get(COUNT, 0)) for results in (expected, actual))

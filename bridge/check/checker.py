@@ -16,6 +16,7 @@ import numpy as np
 import bridge
 from bridge.api import Source
 from bridge.atomic_write import scratch_folder
+from bridge.check.as_run import as_people_run
 from bridge.check.aside import is_empty, why_aside
 from bridge.check.bisect import FirstDifference, Look, first_difference
 from bridge.check.calls import States
@@ -26,7 +27,7 @@ from bridge.check.device import DeviceCheck
 from bridge.check.empty_inputs import tried
 from bridge.check.endless import endless_loop
 from bridge.check.engines import EngineError, LacksOperatorError, Session, run_each
-from bridge.check.excused import Excuses, Row, labelled
+from bridge.check.excused import Excuses, Row
 from bridge.check.explore import SECONDS, Exploration, Probes, explore
 from bridge.check.fault import Disagreement, Fault, judge
 from bridge.check.files import FileFacts, facts
@@ -48,7 +49,7 @@ from bridge.check.own_inputs import (
     require_free,
     save_feeds,
 )
-from bridge.check.pair import Pair
+from bridge.check.pair import Pair, labelled
 from bridge.check.parts import is_too_large
 from bridge.check.probe import Probe, probe
 from bridge.check.reduce import files_of as files_of_part, reduced
@@ -143,8 +144,11 @@ def check(
                 [*map(Path, read), *files_of_inputs(inputs)],
                 conversion.get("force", False),
             )
-        checker = _Checker(pair, report, tell, small, timeout)
+        quick = asked["quick"]
+        checker = _Checker(pair, report, tell, small, timeout, quick)
         base = Recipe(seed, fixed, dict(asked["fills"] or {}), ranges=dict(asked["ranges"] or {}))
+        if quick:
+            samples = min(samples, 2)
         checker.run(base, samples, asked["budget"], places)
         if save_inputs is not None:
             report.saved = save_feeds(Path(save_inputs), report.feeds, checker.bad)
@@ -195,7 +199,9 @@ class _Checker:
         tell: Callable[[str], None],
         small: Path | None,
         seconds: float,
+        quick: bool,
     ) -> None:
+        self.quick = quick
         self.pair = pair
         self.seconds = seconds
         self.small = small
@@ -276,9 +282,18 @@ class _Checker:
                         continue
                 report.failures.append(f"{label}: {shortened(str(error), 500)}")
                 self.failed[label] = 0
+                self._note_way_back(path)
                 if not sessions:
                     return []
         return sessions
+
+    def _note_way_back(self, path: Path) -> None:
+        """Says what is not shown if an IR does not run that was made for the check."""
+        if self.pair.against is None and path.suffix == ".xml" and path != self.pair.source:
+            self._note(
+                "no engine ran the IR: the way back proves nothing by itself, since it replays "
+                "the rules, and a wrong rule is right there and back"
+            )
 
     def _loaded(self, label: str, path: Path, files: tuple[FileFacts, ...]) -> Session:
         self.tell(f"loading {label}")
@@ -363,7 +378,7 @@ class _Checker:
         symbols = share_symbols(drawn)
         base = replace(base, sizes=shared(symbols, base.sizes))
         watched = pair.load(pair.source)
-        sites = list(sites_of(watched).values())
+        sites = [] if self.quick else list(sites_of(watched).values())
         session, watched_file = original, pair.source
         if sites:
             try:
@@ -417,13 +432,13 @@ class _Checker:
     ) -> Sequence[int]:
         """Which inputs without elements all versions take; what another than the first does with
         one is `told` in a note."""
-        if is_too_large(model):
+        if is_too_large(model) or self.quick:
             return ()
         self.tell("seeking inputs: without elements")
         files = [(version.label, version.path) for version in self.report.versions[1:]]
         ran, refused = tried([("", watched), *files], feeds, taken[:1])
         for place, why in refused.items() if told else ():
-            self._note(f"with {recipes[place]}, which the original takes, {why}")
+            self.report.asides.append(f"with {recipes[place]}, which the original takes, {why}")
         return ran
 
     def _note(self, text: str) -> None:
@@ -472,6 +487,14 @@ class _Checker:
             self._record(label, rows, aside, worst)
         self._record(_GIVEN, self._given_rows(original, wanted), aside, worst)
         report.results = list(worst.values())
+        if not report.different and not self.quick:
+            self.tell("running all as people do")
+            kept = [place for place in range(len(feeds)) if not aside[place]]
+            report.findings, report.as_run = as_people_run(
+                report.versions, [session for _, session in sessions],
+                [feeds[place] for place in kept],
+                [wanted[place] for place in kept], self.comparison,
+            )  # fmt: skip
         self._call_in_a_row(sessions, wanted)
         self._doubt(aside)
 
@@ -583,6 +606,7 @@ class _Checker:
             self.report.failures.append(f"{label}, input {sample}: {why}")
             self.bad.setdefault(sample, "fails")
             self.failed.setdefault(label, sample)
+            self._note_way_back(next(v.path for v in self.report.versions if v.label == label))
 
     def _set_aside(self, label: str, sample: int, kind: str, what: str) -> None:
         self.report.aside.add(sample)

@@ -165,9 +165,10 @@ def feed_of(port: ValueInfo, feeds: Mapping[str, Any]) -> Any:
 
 
 class OnnxRuntime:
-    """onnxruntime on the CPU with all graph optimisations off."""
+    """onnxruntime on the CPU with all graph optimisations off, unless `plain` is not set."""
 
     name = "onnxruntime"
+    plain = True
 
     def __init__(self, threads: int | None = None) -> None:
         self._module = _optional_module("onnxruntime")
@@ -177,7 +178,9 @@ class OnnxRuntime:
     def load(self, source: Source) -> LoadedSession:
         """See `Engine.load`; raises LacksOperatorError where onnxruntime has no kernel."""
         options = self._module.SessionOptions()
-        options.graph_optimization_level = self._module.GraphOptimizationLevel.ORT_DISABLE_ALL
+        if self.plain:
+            level = self._module.GraphOptimizationLevel.ORT_DISABLE_ALL
+            options.graph_optimization_level = level
         options.log_severity_level = 4
         # Threads that wait for work in a loop cost more than the small models of a check do.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -325,10 +328,11 @@ def _onnx_info(info: onnx.ValueInfoProto) -> ValueInfo:
 
 
 class OpenVino:
-    """OpenVINO's CPU plugin, told to compute in f32 and no less."""
+    """OpenVINO's CPU plugin, told to compute in f32 and no less, unless `plain` is not set."""
 
     name = "OpenVINO"
     precision = "f32"
+    plain = True
 
     def __init__(self, threads: int | None = None) -> None:
         self._module = _optional_module("openvino")
@@ -347,6 +351,8 @@ class OpenVino:
         }
         if "KV_CACHE_PRECISION" in known:
             self._config["KV_CACHE_PRECISION"] = self.precision
+        if not self.plain:
+            self._config = {}
         if threads:
             self._config["INFERENCE_NUM_THREADS"] = threads
 
@@ -499,3 +505,75 @@ def _openvino_infos(ports: Sequence[Any]) -> tuple[ValueInfo, ...]:
             shape = tuple(None if dim.is_dynamic else dim.get_length() for dim in partial)
         result.append(ValueInfo(name, shape, frozenset({*names, layer})))
     return tuple(result)
+
+
+# ------------------------------------------------------------------------------------------------
+
+
+class DefaultOnnxRuntime(OnnxRuntime):
+    """onnxruntime as people run it."""
+
+    plain = False
+
+
+class DefaultOpenVino(OpenVino):
+    """OpenVINO's CPU plugin as people run it."""
+
+    plain = False
+
+
+class EvaluatedOpenVino(OpenVino):
+    """OpenVINO's reference functions, which have nothing of the CPU plugin. Not every layer has
+    one."""
+
+    def load(self, source: Source) -> LoadedSession:
+        """See `Engine.load`."""
+        try:
+            model = self._core.read_model(str(source))
+        except Exception as error:
+            raise EngineError(f"OpenVINO: {_message(error)}") from error
+        return _EvaluatedSession(self._module, model)
+
+
+class _EvaluatedSession(_OpenVinoSession):
+    def __init__(self, module: Any, model: Any) -> None:
+        self._module, self._model = module, model
+        self.metadata = {}
+        self.inputs = _openvino_infos(model.inputs)
+        self.outputs = _openvino_infos(model.outputs)
+
+    def run_from(
+        self, states: Mapping[str, np.ndarray], feeds: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        raise EngineError("OpenVINO: its reference functions keep no states")
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        tensors = [self._tensor(port, feed_of(port, feeds)) for port in self.inputs]
+        results = [
+            self._module.Tensor(port.get_element_type(), self._module.Shape([0]))
+            for port in self._model.outputs
+        ]
+        try:
+            known = self._model.evaluate(results, tensors)
+        except Exception as error:
+            raise EngineError(f"OpenVINO: {_message(error)}") from error
+        if not known:
+            raise EngineError("OpenVINO: a layer has no reference function")
+        return {
+            port.name: self._array(tensor)
+            for port, tensor in zip(self.outputs, results, strict=True)
+        }
+
+
+class SingleOnnxRuntime(OnnxRuntime):
+    """onnxruntime with one thread."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+
+class SingleOpenVino(OpenVino):
+    """OpenVINO with one thread."""
+
+    def __init__(self) -> None:
+        super().__init__(1)

@@ -12,19 +12,29 @@ is also computed in 64-bit floats: engines that are right round otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Unpack
 
 import bridge
-from bridge.check.engines import Engine, OnnxRuntime, OpenVino, Reference, Session
+from bridge.check.engines import (
+    Engine,
+    EvaluatedOpenVino,
+    OnnxRuntime,
+    OpenVino,
+    Reference,
+    Session,
+)
+from bridge.check.exact import ExactModel
 from bridge.check.loading import engine, load
 from bridge.check.outputs import Comparison, Results
 from bridge.check.stages import first_wrong_stage
-from bridge.check.wide import WideModel
 from bridge.errors import BridgeError
 from bridge.options import OLDEST, ConvertOptions
+
+_FAR_MORE = 10  # times as many elements, to be at fault
+_FARTHER = 2.0  # times as far from the truth, to be at fault
 
 
 @dataclass(frozen=True)
@@ -87,12 +97,58 @@ class _Judge:
         label, mine, its = self.found.label, self.mine, self.its
         if not self.wrong:
             return Fault("unknown", "", "the difference is not there in every run", "")
+        if suffix_of(self.found.original) == ".xml":
+            try:
+                results = self._run(engine(EvaluatedOpenVino).load(self.found.original))
+            except BridgeError:
+                results = None
+            mine_off, its_off = self._off(results, self.expected), self._off(results, self.actual)
+            if _FAR_MORE * its_off < mine_off:
+                why = (
+                    f"from OpenVINO's own reference functions, {label} differs in {its_off} "
+                    f"elements, and the original in {mine_off}"
+                )
+                return Fault("engine", mine, why, _engine_advice(mine))
         if not self._is_read_back():
             for reading in (*self._readings(self.found.original, {mine, its}), *self._exact):
                 if self._agree(reading.results, self.actual):
                     why = f"the original, {reading.words}, gives what {label} gives"
                     return Fault("engine", mine, why, _engine_advice(mine))
-        return self._wrong_stage() or self._of_version()
+            if (far := self._far()) and far[0] > _FARTHER * far[1]:
+                why = "it is farther from the original in wider floats"
+                return Fault("engine", mine, why + self._figures, _engine_advice(mine))
+        found = self._wrong_stage() or self._of_version()
+        return replace(found, text=found.text + self._figures)
+
+    def _off(self, one: Results | None, other: Results | None) -> int:
+        """In how many elements the outputs that differ are others."""
+        found = self.comparison.differences(one, other) if one and other else []
+        return sum(max(how.wrong, not how.ok) for name, how in found if name in self.wrong)
+
+    def _far(self) -> tuple[float, float] | None:
+        """How far the original and the version are from the original in wider floats, at most."""
+        exact = self._exact[0].results if self._exact else None
+        if exact is None or self.expected is None or self.actual is None:
+            return None
+        mine, its = (
+            max(
+                how.absolute
+                for name, how in self.comparison.differences(exact, results)
+                if name in self.wrong
+            )
+            for results in (self.expected, self.actual)
+        )
+        return mine, its
+
+    @property
+    def _figures(self) -> str:
+        far = self._far()
+        if far is None:
+            return ""
+        return (
+            f" (from the original, {self._exact[0].words}, the original is off by {far[0]:.3g}, "
+            f"{self.found.label} by {far[1]:.3g})"
+        )
 
     def _wrong_stage(self) -> Fault | None:
         """The fault of the conversion that the check made, where a pass or a quirk of it changes a
@@ -167,7 +223,7 @@ class _Judge:
     @cached_property
     def _exact(self) -> list[_Reading]:
         """What an ONNX original gives in 64-bit floats, if an engine computes it so."""
-        wide = WideModel(self.found.original, self.comparison, self.scratch).run(self.found.feed)
+        wide = ExactModel(self.found.original, self.comparison, self.scratch).run(self.found.feed)
         return [] if wide is None else [_Reading(wide.engine, str(wide), wide.results)]
 
     def _as_onnx(self, path: Path) -> Path:

@@ -12,6 +12,8 @@ from typing import cast
 import bridge
 from bridge.boundary import Boundary
 from bridge.check.engines import (
+    DefaultOnnxRuntime,
+    DefaultOpenVino,
     Engine,
     EngineError,
     LacksOperatorError,
@@ -19,6 +21,8 @@ from bridge.check.engines import (
     OpenVino,
     Reference,
     Session,
+    SingleOnnxRuntime,
+    SingleOpenVino,
     StatefulSession,
 )
 from bridge.check.isolated_engines import IsolatedEngine
@@ -33,6 +37,15 @@ from bridge.passes.state.records import FIRST_CALLS
 
 TIMEOUT = 60.0
 """Seconds that a run may take, and the loading of a model, so that a Loop that never ends ends."""
+
+Settings = tuple[type[OnnxRuntime], type[OpenVino]]
+PLAIN: Settings = (OnnxRuntime, OpenVino)
+"""As little as possible is optimised, and all is computed in 32 bits."""
+DEFAULTS: Settings = (DefaultOnnxRuntime, DefaultOpenVino)
+"""As people run a model."""
+ONE_THREAD: Settings = (SingleOnnxRuntime, SingleOpenVino)
+OPTIMISED: Settings = (DefaultOnnxRuntime, OpenVino)
+"""All optimisations that keep 32 bits."""
 
 _worker = Worker()
 _worker.seconds = TIMEOUT
@@ -65,7 +78,7 @@ def hushed() -> Iterator[None]:
         _worker.hushed = False
 
 
-def load(path: Path, known: Model | None = None) -> tuple[Session, str]:
+def load(path: Path, known: Model | None = None, settings: Settings = PLAIN) -> tuple[Session, str]:
     """The file, loaded by the engine of its format, and which engine that is.
 
     `known` is what Bridge has read of an IR, if it has. An ONNX model that onnxruntime lacks
@@ -75,20 +88,20 @@ def load(path: Path, known: Model | None = None) -> tuple[Session, str]:
     Raises EngineError where no engine takes the file, LacksOperatorError where that is for
     operators that they lack, BridgeError for an IR that Bridge cannot read."""
     if path.suffix.lower() == ".xml":
-        return _load_ir(path, known or bridge.load(path))
+        return _load_ir(path, known or bridge.load(path), settings[1])
     try:
-        onnxruntime = engine(OnnxRuntime)
+        onnxruntime = engine(cast(type[Engine], settings[0]))
     except EngineError as error:
         return _load_elsewhere(path, error, (Reference,))
     try:
         session = onnxruntime.load(path)
         return _with_flags(session, session.metadata), f"{onnxruntime.name} {onnxruntime.version}"
     except LacksOperatorError as error:
-        return _load_elsewhere(path, error, (Reference, OpenVino))
+        return _load_elsewhere(path, error, (Reference, settings[1]))
 
 
-def _load_ir(path: Path, model: Model) -> tuple[Session, str]:
-    openvino = engine(OpenVino)
+def _load_ir(path: Path, model: Model, kind: type[OpenVino]) -> tuple[Session, str]:
+    openvino = engine(cast(type[Engine], kind))
     said = f"{openvino.name} {openvino.version} ({OpenVino.precision}"
     session: Session
     variables = Variables.of(model)
@@ -96,7 +109,7 @@ def _load_ir(path: Path, model: Model) -> tuple[Session, str]:
         # A second process opens a part while the first runs the one before.
         beside = Worker()
         beside.seconds = _worker.seconds
-        second = IsolatedEngine(OpenVino, beside)
+        second = IsolatedEngine(kind, beside)
         session = parts = PartsSession(model, [openvino.load, second.load])
         said += f", in {parts.count} parts"
     else:

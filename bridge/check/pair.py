@@ -266,3 +266,8 @@ def _has_halves(model: Model) -> bool:
         node.op == "Cast" and "decompression" in (node.extras or {}).get("rt_info", "")
         for node in model.graph.walk()
     )
+
+
+def labelled(files: Iterable[tuple[str, Path]], label: str) -> Path:
+    """The file of this label."""
+    return next(path for one, path in files if one == label)

@@ -76,6 +76,9 @@ class CheckReport:
     relative one first. `saved` are the files that inputs were saved in. `reduced` is the smallest
     part of the model that differs, or why there is none, where it was asked for. `row` are the
     inputs that are calls in a row, which stateful versions ran without being told their states.
+
+    `findings` and `as_run` say what differs with the engines' defaults: by more than the original
+    itself, or not. `asides` are notes on inputs that nobody would give.
     """
 
     source: str
@@ -108,6 +111,9 @@ class CheckReport:
     saved: list[Path] = field(default_factory=list)
     reduced: Reduced | str | None = None
     row: list[int] = field(default_factory=list)
+    findings: list[str] = field(default_factory=list)
+    as_run: list[str] = field(default_factory=list)
+    asides: list[str] = field(default_factory=list)
 
     @property
     def compared(self) -> bool:
@@ -118,7 +124,8 @@ class CheckReport:
     def different(self) -> bool:
         """Whether any output differs, forced branches included. What forcing a pruned branch
         gives does not count; the report says it."""
-        return any(not result.worst.ok for result in self.results) or any(
+        wrong = any(not result.worst.ok for result in self.results) or bool(self.findings)
+        return wrong or any(
             forced.wrong for branch, forced in self.forced.items() if branch not in self.pruned
         )
 

@@ -134,8 +134,9 @@ def _counted(graph: Graph, node: Node) -> Node:
         return node
     nodes: list[Node] = []
     b, loop_builder = Builder(nodes), LoopBuilder.of(node)
-    turn_forwards(b, loop_builder)
-    loop_builder.inputs[0] = trips_of_slices(b, loop_builder.inputs, loop_builder.body)
+    with b:
+        turn_forwards(b, loop_builder)
+        loop_builder.inputs[0] = trips_of_slices(b, loop_builder.inputs, loop_builder.body)
     for new, old in zip(loop_builder.build(b), node.outputs, strict=True):
         b.node("Identity", [new], [old])
     place = graph.nodes.index(node)

@@ -25,7 +25,8 @@ def summary(report: CheckReport) -> list[str]:
     for failure in report.failures:
         text = f"  failed: {failure}"
         lines += text.split("\n") if failure.startswith(CONVERSION) else [text]
-    lines += [f"  note: {note}" for note in report.notes]
+    lines += [f"  DIFFERENT: {finding}" for finding in report.findings]
+    lines += [f"  note: {note}" for note in (*report.notes, *report.as_run)]
     lines += _outputs(report)
     if report.row:
         lines.append(f"calls in a row: {len(report.row)}, each with the states of the one before")
@@ -134,6 +135,7 @@ def details(report: CheckReport) -> list[str]:
     lines = []
     if report.compared:
         lines += ["every output:", *map(_result, report.results)]
+    lines += [f"  note: {note}" for note in report.asides]
     if report.sites:
         lines.append("every branch:")
     for site in report.sites:

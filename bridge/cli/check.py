@@ -28,8 +28,9 @@ from bridge.option import MANY, OUTPUT
 from bridge.options import CheckOptions
 
 OPTIONS = (
-    "atol", "device", "force", "ifs", "input_shapes", "inputs", "limits", "openvino", "ranges",
-    "reduce", "rtol", "samples", "save_inputs", "seed", "sizes", "timeout", "values", "weights",
+    "atol", "device", "force", "ifs", "input_shapes", "inputs", "limits", "openvino", "quick",
+    "ranges", "reduce", "rtol", "samples", "save_inputs", "seed", "sizes", "timeout", "values",
+    "weights",
 )  # fmt: skip
 """The library's options that the command has."""
 

@@ -8,7 +8,7 @@ import pytest
 
 import bridge
 from bridge.check import check
-from tests.engines.planted import FOLDER, changes
+from tests.engines.planted import FOLDER, changes, rounded
 
 
 @pytest.mark.parametrize(
@@ -26,5 +26,23 @@ def test_a_change_in_a_body_is_found(model: str, change: str, tmp_path: Path) ->
     bridge.convert(path, tmp_path / "m.xml")
     text = (tmp_path / "m.xml").read_text(encoding="utf-8")
     found = [one for one in changes(text) if one.layer.startswith(change)]
+    (tmp_path / "m.xml").write_text(found[0].text, encoding="utf-8")
+    assert check(path, tmp_path / "m.xml").different
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("f16", "Subtract → Add"), ("f16", "Sqrt → Exp"),
+        ("int8", "Sigmoid → Tanh"), ("int8", "ReduceSum → ReduceMax"),
+    ],
+)  # fmt: skip
+def test_noise_hides_no_change(kind: str, change: str, tmp_path: Path) -> None:
+    """Nor is it a difference by itself."""
+    path = rounded(kind, tmp_path)
+    bridge.convert(path, tmp_path / "m.xml")
+    assert check(path, tmp_path / "m.xml").ok
+    text = (tmp_path / "m.xml").read_text(encoding="utf-8")
+    found = [one for one in changes(text, True) if one.layer.startswith(change)]
     (tmp_path / "m.xml").write_text(found[0].text, encoding="utf-8")
     assert check(path, tmp_path / "m.xml").different

@@ -8,8 +8,10 @@ import numpy as np
 import onnx
 import pytest
 
+import bridge
 from bridge.check import CheckReport, check
-from bridge.check.wide import widened
+from bridge.check.exact import widen
+from bridge.elements import F32, F64
 from tests.support.running import OnnxRuntime
 
 CANCELS = "s = Add (x, large) y = Sub (s, large)"
@@ -48,7 +50,7 @@ def test_a_fault_stays_one(one: str, other: str, tmp_path: Path) -> None:
     assert report.different and not report.notes, str(report)
 
 
-def test_every_float_is_widened() -> None:
+def test_every_float_is_widened(tmp_path: Path) -> None:
     """In bodies and attributes too."""
     model = onnx.parser.parse_model("""
         <ir_version: 9, opset_import: ["": 18]>
@@ -68,7 +70,10 @@ def test_every_float_is_widened() -> None:
         }""")
     x = np.array([0.1, 1e-9], np.float64)
     feed = {"x": x, "c": np.array(True), "h": np.array([1.5], np.float16)}
-    (found,) = OnnxRuntime(widened(model)).run(feed)
+    wide = bridge.load(model)
+    assert widen(wide, {F32: F64})
+    bridge.save(wide, tmp_path / "wide.onnx")
+    (found,) = OnnxRuntime(onnx.load(tmp_path / "wide.onnx")).run(feed)
     assert found.dtype == np.float64
     parts = np.array([0.1, 0.2, 0.333333343], np.float32).astype(np.float64)
     np.testing.assert_array_equal(found, [*(x * 0.5 + 1.5), *parts])

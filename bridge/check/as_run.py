@@ -1,0 +1,124 @@
+"""What people get who run the files as engines come: with all optimisations, and without hints.
+
+A check switches both off, so that it proves meaning. Here the files run a few inputs once more.
+Where a conversion differs by more than the original does in the same engine, that is a finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from bridge.check.compare import compare
+from bridge.check.engines import DefaultOpenVino, Engine, Session
+from bridge.check.loading import DEFAULTS, engine, load
+from bridge.check.outputs import Comparison, Results
+from bridge.check.report import Version
+from bridge.errors import BridgeError
+
+_INPUTS = 3
+_MORE = 3.0  # times the original's difference
+_BF16 = 2.0**-6
+"""What an engine that may compute in bf16 is off by: a few units in its last place."""
+
+
+def as_people_run(
+    versions: Sequence[Version],
+    sessions: Sequence[Session],
+    feeds: Sequence[Results],
+    wanted: Sequence[Results],
+    comparison: Comparison,
+) -> tuple[list[str], list[str]]:
+    """What differs more in a conversion than in the original, and what differs in both; of the
+    first version and the others, with inputs for which the original gives what is wanted. What a
+    version differs by in its session of the check does not count once more."""
+    original = sessions[0]
+    found, told = list[str](), list[str]()
+    source = versions[0].path
+    feeds, wanted = feeds[:_INPUTS], wanted[:_INPUTS]
+    if not feeds:
+        return found, told
+    known: dict[bool, list[float] | None] = {}
+    for version, session in zip(versions[1:], sessions[1:], strict=True):
+        is_ir = version.path.suffix.lower() == ".xml"
+        its = _off(_loaded(version.path), original, feeds, wanted, comparison)
+        plain = _off(session, original, feeds, wanted, comparison)
+        if its is None or plain is None:
+            continue
+        least = max(comparison.rtol, _BF16 if is_ir else 0.0)
+        if max(its) <= least:
+            continue
+        if is_ir not in known:
+            known[is_ir] = _off(_original(source, is_ir), original, feeds, wanted, comparison)
+        own = known[is_ir]
+        text = f"as people run it, {version.label} differs by {100 * max(its):.2g} %"
+        if own is None:
+            told.append(text)
+        elif all(
+            one > max(_MORE * max(others), least)
+            for one, *others in zip(its, own, plain, strict=True)
+        ):
+            found.append(f"{text}, and the original by {100 * max(own):.2g} %")
+        else:
+            told.append(f"{text}, and the original by {100 * max(own):.2g} %")
+    return found, told
+
+
+def _original(path: Path, in_openvino: bool) -> Session | None:
+    """The original in an engine's defaults: in OpenVINO, or in that of its own format. None where
+    that engine does not take it."""
+    try:
+        if path.suffix.lower() == ".xml":
+            return load(path, settings=DEFAULTS)[0] if in_openvino else None
+        if in_openvino:
+            return engine(cast(type[Engine], DefaultOpenVino)).load(path)
+        return load(path, settings=DEFAULTS)[0]
+    except BridgeError:
+        return None
+
+
+def _loaded(path: Path) -> Session | None:
+    try:
+        return load(path, settings=DEFAULTS)[0]
+    except BridgeError:
+        return None
+
+
+def _off(
+    session: Session | None,
+    original: Session,
+    feeds: Sequence[Results],
+    wanted: Sequence[Results],
+    comparison: Comparison,
+) -> list[float] | None:
+    """By what share of an output's largest number it differs, with each input; 0 within the
+    tolerance. None where the session fails."""
+    if session is None:
+        return None
+    found = []
+    for feed, expected in zip(feeds, wanted, strict=True):
+        try:
+            results = session.run(comparison.renamed(feed, session))
+        except BridgeError:
+            return None
+        actual = comparison.aligned(original, session, results) or {}
+        shares = (
+            _share(value, actual.get(name), *comparison.allowed(name))
+            for name, value in expected.items()
+            if name not in comparison.random
+        )
+        found.append(max(shares, default=0.0))
+    return found
+
+
+def _share(expected: Any, actual: Any, rtol: float, atol: float) -> float:
+    if not isinstance(expected, np.ndarray) or expected.dtype.kind in "OSUbc" or not expected.size:
+        return 0.0
+    difference = compare(expected, actual, rtol, atol)
+    largest = float(np.abs(expected.astype(np.float64)).max())
+    if difference.ok or difference.problem or not 0 < largest < np.inf:
+        return 0.0
+    return difference.absolute / largest

@@ -1,0 +1,163 @@
+"""What an ONNX model gives in floats wider than its own: in 64-bit ones, or else 32-bit ones for
+16-bit ones. Where engines round otherwise, it shows which of them is off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import bridge
+from bridge.check.engines import Engine, OnnxRuntime, Reference, Session
+from bridge.check.loading import engine
+from bridge.check.outputs import Comparison, Results
+from bridge.elements import BF16, F16, F32, F64, Element
+from bridge.errors import BridgeError
+from bridge.neutral.clone import clone_model
+from bridge.neutral.graph import Graph, Model, Value, size_of_constants
+from bridge.neutral.tensor import Tensor
+from bridge.neutral.types import ContainerType, TensorType, Type
+
+_LARGEST: dict[type[Engine], int] = {OnnxRuntime: 1 << 27, Reference: 1 << 20}
+"""Bytes of the constants of a model that an engine computes so; the reference evaluator is slow."""
+
+HALVES = frozenset({F16, BF16})
+_WIDER = ({F16: F64, BF16: F64, F32: F64}, {F16: F32, BF16: F32})
+
+
+@dataclass(frozen=True)
+class Exact:
+    """What an engine gives in wider floats; the results have the types of the model again."""
+
+    engine: str
+    bits: int
+    results: Results
+
+    def __str__(self) -> str:
+        return f"computed in {self.bits} bits by {self.engine}"
+
+
+class ExactModel:
+    """An ONNX file that is wanted in wider floats. Files are written into `scratch` when it is
+    first run."""
+
+    def __init__(self, path: Path, comparison: Comparison, scratch: Path) -> None:
+        self._path, self._comparison, self._scratch = path, comparison, scratch
+
+    def run(self, feed: Results) -> Exact | None:
+        """What the file gives for an input; None where no engine computes it so, or the file is
+        large."""
+        for name, wider, session in self._sessions:
+            given = {key: _cast(value, wider) for key, value in feed.items()}
+            try:
+                found = session.run(self._comparison.renamed(given, session))
+            except BridgeError:
+                continue
+            results = {
+                name: _narrowed(value, element)
+                for (name, value), element in zip(found.items(), self._elements, strict=True)
+            }
+            return Exact(name, max(element.bits for element in wider.values()), results)
+        return None
+
+    @cached_property
+    def _model(self) -> Model:
+        return bridge.load(self._path)
+
+    @cached_property
+    def _elements(self) -> list[Element | None]:
+        return [_element(value.type) for value in self._model.graph.outputs]
+
+    @cached_property
+    def _sessions(self) -> list[tuple[str, dict[Element, Element], Session]]:
+        """The engines that take the wide model, with it; of the widest floats that any takes."""
+        found = list[tuple[str, dict[Element, Element], Session]]()
+        if self._path.suffix.lower() != ".onnx":
+            return found
+        size = size_of_constants(self._model.graph)
+        for wider in _WIDER:
+            copy = clone_model(self._model)
+            if found or not widen(copy, wider):
+                continue
+            target = self._scratch / f"{self._path.stem}.{len(wider)}.wide.onnx"
+            with suppress(BridgeError):
+                bridge.save(copy, target)
+                for kind, largest in _LARGEST.items():
+                    if size <= largest:
+                        with suppress(BridgeError):
+                            found.append((kind.name, wider, engine(kind).load(target)))
+        return found
+
+
+def widen(model: Model, wider: dict[Element, Element]) -> bool:
+    """Puts wider floats in the place of others, in place. Whether there were any. An operator that
+    takes none makes it a model that no engine loads."""
+    changed = False
+    for node in model.graph.walk():
+        if node.op == "ConstantOfShape" and node.attributes["value"] is None:
+            node.attributes["value"] = Tensor.of(np.zeros(1, np.float32))
+        for name, given in node.attributes.items():
+            node.attributes[name] = _wide(given, wider)
+            changed |= node.attributes[name] is not given
+    for value in _values(model.graph):
+        value.type, given = _wide_type(value.type, wider), value.type
+        value.declared = _wide_type(value.declared, wider)
+        changed |= value.type != given
+    model.defaults = {value: _wide(default, wider) for value, default in model.defaults.items()}
+    return changed
+
+
+def _values(graph: Graph) -> Iterator[Value]:
+    yield from graph.inputs
+    for node in graph.walk():
+        yield from node.outputs
+        for body in node.bodies:
+            yield from body.graph.inputs
+
+
+def _wide(given: Any, wider: dict[Element, Element]) -> Any:
+    """What an attribute holds: an element type or a tensor of wider floats, or as it is."""
+    if isinstance(given, Element):
+        return wider.get(given, given)
+    if isinstance(given, Tensor) and given.element in wider:
+        return Tensor.of(given.array().astype(wider[given.element].dtype))
+    return given
+
+
+def _wide_type(type: Type, wider: dict[Element, Element]) -> Type:
+    if isinstance(type, ContainerType):
+        return type.of(_wide_type(type.item, wider))
+    if isinstance(type, TensorType) and type.element in wider:
+        return TensorType(wider[type.element], type.shape)
+    return type
+
+
+def _cast(value: Any, wider: dict[Element, Element]) -> Any:
+    """A tensor, or those of a sequence, in wider floats; all else as it is."""
+    if isinstance(value, list):
+        return [_cast(item, wider) for item in value]
+    if isinstance(value, np.ndarray):
+        for element, wide in wider.items():
+            if value.dtype == element.dtype:
+                return value.astype(wide.dtype)
+    return value
+
+
+def _element(type: Type) -> Element | None:
+    while isinstance(type, ContainerType):
+        type = type.item
+    return type.element if isinstance(type, TensorType) else None
+
+
+def _narrowed(value: Any, element: Element | None) -> Any:
+    if isinstance(value, list):
+        return [_narrowed(item, element) for item in value]
+    if element is None or not element.is_float or not isinstance(value, np.ndarray):
+        return value
+    with np.errstate(over="ignore"):
+        return value.astype(element.dtype)
