@@ -17,6 +17,8 @@ from bridge.check.engines import (
     LacksOperatorError,
     OnnxRuntime,
     OpenVino,
+    OpenVinoGpu,
+    OpenVinoNpu,
     Reference,
     Session,
     StatefulSession,
@@ -65,8 +67,25 @@ def hushed() -> Iterator[None]:
         _worker.hushed = False
 
 
-def load(path: Path, known: Model | None = None) -> tuple[Session, str]:
-    """The file, loaded by the engine of its format, and which engine that is.
+PLUGINS: Mapping[str, type[Engine]] = {
+    "CPU": OpenVino,
+    "GPU": OpenVinoGpu,
+    "NPU": OpenVinoNpu,
+}
+"""The plugins of OpenVINO that run IRs, by the device."""
+
+
+def has_device(name: str) -> bool:
+    """Whether OpenVINO has such a device here."""
+    try:
+        return name in PLUGINS and bool(engine(PLUGINS[name]))
+    except EngineError:
+        return False
+
+
+def load(path: Path, known: Model | None = None, plugin: str = "CPU") -> tuple[Session, str]:
+    """The file, loaded by the engine of its format, and which engine that is. `plugin` is that of
+    OpenVINO which runs an IR.
 
     `known` is what Bridge has read of an IR, if it has. An ONNX model that onnxruntime lacks
     operators for runs in the reference evaluator, or else as OpenVINO itself reads it. Where
@@ -75,7 +94,7 @@ def load(path: Path, known: Model | None = None) -> tuple[Session, str]:
     Raises EngineError where no engine takes the file, LacksOperatorError where that is for
     operators that they lack, BridgeError for an IR that Bridge cannot read."""
     if path.suffix.lower() == ".xml":
-        return _load_ir(path, known or bridge.load(path))
+        return _load_ir(path, known or bridge.load(path), PLUGINS[plugin])
     try:
         onnxruntime = engine(OnnxRuntime)
     except EngineError as error:
@@ -87,16 +106,17 @@ def load(path: Path, known: Model | None = None) -> tuple[Session, str]:
         return _load_elsewhere(path, error, (Reference, OpenVino))
 
 
-def _load_ir(path: Path, model: Model) -> tuple[Session, str]:
-    openvino = engine(OpenVino)
+def _load_ir(path: Path, model: Model, kind: type[Engine]) -> tuple[Session, str]:
+    openvino = engine(kind)
     said = f"{openvino.name} {openvino.version} ({OpenVino.precision}"
+    said += "" if kind is OpenVino else f" on {getattr(kind, 'plugin', '')}"
     session: Session
     variables = Variables.of(model)
     if is_too_large(model) and variables is None:
         # A second process opens a part while the first runs the one before.
         beside = Worker()
         beside.seconds = _worker.seconds
-        second = IsolatedEngine(OpenVino, beside)
+        second = IsolatedEngine(kind, beside)
         session = parts = PartsSession(model, [openvino.load, second.load])
         said += f", in {parts.count} parts"
     else:

@@ -253,7 +253,8 @@ class _Cut:
             return self._resolve(node.trip_count)
         if not any(isinstance(port, Sliced) for port in node.body.inputs):
             return None
-        return trips_of_slices(self._scratch, node.inputs, node.body)
+        with self._scratch:
+            return trips_of_slices(self._scratch, node.inputs, node.body)
 
     def wanted(self, condition: Value) -> Truth:
         """What a condition says; its operands become outputs."""

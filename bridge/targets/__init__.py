@@ -19,7 +19,9 @@ from bridge.options import DEVICES as NAMES, release_number
 class Device:
     """What a plugin of OpenVINO takes.
 
-    `quirks` says whether the faults of the CPU plugin are worked round. `lacks` are the layer types
+    `quirks` says whether faults of the plugin are worked round. `ifs` is what becomes of Ifs unless
+    somebody asks for something else. `unrolls` says whether a Loop of known count becomes its
+    iterations. `lacks` are the layer types
     that it does not have, and `types` the element types that it does not have, by IR's names.
     `shapes` is "open" (any), "ranked" (a known rank) or "bounded" (a known rank and an upper bound
     of each size). `trip_counts` says whether those of Loops must be constants. `branches` says how
@@ -29,6 +31,8 @@ class Device:
     name: str
     engine: str
     quirks: bool = False
+    ifs: str = "keep"
+    unrolls: bool = False
     lacks: frozenset[str] = frozenset()
     types: frozenset[str] = frozenset({"string"})
     shapes: str = "open"
@@ -47,6 +51,9 @@ DEVICES = {
         Device(
             "GPU",
             "OpenVINO's GPU plugin",
+            quirks=True,
+            ifs="select-some",
+            unrolls=True,
             lacks=_STRINGS
             | {
                 "BitwiseNot", "ErfInv", "GroupedMatMul", "ISTFT", "Inverse", "NMSRotated",
