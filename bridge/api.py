@@ -307,6 +307,7 @@ def _context(
     from bridge.neutral.builder import Target
     from bridge.passes.boundary import give_types, override_shapes
     from bridge.passes.context import Context
+    from bridge.targets import device_of
 
     if options.get("outputs") is not None or options.get("rename"):
         from bridge.passes.edit import cut_at, rename
@@ -326,7 +327,8 @@ def _context(
         fix_values(model, options.get("values") or {})
     report.notes += model.notes
     if format == "ir":
-        return Context(Target("ir"), report, options)
+        ifs = options.get("ifs") or device_of(options).ifs
+        return Context(Target("ir"), report, cast(ConvertOptions, {**options, "ifs": ifs}))
     from bridge.opsets import onnx_target
 
     return Context(

@@ -167,14 +167,13 @@ class CommonOptions(TypedDict, total=False):
         ),
     ]
     ifs: Annotated[
-        "IfsChoice",
+        "IfsChoice | None",
         Option(
             IFS,
             'How Ifs are written. "keep": as Ifs. "select": both branches run, and one result is '
             "selected; a model with an If that does not allow it is refused. "
-            '"select-some": such an If is kept.',
+            '"select-some": such an If is kept. Without it: "select-some" for GPU, else "keep".',
             takes=str,
-            default="keep",
             choices=get_args(IfsChoice),
         ),
     ]

@@ -71,6 +71,7 @@ def _has_quirks(model: Model, context: Context) -> bool:
     """Whether the conversion works around faults of engines. In a specialized IR, the workarounds
     were undone and are made again."""
     asked = _from_other(model, context) or _loses_ifs_of_ir(model, context)
+    asked = asked or device_of(context.options).unrolls  # an IR of others is made safe, too
     return asked and device_of(context.options).quirks
 
 
@@ -78,6 +79,11 @@ def _for_device(model: Model, context: Context) -> bool:
     """Whether the file is for a device or a release that does not read all valid files."""
     options = context.options
     return bool(options.get("openvino")) or device_of(options).shapes != "open"
+
+
+def _unrolls(model: Model, context: Context) -> bool:
+    """Whether Loops of known count become their iterations."""
+    return device_of(context.options).unrolls
 
 
 def _is_limited(model: Model, context: Context) -> bool:
@@ -223,7 +229,9 @@ TO_IR = (
     Pass("passes.impossible.refuse_impossible", _keeps),
     Pass("passes.dead.trim_outputs"),
     Pass("passes.strings.lower_strings", _has_strings),
+    Pass("targets.unroll.unroll_loops", _unrolls),
     Pass("passes.select.ifs.select_branches", _selects),
+    Pass("targets.counted.count_loops", _unrolls),
     Pass("passes.legalize.legalize", _always),
     Pass("passes.fold.fold"),
     Pass("passes.fuse.patterns.fuse_states", _has_variables),

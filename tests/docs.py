@@ -15,7 +15,7 @@ from typing import Any
 
 from bridge.cli.app import command_line
 from bridge.limits import DEFAULT, MEANINGS
-from bridge.quirks import FOR_IR
+from bridge.quirks import ENGINES, FOR_IR
 from bridge.quirks.counts import said
 from bridge.quirks.safe_loop import Clause
 from bridge.show.coverage import MISSING, Line, coverage
@@ -174,7 +174,10 @@ def quirks() -> Iterator[str]:
             yield f"  ({quirk.releases}{option}):{holds} {quirk.symptom}{issue}"
             yield f"  - Fires: {quirk.fires}"
             yield f"  - Safe: {quirk.safe}"
-            yield f"  - Fires in {said(at.path)}."
+            if counted := said(at.path):
+                yield f"  - Fires in {counted}."
+            if len(at.engines) > 1:
+                yield f"  - Runs for {' and '.join(ENGINES[one] for one in at.engines)}."
         yield ""
 
 

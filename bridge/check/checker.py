@@ -23,7 +23,7 @@ from bridge.check.calls import States
 from bridge.check.collection import little_collection
 from bridge.check.compare import Difference
 from bridge.check.demands import share_symbols, shared
-from bridge.check.device import DeviceCheck
+from bridge.check.device import RAN_ON, DeviceCheck
 from bridge.check.empty_inputs import tried
 from bridge.check.endless import endless_loop
 from bridge.check.engines import EngineError, LacksOperatorError, Session, run_each
@@ -301,7 +301,8 @@ class _Checker:
         if known is not None and self.report.device is not None:
             self.report.failures += self.report.device.look_at(label, known)
         try:
-            session, engine = load(path, known)
+            plugin = self.report.device.ran_on if self.report.device is not None else RAN_ON
+            session, engine = load(path, known, plugin=plugin)
         except EngineError as error:
             twin = self.pair.worked_round(path)
             if twin is None:
@@ -585,6 +586,8 @@ class _Checker:
 
     def _twin(self, label: str) -> Session | None:
         """An IR for another device, with what works round the faults of the CPU plugin."""
+        if self.report.device is not None and self.report.device.ran_on != RAN_ON:
+            return None
         path = next(version.path for version in self.report.versions if version.label == label)
         try:
             twin = self.pair.worked_round(path)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from bridge.check.device import RAN_ON
 from bridge.check.instrument import Site, branch_role
 from bridge.check.reduce import Reduced
 from bridge.check.report import CheckReport
@@ -111,7 +110,12 @@ def _device(report: CheckReport) -> Json | None:
         for finding in found
     ]
     asked = {name: device.asked.get(name) for name in ("device", "openvino")}
-    return {**asked, "ran_on": RAN_ON, "text": f"{device.title}: {device}", "findings": findings}
+    return {
+        **asked,
+        "ran_on": device.ran_on,
+        "text": f"{device.title}: {device}",
+        "findings": findings,
+    }
 
 
 def _reduced(found: Reduced | str) -> Json:

@@ -1,4 +1,4 @@
-"""What can be told of a device without it: whether it takes the IRs that a check runs elsewhere."""
+"""The device that IRs are for: whether OpenVINO has it here, else what can be told without it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from bridge.check.loading import has_device
 from bridge.errors import Unsupported
 from bridge.neutral.graph import Model
 from bridge.options import require_options
@@ -14,7 +15,7 @@ from bridge.targets import device_of
 from bridge.targets.limits import refusals
 
 RAN_ON = "CPU"
-"""The plugin of OpenVINO that a check runs IRs on."""
+"""The plugin of OpenVINO that a check runs IRs on where it has no other."""
 
 
 def for_device(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -35,13 +36,17 @@ class DeviceCheck:
 
     asked: Mapping[str, Any]
     findings: dict[str, list[Unsupported]] = field(default_factory=dict)
+    ran_on: str = RAN_ON
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> DeviceCheck | None:
         """For the device and the release that the options name; None where they name none."""
         asked = for_device(options)
         require_options(asked, "ir")  # type: ignore[arg-type]
-        return cls(asked) if asked else None
+        if not asked:
+            return None
+        name = device_of(asked).name
+        return cls(asked, ran_on=name if name != RAN_ON and has_device(name) else RAN_ON)
 
     def look_at(self, version: str, model: Model) -> list[str]:
         """Looks over one version, an IR. Gives a line for each kind of thing that is not taken."""
@@ -63,7 +68,8 @@ class DeviceCheck:
     def title(self) -> str:
         """The device and the release, and where the IRs ran instead."""
         release = self.asked.get("openvino")
-        where = "" if self.name == RAN_ON else f", but run on the {RAN_ON} plugin"
+        where = "" if self.name == self.ran_on else f", but run on the {self.ran_on} plugin"
+        where = ", and run there" if self.name == self.ran_on != RAN_ON else where
         return f"for {self.name}{f' of OpenVINO {release}' if release else ''}{where}"
 
     def __str__(self) -> str:

@@ -328,32 +328,37 @@ def _onnx_info(info: onnx.ValueInfoProto) -> ValueInfo:
 
 
 class OpenVino:
-    """OpenVINO's CPU plugin, told to compute in f32 and no less, unless `plain` is not set."""
+    """A plugin of OpenVINO, told to compute in f32 and no less, unless `plain` is not set."""
 
     name = "OpenVINO"
     precision = "f32"
     plain = True
+    plugin = "CPU"
 
     def __init__(self, threads: int | None = None) -> None:
         self._module = _optional_module("openvino")
         self.version = self._module.__version__.split("-")[0]
         try:
             self._core = self._module.Core()
-            known = self._core.get_property("CPU", "SUPPORTED_PROPERTIES")
+            known = self._core.get_property(self.plugin, "SUPPORTED_PROPERTIES")
         except Exception as error:  # no memory for its threads, for example
             raise EngineError(f"OpenVINO cannot start: {_message(error)}") from error
+        devices = {name.partition(".")[0] for name in self._core.available_devices}
+        if self.plugin not in devices:
+            raise EngineError(f"OpenVINO has no {self.plugin} here")
         # Left to itself the plugin computes in f16 or bf16 where it can, and rounds what meets
         # weights of few bits, and caches of attention, to 8 bits. Releases of 2024 take no number
         # for the former.
-        self._config: dict[str, Any] = {
+        wanted = {
             "INFERENCE_PRECISION_HINT": self.precision,
             "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
         }
+        self._config: dict[str, Any] = {k: v for k, v in wanted.items() if k in known}
         if "KV_CACHE_PRECISION" in known:
             self._config["KV_CACHE_PRECISION"] = self.precision
         if not self.plain:
             self._config = {}
-        if threads:
+        if threads and self.plugin == "CPU":
             self._config["INFERENCE_NUM_THREADS"] = threads
 
     def load(self, source: Source) -> LoadedSession:
@@ -364,7 +369,7 @@ class OpenVino:
                 if isinstance(source, onnx.ModelProto)
                 else self._core.read_model(str(source))
             )
-            compiled = partial(self._core.compile_model, model, "CPU", self._config)
+            compiled = partial(self._core.compile_model, model, self.plugin, self._config)
             return _OpenVinoSession(self._module, model, compiled, _elements_said(model, source))
         except Exception as error:
             raise EngineError(f"OpenVINO: {_message(error)}") from error
@@ -378,6 +383,18 @@ def _elements_said(model: Any, source: Source) -> list[Element | None]:
     from bridge.ir_format.frontend import read
 
     return [value.element for value in read(Path(cast(str, source))).graph.outputs]
+
+
+class OpenVinoGpu(OpenVino):
+    """OpenVINO's GPU plugin, where it has a device."""
+
+    plugin = "GPU"
+
+
+class OpenVinoNpu(OpenVino):
+    """OpenVINO's NPU plugin, where it has a device."""
+
+    plugin = "NPU"
 
 
 class _OpenVinoSession:

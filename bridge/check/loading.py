@@ -19,6 +19,8 @@ from bridge.check.engines import (
     LacksOperatorError,
     OnnxRuntime,
     OpenVino,
+    OpenVinoGpu,
+    OpenVinoNpu,
     Reference,
     Session,
     SingleOnnxRuntime,
@@ -78,8 +80,27 @@ def hushed() -> Iterator[None]:
         _worker.hushed = False
 
 
-def load(path: Path, known: Model | None = None, settings: Settings = PLAIN) -> tuple[Session, str]:
-    """The file, loaded by the engine of its format, and which engine that is.
+PLUGINS: Mapping[str, type[OpenVino]] = {
+    "CPU": OpenVino,
+    "GPU": OpenVinoGpu,
+    "NPU": OpenVinoNpu,
+}
+"""The plugins of OpenVINO that run IRs, by the device."""
+
+
+def has_device(name: str) -> bool:
+    """Whether OpenVINO has such a device here."""
+    try:
+        return name in PLUGINS and bool(engine(cast(type[Engine], PLUGINS[name])))
+    except EngineError:
+        return False
+
+
+def load(
+    path: Path, known: Model | None = None, settings: Settings = PLAIN, plugin: str = "CPU"
+) -> tuple[Session, str]:
+    """The file, loaded by the engine of its format, and which engine that is. `plugin` is the
+    plugin of OpenVINO that runs an IR.
 
     `known` is what Bridge has read of an IR, if it has. An ONNX model that onnxruntime lacks
     operators for runs in the reference evaluator, or else as OpenVINO itself reads it. Where
@@ -88,7 +109,8 @@ def load(path: Path, known: Model | None = None, settings: Settings = PLAIN) -> 
     Raises EngineError where no engine takes the file, LacksOperatorError where that is for
     operators that they lack, BridgeError for an IR that Bridge cannot read."""
     if path.suffix.lower() == ".xml":
-        return _load_ir(path, known or bridge.load(path), settings[1])
+        kind = settings[1] if plugin == "CPU" else PLUGINS[plugin]
+        return _load_ir(path, known or bridge.load(path), kind)
     try:
         onnxruntime = engine(cast(type[Engine], settings[0]))
     except EngineError as error:
@@ -103,6 +125,7 @@ def load(path: Path, known: Model | None = None, settings: Settings = PLAIN) -> 
 def _load_ir(path: Path, model: Model, kind: type[OpenVino]) -> tuple[Session, str]:
     openvino = engine(cast(type[Engine], kind))
     said = f"{openvino.name} {openvino.version} ({OpenVino.precision}"
+    said += "" if kind.plugin == "CPU" else f" on {kind.plugin}"
     session: Session
     variables = Variables.of(model)
     if is_too_large(model) and variables is None:

@@ -23,24 +23,29 @@ from bridge.passes.uses import Uses
 from bridge.quirks.known import UNFOLDED
 from bridge.quirks.quirk import ARITHMETIC, RECURRENT, Quirk, Run, Undo
 
-ENGINES = {"openvino_cpu": "OpenVINO CPU"}
+ENGINES = {"openvino_cpu": "OpenVINO CPU", "openvino_gpu": "OpenVINO GPU"}
 """The engines, by their folders."""
+
+CPU, GPU = ENGINES
 
 
 @dataclass(eq=False)
 class At:
     """Where a quirk is, `engine.fault`, the operators without which it finds nothing, and those
     without which it has nothing to undo. `until` is the last release that has the fault, where
-    newer ones mend it: it runs where such a release is asked for, and is undone everywhere."""
+    newer ones of the CPU plugin mend it: it runs there where such a release is asked for. It is
+    undone everywhere.
+    `engines` are those that have the fault, by their folders."""
 
     path: str
     ops: frozenset[str]
     undo: frozenset[str]
     until: str = ""
+    engines: tuple[str, ...] = (CPU,)
 
     @property
     def engine(self) -> str:
-        """The engine that has the fault."""
+        """The engine that the fault was found in."""
         return ENGINES[self.path.partition(".")[0]]
 
     @property
@@ -57,8 +62,15 @@ class At:
         return found
 
 
-def _at(fault: str, *ops: str, undo: str = "", until: str = "") -> At:
-    return At(f"openvino_cpu.{fault}", frozenset(ops), frozenset(undo.split()), until)
+def _at(
+    fault: str, *ops: str, undo: str = "", until: str = "", engines: tuple[str, ...] = (CPU,)
+) -> At:
+    """The first engine is that whose folder has the quirk."""
+    return At(f"{engines[0]}.{fault}", frozenset(ops), frozenset(undo.split()), until, engines)
+
+
+BOTH = (CPU, GPU)
+"""The engines of a fault that both plugins have."""
 
 
 def _clause(name: str, undo: str = "", until: str = "") -> At:
@@ -74,12 +86,20 @@ REDUCTIONS = (
 
 FOR_IR: tuple[At, ...] = (
     _at("wide_variables", "Assign", "ReadValue"),
-    _at("infinite_f64", "Cast", "Constant", undo="Cast"),
-    _at("range_of_nothing", "Range", undo="Range"),
-    _at("product_over_nothing", "MatMul"),
+    _at("infinite_f64", "Cast", "Constant", undo="Cast", engines=BOTH),
+    _at("range_of_nothing", "Range", undo="Range", engines=BOTH),
+    _at("product_over_nothing", "MatMul", engines=BOTH),
     _at("scalar_of_product", "MatMul", "Einsum"),
-    _at("selection_by_itself", "Where"),
-    _at("nothing_reshaped", "Reshape", "Squeeze", "Transpose", "Unsqueeze", undo="Reshape"),
+    _at("selection_by_itself", "Where", engines=BOTH),
+    _at(
+        "nothing_reshaped",
+        "Reshape",
+        "Squeeze",
+        "Transpose",
+        "Unsqueeze",
+        undo="Reshape",
+        engines=BOTH,
+    ),
     _at("axes_of_interpolation", "Interpolate"),
     _at("slice_before_gather_elements", "GatherElements"),
     _at("slice_of_computed_axes", "Slice", undo="Slice"),
@@ -88,13 +108,19 @@ FOR_IR: tuple[At, ...] = (
     _at("padding_of_unknown_size", "MaxPool"),
     _at("bias_of_lrn", "LRN"),
     _at("matrix_times_stack", "MatMul", undo="Squeeze"),
-    _at("constant_of_higher_rank", *ARITHMETIC, undo=" ".join(ARITHMETIC)),
+    _at("constant_of_higher_rank", *ARITHMETIC, undo=" ".join(ARITHMETIC), engines=BOTH),
     _at("maximum_of_minus_infinity", "Equal"),
     _at("infinite_bf16", "Equal"),
-    _at("logical_reduction_of_computed_axes", "ReduceLogicalAnd", "ReduceLogicalOr", undo="Cast"),
-    _at("rank_of_computed_axes", "Squeeze", "Unsqueeze", *REDUCTIONS, undo="Reshape"),
-    _at("absolute_value_of_shape", "Abs", undo="Squeeze"),
-    _at("cast_of_later_output", "Cast"),
+    _at(
+        "logical_reduction_of_computed_axes",
+        "ReduceLogicalAnd",
+        "ReduceLogicalOr",
+        undo="Cast",
+        engines=BOTH,
+    ),
+    _at("rank_of_computed_axes", "Squeeze", "Unsqueeze", *REDUCTIONS, undo="Reshape", engines=BOTH),
+    _at("absolute_value_of_shape", "Abs", undo="Squeeze", engines=BOTH),
+    _at("cast_of_later_output", "Cast", engines=BOTH),
     _at("saturating_conversion", "Cast", "CastLike", undo="Cast"),
     _at("nan_is_greater", "Greater", "GreaterOrEqual", undo="Less LessOrEqual"),
     _at("infinity_behind_arithmetic", "IsInf"),
@@ -102,7 +128,7 @@ FOR_IR: tuple[At, ...] = (
     _at("power_of_integers", "Pow", undo="Mul"),
     _at("saturating_bytes", "Add", "Div", "Mul", "Sub", undo="Cast"),
     _at("scaled_in_place", "Mul", undo="Mul"),
-    _at("negative_scale_of_quantisation", "FakeQuantize", undo="Max Or"),
+    _at("negative_scale_of_quantisation", "FakeQuantize", undo="Max Or", engines=BOTH),
     _at("float8_beside_integers", "FakeQuantize", undo="Max Or"),
     _at("lengths_of_dynamic_sequence", "GRUSequence", "LSTMSequence", "RNNSequence"),
     _at("computed_start", "ReadValue", undo="VariadicSplit"),
@@ -117,7 +143,7 @@ FOR_IR: tuple[At, ...] = (
     ),
     _at("conversion_to_bool", "Cast", until="2024.2"),
     _at("nan_to_bool", "Cast", undo="NotEqual"),
-    _at("reduction_over_nothing", *REDUCTIONS, undo="Where", until="2024.5"),
+    _at("reduction_over_nothing", *REDUCTIONS, undo="Where", until="2024.5", engines=BOTH),
     _clause("no_nested_iterators"),
     _clause("unknown_input", undo="Add Gather"),
     _clause("copied_types"),
@@ -152,8 +178,17 @@ FOR_IR: tuple[At, ...] = (
     _at("converted_input", "Cast", "CastLike", "Reshape", undo="Max Or"),
     _at("cast_of_variable", "ReadValue", undo="Max Or"),
     _at("assigned_input", "Assign", undo="Gather Max Or"),
+    _at("memory_of_loop", "Loop", undo="Max Or", engines=(GPU,)),
+    _at("outputs_of_shapes", "Shape", engines=(GPU,)),
+    _at("range_without_type", "Range", engines=(GPU,)),
+    _at("sign_of_remainder", "Mod", undo="Where", engines=(GPU,)),
 )
 """Quirks for IR, in their order."""
+
+
+def of_engine(engine: str) -> tuple[At, ...]:
+    """The quirks for faults that an engine has, by its folder."""
+    return tuple(at for at in FOR_IR if engine in at.engines)
 
 
 def work_round(model: Model, context: Context) -> bool:
@@ -220,10 +255,13 @@ def _with_record(undo: Undo) -> Undo:
 
 def _wanted(context: Context) -> tuple[At, ...]:
     asked = context.options.get("openvino")
+    engine = f"openvino_{context.options.get('device') or 'CPU'}".lower()
     return tuple(
         at
-        for at in FOR_IR
-        if not at.until or (asked and release_number(asked) <= release_number(at.until))
+        for at in of_engine(engine)
+        if not at.until
+        or engine != CPU
+        or (asked and release_number(asked) <= release_number(at.until))
     )
 
 

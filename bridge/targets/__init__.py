@@ -20,16 +20,20 @@ from bridge.options import DEVICES as NAMES, release_number
 class Device:
     """The abilities of an OpenVINO plugin.
 
-    `quirks` says whether the faults of the CPU plugin get workarounds. `lacks` are the missing
-    layer types, and `types` the missing element types, by IR's names. `shapes` is "open" (any),
-    "ranked" (a known rank) or "bounded" (a known rank and an upper bound of each size).
-    `trip_counts` says whether trip counts of Loops must be constants. `branches` says how a branch
-    finds its inputs: by "port", by "producer" (each input needs its own), or by "order".
+    `quirks` says whether the faults of the plugin get workarounds. `ifs` is the form of Ifs unless
+    the user asks for another. `unrolls` says whether a Loop of known count becomes its iterations.
+    `lacks` are the missing layer types, and `types` the missing element types, by IR's names.
+    `shapes` is "open" (any), "ranked" (a known rank) or "bounded" (a known rank and an upper bound
+    of each size). `trip_counts` says whether trip counts of Loops must be constants. `branches`
+    says how a branch finds its inputs: by "port", by "producer" (each input needs its own), or by
+    "order".
     """
 
     name: str
     engine: str
     quirks: bool = False
+    ifs: str = "keep"
+    unrolls: bool = False
     lacks: frozenset[str] = frozenset()
     types: frozenset[str] = frozenset({"string"})
     shapes: str = "open"
@@ -48,6 +52,9 @@ DEVICES = {
         Device(
             "GPU",
             "OpenVINO's GPU plugin",
+            quirks=True,
+            ifs="select-some",
+            unrolls=True,
             lacks=_STRINGS
             | {
                 "BitwiseNot", "ErfInv", "GroupedMatMul", "ISTFT", "Inverse", "NMSRotated",

@@ -29,6 +29,7 @@ from bridge.passes.context import Context
 from bridge.passes.legality import found
 from bridge.targets import Device, device_of, read_since
 from bridge.targets.branches import is_aligned, is_parted
+from bridge.targets.gpu import faults_of
 from bridge.vocabulary import ir_opset
 
 ON_STRINGS = frozenset({
@@ -119,6 +120,8 @@ def _of_device(node: Node, device: Device) -> Iterator[str]:
             f"{device.engine} has no {type}; --value and --input-shape for the inputs that decide "
             "it may fold it, else run this part elsewhere"
         )
+    if device.unrolls:
+        yield from faults_of(node)
     yield from _types(device, node.outputs)
     operands = [value for value in node.inputs if value is not None]
     if not any(map(_is_unbounded, operands)):  # Otherwise an earlier node is reported.

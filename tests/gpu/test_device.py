@@ -6,6 +6,7 @@ import pytest
 
 from tests.gpu import device
 from tests.gpu.blocks import blocks
+from tests.gpu.canaries import ON_GPU, canary
 from tests.gpu.cases import Case, of_file
 from tests.gpu.judge import Verdict, apart
 from tests.support.model_files import FOLDER
@@ -28,3 +29,10 @@ def emulated_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("emulated_gpu")
 def test_right_on_the_device(case: Case) -> None:
     assert apart(case) == Verdict("right")
+
+
+@pytest.mark.parametrize("path", ON_GPU)
+@pytest.mark.usefixtures("emulated_gpu")
+def test_a_quirk_mends_what_goes_wrong_without_it(path: str) -> None:
+    assert apart(canary(path, without=False)) == Verdict("right")
+    assert apart(canary(path, without=True)).kind not in ("right", "refused", "no model")

@@ -57,7 +57,7 @@ def fired(source: onnx.ModelProto) -> dict[str, Model]:
     model, told = legalized(source)
     ops = {node.op for node in model.graph.walk()}
     found = {"": model}
-    for at in quirks.FOR_IR:
+    for at in quirks.of_engine(quirks.CPU):
         if at.ops & ops:
             changed = clone_model(model)
             before = outline(changed.graph)

@@ -30,8 +30,9 @@ def select_branches(model: Model, context: Context) -> None:
     remove_dead_nodes(model.graph)
     if selection.refused and context.options.get("ifs") == "select":
         raise UnsupportedError(f"{context.target} without Ifs", selection.refused)
-    for kept in selection.refused:
-        context.report.notes.append(f"{kept.where} stays an If: {kept.why}")
+    notes = context.report.notes
+    kept = [f"{one.where} stays an If: {one.why}" for one in selection.refused]
+    notes += [note for note in kept if note not in notes]
 
 
 MOST_REASONS = 3

@@ -1,0 +1,1 @@
+"""Faults of OpenVINO's GPU plugin, seen on an emulated device (`tests/gpu/`)."""

@@ -1,0 +1,53 @@
+"""Values that enter and leave a Loop in memory that the GPU plugin uses again, or looks for where
+it was in an earlier run."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.clone import clone_body
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.ports import Condition
+from bridge.operators import Result
+from bridge.quirks.opaque import is_hidden, opaque, undone
+from bridge.quirks.quirk import Place, Quirk, is_computed_in, rewriting
+
+
+def copied(b: Builder, node: Node, place: Place) -> Result:
+    """The Loop, of which each input and each output of the body is a copy."""
+    inputs = [_copy(b, value) if at > 1 else value for at, value in enumerate(node.inputs)]
+    body = clone_body(node.body)
+    inner = Builder(body.graph.nodes, node.name, b.target)
+    with inner:
+        ends = [
+            value if isinstance(port, Condition) else _copy(inner, value)
+            for value, port in body.exits()
+        ]
+    if inputs == node.inputs and ends == body.graph.outputs:
+        return None
+    body.graph.outputs = [value for value in ends if value is not None]
+    made = b.node(
+        "Loop", inputs, len(node.outputs), dict(node.attributes), (body,), node.name, node.extras
+    )
+    for new, old in zip(made.outputs, node.outputs, strict=True):
+        new.type = new.declared = old.type
+    return made.outputs
+
+
+def _copy(b: Builder, value: Value | None) -> Value | None:
+    if value is None or value.constant is not None or is_hidden(value, "memory"):
+        return value
+    if value.element is None or not is_computed_in(value.element):
+        return value
+    return opaque(b, value, "memory")
+
+
+QUIRK = Quirk(
+    releases="2026.4",
+    symptom="A Loop reads an input where it lay in an earlier run; a state that becomes "
+    "another is overwritten before it is read; one that is stacked as well keeps its last value.",
+    fires="At each value that enters a Loop, but for constants, and that leaves its body.",
+    safe="A copy is the same value.",
+    cost="a Maximum, or a LogicalOr, for each of these values",
+    run=rewriting("Loop", by=copied),
+    undo=undone("memory"),
+)

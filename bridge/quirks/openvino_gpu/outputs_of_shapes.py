@@ -1,0 +1,52 @@
+"""Outputs that follow from sizes alone, which the GPU plugin writes only when sizes change."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Graph, Value
+from bridge.neutral.types import I64
+from bridge.passes.context import Context
+from bridge.quirks.quirk import Quirk
+
+SOURCES = frozenset({"Constant", "Shape"})
+"""What gives values that no data decide."""
+
+
+def of_data(graph: Graph, context: Context) -> bool:
+    """Adds a 0, made of the data whose sizes they are, to outputs of integers."""
+    known: dict[Value, Value | None] = {}
+    for node in graph.nodes:
+        inputs = [value for value in node.inputs if value is not None]
+        if node.op in SOURCES:
+            known.update(dict.fromkeys(node.outputs, inputs[0] if inputs else None))
+        elif inputs and not node.bodies and all(value in known for value in inputs):
+            sources = [known[value] for value in inputs if known[value] is not None]
+            known.update(dict.fromkeys(node.outputs, sources[0] if sources else None))
+    changed = False
+    for index, value in enumerate(graph.outputs):
+        data = known.get(value)
+        if data is None or value.element is None or not value.element.is_integer:
+            continue
+        with Builder(graph.nodes, value.name, context.target) as b:
+            flat = b.reshape(b.cast(data, I64), -1)
+            first = b.op("Slice", flat, *(b.constant([n]) for n in (0, 1, 0, 1)))
+            nothing = b.op(
+                "ReduceMax", b.concat(0, first * 0, b.constant([0])), [0], keepdims=False
+            )
+            summed = value + b.cast(nothing, value.element)
+        summed.names, value.names = list(value.names), []
+        summed.declared = value.declared
+        graph.outputs[index] = summed
+        changed = True
+    return changed
+
+
+QUIRK = Quirk(
+    releases="2026.4",
+    symptom="An output that follows from sizes alone is garbage in a new request, unless sizes "
+    "changed.",
+    fires="At an output of the model, of integers, that follows from constants and shapes.",
+    safe="What is added is 0.",
+    cost="a few operators on one element for each such output; they stay on the way back",
+    run=of_data,
+)
