@@ -237,10 +237,10 @@ TO_IR = (
     Pass("passes.fuse.patterns.fuse_states", _has_variables),
     Pass("passes.impossible.prune_impossible", _prunes),
     Pass("passes.idle_loops.drop_idle_loops"),
+    Pass("passes.own_outputs.own_outputs", _has_quirks),
     Pass("quirks.work_round", _has_quirks),
     Pass("passes.fold.fold"),
     Pass("passes.dead.remove_dead_code", like="passes.dead.trim_outputs"),
-    Pass("passes.own_outputs.own_outputs", _has_quirks),
     Pass("targets.operators.write_in_others", _for_device),
     Pass("targets.branches.arrange_branches", _for_device),
     Pass("passes.decompress.store_short", _concludes),
@@ -251,9 +251,9 @@ TO_IR = (
 
 TO_ONNX = (
     Pass("passes.boundary.require_declared_types"),
-    Pass("passes.own_outputs.join_outputs"),
     Pass("passes.decompress.decompress", _decompresses),
     Pass("quirks.undo_quirks"),
+    Pass("passes.own_outputs.join_outputs"),
     Pass("passes.state.pairs.restore_pairs"),
     Pass("passes.state.variables.lower_state"),
     Pass("passes.dead.trim_outputs"),

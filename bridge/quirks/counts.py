@@ -13,7 +13,7 @@ FIRES = {
     "openvino_cpu.computed_constant": (2, 3),
     "openvino_cpu.constant_of_higher_rank": (2, 0),
     "openvino_cpu.conversion_to_bool": (0, 30),
-    "openvino_cpu.converted_input": (1, 0),
+    "openvino_cpu.converted_input": (5, 0),
     "openvino_cpu.gather_from_the_end": (4, 20),
     "openvino_cpu.group_normalization": (1, 0),
     "openvino_cpu.infinite_f64": (1, 0),

@@ -54,8 +54,10 @@ def branches_apart(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _is_open(node: Node, index: int) -> bool:
-    """Whether an output has the fault: no shape that is known, and a result in each branch."""
+    """Whether an output has the fault: no known shape, and elements in both branches."""
     value = node.outputs[index]
+    if value.shape is not None and 0 in value.shape:
+        return False
     if value.rank in (None, 0) or is_static(value.shape) or value.element in (None, STRING):
         return False
     return not any(_is_nothing(_result(body, index)) for body in node.bodies)
@@ -156,7 +158,7 @@ QUIRK = Quirk(
     releases="2024.0 to 2026.1",
     symptom="An If whose output has an open shape gives the values of the branch that ran before "
     "where the other gives a result of the same shape for the first time.",
-    fires="At an output of open shape of an If, where no branch gives a constant without elements.",
+    fires="At an output of open shape of an If that may have elements in both branches.",
     safe="Each branch gives its elements at one output and none at the other; their Concat has "
     "those of the branch that ran.",
     cost="Two further outputs, a Concat and a Reshape; the result is copied once more. Only for "
