@@ -326,13 +326,14 @@ def _context(
         record_shapes(model, shapes or {})
         fix_values(model, options.get("values") or {})
     report.notes += model.notes
+    usual = device_of(options).ifs if format == "ir" else "keep"
+    asked = cast(ConvertOptions, {**options, "ifs": options.get("ifs") or usual})
     if format == "ir":
-        ifs = options.get("ifs") or device_of(options).ifs
-        return Context(Target("ir"), report, cast(ConvertOptions, {**options, "ifs": ifs}))
+        return Context(Target("ir"), report, asked)
     from bridge.opsets import onnx_target
 
     return Context(
-        onnx_target(model, opset, bool(options.get("standard_operators"))), report, options
+        onnx_target(model, opset, bool(options.get("standard_operators"))), report, asked
     )
 
 

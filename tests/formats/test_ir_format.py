@@ -896,7 +896,7 @@ SUM = net(
         (VALID.replace('shape="?"', 'shape="5..2"'), 'Parameter "x": "5..2" is no dimension'),
         (VALID.replace('shape="?"', 'shape="1.. 4"'), '"1.. 4" is no dimension'),
         (VALID.replace('shape="?"', 'shape="-2"'), '"-2" is no dimension'),
-        (SUM.replace("numpy", "other"), 'Add "s": auto_broadcast "other" is none of'),
+        (SUM.replace("numpy", "other"), 'Add "s": auto_broadcast "other" is not numpy'),
         (VALID.replace('version="11"', 'version="x"'), "number version"),
         (VALID.replace('to-layer="2"', 'to-layer="5"'), "layer 5, port 0: there is no such layer"),
         (VALID.replace('from-port="1"', 'from-port="3"'), "there is no output port 3"),

@@ -145,7 +145,9 @@ def _share_keys(query: Value, key: Value, value: Value, mask: Mask) -> bool:
     """Whether several heads of queries share one head of keys. With known numbers of heads, their
     queries can become more rows of one head. Keys are then not repeated."""
     known = query.rank == key.rank == value.rank == 4
-    heads = [x.dims[1] for x in (query, key, value)] if known else []
+    if not known:
+        return False
+    heads = [x.dims[1] for x in (query, key, value)]
     many = all(isinstance(count, int) and count for count in heads) and heads[0] != heads[1]
     masks = [x for x in (mask.bias, mask.allowed) if x is not None]
     return (

@@ -6,13 +6,25 @@ from bridge.neutral.inference import constraints as must
 from bridge.operators import Builder, Node, Result, Value, legalizes
 
 
+def _changes_nothing(equation: str) -> bool:
+    """Whether the one operand is the result: its labels differ, and the result has their order.
+    Without an arrow, the result has the labels in the order of the alphabet."""
+    term, arrow, result = equation.partition("->")
+    labels = term.replace("...", "")
+    if "," in term or len(set(labels)) < len(labels):
+        return False
+    if arrow:
+        return term == result
+    return list(labels) == sorted(labels) and (labels == term or term.startswith("..."))
+
+
 @legalizes("Einsum", target="ir")
 def einsum_to_ir(b: Builder, node: Node) -> Result:
     """Einsum (12 to 28): the equation without blanks. If a term repeats a label, the equation gets
     an arrow. Without an arrow, the result has the labels that occur once, in order."""
     equation = node.attributes["equation"].replace(" ", "")
-    if "," not in equation and len({*equation.split("->")}) == 1:
-        # Engines may replace such an equation wrongly behind an operator with several outputs.
+    if _changes_nothing(equation):
+        # An output among several does not stand for a value that changes nothing.
         return b.op("Identity", node.inputs[0])
     terms = equation.replace("...", "").split(",")
     if "->" not in equation and any(len(set(term)) < len(term) for term in terms):
