@@ -65,6 +65,8 @@ __all__ = [
 if not TYPE_CHECKING:  # else a type checker would take any name for one of Bridge's
 
     def __getattr__(name: str) -> Any:
+        if name == "check":
+            return import_module("bridge.check")
         home = _HOMES.get(name)
         if home is None:
             from bridge.suggestions import nearest

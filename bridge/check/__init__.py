@@ -1,11 +1,15 @@
 """Shows that a model and its conversion compute the same. Needs the extra `check`.
 
+`bridge.check(...)` calls `bridge.check.check`, whatever was imported before.
+
 Names are imported when they are first used: the process that engines run in needs none of them.
 """
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,6 +22,14 @@ _HOMES = {"check": "bridge.check.checker", "CheckReport": "bridge.check.report"}
 
 
 if not TYPE_CHECKING:
+
+    class _Package(ModuleType):
+        """The package, which can be called: `bridge.check` names it and the function too."""
+
+        def __call__(self, *arguments: Any, **options: Any) -> CheckReport:
+            return self.check(*arguments, **options)
+
+    sys.modules[__name__].__class__ = _Package
 
     def __getattr__(name: str) -> Any:
         if name not in _HOMES:

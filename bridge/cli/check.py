@@ -10,7 +10,7 @@ import typer
 
 from bridge.cli.keywords import takes_options
 from bridge.cli.many import check_many
-from bridge.cli.models import found, is_ir, is_many, not_compared, paired
+from bridge.cli.models import found, is_ir, is_many, not_compared, paired, sharded
 from bridge.cli.options import (
     AsJson,
     Cache,
@@ -18,6 +18,7 @@ from bridge.cli.options import (
     Jobs,
     Junit,
     Quiet,
+    Shard,
     Verbose,
     files_of_values,
 )
@@ -50,7 +51,7 @@ def check(
         typer.Argument(
             metavar="OTHER",
             help="The model to compare with; without it, MODEL is converted there and back. More "
-            "than one, and with --jobs, --junit or --cache any, are checked by themselves.",
+            "than one, and any with --jobs, --junit, --cache or --shard, are checked one by one.",
         ),
     ] = None,
     *,
@@ -70,6 +71,7 @@ def check(
     jobs: Jobs = None,
     junit: Junit = None,
     cache: Cache = None,
+    shard: Shard = None,
     hook: Annotated[
         bool,
         typer.Option(
@@ -108,14 +110,14 @@ def check(
     given = [model, *(other or ())]
     if hook:
         given = [path for path in given if path.suffix.lower() != ".xml" or is_ir(path)]
-    if jobs or junit or cache or hook or is_many(given):
+    if jobs or junit or cache or shard or hook or is_many(given):
         single = ("weights", "inputs", "save_inputs", "reduce")
         if report or any(options[name] for name in single):
             raise UsageError(
                 "--weights, --report, --inputs, --save-inputs and --reduce are for one model"
             )
         require_engines(model, None)
-        pairs = paired(found(given))
+        pairs = sharded(paired(found(given)), shard)
         if junit is not None:
             from bridge.kinds import JUNIT
             from bridge.outputs import require_outputs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,11 +10,12 @@ import typer
 
 from bridge.cli.keywords import takes_options
 from bridge.cli.many import convert_many
-from bridge.cli.models import found, placed
-from bridge.cli.options import AsJson, Jobs, Quiet, Verbose, files_of_values, states
+from bridge.cli.models import Job, found, placed, sharded
+from bridge.cli.options import AsJson, Jobs, Quiet, Shard, Verbose, files_of_values, states
 from bridge.cli.output import echo, echo_json, progress, report_as_json, size_of
 from bridge.cli.streams import STREAM, destination_of, errors_aside, source_of
 from bridge.errors import UsageError
+from bridge.files import companion
 from bridge.option import CHECK, FILES, MANY, STATE
 from bridge.options import ConvertOptions
 from bridge.report import Report
@@ -49,6 +51,7 @@ def convert(
         ),
     ] = None,
     jobs: Jobs = None,
+    shard: Shard = None,
     state: Annotated[
         list[str] | None,
         typer.Option(
@@ -98,9 +101,6 @@ def convert(
       bridge convert model.xml - | other-program
       bridge convert models/*.onnx --output-dir converted --jobs 2
     """
-    from bridge.files import companion
-    from bridge.outputs import require_outputs
-
     if debug_run:
         options["debug"] = "run"
     if state:
@@ -110,29 +110,44 @@ def convert(
     given = [Path(text) for text in written["outputs"] or ()]
     if not targets and len(given) == 1 and _is_model(given[0]):
         targets, options["outputs"] = given, None
-    if len(targets) == 1 and targets[0].is_dir() and source.is_file() and not _is_model(targets[0]):
-        targets = [job.other for job in placed([source], targets[0]) if job.other is not None]
     if output_dir is not None:
         if options["weights"] or check:
             raise UsageError("--weights and --check are for one model, without --output-dir")
-        many = placed(found([source, *targets]), output_dir)
-        results = [job.other for job in many if job.other is not None]
-        require_outputs(
-            dict.fromkeys([*results, *map(companion, results)]),
-            [job.model for job in many],
-            arrays,
-        )
+        many = sharded(placed(found([source, *targets]), output_dir), shard)
+        _require_places(many, arrays)
         convert_many(many, options, jobs or 1, as_json, quiet)
-    elif len(targets) == 1:
-        if arrays and targets[0] != STREAM:
-            beside = (targets[0], companion(targets[0]))
-            require_outputs(dict.fromkeys(beside), [], arrays)
-        with errors_aside(as_json and targets[0] == STREAM):
-            _convert(source, targets[0], options, check, as_json, quiet, verbose)
-    elif targets:
-        raise UsageError("one SOURCE goes to one DESTINATION; many go to --output-dir DIR")
-    else:
+        return
+    target = _single_target(source, targets, shard)
+    if arrays and target != STREAM:
+        from bridge.outputs import require_outputs
+
+        require_outputs(dict.fromkeys((target, companion(target))), [], arrays)
+    with errors_aside(as_json and target == STREAM):
+        _convert(source, target, options, check, as_json, quiet, verbose)
+
+
+def _single_target(source: Path, targets: Sequence[Path], shard: str | None) -> Path:
+    """What one model becomes; UsageError where the arguments are not for one model."""
+    if shard:
+        raise UsageError("--shard takes a part of many models, with --output-dir DIR")
+    if source.is_dir():
+        raise UsageError(f"{source}: is a directory; convert its models with --output-dir DIR")
+    if not targets:
         raise UsageError("Missing argument 'DESTINATION'")
+    if len(targets) > 1:
+        raise UsageError("one SOURCE goes to one DESTINATION; many go to --output-dir DIR")
+    if targets[0].is_dir() and source.is_file() and not _is_model(targets[0]):
+        return placed({source: source.parent}, targets[0])[0].other or targets[0]
+    return targets[0]
+
+
+def _require_places(many: Sequence[Job], arrays: Sequence[Path]) -> None:
+    """Raises UsageError where a conversion of many models would overwrite a file that is read."""
+    from bridge.outputs import require_outputs
+
+    results = [job.other for job in many if job.other is not None]
+    written = dict.fromkeys([*results, *map(companion, results)])
+    require_outputs(written, [job.model for job in many], arrays)
 
 
 def _is_model(path: Path) -> bool:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from bridge.cli.models import Job
 from bridge.cli.outcome import Json, Outcome
 from bridge.cli.output import (
+    amount,
     echo,
     echo_json,
     progress,
@@ -81,6 +82,7 @@ def _converted(job: Job, options: Mapping[str, Any]) -> Outcome:
     import bridge
 
     assert job.other is not None
+    job.other.parent.mkdir(parents=True, exist_ok=True)
     data = report_as_json(bridge.convert(job.model, job.other, **options))
     return _outcome(job, "converted", text_of([*data["pruned"], *data["notes"]]), data)
 
@@ -132,7 +134,7 @@ def _run(
 
     from concurrent.futures import ThreadPoolExecutor, as_completed
 
-    with ExitStack() as stack, progress(f"0 of {len(jobs)} models", quiet) as doing:
+    with ExitStack() as stack, progress(f"0 of {amount(len(jobs), 'model')}", quiet) as doing:
         for _ in range(min(workers, len(jobs))):
             free.put(stack.enter_context(closing(Worker(daemon=False))))
         pool = stack.enter_context(ThreadPoolExecutor(workers))
@@ -159,7 +161,8 @@ def _print(outcomes: Sequence[Outcome], as_json: bool, quiet: bool) -> None:
         return
     table(("model", "verdict", "time", ""), [outcome.row for outcome in outcomes])
     counts = Counter(outcome.verdict for outcome in outcomes)
-    echo(f"{len(outcomes)} models: " + ", ".join(f"{n} {verdict}" for verdict, n in counts.items()))
+    said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
+    echo(f"{amount(len(outcomes), 'model')}: {said or 'nothing to do'}")
 
 
 def as_data(outcomes: Sequence[Outcome]) -> Json:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import glob
+import heapq
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,26 +29,59 @@ def is_many(given: Sequence[Path]) -> bool:
     return len(given) > 2 or any(path.is_dir() or _is_pattern(path) for path in given)
 
 
-def found(given: Sequence[Path]) -> list[Path]:
-    """All models that arguments name, each once. UsageError if one names none."""
-    models: dict[Path, None] = {}
+def found(given: Sequence[Path]) -> dict[Path, Path]:
+    """All models that arguments name, each once, with the folder that was given for it: the parent
+    of a file, and the part of a pattern before its first wildcard. UsageError if an argument
+    names no model."""
+    models: dict[Path, Path] = {}
     for path in given:
-        named = [path]
+        named, base = [path], path.parent
         if path.is_dir():
+            base = path
             inside = (file for file in path.rglob("*") if not _is_hidden(file.relative_to(path)))
             named = sorted(filter(_is_model, inside))
         elif _is_pattern(path):
+            base = next(parent for parent in path.parents if not glob.has_magic(str(parent)))
             named = sorted(filter(_is_model, map(Path, glob.glob(str(path), recursive=True))))
         if not named:
             raise UsageError(
                 f"{path}: holds no model; give a file, or a folder or pattern of files that are "
                 f"{', '.join(_ONNX)}, or .xml of an IR"
             )
-        models |= dict.fromkeys(named)
-    return list(models)
+        models |= dict.fromkeys(named, base)
+    return models
 
 
-def paired(models: Sequence[Path]) -> list[Job]:
+def sharded(jobs: Sequence[Job], part: str | None) -> list[Job]:
+    """The jobs of one part, from a text like `3/8`; all jobs without it. UsageError for other
+    texts. The files' sizes balance the parts. All machines divide the same models in the same way.
+    """
+    if part is None:
+        return list(jobs)
+    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", part, re.ASCII)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise UsageError(f"--shard {part}: is no part of a whole; write for example 3/8")
+    loads = [(0, 0, number) for number in range(1, int(match[2]) + 1)]
+    sizes = {job: _size(job) for job in jobs}
+    taken = set()
+    for job in sorted(jobs, key=lambda job: (-sizes[job], job.model.as_posix())):
+        load, count, number = heapq.heappop(loads)
+        heapq.heappush(loads, (load + sizes[job], count + 1, number))
+        if number == int(match[1]):
+            taken.add(job)
+    return [job for job in jobs if job in taken]
+
+
+def _size(job: Job) -> int:
+    """The bytes of a model and of the data beside it."""
+    model = job.model
+    is_xml = model.suffix.lower() == ".xml"
+    data = model.with_suffix(".bin") if is_xml else model.with_name(f"{model.name}.data")
+    files = (model, data)
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def paired(models: Iterable[Path]) -> list[Job]:
     """Jobs of a check: an IR goes with the ONNX model of its name beside it, others go alone."""
     return list(dict.fromkeys(_pair_of(model) or Job(model) for model in models))
 
@@ -72,15 +107,15 @@ def _pair_of(model: Path) -> Job | None:
     return Job(model, ir) if ir != model and ir.is_file() and is_ir(ir) else None
 
 
-def placed(models: Sequence[Path], folder: Path) -> list[Job]:
-    """The conversions to do: each model to the other format, under its name in a folder. UsageError
-    if two results would have one name."""
-    if not folder.is_dir():
-        raise UsageError(f"{folder}: there is no such directory to write to")
+def placed(models: Mapping[Path, Path], folder: Path) -> list[Job]:
+    """The conversions to do: each model to the other format, under its name in a folder, and in the
+    subfolder that it had in its own. UsageError if two results would have one name."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder}: is no directory to write to")
     jobs: dict[Path, Job] = {}
-    for model in models:
+    for model, base in models.items():
         suffix = ".onnx" if model.suffix.lower() == ".xml" else ".xml"
-        target = folder / f"{model.stem}{suffix}"
+        target = folder / model.relative_to(base).with_name(f"{model.stem}{suffix}")
         if target in jobs:
             raise UsageError(f"{target}: would be both of {jobs[target].model} and of {model}")
         jobs[target] = Job(model, target)

@@ -47,6 +47,14 @@ Junit = Annotated[
         metavar="FILE.xml", rich_help_panel=MANY, help="Write a report for CI, in JUnit's format."
     ),
 ]
+Shard = Annotated[
+    str | None,
+    typer.Option(
+        metavar="I/N",
+        rich_help_panel=MANY,
+        help="Take one of N parts of the models, balanced by size: 3/8.",
+    ),
+]
 Cache = Annotated[
     Path | None,
     typer.Option(

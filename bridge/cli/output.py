@@ -130,6 +130,11 @@ def write_text(path: Path, text: str) -> None:
         part.write_text(text, encoding="utf-8", newline="\n")
 
 
+def amount(count: int, noun: str) -> str:
+    """A count with its noun: "1 model", "2 models"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
     """Prints a table: drawn on a terminal, else with columns aligned by spaces."""
     rows = [[printable(cell) for cell in row] for row in rows]

@@ -359,6 +359,18 @@ class Model:
     notes: list[str] = field(default_factory=list)
     files: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        graph = self.graph
+        counts = {
+            "inputs": len(graph.inputs),
+            "outputs": len(graph.outputs),
+            "nodes": sum(node.op != "Constant" for node in graph.walk()),
+            "Ifs": sum(node.op == "If" for node in graph.walk()),
+        }
+        said = ", ".join(f"{count} {name[: -1 if count == 1 else None]}"
+                         for name, count in counts.items())  # fmt: skip
+        return f"<Model {graph.name!r} of {self.format}: {said}>"
+
 
 def loop_kind(node: Node) -> str:
     """The kind of a Loop, among the kinds that both formats have.

@@ -130,13 +130,57 @@ def test_a_folder_is_converted(folder: Path, tmp_path: Path) -> None:
     assert {"if_bool.xml", "if_bool.bin", "wrong.onnx"} <= written
 
 
+def test_subfolders_are_kept(tmp_path: Path) -> None:
+    """The folder is made, and models of one name in two folders stay apart."""
+    for name in ("a", "b"):
+        (tmp_path / "dup" / name).mkdir(parents=True)
+        shutil.copy(IF, tmp_path / "dup" / name / "m.onnxtxt")
+    for number, given in enumerate((tmp_path / "dup", tmp_path / "dup" / "*" / "m.onnxtxt")):
+        made = tmp_path / "made" / str(number)
+        finished = bridge("convert", given, "--output-dir", made)
+        assert finished.code == 0, finished.err
+        assert {path.relative_to(made).as_posix() for path in made.rglob("*.xml")} == {
+            "a/m.xml", "b/m.xml",
+        }  # fmt: skip
+
+
+def test_shards_share_the_models(folder: Path, tmp_path: Path) -> None:
+    """Each model is in one shard, the largest alone; a shard may be empty."""
+    shutil.copytree(folder, tmp_path / "given")
+    given = tmp_path / "given"
+    (given / "broken.onnx").write_bytes(b"no model" * 1_000_000)
+    taken: dict[str, set[str]] = {}
+    for part in ("1/3", "2/3", "3/3"):
+        made = tmp_path / "made" / part[0]
+        finished = bridge("convert", given, "--output-dir", made, "--json", "--shard", part)
+        for model in json.loads(finished.out)["models"]:
+            taken.setdefault(part, set()).add(model["model"])
+    shares = list(taken.values())
+    assert sum(map(len, shares)) == len(set.union(*shares)) == 11
+    shares.remove({str(given / "broken.onnx")})
+    sizes = [
+        [sum(file.stat().st_size for file in {Path(name), Path(name).with_suffix(".bin")}
+             if file.is_file() and (file.suffix != ".bin" or name.endswith(".xml")))
+         for name in share]
+        for share in shares
+    ]  # fmt: skip
+    assert abs(sum(sizes[0]) - sum(sizes[1])) <= max(map(max, sizes))
+    none = bridge("convert", IF, "--output-dir", tmp_path / "none", "--shard", "2/2")
+    assert none.code == 0 and "0 models" in none.out
+    one = bridge("convert", IF, "--output-dir", tmp_path / "none", "--shard", "1/2")
+    assert "1 model: 1 converted" in one.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (["check", "{empty}"], "holds no model; give a file, or a folder"),
         (["check", "{empty}/*.onnx"], "holds no model"),
         (["convert", "{bool}", "{empty}/if_bool.onnx", "--output-dir", "{empty}"], "would be both"),
-        (["convert", "{bool}", "--output-dir", "{empty}/no"], "no such directory"),
+        (["convert", "{bool}", "--output-dir", "{bool}"], "is no directory"),
+        (["convert", "{empty}", "{empty}/m.xml"], "with --output-dir DIR"),
+        (["convert", "{bool}", "{empty}/m.xml", "--shard", "1/2"], "with --output-dir DIR"),
+        (["check", "{models}", "--shard", "3/2"], "is no part of a whole"),
         (["convert", "{bool}", "{bool}", "{bool}"], "many go to --output-dir"),
         (["convert", "{bool}", ""], "an argument is empty"),
         (["check", ""], "an argument is empty"),

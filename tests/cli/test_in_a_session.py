@@ -1,0 +1,34 @@
+"""What a session of Python shows and calls: a loaded model, and the package of checks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bridge
+
+IF = Path(__file__).parents[2] / "roundtrip_models" / "if_bool.onnxtxt"
+
+
+@pytest.mark.parametrize(
+    "before", ["import bridge.check", "from bridge.check import check", "import bridge.testing", ""]
+)
+def test_check_can_be_called(before: str) -> None:
+    """Whatever was imported before, `bridge.check` is the package, and calls its function."""
+    code = (
+        f"import bridge; {before or 'pass'}\n"
+        "assert 'bridge.check' in str(bridge.check) and 'model' in bridge.check.__doc__\n"
+        f"print(bridge.check({str(IF)!r}, samples=1).ok)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ran.stdout.strip(), ran.returncode) == ("True", 0), ran.stderr
+
+
+def test_a_loaded_model_is_one_line() -> None:
+    model = bridge.load(IF)
+    said = repr(model)
+    assert said.startswith("<Model 'if_bool' of onnx: ") and "\n" not in said
+    assert "1 If" in said and "1 output," in said
