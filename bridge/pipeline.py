@@ -241,6 +241,7 @@ TO_IR = (
     Pass("quirks.work_round", _has_quirks),
     Pass("passes.fold.fold"),
     Pass("passes.dead.remove_dead_code", like="passes.dead.trim_outputs"),
+    Pass("passes.own_outputs.own_outputs", _has_quirks),
     Pass("targets.operators.write_in_others", _for_device),
     Pass("targets.branches.arrange_branches", _for_device),
     Pass("passes.decompress.store_short", _concludes),

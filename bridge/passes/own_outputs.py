@@ -3,6 +3,10 @@
 OpenVINO keeps names at tensors. In a compiled model, outputs of one value have one name, the name
 of the last output. An input that is also an output has the output's name. A copy keeps them apart:
 a second Constant, or a Cast to the value's own type.
+
+The copies are made before the quirks, because OpenVINO computes some of them wrongly
+(`converted_input`). They are made again after the quirks, because folding takes away the Casts that
+no quirk has kept.
 """
 
 from __future__ import annotations

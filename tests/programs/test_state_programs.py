@@ -43,6 +43,16 @@ NAMED = {
         "< then_branch = t () => (float[p_t] u) { u = Neg (x) }, "
         "else_branch = e () => (float[p_e] v) { v = Concat <axis = 0> (a, x) } > y = Abs (a) }"
     ),
+    "an input that a variable takes and that is an output": (
+        "(int8[o_a] a, int8[b] x) => (int8[b] an, int8[o_y] y, int8[b] again) "
+        "{ an = Identity (x) again = Identity (an) y = Identity (a) }"
+    ),
+    "one of two that are outputs as they are": (
+        "(bool[1] f, bool[1] x, float[2] a, float[2] z) => "
+        "(bool[1] fn, bool[1] y, bool[1] w, float[2] an, float[2] v, float[2] u) "
+        "{ fn = And (f, x) y = Identity (f) w = Identity (f) "
+        "an = Add (a, z) v = Identity (a) u = Identity (a) }"
+    ),
     "a state that cannot be empty": (
         "(float[o_a] a, float[b] x) => (float[b] an, float[b] y) { an = Add (x, a) y = Neg (an) }"
     ),

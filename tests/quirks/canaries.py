@@ -226,6 +226,12 @@ CANARIES: dict[str, Canary] = {
         before={"x": np.arange(40, dtype=np.int32)},
         ends=True,
     ),
+    "openvino_cpu.converted_input, as it is": Canary(
+        "(int8[n] x) => (int8[n] y) { y = Identity (x) }",
+        {"x": np.arange(2, dtype=np.int8)},
+        before={"x": np.arange(40, dtype=np.int8)},
+        ends=True,
+    ),
     "openvino_cpu.slice_of_computed_axes": Canary(
         """(float[2,3] x, int64[1] axes) => (float[a,b] y) {
         start = Constant <value_ints = [0]> ()

@@ -16,6 +16,8 @@ def in_memory_of_its_own(b: Builder, node: Node, place: Place) -> Result:
     outputs = {value.behind("Identity") for value in place.graph.outputs}
     if read is None or made is None or made.op != "ReadValue" or node.outputs[0] not in outputs:
         return None
+    if read.element is node.outputs[0].element:
+        return None
     return b.cast(opaque(b, read, "memory"), node.outputs[0].element)
 
 
@@ -23,7 +25,7 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A variable whose conversion is an output does not compile: the plugin gives the "
     "variable itself the type of the output.",
-    fires="At a Cast of a ReadValue that is an output of the model.",
+    fires="At a Cast of a ReadValue to another type that is an output of the model.",
     safe="The greatest of a value and itself is the value.",
     cost="a copy of the variable.",
     run=rewriting("Cast", by=in_memory_of_its_own),

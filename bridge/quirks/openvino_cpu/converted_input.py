@@ -48,7 +48,8 @@ QUIRK = Quirk(
     "where it is an output of open shape, it is written into memory that is too small or no longer "
     "there, which ends the process.",
     fires="At an output of the model of open shape that an input of its type becomes by Casts "
-    "alone, or by Reshapes too that keep its rank.",
+    "alone, or by Reshapes too that keep its rank. An output that is an input as it is has a Cast "
+    "too, for its name.",
     safe="The greatest of a value and itself is the value.",
     cost="a maximum of each such output with itself",
     run=rewriting(*CONVERSIONS, "Reshape", by=kept),
