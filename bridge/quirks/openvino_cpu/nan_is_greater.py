@@ -20,7 +20,7 @@ EXCHANGED = {
 
 
 def exchanged(b: Builder, node: Node, place: Place) -> Result:
-    """The opposite comparison with exchanged operands, marked for the way back."""
+    """The mirrored comparison with exchanged operands, marked for the way back."""
     x, y = node.inputs
     if x is None or x.element is None or not x.element.is_float:
         return None

@@ -1,7 +1,7 @@
-"""Reshapes of an empty tensor with an unknown size.
+"""Reshapes of an empty tensor with one unknown size.
 
-OpenVINO writes -1 for the unknown size. The plugin computes this size as 0, because it divides 0 by
-0.
+OpenVINO computes the unknown size from the number of elements and the other sizes. It divides 0 by
+0, and takes 0 as the size.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from bridge.quirks.opaque import hides, opaque, undone
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
 MOVING = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
-"""Operators that keep the order of the elements. OpenVINO may replace them by a Reshape."""
+"""Operators that OpenVINO may replace by a Reshape, if they move no element."""
 
 
 def of_unknown_sizes(b: Builder, node: Node, place: Place) -> Result:
-    """The operator on a value whose sizes OpenVINO does not know, so that it keeps the operator."""
+    """The operator on a value whose sizes OpenVINO does not know. So OpenVINO keeps the
+    operator."""
     data, *others = node.inputs
     (output,) = node.outputs
     assert data is not None
@@ -44,9 +45,9 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A Squeeze, an Unsqueeze or a Transpose of axes of size 1 gives 0 for an unknown size, "
     "if another size of the result is known to be 0.",
-    fires="At a Reshape, Squeeze, Transpose or Unsqueeze whose result has a size 0 and one open "
+    fires="At a Reshape, Squeeze, Transpose or Unsqueeze whose result has a size of 0 and one open "
     "size, unless the input is a constant.",
-    safe="A value reshaped to its own shape is the value. The shape gets 0 added.",
+    safe="A value reshaped to its own shape is the value, and adding 0 does not change the shape.",
     cost="a Reshape, which copies nothing, and a random number below 1/2, of which a Bucketize "
     "makes 0",
     run=rewriting(*MOVING, by=of_unknown_sizes),

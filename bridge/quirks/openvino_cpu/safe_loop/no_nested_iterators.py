@@ -1,6 +1,6 @@
 """No TensorIterator stands in the body of another one.
 
-OpenVINO refuses it, and refuses a layer there that becomes a TensorIterator when it is compiled.
+OpenVINO refuses it. It also refuses a layer in the body that it converts to a TensorIterator.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def _may_be_idle(loop: LoopBuilder) -> bool:
 
 
 def _is_cut(stacked: Value, place: Place, loop: Node) -> bool:
-    """Whether all that uses a stack is such a Slice, perhaps of what another quirk has hidden."""
+    """Whether all readers of a stack are such Slices, perhaps of a hidden stack."""
     users = place.users(stacked)
     return bool(users) and all(u.inputs[0] is stacked and _cuts(u, place, loop) for u in users)
 
@@ -76,8 +76,8 @@ def _cuts(user: Node, place: Place, loop: Node) -> bool:
 
 
 def _end(b: Builder, loop: LoopBuilder) -> Value:
-    """Where a stack ends at the latest, which is 0 if no iteration runs. A trip count that cannot
-    be negative is such an end."""
+    """The upper bound for the length of a stack, which is 0 if no iteration runs. A trip count that
+    cannot be negative is such a bound."""
     trips, condition = loop.trip_count, loop.condition
     tests: list[Value] = []
     if condition is not None and not is_positive(condition):
@@ -104,12 +104,11 @@ def _is_count(end: Value | None, loop: Node) -> bool:
 
 
 _AS_IT_IS = ("Cast", "Identity", "Reshape", "Unsqueeze")
-"""Operators that give one number as it is."""
+"""Operators that give one number unchanged."""
 
 
 def whole_stack(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """A Slice of a stack that ends far behind it, or at its start where the Loop did not run, is
-    the stack."""
+    """The stack, from a Slice that ends far behind it, or at its start if the Loop did not run."""
     stack = node.inputs[0]
     loop = stack.producer if stack is not None else None
     if stack is None or loop is None or loop.op != "Loop" or stack.rank is None:
@@ -140,9 +139,12 @@ def _is_end(end: Value | None, loop: Node) -> bool:
 
 
 def known_condition(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """A Loop whose condition compares the number of the iteration with 0: it is constant. All true
-    ones have one name, and so have all false ones. Without a trip count the Loop would have no end
-    that can be seen."""
+    """The Loop with a constant condition, from one whose condition compares the iteration number
+    with 0.
+
+    All true conditions have one name, and so have all false ones. Without a trip count, OpenVINO
+    would see no end of the Loop.
+    """
     numbers = {value for value, port in node.body.entries() if isinstance(port, Iteration)}
     found = {
         index: known

@@ -85,8 +85,8 @@ def _is_hidden_start(initial: Value, draft: Draft) -> bool:
 
 
 def _states_around(place: Place) -> set[Value]:
-    """The states of the Loop around. The initial size of such a state is hidden in front of that
-    Loop. So a state that alone starts with it has a size of its own, too."""
+    """The states of the Loop around, if their initial size is hidden in front of that Loop. A state
+    that alone starts with such a state has a size of its own, too."""
     holder = place.holder
     if holder is None or holder.op != "Loop":
         return set()
