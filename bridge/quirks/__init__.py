@@ -35,11 +35,11 @@ CPU, GPU = ENGINES
 class At:
     """One quirk, before its file is imported.
 
-    `path` is its module, `engine.fault`. The quirk has an effect only on a model with one of the
-    operators `ops`, and its undo only on a model with one of `undo`. `until` is the last release
-    that has the fault, if newer releases of the CPU plugin mend it. Then the quirk runs only if the
-    user asks for such a release; the undo always runs. `engines` are the folders of all engines
-    with the fault.
+    `path` is its module, `engine.fault`. The quirk finds nothing in a model without the operators
+    `ops`, and its undo finds nothing without the operators `undo`. `until` is the last release that
+    has the fault, if newer releases of the CPU plugin mend it. Then the quirk runs only if the user
+    asks for such a release; the undo always runs. `engines` are the folders of all engines with the
+    fault.
     """
 
     path: str

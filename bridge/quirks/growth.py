@@ -1,4 +1,4 @@
-"""Growth of a value over an iteration: the value may have more elements, or fewer, than a state
+"""Growth of a value over an iteration. The value may have more elements, or fewer, than a state
 from which it is computed."""
 
 from __future__ import annotations

@@ -32,14 +32,14 @@ Guess = Callable[[Builder, Node], Iterable[Value]]
 class Quirk:
     """A fault of an engine, and the pass that avoids it.
 
-    `releases` are the releases in which the fault was seen. `symptom` is a sentence about the
-    behaviour of the engine. `fires` names the nodes at which the quirk rewrites a graph. `safe` is
-    the reason why the graph keeps its meaning. `cost` is what the file gains. `issue` is the
+    `releases` are the releases with the fault, as far as it was seen. `symptom` is a sentence about
+    the behaviour of the engine. `fires` names the nodes that the quirk rewrites. `safe` is the
+    reason why the graph keeps its meaning. `cost` is the additional work or memory. `issue` is the
     upstream issue, if there is one.
 
     `run` rewrites a graph and all nested graphs. `undo` restores the original nodes on the way to
     ONNX. Its keys are the operators of the last node that `run` writes. `guess` makes candidates
-    for the original nodes. A candidate is accepted if `run` turns it into the nodes that are there.
+    for the original nodes. A candidate is accepted if `run` turns it into the present nodes.
     """
 
     releases: str

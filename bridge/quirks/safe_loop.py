@@ -5,8 +5,8 @@ A clause is one sentence about a Loop, such as "each state starts with a size of
 function `lacks` finds the ports that do not fulfil it, and `give` changes the Loop so that they do.
 The meaning of the Loop stays. Each engine has clauses of its own, in its folder, one file each.
 
-A clause may want a Loop in an If that asks whether the Loop runs (`Draft.wants_guard`). The other
-branch gives what a Loop without an iteration gives.
+A clause may want a Loop in an If that tests whether the Loop runs (`Draft.wants_guard`). The other
+branch gives the outputs of a Loop without an iteration.
 """
 
 from __future__ import annotations

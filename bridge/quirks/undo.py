@@ -2,7 +2,7 @@
 
 Each quirk has its undo in its own file, by the operator of the last node that `run` writes. An undo
 is a pattern, like the patterns of `bridge.passes.fuse`. Many quirks give a `guess` of the original
-nodes instead. The guess is accepted if the quirk turns it into the nodes that are there.
+nodes instead. The guess is accepted if the quirk turns it into the present nodes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bridge.report import Report
 
 
 def rewritten(run: Run, guess: Guess) -> Undo:
-    """An undo that accepts the first guess that `run` turns into the nodes that are there."""
+    """An undo that accepts the first guess that `run` turns into the present nodes."""
 
     def undo(b: Builder, node: Node, uses: Uses) -> Value | None:
         from bridge.passes.fuse.replay import becomes

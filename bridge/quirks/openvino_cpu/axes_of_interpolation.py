@@ -37,8 +37,11 @@ def axis_by_axis(b: Builder, node: Node, place: Place) -> Result:
 def _has_kernel(
     x: Value, wanted: Value, axes: tuple[int, ...] | None, mode: str, by_scales: bool
 ) -> bool:
-    """Whether the plugin has a kernel: for all axes up to rank 3, for the axes behind the channels
-    up to rank 5, and for the axes of an image with channels last."""
+    """Whether the plugin has a kernel for these axes.
+
+    It has one for all axes up to rank 3, and for the axes behind the channels up to rank 5. It also
+    has one for the axes of an image with channels last.
+    """
     assert x.shape is not None
     rank = len(x.shape)
     if rank <= 3:

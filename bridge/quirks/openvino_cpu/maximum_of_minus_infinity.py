@@ -1,4 +1,4 @@
-"""The maximum of values that are all -inf. The Attention of the standard computes it for each row
+"""The maximum of elements that are all -inf. The Attention of the standard computes it for each row
 of its mask."""
 
 from __future__ import annotations

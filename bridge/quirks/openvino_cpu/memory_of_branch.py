@@ -3,9 +3,9 @@
 OpenVINO's CPU plugin runs operators in sections. It first infers the shapes of all results of a
 section and enlarges their memory. Then it computes them. Results share memory if their sections do
 not overlap. The plugin assumes that the output of an If is not alive in the section behind the If.
-So the output is lost if this section needs more of the shared memory than ever before. That is the
-case in the first inference, and again with larger inputs. An operator with a computed shape begins
-a section of its own. A VariadicSplit into one part as long as the axis is such an operator, and its
+So the output is lost if this section needs more of the shared memory than ever before. This happens
+in the first inference, and again with larger inputs. An operator with a computed shape begins a
+section of its own. A VariadicSplit into one part as long as the axis is such an operator, and its
 result is kept.
 """
 

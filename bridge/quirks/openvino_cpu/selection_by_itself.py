@@ -34,7 +34,7 @@ def _truth(value: Value | None) -> Value | None:
 QUIRK = Quirk(
     releases="2026.4",
     symptom="A Select does not run if all three inputs are one value of type bool, or this value "
-    "converted to u8 (\"unsupported dst_prc: boolean\").",
+    'converted to u8 ("unsupported dst_prc: boolean").',
     fires="At a Where of bool or u8, if both choices are the condition or a conversion of it.",
     safe="Both choices are one value with the shape of the condition.",
     cost="none: the value replaces the Select",

@@ -1,6 +1,6 @@
-"""The first condition of a Loop is asked when the model runs.
+"""The first condition of a Loop is tested when the model runs.
 
-If OpenVINO finds before that the condition is false, it takes each output for an empty vector.
+If OpenVINO finds earlier that the condition is false, it takes each output for an empty vector.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _is_state(node: Node) -> bool:
 
 
 def count_and_condition(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The trip count and the condition, out of a count that is 0 if the condition is false."""
+    """The trip count and the condition, from a count that is 0 if the condition is false."""
     trips, condition = node.trip_count, node.condition
     made = trips.producer if trips is not None else None
     if made is None or made.op != "Where" or known_of(made.inputs[2]).ints != (0,):

@@ -22,7 +22,7 @@ from bridge.quirks.guarded_loops import in_the_place_of
 from bridge.quirks.safe_loop import Clause, Draft
 
 COPIED_WELL = {I8, I32, I64}
-"""Element types that are copied in another way, which does not divide."""
+"""Element types that are copied in another way, without a division."""
 
 
 def lacks(draft: Draft) -> list[tuple[list[tuple[int, Value]], list[int]]]:

@@ -13,7 +13,7 @@ from bridge.operators.control.loop_builder import Finish
 from bridge.quirks.safe_loop import Clause, Draft
 
 WIDER = {F4E2M1: F32, F8E8M0: F32, U2: U8}
-"""Types that hold all numbers of those that oneDNN lacks."""
+"""For each type that oneDNN lacks, a type that holds all its numbers."""
 
 
 def lacks(draft: Draft) -> list[Value]:

@@ -1,4 +1,4 @@
-"""The slice by which a TensorIterator counts is read.
+"""The slice that sets the number of iterations of a TensorIterator is read.
 
 OpenVINO removes a sliced input that nothing reads, and with it the number of iterations.
 """
@@ -12,7 +12,8 @@ from bridge.quirks.safe_loop import Clause, Draft
 
 
 def lacks(draft: Draft) -> list[Value]:
-    """The slice by which a TensorIterator counts, unless it is an output that leads nowhere."""
+    """The slice that sets the number of iterations of a TensorIterator, unless it is an output that
+    leads nowhere."""
     if draft.loop.kind == "count":
         return []
     entries, exits = draft.body.entries(), draft.body.exits()

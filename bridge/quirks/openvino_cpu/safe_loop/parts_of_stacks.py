@@ -31,7 +31,7 @@ this number, but not the largest i32."""
 
 
 def lacks(draft: Draft) -> list[Stacked]:
-    """The stacks that are not cut, if the Loop may run no iteration, and no If asks for that."""
+    """The stacks that are not cut, if the Loop may run no iteration, and no If tests for that."""
     if draft.is_guarded or not _may_be_idle(draft.loop):
         return []
     node, place = draft.node, draft.place
@@ -43,8 +43,8 @@ def give(draft: Draft, found: list[Stacked]) -> None:
     end = _end(draft.b, draft.loop)
     trips = draft.loop.trip_count
     if trips is not None and _is_known_condition(draft.node):
-        # OpenVINO crashes if it finds that the trip count is 0, as in a model that is reshaped to
-        # empty inputs.
+        # OpenVINO crashes if it finds that the trip count is 0, for example after a reshape of the
+        # model to empty inputs.
         draft.loop.inputs[0] = opaque(draft.b, trips, "number")
     for exit in found:
         draft.loop.after(exit.output, partial(_cut, exit.axis, end))
@@ -127,7 +127,7 @@ def whole_stack(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 
 def _is_end(end: Value | None, loop: Node) -> bool:
-    """Whether a value is the trip count, or a far end that is 0 where no iteration runs."""
+    """Whether a value is the trip count, or a far end that is 0 if no iteration runs."""
     if _is_count(end, loop):
         return True
     choice = end.producer if end is not None else None
@@ -161,8 +161,8 @@ def known_condition(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 
 def _known(value: Value, numbers: set[Value]) -> bool | None:
-    """The value of a condition that is always true, or always false, and no named constant yet;
-    else None. `numbers` are the numbers of the iteration."""
+    """The value of a condition that is always true or always false, unless it is a named constant
+    already; else None. `numbers` are the numbers of the iteration."""
     made = value.producer
     if made is None or value.names in (["always"], ["never"]):
         return None

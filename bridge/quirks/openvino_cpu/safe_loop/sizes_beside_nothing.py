@@ -47,7 +47,7 @@ def _is_known_empty(port: InputPort, draft: Draft) -> bool:
 
 
 def _lacks_elements(value: Value) -> bool:
-    """Whether a value has no elements, and sizes that are not known."""
+    """Whether a value is empty and has unknown sizes."""
     return 0 in (value.shape or ()) and not is_static(value.shape)
 
 

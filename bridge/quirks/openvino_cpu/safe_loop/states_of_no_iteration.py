@@ -1,4 +1,4 @@
-"""A Loop that may run no iteration stands in an If that asks whether it runs.
+"""A Loop that may run no iteration stands in an If that tests whether it runs.
 
 Old releases of the CPU plugin give the states and stacks of the inference before, if no iteration
 runs. The other branch of the If gives the initial states, and empty stacks.
