@@ -40,7 +40,7 @@ QUIRK = Quirk(
     symptom="OpenVINO crashes when it compiles an empty broadcast that is computed from constants.",
     fires="At a broadcast that may be empty, if OpenVINO knows the data and the shape.",
     safe="The shape is the same: 0 is added.",
-    cost="a random number below 1/2, of which a Bucketize makes 0, added to the shape",
+    cost="a 0 added to the shape, from a Bucketize of a random number below 1/2",
     run=rewriting("Broadcast", "Expand", by=to_unknown_shape),
     undo=undone("number", "section"),
 )

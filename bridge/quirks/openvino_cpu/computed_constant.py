@@ -67,7 +67,7 @@ QUIRK = Quirk(
     "one that it does not know. At a recurrent layer of such a value, at a FakeQuantize of one in "
     "a body, and at a MatMul of scaled bytes and a constant.",
     safe="A stack of one value has this value as its only row.",
-    cost="a Gather of the constant, and a random number below 1/2, of which a Bucketize makes 0",
+    cost="a Gather of the constant, and a 0 from a Bucketize of a random number below 1/2",
     run=copy_constants,
     undo=undone("content"),
 )

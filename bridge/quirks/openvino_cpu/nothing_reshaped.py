@@ -48,8 +48,7 @@ QUIRK = Quirk(
     fires="At a Reshape, Squeeze, Transpose or Unsqueeze whose result has a size of 0 and one open "
     "size, unless the input is a constant.",
     safe="A value reshaped to its own shape is the value, and adding 0 does not change the shape.",
-    cost="a Reshape, which copies nothing, and a random number below 1/2, of which a Bucketize "
-    "makes 0",
+    cost="a Reshape, which copies nothing, and a 0 from a Bucketize of a random number below 1/2",
     run=rewriting(*MOVING, by=of_unknown_sizes),
     undo=undone("shape"),
 )

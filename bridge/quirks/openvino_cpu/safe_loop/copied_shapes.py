@@ -208,11 +208,11 @@ QUIRK = Clause(
     give=give,
     retypes=True,
     releases="2024.0 to 2025.2",
-    symptom="A value of shape [0], or [0,1], that enters or leaves a Loop's body ends the process.",
-    fires="At a value that enters or leaves a body and may have shape [0], or [0] and sizes of at "
-    "most 1.",
-    safe="An axis of size 1 is added on one side of the port and taken away on the other.",
-    cost="Unsqueeze and Squeeze, which copy nothing, for each value of open size that goes into a "
-    "Loop or comes out of it. Only for those releases.",
+    symptom="A value of shape [0] or [0,1] crashes when it enters or leaves the body of a Loop.",
+    fires="At a value that enters or leaves a body, if its first size may be 0 and its other sizes "
+    "1.",
+    safe="An axis of size 1 is added on one side of the port and removed on the other.",
+    cost="Unsqueeze and Squeeze, which copy nothing, for each value of open size that enters or "
+    "leaves a Loop. Only for those releases.",
     undo={"Loop": without_first_axis, "Squeeze": squeezed_again},
 )

@@ -60,7 +60,6 @@ QUIRK = Clause(
     symptom="A value of type u2, f4e2m1 or f8e8m0 that enters or leaves a Loop is wrong, or the "
     "Loop does not run.",
     fires="At a Loop with a value of type u2, f4e2m1 or f8e8m0 that enters or leaves its body.",
-    safe="The wider type has all numbers of the narrow one, so that the way there and back "
-    "changes none.",
+    safe="The wider type has all numbers of the narrow one. So the two conversions change none.",
     cost="a Convert at each end",
 )

@@ -65,10 +65,11 @@ QUIRK = Clause(
     lacks=lacks,
     give=give,
     releases="2026.4",
-    symptom="Where a node takes two views of a Loop's state of open size, as a product of a vector "
-    "with itself does, one shows other memory once the number of iterations has changed.",
-    fires="At a state of open size behind its Loop, of which several views are taken.",
-    safe="The greatest of a value and itself is the value.",
+    symptom="A node may take two views of a Loop's state of open size, such as a product of a "
+    "vector with itself. One view then shows other memory after the number of iterations has "
+    "changed.",
+    fires="At a state of open size behind its Loop, if it has several views.",
+    safe="The maximum of a value with itself is the value.",
     cost="a Maximum of such a state with itself",
     undo=undone("memory"),
 )

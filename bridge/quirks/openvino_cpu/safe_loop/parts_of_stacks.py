@@ -177,10 +177,10 @@ QUIRK = Clause(
     lacks=lacks,
     give=give,
     releases="2026.4",
-    symptom="Where a Loop runs no iteration, what it stacks has the parts of the inference before.",
-    fires="At a Loop that stacks and may not run, outside of an If that asks whether it does.",
-    safe="A Slice up to the trip count, or to 2^30, takes the whole stack; one up to 0 takes none, "
-    "as a Loop that does not run stacks none.",
-    cost="a Slice behind each stack of a Loop that may not run",
+    symptom="If a Loop runs no iteration, its stacks have the parts of the inference before.",
+    fires="At a Loop with stacks that may run no iteration, unless an If tests whether it runs.",
+    safe="A Slice up to the trip count, or to 2^30, takes the whole stack. A Slice up to 0 gives "
+    "the empty stack of a Loop without an iteration.",
+    cost="a Slice behind each stack of a Loop that may run no iteration",
     undo={"Loop": known_condition, "Slice": whole_stack, **undone("number")},
 )

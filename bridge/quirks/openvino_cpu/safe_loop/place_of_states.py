@@ -146,8 +146,8 @@ QUIRK = Clause(
     releases="2024.0, 2026.4",
     symptom="A state grows in one iteration and has its first sizes again in the last. The next "
     "inference then starts with the old state, and writes into freed memory, which may crash.",
-    fires="At a state of a Loop that may grow and shrink, as where two states change places; not "
-    "with `--ifs select`.",
+    fires="At a state of a Loop that may grow and shrink, for example if two states change places; "
+    "not with `--ifs select`.",
     safe="In the first iteration an If reads the initial value. If no iteration may run, an If "
     "around the Loop gives the initial value.",
     cost="an If in the body, which copies such a state in each iteration",

@@ -112,13 +112,15 @@ QUIRK = Clause(
     lacks=lacks,
     give=give,
     releases="2026.4",
-    symptom="A Loop is refused if its body would fail with the first size of a state. The body "
-    "reads the first size of a state for its size, or the size of another state with the same "
-    "start. The size after an iteration is believed though no iteration runs.",
+    symptom="OpenVINO refuses a Loop if its body would fail with the first size of a state. The "
+    "body reads the first size of a state instead of its present size, or the size of another "
+    "state with the same start. OpenVINO assumes the size after an iteration, even if no iteration "
+    "runs.",
     fires="At a state with a size that changes, unless its start has a hidden size of its own.",
-    safe="The only part of a value, as long as what is left, is the value. One branch is the Loop "
-    "where it runs; the other gives what a Loop gives that does not.",
-    cost="a VariadicSplit of what each state of changing size starts with, and an If around a "
-    "Loop that may not run",
+    safe="The only part of a value, with the rest as its length, is the value. If the Loop runs, "
+    "the If takes the branch with the Loop. The other branch gives the outputs of a Loop without "
+    "an iteration.",
+    cost="a VariadicSplit of the initial value of each state of changing size, and an If around a "
+    "Loop that may run no iteration",
     undo={**UNDO, **undone("sizes")},
 )
