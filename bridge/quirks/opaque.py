@@ -7,11 +7,12 @@ There is one encoding for each purpose, because OpenVINO simplifies each operato
   encodings would be computed in place, or would copy element by element.
 - `number`: the value plus a 0 that is not known before the model runs. OpenVINO does not fold a
   Bucketize, and the CPU plugin does not know a random number beforehand.
-- `content`: the only row of a stack, with such a 0 as its index. Its type may lack an addition.
+- `content`: the only row of a stack, with such a 0 as its index. It suits types without an
+  addition.
 - `sizes`: a VariadicSplit into one part, with length -1 (the rest) plus such a 0. It copies whole
   rows, and keeps the other axes. The size of its axis has neither a symbol nor a bound.
-- `shape`: a Reshape to the value's own shape plus such a 0. It is for empty tensors, which a Slice,
-  Pad or Gather cannot hide.
+- `shape`: a Reshape to the value's own shape plus such a 0. Empty tensors need it, because a Slice,
+  Pad or Gather cannot hide their sizes.
 - `section`: a VariadicSplit into one part, as long as its axis. The CPU plugin begins a new section
   with it. A Broadcast does so too, but takes three times as long if sizes change.
 """

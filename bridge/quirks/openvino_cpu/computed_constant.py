@@ -60,9 +60,9 @@ QUIRK = Quirk(
     symptom="An operator of constants that OpenVINO does not fold (GatherElements, GatherND, Conv, "
     "Elu, ..., a Gather or MatMul of scaled bytes) is computed once. An elementwise operator "
     "writes over its result, which is wrong from the second inference or iteration on. A model "
-    "does not compile if such a result is a weight of a recurrent layer, or is quantised in a body "
-    "with a zero point before a FakeQuantize. A MatMul of scaled bytes itself does not compile "
-    "either.",
+    "does not compile if such a result is a weight of a recurrent layer. Neither does one with "
+    "such a result quantised in a body with a zero point before a FakeQuantize, nor a MatMul of "
+    "scaled bytes itself.",
     fires="At an elementwise operator with one input that the plugin computes from constants and "
     "one that it does not know. At a recurrent layer of such a value, at a FakeQuantize of one in "
     "a body, and at a MatMul of scaled bytes and a constant.",

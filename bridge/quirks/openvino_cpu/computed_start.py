@@ -60,8 +60,8 @@ def _for_attention(users: list[Node], place: Place) -> bool:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A variable does not compile or run if no other node reads its computed start, and a "
-    "Concat reads the variable or its sizes differ from the start.",
+    symptom="A variable whose computed start has no other reader does not compile or run in two "
+    "cases: a Concat reads the variable, or its sizes differ from the start.",
     fires="At a ReadValue with such a start, unless it leads to ScaledDotProductAttention.",
     safe="A remainder by 1 is 0. The only part of a value, with the rest as its length, is the "
     "value.",

@@ -44,7 +44,7 @@ def _without(b: Builder, node: Node) -> Iterator[Value]:
 QUIRK = Quirk(
     releases="2026.4",
     symptom="Arithmetic fused into a Clamp, HSwish, Gelu, SoftPlus, MVN or similar gives a result "
-    "of too low a rank, if a constant of one element has the higher rank.",
+    "of too low a rank. This happens if a constant of one element has the higher rank.",
     fires="At arithmetic with a constant of one element, if its rank is higher than the other "
     "operand's.",
     safe="Broadcasting gives the other operand the same axes of size 1.",

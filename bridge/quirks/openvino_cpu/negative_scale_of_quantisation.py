@@ -46,8 +46,8 @@ def _scale(value: Value) -> np.ndarray:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A FakeQuantize behind a product with a constant for each channel gives wrong numbers "
-    "in a body or with a dynamic shape, if some of the constants are negative.",
+    symptom="A FakeQuantize behind a product with a constant for each channel, some of them "
+    "negative, is wrong. This happens in a body or with a dynamic shape.",
     fires="At a FakeQuantize in a body or of open shape, behind a Mul or Div by constants that "
     "differ along axis 1, some of them negative.",
     safe="The maximum of a value with itself is the value.",

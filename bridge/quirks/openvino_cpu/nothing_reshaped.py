@@ -43,8 +43,8 @@ def _is_hidden(value: Value) -> bool:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A Squeeze, an Unsqueeze or a Transpose of axes of size 1 gives 0 for an unknown size, "
-    "if another size of the result is known to be 0.",
+    symptom="A Squeeze, an Unsqueeze or a Transpose of axes of size 1 gives 0 for an unknown size. "
+    "This happens if another size of the result is known to be 0.",
     fires="At a Reshape, Squeeze, Transpose or Unsqueeze whose result has a size of 0 and one open "
     "size, unless the input is a constant.",
     safe="A value reshaped to its own shape is the value, and adding 0 does not change the shape.",

@@ -133,9 +133,9 @@ QUIRK = Clause(
     lacks=lacks,
     give=give,
     releases="2026.4",
-    symptom="A state is computed in the memory of a Parameter of the body, or in a part of it, and "
-    "overwrites it before it is read: h = x + h over slices x is wrong. A rotary embedding of a "
-    "value that a Loop captures rotates it again in each iteration.",
+    symptom="A state that is computed in the memory of a Parameter of the body, or in a part of "
+    "it, is overwritten before it is read. So h = x + h over slices x is wrong. A rotary embedding "
+    "of a value that a Loop captures rotates it again in each iteration.",
     fires="At an input of a Loop's body, if a state or a value that overwrites the state may lie "
     "in its memory.",
     safe="The maximum of a value with itself is the value, and so is the only row of a stack of "

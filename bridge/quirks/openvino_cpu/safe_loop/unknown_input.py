@@ -56,8 +56,8 @@ QUIRK = Clause(
     lacks=lacks,
     give=give,
     releases="2026.4",
-    symptom="OpenVINO runs a Loop of constants with a stack and an If while it compiles the model, "
-    "and has no memory for the stack.",
+    symptom="OpenVINO runs a Loop of constants with a stack and an If while it compiles the model. "
+    "It has no memory for this run.",
     fires="At a Loop, if OpenVINO knows all its inputs before the model runs.",
     safe="The trip count or a slice gets 0 added, or is the only row of a stack. A condition is "
     "joined with a true one.",
