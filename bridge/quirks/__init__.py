@@ -1,10 +1,12 @@
-"""Faults of engines, worked round: an engine computes a right file wrongly or not at all, and
-another way of writing it avoids that.
+"""Workarounds for faults of engines.
 
-One file per fault, in the folder of its engine. Each is a pass of its own over the whole expanded
-graph, innermost bodies first, and has a test that shows the fault without it (`tests/quirks/`):
-when that begins to pass, the file can go. The order in the tuple is that in which they run; each
-leaves a graph in which those before it find nothing.
+An engine computes a correct file wrongly, or fails on it. A quirk writes the file in another way,
+which avoids the fault.
+
+Each fault has one file, in the folder of its engine. Each quirk is a pass of its own over the whole
+expanded graph, innermost bodies first. A test shows the fault without the quirk (`tests/quirks/`).
+When the engine passes this test, the file can go. The quirks run in the order of the tuple. After a
+quirk ran, the earlier ones find no fault in the graph.
 """
 
 from __future__ import annotations
@@ -24,18 +26,21 @@ from bridge.quirks.known import UNFOLDED
 from bridge.quirks.quirk import ARITHMETIC, RECURRENT, Quirk, Run, Undo
 
 ENGINES = {"openvino_cpu": "OpenVINO CPU", "openvino_gpu": "OpenVINO GPU"}
-"""The engines, by their folders."""
+"""The names of the engines, by folder."""
 
 CPU, GPU = ENGINES
 
 
 @dataclass(eq=False)
 class At:
-    """Where a quirk is, `engine.fault`, the operators without which it finds nothing, and those
-    without which it has nothing to undo. `until` is the last release that has the fault, where
-    newer ones of the CPU plugin mend it: it runs there where such a release is asked for. It is
-    undone everywhere.
-    `engines` are those that have the fault, by their folders."""
+    """One quirk, before its file is imported.
+
+    `path` is its module, `engine.fault`. The quirk finds nothing in a model without the operators
+    `ops`, and its undo finds nothing without the operators `undo`. `until` is the last release that
+    has the fault, if newer releases of the CPU plugin mend it. Then the quirk runs only if the user
+    asks for such a release; the undo always runs. `engines` are the folders of all engines with the
+    fault.
+    """
 
     path: str
     ops: frozenset[str]
@@ -45,18 +50,18 @@ class At:
 
     @property
     def engine(self) -> str:
-        """The engine that the fault was found in."""
+        """The engine with the fault."""
         return ENGINES[self.path.partition(".")[0]]
 
     @property
     def form(self) -> str:
-        """Where it is, of a clause that of its form: all clauses of a form are given at once."""
+        """The path; for a clause, the path of its form. All clauses of a form run together."""
         engine, form, *clause = self.path.split(".")
         return f"{engine}.{form}" if clause else self.path
 
     @property
     def quirk(self) -> Quirk:
-        """The quirk; its file is imported now."""
+        """The quirk. This imports its file."""
         found = import_module(f"bridge.quirks.{self.path}").QUIRK
         assert isinstance(found, Quirk)
         return found
@@ -65,12 +70,12 @@ class At:
 def _at(
     fault: str, *ops: str, undo: str = "", until: str = "", engines: tuple[str, ...] = (CPU,)
 ) -> At:
-    """The first engine is that whose folder has the quirk."""
+    """A quirk whose file is in the folder of the first engine."""
     return At(f"{engines[0]}.{fault}", frozenset(ops), frozenset(undo.split()), until, engines)
 
 
 BOTH = (CPU, GPU)
-"""The engines of a fault that both plugins have."""
+"""The engines of a fault of both plugins."""
 
 
 def _clause(name: str, undo: str = "", until: str = "") -> At:
@@ -187,13 +192,13 @@ FOR_IR: tuple[At, ...] = (
 
 
 def of_engine(engine: str) -> tuple[At, ...]:
-    """The quirks for faults that an engine has, by its folder."""
+    """The quirks for the faults of an engine, by its folder."""
     return tuple(at for at in FOR_IR if engine in at.engines)
 
 
 def work_round(model: Model, context: Context) -> bool:
-    """Applies, in place, the quirks of the target whose operators the model has; whether any found
-    its fault."""
+    """Applies the quirks of the target in place, if the model has their operators. Returns whether
+    any quirk found its fault."""
     ops, made, changed = _ops(model), budget(), False
     for form, group in groupby(_wanted(context), lambda at: at.form):
         wanted = [at for at in group if at.ops & ops]
@@ -220,8 +225,7 @@ def _run_of(wanted: Sequence[At]) -> Run:
 
 
 def undo_quirks(model: Model, context: Context) -> bool:
-    """Undoes, in place, what the quirks for IR wrote, in the reverse of their order, until nothing
-    of it is left."""
+    """Undoes the quirks for IR in place, in reverse order, until no undo changes the model."""
     from bridge.passes.fuse import by_op
     from bridge.quirks.undo import rewritten
 
@@ -241,7 +245,8 @@ def undo_quirks(model: Model, context: Context) -> bool:
 
 
 def _with_record(undo: Undo) -> Undo:
-    """The same undo; what it makes stands for the ONNX node that the quirk's nodes stood for."""
+    """The same undo, with a record: the nodes that it makes stand for the same ONNX node as the
+    nodes of the quirk."""
 
     def run(b: Builder, node: Node, uses: Uses) -> Value | None:
         made = undo(b, node, uses)

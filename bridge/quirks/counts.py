@@ -1,9 +1,10 @@
-"""In how many models each quirk fires; `python -m tests.quirks --count` counts."""
+"""The number of models with each quirk; `python -m tests.quirks --count` counts them."""
 
 from __future__ import annotations
 
 MODELS = (294, 70)
-"""The models of `roundtrip_models/`, and those of the benchmark that exporters wrote."""
+"""The number of models: all of `roundtrip_models/`, and all models of the benchmark from
+exporters."""
 
 FIRES = {
     "openvino_cpu.absolute_value_of_shape": (3, 1),
@@ -46,11 +47,12 @@ FIRES = {
     "openvino_cpu.tile_of_computed_repeats": (0, 1),
     "openvino_cpu.unique_of_nothing": (1, 0),
 }
-"""Of these, those in which a quirk fires, alone; the others fire in none."""
+"""The number of these models in which a quirk fires. Quirks that fire in no model are absent."""
 
 
 def said(path: str) -> str:
-    """What is told of a quirk; nothing of one for the GPU plugin alone, which is not counted."""
+    """The sentence about a quirk in the documentation. Quirks for the GPU plugin alone are not
+    counted, so they have no sentence."""
     if not path.startswith("openvino_cpu."):
         return ""
     ours, exported = FIRES.get(path, (0, 0))

@@ -1,5 +1,5 @@
-"""Growth of a value over an iteration: whether it has more elements, or fewer, than a state that it
-is computed of."""
+"""Growth of a value over an iteration. The value may have more elements, or fewer, than a state
+from which it is computed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bridge.vocabulary import operator
 
 
 class Change(IntFlag):
-    """How many elements a value has, compared with the state."""
+    """The number of elements of a value, compared with the state."""
 
     NONE = 0
     MORE = 1
@@ -24,12 +24,15 @@ class Change(IntFlag):
 
 
 Changes = dict[Value, Change | None]
-"""By value; None for a value that is not computed of the state."""
+"""The change of each value; None for a value that is not computed from the state."""
 
 
 def change(value: Value, known: Changes) -> Change | None:
-    """How the number of elements of a value differs from the state's, None if the value is not
-    computed of the state. `known` has this of the state, and gets it of other values."""
+    """The difference between the number of elements of a value and the number of the state.
+
+    None if the value is not computed from the state. `known` has the change of the state. This
+    function adds the changes of other values.
+    """
     todo = [value]
     while todo:
         last = todo[-1]
@@ -66,12 +69,12 @@ def _changed(node: Node, output: Value, known: Changes) -> Change | None:
         return joined if inputs[0] is not None else Change.ANY
     row = operator(node.op)
     if row is not None and "broadcasts" in row.traits:
-        # A size of 1 may become another one.
+        # An axis of size 1 may get another size.
         others = (v for v, fact in zip(node.inputs, inputs, strict=True) if fact is None and v)
         in_a_row = len(found) == 1 or output.rank == 1
         return joined if in_a_row and all(map(_is_single, others)) else joined | Change.MORE
     if node.op == "Concat":
-        # What is joined to a value only adds to it.
+        # A Concat only adds elements to a value.
         whole = [*found, *_whole_of_parts(node, known)]
         return Change.MORE if any(Change.LESS not in fact for fact in whole) else Change.ANY
     if node.op == "Slice":
@@ -85,7 +88,7 @@ def _is_single(value: Value | None) -> bool:
 
 
 def _whole_of_parts(node: Node, known: Changes) -> Iterator[Change]:
-    """The changes of values that are cut in two, and whose two parts are joined again."""
+    """The changes of values that are split in two parts, if both parts are joined again."""
     cuts = [v.producer for v in node.inputs if v is not None and v.producer is not None]
     for first, last in pairwise(cut.inputs for cut in cuts if cut.op == "Slice"):
         begins, ends, whole = known_of(first[1]).ints, known_of(last[2]).ints, first[0]
@@ -97,7 +100,7 @@ def _whole_of_parts(node: Node, known: Changes) -> Iterator[Change]:
 
 
 _FAR = 1 << 30
-"""An end behind every element."""
+"""An end index behind every element."""
 
 _SAME = frozenset({
     "Abs", "Cast", "Exp", "Identity", "Log", "Neg", "Relu", "Reshape", "Sigmoid", "Softmax", "Sqrt",
@@ -126,14 +129,15 @@ def _changed_by_bodies(node: Node, output: Value, known: Changes) -> Change | No
         return None
     joined = Change.NONE
     for fact, is_single in zip(found, single, strict=True):
-        # One element is no more than a state has; of an empty state nothing is copied.
+        # A value of one element is at most as large as a state. An empty state is not copied.
         other = Change.LESS if is_single else Change.ANY
         joined |= other if fact is None else fact
     return joined
 
 
 def _entries(node: Node, body: Body, known: Changes) -> Changes:
-    """The changes of the inputs of a body. A state of a Loop has that of its initial value."""
+    """The changes of the inputs of a body. A state of a Loop has the change of its initial
+    value."""
     inside: Changes = {}
     for value, port in body.entries():
         index = outer_input(port)

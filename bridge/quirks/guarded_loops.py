@@ -1,5 +1,5 @@
-"""Loops in a branch of an If that asks whether they run; its other branch gives what a Loop gives
-that runs no iteration."""
+"""Loops in a branch of an If that tests whether they run. The other branch gives the outputs of a
+Loop without an iteration."""
 
 from __future__ import annotations
 
@@ -21,14 +21,18 @@ from bridge.quirks.quirk import Place, Undo
 
 
 def may_be_guarded(node: Node, inputs: Sequence[Value | None]) -> bool:
-    """Whether a Loop with these inputs may run no iteration, and an If may give what it gives."""
+    """Whether a Loop with these inputs may run no iteration, and an If can give its outputs
+    instead."""
     known = all(None not in (value.rank, value.element) for value in node.outputs)
     return bool(node.outputs) and known and bool(_heads(inputs))
 
 
 def guarded(b: Builder, node: Node, idle: Mapping[int, Value]) -> list[Value]:
-    """An If that asks for the trip count and the condition of a Loop, which is in its first branch.
-    `idle` is what the other gives at an output in place of the state's start."""
+    """An If that tests the trip count and the condition of a Loop.
+
+    The Loop is in the first branch. The second branch gives the initial value of each state, or the
+    value in `idle` for that output.
+    """
     asked = _heads(node.inputs)
     runs = b.fold("And", [_is_set(b, position, head) for position, head in asked])
     outer = [v for v in (*node.inputs, *idle.values()) if v is not None and v.constant is None]
@@ -65,7 +69,7 @@ def guarded(b: Builder, node: Node, idle: Mapping[int, Value]) -> list[Value]:
 
 
 def _in_branch(b: Builder, values: dict[Value, Value], value: Value) -> Value:
-    """What a value is in a branch, which has constants of its own."""
+    """The value as a branch reads it. Each branch has constants of its own."""
     if value not in values:
         assert value.constant is not None
         values[value] = b.tensor(value.constant, list(value.names))
@@ -73,7 +77,8 @@ def _in_branch(b: Builder, values: dict[Value, Value], value: Value) -> Value:
 
 
 def _heads(inputs: Sequence[Value | None]) -> list[tuple[int, Value]]:
-    """The trip count (0) and condition (1) of a Loop, as far as they may keep it from running."""
+    """The trip count (0) and the condition (1) of a Loop, if they may stop it before the first
+    iteration."""
     return [
         (position, head)
         for position, head in enumerate(inputs[:2])
@@ -82,7 +87,7 @@ def _heads(inputs: Sequence[Value | None]) -> list[tuple[int, Value]]:
 
 
 def _is_surely_set(head: Value) -> bool:
-    """Whether a trip count or a condition is known to be above 0, or true, though it is hidden."""
+    """Whether a hidden trip count is known to be above 0, or a hidden condition to be true."""
     made = head.producer
     if made is not None and made.op == "Greater" and known_of(made.inputs[1]).ints == (0,):
         head = made.inputs[0] or head
@@ -95,7 +100,7 @@ def _is_set(b: Builder, position: int, head: Value) -> Value:
 
 
 def _nothing(b: Builder, node: Node, index: int) -> Value:
-    """A stack without parts, or zeros for what is no state."""
+    """An empty stack, or zeros for an output without an initial value."""
     output = node.outputs[index]
     exits = (exit for exit in node.body.outputs if isinstance(exit, Stacked))
     shape = shape_of_nothing(output, next((e.axis for e in exits if e.output == index), None))
@@ -104,7 +109,7 @@ def _nothing(b: Builder, node: Node, index: int) -> Value:
 
 
 def is_guarded(inputs: Sequence[Value | None], place: Place) -> bool:
-    """Whether a Loop with these inputs is in the first branch of an If that asks whether it
+    """Whether a Loop with these inputs is in the first branch of an If that tests whether it
     runs."""
     holder, body = place.holder, place.body
     if holder is None or body is None or holder.op != "If" or body is not holder.then_body:
@@ -118,7 +123,8 @@ def is_guarded(inputs: Sequence[Value | None], place: Place) -> bool:
 
 
 def _asked(condition: Value | None) -> set[tuple[int, Value | None]]:
-    """What a condition holds to be above 0 or true, if it is such a one."""
+    """The inputs that a condition tests: (0, trip count) for a comparison with 0, (1, condition)
+    for a truth value."""
     found = {(1, condition), (1, _before_reshape(condition))}
     made = None if condition is None else condition.producer
     if made is not None and made.op == "And":
@@ -134,8 +140,8 @@ def _before_reshape(value: Value | None) -> Value | None:
 
 
 def guarded_loop(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """A Loop in the branch of an If that asks whether it runs is the Loop, where the other branch
-    gives what it gives when it does not."""
+    """Replaces an If by the Loop in its branch, if the If tests whether the Loop runs. The other
+    branch must give the outputs of a Loop without an iteration."""
     given = {
         port.output: value
         for value, port in node.then_body.exits()
@@ -152,7 +158,7 @@ def guarded_loop(b: Builder, node: Node, uses: Uses) -> Value | None:
         inputs[index] = start
         outside |= {value: start for value in (loop.inputs[index],) if value is not None}
     places = {at: loop.outputs.index(v) for at, v in given.items() if v in loop.outputs}
-    # The outputs are the Loop's, each another one.
+    # Each output of the branch is a different output of the Loop.
     once = len({*places.values()}) == len(given)
     if not given or not once or not _gives_back(node, loop, places, outside):
         return None
@@ -168,7 +174,7 @@ def guarded_loop(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 
 def _needed(node: Node, values: Iterable[Value]) -> list[Node]:
-    """The nodes in the first branch of an If that these values need."""
+    """The nodes in the first branch of an If that compute these values."""
     needed: set[Value | None] = {*values}
     nodes: list[Node] = []
     for own in reversed(node.then_body.graph.nodes):
@@ -179,8 +185,8 @@ def _needed(node: Node, values: Iterable[Value]) -> list[Node]:
 
 
 def _first_condition(test: Value | None, heads: Sequence[Value | None]) -> Value | None:
-    """What a test asks beside that a trip count is above 0, where the condition is true inside;
-    None where it asks something else of the trip count."""
+    """The rest of a test beside `trip count > 0`, if the condition is true in the body. None if the
+    test reads the trip count in another way."""
     trips, condition = heads
     made = test.producer if test is not None else None
     parts = made.inputs if made is not None and made.op == "And" else [test]
@@ -191,7 +197,8 @@ def _first_condition(test: Value | None, heads: Sequence[Value | None]) -> Value
 
 
 def in_the_place_of(node: Node, made: Sequence[Value], uses: Uses) -> Value:
-    """Has values stand for the outputs of a node; that for the output which a pattern gives."""
+    """Replaces the outputs of a node by these values. Returns the value for the output of the
+    pattern."""
     stand = dict(zip(node.outputs, made, strict=True))
     first = stand.pop(uses.output(node))
     for old, new in stand.items():
@@ -206,8 +213,8 @@ def read_inside(body: Body) -> set[Value | None]:
 
 
 def unread_starts(inputs: Sequence[Value | None], body: Body) -> dict[int, Value]:
-    """By input, the initial values of states that no iteration reads, where the Loop gets a part of
-    these without elements."""
+    """The initial values of states that no iteration reads, by input. The Loop gets an empty part
+    of each of these values."""
     read = read_inside(body).union(v for v, exit in body.exits() if exit != Yield(None))
     found = {}
     for value, port in body.entries():
@@ -222,8 +229,8 @@ def unread_starts(inputs: Sequence[Value | None], body: Body) -> dict[int, Value
 def _gives_back(
     node: Node, loop: Node, places: Mapping[int, int], outside: Mapping[Value, Value]
 ) -> bool:
-    """Whether the second branch of an If gives the initial states of a Loop, and for its stacks
-    nothing, where sizes that are not known are 0, as they are in onnxruntime."""
+    """Whether the second branch of an If gives the initial states of a Loop, and empty stacks. The
+    unknown sizes of these stacks must be 0, as they are in onnxruntime."""
     outer = outside, node.captures(node.else_body)
     states = initial_states(loop)
     axes = {exit.output: exit.axis for exit in loop.body.outputs if isinstance(exit, Stacked)}
@@ -245,8 +252,8 @@ def _gives_back(
 
 
 def asks(test: Value | None, heads: Sequence[Value | None]) -> bool:
-    """Whether a test fails in no case but that in which a Loop with this trip count and condition
-    runs no iteration."""
+    """Whether a test is false only if a Loop with this trip count and condition runs no
+    iteration."""
     trips, condition = heads
     if _is_scalar_of(test, condition):
         return True
@@ -259,7 +266,7 @@ def asks(test: Value | None, heads: Sequence[Value | None]) -> bool:
 
 
 def _is_scalar_of(value: Value | None, whole: Value | None) -> bool:
-    """Whether a value is another one of one element, perhaps reshaped."""
+    """Whether a value is another value of one element, perhaps reshaped."""
     made = value.producer if value is not None else None
     reshaped = made is not None and made.op == "Reshape" and made.inputs[0] is whole
     return whole is not None and (value is whole or reshaped)

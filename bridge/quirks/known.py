@@ -1,7 +1,7 @@
-"""What OpenVINO knows before a model runs, and what keeps it from that.
+"""The values that OpenVINO knows before a model runs, and the operators that keep it from this.
 
-What follows from constants it folds where it can evaluate the operators; the CPU plugin computes
-the rest once, when it compiles the model.
+OpenVINO folds operators of constants if it can evaluate them. The CPU plugin computes the other
+operators of constants once, when it compiles the model.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def is_unfolded(node: Node) -> bool:
 
 
 def _is_compressed(value: Value | None) -> bool:
-    """Whether a value is a constant of 8 bits or fewer that is scaled: OpenVINO leaves it so for a
-    Gather and a MatMul."""
+    """Whether a value is a scaled constant of at most 8 bits. OpenVINO does not fold such a value
+    for a Gather or a MatMul."""
     if value is None:
         return False
     scaled = value.behind("Cast", "Reshape", "Squeeze", "Transpose", "Unsqueeze").producer
@@ -56,38 +56,38 @@ def _is_compressed(value: Value | None) -> bool:
 
 
 class Known(IntEnum):
-    """When OpenVINO knows a value, the best first."""
+    """The time at which OpenVINO knows a value, earliest first."""
 
     FOLDED = 0
-    """It is a constant once OpenVINO has folded what it can evaluate."""
+    """OpenVINO folds the value to a constant."""
     COMPUTED = 1
-    """The plugin computes it when it compiles the graph that holds the value."""
+    """The plugin computes the value when it compiles the graph that holds it."""
     INLINED = 2
-    """As COMPUTED, if OpenVINO puts the body that holds it in the place of its node."""
+    """Like COMPUTED, if OpenVINO inlines the body that holds the value."""
     UNKNOWN = 3
-    """It is computed at each inference."""
+    """The plugin computes the value at each inference."""
 
 
 class WhenKnown(Forward[Known]):
-    """When OpenVINO knows each value."""
+    """The analysis that finds when OpenVINO knows each value."""
 
     bottom = Known.FOLDED
     iteration = Known.UNKNOWN
 
     def join(self, one: Known, other: Known) -> Known:
-        """The later of two."""
+        """The later time of the two."""
         return max(one, other)
 
     def outside(self, value: Value) -> Known:
-        """Inputs of the model are known when it runs."""
+        """The inputs of the model are known at inference."""
         return Known.UNKNOWN
 
     def settled(self, value: Value, fact: Known) -> Known:
-        """A value without elements is folded."""
+        """An empty tensor is folded."""
         return Known.FOLDED if 0 in (value.shape or ()) else fact
 
     def transfer(self, node: Node, facts: Sequence[Known | None]) -> list[Known]:
-        """What follows from known values is known, if the operator is not one of chance."""
+        """The results of known inputs are known, unless the operator is random."""
         known = Known.FOLDED
         for fact in facts:
             if fact is not None and fact > known:
@@ -101,7 +101,8 @@ class WhenKnown(Forward[Known]):
     def entry(
         self, node: Node, body: Body, value: Value, port: InputPort, now: Now[Known]
     ) -> Known:
-        """Constants move into bodies; what the plugin computes outside is given at run time."""
+        """Constants move into bodies. Values that the plugin computes outside enter the body at run
+        time."""
         stays = isinstance(port, Invariant) or (
             isinstance(port, Carried) and body.exit_of(port)[0].behind("Identity") is value
         )
@@ -111,7 +112,7 @@ class WhenKnown(Forward[Known]):
         return Known.INLINED if known is Known.COMPUTED else known
 
     def leave(self, node: Node, now: Now[Known]) -> Updates[Known]:
-        """A Loop is computed as a whole. An If may become either branch if its condition is
+        """A Loop is computed as a whole. An If may become one of its branches if its condition is
         known."""
         given = max((now(value) for value in node.inputs if value is not None), default=0)
         known = [Known.COMPUTED if given <= Known.COMPUTED else Known(given)] * len(node.outputs)
@@ -128,7 +129,7 @@ class WhenKnown(Forward[Known]):
 
 
 def when_known(value: Value | None, place: Place) -> Known:
-    """When OpenVINO knows a value of a graph; an absent one it knows at once."""
+    """The time at which OpenVINO knows a value of a graph. An absent value counts as folded."""
     return Known.FOLDED if value is None else place.facts(WhenKnown).of(value)
 
 

@@ -1,19 +1,20 @@
-"""Values that hide something from OpenVINO: each is the value that it is made of, by a way that
-OpenVINO does not see through.
+"""Values that hide something from OpenVINO. Each is equal to its input, but OpenVINO does not
+simplify its operators.
 
-What is hidden needs different encodings, since each operator is seen through in another place:
+There is one encoding for each purpose, because OpenVINO simplifies each operator in another place:
 
-- `memory`: the greatest of a value and itself is not computed where the value lies. Any operator of
-  the other encodings would be, or would copy element by element.
-- `number`: a 0 is added that nobody knows before the model runs. OpenVINO folds no Bucketize, and
-  the CPU plugin takes no random number for known.
-- `content`: the only row of a stack, by such a 0. The type may be one that nobody adds in.
-- `sizes`: a VariadicSplit into one part, whose length is -1, what is left, and such a 0. It copies
-  whole rows, keeps what is known of other axes, and its size has neither a name nor a bound.
-- `shape`: a Reshape to the shape that it has and to which such a 0 is added, for values of no
-  elements, of which nothing can be cut, padded or gathered.
-- `section`: a VariadicSplit into one part, as long as an axis, with which the CPU plugin begins a
-  new section. A Broadcast would, too, but takes it thrice the time where sizes change.
+- `memory`: a maximum of a value with itself, which is not computed in place. Operators of the other
+  encodings would be computed in place, or would copy element by element.
+- `number`: the value plus a 0 that is not known before the model runs. OpenVINO does not fold a
+  Bucketize, and the CPU plugin does not know a random number beforehand.
+- `content`: the only row of a stack, with such a 0 as its index. It suits types without an
+  addition.
+- `sizes`: a VariadicSplit into one part, with length -1 (the rest) plus such a 0. It copies whole
+  rows, and keeps the other axes. The size of its axis has neither a symbol nor a bound.
+- `shape`: a Reshape to the value's own shape plus such a 0. Empty tensors need it, because a Slice,
+  Pad or Gather cannot hide their sizes.
+- `section`: a VariadicSplit into one part, as long as its axis. The CPU plugin begins a new section
+  with it. A Broadcast does so too, but takes three times as long if sizes change.
 """
 
 from __future__ import annotations
@@ -33,9 +34,11 @@ RANDOM = "ir::RandomUniform"
 def opaque(
     b: Builder, value: Value, hides: str, axes: Sequence[int] = (), number: Value | None = None
 ) -> Value:
-    """The value as it is, of which OpenVINO does not know what it `hides` (see above). `sizes` are
-    those of some axes. `number` is a 0 that OpenVINO does not know: for `sizes` and vectors i64
-    [1], else a scalar."""
+    """The same value, with the property `hides` hidden from OpenVINO (see above).
+
+    `sizes` are the sizes of some axes. `number` is a 0 that OpenVINO does not know: i64 [1] for
+    `sizes` and for vectors, else a scalar.
+    """
     match hides:
         case "memory":
             return b.op("Or" if value.element is BOOL else "Max", value, value)
@@ -43,7 +46,7 @@ def opaque(
             nothing = number or unknown_nothing(b, 1 if value.rank == 1 else 0)
             return b.op("Add", value, b.cast(nothing, value.element))
         case "content":
-            # Of a constant, too, the row is recognised by its Unsqueeze.
+            # The undo recognises the row by its Unsqueeze, even if the value is a constant.
             return b.op("Gather", b.op("Unsqueeze", value, [0]), unknown_nothing(b, 0), 0)
         case "sizes":
             rest = opaque(b, b.constant([-1]), "number", number=number)
@@ -65,14 +68,14 @@ def opaque(
 
 
 def unknown_nothing(b: Builder, rank: int = 1) -> Value:
-    """A 0 that OpenVINO does not know before the model runs; i64, one of rank 1 or a scalar."""
+    """A 0 that OpenVINO does not know before the model runs: i64, [1] or a scalar."""
     some = _random(b)
     return b.op("Bucketize", some if rank else b.squeeze(some, 0), [1.0])
 
 
 def unknown_nothings(b: Builder, count: int) -> list[Value]:
-    """Several such, i64 [1], of which OpenVINO does not know that they are the same: it makes one
-    node of two that are equal."""
+    """Several such zeros, i64 [1]. OpenVINO does not know that they are equal; it would merge two
+    equal nodes."""
     some = _random(b) if count else None
     return [b.op("Bucketize", some, [1.0 + place]) for place in range(count)]
 
@@ -85,8 +88,8 @@ def _random(b: Builder) -> Value:
 
 
 def recognise(node: Node) -> tuple[str, Value] | None:
-    """What a node hides, and the value that it gives as it is; None where `opaque` did not make
-    it."""
+    """The property that a node hides, and the value behind it. None if `opaque` did not make the
+    node."""
     for op, hides, of in _ENCODINGS:
         value = of(node) if node.op == op else None
         if value is not None:
@@ -95,22 +98,24 @@ def recognise(node: Node) -> tuple[str, Value] | None:
 
 
 def revealed(value: Value) -> Value:
-    """The value that another one is, behind what hides something of it."""
+    """The value behind operators that hide something of it."""
     while value.producer is not None and (found := recognise(value.producer)) is not None:
         value = found[1]
     return value
 
 
 def without_elements(b: Builder, value: Value, axis: int, number: Value) -> Value:
-    """A part of a value without elements along an axis. OpenVINO does not know its size there, if
-    it does not know `number`, a 0 of shape [1]."""
+    """An empty part of a value along an axis.
+
+    OpenVINO does not know the size of this axis, if it does not know `number`, a 0 of shape [1].
+    """
     lengths = b.op("Concat", number, [-1], axis=0)
     empty, _ = b.ops("VariadicSplit", 2, value, axis, lengths)
     return empty
 
 
 def whole_of(empty: Value | None) -> Value | None:
-    """The value of which `without_elements` made a part, else None."""
+    """The value from which `without_elements` made an empty part, else None."""
     made = empty.producer if empty is not None else None
     if made is None or made.op != "VariadicSplit" or made.outputs[0] is not empty:
         return None
@@ -123,8 +128,7 @@ def whole_of(empty: Value | None) -> Value | None:
 
 
 def with_hidden(b: Builder, node: Node, kind: str, wanted: Sequence[bool]) -> Result:
-    """The node again, of whose inputs those that are `wanted` hide something; None where none
-    is."""
+    """A copy of the node whose `wanted` inputs are hidden. None if no input is wanted."""
     if not any(wanted):
         return None
     inputs = [
@@ -136,18 +140,18 @@ def with_hidden(b: Builder, node: Node, kind: str, wanted: Sequence[bool]) -> Re
 
 
 def hides(node: Node, *kinds: str) -> bool:
-    """Whether a node hides one of these."""
+    """Whether a node hides one of these properties."""
     found = recognise(node)
     return found is not None and found[0] in kinds
 
 
 def is_hidden(value: Value, *kinds: str) -> bool:
-    """Whether what makes a value hides one of these."""
+    """Whether the producer of a value hides one of these properties."""
     return value.producer is not None and hides(value.producer, *kinds)
 
 
 def _itself(node: Node) -> Value | None:
-    """The greatest of x and x, or one or the other, is x."""
+    """max(x, x) is x, and so are `x or x` and `x and x`."""
     return node.inputs[0] if len(node.inputs) == 2 and len({*node.inputs}) == 1 else None
 
 
@@ -170,7 +174,7 @@ def _only_row(node: Node) -> Value | None:
 
 
 def _whole(node: Node) -> Value | None:
-    """The only part of a value, as long as what is left."""
+    """The only part of a split value, with the rest as its length, is the value."""
     value, _, lengths = node.inputs
     rest = lengths.producer if lengths is not None else None
     known = _with_nothing(rest) if rest is not None and rest.op == "Add" else None
@@ -178,7 +182,7 @@ def _whole(node: Node) -> Value | None:
 
 
 def _as_long(node: Node) -> Value | None:
-    """The only part of a value, as long as its axis is."""
+    """The only part of a split value, as long as its axis, is the value."""
     value, axis, lengths = node.inputs
     size = lengths.producer if lengths is not None else None
     if size is None or size.op != "Gather" or known_of(size.inputs[1]).ints != known_of(axis).ints:
@@ -187,7 +191,7 @@ def _as_long(node: Node) -> Value | None:
 
 
 def _in_own_shape(node: Node) -> Value | None:
-    """x in the shape of x, with nothing added to that."""
+    """x reshaped to its own shape plus 0 is x."""
     value, sizes, *axes = node.inputs
     made = sizes.producer if sizes is not None else None
     if made is not None and made.op == "Add":
@@ -196,7 +200,7 @@ def _in_own_shape(node: Node) -> Value | None:
 
 
 def is_shape_of(sizes: Value | None) -> Value | None:
-    """The value of which these are all sizes, made by a Shape."""
+    """The value whose Shape gives all these sizes."""
     made = sizes.producer if sizes is not None else None
     if made is None or made.op != "Shape" or made.attributes.get("start"):
         return None
@@ -214,12 +218,12 @@ _ENCODINGS: tuple[tuple[str, str, Callable[[Node], Value | None]], ...] = (
     ("Broadcast", "section", _in_own_shape),
     ("Expand", "section", _in_own_shape),
 )
-"""The operators that hide something, and what the value is that they give."""
+"""The operators that may hide something, and functions that find the value behind them."""
 
 
 def is_nothing(value: Value) -> bool:
-    """Whether a value is one that `unknown_nothing` makes, perhaps converted, since no random
-    number is as large as a bound; or the remainder of one integer by 1."""
+    """Whether a value is a 0 from `unknown_nothing`, perhaps converted, or the remainder of an
+    integer by 1. No random number reaches the bound of the Bucketize."""
     found = value.behind("Cast").producer
     if found is not None and found.op == "Mod":
         return value.shape in ((), (1,)) and known_of(found.inputs[1]).ints == (1,)
@@ -233,7 +237,7 @@ def is_nothing(value: Value) -> bool:
 
 
 def undone(*kinds: str) -> Mapping[str, Undo]:
-    """The undo of quirks that hide these: the value itself, by the operators that may hide it."""
+    """The undo of quirks that hide these properties. It gives the value behind the operators."""
     return {op: _REVEAL for op, hides, _ in _ENCODINGS if hides in kinds}
 
 

@@ -1,4 +1,4 @@
-"""What a quirk is, and how one that rewrites single nodes runs."""
+"""The record of a quirk, and the pass for quirks that rewrite single nodes."""
 
 from __future__ import annotations
 
@@ -18,26 +18,28 @@ from bridge.passes.legalize import Legalizer, remember
 from bridge.passes.uses import Uses
 
 Run = Callable[[Graph, Context], bool | None]
-"""Changes a graph and all that is nested in it, in place; whether it did, None where it may have
-done so."""
+"""Changes a graph and all nested graphs in place. Returns whether it changed any of them; None
+means perhaps."""
 
 Undo = Callable[[Builder, Node, Uses], Value | None]
-"""What a node gave before a quirk wrote it, or None where the quirk did not write it."""
+"""Returns the value that the original node gave, or None if the quirk did not write this node."""
 
 Guess = Callable[[Builder, Node], Iterable[Value]]
-"""What may have been there before a quirk wrote a node, made with the builder."""
+"""Makes, with the builder, the outputs that may have stood there before a quirk wrote the node."""
 
 
 @dataclass(eq=False)
 class Quirk:
-    """A fault of an engine and the pass that works round it.
+    """A fault of an engine, and the pass that avoids it.
 
-    `releases` are those in which the fault was seen, `symptom` says in one sentence what the engine
-    does. `fires` says at which nodes the quirk rewrites a graph, `safe` why that means the same
-    afterwards, `cost` what it adds to the file. `issue` is upstream's, where there is one.
-    `run` writes a graph and all that is nested in it otherwise. `undo` gives back what it found, on
-    the way to ONNX, by the operator that is the last of what it writes. `guess` gives what may have
-    been there; a guess is believed if `run` makes of it the nodes that are there.
+    `releases` are the releases with the fault, as far as it was seen. `symptom` is a sentence about
+    the behaviour of the engine. `fires` names the nodes that the quirk rewrites. `safe` is the
+    reason why the graph keeps its meaning. `cost` is the additional work or memory. `issue` is the
+    upstream issue, if there is one.
+
+    `run` rewrites a graph and all nested graphs. `undo` restores the original nodes on the way to
+    ONNX. Its keys are the operators of the last node that `run` writes. `guess` makes candidates
+    for the original nodes. A candidate is accepted if `run` turns it into the present nodes.
     """
 
     releases: str
@@ -52,21 +54,24 @@ class Quirk:
 
 
 class Place(Rewriter):
-    """Where a node stands: the rewriter of its graph, which knows what analyses find."""
+    """The rewriter of the graph around a node, with the results of analyses."""
 
     def __init__(self, graph: Graph, *around: Any) -> None:
         super().__init__(graph, *around)
         self._facts: dict[type[Any], Facts[Any]] = {}
         self.guards: bool = self.outer.guards if self.outer is not None else True
-        """Whether a clause may guard a Loop: not where Ifs become selections, nor in older
-        releases, where one guards all that may not run."""
+        """Whether a clause may guard a Loop.
+
+        False if Ifs become selections. Also false for older releases, since a clause of their own
+        guards each Loop that may not run.
+        """
         self.fired: list[tuple[str, str]] = self.outer.fired if self.outer is not None else []
-        """The modules of quirks that rewrote a node, with the path to it."""
+        """The module of each quirk that rewrote a node, with the path of the node."""
         self.ifs: bool = self.outer.ifs if self.outer is not None else True
-        """Whether a quirk may write an If: not where Ifs become selections."""
+        """Whether a quirk may write an If. False if Ifs become selections."""
 
     def facts(self, analysis: type[Analysis[Fact]]) -> Facts[Fact]:
-        """What an analysis finds in the outermost graph, as it is when first asked."""
+        """The results of an analysis in the outermost graph, at the time of the first call."""
         if self.outer is not None:
             return self.outer.facts(analysis)
         if analysis not in self._facts:
@@ -75,7 +80,7 @@ class Place(Rewriter):
 
 
 ARITHMETIC = ("Add", "Div", "Max", "Min", "Mul", "Pow", "Sub")
-"""Arithmetic that OpenVINO makes parts of activations and of normalizations."""
+"""Arithmetic that OpenVINO fuses into activations and normalizations."""
 
 RECURRENT = (
     "GRUCell", "GRUSequence", "LSTMCell", "LSTMSequence", "RNNCell", "RNNSequence",
@@ -84,7 +89,7 @@ RECURRENT = (
 
 
 def may_hold(value: Value, output: Value) -> bool:
-    """Whether the memory of a value is right for an output that is computed of it."""
+    """Whether an output that is computed from a value may use the memory of this value."""
     if value.element is not output.element:
         return False
     if is_static(value.shape) and is_static(output.shape):
@@ -93,27 +98,30 @@ def may_hold(value: Value, output: Value) -> bool:
 
 
 def is_computed_in(element: Element) -> bool:
-    """Whether the CPU plugin computes in this type: the others it stores and converts alone."""
+    """Whether the CPU plugin computes in this type. It only stores and converts the other types."""
     return (
         element.bits >= 8 and element is not STRING and (element.bits, element.kind) != (8, "float")
     )
 
 
 GUARDED = "2026.3"
-"""The last release for which every Loop is guarded that may not run: the clause
-`states_of_no_iteration`."""
+"""The last release for which the clause `states_of_no_iteration` guards every Loop that may not
+run."""
 
 ROOT = "bridge.quirks."
 """The package of the quirks."""
 
 Rewrite = Callable[[Builder, Node, Place], Result]
-"""What takes the place of a node's outputs, or None where the fault does not show."""
+"""Returns the new outputs of a node, or None if the fault does not appear."""
 
 
 def rewriting(*ops: str, by: Rewrite, uses: bool = False, told: bool = True) -> Run:
-    """A pass that asks `by` about each node of these operators, innermost bodies first, and expands
-    what it makes. `uses` says that it asks who uses a value. The report tells where it fired; if
-    not `told`, `by` adds that to `Place.fired` itself."""
+    """A pass that calls `by` for each node of these operators, innermost bodies first, and expands
+    the new nodes.
+
+    `uses` says that `by` needs the readers of a value. The report names each node that was
+    rewritten. If not `told`, `by` itself adds it to `Place.fired`.
+    """
 
     def run(graph: Graph, context: Context) -> bool:
         legalizer = Legalizer(context.target, "neutral")

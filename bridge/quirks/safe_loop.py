@@ -5,8 +5,8 @@ A clause is one sentence about a Loop, such as "each state starts with a size of
 function `lacks` finds the ports that do not fulfil it, and `give` changes the Loop so that they do.
 The meaning of the Loop stays. Each engine has clauses of its own, in its folder, one file each.
 
-A clause may want a Loop in an If that asks whether the Loop runs (`Draft.wants_guard`). The other
-branch gives what a Loop without an iteration gives.
+A clause may want a Loop in an If that tests whether the Loop runs (`Draft.wants_guard`). The other
+branch gives the outputs of a Loop without an iteration.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from bridge.quirks.quirk import Place, Quirk, Run, rewriting
 
 @dataclass(eq=False)
 class Draft:
-    """A Loop on its way to the safe form: the node as it was found, its place, and the Loop to be.
+    """A Loop on its way to the safe form: the original node, its place, and the new Loop.
 
     `wants_guard` is whether a clause wants the Loop in an If. `idle` has the values of outputs
     without an iteration, if these are not the initial states. `retyped` are the outputs that get
-    their type behind the Loop."""
+    their type behind the Loop.
+    """
 
     b: Builder
     node: Node
@@ -42,24 +43,24 @@ class Draft:
 
     @property
     def body(self) -> Body:
-        """The body to be."""
+        """The body of the new Loop."""
         return self.loop.body
 
     @property
     def so_far(self) -> Node:
-        """The Loop as it is by now, with the outputs of the node that was found."""
+        """The new Loop in its present state, with the outputs of the original node."""
         made = Node("Loop", self.loop.inputs, [], bodies=(self.body,))
         made.outputs = self.node.outputs
         return made
 
     @property
     def is_guarded(self) -> bool:
-        """Whether the Loop stands in an If that asks whether it runs, or will stand in one."""
+        """Whether the Loop stands in an If that tests whether it runs, or will stand in one."""
         return self.wants_guard or is_guarded(self.loop.inputs, self.place)
 
     @property
     def may_be_guarded(self) -> bool:
-        """Whether the Loop may run no iteration, and an If may guard it that does not yet."""
+        """Whether the Loop may run no iteration, has no If as its guard, and can get one."""
         return not self.is_guarded and may_be_guarded(self.node, self.loop.inputs)
 
     @property
@@ -74,11 +75,11 @@ class Draft:
 
     @property
     def states(self) -> Iterator[tuple[Value, Carried, Value]]:
-        """The states; see `states_of`."""
+        """The states of the new Loop; see `states_of`."""
         return states_of(self.loop)
 
     def start_with(self, port: Carried, initial: Value) -> None:
-        """Has a state, and nothing else, start with another value."""
+        """Has only this state start with another value."""
         index, entries = port.input, self.body.inputs
         assert index is not None
         if sum(outer_input(other) == index for other in entries) == 1:
@@ -100,7 +101,7 @@ class Draft:
         graph.prepend(nodes)
 
     def build(self) -> Sequence[Value]:
-        """The outputs of the Loop, as they are behind it and behind its If."""
+        """The outputs of the Loop, behind the Loop and its If."""
         made = Builder([], self.b.name, self.b.target)
         results = self.loop.make(made)
         for index, (new, old) in enumerate(zip(results, self.node.outputs, strict=True)):
@@ -129,9 +130,10 @@ def states_of(loop: LoopBuilder) -> Iterator[tuple[Value, Carried, Value]]:
 class Clause(Quirk):
     """A quirk that is a clause of the safe Loop; `holds` is its sentence.
 
-    `lacks` finds what does not fulfil it, such as ports: an empty list if all does. `give` changes
-    the Loop so that they do. `retypes` is whether outputs get another type inside the Loop. `run`
-    gives this clause alone."""
+    `lacks` finds the ports, or other things, that do not fulfil it. The list is empty if all do.
+    `give` changes the Loop so that they do. `retypes` is whether outputs get another type inside
+    the Loop. `run` gives a Loop this clause alone.
+    """
 
     holds: str
     lacks: Callable[[Draft], Collection[Any]]
@@ -156,11 +158,12 @@ def making_safe(clauses: Sequence[Clause]) -> Run:
 
 
 def _is_given(clause: Clause, draft: Draft) -> bool:
-    """Whether a Loop lacked a clause. It has the clause afterwards."""
+    """Gives a Loop one clause. Returns whether the Loop lacked it."""
     lacking = clause.lacks(draft)
     if not lacking:
         return False
-    # A clause changes the Loop as the clauses before left it: its own steps come first behind it.
+    # A later clause changes the Loop that earlier clauses left. So its steps come first behind the
+    # Loop.
     behind, draft.loop.finish = draft.loop.finish, {}
     clause.give(draft, lacking)
     if clause.retypes:

@@ -1,8 +1,8 @@
-"""The way back to ONNX: what quirks wrote becomes what they found.
+"""The way back to ONNX, which restores the original nodes from the nodes that quirks wrote.
 
-The undo of a quirk stands beside its `run`, by the operator that is the last of what `run` writes.
-It is a pattern as those of `bridge.passes.fuse`. Many are a `guess` of what the quirk found, which
-is believed where the quirk makes of it what is there.
+Each quirk has its undo in its own file, by the operator of the last node that `run` writes. An undo
+is a pattern, like the patterns of `bridge.passes.fuse`. Many quirks give a `guess` of the original
+nodes instead. The guess is accepted if the quirk turns it into the present nodes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bridge.report import Report
 
 
 def rewritten(run: Run, guess: Guess) -> Undo:
-    """An undo that believes the first guess of which `run` makes the nodes that are there."""
+    """An undo that accepts the first guess that `run` turns into the present nodes."""
 
     def undo(b: Builder, node: Node, uses: Uses) -> Value | None:
         from bridge.passes.fuse.replay import becomes
@@ -41,7 +41,8 @@ def rewritten(run: Run, guess: Guess) -> Undo:
 
 
 def _constant_parts(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes that make inputs of these from constants: quirks ask what a value follows from."""
+    """The nodes that compute inputs of these nodes from constants. Quirks need them, because they
+    ask how a value is computed."""
     parts: dict[Node, None] = {}
     inner = {value for node in nodes for value in node.outputs}
 
@@ -60,7 +61,7 @@ def _constant_parts(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _is_of_constants(value: Value) -> bool:
-    """Whether nodes without bodies make a value of constants alone."""
+    """Whether a value is computed from constants alone, without nodes with bodies."""
     todo: list[Value | None] = [value]
     for one in todo:
         made = one.producer if one is not None else None
@@ -71,11 +72,12 @@ def _is_of_constants(value: Value) -> bool:
 
 
 FAR_BACK = 100
-"""How many values are looked at to find whether constants make one."""
+"""The number of values to search. If there are more, the value does not count as constant."""
 
 
 def behind(value: Value | None, op: str, most: int = 12) -> Node | None:
-    """The nearest node of an operator among those that lead to a value."""
+    """The nearest node of an operator among the producers of a value; at most `most` values are
+    searched."""
     todo = [value]
     for value in todo:
         made = value.producer if value is not None else None

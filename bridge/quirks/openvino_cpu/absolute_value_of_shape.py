@@ -1,6 +1,8 @@
-"""The absolute value of a vector that OpenVINO computes beforehand, or could, of constants and
-shapes: it is dropped. That of joined vectors is taken before they are joined, for all readers
-(AbsSinking of SimplifyShapeOfSubGraph)."""
+"""An Abs of a vector that OpenVINO computes, or could compute, from constants and shapes.
+
+OpenVINO drops this Abs. If the vector is a Concat, OpenVINO takes the absolute value of its inputs,
+so all readers of the Concat see it (AbsSinking of SimplifyShapeOfSubGraph).
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,10 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 class OfShape(May):
-    """Whether a value may follow from the shape of another."""
+    """Whether a value may be computed from the shape of another value."""
 
     def transfer(self, node: Node, facts: Sequence[bool | None]) -> list[bool]:
-        """What is computed of such a value follows from the shape, too."""
+        """The results of such a value are computed from the shape, too."""
         return [node.op in ("Shape", "Size") or any(facts)] * len(node.outputs)
 
 
@@ -31,21 +33,23 @@ FORWARDING = frozenset((
     "Slice", "SliceScatter", "Split", "Squeeze", "StridedSlice", "Sub", "Tile", "Transpose",
     "Unsqueeze", "VariadicSplit", "Where", "ir::Convert", "ir::Pad", "ir::Split",
 ))  # fmt: skip
-"""Operators that OpenVINO replaces by an operand of theirs, where they change nothing."""
+"""Operators that OpenVINO replaces by one of their operands, if they change nothing."""
 
 
 class Joined(May):
-    """Whether OpenVINO may take a value for a Concat. Equal ones become one, so that a Concat with
-    one reader may have others."""
+    """Whether OpenVINO may treat a value as a Concat.
+
+    OpenVINO merges equal Concats. So a Concat with one reader may get others.
+    """
 
     def transfer(self, node: Node, facts: Sequence[bool | None]) -> list[bool]:
-        """A Concat is one, and what forwards one."""
+        """The analysis finds each Concat, and each forwarding operator behind a Concat."""
         found = node.op == "Concat" or (node.op in FORWARDING and any(facts))
         return [found] * len(node.outputs)
 
 
 def of_matrix(b: Builder, node: Node, place: Place) -> Result:
-    """That of a matrix stays."""
+    """The Abs of a matrix with one row, because OpenVINO keeps the Abs of a matrix."""
     (x,) = node.inputs
     if x is None or x.rank != 1 or x.constant is not None:
         return None
@@ -61,19 +65,20 @@ ABS = abs(op("Unsqueeze", X, 0))
 
 @fuses(op("Squeeze", ABS, 0), ABS)
 def of_vector(b: Builder, found: Found, uses: Uses) -> Value:
-    """The absolute value of the vector that was made a matrix."""
+    """The Abs of the vector, from the Abs of the matrix."""
     return abs(found[X])
 
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="The Abs of a vector that comes from a ShapeOf is dropped. Where the vector is a "
-    "Concat, others that read it or an equal one read the absolute values.",
+    symptom="The Abs of a vector that comes from a ShapeOf is dropped. If the vector is a Concat, "
+    "other readers of this Concat, or of an equal one, read the absolute values.",
     issue="https://github.com/openvinotoolkit/openvino/issues/38166",
-    fires="At an Abs of a vector that follows from a shape, or from constants alone, or from a "
-    "Concat through operators that may change nothing (Cast, Reshape, Add, ...).",
-    safe="The Abs of a matrix of one row is taken element by element, too; the row is taken away "
-    "again.",
+    fires="At an Abs of a vector, if OpenVINO may compute the vector from a shape or from "
+    "constants. Also behind a Concat, with operators between that may change nothing (Cast, "
+    "Reshape, Add, ...).",
+    safe="Abs works element by element, so it gives the same for a matrix of one row. The row axis "
+    "is removed again.",
     cost="an Unsqueeze and a Squeeze",
     run=rewriting("Abs", by=of_matrix),
     undo={"Squeeze": of_vector},

@@ -1,5 +1,8 @@
-"""Arithmetic behind a reduction, which the CPU plugin does as a part of that: the division of
-integers in f32, and with a constant for each channel along another axis."""
+"""Arithmetic behind a reduction. The CPU plugin fuses it into the reduction.
+
+The fused kernel divides integers in f32. It also reads a constant with one number for each channel
+along the wrong axis.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ PART_OF_REDUCTION = {
 
 
 def of_copies(b: Builder, node: Node, place: Place) -> Result:
-    """A maximum with itself in between, of which the arithmetic is no part."""
+    """The arithmetic on a maximum of the value with itself. The plugin does not fuse across a
+    maximum."""
     operands = [value for value in node.inputs if value is not None]
     divides = (
         node.op == "Div"
@@ -39,7 +43,7 @@ def of_copies(b: Builder, node: Node, place: Place) -> Result:
 
 
 def reductions_behind(value: Value) -> Iterator[Node]:
-    """The reductions that OpenVINO may take a value to be a part of."""
+    """The reductions into which OpenVINO may fuse the reader of a value."""
     node = value.producer
     if node is None or value.constant is not None:  # Asking for the numbers would read weights.
         return
@@ -54,7 +58,7 @@ def reductions_behind(value: Value) -> Iterator[Node]:
 
 
 def _keeps_channels(reduction: Node) -> bool:
-    """Whether three axes are reduced, the second of them not."""
+    """Whether a node reduces three axes, but not the axis of channels."""
     data, axes = reduction.inputs[0], known_of(reduction.input(1)).ints
     if data is None or data.rank not in (3, None):
         return False
@@ -63,13 +67,14 @@ def _keeps_channels(reduction: Node) -> bool:
 
 QUIRK = Quirk(
     releases="2026.4, of channels with AVX2",
-    symptom="Behind a reduction, an integer Divide by a constant rounds to the nearest, and one of "
-    "a constant exchanges its operands. Behind one of three axes that keeps the second, arithmetic "
-    "with a constant along that axis takes wrong elements of the constant.",
-    fires="At a Div of integers of which one operand follows from a reduction and one is known to "
-    "OpenVINO; at arithmetic of a constant of several elements with what a reduction of three axes "
-    "leads to, which keeps the second.",
-    safe="The greatest of a value and itself is the value.",
+    symptom="Behind a reduction, an integer Divide by a constant rounds to the nearest integer, "
+    "and a constant divided by the result exchanges its operands. Behind a reduction of three axes "
+    "that keeps the second, arithmetic with a constant along that axis reads wrong elements of the "
+    "constant.",
+    fires="At a Div of integers, if one operand comes from a reduction and OpenVINO knows one "
+    "operand. At arithmetic with a constant of several elements behind a reduction of three axes "
+    "that keeps the second.",
+    safe="The maximum of a value with itself is the value.",
     cost="a Maximum of the reduction's result with itself",
     run=rewriting("Add", "Div", "Mul", "Sub", by=of_copies),
     undo=undone("memory"),

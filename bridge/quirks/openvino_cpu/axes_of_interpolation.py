@@ -1,4 +1,4 @@
-"""Interpolations of axes for which the CPU plugin has no kernel."""
+"""Interpolations along axes for which the CPU plugin has no kernel."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from bridge.operators.spatial.resize import resize_by_axes
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
 MODES = {"linear_onnx": "linear"}
-"""Modes of Interpolate that Resize calls otherwise."""
+"""Modes of Interpolate that have another name in Resize."""
 
 
 def axis_by_axis(b: Builder, node: Node, place: Place) -> Result:
-    """The weights written out, axis by axis, as for a Resize."""
+    """The interpolation with explicit weights, axis by axis, as for a Resize."""
     x, wanted, axes = (node.input(i) for i in range(3))
     attributes = node.attributes
     assert x is not None and wanted is not None
@@ -37,8 +37,11 @@ def axis_by_axis(b: Builder, node: Node, place: Place) -> Result:
 def _has_kernel(
     x: Value, wanted: Value, axes: tuple[int, ...] | None, mode: str, by_scales: bool
 ) -> bool:
-    """Whether there is one: for all axes up to rank 3, behind the channels up to rank 5, and for
-    those of an image with its channels last."""
+    """Whether the plugin has a kernel for these axes.
+
+    It has one for all axes up to rank 3, and for the axes behind the channels up to rank 5. It also
+    has one for the axes of an image with channels last.
+    """
     assert x.shape is not None
     rank = len(x.shape)
     if rank <= 3:
@@ -58,11 +61,10 @@ def _has_kernel(
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="An Interpolate of the first axes of a tensor of rank 4 or more is refused or wrong: "
+    symptom="An Interpolate along the first axes of a tensor of rank 4 or more fails or is wrong: "
     "only supports resize on spatial dimensions.",
     fires="At an Interpolate along axes, or of a rank, for which the plugin has no kernel.",
-    safe="The weights of the same mode are written out for each axis; each axis is interpolated "
-    "alone, as the mode says.",
+    safe="Each axis is interpolated alone, with explicit weights of the same mode.",
     cost="a product with a matrix, or a Gather, for each axis",
     run=rewriting("Interpolate", by=axis_by_axis),
 )

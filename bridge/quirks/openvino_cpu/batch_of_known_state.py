@@ -1,5 +1,7 @@
-"""Recurrent layers whose initial state is known and says the batch that the input leaves open: the
-CPU plugin gives the state no memory, and does not compile."""
+"""Recurrent layers with an open batch in the input and a known batch in the initial state.
+
+The CPU plugin gives the state no memory, and does not compile the model.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from bridge.quirks.quirk import RECURRENT, Place, Quirk, rewriting
 
 
 def of_known_batch(b: Builder, node: Node, place: Place) -> Result:
-    """The layer with its input reshaped to the batch of its state, which both formats ask for."""
+    """The layer with its input reshaped to the batch of its state. Both formats require equal
+    batches."""
     x, batch = node.inputs[0], _batch_of_states(node)
     if x is None or x.shape is None or isinstance(x.shape[0], int) or batch is None:
         return None
@@ -37,7 +40,7 @@ def _batch_of_states(node: Node) -> int | None:
 
 
 def of_open_batch(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The input as it was, where all that takes it are layers with a state of that batch."""
+    """The input before the Reshape, if only layers with a state of this batch read it."""
     sizes = known_of(node.inputs[1]).ints or (0,)
     users = uses.users(node.outputs[0])
     if sizes[0] is None or sizes[0] < 1 or any(sizes[1:]) or node.attributes.get("allowzero"):
@@ -50,10 +53,10 @@ QUIRK = Quirk(
     releases="2026.4",
     symptom="A recurrent layer with a constant initial state and an input of open batch does not "
     "compile.",
-    fires="At a recurrent layer whose input has an open batch, and whose known initial state says "
-    "it.",
-    safe="The input has the batch of the state, which both formats ask for; reshaped to that, it "
-    "stays as it is.",
+    fires="At a recurrent layer whose input has an open batch, if its known initial state gives "
+    "the batch.",
+    safe="Both formats require that input and state have one batch. So the Reshape changes "
+    "nothing.",
     cost="a Reshape of the input, which copies nothing",
     run=rewriting(*RECURRENT, by=of_known_batch),
     undo={"Reshape": of_open_batch},

@@ -1,4 +1,4 @@
-"""The bias of an LRN, which is taken as a whole number."""
+"""The bias of an LRN, which the CPU plugin converts to an integer."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def with_bias_of_one(b: Builder, node: Node, place: Place) -> Result:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="An LRN takes its bias for a whole number: 1 for 1.5.",
-    fires="At an LRN whose bias is above 0 and no whole number.",
+    symptom="An LRN converts its bias to an integer: 1 for 1.5.",
+    fires="At an LRN whose bias is above 0 and not an integer.",
     safe="(bias + s)^-beta is bias^-beta times (1 + s / bias)^-beta for a bias above 0.",
     cost="a Multiply",
     run=rewriting("LRN", by=with_bias_of_one),

@@ -1,10 +1,10 @@
-"""An If whose branches give results of one shape that is not known before.
+"""An If whose branches give results of one shape, which is not known before the model runs.
 
-OpenVINO's CPU plugin finds out how much a branch has to copy to the If's output where the shape of
-the result differs from that of the run before, and from nothing else: a branch that runs for the
-first time copies nothing where the other has given a result of that shape. So each branch yields
-its elements at an output of its own, at which the other yields none, and the shape at a third one,
-whose own shape is known.
+OpenVINO's CPU plugin computes how much a branch copies to the output of the If. It does so only if
+the shape of the result differs from the previous run. A branch that runs for the first time copies
+nothing, if the other branch gave a result of the same shape before. So each branch gets an output
+of its own for its elements, and is empty at the output of the other branch. A third output gives
+the shape of the result; the rank is known, so this output has a known shape.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def branches_apart(b: Builder, node: Node, place: Place) -> Result:
-    """The elements of both branches, one behind the other, in the shape that one of them gave."""
+    """The elements of both branches in one Concat, reshaped to the shape from the branch that
+    ran."""
     bodies = [body.copy() for body in node.bodies]
     wanted = [index for index in range(len(node.outputs)) if _is_open(node, index)]
     if not wanted:
@@ -43,10 +44,11 @@ def branches_apart(b: Builder, node: Node, place: Place) -> Result:
         sizes: list[int | Value] = []
         fixed = [d if isinstance(d, int) and d else None for d in node.outputs[index].shape or ()]
         for axis, size in enumerate(fixed):
-            # A constant shape says more to OpenVINO than one that is put together.
+            # OpenVINO infers more from a constant shape than from a computed one.
             found = -1 if fixed.count(None) == 1 else b.take(results[further + 1], 0, axis)
             sizes.append(found if size is None else size)
-        # A computed size of 0 is one; without `allowzero` it would be a size of `whole`.
+        # A computed size may be 0. Without `allowzero`, the Reshape would copy a size of `whole`
+        # instead.
         computed = any(isinstance(size, Value) for size in sizes)
         outputs[index] = b.op("Reshape", whole, b.shape(*sizes), allowzero=computed)
         further += 2
@@ -54,7 +56,8 @@ def branches_apart(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _is_open(node: Node, index: int) -> bool:
-    """Whether an output has the fault: no known shape, and elements in both branches."""
+    """Whether an output has the fault: its shape is not known, and both branches may give
+    elements."""
     value = node.outputs[index]
     if value.shape is not None and 0 in value.shape:
         return False
@@ -72,8 +75,11 @@ def _result(body: Body, index: int) -> Value:
 
 
 def _yield_apart(body: Body, index: int, branch: int, further: int) -> None:
-    """Has a branch yield its elements at `index`, or at `further` if it is the second, nothing at
-    the other of these, and its shape behind them."""
+    """Has a branch yield its elements, an empty tensor and its shape.
+
+    The first branch yields its elements at `index`, the second at `further`. Each yields the empty
+    tensor at the other place, and its shape at `further + 1`.
+    """
     result = _result(body, index)
     b = Builder([])
     line = b.op("Reshape", result, [-1])
@@ -87,7 +93,7 @@ def _yield_apart(body: Body, index: int, branch: int, further: int) -> None:
 
 
 def together(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The result of the If whose branches gave their elements apart."""
+    """The output of an If with one output for both branches, as it was before `branches_apart`."""
     whole = uses.single_use(node.inputs[0], "Concat")
     if whole is None or len(whole.inputs) != 2:
         return None
@@ -117,7 +123,7 @@ def together(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 
 def _before(line: Value, rank: int | None) -> Value | None:
-    """What was made a vector; a constant one is one already."""
+    """The value before its Reshape to a vector. A constant vector has no Reshape."""
     made = line.producer
     if rank == 1 and line.constant is not None:
         return line
@@ -128,8 +134,8 @@ def _before(line: Value, rank: int | None) -> Value | None:
 def _is_shape_of(
     sizes: Value | None, results: list[Value], node: Node, bodies: tuple[Body, ...]
 ) -> bool:
-    """Whether sizes are those of the results: known ones, one that is left, or what the branches
-    say."""
+    """Whether `sizes` is the shape of the results. Each size is known, or the rest (-1), or comes
+    from the shape that the branches yield."""
     known, made = known_of(sizes).ints, sizes.producer if sizes is not None else None
     parts = made.inputs if made is not None and made.op == "Concat" else [sizes]
     said = [known_of(part).ints for part in parts] if known is None else [(size,) for size in known]
@@ -156,11 +162,11 @@ def _is_shape_of(
 
 QUIRK = Quirk(
     releases="2024.0 to 2026.1",
-    symptom="An If whose output has an open shape gives the values of the branch that ran before "
-    "where the other gives a result of the same shape for the first time.",
-    fires="At an output of open shape of an If that may have elements in both branches.",
-    safe="Each branch gives its elements at one output and none at the other; their Concat has "
-    "those of the branch that ran.",
+    symptom="If an output of an If has an open shape, it keeps the values of the branch that ran "
+    "before. This happens when the other branch first gives a result of the same shape.",
+    fires="At an output of open shape of an If, if both branches may give elements.",
+    safe="Each branch gives its elements at one output and an empty tensor at the other. The "
+    "Concat of both has the elements of the branch that ran.",
     cost="Two further outputs, a Concat and a Reshape; the result is copied once more. Only for "
     "those releases.",
     run=rewriting("If", by=branches_apart),

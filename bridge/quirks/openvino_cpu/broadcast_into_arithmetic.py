@@ -1,5 +1,8 @@
-"""A broadcast in front of arithmetic: the CPU plugin leaves it to the arithmetic if nobody else
-reads it. Where it gives no elements, and the other input has one, so does the result then."""
+"""A broadcast that only arithmetic reads. The CPU plugin drops it, since arithmetic broadcasts.
+
+If the broadcast gives an empty tensor, and the other input has one element, the result then has one
+element instead of none.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,11 @@ from bridge.quirks.opaque import opaque, undone
 from bridge.quirks.quirk import ARITHMETIC, Place, Quirk, rewriting
 
 OPS = (*ARITHMETIC, "Mod", "ir::Mod", "SquaredDifference")
-"""Operators that broadcast for themselves."""
+"""Operators that broadcast their inputs."""
 
 
 def beside_memory(b: Builder, node: Node, place: Place) -> Result:
-    """The operator, with the greatest of the broadcast value and itself for that."""
+    """The operator on a maximum of the broadcast value with itself."""
     if len(node.inputs) != 2 or node.inputs[0] is node.inputs[1]:
         return None
     one, other = node.inputs
@@ -32,7 +35,7 @@ def beside_memory(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _is_lost(value: Value, beside: Value) -> bool:
-    """Whether a broadcast value may lack elements where the other input has one."""
+    """Whether a broadcast value may be empty along an axis of size 1 of the other input."""
     made = value.producer
     if made is None or made.op not in ("Broadcast", "Expand"):
         return False
@@ -44,10 +47,10 @@ def _is_lost(value: Value, beside: Value) -> bool:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A Broadcast to a size of 0, which arithmetic alone reads, is dropped: the sum of what "
-    "has no elements and of one number was that number.",
-    fires="At arithmetic of a Broadcast that may have no elements, beside a size of 1.",
-    safe="The greatest of a value and itself is the value.",
+    symptom="A Broadcast to a size of 0 is dropped if only arithmetic reads it. The sum of the "
+    "empty tensor and one number was that number.",
+    fires="At arithmetic on a Broadcast that may be empty, if the other input has a size of 1.",
+    safe="The maximum of a value with itself is the value.",
     cost="a Max of the broadcast value",
     run=rewriting(*OPS, by=beside_memory),
     undo=undone("memory"),

@@ -1,7 +1,9 @@
-"""A broadcast of no elements that OpenVINO computes when it compiles the model: a division by zero
-ends the process. What Bridge knows to be empty is a constant by then, but
-OpenVINO also folds what is computed from constants of any type, and Ifs whose conditions are. The
-plugin broadcasts nothing well, so the shape is made one that is not known before the model runs.
+"""An empty broadcast that OpenVINO computes when it compiles the model: it divides by zero and
+crashes.
+
+Bridge has folded the broadcasts that it knows to be empty. But OpenVINO also folds constants of
+other types, and Ifs with a known condition. The plugin computes an empty broadcast correctly at
+inference. So the shape is made unknown before the model runs.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def to_unknown_shape(b: Builder, node: Node, place: Place) -> Result:
-    """The broadcast to a shape to which something unknown, which is 0, is added."""
+    """The broadcast to its shape plus a 0 that OpenVINO does not know."""
     data, sizes = node.inputs[:2]
     assert data is not None and sizes is not None
     if not _may_be_empty(data):
@@ -24,7 +26,7 @@ def to_unknown_shape(b: Builder, node: Node, place: Place) -> Result:
     if not (is_known(data, place) and is_known(sizes, place)):
         return None
     made = b.op(node.op, data, opaque(b, sizes, "number"), **node.attributes)
-    # OpenVINO still finds that it has no elements.
+    # OpenVINO still infers that the result is empty.
     place.facts(WhenKnown).learn(made, Known.INLINED)
     return made
 
@@ -35,11 +37,10 @@ def _may_be_empty(value: Value) -> bool:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A broadcast of no elements that is computed from constants ends the process that "
-    "compiles the model.",
-    fires="At a broadcast of what may have no elements, if OpenVINO knows the data and the shape.",
+    symptom="OpenVINO crashes when it compiles an empty broadcast that is computed from constants.",
+    fires="At a broadcast that may be empty, if OpenVINO knows the data and the shape.",
     safe="The shape is the same: 0 is added.",
-    cost="a random number below 1/2, of which a Bucketize makes 0, added to the shape",
+    cost="a 0 added to the shape, from a Bucketize of a random number below 1/2",
     run=rewriting("Broadcast", "Expand", by=to_unknown_shape),
     undo=undone("number", "section"),
 )

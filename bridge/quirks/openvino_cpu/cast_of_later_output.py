@@ -1,4 +1,4 @@
-"""A conversion to boolean of an output that is not its node's first."""
+"""A conversion to boolean of the second or a later output of a node."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def not_zero(b: Builder, node: Node, place: Place) -> Result:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A Convert to boolean takes the first output of a node with several, whichever of them "
-    "it was given.",
+    symptom="A Convert to boolean reads the first output of a node with several outputs, even if "
+    "its input is another one.",
     fires="At a Cast to bool of an output that is not the first of its node.",
-    safe="Both are true of all that is not 0, NaN included.",
+    safe="Both operators give true for all numbers but 0, and for NaN.",
     cost="none: a NotEqual for a Convert",
     run=rewriting("Cast", by=not_zero),
 )

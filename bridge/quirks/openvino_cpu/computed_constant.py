@@ -1,13 +1,14 @@
-"""Constants that the CPU plugin computes itself.
+"""Values that the CPU plugin computes from constants when it compiles the model.
 
-OpenVINO folds what follows from constants where it can evaluate the operators; the CPU plugin runs
-the others once, when it compiles the model. What is computed element by element of such a result
-and of something else it then writes where the result lies, so that the next inference, or the next
-iteration of a Loop, begins with that: `y = GatherElements(constant, indices) * x` is multiplied
-again each time. A recurrent layer takes such weights for constants, and fails. In a body, the
-subtraction of a zero point moves behind the operator that is computed and joins the FakeQuantize
-that follows; its Convert then stays behind, without a user. A product of a constant with scaled
-bytes has no element type, where OpenVINO keeps the bytes for later.
+OpenVINO folds operators of constants if it can evaluate them. The CPU plugin runs the other ones
+once, when it compiles the model. An elementwise operator may then write its result over such a
+value. The next inference, or the next iteration of a Loop, reads the overwritten value. For
+example, `y = GatherElements(constant, indices) * x` is multiplied again each time.
+
+There are more faults. A recurrent layer expects constant weights, and fails. In a body, the plugin
+moves the subtraction of a zero point behind the computed operator, and fuses it into the next
+FakeQuantize. Its Convert stays without a user. The product of a constant with scaled bytes has no
+element type, if OpenVINO keeps the bytes compressed.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ TAKERS = (
     "Min", "Mod", "Mul", "NotEqual", "Or", "PRelu", "Pow", "SquaredDifference", "Sub", "Where",
     "Xor", "ir::Mod",
 )  # fmt: skip
-"""Operators element by element, of more than one operand."""
+"""Elementwise operators with several operands."""
 
 
 def of_copies(b: Builder, node: Node, place: Place) -> Result:
-    """The operator of copies of such constants, made at each inference: of the only row of a stack,
-    by a number that OpenVINO does not know."""
+    """The operator on copies of such values. Each inference makes the copy: a Gather of the only
+    row of a stack, with an index that OpenVINO does not know."""
     known = [when_known(value, place) for value in node.inputs]
     is_written = node.op not in RECURRENT and max(known) > Known.COMPUTED
     wanted = [
@@ -48,7 +49,7 @@ def of_copies(b: Builder, node: Node, place: Place) -> Result:
 
 
 def copy_constants(graph: Graph, context: Context) -> bool | None:
-    """Has such operators take copies, in place, where the plugin may compute any constant."""
+    """Has such operators read copies, in place, if the plugin may compute any constant."""
     return any(map(is_unfolded, graph.walk())) and _with_copies(graph, context)
 
 
@@ -56,16 +57,17 @@ _with_copies = rewriting(*TAKERS, *RECURRENT, "MatMul", by=of_copies)
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="What an operator that OpenVINO does not fold makes of constants (GatherElements, "
-    "GatherND, Conv, Elu, ..., a Gather or MatMul of scaled bytes) is overwritten by what is "
-    "computed of it element by element, and wrong from the second inference or iteration on. As "
-    "weights of a recurrent layer, or in a body quantised with a zero point before a FakeQuantize, "
-    "it does not load, and so does a MatMul of scaled bytes itself.",
-    fires="At an operator element by element of a value that the plugin computes from constants "
-    "and one that it does not know; at a recurrent layer of such a value, at a FakeQuantize of one "
-    "in a body, and at a MatMul of scaled bytes and of a constant.",
-    safe="The only row of a stack of one value is the value.",
-    cost="a Gather of the constant, and a random number below 1/2, of which a Bucketize makes 0",
+    symptom="An operator of constants that OpenVINO does not fold (GatherElements, GatherND, Conv, "
+    "Elu, ..., a Gather or MatMul of scaled bytes) is computed once. An elementwise operator "
+    "writes over its result, which is wrong from the second inference or iteration on. A model "
+    "does not compile if such a result is a weight of a recurrent layer. Neither does one with "
+    "such a result quantised in a body with a zero point before a FakeQuantize, nor a MatMul of "
+    "scaled bytes itself.",
+    fires="At an elementwise operator with one input that the plugin computes from constants and "
+    "one that it does not know. At a recurrent layer of such a value, at a FakeQuantize of one in "
+    "a body, and at a MatMul of scaled bytes and a constant.",
+    safe="A stack of one value has this value as its only row.",
+    cost="a Gather of the constant, and a 0 from a Bucketize of a random number below 1/2",
     run=copy_constants,
     undo=undone("content"),
 )

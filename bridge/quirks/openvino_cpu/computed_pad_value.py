@@ -1,4 +1,4 @@
-"""A Pad with a value that is computed, which is overlooked."""
+"""A Pad with a computed value, which the CPU plugin ignores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bridge.quirks.undo import behind
 
 
 def put_in_place(b: Builder, node: Node, place: Place) -> Result:
-    """Padded with 0, and where that is, the value."""
+    """The data padded with 0, and the value selected at the padding."""
     x, begin, end, value = (node.input(i) for i in range(4))
     mode = node.attributes["pad_mode"]
     if mode != "constant" or value is None or known_of(value).array is not None:
@@ -26,7 +26,7 @@ def put_in_place(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _pads(b: Builder, node: Node) -> Iterator[Value]:
-    """The Pad with the value that is chosen outside."""
+    """The Pad with the value that the Select chooses."""
     _, padded, value = node.inputs
     pad = behind(padded, "ir::Pad")
     if pad is not None:
@@ -35,10 +35,10 @@ def _pads(b: Builder, node: Node) -> Iterator[Value]:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A Pad with a value that is computed pads with 0.",
-    fires="At a Pad in constant mode with a value that is computed.",
-    safe="Ones are padded with 0 in the same way: where that is 0 is padding, which takes the "
-    "value.",
+    symptom="A Pad with a computed value pads with 0.",
+    fires="At a Pad in constant mode with a computed value.",
+    safe="A tensor of ones is padded with 0 in the same way. Each 0 in it marks padding, which "
+    "takes the value.",
     cost="another Pad, a Broadcast, a Convert and a Select",
     run=rewriting("ir::Pad", by=put_in_place),
     guess={"Where": _pads},

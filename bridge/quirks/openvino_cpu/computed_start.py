@@ -1,6 +1,8 @@
-"""The CPU plugin moves what computes the start of a variable into the node that reads it, where
-nothing else takes it. That node knows no other sizes than those of the start, and no Concat takes
-what it gives."""
+"""A variable whose computed start has no other reader.
+
+The CPU plugin moves the nodes that compute the start into the node that reads the variable. That
+node supports only the sizes of the start, and no Concat can read its output.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,13 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 _WITHIN_ATTENTION = (
     "Concat", "Expand", "Gather", "Reshape", "Transpose", "Unsqueeze",
 )  # fmt: skip
-"""What may stand between a cache and the attention that it is for. The plugin makes one node of
-both, which has none of the faults."""
+"""Operators that may stand between a cache and its attention. The plugin fuses both into one node,
+which has no such fault."""
 
 
 def beside_its_start(b: Builder, node: Node, place: Place) -> Result:
-    """What is read as one part, to whose length a remainder of what is found in the start is added,
-    which is nothing."""
+    """The variable as the only part of a split. The length is -1 plus a remainder by 1 of a number
+    from the start, which is 0."""
     (start,), held = node.inputs, node.outputs[0]
     if start is None or not start.rank or start.rank != held.rank or _is_shared(start, node, place):
         return None
@@ -38,7 +40,8 @@ def beside_its_start(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _is_shared(start: Value, node: Node, place: Place) -> bool:
-    """Whether the start is not computed, or is that of another variable too, or has other uses."""
+    """Whether the start is not computed, has another reader, or is the start of another variable
+    too."""
     if start.producer is None or start.constant is not None or place.users(start) != [node]:
         return True
     leaves = {value: value for value in place.graph.inputs}
@@ -47,7 +50,7 @@ def _is_shared(start: Value, node: Node, place: Place) -> bool:
 
 
 def _for_attention(users: list[Node], place: Place) -> bool:
-    """Whether what is read leads to attention."""
+    """Whether attention reads the variable."""
     found = [*users]
     for user in found:
         if user.op in _WITHIN_ATTENTION:
@@ -57,10 +60,11 @@ def _for_attention(users: list[Node], place: Place) -> bool:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A variable whose start is computed for it alone does not compile or run, if a Concat "
-    "reads it or its sizes are not those of the start.",
+    symptom="A variable whose computed start has no other reader does not compile or run in two "
+    "cases: a Concat reads the variable, or its sizes differ from the start.",
     fires="At a ReadValue with such a start, unless it leads to ScaledDotProductAttention.",
-    safe="A remainder by 1 is 0. The only part of a value, as long as what is left, is the value.",
+    safe="A remainder by 1 is 0. The only part of a value, with the rest as its length, is the "
+    "value.",
     cost="a VariadicSplit, and a sum over the start in each call.",
     run=rewriting("ReadValue", by=beside_its_start, uses=True),
     undo=undone("sizes"),

@@ -1,5 +1,7 @@
-"""Arithmetic with a constant of one element whose rank is higher than the other operand's: fused
-into an activation or a normalization, it no longer broadcasts."""
+"""Arithmetic with a constant of one element that has a higher rank than the other operand.
+
+If the plugin fuses it into an activation or a normalization, it no longer broadcasts.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from bridge.quirks.quirk import ARITHMETIC, Place, Quirk, rewriting
 
 
 def of_equal_rank(b: Builder, node: Node, place: Place) -> Result:
-    """The other operand with the axes of size 1 that it lacks."""
+    """The arithmetic with axes of size 1 added to the other operand."""
     first, second = node.inputs
     for value, constant in ((first, second), (second, first)):
         if value is None or constant is None or not constant.shape or value.rank is None:
@@ -30,7 +32,7 @@ def of_equal_rank(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _without(b: Builder, node: Node) -> Iterator[Value]:
-    """The arithmetic of an operand before it got axes in front."""
+    """The arithmetic on the operand without the added axes."""
     for place, value in enumerate(node.inputs):
         made = value.producer if value is not None else None
         if made is not None and made.op == "Unsqueeze" and known_of(made.inputs[1]).ints:
@@ -41,10 +43,10 @@ def _without(b: Builder, node: Node) -> Iterator[Value]:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="Arithmetic that becomes a part of a Clamp, HSwish, Gelu, SoftPlus, MVN or the like "
-    "gives a value of too low a rank, where a constant of one element has the higher rank.",
-    fires="At arithmetic with a constant of one element and of a higher rank than the other "
-    "operand.",
+    symptom="Arithmetic fused into a Clamp, HSwish, Gelu, SoftPlus, MVN or similar gives a result "
+    "of too low a rank. This happens if a constant of one element has the higher rank.",
+    fires="At arithmetic with a constant of one element, if its rank is higher than the other "
+    "operand's.",
     safe="Broadcasting gives the other operand the same axes of size 1.",
     cost="an Unsqueeze",
     run=rewriting(*ARITHMETIC, by=of_equal_rank),

@@ -1,4 +1,4 @@
-"""An output of the model that is an input of open shape, converted to the type that it has."""
+"""An output of the model that is an input of open shape, converted to its own type."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from bridge.quirks.opaque import opaque, undone
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
 AS_THEY_ARE = {BF16, F32, I8, I32, U8}
-"""Types that the plugin neither stores nor returns in another."""
+"""Types that the plugin stores and returns unchanged."""
 
 CONVERSIONS = ("Cast", "CastLike")
 
 
 def kept(b: Builder, node: Node, place: Place) -> Result:
-    """The value in a memory of its own."""
+    """The value in memory of its own."""
     (value,) = node.outputs
     if place.holder is not None or value not in place.graph.outputs or is_static(value.shape):
         return None
@@ -29,8 +29,8 @@ def kept(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _converted(value: Value) -> tuple[Value, set[str]]:
-    """What a value is that conversions make, with the operators in between. A Reshape that keeps
-    the rank may be one of them, which the plugin takes away if it keeps the shape."""
+    """The value before conversions, and the operators between. A Reshape of the same rank may be
+    between, because the plugin removes it if it keeps the shape."""
     ops: set[str] = set()
     while (made := value.producer) is not None and made.op in (*CONVERSIONS, "Reshape"):
         source = made.inputs[0]
@@ -44,6 +44,7 @@ def _converted(value: Value) -> tuple[Value, set[str]]:
 
 QUIRK = Quirk(
     releases="2026.4",
+<<<<<<< HEAD
     symptom="A Convert of an input to the type that it has, by way of another too, is taken away; "
     "where it is an output of open shape, it is written into memory that is too small or no longer "
     "there, which ends the process.",
@@ -51,6 +52,14 @@ QUIRK = Quirk(
     "alone, or by Reshapes too that keep its rank. An output that is an input as it is has a Cast "
     "too, for its name.",
     safe="The greatest of a value and itself is the value.",
+=======
+    symptom="A Convert of an input to its own type, perhaps through another type, is removed. If "
+    "the result is an output of open shape, OpenVINO writes it into memory that is too small or "
+    "freed, and crashes.",
+    fires="At an output of open shape that comes from an input of the same type through Casts, and "
+    "perhaps Reshapes of the same rank.",
+    safe="The maximum of a value with itself is the value.",
+>>>>>>> prose5
     cost="a maximum of each such output with itself",
     run=rewriting(*CONVERSIONS, "Reshape", by=kept),
     undo=undone("memory"),

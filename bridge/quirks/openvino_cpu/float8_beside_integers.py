@@ -1,5 +1,8 @@
-"""Arithmetic behind floats of 8 bits, in a model that also quantises to integers: OpenVINO takes it
-for the way back from integers, and has the CPU plugin compute in the 8 bits, which it cannot."""
+"""Arithmetic behind floats of 8 bits, in a model that also quantises to integers.
+
+OpenVINO treats this arithmetic as the dequantisation of integers. The CPU plugin then has to
+compute in 8-bit floats, which it does not support.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,13 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def beside_memory(b: Builder, node: Node, place: Place) -> Result:
-    """The arithmetic, with the greatest of what is converted and itself for that."""
+    """The arithmetic on a maximum of the converted value with itself."""
     return with_hidden(b, node, "memory", [_is_of_float8(value) for value in node.inputs])
 
 
 def _is_of_float8(value: Value | None) -> bool:
-    """Whether a value, perhaps reshaped, is computed in 8 bits and converted; weights are not."""
+    """Whether a value, perhaps reshaped, is converted from a computed 8-bit float. Weights are not
+    computed."""
     while value is not None and value.producer is not None:
         if value.producer.op not in ("Cast", "ir::Convert", "Reshape"):
             return False
@@ -36,11 +40,11 @@ def _run(graph: Graph, context: Context) -> bool | None:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A model that quantises to integers, and scales floats of 8 bits elsewhere, does not "
-    "compile.",
-    fires="At arithmetic of a converted float of 8 bits that is computed, in a model with a "
+    symptom="A model does not compile if it quantises to integers, and scales floats of 8 bits "
+    "elsewhere.",
+    fires="At arithmetic on a computed float of 8 bits that is converted, in a model with a "
     "FakeQuantize.",
-    safe="The greatest of a value and itself is the value.",
+    safe="The maximum of a value with itself is the value.",
     cost="a Max of the converted value",
     run=_run,
     undo=undone("memory"),

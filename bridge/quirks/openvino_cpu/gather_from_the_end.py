@@ -1,5 +1,7 @@
-"""GatherElements and GatherND with indices that count from the end, which old releases read as they
-are: from memory in front of the data."""
+"""GatherElements and GatherND with indices that count from the end.
+
+Old releases do not support negative indices. They read memory in front of the data.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def counted_before(b: Builder, node: Node, place: Place) -> Result:
-    """The sizes of the axes are added to negative indices before."""
+    """The operator on indices from the start. Negative indices get the size of the axis added."""
     data, indices = node.inputs
     assert isinstance(data, Value) and isinstance(indices, Value)
     axes = _axes(node, data, indices)
@@ -25,7 +27,7 @@ def counted_before(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _axes(node: Node, data: Value, indices: Value) -> range | None:
-    """The axes that the indices are for; None where they are not known."""
+    """The axes of the indices; None if they are not known."""
     if data.rank is None or not indices.rank:
         return None
     if node.op == "GatherElements":
@@ -36,7 +38,7 @@ def _axes(node: Node, data: Value, indices: Value) -> range | None:
 
 
 def _gathers(b: Builder, node: Node) -> Iterator[Value]:
-    """The operator of the indices as they were."""
+    """The operator on the indices before the addition."""
     data, counted = node.inputs
     made = counted.producer if counted is not None else None
     if made is not None and made.op == "Where":
@@ -45,10 +47,10 @@ def _gathers(b: Builder, node: Node) -> Iterator[Value]:
 
 QUIRK = Quirk(
     releases="2024.0 to 2025.2",
-    symptom="GatherElements and GatherND of negative indices read memory in front of the data.",
+    symptom="GatherElements and GatherND with negative indices read memory in front of the data.",
     fires="At a GatherElements or GatherND whose indices may be negative.",
-    safe="An index below 0 means the same element as that index plus the size of its axis.",
-    cost="Add, Less and Select before each whose indices may be negative. Only for those releases.",
+    safe="An index below 0 selects the same element as this index plus the size of its axis.",
+    cost="an Add, a Less and a Select before each operator. Only for those releases.",
     run=rewriting("GatherElements", "GatherND", by=counted_before),
     guess={op: _gathers for op in ("GatherElements", "GatherND")},
 )

@@ -1,7 +1,7 @@
 """GroupNormalization, for which the CPU plugin has no kernel.
 
-It takes the operator apart in the outermost graph only. Before some Selects it ends the process
-there, too: which ones, the other inputs of the Select decide, in a way that a file does not tell.
+OpenVINO decomposes the operator in the outermost graph only. It crashes there, too, if some Selects
+read the output. This depends on the other inputs of the Select, and a file does not show it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def in_parts(b: Builder, node: Node, place: Place) -> Result:
-    """An MVN over each group, a scale and a bias."""
+    """An MVN over each group, then a scale and a bias."""
     data, scale, bias = node.inputs
     is_selected = any(user.op == "Where" for user in place.users(node.outputs[0]))
     if data is None or data.rank is None or not (place.body or is_selected):
@@ -33,11 +33,11 @@ def _along_channels(b: Builder, vector: Value, rank: int) -> Value:
 QUIRK = Quirk(
     releases="2026.4",
     symptom="GroupNormalization in the body of an If or a Loop does not compile: evaluate() is not "
-    "implemented. One whose output a Select takes ends the process when it is compiled, where "
-    "other inputs of the Select are computed.",
-    fires="At a GroupNormalization of known rank in a body, or that a Where takes.",
-    safe="The standard defines it so: each group less its mean, over its deviation; then times "
-    "the scale, plus the bias.",
+    "implemented. OpenVINO crashes when it compiles one whose output a Select reads, if other "
+    "inputs of the Select are computed.",
+    fires="At a GroupNormalization of known rank in a body, or with a Where as its reader.",
+    safe="This is the definition in the standard. Each group minus its mean is divided by its "
+    "deviation, multiplied by the scale, and added to the bias.",
     cost="six operators for one",
     run=rewriting("GroupNormalization", by=in_parts, uses=True),
 )

@@ -1,5 +1,8 @@
-"""Infinities of bf16: where the processor has no instructions for bf16, the CPU plugin computes in
-f32 and makes the largest numbers of f32 of a constant's infinities."""
+"""Infinities of bf16 on a processor without instructions for bf16.
+
+The CPU plugin then computes in f32, and replaces infinities in constants by the largest numbers of
+f32.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,11 @@ LARGEST_BF16 = np.float32(0xFF * 2.0**120)
 
 
 def beyond_finite(b: Builder, node: Node, place: Place) -> Result:
-    """What equals an infinity lies beyond the greatest finite numbers: neither the largest numbers
-    of f32 nor what is infinite at run time equal the other, but both lie beyond those of bf16."""
+    """A comparison with the greatest finite number of bf16 instead of an infinity.
+
+    In the plugin, a constant infinity is the largest number of f32, and an infinity computed at run
+    time stays infinite. The two are not equal. Both lie beyond the finite numbers of bf16.
+    """
     for x, other in (node.inputs, reversed(node.inputs)):
         assert x is not None and other is not None
         bound = known_of(other.behind("Cast", "CastLike")).array
@@ -33,9 +39,9 @@ def beyond_finite(b: Builder, node: Node, place: Place) -> Result:
 
 QUIRK = Quirk(
     releases="2026.4, on processors without AVX-512",
-    symptom="A bf16 constant that is infinite equals no infinity that is computed.",
-    fires="At an Equal of a bf16 value and a constant of one infinity.",
-    safe="Of bf16, an infinity alone lies beyond the greatest finite number; NaN compares false "
+    symptom="An infinite constant of bf16 does not equal a computed infinity.",
+    fires="At an Equal of a bf16 value and a constant with one kind of infinity.",
+    safe="In bf16, only an infinity lies beyond the greatest finite number. NaN compares false in "
     "both ways.",
     cost="none: a Less for an Equal",
     run=rewriting("Equal", by=beyond_finite),

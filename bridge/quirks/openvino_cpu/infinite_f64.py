@@ -1,5 +1,8 @@
-"""Infinities of f64: the CPU plugin computes 64-bit floats in 32 bits, and of infinite constants it
-makes the largest numbers of f32. What is infinite at run time stays so."""
+"""Infinities of f64 in constants.
+
+The CPU plugin computes f64 in f32, and replaces infinities in constants by the largest numbers of
+f32. An infinity computed at run time stays infinite.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def _in_32_bits(node: Node) -> np.ndarray | None:
-    """The numbers of f64 that a constant, or one that is cast, has, as f32: if an infinity is among
-    them, and none is rounded."""
+    """The numbers of an f64 constant, or of a constant cast to f64, as f32. None without an
+    infinity, or if f32 would round a number."""
     (made,) = node.outputs
     source = node.inputs[0] if node.op == "Cast" else made
     numbers = known_of(source).array if made.element is F64 else None
@@ -31,7 +34,7 @@ def _in_32_bits(node: Node) -> np.ndarray | None:
 
 
 def of_f32(b: Builder, node: Node, place: Place) -> Result:
-    """The numbers in f32, of which OpenVINO does not know that they are constant, cast to f64."""
+    """The numbers in f32, hidden from OpenVINO's constant folding, and cast to f64."""
     narrow = _in_32_bits(node)
     return None if narrow is None else b.cast(opaque(b, b.constant(narrow, F32), "number"), F64)
 
@@ -56,8 +59,9 @@ def _constants(b: Builder, node: Node) -> Iterator[Value]:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A constant of f64 that is infinite is the largest number of f32.",
-    fires="At a constant of f64, or one cast to it, with an infinity, if f32 has all its numbers.",
+    symptom="An infinite constant of f64 becomes the largest number of f32.",
+    fires="At an f64 constant, or a constant cast to f64, with an infinity, if f32 has all its "
+    "numbers.",
     safe="f64 has all numbers of f32.",
     cost="an Add of a 0, which a Bucketize makes of a random number",
     run=hide_infinities,

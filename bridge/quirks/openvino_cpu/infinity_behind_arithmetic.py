@@ -1,5 +1,5 @@
-"""IsInf of what is computed element by element, of open shape: the CPU plugin makes one kernel of
-both, which finds no infinity."""
+"""IsInf behind elementwise arithmetic of open shape. The CPU plugin fuses both into one kernel,
+which finds no infinity."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def compared_with_infinity(b: Builder, node: Node, place: Place) -> Result:
-    """A comparison in f32, since the plugin makes infinities of other types finite. Numbers of f64
-    are left: in f32 more of them would be infinite."""
+    """A comparison with infinity in f32.
+
+    The plugin makes infinite constants of other types finite. Values of f64 stay as they are,
+    because f32 would make more of them infinite.
+    """
     (x,) = node.inputs
     assert x is not None
     is_input = place.holder is None and x in place.graph.inputs
@@ -31,9 +34,10 @@ def compared_with_infinity(b: Builder, node: Node, place: Place) -> Result:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="IsInf behind arithmetic of open shape is false everywhere.",
-    fires="At an IsInf of a value of f32, f16 or bf16 of open shape that is no input of the model.",
-    safe="f32 has all numbers of the three types, and equals an infinity where these are infinite.",
+    symptom="IsInf behind arithmetic of open shape is always false.",
+    fires="At an IsInf of an f32, f16 or bf16 value of open shape that is not an input of the "
+    "model.",
+    safe="f32 has all numbers of the three types, and the same infinities.",
     cost="two comparisons for an IsInf",
     run=rewriting("IsInf", by=compared_with_infinity),
 )

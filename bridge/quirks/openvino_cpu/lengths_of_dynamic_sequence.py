@@ -1,4 +1,4 @@
-"""Lengths of sequences, which recurrent operators ignore where a size of their input is unknown."""
+"""Lengths of sequences. Recurrent operators ignore them if a size of their input is unknown."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ Values = list[Value]
 
 
 def cell_by_cell(b: Builder, node: Node, place: Place) -> Result:
-    """A Loop over the cell for each direction, in which states stay behind the lengths; the layer
-    over whole axes, where the last state of a cell is not read."""
+    """A Loop over the cell for each direction, which keeps the states of sequences that ended.
+
+    If no node reads the last state of the cell, the layer runs over the whole axis instead.
+    """
     x, *states, lengths, w, r, bias = (v for v in node.inputs if v is not None)
     if is_static(x.shape) or _cover_all(lengths, x):
         return None
@@ -41,7 +43,7 @@ def cell_by_cell(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _is_read(value: Value, place: Place) -> bool:
-    """Whether something takes a value, but a Transpose that nothing takes."""
+    """Whether a node reads a value. A Transpose without a reader does not count."""
     users = place.users(value)
     idle = sum(user.op == "Transpose" and not place.count(user.outputs[0]) for user in users)
     return place.count(value) > idle
@@ -50,8 +52,11 @@ def _is_read(value: Value, place: Place) -> bool:
 def _at_once(
     b: Builder, node: Node, x: Value, states: Values, lengths: Value, weights: Values
 ) -> Result:
-    """The layer over whole axes, one for each direction, and zeros behind the lengths. The last
-    hidden state is that of the last step; that of a cell nobody could tell."""
+    """The layer over the whole axis for each direction, with zeros behind the lengths.
+
+    The last hidden state is the output of the last step. The outputs do not show the last state of
+    the cell.
+    """
     steps, ends = b.positions(x, 1), b.unsqueeze(lengths, 1)
     inside = b.unsqueeze(steps < ends, 1, 3)
     last = b.unsqueeze(steps.equal(ends - 1), 1, 3)
@@ -75,12 +80,12 @@ def _at_once(
 
 
 def _turned(b: Builder, x: Value, lengths: Value, axis: int) -> Value:
-    """Each sequence backwards, up to its length."""
+    """Each sequence in reverse order, up to its length."""
     return b.op("ReverseSequence", x, lengths, batch_axis=0, time_axis=axis)
 
 
 def _cover_all(lengths: Value, x: Value) -> bool:
-    """Whether all lengths are known to be the size of the axis of time."""
+    """Whether all lengths are known to be the size of the time axis."""
     value = lengths.behind("Broadcast", "Cast", "Expand", "Identity", "Reshape")
     size, made = known_of(value).ints, value.producer
     if size is not None:
@@ -92,14 +97,14 @@ def _cover_all(lengths: Value, x: Value) -> bool:
 
 
 def _state(b: Builder, node: Node, states: Value, index: int) -> Value:
-    """The initial state of a direction, [batch, hidden]."""
+    """The initial state for one direction, [batch, hidden]."""
     return b.reshape(part_of(b, states, 1, index), -1, node.attributes["hidden_size"])
 
 
 def _step(
     node: Node, b: Builder, parts: Values, before: Values, fixed: Values
 ) -> tuple[Values, Values]:
-    """One cell, and zeros and the states before for sequences that are over."""
+    """One step of the cell. A sequence that ended gives zeros and keeps its states."""
     part, number = parts
     *weights, lengths = fixed
     attributes = {name: v for name, v in node.attributes.items() if name != "direction"}
@@ -111,13 +116,13 @@ def _step(
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="LSTMSequence, GRUSequence and RNNSequence ignore sequence_lengths where a size of "
-    "their input is unknown.",
-    fires="At a sequence layer whose input has an open size, and whose lengths are not surely "
-    "that of the axis.",
-    safe="No step depends on one behind it. Behind its length a sequence gives 0 and keeps its "
-    "state, which for the last hidden state is what the last step gives.",
-    cost="a layer for each direction, with Selects and ReverseSequences; a Loop of cells where "
-    "the last state of LSTM's cell is read",
+    symptom="LSTMSequence, GRUSequence and RNNSequence ignore sequence_lengths if a size of their "
+    "input is unknown.",
+    fires="At a sequence layer whose input has an open size, unless its lengths are known to be "
+    "the size of the axis.",
+    safe="No step depends on a later one. Behind its length, a sequence gives 0 and keeps its "
+    "state. Its last hidden state is the output of its last step.",
+    cost="a layer for each direction, with Selects and ReverseSequences; a Loop of cells if a node "
+    "reads the last state of the cell of an LSTM",
     run=rewriting(*CELLS, by=cell_by_cell, uses=True),
 )

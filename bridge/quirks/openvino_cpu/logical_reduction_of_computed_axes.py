@@ -1,4 +1,4 @@
-"""A logical reduction along axes that are computed."""
+"""A logical reduction along computed axes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OF_NUMBERS = {"ReduceLogicalAnd": "ReduceMin", "ReduceLogicalOr": "ReduceMax"}
 
 
 def of_numbers(b: Builder, node: Node, place: Place) -> Result:
-    """The least or greatest of zeros and ones."""
+    """The minimum or maximum of zeros and ones."""
     x, axes = node.inputs
     assert x is not None
     if known_of(axes).ints is not None:
@@ -25,7 +25,7 @@ def of_numbers(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _reductions(b: Builder, node: Node) -> Iterator[Value]:
-    """The reduction of what was converted to numbers."""
+    """The logical reduction, from the reduction of numbers."""
     reduced = node.inputs[0].producer if node.inputs[0] is not None else None
     for op, of_numbers in OF_NUMBERS.items():
         if reduced is not None and reduced.op == of_numbers:
@@ -36,10 +36,11 @@ def _reductions(b: Builder, node: Node) -> Iterator[Value]:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A logical reduction along axes that are computed does not compile: evaluate() is not "
+    symptom="A logical reduction along computed axes does not compile: evaluate() is not "
     "implemented.",
-    fires="At a logical reduction of axes that are computed.",
-    safe="All are true where the least of zeros and ones is 1, some where the greatest is.",
+    fires="At a logical reduction along computed axes.",
+    safe="All elements are true if the minimum of zeros and ones is 1. Some element is true if the "
+    "maximum is 1.",
     cost="two Converts",
     run=rewriting(*OF_NUMBERS, by=of_numbers),
     guess={"Cast": _reductions},

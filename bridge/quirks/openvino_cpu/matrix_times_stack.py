@@ -1,5 +1,5 @@
-"""A matrix of unknown size times a constant stack of matrices, which is taken for a fully connected
-layer."""
+"""The product of a matrix of unknown size and a constant stack of matrices. OpenVINO converts it to
+a FullyConnected."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bridge.quirks.undo import behind
 
 
 def with_stack_of_stacks(b: Builder, node: Node, place: Place) -> Result:
-    """The constant with another axis in front, which the product loses again."""
+    """The product with one more axis in front of the constant. A Squeeze removes the axis."""
     matrix, stack = node.inputs
     if matrix is None or is_static(matrix.shape) or matrix.rank not in (2, 3):
         return None
@@ -31,7 +31,7 @@ def with_stack_of_stacks(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _products(b: Builder, node: Node) -> Iterator[Value]:
-    """The product with the stack before it got another axis."""
+    """The product with the stack without the added axis."""
     product = behind(node.inputs[0], "MatMul")
     stack = behind(product.inputs[1], "Unsqueeze") if product is not None else None
     if product is not None and stack is not None:
@@ -40,11 +40,11 @@ def _products(b: Builder, node: Node) -> Iterator[Value]:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A MatMul of a matrix of unknown size and a constant of rank 3 does not compile, or "
-    "does not run: it is taken for a FullyConnected, which gives one matrix.",
-    fires="At a MatMul of a matrix of open size and a stack of several matrices that OpenVINO "
-    "knows.",
-    safe="A product broadcasts leading axes of size 1, and the one that was added is taken away.",
+    symptom="A MatMul of a matrix of unknown size and a constant of rank 3 does not compile or "
+    "does not run. OpenVINO converts it to a FullyConnected, which gives one matrix.",
+    fires="At a MatMul of a matrix of open size and a stack of several matrices, if OpenVINO knows "
+    "the stack.",
+    safe="A product broadcasts leading axes of size 1. The added axis is removed again.",
     cost="an Unsqueeze of the constant and a Squeeze",
     run=rewriting("MatMul", by=with_stack_of_stacks),
     guess={"Squeeze": _products},

@@ -1,4 +1,5 @@
-"""The maximum of -inf alone, as the standard's Attention asks for of each row of its mask."""
+"""The maximum of elements that are all -inf. The Attention of the standard computes it for each row
+of its mask."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def all_are(b: Builder, node: Node, place: Place) -> Result:
-    """Whether the greatest is -inf is whether all are."""
+    """A test whether all elements are -inf, instead of a test whether the maximum is."""
     for greatest, other in (node.inputs, reversed(node.inputs)):
         assert greatest is not None and other is not None
         reduced, bound = greatest.producer, known_of(other.behind("Cast", "CastLike")).array
@@ -31,10 +32,11 @@ def all_are(b: Builder, node: Node, place: Place) -> Result:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="The ReduceMax of -inf alone is the lowest finite number, so that it does not equal "
-    "-inf.",
+    symptom="The ReduceMax of elements that are all -inf is the lowest finite number, which does "
+    "not equal -inf.",
     fires="At an Equal of a ReduceMax of floats and the constant -inf.",
-    safe="The greatest is -inf where all are, over no elements too; with a NaN both are false.",
-    cost="a reduction of as many truth values",
+    safe="The maximum is -inf if all elements are, also without elements. With a NaN, both are "
+    "false.",
+    cost="a reduction over the same number of truth values",
     run=rewriting("Equal", by=all_are),
 )

@@ -1,12 +1,12 @@
-"""An If whose output has an open shape, and whose memory is used before the output has been read.
+"""An If with an output of open shape, whose memory the plugin uses again too early.
 
-OpenVINO's CPU plugin runs operators in sections: first it finds the shapes of all results of a
-section, and enlarges memory for them, then it computes them. Results live in one memory where none
-is alive in the section of another. Of an If's output the plugin takes it that it is not alive in
-the section behind the If, so that it is lost where something in there needs more of that memory
-than ever before: in the first inference, and again with larger inputs. An operator whose shape is
-computed begins a section of its own. A split into one part of the length that the output has is
-one, and what it gives is kept.
+OpenVINO's CPU plugin runs operators in sections. It first infers the shapes of all results of a
+section and enlarges their memory. Then it computes them. Results share memory if their sections do
+not overlap. The plugin assumes that the output of an If is not alive in the section behind the If.
+So the output is lost if this section needs more of the shared memory than ever before. This happens
+in the first inference, and again with larger inputs. An operator with a computed shape begins a
+section of its own. A VariadicSplit into one part as long as the axis is such an operator, and its
+result is kept.
 """
 
 from __future__ import annotations
@@ -27,13 +27,17 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 from bridge.vocabulary import operator
 
 OWN_MEMORY = {F32, I8, I32, U8}
-"""Types of which an output of the model has a memory of its own: the plugin computes in them. It
-converts others in front of the output. What leaves a body has a memory of its own in any case."""
+"""Types for which an output of the model has memory of its own, because the plugin computes in
+them.
+
+The plugin converts other types in front of the output. An output of a body always has memory of its
+own.
+"""
 
 
 def kept(b: Builder, node: Node, place: Place) -> Result:
-    """The outputs that are read later are split into one part; where Bridge knows the shape, the
-    branches tell OpenVINO."""
+    """The If with each output that is read later split into one part. If Bridge knows the shape,
+    each branch gives the shape to OpenVINO instead."""
     lost = [_is_lost(value, place) for value in node.outputs]
     if not any(lost):
         return None
@@ -61,7 +65,7 @@ def _tell_shape(body: Body, position: int, shape: tuple[int, ...]) -> None:
 
 
 def _is_lost(value: Value, place: Place) -> bool:
-    """Whether the memory of an output may be used too early."""
+    """Whether the memory of an output may be used again too early."""
     if value.rank in (None, 0) or value.element in (None, STRING):
         return False
     if place.facts(FixedShape).of(value):
@@ -76,25 +80,28 @@ def _is_lost(value: Value, place: Place) -> bool:
 
 
 def _begins_a_section(node: Node, place: Place) -> bool:
-    """Whether all that is computed before a node is computed while what it reads is alive. An If
-    whose condition is known may be put into the section before it."""
+    """Whether a node begins a section, so all operators before it run while its inputs are alive.
+
+    An If with a known condition may become a part of the section before it.
+    """
     return node.op == "If" and not is_known(node.condition, place)
 
 
 class FixedShape(Must):
-    """Whether OpenVINO finds, too, that a value has one shape: it knows less than Bridge of shapes
-    that are computed."""
+    """Whether OpenVINO, too, knows that a value has one shape. It knows fewer computed shapes than
+    Bridge."""
 
     def outside(self, value: Value) -> bool:
-        """An input of the model is fixed if the file says so."""
+        """The shape of a model input is fixed if the file gives it."""
         return True
 
     def settled(self, value: Value, fact: bool) -> bool:
-        """OpenVINO knows no shape that Bridge does not know."""
+        """If Bridge does not know a shape, OpenVINO does not know it either."""
         return fact and is_static(value.shape)
 
     def transfer(self, node: Node, facts: Sequence[bool | None]) -> list[bool]:
-        """What is computed of fixed shapes, and of constants where elements decide, is fixed."""
+        """A result is fixed if the shapes of the inputs are fixed. An input whose elements decide
+        the shape must be a constant."""
         fixed = node.op in ("Constant", "Shape")
         if node.op == "Reshape":
             fixed = min(known_of(node.inputs[1]).ints or (0,)) > 0
@@ -108,23 +115,24 @@ class FixedShape(Must):
         return [fixed] * len(node.outputs)
 
     def entry(self, node: Node, body: Body, value: Value, port: InputPort, now: Now[bool]) -> bool:
-        """What goes round in a Loop is taken for what it is at first."""
+        """A state of a Loop has the fact of its initial value."""
         outer = None if isinstance(port, Iteration) else outer_input(port)
         source = None if outer is None else node.inputs[outer]
         return source is None or now(source)
 
     def exit(self, node: Node, value: Value, port: OutputPort, now: Now[bool]) -> bool:
-        """OpenVINO knows no shape of a stack."""
+        """OpenVINO does not know the shape of a stack."""
         return isinstance(port, Yield) and now(value)
 
 
 def _is_kept(node: Node, value: Value) -> bool:
-    """Whether a node splits a value into one part."""
+    """Whether a node is a split of a value into one part."""
     return recognise(node) == ("section", value)
 
 
 def untold(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """What a branch gives in the shape that it has: of its sizes at most one is not known."""
+    """The result of a branch before its Reshape to its own shape. At most one size of it is
+    unknown."""
     (value, sizes), output = node.inputs, node.outputs[0]
     told = known_of(sizes).ints
     in_branch = uses.holder is not None and uses.holder.op == "If"
@@ -138,10 +146,10 @@ def untold(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="The first inference, and the first with larger inputs, are wrong where an operator "
-    "behind an If whose output has an open shape needs memory before the output has been read.",
-    fires="At an output of open shape of an If that something later in the same graph reads.",
-    safe="The only part of a value, and a value in the shape that it has, are the value.",
+    symptom="The first inference, and the first one with larger inputs, are wrong. This happens if "
+    "an operator behind an If needs memory before an output of open shape has been read.",
+    fires="At an output of open shape of an If, if a later node in the same graph reads it.",
+    safe="The only part of a value is the value, and so is a value reshaped to its own shape.",
     cost="a ShapeOf, a Gather and a VariadicSplit for each such output, which is copied once more",
     run=rewriting("If", by=kept, uses=True),
     undo={**undone("section"), "Reshape": untold},

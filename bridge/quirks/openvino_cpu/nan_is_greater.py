@@ -1,4 +1,4 @@
-"""Comparisons with NaN, which is greater than anything in the kernels for AVX-512, but not less."""
+"""Comparisons with NaN: the kernels for AVX-512 compute Greater as true, but Less as false."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 NAME = "bridge_exchanged"
 MARK = f'<attribute name="{NAME}" version="0" />'
-"""What the rt_info of a comparison says whose operands were exchanged; OpenVINO passes it over."""
+"""The key in the rt_info of a comparison with exchanged operands. OpenVINO ignores it."""
 
 EXCHANGED = {
     "Greater": "Less", "GreaterOrEqual": "LessOrEqual", "Less": "Greater",
     "LessOrEqual": "GreaterOrEqual",
 }  # fmt: skip
-"""The comparison that gives the same of the operands in the other order."""
+"""The comparison that gives the same result for exchanged operands."""
 
 
 def exchanged(b: Builder, node: Node, place: Place) -> Result:
-    """The other comparison, with the operands exchanged, marked for the way back."""
+    """The mirrored comparison with exchanged operands, marked for the way back."""
     x, y = node.inputs
     if x is None or x.element is None or not x.element.is_float:
         return None
@@ -28,7 +28,7 @@ def exchanged(b: Builder, node: Node, place: Place) -> Result:
 
 
 def exchanged_again(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """A comparison whose operands were exchanged, as it was."""
+    """The original comparison, from one with exchanged operands."""
     if NAME not in (node.extras or {}).get("rt_info", ""):
         return None
     x, y = node.inputs
@@ -37,11 +37,11 @@ def exchanged_again(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="Greater and GreaterEqual with NaN are true, on CPUs with AVX-512.",
+    symptom="Greater and GreaterEqual with NaN are true on CPUs with AVX-512.",
     issue="https://github.com/openvinotoolkit/openvino/issues/31196",
     fires="At a Greater or GreaterOrEqual of floats.",
-    safe="x > y says what y < x says, of NaN too.",
-    cost="none: the operands are exchanged, which rt_info says",
+    safe="x > y and y < x are the same, for NaN too.",
+    cost="none: the operands are exchanged, and rt_info records it",
     run=rewriting("Greater", "GreaterOrEqual", by=exchanged),
     undo={"Less": exchanged_again, "LessOrEqual": exchanged_again},
 )

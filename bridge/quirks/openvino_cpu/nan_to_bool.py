@@ -1,4 +1,4 @@
-"""A conversion of NaN to bool: the CPU plugin gives false, and so an If takes its else branch."""
+"""A conversion of NaN to bool. The CPU plugin gives false, so an If takes its else branch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FLOATS = {BF16, F16, F32, F64}
 
 
 def compared(b: Builder, node: Node, place: Place) -> Result:
-    """A comparison with 0 takes its place."""
+    """A comparison with 0 instead of the conversion."""
     value = node.inputs[0]
     if node.attributes["to"] is not BOOL or not isinstance(value, Value):
         return None
@@ -31,9 +31,9 @@ def _converted(b: Builder, node: Node) -> Iterator[Value]:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="NaN that is converted to bool is false, so that an If takes its else branch.",
+    symptom="NaN converted to bool is false, so an If takes its else branch.",
     fires="At a Cast of a float to bool.",
-    safe="Both are true of all that is not 0, NaN included.",
+    safe="Both operators give true for all numbers but 0, and for NaN.",
     cost="none: a NotEqual for a Convert",
     run=rewriting("Cast", by=compared),
     guess={"NotEqual": _converted},

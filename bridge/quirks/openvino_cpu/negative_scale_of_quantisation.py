@@ -1,5 +1,7 @@
-"""A FakeQuantize of what is multiplied by a constant for each channel, with negative numbers: the
-CPU plugin takes the product into the ranges of the FakeQuantize, and mixes up their ends."""
+"""A FakeQuantize behind a product with one constant for each channel, some of them negative.
+
+The CPU plugin fuses the product into the ranges of the FakeQuantize, and confuses their ends.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ ONE = np.ones(1, np.float32)
 
 
 def product_kept(b: Builder, node: Node, place: Place) -> Result:
-    """The FakeQuantize of the product in a memory of its own, which the plugin leaves alone."""
+    """The FakeQuantize of a copy of the product, which the plugin does not fuse."""
     x = node.inputs[0]
     if x is None or (x.rank or 0) < 2 or (place.body is None and is_static(x.shape)):
         return None
@@ -28,7 +30,7 @@ def product_kept(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _scale(value: Value) -> np.ndarray:
-    """The constants of one axis that a value is multiplied with or divided by."""
+    """The constants along one axis by which a value is multiplied or divided."""
     known = value.behind("Cast").constant
     if known is not None:
         return (
@@ -44,11 +46,11 @@ def _scale(value: Value) -> np.ndarray:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A FakeQuantize behind a product with a constant of a number for each channel, some of "
-    "them negative, gives wrong numbers in a body or with a dynamic shape.",
+    symptom="A FakeQuantize behind a product with a constant for each channel, some of them "
+    "negative, is wrong. This happens in a body or with a dynamic shape.",
     fires="At a FakeQuantize in a body or of open shape, behind a Mul or Div by constants that "
     "differ along axis 1, some of them negative.",
-    safe="The greatest of a value and itself is the value.",
+    safe="The maximum of a value with itself is the value.",
     cost="a maximum of each such product with itself",
     run=rewriting("FakeQuantize", by=product_kept),
     undo=undone("memory"),

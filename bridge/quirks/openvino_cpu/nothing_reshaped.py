@@ -1,5 +1,8 @@
-"""Values that surely have no elements, and one size that is not known, in another shape: OpenVINO
-asks for that size as what is left, which is 0 where nothing is divided by nothing."""
+"""Reshapes of an empty tensor with one unknown size.
+
+OpenVINO computes the unknown size from the number of elements and the other sizes. It divides 0 by
+0, and takes 0 as the size.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,12 @@ from bridge.quirks.opaque import hides, opaque, undone
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
 MOVING = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
-"""Operators that leave elements where they lie, for each of which OpenVINO may write a Reshape."""
+"""Operators that OpenVINO may replace by a Reshape, if they move no element."""
 
 
 def of_unknown_sizes(b: Builder, node: Node, place: Place) -> Result:
-    """The same of a value of which OpenVINO knows no size, so that it keeps the operator."""
+    """The operator on a value whose sizes OpenVINO does not know. So OpenVINO keeps the
+    operator."""
     data, *others = node.inputs
     (output,) = node.outputs
     assert data is not None
@@ -39,13 +43,12 @@ def _is_hidden(value: Value) -> bool:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A Squeeze, an Unsqueeze or a Transpose of ones, that gives a known size of 0 and one "
-    "that is not known, gives 0 for the latter.",
-    fires="At a Reshape, Squeeze, Transpose or Unsqueeze to a size 0 and one open size, of what "
-    "is no constant.",
-    safe="A value in the shape that it has is the value; 0 is added to the shape.",
-    cost="a Reshape, which copies nothing, and a random number below 1/2, of which a Bucketize "
-    "makes 0",
+    symptom="A Squeeze, an Unsqueeze or a Transpose of axes of size 1 gives 0 for an unknown size. "
+    "This happens if another size of the result is known to be 0.",
+    fires="At a Reshape, Squeeze, Transpose or Unsqueeze whose result has a size of 0 and one open "
+    "size, unless the input is a constant.",
+    safe="A value reshaped to its own shape is the value, and adding 0 does not change the shape.",
+    cost="a Reshape, which copies nothing, and a 0 from a Bucketize of a random number below 1/2",
     run=rewriting(*MOVING, by=of_unknown_sizes),
     undo=undone("shape"),
 )

@@ -1,4 +1,4 @@
-"""OneHot whose negative indices count from the end: an attribute that older releases have not."""
+"""OneHot with negative indices that count from the end. Older releases lack this attribute."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def counted_before(b: Builder, node: Node, place: Place) -> Result:
-    """The depth is added to negative indices before; OneHot-1 does the rest."""
+    """OneHot-1 of indices from the start. Negative indices get the depth added."""
     indices, depth, on, off = node.inputs
     if node.attributes["negative_indices_mode"] != "normalize":
         return None
@@ -24,7 +24,7 @@ def counted_before(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _one_hots(b: Builder, node: Node) -> Iterator[Value]:
-    """OneHot of the indices as they were."""
+    """OneHot of the indices before the addition."""
     indices, *others = node.inputs
     made = indices.producer if indices is not None else None
     if made is not None and made.op == "Where":
@@ -34,10 +34,10 @@ def _one_hots(b: Builder, node: Node) -> Iterator[Value]:
 
 QUIRK = Quirk(
     releases="2024.0 to 2025.3",
-    symptom="OneHot-16 is no operator of these releases, which do not read the file.",
-    fires="At a OneHot-16 in whose mode negative indices count from the end.",
-    safe="An index below 0 means the same place as that index plus the depth.",
-    cost="Add, Less and Select before OneHot. Only for those releases.",
+    symptom="These releases lack OneHot-16, and do not read the file.",
+    fires="At a OneHot-16 with the mode in which negative indices count from the end.",
+    safe="An index below 0 selects the same place as this index plus the depth.",
+    cost="an Add, a Less and a Select before OneHot. Only for those releases.",
     run=rewriting("ir::OneHot", by=counted_before),
     guess={"ir::OneHot": _one_hots},
 )

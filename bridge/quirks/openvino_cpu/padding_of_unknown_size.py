@@ -1,4 +1,4 @@
-"""The padding of a MaxPool with indices, where the size of its input is unknown."""
+"""The padding of a MaxPool with indices, if the size of its input is unknown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def written_out(b: Builder, node: Node, place: Place) -> Result:
-    """The pads that `auto_pad` makes; Refused where these depend on the size."""
+    """The MaxPool with the pads that `auto_pad` means. Refused if the pads depend on the size."""
     (data,) = node.inputs
     attributes = node.attributes
     assert data is not None
@@ -23,11 +23,11 @@ def written_out(b: Builder, node: Node, place: Place) -> Result:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A MaxPool with two outputs and auto_pad pads at the wrong end where the size of the "
+    symptom="A MaxPool with two outputs and auto_pad pads at the wrong end if the size of the "
     "input is unknown.",
-    fires="At a MaxPool with indices and auto_pad, of an open shape.",
-    safe="The pads that auto_pad means are written out; where they depend on the size, the model "
-    "is refused.",
-    cost="none: the pads are written out",
+    fires="At a MaxPool with indices and auto_pad, with an input of open shape.",
+    safe="The explicit pads are the pads that auto_pad means. If they depend on the size, the "
+    "model is refused.",
+    cost="none: explicit pads instead of auto_pad",
     run=rewriting("MaxPool", by=written_out),
 )

@@ -1,4 +1,4 @@
-"""A power of integers: the CPU plugin computes it in f32, and loses what is above 2^24."""
+"""A power of integers. The CPU plugin computes it in f32, which is not exact above 2^24."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bridge.operators import Result
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
 MOST = 63
-"""The largest exponent: from the 64th power on, all integers but 0, 1 and -1 overflow."""
+"""The largest exponent. From the 64th power on, all integers but 0, 1 and -1 overflow."""
 
 
 def by_squares(b: Builder, node: Node, place: Place) -> Result:
-    """The products of squares of the base that its known exponent asks for."""
+    """Products of squares of the base, for a known exponent."""
     base, exponent = node.inputs
     if base is None or base.element is None or not base.element.is_integer:
         return None
@@ -27,7 +27,7 @@ def by_squares(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _power(b: Builder, base: Value, power: int) -> Value:
-    """At least one product, since the base itself is not what the node gives."""
+    """The power, from at least one product. The base itself is not a power."""
     result: Value | None = None
     while power:
         if power & 1:
@@ -40,7 +40,8 @@ def _power(b: Builder, base: Value, power: int) -> Value:
 
 
 def _recorded(b: Builder, node: Node) -> Iterator[Value]:
-    """The Pow that the last product stands for by its record: x * x may have been a product."""
+    """The Pow in the record of the last product. A product x * x without a record was a product
+    before."""
     former = (node.extras or {}).get("provenance")
     if former is not None and former.op == "Pow":
         given = [value for value in former.inputs if value is not None]
@@ -49,9 +50,10 @@ def _recorded(b: Builder, node: Node) -> Iterator[Value]:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A power of integers is computed in f32: 4097 squared is one too small.",
-    fires="At a Pow of integers whose exponent is one known number from 2 to 63.",
-    safe="A power is the product of the squares of its base that its exponent, in bits, names.",
+    symptom="A power of integers is computed in f32: 4097 squared is too small by one.",
+    fires="At a Pow of integers, if the exponent is one known number from 2 to 63.",
+    safe="The binary digits of the exponent select squares of the base. The power is their "
+    "product.",
     cost="a product for each bit of the exponent, and for each bit that is set",
     run=rewriting("Pow", by=by_squares),
     guess={"Mul": _recorded},

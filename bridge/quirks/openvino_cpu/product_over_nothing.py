@@ -1,5 +1,5 @@
-"""A matrix product over an axis of size 0: zeros, but the CPU plugin gives what stands in memory,
-or does not compile it."""
+"""A matrix product over an axis of size 0. The result is zeros, but the CPU plugin gives unset
+memory or does not compile the product."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def sum_of_sums(b: Builder, node: Node, place: Place) -> Result:
-    """The sums of both factors over that axis, which are zeros, broadcast to the product."""
+    """The sums of both factors over this axis, which are zeros, broadcast to the shape of the
+    product."""
     one, other = (value for value in node.inputs if value is not None)
     if not one.rank or not other.rank:
         return None
@@ -37,10 +38,10 @@ def _sum(b: Builder, value: Value, axis: int) -> Value:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A MatMul over an axis of size 0 gives numbers out of unset memory.",
-    fires="At a MatMul over an axis that is known to have size 0.",
-    safe="A sum of no products is 0, and so is a sum over no elements; two such sums broadcast to "
-    "the product's shape.",
+    symptom="A MatMul over an axis of size 0 gives numbers from unset memory.",
+    fires="At a MatMul over an axis of known size 0.",
+    safe="A sum over an empty axis is 0, for products too. The two sums broadcast to the shape of "
+    "the product.",
     cost="none: two ReduceSums and an Add take its place",
     run=rewriting("MatMul", by=sum_of_sums),
 )

@@ -1,5 +1,5 @@
-"""A Range whose limit lies behind its start, seen in the direction of its step: it is empty, but
-the CPU plugin gives as many elements as the two are steps apart."""
+"""A Range whose limit lies behind its start, in the direction of its step. It is empty, but the CPU
+plugin uses the absolute value of the number of steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def up_to_start(b: Builder, node: Node, place: Place) -> Result:
-    """A Range whose limit is its start where it would lie behind."""
+    """A Range whose limit is the start, if the given limit lies behind the start."""
     start, limit, step = (value for value in node.inputs if value is not None)
     if _is_kept(start, limit) or _is_ahead(start, limit, step):
         return None
@@ -25,7 +25,7 @@ def up_to_start(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _is_kept(start: Value, limit: Value) -> bool:
-    """Whether a limit is one that `up_to_start` made."""
+    """Whether `up_to_start` made this limit."""
     made = limit.producer
     if made is not None and made.op == "Where":
         made = made.inputs[1].producer if made.inputs[1] is not None else None
@@ -43,7 +43,8 @@ def _is_ahead(start: Value, limit: Value, step: Value) -> bool:
 
 
 def _limits(b: Builder, node: Node) -> Iterator[Value]:
-    """The Range of the limit that is compared with the start, or was where both are known."""
+    """The Range with the limit before the comparison with the start. If both are known, that
+    comparison is folded."""
     start, limit, step = node.inputs
     choice = limit.producer if limit is not None else None
     ends = choice.inputs[1:] if choice is not None and choice.op == "Where" else [limit]
@@ -60,10 +61,10 @@ def _limits(b: Builder, node: Node) -> Iterator[Value]:
 QUIRK = Quirk(
     releases="2026.4",
     symptom="A Range whose limit lies behind its start has elements.",
-    fires="At a Range whose limit is not known to lie ahead of its start.",
-    safe="A Range up to its start has no element, as one whose limit lies behind it; other limits "
-    "stay.",
-    cost="a Maximum or a Minimum, unless start and limit are known to be in order",
+    fires="At a Range, unless its limit is known to lie ahead of its start.",
+    safe="A Range to its own start is empty, like a Range to a limit behind its start. Other "
+    "limits do not change.",
+    cost="a Maximum or a Minimum, unless the order of start and limit is known",
     run=rewriting("Range", by=up_to_start),
     guess={"Range": _limits},
 )

@@ -1,5 +1,8 @@
-"""Operators whose axes are computed: OpenVINO does not know the rank of what they give, though the
-number of axes is known, and the CPU plugin runs no value of unknown rank."""
+"""Operators with computed axes.
+
+OpenVINO does not infer the rank of their results, though it knows the number of axes. The CPU
+plugin does not run values of unknown rank.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from bridge.quirks.undo import behind
 
 
 def reshaped(b: Builder, node: Node, place: Place) -> Result:
-    """A Reshape, to a shape of known length that is computed."""
+    """A Reshape to a computed shape of known length."""
     x, axes = node.input(0), node.input(1)
     if x is None or x.rank is None or axes is None or known_of(axes).ints is not None:
         return None
@@ -41,7 +44,7 @@ def _squeezed(b: Builder, x: Value, axes: Value, count: int) -> Value:
 
 
 def _is_axis(b: Builder, axes: Value, rank: int) -> Value:
-    """Which of `rank` axes are among `axes`: bool, 1-D."""
+    """A mask of the axes, bool [rank]: whether each axis is in `axes`."""
     axes = b.as_i64(axes) % rank
     same = b.op("Equal", np.arange(rank)[:, None], axes)
     return b.op("Cast", b.op("ReduceMax", b.cast(same, I64), [1], keepdims=False), to=BOOL)
@@ -52,7 +55,7 @@ def _unsqueezed(b: Builder, x: Value, axes: Value, count: int) -> Value:
     new = _is_axis(b, axes, x.rank + count)
     if x.rank == 0:
         return b.op("Reshape", x, [1] * count)
-    # How many of the input's own axes are in front of each axis.
+    # The number of kept axes of the input in front of each axis.
     own = b.min(b.op("CumSum", b.cast(~new, I64), 0, exclusive=True), x.rank - 1)
     dims = b.op("Gather", b.op("Shape", x), own, 0)
     return b.op("Reshape", x, b.where(new, 1, dims), allowzero=True)
@@ -74,7 +77,8 @@ def _reduced(b: Builder, node: Node, x: Value, axes: Value, count: int) -> Value
 
 
 def _of_axes(b: Builder, node: Node) -> Iterator[Value]:
-    """The reduction without its axes, or Squeeze or Unsqueeze of the axes that are compared."""
+    """The reduction with keepdims=0, or Squeeze or Unsqueeze, with the axes that the comparison
+    reads."""
     x, sizes = node.inputs
     kept = x.producer if x is not None else None
     if kept is not None and kept.attributes.get("keepdims") and len(kept.inputs) == 2:
@@ -87,15 +91,15 @@ def _of_axes(b: Builder, node: Node) -> Iterator[Value]:
 
 
 FAR_BACK = 40
-"""How many values are looked at to find the axes."""
+"""The number of values to search for the axes."""
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="Unsqueeze with axes that are computed, and Squeeze and reductions with two or more, "
-    "have a result of unknown rank and do not compile.",
-    fires="At a Squeeze, an Unsqueeze or a reduction of axes that are computed, if their number "
-    "is known.",
-    safe="The elements stay in their order, and the shape that the axes give is computed.",
+    symptom="Unsqueeze with computed axes has a result of unknown rank, and does not compile. The "
+    "same holds for Squeeze and reductions with two or more computed axes.",
+    fires="At a Squeeze, an Unsqueeze or a reduction with computed axes, if the number of axes is "
+    "known.",
+    safe="The elements keep their order. The computed shape is the shape that the axes give.",
     cost="a Reshape, and the arithmetic of its shape",
     run=rewriting("Squeeze", "Unsqueeze", *IR, by=reshaped),
     guess={"Reshape": _of_axes},

@@ -1,5 +1,5 @@
-"""A sum, a product and the like over an axis of size 0: old releases of the CPU plugin compute
-nothing, and leave what the run before gave."""
+"""A reduction over an axis of size 0. Old releases of the CPU plugin compute nothing, and keep the
+result of the previous run."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ OF_NOTHING = {
     "ReduceL1": 0, "ReduceL2": 0, "ReduceLogicalAnd": True, "ReduceLogicalOr": False,
     "ReduceProd": 1, "ReduceSum": 0,
 }  # fmt: skip
-"""What the reductions give over no elements, those for which both formats say it."""
+"""The results of reductions over an empty axis, if both formats define them."""
 
 
 def chosen(b: Builder, node: Node, place: Place) -> Result:
-    """What the reduction gives over no elements, where there are none."""
+    """The reduction, or its defined result if the axis is empty."""
     data, (output,) = node.inputs[0], node.outputs
     if data is None or data.rank is None or data.element is None:
         return None
@@ -43,7 +43,7 @@ def _is_chosen(output: Value, place: Place) -> bool:
 
 
 def _reductions(b: Builder, node: Node) -> Iterator[Value]:
-    """The reduction alone."""
+    """The reduction without the selection."""
     reduced = node.inputs[2].producer if node.inputs[2] is not None else None
     if reduced is not None and reduced.op in OF_NOTHING:
         yield b.op(reduced.op, *reduced.inputs, **reduced.attributes)
@@ -51,11 +51,12 @@ def _reductions(b: Builder, node: Node) -> Iterator[Value]:
 
 QUIRK = Quirk(
     releases="2024.0 to 2024.5",
-    symptom="A sum, or another reduction, over no elements is that of the inference before.",
+    symptom="A sum, or another reduction, over an empty axis keeps the result of the previous "
+    "inference.",
     fires="At a reduction over an axis that may have size 0.",
-    safe="Where the axis has size 0, the value is chosen that the standard gives for no elements.",
-    cost="ShapeOf, Equal and Select behind each over an axis that may have size 0. Only for "
-    "those releases.",
+    safe="If the axis has size 0, the result is the one that the standard defines for an empty "
+    "axis.",
+    cost="a ShapeOf, an Equal and a Select behind each such reduction. Only for those releases.",
     run=rewriting(*OF_NOTHING, by=chosen, uses=True),
     guess={"Where": _reductions},
 )

@@ -1,4 +1,4 @@
-"""Arithmetic on 8 bits, which saturates, and rounds quotients where shapes are dynamic."""
+"""Arithmetic on 8 bits. It saturates, and rounds quotients if shapes are dynamic."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def in_32_bits(b: Builder, node: Node, place: Place) -> Result:
-    """The same in 32 bits, of which the conversion back takes the last 8."""
+    """The arithmetic in 32 bits. The conversion back keeps the last 8 bits."""
     x, y = node.inputs
     assert x is not None and y is not None
     if x.element not in (I8, U8):
@@ -20,7 +20,7 @@ def in_32_bits(b: Builder, node: Node, place: Place) -> Result:
 
 
 def in_eight_bits(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The arithmetic on integers of 8 bits that is done in 32."""
+    """The arithmetic on integers of 8 bits, from the arithmetic in 32 bits."""
     to, inner = node.attributes["to"], node.inputs[0]
     made = uses.single_use(inner, "Add", "Div", "Mul", "Sub")
     if to not in (I8, U8) or made is None or inner is None or inner.element is not I32:
@@ -35,10 +35,10 @@ def in_eight_bits(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="200 + 100 is 255 in u8, and 7 / 2 is 4 where the shape is dynamic.",
+    symptom="200 + 100 is 255 in u8, and 7 / 2 is 4 if the shape is dynamic.",
     fires="At an Add, a Div, a Mul or a Sub of u8 or i8.",
-    safe="The last 8 bits of the result in 32 bits are the result that wraps round, and quotients "
-    "are the same.",
+    safe="The last 8 bits of the 32-bit result are the result that wraps round. Quotients are the "
+    "same.",
     cost="three Converts",
     run=rewriting("Add", "Div", "Mul", "Sub", by=in_32_bits),
     undo={"Cast": in_eight_bits},

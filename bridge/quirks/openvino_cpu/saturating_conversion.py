@@ -1,5 +1,7 @@
-"""The conversion of floats to unsigned integers of 8 bits or fewer, which saturates in bodies and
-where shapes are dynamic, and wraps round elsewhere, as ONNX does."""
+"""The conversion of floats to unsigned integers of 8 bits or fewer.
+
+It saturates in bodies and with dynamic shapes. Elsewhere it wraps round, like in ONNX.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,11 @@ from bridge.passes.uses import Uses
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
 IN_RANGE = {"Clip", "FakeQuantize"}
-"""What makes numbers that are in the range: they come from a quantisation."""
+"""Operators whose results are in the range of the type, since they belong to a quantisation."""
 
 
 def by_32_bits(b: Builder, node: Node, place: Place) -> Result:
-    """By way of i32, whose last bits are taken."""
+    """The conversion to i32 first. The second conversion keeps the last bits."""
     x, like = node.inputs[0], node.input(1)
     to = node.attributes["to"] if like is None else like.element
     if x is None or x.element is None or not x.element.is_float:
@@ -28,7 +30,7 @@ def by_32_bits(b: Builder, node: Node, place: Place) -> Result:
 
 
 def at_once(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The conversion of floats that is done by way of i32."""
+    """The direct conversion, from the conversion through i32."""
     inner = node.inputs[0]
     made = uses.single_use(inner, "Cast")
     if node.attributes["to"] is not U8 or made is None or made.attributes["to"] is not I32:
@@ -42,12 +44,12 @@ def at_once(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A Convert of a negative float to u8 or u4 gives 0 in a body or with a dynamic shape, "
-    "and wraps round elsewhere.",
-    fires="At a Cast of floats to u8 or u4 in a body or of open shape, but behind a Clip or "
-    "FakeQuantize.",
-    safe="i32 has all whole numbers of which the standard says what the Cast gives, and their "
-    "last bits are these.",
+    symptom="A Convert of a negative float to u8 or u4 gives 0 in a body or with a dynamic shape. "
+    "Elsewhere it wraps round.",
+    fires="At a Cast of floats to u8 or u4 in a body or of open shape, unless it is behind a Clip "
+    "or FakeQuantize.",
+    safe="If the standard defines the result of the Cast, i32 can hold the number. Its last bits "
+    "are the result.",
     cost="another Convert",
     run=rewriting("Cast", "CastLike", by=by_32_bits),
     undo={"Cast": at_once},

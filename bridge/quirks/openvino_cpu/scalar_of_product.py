@@ -1,5 +1,8 @@
-"""A product of one element that is reshaped to a scalar: OpenVINO moves the Reshape in front of the
-product, where the empty shape ends the process that compiles the model."""
+"""A product with one element, reshaped to a scalar.
+
+OpenVINO moves the Reshape in front of the product. The empty shape crashes OpenVINO when it
+compiles the model.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from bridge.operators import Result
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
 PRODUCTS = frozenset({"MatMul", "Einsum"})
-"""Operators that OpenVINO takes for a product of matrices."""
+"""Operators that OpenVINO treats as a matrix product."""
 
 
 def squeezed(b: Builder, node: Node, place: Place) -> Result:
-    """The product without its axes. They are all of size 1, since a scalar has one element."""
+    """The product without its axes. A scalar has one element, so all these axes have size 1."""
     data, sizes = node.inputs
     assert data is not None and sizes is not None
     if sizes.shape != (0,) or not data.rank or not _is_of_product(data):
@@ -22,7 +25,7 @@ def squeezed(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _is_of_product(value: Value) -> bool:
-    """Whether a product makes a value, perhaps by way of operators that read one computed value."""
+    """Whether a product computes a value, perhaps through operators with one computed input."""
     while (made := value.producer) is not None and not made.bodies:
         if made.op in PRODUCTS:
             return True
@@ -35,11 +38,12 @@ def _is_of_product(value: Value) -> bool:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A MatMul of one row and one column that is reshaped to a scalar, at once or behind "
-    "operators of one input, ends the process that compiles the model.",
-    fires="At a Reshape to a scalar of a product, or of what operators of one computed input make "
-    "of one.",
-    safe="What becomes a scalar has one element, so all its axes have size 1 and are taken away.",
+    symptom="OpenVINO crashes when it compiles a MatMul of one row and one column that is reshaped "
+    "to a scalar. Operators of one input may stand between.",
+    fires="At a Reshape of a product to a scalar. Operators with one computed input may stand "
+    "between.",
+    safe="A value that becomes a scalar has one element. So all its axes have size 1, and are "
+    "removed.",
     cost="none: a Squeeze takes the place of the Reshape",
     run=rewriting("Reshape", by=squeezed),
 )

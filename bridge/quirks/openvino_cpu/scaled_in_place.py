@@ -1,4 +1,4 @@
-"""Quantised weights times a scale, where that or the zero point is computed: the CPU plugin
+"""Quantised weights times a scale, if the scale or the zero point is computed. The CPU plugin
 converts the weights once, and scales them in place at each inference."""
 
 from __future__ import annotations
@@ -28,12 +28,15 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 from bridge.quirks.undo import behind
 
 EXACT = frozenset({F4E2M1, F8E4M3FN, F8E5M2, I2, I4, I8, U1, U2, U3, U4, U6, U8})
-"""The types of 8 bits or fewer all of whose numbers f16 has; it lacks those of nf4 and f8e8m0."""
+"""The types of 8 bits or fewer with no numbers outside f16. f16 lacks numbers of nf4 and f8e8m0."""
 
 
 def widened_twice(b: Builder, node: Node, place: Place) -> Result:
-    """The weights by way of f16, which has all numbers of 8 bits and is folded. The scale has their
-    rank: OpenVINO may take the one for the other."""
+    """The weights converted through f16, which has all numbers of these types. OpenVINO folds this
+    conversion.
+
+    The scale gets the rank of the weights, because OpenVINO may confuse the two.
+    """
     (weights, scale), offset = node.inputs, None
     assert weights is not None and scale is not None
     if weights.producer is not None and weights.producer.op == "Sub":
@@ -50,7 +53,8 @@ def widened_twice(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _narrow(value: Value | None) -> Value | None:
-    """The constant of an exact type that a value is converted from, None where it is not."""
+    """The constant of an exact type before its conversion to a value; None without such a
+    constant."""
     if value is None or value.producer is None or value.producer.op != "Cast":
         return None
     source = value.producer.inputs[0]
@@ -60,7 +64,7 @@ def _narrow(value: Value | None) -> Value | None:
 
 
 def _scaled(b: Builder, node: Node) -> Iterator[Value]:
-    """The weights converted once, less the zero point and times the scale."""
+    """The weights converted once, minus the zero point, times the scale."""
     weights, scale = node.inputs
     less = weights.producer if weights is not None else None
     first = less.inputs[0] if less is not None and less.op == "Sub" else weights
@@ -76,11 +80,11 @@ def _scaled(b: Builder, node: Node) -> Iterator[Value]:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A constant of 8 bits or fewer, converted, less a zero point and times a scale, of "
-    "which one is computed, is scaled again at each inference.",
-    fires="At a Mul of a constant of few bits, converted, and perhaps less a zero point, where "
-    "the scale or that is computed.",
-    safe="f16 has all numbers of these types, so that the conversion by way of it changes none.",
+    symptom="A constant of 8 bits or fewer is scaled again at each inference. This happens if it "
+    "is converted, and its scale or its zero point is computed.",
+    fires="At a Mul of a converted constant of 8 bits or fewer, perhaps minus a zero point, if the "
+    "scale or the zero point is computed.",
+    safe="f16 has all numbers of these types. So the conversion through f16 changes none.",
     cost="a Convert, and memory for the constant in f32",
     run=rewriting("Mul", by=widened_twice),
     guess={"Mul": _scaled},

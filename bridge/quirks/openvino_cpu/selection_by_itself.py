@@ -1,5 +1,8 @@
-"""A selection whose condition is also what it chooses from: the CPU plugin takes the three for one
-value of type bool, of which its kernel makes no result."""
+"""A selection whose condition is also both of its choices.
+
+The CPU plugin treats all three inputs as one value of type bool. Its kernel does not support
+results of this type.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def choice(b: Builder, node: Node, place: Place) -> Result:
-    """Either choice: both are the condition, as it is or as numbers, so they are equal and have its
-    shape."""
+    """One of the choices. Both are the condition, perhaps as numbers, so they are equal and have
+    its shape."""
     condition, one, other = node.inputs
     assert condition is not None and one is not None
     if one.element not in (BOOL, U8):
@@ -22,7 +25,7 @@ def choice(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _truth(value: Value | None) -> Value | None:
-    """The truth value that is converted to a value, or that a value is."""
+    """The truth value before its conversion to numbers, or the value itself."""
     made = value.producer if value is not None else None
     source = made.inputs[0] if made is not None and made.op == "Cast" else None
     return source if source is not None and source.element is BOOL else value
@@ -30,10 +33,10 @@ def _truth(value: Value | None) -> Value | None:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A Select of which all three inputs are one value of type bool, or that as u8, does "
-    'not run ("unsupported dst_prc: boolean").',
-    fires="At a Where of bool or u8 whose condition is, or is converted to, both choices.",
-    safe="Both choices are one value of the condition's shape.",
-    cost="none: the value takes the place of the Select",
+    symptom="A Select does not run if all three inputs are one value of type bool, or this value "
+    'converted to u8 ("unsupported dst_prc: boolean").',
+    fires="At a Where of bool or u8, if both choices are the condition or a conversion of it.",
+    safe="Both choices are one value with the shape of the condition.",
+    cost="none: the value replaces the Select",
     run=rewriting("Where", by=choice),
 )

@@ -1,4 +1,4 @@
-"""A Slice from the first element on in front of a GatherElements, which is taken away."""
+"""A Slice from the first element in front of a GatherElements. OpenVINO removes the Slice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def gathered(b: Builder, node: Node, place: Place) -> Result:
-    """A Gather of the first elements."""
+    """The GatherElements with a Gather of the first elements instead of the Slice."""
     data, indices = node.inputs
     assert data is not None
     axes = _cut_from_the_start(data)
@@ -27,7 +27,8 @@ def gathered(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _cut_from_the_start(data: Value) -> tuple[int, ...] | None:
-    """The axes of which `data` is the first elements; None where it is something else."""
+    """The axes along which `data` is a Slice from the first element; None if it is not such a
+    Slice."""
     cut = data.producer
     if cut is None or cut.op != "Slice" or data.rank is None:
         return None
@@ -39,11 +40,10 @@ def _cut_from_the_start(data: Value) -> tuple[int, ...] | None:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A Slice from the first element on is taken away in front of a GatherElements, whose "
-    "negative indices then count from another end, and whose other axes no longer fit.",
+    symptom="OpenVINO removes a Slice from the first element in front of a GatherElements. "
+    "Negative indices then count from another end, and the sizes of other axes no longer match.",
     fires="At a GatherElements of a Slice that begins at 0 with step 1.",
-    safe="The first elements of an axis are those of the positions from 0 to the size of the "
-    "Slice.",
+    safe="A Gather of the positions from 0 to the size of the Slice gives the same elements.",
     cost="none: a Gather for a Slice",
     run=rewriting("GatherElements", by=gathered),
 )

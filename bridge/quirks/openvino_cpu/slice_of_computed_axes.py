@@ -1,4 +1,4 @@
-"""A Slice of axes that are computed."""
+"""A Slice with computed axes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bridge.quirks.undo import behind
 
 
 def of_all_axes(b: Builder, node: Node, place: Place) -> Result:
-    """A Slice of all axes, of which the others stay whole."""
+    """A Slice along all axes. The axes without bounds stay whole."""
     data, starts, ends, axes, steps = (node.input(i) for i in range(5))
     if data is None or not data.rank or axes is None or known_of(axes).array is not None:
         return None
@@ -32,13 +32,14 @@ def of_all_axes(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _are(bound: Value, whole: int) -> bool:
-    """Whether all elements are known to be this number."""
+    """Whether all elements are known to be `whole`."""
     known = known_of(bound).array
     return known is not None and bool((known == whole).all())
 
 
 def _slices(b: Builder, node: Node) -> Iterator[Value]:
-    """The Slice by the bounds that are put among those of all axes."""
+    """The Slice with computed axes, from the bounds that are scattered into the bounds of all
+    axes."""
     bounds = [behind(node.input(i), "ScatterElements", 1) for i in (1, 2, 4)]
     put = next((made for made in bounds if made is not None), None)
     places = behind(put.inputs[1], "Mod") if put is not None else None
@@ -55,9 +56,9 @@ def _slices(b: Builder, node: Node) -> Iterator[Value]:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A Slice of a tensor of known shape with axes that are computed ends the process.",
-    fires="At a Slice with axes that are computed.",
-    safe="An axis that was not named is cut from its start to its end, by step 1, which leaves it "
+    symptom="A Slice of a tensor of known shape with computed axes crashes.",
+    fires="At a Slice with computed axes.",
+    safe="An axis without bounds gets a slice from its start to its end with step 1, so it stays "
     "whole.",
     cost="a ScatterElementsUpdate for each bound",
     run=rewriting("Slice", by=of_all_axes),

@@ -1,4 +1,4 @@
-"""A Tile whose repeats are computed."""
+"""A Tile with computed repeats."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from bridge.quirks.undo import behind
 
 
 def broadcast_instead(b: Builder, node: Node, place: Place) -> Result:
-    """A pair of axes for each axis, of which the first is broadcast."""
+    """A Reshape to two axes for each axis, a broadcast of the first one, and a Reshape of each
+    pair."""
     x, repeats = node.inputs
     assert x is not None and repeats is not None
     if known_of(repeats).ints is not None or x.rank is None or x.rank == 0:
@@ -31,7 +32,7 @@ def broadcast_instead(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _tiles(b: Builder, node: Node) -> Iterator[Value]:
-    """The Tile by what the sizes are multiplied by."""
+    """The Tile by the factors of the sizes."""
     sizes = behind(node.input(1), "Mul")
     spread = behind(node.inputs[0], "Expand")
     pairs = behind(spread.inputs[0], "Reshape") if spread is not None else None
@@ -41,10 +42,10 @@ def _tiles(b: Builder, node: Node) -> Iterator[Value]:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A Tile with repeats that are computed gives garbage.",
-    fires="At a Tile with repeats that are computed.",
-    safe="Before each axis, one of size 1 is broadcast to its repeats; the two together are the "
-    "axis, repeated.",
+    symptom="A Tile with computed repeats gives unset memory.",
+    fires="At a Tile with computed repeats.",
+    safe="An axis of size 1 in front of each axis is broadcast to the number of repeats. Both axes "
+    "together are the repeated axis.",
     cost="two Reshapes and a Broadcast, and the arithmetic of their shapes",
     run=rewriting("Tile", by=broadcast_instead),
     guess={"Reshape": _tiles},

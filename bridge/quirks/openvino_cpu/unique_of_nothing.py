@@ -1,5 +1,4 @@
-"""Unique elements of nothing: the CPU plugin leaves the outputs as the inference before had
-them."""
+"""Unique of an empty tensor. The CPU plugin keeps the outputs of the previous inference."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def no_more_than_there_are(b: Builder, node: Node, place: Place) -> Result:
-    """Every output, cut to as many elements as the input has along the axis."""
+    """Each output, cut to at most the size of the input along the axis."""
     value, axis = node.inputs[0], node.input(1)
     known = (0,) if axis is None else known_of(axis).ints
     if value is None or value.shape is None or not known:
@@ -32,14 +31,14 @@ def no_more_than_there_are(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _are_cut(node: Node, place: Place) -> bool:
-    """Whether all that reads the outputs cuts them so."""
+    """Whether all readers of the outputs cut them in this way."""
     users = [user for output in node.outputs for user in place.uses.users(output)]
     read = sum(map(place.uses.count, node.outputs))
     return read == len(users) and all(map(_is_whole, users))
 
 
 def _is_whole(node: Node) -> bool:
-    """Whether a node cuts what Unique gives to the number of elements that it was given."""
+    """Whether a node cuts an output of Unique to the size of its input."""
     made = node.inputs[0].producer if node.inputs[0] is not None else None
     if node.op != "Slice" or made is None or made.op != "Unique":
         return False
@@ -64,9 +63,9 @@ def _uncut(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="Unique of no elements gives what the inference before gave.",
-    fires="At a Unique along a known axis of what may have no elements.",
-    safe="There are at most as many unique elements as elements.",
+    symptom="Unique of an empty tensor gives the result of the previous inference.",
+    fires="At a Unique along a known axis, if the input may be empty.",
+    safe="There are at most as many unique elements as elements of the input.",
     cost="a Slice of each output",
     run=rewriting("Unique", by=no_more_than_there_are, uses=True),
     undo={"Slice": _uncut},

@@ -1,6 +1,9 @@
-"""Unique elements in order of occurrence: along no axis the CPU plugin gives 0 for all but the
-first, unless somebody reads where each element is among them. Of 8 bits along an axis it writes a
-quarter of the counts, and of the places of first occurrence."""
+"""Unique elements in order of occurrence.
+
+Without an axis, the CPU plugin gives 0 for all elements but the first. It does not if a node reads
+the inverse indices. Along an axis of 8-bit values, it writes only a quarter of the counts and of
+the first indices.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,8 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def along_an_axis(b: Builder, node: Node, place: Place) -> Result:
-    """The operator along the only axis of a vector; of bytes, that of i32 and its elements
-    converted back."""
+    """The operator along the only axis of a vector. Values of 8 bits are converted to i32 and
+    back."""
     value, axis = node.inputs[0], node.input(1)
     if value is None or node.attributes["sorted"]:
         return None
@@ -29,12 +32,12 @@ def along_an_axis(b: Builder, node: Node, place: Place) -> Result:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="Unique along no axis, in order of occurrence, gives 0 for all elements but the first "
-    "where the places of each element are not read. Along an axis, most of the counts of i8 or u8, "
-    "and of the places of first occurrence, were not written.",
-    fires="At a Unique in order of occurrence, along no axis or of i8 or u8.",
-    safe="Along no axis the elements are those of the flat tensor, which the only axis of a "
-    "vector has. i32 has all numbers of 8 bits, which are converted back.",
+    symptom="Unique without an axis, in order of occurrence, gives 0 for all elements but the "
+    "first, unless a node reads the inverse indices. Along an axis, most of the counts and first "
+    "indices of i8 or u8 are not written.",
+    fires="At a Unique in order of occurrence, without an axis or of i8 or u8.",
+    safe="Unique without an axis flattens the tensor, and a vector along its only axis is the "
+    "same. i32 has all numbers of 8 bits, and the result is converted back.",
     cost="a Reshape, which copies nothing, or two Converts",
     run=rewriting("Unique", by=along_an_axis),
 )

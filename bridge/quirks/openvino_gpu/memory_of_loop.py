@@ -1,5 +1,7 @@
-"""Values that enter and leave a Loop in memory that the GPU plugin uses again, or looks for where
-it was in an earlier run."""
+"""Values that enter and leave a Loop.
+
+The GPU plugin reuses their memory too early, or reads it at the place of an earlier run.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from bridge.quirks.quirk import Place, Quirk, is_computed_in, rewriting
 
 
 def copied(b: Builder, node: Node, place: Place) -> Result:
-    """The Loop, of which each input and each output of the body is a copy."""
+    """The Loop with a copy of each input and of each output of the body."""
     inputs = [_copy(b, value) if at > 1 else value for at, value in enumerate(node.inputs)]
     body = clone_body(node.body)
     inner = Builder(body.graph.nodes, node.name, b.target)
@@ -43,10 +45,10 @@ def _copy(b: Builder, value: Value | None) -> Value | None:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A Loop reads an input where it lay in an earlier run; a state that becomes "
-    "another is overwritten before it is read; one that is stacked as well keeps its last value.",
-    fires="At each value that enters a Loop, but for constants, and that leaves its body.",
-    safe="A copy is the same value.",
+    symptom="A Loop reads an input at its place in an earlier run. A state that becomes another "
+    "state is overwritten before it is read. A state that is also stacked keeps its last value.",
+    fires="At each value that enters a Loop, except constants, and at each output of its body.",
+    safe="A copy has the same elements.",
     cost="a Maximum, or a LogicalOr, for each of these values",
     run=rewriting("Loop", by=copied),
     undo=undone("memory"),

@@ -1,4 +1,4 @@
-"""Outputs that follow from sizes alone, which the GPU plugin writes only when sizes change."""
+"""Outputs that depend on sizes alone. The GPU plugin writes them only if sizes change."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from bridge.passes.context import Context
 from bridge.quirks.quirk import Quirk
 
 SOURCES = frozenset({"Constant", "Shape"})
-"""What gives values that no data decide."""
+"""Operators whose results do not depend on the elements of an input."""
 
 
 def of_data(graph: Graph, context: Context) -> bool:
-    """Adds a 0, made of the data whose sizes they are, to outputs of integers."""
+    """Adds a 0 to outputs of integers. The 0 is computed from the data whose sizes the output
+    gives."""
     known: dict[Value, Value | None] = {}
     for node in graph.nodes:
         inputs = [value for value in node.inputs if value is not None]
@@ -43,10 +44,10 @@ def of_data(graph: Graph, context: Context) -> bool:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="An output that follows from sizes alone is garbage in a new request, unless sizes "
+    symptom="An output that depends on sizes alone is unset memory in a new request, unless sizes "
     "changed.",
-    fires="At an output of the model, of integers, that follows from constants and shapes.",
-    safe="What is added is 0.",
-    cost="a few operators on one element for each such output; they stay on the way back",
+    fires="At an output of the model, of integers, that is computed from constants and shapes.",
+    safe="Adding 0 changes no integer.",
+    cost="a few operators on one element for each such output; they stay on the way back to ONNX",
     run=of_data,
 )

@@ -1,4 +1,4 @@
-"""Range of operator set 1, which the GPU plugin does not have. It has Range of operator set 4."""
+"""Range of operator set 1. The GPU plugin supports only the Range of operator set 4."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def of_a_type(b: Builder, node: Node, place: Place) -> Result:
-    """The same Range, which says its element type: only operator set 4 has that attribute."""
+    """The same Range with its element type. Only operator set 4 has this attribute."""
     start = node.inputs[0]
     if node.attributes.get("output_type") is not None or start is None or start.element is None:
         return None
@@ -20,8 +20,8 @@ def of_a_type(b: Builder, node: Node, place: Place) -> Result:
 QUIRK = Quirk(
     releases="2026.4",
     symptom='A model with Range of operator set 1 does not compile ("not supported").',
-    fires="At a Range that does not say its element type.",
-    safe="The type is that of its inputs.",
+    fires="At a Range without an element type.",
+    safe="The element type is the type of its inputs.",
     cost="none: the layer is one of operator set 4",
     run=rewriting("Range", by=of_a_type),
 )

@@ -1,4 +1,5 @@
-"""FloorMod, for which the GPU plugin's kernel calls fmod: the remainder has the dividend's sign."""
+"""FloorMod, for which the kernel of the GPU plugin calls fmod. The remainder has the sign of the
+dividend."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
 def of_the_divisor(b: Builder, node: Node, place: Place) -> Result:
-    """fmod, and the divisor more where the signs differ."""
+    """fmod, plus the divisor if the signs differ."""
     x, y = node.inputs
     if x is None or y is None or x.element is None or not x.element.is_signed:
         return None
@@ -25,7 +26,7 @@ def _with_sign(b: Builder, rest: Value, y: Value) -> Value:
 
 
 def _remainders(b: Builder, node: Node) -> Iterator[Value]:
-    """The remainder whose sign is set behind fmod."""
+    """The remainder with the sign of the divisor, from fmod and the correction of its sign."""
     _, more, rest = node.inputs
     made = rest.producer if rest is not None else None
     added = more.producer if more is not None else None
@@ -38,9 +39,9 @@ def _remainders(b: Builder, node: Node) -> Iterator[Value]:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="FloorMod of -7 and 2 is -1: it has the dividend's sign.",
-    fires="At a Mod of signed numbers that has the divisor's sign.",
-    safe="The remainder of a division that rounds down is fmod, or fmod and the divisor.",
+    symptom="FloorMod of -7 and 2 is -1: it has the sign of the dividend.",
+    fires="At a Mod of signed numbers whose result has the sign of the divisor.",
+    safe="The remainder of a division that rounds down is fmod, or fmod plus the divisor.",
     cost="a Mod, two Less, an Equal, three logical operators, an Add and a Select",
     run=rewriting("Mod", by=of_the_divisor),
     guess={"Where": _remainders},

@@ -1,6 +1,6 @@
-"""The first condition of a Loop is asked when the model runs.
+"""The first condition of a Loop is tested when the model runs.
 
-If OpenVINO finds before that the condition is false, it takes each output for an empty vector.
+If OpenVINO finds earlier that the condition is false, it takes each output for an empty vector.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _is_state(node: Node) -> bool:
 
 
 def count_and_condition(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The trip count and the condition, out of a count that is 0 if the condition is false."""
+    """The trip count and the condition, from a count that is 0 if the condition is false."""
     trips, condition = node.trip_count, node.condition
     made = trips.producer if trips is not None else None
     if made is None or made.op != "Where" or known_of(made.inputs[2]).ints != (0,):
@@ -56,16 +56,16 @@ def count_and_condition(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 
 QUIRK = Clause(
-    holds="The first condition is asked when the model runs.",
+    holds="The first condition is tested when the model runs.",
     lacks=lacks,
     give=give,
     releases="2026.4",
-    symptom="A Loop whose first condition is found to be false has outputs f32[0], whatever the "
-    "states are.",
-    fires="At a Loop with a trip count whose first condition is not surely true, and known to "
-    "OpenVINO.",
-    safe="A Loop runs no iteration where its trip count is 0, as where its condition is false; no "
-    "iteration reads either.",
-    cost="a Select outside the body, and a random number below 1/2, of which a Bucketize makes 0",
+    symptom="If OpenVINO finds that the first condition of a Loop is false, the outputs are f32[0] "
+    "for any states.",
+    fires="At a Loop with a trip count, if OpenVINO knows the first condition and it is not surely "
+    "true.",
+    safe="A Loop runs no iteration if its trip count is 0 or its condition is false. No iteration "
+    "reads either.",
+    cost="a Select outside the body, and a 0 from a Bucketize of a random number below 1/2",
     undo={"Loop": count_and_condition, **undone("number")},
 )

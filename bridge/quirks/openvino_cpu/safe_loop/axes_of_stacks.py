@@ -58,9 +58,8 @@ QUIRK = Clause(
     give=give,
     retypes=True,
     releases="2026.4",
-    symptom="A stack of open size along an axis behind one of size 0 ends the process.",
-    fires="At a stack along an axis with one in front whose size may be 0.",
+    symptom="A stack of open size crashes if an axis in front of its own has size 0.",
+    fires="At a stack along an axis, if an axis in front of it may have size 0.",
     safe="The axis of the stack is moved to the front inside the body, and back behind the Loop.",
-    cost="a Transpose of each stack that is not along the first axis, where a size before that may "
-    "be 0",
+    cost="a Transpose of each stack along an axis behind one that may have size 0",
 )

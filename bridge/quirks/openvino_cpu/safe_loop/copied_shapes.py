@@ -22,7 +22,7 @@ from bridge.quirks.guarded_loops import in_the_place_of
 from bridge.quirks.safe_loop import Clause, Draft
 
 COPIED_WELL = {I8, I32, I64}
-"""Element types that are copied in another way, which does not divide."""
+"""Element types that are copied in another way, without a division."""
 
 
 def lacks(draft: Draft) -> list[tuple[list[tuple[int, Value]], list[int]]]:
@@ -45,7 +45,7 @@ def give(draft: Draft, found: list[tuple[list[tuple[int, Value]], list[int]]]) -
 
 
 def _exits(loop_builder: LoopBuilder) -> list[int]:
-    """The outputs of the body that get an axis: those that may be so, and those whose state may."""
+    """The outputs of the body that get an axis: they may have such a shape, or their state may."""
     body = loop_builder.body
     found = {i for i, value in enumerate(body.graph.outputs) if _may_end(value)}
     for value, port in body.entries():
@@ -66,8 +66,8 @@ def _entries(loop_builder: LoopBuilder, exits: list[int]) -> Iterator[tuple[int,
 
 
 def _may_end(value: Value | None) -> bool:
-    """Whether a value may be of a shape that ends the process: no element along the first axis, and
-    one along each other."""
+    """Whether a value may have a shape that crashes: size 0 along the first axis, and size 1 along
+    each other axis."""
     if value is None or not value.rank or value.element in COPIED_WELL:
         return False
     first, *others = value.dims
@@ -75,7 +75,8 @@ def _may_end(value: Value | None) -> bool:
 
 
 def _enter(b: Builder, inside: Builder, loop_builder: LoopBuilder, index: int) -> Value:
-    """Has an input of the body come with one more axis; what it is inside."""
+    """Has an input of the body enter with one more axis. Returns the value inside without the
+    axis."""
     body = loop_builder.body
     value, port = body.graph.inputs[index], body.inputs[index]
     assert isinstance(port, Carried | Invariant | Sliced) and port.input is not None
@@ -89,7 +90,7 @@ def _enter(b: Builder, inside: Builder, loop_builder: LoopBuilder, index: int) -
 
 
 def _leave(b: Builder, loop_builder: LoopBuilder, index: int) -> None:
-    """Has an output of the body leave with one more axis, which goes behind the Loop."""
+    """Has an output of the body leave with one more axis, which is removed behind the Loop."""
     body = loop_builder.body
     exit = body.outputs[index]
     body.graph.outputs[index] = loop_builder.inside(b).unsqueeze(body.graph.outputs[index], 0)
@@ -110,8 +111,11 @@ def _of_type(value: Value, known: Value) -> Value:
 
 
 def without_first_axis(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The Loop of values that enter and leave as they are, where all that takes them makes them so
-    again. Behind it they get the axis that is then taken away."""
+    """The Loop without the additional axes.
+
+    Every reader must remove the axis. Behind the Loop, the outputs get the axis that their readers
+    remove.
+    """
     loop_builder = LoopBuilder.of(node)
     body = loop_builder.body
     squeezed = _squeezed_entries(loop_builder)
@@ -142,8 +146,8 @@ def without_first_axis(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 
 def _squeezed_entries(loop_builder: LoopBuilder) -> dict[int, list[Node]]:
-    """The inputs of the body that get an axis outside, which all that takes them inside takes away:
-    their places, and the nodes that do."""
+    """The inputs of the body that get an axis outside and lose it inside: their places, and the
+    nodes that remove the axis. All readers inside must remove it."""
     body, found = loop_builder.body, {}
     users = GraphUses(body.graph)
     for index, (value, port) in enumerate(body.entries()):
@@ -170,7 +174,7 @@ def _without(value: Value | None, op: str) -> Value | None:
 
 
 def _leaves_with_axis(node: Node, port: OutputPort, uses: Uses) -> bool:
-    """Whether all that takes what leaves by a port takes its first axis away."""
+    """Whether all readers of an output port remove its first axis."""
     if isinstance(port, Stacked) and port.axis < 1:
         return False
     if not isinstance(port, Yield | Stacked) or port.output is None:
@@ -182,7 +186,7 @@ def _leaves_with_axis(node: Node, port: OutputPort, uses: Uses) -> bool:
 
 
 def _enter_again(loop_builder: LoopBuilder, index: int, users: list[Node]) -> None:
-    """Has an input of the body come as it is outside, without the axis that it got."""
+    """Has an input of the body enter as it is outside, without the additional axis."""
     body = loop_builder.body
     port = body.inputs[index]
     assert isinstance(port, Carried | Invariant | Sliced) and port.input is not None
@@ -204,11 +208,11 @@ QUIRK = Clause(
     give=give,
     retypes=True,
     releases="2024.0 to 2025.2",
-    symptom="A value of shape [0], or [0,1], that enters or leaves a Loop's body ends the process.",
-    fires="At a value that enters or leaves a body and may have shape [0], or [0] and sizes of at "
-    "most 1.",
-    safe="An axis of size 1 is added on one side of the port and taken away on the other.",
-    cost="Unsqueeze and Squeeze, which copy nothing, for each value of open size that goes into a "
-    "Loop or comes out of it. Only for those releases.",
+    symptom="A value of shape [0] or [0,1] crashes when it enters or leaves the body of a Loop.",
+    fires="At a value that enters or leaves a body, if its first size may be 0 and its other sizes "
+    "1.",
+    safe="An axis of size 1 is added on one side of the port and removed on the other.",
+    cost="Unsqueeze and Squeeze, which copy nothing, for each value of open size that enters or "
+    "leaves a Loop. Only for those releases.",
     undo={"Loop": without_first_axis, "Squeeze": squeezed_again},
 )

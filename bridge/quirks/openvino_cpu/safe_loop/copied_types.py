@@ -13,7 +13,7 @@ from bridge.operators.control.loop_builder import Finish
 from bridge.quirks.safe_loop import Clause, Draft
 
 WIDER = {F4E2M1: F32, F8E8M0: F32, U2: U8}
-"""Types that hold all numbers of those that oneDNN lacks."""
+"""For each type that oneDNN lacks, a type that holds all its numbers."""
 
 
 def lacks(draft: Draft) -> list[Value]:
@@ -60,7 +60,6 @@ QUIRK = Clause(
     symptom="A value of type u2, f4e2m1 or f8e8m0 that enters or leaves a Loop is wrong, or the "
     "Loop does not run.",
     fires="At a Loop with a value of type u2, f4e2m1 or f8e8m0 that enters or leaves its body.",
-    safe="The wider type has all numbers of the narrow one, so that the way there and back "
-    "changes none.",
+    safe="The wider type has all numbers of the narrow one. So the two conversions change none.",
     cost="a Convert at each end",
 )

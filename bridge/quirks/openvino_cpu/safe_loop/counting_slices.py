@@ -1,4 +1,4 @@
-"""The slice by which a TensorIterator counts is read.
+"""The slice that sets the number of iterations of a TensorIterator is read.
 
 OpenVINO removes a sliced input that nothing reads, and with it the number of iterations.
 """
@@ -12,7 +12,8 @@ from bridge.quirks.safe_loop import Clause, Draft
 
 
 def lacks(draft: Draft) -> list[Value]:
-    """The slice by which a TensorIterator counts, unless it is an output that leads nowhere."""
+    """The slice that sets the number of iterations of a TensorIterator, unless it is an output that
+    leads nowhere."""
     if draft.loop.kind == "count":
         return []
     entries, exits = draft.body.entries(), draft.body.exits()
@@ -28,13 +29,13 @@ def give(draft: Draft, found: list[Value]) -> None:
 
 
 QUIRK = Clause(
-    holds="The slice by which a TensorIterator counts is read.",
+    holds="The slice that sets the number of iterations is read.",
     lacks=lacks,
     give=give,
     releases="2026.4",
-    symptom="A TensorIterator loses a sliced input that nothing reads, and with it the number of "
-    "its iterations.",
-    fires="At a TensorIterator: what OpenVINO finds unread may be read by what it drops.",
-    safe="An output of the body that leads nowhere is read by nobody.",
+    symptom="A TensorIterator loses a sliced input that nothing reads, and so its number of "
+    "iterations.",
+    fires="At a TensorIterator. OpenVINO may drop all nodes that read its slice.",
+    safe="No node reads an output of the body that leads nowhere.",
     cost="one Result in the body",
 )

@@ -1,9 +1,10 @@
 """Several views of a state behind its Loop do not share the memory of the state.
 
-OpenVINO's CPU plugin reads the operand of a Reshape where it lies. Of several views of one value
-that one node takes, it copies all but one. After an iteration more or fewer than the time before,
-a state of open size lies elsewhere behind its Loop; the copy still reads the old place, which may
-hold other values by then. A maximum with itself takes the state out of that place.
+OpenVINO's CPU plugin reads the operand of a Reshape in place. If one node takes several views of
+one value, the plugin copies all but one. The number of iterations may differ from the inference
+before. Then a state of open size has another place in memory behind its Loop. The copy still reads
+the old place, which may hold other values by then. A maximum of the state with itself gives it
+memory of its own.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from bridge.quirks.quirk import Place, is_computed_in
 from bridge.quirks.safe_loop import Clause, Draft
 
 VIEWS = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
-"""Operators that may give their operand as it lies in memory."""
+"""Operators that may give their operand as a view."""
 
 PRODUCTS = frozenset({"Einsum", "MatMul"})
-"""Operators for which OpenVINO makes a view of an operand: it may be a vector, or transposed."""
+"""Operators for which OpenVINO makes a view of an operand, if it is a vector or transposed."""
 
 
 def lacks(draft: Draft) -> list[int]:
@@ -64,10 +65,11 @@ QUIRK = Clause(
     lacks=lacks,
     give=give,
     releases="2026.4",
-    symptom="Where a node takes two views of a Loop's state of open size, as a product of a vector "
-    "with itself does, one shows other memory once the number of iterations has changed.",
-    fires="At a state of open size behind its Loop, of which several views are taken.",
-    safe="The greatest of a value and itself is the value.",
+    symptom="A node may take two views of a Loop's state of open size, such as a product of a "
+    "vector with itself. One view then shows other memory after the number of iterations has "
+    "changed.",
+    fires="At a state of open size behind its Loop, if it has several views.",
+    safe="The maximum of a value with itself is the value.",
     cost="a Maximum of such a state with itself",
     undo=undone("memory"),
 )

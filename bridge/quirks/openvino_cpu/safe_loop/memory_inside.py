@@ -1,12 +1,12 @@
 """No state shares memory with a value that an iteration reads later.
 
-OpenVINO's CPU plugin computes operators in the memory of their first input where it can,
-that of a body's Parameter too. A state that is made in this way from a slice or from another state
-lies where the next slice or state is then written, before it is read: `h = x + h` over the slices
-x gives wrong numbers, and so does `a, b = b, a + b`. What is the same in every iteration is
-overwritten in the first; a rotary embedding writes over its operand, too. One row that a Gather
-takes, and a part of a Split, lie where the whole does. A maximum with itself, which is not computed
-in place, gives such an input a memory of its own.
+OpenVINO's CPU plugin computes operators in place, in the memory of their first input, even if this
+input is a Parameter of the body. If a state is computed in place from a slice or from another
+state, it lies in the memory of that input. The plugin writes the next slice or state there before
+an operator reads the first state. `h = x + h` over the slices x gives wrong numbers, and so does
+`a, b = b, a + b`. An input that is the same in every iteration is overwritten in the first one. A
+rotary embedding writes over its operand, too. A Gather of one row and a Split give views of their
+input. A maximum of the input with itself is not computed in place, so it has memory of its own.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ OWN_MEMORY = {
     "ArgMax", "ArgMin", "Constant", "Conv", "ConvTranspose", "Gather", "GatherElements", "GatherND",
     "If", "Loop", "MatMul", "NonZero", "Range", "Shape", "Size", "TopK", *RECURRENT,
 }  # fmt: skip
-"""Operators that never write where their inputs are."""
+"""Operators that never write into the memory of their inputs."""
 
 VIEWS = {"Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze"}
-"""Operators that write nothing where their inputs are, but may give these as they lie there."""
+"""Operators that write nothing into the memory of their inputs, but may give views of it."""
 
 PARTS = {"Split", "VariadicSplit", "ir::Split"}
-"""Operators that give parts of their first input as they lie in memory."""
+"""Operators that give parts of their first input as views."""
 
 
 def lacks(draft: Draft) -> list[Value]:
@@ -40,7 +40,7 @@ def lacks(draft: Draft) -> list[Value]:
 
 
 def give(draft: Draft, found: list[Value]) -> None:
-    """The body reads a copy of such an input."""
+    """The body reads a copy of each such input."""
     inside = Builder([], draft.node.name, draft.b.target)
     copied = {v: opaque(inside, v, "memory" if _is_computed_in(v) else "content") for v in found}
     draft.enter_as(copied, inside.nodes)
@@ -56,8 +56,8 @@ def _endangered(body: Body) -> list[Value]:
             found |= places.get(graph.outputs[port.output], set()) - {value}
         elif isinstance(port, Invariant):
             fixed.add(value)
-    # What is fixed for all iterations may be read in place, but a state must not lie there, nor
-    # may a first operand be overwritten.
+    # An input that is the same in all iterations may be read in place. But a state must not lie in
+    # its memory, and no operator may overwrite it.
     overwritten = {place for node in graph.nodes for place in _overwritten(node, places, uses)}
     lost = fixed & (overwritten | _given(graph))
     found = (found - fixed) | {value for value in lost if _is_computed_in(value)}
@@ -69,7 +69,7 @@ def _is_computed_in(value: Value) -> bool:
 
 
 def _places(graph: Graph) -> dict[Value, set[Value]]:
-    """In the memory of which of the graph's inputs each value may lie."""
+    """The inputs of the graph in whose memory each value may lie."""
     places = {value: {value} for value in graph.inputs}
     for node in graph.nodes:
         is_part = node.op in PARTS or _is_row(node)
@@ -93,7 +93,7 @@ def _is_row(node: Node) -> bool:
 
 
 def _given(graph: Graph) -> set[Value | None]:
-    """The outputs of the graph, and what they are views of."""
+    """The outputs of the graph, and the values of which they are views."""
     found: set[Value | None] = {*graph.outputs}
     for node in reversed(graph.nodes):
         if node.op in VIEWS and not found.isdisjoint(node.outputs):
@@ -110,16 +110,18 @@ def _overwritten(node: Node, places: dict[Value, set[Value]], uses: Uses) -> set
 
 
 def _has_own_memory(node: Node) -> bool:
-    """Whether what a node gives surely lies elsewhere than its inputs. OpenVINO drops a Slice that
-    it knows to take all, and makes a Split, which is in place, of several that it knows."""
+    """Whether the output of a node surely has memory of its own.
+
+    OpenVINO drops a Slice if it knows that the Slice takes everything. It replaces several known
+    Slices by a Split, which is in place.
+    """
     if node.op == "Slice":
         return any(v is not None and v.constant is None for v in node.inputs[1:3])
     return node.op in OWN_MEMORY or hides(node, "memory")
 
 
 def _is_rotated(node: Node, uses: Uses) -> bool:
-    """Whether a node may be the split of heads that a rotary embedding begins with: all parts are
-    multiplied."""
+    """Whether a node may be the first Split of a rotary embedding: all its parts are multiplied."""
     if node.op != "VariadicSplit":
         return False
     users = [user for value in node.outputs for user in uses.users(value)]
@@ -131,11 +133,13 @@ QUIRK = Clause(
     lacks=lacks,
     give=give,
     releases="2026.4",
-    symptom="A state computed in the memory of a body's Parameter, or a part of it, is overwritten "
-    "before it is read: h = x + h over slices x is wrong. A rotary embedding of a value that a "
-    "Loop captures turns it further in each iteration.",
-    fires="At an input of a Loop's body in whose memory a state, or what overwrites it, may lie.",
-    safe="The greatest of a value and itself is the value, as is the only row of a stack of it.",
+    symptom="A state that is computed in the memory of a Parameter of the body, or in a part of "
+    "it, is overwritten before it is read. So h = x + h over slices x is wrong. A rotary embedding "
+    "of a value that a Loop captures rotates it again in each iteration.",
+    fires="At an input of a Loop's body, if a state or a value that overwrites the state may lie "
+    "in its memory.",
+    safe="The maximum of a value with itself is the value, and so is the only row of a stack of "
+    "it.",
     cost="a copy of each input of a body in whose memory a state may lie",
     undo=undone("memory", "content"),
 )

@@ -1,6 +1,6 @@
 """No TensorIterator stands in the body of another one.
 
-OpenVINO refuses it, and refuses a layer there that becomes a TensorIterator when it is compiled.
+OpenVINO refuses it. It also refuses a layer in the body that it converts to a TensorIterator.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ QUIRK = Clause(
     lacks=lacks,
     give=give,
     releases="2026.4",
-    symptom="A TensorIterator in another's body is refused: No nested TensorIterator.",
+    symptom="A TensorIterator in the body of another one is refused: No nested TensorIterator.",
     fires="At a TensorIterator in the body of another, or around a layer that becomes one.",
-    safe="It runs as often as its slices have parts; what is read backwards is reversed and read "
-    "forwards.",
-    cost="a trip count, computed from a shape, and a reversal of what is read backwards",
+    safe="The trip count is the number of parts of its slices. A slice that is read backwards is "
+    "reversed and read forwards.",
+    cost="a trip count, computed from a shape, and a reversal of each slice that is read backwards",
 )

@@ -31,7 +31,7 @@ this number, but not the largest i32."""
 
 
 def lacks(draft: Draft) -> list[Stacked]:
-    """The stacks that are not cut, if the Loop may run no iteration, and no If asks for that."""
+    """The stacks that are not cut, if the Loop may run no iteration, and no If tests for that."""
     if draft.is_guarded or not _may_be_idle(draft.loop):
         return []
     node, place = draft.node, draft.place
@@ -43,8 +43,8 @@ def give(draft: Draft, found: list[Stacked]) -> None:
     end = _end(draft.b, draft.loop)
     trips = draft.loop.trip_count
     if trips is not None and _is_known_condition(draft.node):
-        # OpenVINO crashes if it finds that the trip count is 0, as in a model that is reshaped to
-        # empty inputs.
+        # OpenVINO crashes if it finds that the trip count is 0, for example after a reshape of the
+        # model to empty inputs.
         draft.loop.inputs[0] = opaque(draft.b, trips, "number")
     for exit in found:
         draft.loop.after(exit.output, partial(_cut, exit.axis, end))
@@ -60,7 +60,7 @@ def _may_be_idle(loop: LoopBuilder) -> bool:
 
 
 def _is_cut(stacked: Value, place: Place, loop: Node) -> bool:
-    """Whether all that uses a stack is such a Slice, perhaps of what another quirk has hidden."""
+    """Whether all readers of a stack are such Slices, perhaps of a hidden stack."""
     users = place.users(stacked)
     return bool(users) and all(u.inputs[0] is stacked and _cuts(u, place, loop) for u in users)
 
@@ -76,8 +76,8 @@ def _cuts(user: Node, place: Place, loop: Node) -> bool:
 
 
 def _end(b: Builder, loop: LoopBuilder) -> Value:
-    """Where a stack ends at the latest, which is 0 if no iteration runs. A trip count that cannot
-    be negative is such an end."""
+    """The upper bound for the length of a stack, which is 0 if no iteration runs. A trip count that
+    cannot be negative is such a bound."""
     trips, condition = loop.trip_count, loop.condition
     tests: list[Value] = []
     if condition is not None and not is_positive(condition):
@@ -104,12 +104,11 @@ def _is_count(end: Value | None, loop: Node) -> bool:
 
 
 _AS_IT_IS = ("Cast", "Identity", "Reshape", "Unsqueeze")
-"""Operators that give one number as it is."""
+"""Operators that give one number unchanged."""
 
 
 def whole_stack(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """A Slice of a stack that ends far behind it, or at its start where the Loop did not run, is
-    the stack."""
+    """The stack, from a Slice that ends far behind it, or at its start if the Loop did not run."""
     stack = node.inputs[0]
     loop = stack.producer if stack is not None else None
     if stack is None or loop is None or loop.op != "Loop" or stack.rank is None:
@@ -128,7 +127,7 @@ def whole_stack(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 
 def _is_end(end: Value | None, loop: Node) -> bool:
-    """Whether a value is the trip count, or a far end that is 0 where no iteration runs."""
+    """Whether a value is the trip count, or a far end that is 0 if no iteration runs."""
     if _is_count(end, loop):
         return True
     choice = end.producer if end is not None else None
@@ -140,9 +139,12 @@ def _is_end(end: Value | None, loop: Node) -> bool:
 
 
 def known_condition(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """A Loop whose condition compares the number of the iteration with 0: it is constant. All true
-    ones have one name, and so have all false ones. Without a trip count the Loop would have no end
-    that can be seen."""
+    """The Loop with a constant condition, from one whose condition compares the iteration number
+    with 0.
+
+    All true conditions have one name, and so have all false ones. Without a trip count, OpenVINO
+    would see no end of the Loop.
+    """
     numbers = {value for value, port in node.body.entries() if isinstance(port, Iteration)}
     found = {
         index: known
@@ -159,8 +161,8 @@ def known_condition(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 
 def _known(value: Value, numbers: set[Value]) -> bool | None:
-    """The value of a condition that is always true, or always false, and no named constant yet;
-    else None. `numbers` are the numbers of the iteration."""
+    """The value of a condition that is always true or always false, unless it is a named constant
+    already; else None. `numbers` are the numbers of the iteration."""
     made = value.producer
     if made is None or value.names in (["always"], ["never"]):
         return None
@@ -175,10 +177,10 @@ QUIRK = Clause(
     lacks=lacks,
     give=give,
     releases="2026.4",
-    symptom="Where a Loop runs no iteration, what it stacks has the parts of the inference before.",
-    fires="At a Loop that stacks and may not run, outside of an If that asks whether it does.",
-    safe="A Slice up to the trip count, or to 2^30, takes the whole stack; one up to 0 takes none, "
-    "as a Loop that does not run stacks none.",
-    cost="a Slice behind each stack of a Loop that may not run",
+    symptom="If a Loop runs no iteration, its stacks have the parts of the inference before.",
+    fires="At a Loop with stacks that may run no iteration, unless an If tests whether it runs.",
+    safe="A Slice up to the trip count, or to 2^30, takes the whole stack. A Slice up to 0 gives "
+    "the empty stack of a Loop without an iteration.",
+    cost="a Slice behind each stack of a Loop that may run no iteration",
     undo={"Loop": known_condition, "Slice": whole_stack, **undone("number")},
 )

@@ -36,7 +36,7 @@ def lacks(draft: Draft) -> list[Carried]:
     for value, port, initial in draft.states:
         again, _ = draft.body.exit_of(port)
         is_open = any(isinstance(dim, Interval) for dim in value.shape or ())
-        # A size that is the same after each iteration never becomes the first one anew.
+        # If a size is equal after all iterations, it does not become the first size anew.
         if not is_open or is_static(again.shape) or whole_of(draft.outside(initial)) is not None:
             continue
         if change(again, {value: Change.NONE}) in (None, Change.ANY):
@@ -72,8 +72,9 @@ def give(draft: Draft, found: list[Carried]) -> None:
 
 
 def _read_first(draft: Draft, starts: dict[Value, Value], states: dict[Value, Value]) -> None:
-    """Has the body read the initial value of each of these states in the first iteration, and
-    after that the state itself. Both are inputs of the body, by what the body reads now."""
+    """Has the body read the initial value of each of these states in the first iteration, and after
+    that the state itself. Both are inputs of the body. The keys are the values that the body reads
+    now."""
     inside, count = Builder([], draft.node.name, draft.b.target), len(states)
     first = inside.op("Equal", iteration_number(draft.body), 0)
     outer = [*starts.values(), *states.values()]
@@ -145,8 +146,8 @@ QUIRK = Clause(
     releases="2024.0, 2026.4",
     symptom="A state grows in one iteration and has its first sizes again in the last. The next "
     "inference then starts with the old state, and writes into freed memory, which may crash.",
-    fires="At a state of a Loop that may grow and shrink, as where two states change places; not "
-    "with `--ifs select`.",
+    fires="At a state of a Loop that may grow and shrink, for example if two states change places; "
+    "not with `--ifs select`.",
     safe="In the first iteration an If reads the initial value. If no iteration may run, an If "
     "around the Loop gives the initial value.",
     cost="an If in the body, which copies such a state in each iteration",

@@ -34,8 +34,8 @@ QUIRK = Clause(
     lacks=lacks,
     give=give,
     releases="2026.4",
-    symptom="A state that nothing in the body reads is garbage after no iteration.",
+    symptom="If no iteration runs, a state that nothing in the body reads is unset memory.",
     fires="At a Loop with such a state, unless the state stays as it is.",
-    safe="An output of the body that leads nowhere is read by nobody.",
+    safe="No node reads an output of the body that leads nowhere.",
     cost="one Result in the body for each such state",
 )

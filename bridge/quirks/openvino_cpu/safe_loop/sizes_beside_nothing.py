@@ -47,7 +47,7 @@ def _is_known_empty(port: InputPort, draft: Draft) -> bool:
 
 
 def _lacks_elements(value: Value) -> bool:
-    """Whether a value has no elements, and sizes that are not known."""
+    """Whether a value is empty and has unknown sizes."""
     return 0 in (value.shape or ()) and not is_static(value.shape)
 
 
@@ -56,11 +56,11 @@ QUIRK = Clause(
     lacks=lacks,
     give=give,
     releases="2026.4",
-    symptom="A stack of values that are computed in a Loop's body, and of which one size is known "
-    "to be 0 and another is open, has 0 for that, too.",
-    fires="At a Loop that stacks values with a size 0 and an open one, and reads such values.",
-    safe="A value in the shape that it has is the value; 0 is added to the shape.",
-    cost="a Reshape, which copies nothing, and a random number below 1/2, of which a Bucketize "
-    "makes 0, for each such value that goes into the Loop",
+    symptom="A stack has size 0 for an open size, if another size of its values is known to be 0. "
+    "The values are computed in the body of a Loop.",
+    fires="At a Loop that stacks values with a size of 0 and an open size, and reads such values.",
+    safe="A value reshaped to its own shape is the value, and adding 0 does not change the shape.",
+    cost="a Reshape, which copies nothing, and a 0 from a Bucketize of a random number below 1/2, "
+    "for each such value that enters the Loop",
     undo=undone("shape"),
 )

@@ -38,10 +38,11 @@ QUIRK = Clause(
     lacks=lacks,
     give=give,
     releases="2026.4",
-    symptom="Where a Loop runs no iteration, a stack of values of open sizes has those of the "
-    "inference before; where they are bounded from below, the first inference fails.",
-    fires="At a Loop that may not run and stacks values of open sizes.",
-    safe="One branch is the Loop where it runs; the other gives what a Loop gives that does not.",
-    cost="an If around a Loop that may not run and stacks values of open sizes",
+    symptom="If a Loop runs no iteration, open sizes of a stack are the sizes of the inference "
+    "before. If they have a lower bound, the first inference fails.",
+    fires="At a Loop that may run no iteration and stacks values of open sizes.",
+    safe="If the Loop runs, the If takes the branch with the Loop. The other branch gives the "
+    "outputs of a Loop without an iteration.",
+    cost="an If around a Loop that may run no iteration and stacks values of open sizes",
     undo=UNDO,
 )

@@ -1,11 +1,11 @@
-"""Each state of a Loop starts with a size of its own, of which OpenVINO knows nothing.
+"""Each state of a Loop starts with a size of its own, and OpenVINO does not know this size.
 
-If OpenVINO knows the first size of a state, it believes this size in all iterations. It refuses a
-body that contradicts it, even if the node in question never runs so. If it does not know the first
-size, it gives a symbol to the size of the initial value, and to the size in all iterations. The
-body may then read one size for the other. Two states share a symbol if they start with one value,
-or with results of equal nodes. OpenVINO also believes the bounds of the size after an iteration,
-though no iteration may run.
+If OpenVINO knows the first size of a state, it assumes this size in all iterations. It refuses a
+body that contradicts it, even if the node with the contradiction never runs so. If OpenVINO does
+not know the first size, it gives one symbol to the size of the initial value, and to the size in
+all iterations. The body may then read one size instead of the other. Two states share a symbol if
+they start with one value, or with results of equal nodes. OpenVINO also assumes the bounds of the
+size after an iteration, though perhaps no iteration runs.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from bridge.quirks.safe_loop import Clause, Draft, states_of
 
 @dataclass(frozen=True)
 class Lacking:
-    """A state of changing size, the axes along which the size changes, and what the state lacks.
+    """A state of changing size, the axes along which the size changes, and the missing properties.
 
-    `starts` means that the size of the initial value is to be hidden, `guarded` that the Loop is to
-    stand in an If. If that is not possible, `after` means that the size after an iteration is to be
-    hidden."""
+    `starts` means that the size of the initial value must be hidden, `guarded` that the Loop must
+    stand in an If. If it cannot, `after` means that the size after an iteration must be hidden.
+    """
 
     port: Carried
     axes: list[int]
@@ -86,7 +86,7 @@ def _is_hidden_start(initial: Value, draft: Draft) -> bool:
 
 def _states_around(place: Place) -> set[Value]:
     """The states of the Loop around. The initial size of such a state is hidden in front of that
-    Loop. So a state that alone starts with it has a size of its own, too."""
+    Loop. So a state has a size of its own if it alone starts with such a state."""
     holder = place.holder
     if holder is None or holder.op != "Loop":
         return set()
@@ -112,13 +112,15 @@ QUIRK = Clause(
     lacks=lacks,
     give=give,
     releases="2026.4",
-    symptom="A Loop is refused if its body would fail with the first size of a state. The body "
-    "reads the first size of a state for its size, or the size of another state with the same "
-    "start. The size after an iteration is believed though no iteration runs.",
+    symptom="OpenVINO refuses a Loop if its body would fail with the first size of a state. The "
+    "body reads the first size of a state instead of its present size, or the size of another "
+    "state with the same start. OpenVINO assumes the size after an iteration, even if no iteration "
+    "runs.",
     fires="At a state with a size that changes, unless its start has a hidden size of its own.",
-    safe="The only part of a value, as long as what is left, is the value. One branch is the Loop "
-    "where it runs; the other gives what a Loop gives that does not.",
-    cost="a VariadicSplit of what each state of changing size starts with, and an If around a "
-    "Loop that may not run",
+    safe="The only part of a value, with the rest as its length, is the value. If the Loop runs, "
+    "the If takes the branch with the Loop. The other branch gives the outputs of a Loop without "
+    "an iteration.",
+    cost="a VariadicSplit of the initial value of each state of changing size, and an If around a "
+    "Loop that may run no iteration",
     undo={**UNDO, **undone("sizes")},
 )

@@ -1,4 +1,4 @@
-"""A Loop that may run no iteration stands in an If that asks whether it runs.
+"""A Loop that may run no iteration stands in an If that tests whether it runs.
 
 Old releases of the CPU plugin give the states and stacks of the inference before, if no iteration
 runs. The other branch of the If gives the initial states, and empty stacks.
@@ -21,14 +21,14 @@ def give(draft: Draft, found: list[Draft]) -> None:
 
 
 QUIRK = Clause(
-    holds="A Loop that may run no iteration stands in an If that asks whether it runs.",
+    holds="A Loop that may run no iteration stands in an If that tests whether it runs.",
     lacks=lacks,
     give=give,
     releases="2024.0 to 2026.3",
-    symptom="Where a Loop runs no iteration, its states and stacks are those of the inference "
-    "before.",
-    fires="At a Loop that may not run.",
-    safe="One branch is the Loop where it runs; the other gives what a Loop gives that does not.",
-    cost="An If around each Loop that may not run. Only for those releases.",
+    symptom="If a Loop runs no iteration, its states and stacks are those of the inference before.",
+    fires="At a Loop that may run no iteration.",
+    safe="If the Loop runs, the If takes the branch with the Loop. The other branch gives the "
+    "outputs of a Loop without an iteration.",
+    cost="an If around each Loop that may run no iteration. Only for those releases.",
     undo=UNDO,
 )

@@ -56,12 +56,12 @@ QUIRK = Clause(
     lacks=lacks,
     give=give,
     releases="2026.4",
-    symptom="A Loop of constants with a stack and an If in it is run while the model is compiled, "
-    "and has no memory for that.",
-    fires="At a Loop all of whose inputs OpenVINO knows before the model runs.",
-    safe="The trip count or a slice gets 0 added, or is the only row of a stack; a condition is "
+    symptom="OpenVINO runs a Loop of constants with a stack and an If while it compiles the model. "
+    "It has no memory for this run.",
+    fires="At a Loop, if OpenVINO knows all its inputs before the model runs.",
+    safe="The trip count or a slice gets 0 added, or is the only row of a stack. A condition is "
     "joined with a true one.",
-    cost="a random number below 1/2, of which a Bucketize makes 0, added to the trip count or "
-    "to what is sliced, or of which a first condition is made",
+    cost="a 0 from a Bucketize of a random number below 1/2, for the trip count, a slice or the "
+    "first condition",
     undo=undone("number", "content"),
 )
