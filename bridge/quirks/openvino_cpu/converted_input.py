@@ -44,22 +44,13 @@ def _converted(value: Value) -> tuple[Value, set[str]]:
 
 QUIRK = Quirk(
     releases="2026.4",
-<<<<<<< HEAD
-    symptom="A Convert of an input to the type that it has, by way of another too, is taken away; "
-    "where it is an output of open shape, it is written into memory that is too small or no longer "
-    "there, which ends the process.",
-    fires="At an output of the model of open shape that an input of its type becomes by Casts "
-    "alone, or by Reshapes too that keep its rank. An output that is an input as it is has a Cast "
-    "too, for its name.",
-    safe="The greatest of a value and itself is the value.",
-=======
     symptom="A Convert of an input to its own type, perhaps through another type, is removed. If "
     "the result is an output of open shape, OpenVINO writes it into memory that is too small or "
     "freed, and crashes.",
     fires="At an output of open shape that comes from an input of the same type through Casts, and "
-    "perhaps Reshapes of the same rank.",
+    "perhaps Reshapes of the same rank. The copy of an input for an output of another name is such "
+    "a Cast.",
     safe="The maximum of a value with itself is the value.",
->>>>>>> prose5
     cost="a maximum of each such output with itself",
     run=rewriting(*CONVERSIONS, "Reshape", by=kept),
     undo=undone("memory"),
