@@ -75,7 +75,7 @@ Look = tuple[GraphPath, list[Spot]]
 """A place in a model, and the values there that are to be outputs."""
 
 Load = Callable[[Look, Look], tuple[Session, Session]]
-"""Gives both models, loaded, with what each is to show (see `look.expose`)."""
+"""Loads both models. Each has the values of its look as outputs (see `taps.expose`)."""
 
 
 def first_difference(
