@@ -151,7 +151,7 @@ def _first(report: CheckReport) -> Json | None:
 
 
 def _described(value: Any) -> Any:
-    """What is said of an input: type, shape, range and first elements; of a sequence each one's."""
+    """Type, shape, range and first elements of an input. A sequence has them for each element."""
     if value is None:
         return None
     if isinstance(value, list):

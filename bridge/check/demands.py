@@ -1,6 +1,6 @@
-"""Sizes that a model's operators demand of its inputs: what is multiplied by a matrix of four rows
-has four columns, and what is added to another input its sizes. Engines do not always ask: some read
-what lies behind a tensor instead."""
+"""Sizes that a model's operators demand of its inputs. If an input is multiplied by a matrix of
+four rows, the input has four columns. If inputs are added, their sizes agree. Not all engines check
+this: some read memory behind a tensor instead."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def _token_inputs(model: Model) -> list[Value]:
 
 
 def _fixed(model: Model) -> set[Value]:
-    """The values that no input has a part in: constants, and what follows from them alone, as
-    weights do that are stored in few bits."""
+    """The values that depend on no input: constants, and values computed from constants alone, for
+    example weights that are stored in few bits."""
     found: set[Value] = set()
     for node in model.graph.nodes:
         given = {value for value in node.inputs if value is not None}

@@ -96,8 +96,8 @@ def explore(
     """Find `samples` inputs that the model takes, and more that reach further branches or have
     empty tensors.
 
-    The user's inputs `own` come first. If `samples` is 0, only they are tried. A model with `states`
-    gets calls in a row. If `alone` runs a longer row than `session`, that row is taken.
+    The user's inputs `own` come first. If `samples` is 0, only they are tried. A model with
+    `states` gets calls in a row. If `alone` runs a longer row than `session`, that row is taken.
 
     `model` is the graph without additions. `session` runs the graph with further outputs for the
     taken branches (see `instrument`). Tries at most about `budget` inputs. `tell` is called with

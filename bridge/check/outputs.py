@@ -1,5 +1,5 @@
-"""How the outputs of two sessions compare: which is held to which, and what is random or an
-engine's slip."""
+"""Compares the outputs of two sessions. Pairs the outputs, and finds random outputs and outputs
+that an engine gets wrong only once."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Comparison:
         return {port.name: value for port, value in zip(session.inputs, feed.values(), strict=True)}
 
     def aligned(self, first: Session, second: Session, results: Results) -> Results | None:
-        """The outputs of `second` under the names that `first` has for them: by a name that they
-        share, or else by position; None where they are not as many."""
+        """The outputs of `second` under the names of `first`. They share a name, or else the
+        position. None if their numbers differ."""
         names = [
             next((p.name for p in second.outputs if _shared(port, p)), "") for port in first.outputs
         ]
@@ -80,7 +80,7 @@ class Comparison:
         self, first: Session, second: Session, feed: Results, expected: Results, actual: Results
     ) -> list[tuple[str, Difference]]:
         """As `differences`; but what is wrong is run again. Outputs in which `first` differs from
-        itself are random. What is right when run again, an engine did wrong the first time."""
+        itself are random. If an output is right in the second run, the engine was wrong once."""
         found = self.differences(expected, self.aligned(first, second, actual))
         if all(difference.ok for _, difference in found):
             return found

@@ -43,8 +43,8 @@ Place = Path | Mapping[str, Any]
 
 
 def places_of(given: OwnInputs | None) -> list[Place]:
-    """The `.npz` files, data sets and mappings that inputs are given by. UsageError for a path that
-    is none of these."""
+    """The `.npz` files, data sets and mappings that hold a user's inputs. UsageError for any other
+    path."""
     if given is None:
         return []
     if isinstance(given, Mapping):
@@ -80,8 +80,8 @@ def read_inputs(
     fixed: Mapping[str, np.ndarray],
     states: Sequence[Value] = (),
 ) -> list[InputSet]:
-    """The sets of inputs at these places, held to a model of which some inputs are `fixed`, and of
-    which `states` may be given, too. Raises UsageError where one does not fit."""
+    """The sets of inputs at these places, checked against a model. The inputs in `fixed` are not
+    given, the `states` may be given. Raises UsageError if a set does not fit."""
     read = (_read(place, number, model) for number, place in enumerate(places))
     return [_held(one, model, fixed, states) for one in read]
 

@@ -25,8 +25,8 @@ from bridge.passes.state.records import STATEFUL
 
 @dataclass
 class Pair:
-    """The file that is checked, what it is held against, and how to make the same change to both:
-    the change is made to the neutral graph and goes through the same conversions."""
+    """The file that is checked, the files that it is compared with, and how to change all alike.
+    The change is made to the neutral graph and goes through the same conversions."""
 
     source: Path
     against: Path | None
@@ -53,8 +53,8 @@ class Pair:
         self._round_weights()
 
     def both(self) -> tuple[Model, Model | None]:
-        """The source, and what it is held to, to be changed; None where that is converted from the
-        source."""
+        """Copies of the source and of the other model, to be changed. The second is None if it is
+        converted from the source."""
         return self.load(self.source), None if self.against is None else self.load(self.against)
 
     def load(self, path: Path) -> Model:
@@ -220,8 +220,8 @@ class Pair:
         return cast(ConvertOptions, left)
 
     def stand_in(self) -> Path:
-        """What Bridge makes of an ONNX source in operators of the standard alone. It takes the
-        place of the source, of which `converted` was asked before."""
+        """The ONNX source, rewritten by Bridge in operators of the standard alone. It replaces the
+        source. `converted` has to be called before."""
         self.source = self.in_standard_operators(self.source)
         return self.source
 
@@ -236,8 +236,8 @@ class Pair:
     def changed(
         self, name: str, mine: Model, its: Model | None
     ) -> tuple[Path, Iterator[tuple[str, Path]]]:
-        """The changed source `mine`, and what is held to it, with what that is called: its
-        conversions, or `its`, the other model, changed likewise."""
+        """The changed source `mine`, and the labelled files to compare with it. They are the
+        conversions of `mine`, or `its`: the other model with the same change."""
         first = self.rewritten(self.source, mine, name)
         if self.against is None or its is None:
             return first, self.converted(f"{name}-too", mine)

@@ -46,8 +46,8 @@ class Result:
 
 @dataclass(frozen=True)
 class BranchState:
-    """What is known of a branch: one of `STATES`, and a sentence; `input` is the first input
-    that takes it."""
+    """The state of a branch: one of `STATES`, and a sentence. `input` is the number of the first
+    input that takes the branch."""
 
     state: str
     text: str
@@ -56,7 +56,7 @@ class BranchState:
 
 @dataclass(repr=False)
 class CheckReport:
-    """What was run, what was compared, and what could not be and why.
+    """The runs and comparisons of a check, and the reasons for what is missing.
 
     `versions` are the files; the others are held to the first. All were compared on `feeds`, which
     `recipes` make. `runs` inputs were tried; `refused` counts those that the first version does not
@@ -136,7 +136,7 @@ class CheckReport:
 
     @property
     def branches(self) -> list[Branch]:
-        """All branches, those of Ifs before those of Loops, outer before inner ones."""
+        """All branches. Ifs come before Loops, outer branches before inner ones."""
         return branches_of(self.sites)
 
     def fails(self, branch: Branch) -> bool:

@@ -37,8 +37,8 @@ def keeps_states(session: Session) -> RowSession | None:
 
 
 class PairsSession:
-    """Sets the variables of `session` before each run to what the ONNX model is fed, and gives what
-    they hold after it. Sequences keep their order."""
+    """Sets the variables of `session` before each run to the states in the feeds of the ONNX model.
+    Gives the variables' contents after the run as outputs. Sequences keep their order."""
 
     def __init__(self, session: StatefulSession, variables: Variables) -> None:
         self._session = session
@@ -88,8 +88,8 @@ class PairsSession:
         return held.reshape(()) if port.shape == () and held.size == 1 else held
 
     def _with_added(self, feeds: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The feeds, and what the ONNX model does not take: the order in which the sequences are,
-        and where the new words stand."""
+        """The feeds, with inputs that the ONNX model does not have: the order of the sequences, and
+        the places of the new words."""
         if self._told is not None:
             cache = feeds.get(self._told.cache)
             past = 0 if cache is None else np.shape(cache)[2]
