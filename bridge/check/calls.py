@@ -163,9 +163,9 @@ def calls_in_a_row(
 
 @dataclass
 class _Row:
-    """Calls that are made one after the other. `growing` has the keys in a recipe of the input
-    dimensions whose size is the length of the first call. `kept` are the other sizes: all calls
-    have them."""
+    """Makes calls, one after the other. `growing` has the input dimensions whose size is the length
+    of the first call, by their keys in a recipe. `kept` are the other sizes: all calls have
+    them."""
 
     states: States
     base: Recipe

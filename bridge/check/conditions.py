@@ -69,7 +69,7 @@ _DEEPEST = 40  # junctions, in one another, that are taken apart
 
 
 def truth_of(condition: Value, resolve: Resolve) -> Truth:
-    """What a condition says, as far as its logic can be followed."""
+    """The truth that a condition computes, as far as its logic can be followed."""
     return _truth(condition, resolve, _DEEPEST)
 
 
@@ -185,7 +185,7 @@ def _compared(op: str, wanted: bool, left: np.ndarray, right: np.ndarray) -> np.
 
 
 _MARGIN = 1e-4
-"""How far apart floats are kept that are compared, relative to their size."""
+"""The least distance between compared floats, relative to their size."""
 
 Far = Callable[[np.ndarray, np.ndarray, Any], np.ndarray]
 

@@ -48,7 +48,7 @@ class IsolatedEngine:
 
 
 class IsolatedSession:
-    """A model in the process of an engine. It is loaded again where that process was lost."""
+    """A model in the process of an engine. If the process was lost, the model is loaded again."""
 
     def __init__(self, engine: IsolatedEngine, source: Source) -> None:
         self._engine = engine

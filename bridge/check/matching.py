@@ -54,7 +54,7 @@ def shared_sizes(first: Model, other: Model) -> dict[str, int | Interval]:
 
 
 def with_sizes(model: Model, sizes: Mapping[str, int | Interval]) -> Model:
-    """A copy of the model, of which the inputs have the sizes of `Recipe.sizes`."""
+    """A copy of the model whose inputs have these sizes, by the keys of `Recipe.sizes`."""
     model = clone_model(model)
     for value in model.graph.inputs:
         if isinstance(value.type, TensorType) and value.shape is not None:

@@ -98,7 +98,7 @@ def _worst(results: Sequence[Result]) -> str:
 
 
 def _doubt(report: CheckReport) -> str:
-    """The addition to the verdict: the input with which outputs differ, or what was not shown."""
+    """Text after the verdict: the input with which outputs differ, or the branches not shown."""
     wrong = [result for result in report.results if not result.worst.ok]
     if wrong:
         number = wrong[0].sample
