@@ -100,8 +100,8 @@ def explore(
     `states` gets calls in a row. If `alone` runs a longer row than `session`, that row is taken.
 
     `model` is the graph without additions. `session` runs the graph with further outputs for the
-    taken branches (see `instrument`). Tries at most about `budget` inputs. `tell` is called with
-    the progress.
+    taken branches (see `instrument`). The random search stops when `budget` inputs were tried.
+    `tell` is called with the progress.
     """
     search = _Search(model, session, sites, base, samples, budget, tell)
     search.take(own, alone or session)
