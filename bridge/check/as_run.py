@@ -1,7 +1,7 @@
-"""What people get who run the files as engines come: with all optimisations, and without hints.
+"""The results of the files in engines with their default settings: all optimisations, no hints.
 
-A check switches both off, so that it proves meaning. Here the files run a few inputs once more.
-Where a conversion differs by more than the original does in the same engine, that is a finding.
+A check changes these settings, so that it proves meaning. Here the files run a few inputs once
+more. If a conversion differs more than the original in the same engine, it is a finding.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bridge.errors import BridgeError
 _INPUTS = 3
 _MORE = 3.0  # times the original's difference
 _BF16 = 2.0**-6
-"""What an engine that may compute in bf16 is off by: a few units in its last place."""
+"""The error of an engine that may compute in bf16: a few units in the last place of bf16."""
 
 
 def as_people_run(
@@ -32,9 +32,9 @@ def as_people_run(
     wanted: Sequence[Results],
     comparison: Comparison,
 ) -> tuple[list[str], list[str]]:
-    """What differs more in a conversion than in the original, and what differs in both; of the
-    first version and the others, with inputs for which the original gives what is wanted. What a
-    version differs by in its session of the check does not count once more."""
+    """The outputs that differ more in a conversion than in the original, then the outputs that
+    differ in both. `versions` has the original first, `wanted` has its outputs for `feeds`. A
+    difference that the check itself found in a version does not count again."""
     original = sessions[0]
     found, told = list[str](), list[str]()
     source = versions[0].path

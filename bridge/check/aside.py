@@ -15,7 +15,7 @@ _LARGEST = {"f": 1e4, "i": 2.0**24, "u": 2.0**24}
 
 
 def why_aside(feed: Mapping[str, Any], given: frozenset[str] = frozenset()) -> str:
-    """Why differences with an input count only where there are no others, "" where they count.
+    """Why differences with an input count only if there are no others, "" if they always count.
     `given` are the names of inputs whose values a user chose."""
     if is_empty(feed):
         return "an input without elements"

@@ -43,10 +43,10 @@ _LOADS = 80  # pairs of models that are made and loaded
 
 @dataclass(frozen=True)
 class FirstDifference:
-    """The first inner value that differs (`name`), and how many values agree that were compared
-    before. `node` is the path of the node that makes it, `maker` that node. `iterations` are those
-    of the Loops around it, the outermost first: the Loop, and the number of the iteration, from 0.
-    `beside` are the names of values in the same graph, `places` where that is in both models."""
+    """The first inner value that differs (`name`). `before` is the number of earlier values, which
+    agree. `maker` makes the value, and `node` is the path of `maker`. `iterations` has each Loop
+    around it, the outermost first, with the number of its iteration, from 0. `beside` are the names
+    of values in the same graph, `places` the places of that graph in both models."""
 
     name: str
     node: str
@@ -75,7 +75,7 @@ Look = tuple[GraphPath, list[Spot]]
 """A place in a model, and the values there that are to be outputs."""
 
 Load = Callable[[Look, Look], tuple[Session, Session]]
-"""Gives both models, loaded, with what each is to show (see `look.expose`)."""
+"""Loads both models. Each has the values of its look as outputs (see `taps.expose`)."""
 
 
 def first_difference(
@@ -86,8 +86,8 @@ def first_difference(
     rtol: float,
     atol: float,
 ) -> FirstDifference | str:
-    """The first value that differs with an input, or why none was found. `other` is None where the
-    other model is made of `first`, so that what is changed in the one is changed in both."""
+    """The first value that differs with an input, or why none was found. `other` is None if the
+    other model is made of `first`: a change in `first` is then a change in both."""
     search = _Search(first, other, load, feeds, rtol, atol)
     try:
         found = search.level(_Twin(), (), ())
@@ -107,26 +107,26 @@ class _Twin:
 
 
 Pair = tuple[Spot, Spot]
-"""Where a value is in both graphs of a twin."""
+"""The places of a value in both graphs of a twin."""
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """How values compare, those alone that could be compared, and how many iterations the innermost
-    Loop around them ran in both models."""
+    """How values compare, and how many iterations the innermost Loop around them ran in both
+    models. Values that could not be compared are left out."""
 
     differences: dict[Spot, Difference]
     counts: tuple[int, int]
 
     @property
     def differ(self) -> bool:
-        """Whether anything does."""
+        """Whether any value differs."""
         return self.counts[0] != self.counts[1] or not all(
             difference.ok for difference in self.differences.values()
         )
 
     def of(self, spots: Collection[Spot]) -> _Seen:
-        """The same of these values alone."""
+        """The same, for these values alone."""
         some = {spot: found for spot, found in self.differences.items() if spot in spots}
         return replace(self, differences=some)
 
@@ -148,8 +148,8 @@ class _Search:
     def level(
         self, twin: _Twin, lasts: tuple[int, ...], loops: tuple[str, ...]
     ) -> FirstDifference | None:
-        """The first value that differs in a graph, or in what is nested in it. `lasts` are the
-        iterations of the Loops around it, which are called `loops`."""
+        """The first value that differs in a graph, or in graphs nested in it. `lasts` are the
+        iterations of the Loops around the graph, `loops` the names of these Loops."""
         graph = graph_at(self.first, twin.first)
         pairs = self._shared(twin)
         exits = {spot_of(graph, value) for value in graph.outputs}
@@ -241,8 +241,8 @@ class _Search:
 
     def _iteration(self, twin: _Twin, lasts: tuple[int, ...]) -> tuple[int | None, tuple[int, int]]:
         """The first iteration in which an output of a Loop's body differs, and how many iterations
-        each model runs. If no output differs, any value of the body counts, and then an iteration
-        that one model alone runs."""
+        each model runs. If no output differs, any value of the body counts. If no value differs,
+        an iteration that only one model runs counts."""
         graph, pairs = graph_at(self.first, twin.first), self._shared(twin)
         exits = {spot_of(graph, value) for value in graph.outputs}
         view = self._view(twin, [(spot, pairs[spot]) for spot in _some(list(pairs), exits)])
@@ -256,8 +256,8 @@ class _Search:
         return twins(graph_at(self.first, twin.first), its, bool(twin.first))
 
     def _twin_of(self, twin: _Twin, index: int) -> int | None:
-        """The place of the node with bodies that stands for one of the first model: it shares a
-        name with it, or is as many in its graph."""
+        """The place of the other model's node for a node with bodies of the first model. Both share
+        a name, or have the same position among their graph's nodes of this operator."""
         if self.other is None:
             return index
         graph, other = graph_at(self.first, twin.first), graph_at(self.other, twin.other)
@@ -273,7 +273,8 @@ class _Search:
     def _compared(
         self, twin: _Twin, pairs: Sequence[Pair], lasts: tuple[int, ...]
     ) -> dict[Spot, Difference]:
-        """How values compare. Those with which the models do not load or run are left out."""
+        """How values compare. A value is left out if the models do not load or run with it as an
+        output."""
         try:
             return self._view(twin, pairs)(lasts).differences
         except EndlessError:
@@ -288,24 +289,24 @@ class _Search:
             }
 
     def _view(self, twin: _Twin, pairs: Sequence[Pair]) -> Callable[[tuple[int, ...]], _Seen]:
-        """Both models with these values among their outputs; asked for iterations, how the values
-        compare in them."""
+        """Loads both models with these values as outputs. The answer is a function that takes
+        iterations, and says how the values compare in them."""
         first, second = self._loaded(
             (twin.first, [mine for mine, _ in pairs]), (twin.other, [its for _, its in pairs])
         )
 
         def at(lasts: tuple[int, ...]) -> _Seen:
             feeds = self._fed(lasts)
-            # Twice, since what is random, or wrong in a first run only, explains no difference.
+            # Twice: a value that is random, or wrong in a first run only, explains no difference.
             once, expected = first.run(feeds), first.run(feeds)
             _, actual = second.run(feeds), second.run(feeds)
             differences = {}
             for index, (spot, _) in enumerate(pairs):
                 name = seen(index)
                 if name not in expected or name not in actual:
-                    continue  # Of open rank in one of them, where it is elements and shape.
+                    continue  # An open rank in one model: its value comes as elements and shape.
                 wanted = expected[name]
-                # No tolerance at all asks for the very same bits.
+                # Without any tolerance, the bits have to be the same.
                 rtol = tolerance(wanted, self.rtol) if self.rtol or self.atol else 0.0
                 if compare(wanted, once[name], rtol, self.atol).ok:
                     differences[spot] = compare(wanted, actual[name], rtol, self.atol)
@@ -330,8 +331,7 @@ class _TooLongError(Exception):
 
 
 def _first(at: Callable[[int], _Seen]) -> int | None:
-    """The number of an iteration in which something differs and before which nothing does; None
-    where the Loop ends before anything differs."""
+    """The number of the first iteration with a difference, None if the Loop ends before that."""
     agrees, differs = -1, 0
     while not (found := at(differs)).differ:
         if found.counts[0] <= differs:
@@ -347,7 +347,7 @@ def _first(at: Callable[[int], _Seen]) -> int | None:
 
 
 def _guarded(node: Node) -> int | None:
-    """The place of the Loop in the branch of an If that holds no more, and asks whether it runs."""
+    """The place of the Loop in an If that holds nothing else and asks whether the Loop runs."""
     then, *others = [[i for i, n in enumerate(b.graph.nodes) if n.bodies] for b in node.bodies]
     if node.op != "If" or len(then) != 1 or any(others):
         return None
@@ -355,12 +355,12 @@ def _guarded(node: Node) -> int | None:
 
 
 def _kind(node: Node) -> str:
-    """The operator of a node, of a guarded Loop that of the Loop."""
+    """The operator of a node. If the node guards a Loop, "Loop" is the answer."""
     return "Loop" if node.bodies and _guarded(node) is not None else node.op
 
 
 def _unguarded(model: Model, path: GraphPath, index: int) -> tuple[GraphPath, int]:
-    """Where a node is, or the Loop that it guards."""
+    """The place of a node, or of the Loop that it guards."""
     place = _guarded(graph_at(model, path).nodes[index])
     return (path, index) if place is None else ((*path, PathStep(index, 0)), place)
 
@@ -381,8 +381,9 @@ def visible(graph: Graph, nested: bool) -> dict[Spot, Value]:
 
 
 def twins(graph: Graph, other: Graph | None, nested: bool = False) -> dict[Spot, Spot]:
-    """The values of a graph that can be compared, in its order, and where each is in the other one:
-    by name; in the same place where the other is made of this one, None."""
+    """The values of a graph that can be compared, in its order, with their places in the other
+    graph. Equal names match. If `other` is None, it is made of `graph`, and the places are the
+    same."""
     mine = visible(graph, nested)
     if other is None:
         return {spot: spot for spot in mine}
@@ -398,7 +399,7 @@ def twins(graph: Graph, other: Graph | None, nested: bool = False) -> dict[Spot,
 
 
 def _some(spots: Sequence[Spot], wanted: Collection[Spot]) -> list[Spot]:
-    """As many as are compared at once, evenly spread, those that are wanted among them."""
+    """As many spots as one run compares, evenly spread, and the wanted spots among them."""
     if len(spots) <= _AT_ONCE:
         return list(spots)
     chosen = [spot for spot in spots if spot in wanted][: _AT_ONCE // 2]

@@ -1,5 +1,7 @@
-"""Calls in a row, as a loop that generates text makes them: the first begins with states that are
-empty, each other one takes the states that the call before gave, and lengths count them."""
+"""Calls in a row, as a loop makes them that generates text.
+
+The first call has empty states. Each later call takes the states that the call before it gave.
+Lengths count the words of the earlier calls, too."""
 
 from __future__ import annotations
 
@@ -24,21 +26,24 @@ from bridge.passes.state.records import FIRST_CALLS
 from bridge.passes.state.variables import known_start
 
 _LATER = (2, 1)
-"""Lengths of the second call that are tried: of two words, a mask is not broadcast unseen."""
+"""Lengths of the second call, in the order that they are tried. A mask of one word would be
+broadcast, and the check would not see a wrong length. A mask of two words is not broadcast."""
 _CALLS = 3  # in a row
-_ATTEMPTS = 6  # seeds, whose batches differ
-_GROWING = 4  # dimensions of which it is sought whether they count what was before
+_ATTEMPTS = 6  # seeds, each with another batch size
+_GROWING = 4  # dimensions, at most, that may count the words of earlier calls
 
 
 @dataclass(frozen=True)
 class States:
-    """The states of a stateful model, as inputs and outputs. `pairs` has the output of each input.
+    """The states of a stateful model, as inputs and outputs.
 
-    `empty` has the axis of those that have no elements at first, of which those that start with
-    something else are `once`. `starts` is what others start with, unless it is zeros. `flags` are
-    inputs that say whether there are states, with what they are where there are. States that a
-    model has `own`, as variables, are not fed in a first call. `sized` has the inputs of which a
-    dimension of a start is the size: the key of the dimension, and the input with its axis."""
+    `pairs` has the output of each state's input. `empty` has the states without elements before
+    the first call, each with the axis whose size is 0. `once` names the states among them that
+    the first call sets to a computed start. `starts` has the start of each other state, unless
+    the start is zeros. `flags` are inputs that say whether there are states, each with its value
+    if there are states. `own` are the states that the model holds as variables: a first call
+    does not feed them. `sized` maps the key of a start's dimension to the input, and its axis,
+    that has the same size."""
 
     pairs: Mapping[str, str]
     empty: Mapping[str, int]
@@ -50,8 +55,8 @@ class States:
 
     @classmethod
     def of(cls, model: Model, original: Model) -> States | None:
-        """Those of an IR that has variables, which start with what the `original` says if that is
-        an ONNX model; None for another model."""
+        """The states of an IR with variables, None for another model. If `original` is an ONNX
+        model, the defaults of its inputs are the starts."""
         variables = Variables.of(model)
         if variables is None:
             return None
@@ -89,8 +94,8 @@ class States:
 
     @classmethod
     def of_merged(cls, model: Model) -> States | None:
-        """Those of a merged decoder, by their names: an input says whether there are states. None
-        for another model."""
+        """The states of a merged decoder, found by their names, None for another model. A merged
+        decoder has an input that says whether there are states."""
         graph = model.graph
         inputs = {value.name: value for value in graph.inputs}
         outputs = dict(zip(names_of_outputs(graph), graph.outputs, strict=True))
@@ -131,17 +136,17 @@ def _sized(model: Model, variables: Variables) -> dict[str, tuple[str, int]]:
 
 
 Held = dict[str, np.ndarray]
-"""What states hold, by the names of their inputs."""
+"""The contents of states, by the names of their inputs."""
 
 Call = tuple[Recipe, dict[str, Any]]
-"""What makes an input, and the input."""
+"""A recipe, and the inputs that it makes."""
 
 
 def calls_in_a_row(
     states: States, start: Recipe, inputs: Inputs, session: Session
 ) -> tuple[list[Call], str]:
-    """The longest row of calls, three at most, that `session` takes as recipes like `start` make
-    them; where it takes not even a first one, why."""
+    """The longest row of calls that `session` runs, three at most, with recipes like `start`. If
+    `session` does not run even a first call, the row is empty and the text says why."""
     best: list[Call] = []
     why = ""
     for attempt in range(_ATTEMPTS):
@@ -158,8 +163,9 @@ def calls_in_a_row(
 
 @dataclass
 class _Row:
-    """Calls that are made one after the other. `growing` are the dimensions of inputs that are as
-    long as the first call, by their keys in a recipe; `kept` are other sizes, which stay."""
+    """Makes calls, one after the other. `growing` has the input dimensions whose size is the length
+    of the first call, by their keys in a recipe. `kept` are the other sizes: all calls have
+    them."""
 
     states: States
     base: Recipe
@@ -170,8 +176,8 @@ class _Row:
     kept: dict[str, int] = field(default_factory=dict)
 
     def make(self) -> None:
-        """Makes the calls. Raises EngineError where the session does not take the first, or no
-        second one."""
+        """Makes the calls. Raises EngineError if the session refuses the first call, or each
+        second call."""
         held, length = self._first()
         refused: EngineError | None = None
         for new, counting in self._ways() if length is not None else ():
@@ -189,8 +195,8 @@ class _Row:
             raise refused
 
     def _first(self) -> tuple[Held, int | None]:
-        """Makes the first call. What states hold then, and the length of the call; None where it
-        cannot be told from other sizes, 0 where nothing grows."""
+        """Makes the first call. Gives the states after the call, and the call's length. The
+        length is None if other sizes are equal to it, and 0 if no state grows."""
         states = self.states
         sizes: dict[str, int] = {}
         for value in self.inputs.values:
@@ -224,7 +230,7 @@ class _Row:
         return self._after(feeds, results), length
 
     def _measure(self, feeds: Mapping[str, Any], results: Mapping[str, Any]) -> int | None:
-        """Tells sizes that stay from those that grow: the length of the call."""
+        """Separates sizes that stay from sizes that grow. Gives the length of the call."""
         states = self.states
         grown = {
             results[states.pairs[name]].shape[axis]
@@ -247,8 +253,8 @@ class _Row:
         return length
 
     def _ways(self) -> Iterator[tuple[int, tuple[tuple[str, ...], ...]]]:
-        """Lengths of a second call, and the dimensions that count what was before, too: those that
-        operators say are sums, and perhaps others."""
+        """Lengths of a second call, each with the dimensions that also count the words of earlier
+        calls. Dimensions that operators compute as sums always count them, others perhaps."""
         growing = self.growing[:_GROWING]
         sums = {keys for keys in growing if not self.inputs.sums.isdisjoint(keys)}
         for new in _LATER if growing else (0,):
@@ -258,15 +264,15 @@ class _Row:
                         yield new, counting
 
     def _sizes(self, new: int, before: int, counting: Sequence[tuple[str, ...]]) -> dict[str, int]:
-        """The sizes of a call with so many `new` words, after so many."""
+        """The sizes of a call with `new` words, after `before` words of earlier calls."""
         sizes = dict(self.kept)
-        # A symbol that both have is the length of what is new.
+        # A symbol that both kinds of dimensions have is the number of new words.
         for keys in sorted(self.growing, key=lambda keys: keys not in counting):
             sizes |= dict.fromkeys(keys, new + before * (keys in counting))
         return sizes
 
     def _later(self, held: Held, sizes: Mapping[str, int]) -> Held:
-        """Makes a further call. What states hold then."""
+        """Makes a further call. Gives the states after it."""
         recipe = self._recipe(sizes, later=True)
         known = {value.name: held[value.name] for value in self.inputs.values if value.name in held}
         recipe = replace(recipe, values={**recipe.values, **known})
@@ -288,8 +294,8 @@ class _Row:
         return results
 
     def _after(self, feeds: Mapping[str, Any], results: Mapping[str, Any]) -> Held:
-        """What states hold after a call. Later calls of a merged decoder give nothing for those
-        that they keep."""
+        """The states after a call. A later call of a merged decoder gives an empty output for a
+        state that it keeps."""
         held = {}
         for name, output in self.states.pairs.items():
             given = results[output]

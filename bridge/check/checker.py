@@ -236,7 +236,7 @@ class _Checker:
         ]
         if missing:
             self._force(missing)
-        # Not before: with a constant condition the conversion takes a branch and prunes nothing.
+        # Not before: if a condition is constant, the conversion keeps one branch, prunes nothing.
         report.pruned = _pruned(report.sites, pair.pruned) | never
         mismatch = self._mismatch()
         if mismatch is not None:
@@ -247,7 +247,7 @@ class _Checker:
             report.reduced = "there is nothing to reduce: no number differs"
 
     def _is_endless(self) -> bool:
-        """Whether nothing can be run, because a Loop of the model never ends."""
+        """Whether the model cannot be run, because one of its Loops never ends."""
         given = self.pair.options.get("values") or {}
         try:
             why = endless_loop(self.pair.loaded(self.pair.source), given, self.seconds)
@@ -288,7 +288,7 @@ class _Checker:
         return sessions
 
     def _note_way_back(self, path: Path) -> None:
-        """Says what is not shown if an IR does not run that was made for the check."""
+        """Notes that the way back is not shown, if an IR that the check made does not run."""
         if self.pair.against is None and path.suffix == ".xml" and path != self.pair.source:
             self._note(
                 "no engine ran the IR: the way back proves nothing by itself, since it replays "
@@ -315,8 +315,8 @@ class _Checker:
     def _stand_in(
         self, label: str, path: Path, files: tuple[FileFacts, ...], error: BridgeError
     ) -> Session | None:
-        """What takes the place of an ONNX model that no engine has the operators for: the same,
-        rewritten by Bridge. None where there is no such thing."""
+        """The same model, rewritten by Bridge, for an ONNX model with operators that no engine has.
+        None if Bridge cannot rewrite it."""
         if not isinstance(error, LacksOperatorError) or path.suffix == ".xml":
             return None
         try:
@@ -351,14 +351,14 @@ class _Checker:
         irs = [version.path for version in report.versions if version.path.suffix == ".xml"]
         known = (States.of(pair.loaded(path), pair.loaded(pair.source)) for path in irs)
         states = next((found for found in known if found is not None), States.of_merged(model))
-        # What has a default value here and must be given there is drawn.
+        # An input with a default here is drawn if another session needs the input.
         given = {port.name for _, session in sessions[1:] for port in session.inputs}
         given -= states.pairs.keys() if states is not None and states.own else set()
         model.defaults = {v: d for v, d in model.defaults.items() if given.isdisjoint(v.names)}
         drawn = model
         strict = states is not None and bool(states.own or pair.source.suffix == ".xml")
         if states is not None and strict and not states.own and other.format == "onnx":
-            # Its operators say more of what goes together: OpenVINO takes it as it comes.
+            # Its operators say more about sizes that have to agree: OpenVINO does not check them.
             drawn = pair.load(report.versions[1].path)
             given |= {port.name for port in original.inputs}
             drawn.defaults = {v: d for v, d in drawn.defaults.items() if given.isdisjoint(v.names)}
@@ -431,8 +431,8 @@ class _Checker:
         feeds: Sequence[dict[str, Any]],
         taken: Sequence[dict[str, Any]],
     ) -> Sequence[int]:
-        """Which inputs without elements all versions take; what another than the first does with
-        one is `told` in a note."""
+        """The inputs without elements that all versions run. If another version than the first
+        fails with one, a note says so."""
         if is_too_large(model) or self.quick:
             return ()
         self.tell("seeking inputs: without elements")
@@ -454,7 +454,7 @@ class _Checker:
     ) -> None:
         """Compares the outputs for all inputs. `given` are the inputs whose numbers a user chose.
 
-        What differs with an empty or extreme input alone is a note; its branches are forced."""
+        A difference with empty or extreme inputs alone is a note, and their branches are forced."""
         report = self.report
         (_, original), *others = sessions
         worst: dict[tuple[str, str], Result] = {}
@@ -502,8 +502,8 @@ class _Checker:
     def _call_in_a_row(
         self, sessions: Sequence[tuple[str, Session]], wanted: Sequence[Results]
     ) -> None:
-        """Holds what stateful versions give in calls in a row, with the states that each call left,
-        to what the original gives that is fed these states."""
+        """Compares stateful versions with the original in calls in a row. The versions keep the
+        states between calls, and the original is fed these states."""
         row, original = self.report.row, sessions[0][1]
         for label, session in sessions if row and self.report.wrong.isdisjoint(row) else ():
             keeping = keeps_states(session)
@@ -536,7 +536,7 @@ class _Checker:
         aside: Sequence[str],
         worst: dict[tuple[str, str], Result],
     ) -> None:
-        """Takes down how a version compares, with the worst input for each output."""
+        """Records how a version compares, with the worst input for each output."""
         for sample, output, difference in rows:
             if isinstance(difference, EngineError):
                 self._failed(label, sample, aside[sample], difference)
@@ -554,7 +554,7 @@ class _Checker:
                 worst[label, output] = result
 
     def _given_rows(self, original: Session, wanted: Sequence[Results]) -> list[Row]:
-        """How the original's outputs compare with those that were given with an input."""
+        """How the original's outputs compare with the outputs that the user gave with an input."""
         rows: list[Row] = []
         for sample, recipe in enumerate(self.report.recipes):
             for name, value in (recipe.own.outputs if recipe.own else {}).items():
@@ -572,8 +572,8 @@ class _Checker:
         feeds: Sequence[dict[str, Any]],
         wanted: Sequence[Results],
     ) -> list[Row]:
-        """How a version's outputs compare, by the number of the input and the name of the output;
-        where it fails with an input, how."""
+        """How a version's outputs compare, by the number of the input and the name of the output.
+        If the version fails with an input, its row has the error."""
         rows: list[Row] = []
         found = run_each(session, [self.comparison.renamed(feed, session) for feed in feeds])
         for sample, (expected, actual) in enumerate(zip(wanted, found, strict=True)):
@@ -585,7 +585,7 @@ class _Checker:
         return rows
 
     def _twin(self, label: str) -> Session | None:
-        """An IR for another device, with what works round the faults of the CPU plugin."""
+        """An IR for another device, with workarounds for the faults of the CPU plugin."""
         if self.report.device is not None and self.report.device.ran_on != RAN_ON:
             return None
         path = next(version.path for version in self.report.versions if version.label == label)
@@ -619,8 +619,8 @@ class _Checker:
         )
 
     def _doubt(self, aside: Sequence[str]) -> None:
-        """What only empty or extreme inputs take is forced with others; where they differ, it is
-        as if it was not reached."""
+        """Forces branches that only empty or extreme inputs take, with other inputs. If the
+        versions differ there, the branch counts as not reached."""
         report = self.report
         for branch in list(report.reached):
             takers = {place for place, taken in enumerate(report.taken) if branch in taken}
@@ -633,8 +633,8 @@ class _Checker:
                 )
 
     def _force(self, missing: list[Branch]) -> None:
-        """Forces the branches that no input takes, and numbers of iterations for which no input was
-        found, unless none can be there."""
+        """Forces the branches and numbers of iterations that no input reached, unless they are
+        impossible."""
         sites, report = self.report.sites, self.report
         missing = [
             branch
@@ -654,8 +654,8 @@ class _Checker:
             self._force_both(there)
 
     def _account(self, gone: list[Branch]) -> None:
-        """Says of the branches of Ifs that the other file does not have why it need not have them:
-        what a conversion into its format prunes, and what the model itself cannot run."""
+        """Explains why the other file may lack branches of Ifs. A conversion into its format prunes
+        them, or the model itself cannot run them."""
         report, pair = self.report, self.pair
         assert pair.against is not None
         report.gone = {branch: pair.against.name for branch in gone}
@@ -678,8 +678,8 @@ class _Checker:
         others: Sequence[tuple[str, Session]],
         differences: Callable[[Session, Results, Results, Results], str],
     ) -> list[Forced]:
-        """What comes of forcing branches. An input without elements, in a branch that it does not
-        take, might end the process, and what differs by itself shows nothing."""
+        """The results of forcing branches. Inputs without elements are left out: an engine may
+        crash in a branch that they do not take. Inputs that differ by themselves show nothing."""
         report = self.report
         whole = [place for place, feed in enumerate(report.feeds) if not is_empty(feed)]
         some = [place for place in whole if place not in report.aside] or whole
@@ -716,8 +716,8 @@ class _Checker:
         report.forced |= {result.branch: result for result in found}
 
     def _steered(self, switched: Sequence[int]) -> tuple[Model, Model | None]:
-        """Both models with switches at these Ifs; the second is None where it is converted from
-        the first."""
+        """Both models with switches at these Ifs. The second is None if it is converted from the
+        first."""
         mine, its = self.pair.both()
         if switched:
             nodes = self._steered_nodes(mine, switched)
@@ -728,7 +728,7 @@ class _Checker:
         return mine, its
 
     def _mismatch(self) -> _Mismatch | None:
-        """The first difference: that of an output, or else of a branch that was forced."""
+        """The first difference of an output, or else of a forced branch."""
         report = self.report
         for result in report.results:
             if not result.worst.ok and result.version != _GIVEN:
@@ -820,13 +820,13 @@ class _Checker:
         )
 
     def _any_input(self, session: Session, base: Recipe) -> Results:
-        """An input that the original takes; an empty one where a short search finds none."""
+        """An input that the original takes, without values if a short search finds none."""
         found = explore(self.pair.load(self.pair.source), session, [], base, 1, 50, lambda _: None)
         return found.feeds[0] if found.feeds else {}
 
     def _reduce_failure(self, feed: Results, target: Path) -> None:
-        """Writes the smallest part of the model's own graph that the original runs, and with which
-        a version that fails does so still: in its conversion, in loading or in running."""
+        """Writes the smallest part of the model's own graph that the original runs, and a failing
+        version does not. The version may fail in its conversion, in loading or in running."""
         pair = self.pair
         mine, its = pair.both()
 
@@ -856,8 +856,8 @@ class _Checker:
 
 @dataclass(frozen=True)
 class _Mismatch:
-    """A version that differs with an input by more than is `allowed`, in models that have switches
-    at these Ifs."""
+    """A version that differs with an input by more than the `allowed` tolerances. The models have
+    switches at these Ifs."""
 
     version: str
     feed: Results
@@ -866,7 +866,8 @@ class _Mismatch:
 
 
 def _broken_rank(original: Session, results: Results) -> str:
-    """Which output has another rank than the original declares, on which a conversion relies."""
+    """Names an output whose rank the original declares wrongly, "" if there is none. A conversion
+    relies on the declared rank."""
     for port in original.outputs:
         value = results[port.name]
         if isinstance(value, np.ndarray) and port.shape and value.ndim != len(port.shape):
@@ -878,8 +879,8 @@ def _broken_rank(original: Session, results: Results) -> str:
 
 
 def _out_of_range(found: Mapping[str, Sequence[Row]]) -> set[int]:
-    """The inputs with which onnxruntime refuses an index that a Gather gets, where a version that
-    OpenVINO runs gives what the original gives."""
+    """The inputs with an index of a Gather that onnxruntime refuses, if a version in OpenVINO
+    agrees with the original."""
     refused = {
         sample
         for rows in found.values()
@@ -941,7 +942,7 @@ def _badness(difference: Difference) -> tuple[bool, bool, bool, int, float]:
 
 
 def _require_free(recipe: Recipe, free: Sequence[str]) -> None:
-    """Raises UsageError for a size of what is no open dimension of an input."""
+    """Raises UsageError for a size whose key is no open dimension of an input."""
     for key in recipe.sizes:
         name, _, axis = key.rpartition(".")
         if key not in free and not (axis.isdecimal() and f"{name}.*" in free):
@@ -964,7 +965,7 @@ def _none_taken(found: Exploration, fitting: Mapping[str, int], open: Sequence[s
 
 
 def _require_ranges(ranges: Ranges, model: Model) -> None:
-    """Raises UsageError for a range that nothing can be drawn from."""
+    """Raises UsageError for a range without any number of the input's type."""
     known = {value.name: innermost(value.type).element for value in model.graph.inputs}
     for name, (lowest, highest) in ranges.items():
         if name not in known:
@@ -979,7 +980,7 @@ def _require_ranges(ranges: Ranges, model: Model) -> None:
 
 
 def _require_names(tolerances: Iterable[str], session: Session) -> None:
-    """Raises UsageError for a tolerance of what is no output."""
+    """Raises UsageError for a tolerance whose name is no output."""
     names = [port.name for port in session.outputs]
     for name in tolerances:
         if name not in names:

@@ -11,9 +11,9 @@ _YOUNG = 200_000  # objects that are made before the first look at them
 
 @contextmanager
 def little_collection() -> Iterator[None]:
-    """Graphs are cycles that live long, and several of them are in memory: to look among the few
-    hundred objects made last, as Python does, takes a third of the time of a large check. Not to
-    look at all would keep every graph that was changed and written."""
+    """Makes garbage collection rare. Graphs are cycles that live long, and several are in memory.
+    Python collects after a few hundred new objects, and that takes a third of the time of a large
+    check. Without any collection, every changed and written graph would stay in memory."""
     before = gc.get_threshold()
     gc.set_threshold(_YOUNG, 20, 20)
     try:

@@ -1,9 +1,9 @@
-"""What makes a condition true, and how far an input is from that.
+"""The comparisons that make a condition true, and the distance of an input from them.
 
-A condition is taken apart backwards, through the logic that it is made of, down to the numbers
-that are compared. How far these are from the wanted outcome is the branch distance of search-based
-testing (B. Korel, "Automated software test data generation", 1990; N. Tracey et al., 1998): 0
-where the outcome is the wanted one, and the smaller the nearer it is.
+A condition is taken apart backwards, through its logic, down to the numbers that are compared. The
+distance of these numbers from the wanted outcome is the branch distance of search-based testing
+(B. Korel, "Automated software test data generation", 1990; N. Tracey et al., 1998). The distance
+is 0 for the wanted outcome, and smaller if the numbers are nearer.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ class Quantified:
 Truth = Plain | Comparison | Negation | Junction | Quantified
 
 Resolve = Callable[[Value], Value]
-"""Gives what stands for a value where a condition is taken apart: for the input of a body, what is
-captured."""
+"""Gives the source of a value while a condition is taken apart. The source of a body's input is the
+captured value."""
 
 _DEEPEST = 40  # junctions, in one another, that are taken apart
 
 
 def truth_of(condition: Value, resolve: Resolve) -> Truth:
-    """What a condition says, as far as its logic can be followed."""
+    """The truth that a condition computes, as far as its logic can be followed."""
     return _truth(condition, resolve, _DEEPEST)
 
 
@@ -155,7 +155,7 @@ def _distance(truth: Truth, wanted: bool, values: Mapping[Value, np.ndarray]) ->
             parts = _distance(truth.part, wanted, values)
             if not parts.size:
                 return np.array(float(truth.every != wanted))
-            # Of all that must be as wanted each counts, else the nearest alone.
+            # If all parts must be as wanted, each part counts. Otherwise the nearest part counts.
             return np.asarray(np.sum(parts) if truth.every == wanted else np.min(parts))
         case Junction():
             left, right = (
@@ -178,14 +178,14 @@ def _compared(op: str, wanted: bool, left: np.ndarray, right: np.ndarray) -> np.
         same = np.asarray(left == right, bool)
         return np.where(same == (name == "Equal"), 0.0, 1.0)
     a, b = left.astype(np.float64), right.astype(np.float64)
-    # What engines round unlike must not decide which branch they take.
+    # Engines round floats differently, and rounding must not decide which branch they take.
     exact = all(array.dtype.kind in "biu" for array in (left, right))
     margin = 0.0 if exact else _MARGIN * np.maximum(np.abs(a), np.abs(b)) + 1e-6
     return np.asarray(_DISTANCES[name](a, b, margin))
 
 
 _MARGIN = 1e-4
-"""How far apart floats are kept that are compared, relative to their size."""
+"""The least distance between compared floats, relative to their size."""
 
 Far = Callable[[np.ndarray, np.ndarray, Any], np.ndarray]
 

@@ -11,7 +11,7 @@ from bridge.neutral.graph import Graph, Node, Value
 def behind(
     nodes: Sequence[Node], wanted: Iterable[Value], known: Collection[Value] = ()
 ) -> list[Node]:
-    """Those of the nodes that values depend on, as far as what is known."""
+    """The nodes that the `wanted` values depend on. The search stops at `known` values."""
     needed = set(wanted)
     kept: list[Node] = []
     for node in reversed(nodes):
@@ -27,8 +27,8 @@ def cut(
     outputs: Sequence[Value],
     names: Mapping[Value, str],
 ) -> Graph:
-    """Copies of these nodes, and of the constants that they or the outputs are of. `names` has the
-    names of the inputs and outputs."""
+    """A graph with copies of these nodes, and of the constants that the nodes or the outputs use.
+    `names` has the names of the inputs and outputs."""
     graph, copies = Graph(name="part"), dict[Value, Value]()
     for value in inputs:
         copies[value] = clone_value(value)

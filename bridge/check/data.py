@@ -17,7 +17,7 @@ from bridge.release import release
 Json = dict[str, Any]
 
 FORMAT = 1
-"""The version of this format: of what keys mean, not of which there are."""
+"""The version of this format. It changes if a key changes its meaning, not if keys are added."""
 
 _FIRST = 8  # elements of an input that are shown
 
@@ -90,7 +90,7 @@ def as_json(report: CheckReport) -> Json:
 
 
 def _site(report: CheckReport, site: Site) -> Json:
-    """What is known of each outcome of an If or a Loop."""
+    """The state of each outcome of an If or a Loop."""
     states = {site.role(outcome): report.state((site.index, outcome)) for outcome in site.outcomes}
     return {
         "where": site.where,
@@ -119,7 +119,7 @@ def _device(report: CheckReport) -> Json | None:
 
 
 def _reduced(found: Reduced | str) -> Json:
-    """What is known of the smallest part that differs."""
+    """The smallest part that differs, or why there is none."""
     if isinstance(found, str):
         return {"text": found}
     return {"text": str(found), **asdict(found)}
@@ -151,7 +151,7 @@ def _first(report: CheckReport) -> Json | None:
 
 
 def _described(value: Any) -> Any:
-    """What is said of an input: type, shape, range and first elements; of a sequence each one's."""
+    """Type, shape, range and first elements of an input. A sequence has them for each element."""
     if value is None:
         return None
     if isinstance(value, list):

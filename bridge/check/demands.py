@@ -1,6 +1,6 @@
-"""Sizes that a model's operators demand of its inputs: what is multiplied by a matrix of four rows
-has four columns, and what is added to another input its sizes. Engines do not always ask: some read
-what lies behind a tensor instead."""
+"""Sizes that a model's operators demand of its inputs. If an input is multiplied by a matrix of
+four rows, the input has four columns. If inputs are added, their sizes agree. Not all engines check
+this: some read memory behind a tensor instead."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def demanded(model: Model) -> dict[str, int]:
 
 
 def share_symbols(model: Model) -> dict[str, str]:
-    """Gives the open dimensions of inputs that belong together one symbol, in place: those that an
-    operator outside of bodies takes as equal, or broadcasts. The symbol by the key of each."""
+    """Gives open dimensions of inputs one symbol, in place, if an operator outside of bodies needs
+    them to be equal, or broadcasts them. The answer has the symbol by each dimension's key."""
     named = with_keys(model)
     symbols: dict[str, str] = {}
 
@@ -59,8 +59,8 @@ def share_symbols(model: Model) -> dict[str, str]:
 
 
 def counts_of(model: Model, given: Set[str]) -> Counts:
-    """What the model's inputs count; `given` are the keys of sizes and the names of inputs that a
-    user chose."""
+    """The counts of the model's inputs. `given` are the keys of sizes and the names of inputs that
+    a user chose."""
     named = with_keys(model)
     found = Counts()
     for node in named.graph.nodes:
@@ -83,8 +83,9 @@ def counts_of(model: Model, given: Set[str]) -> Counts:
 
 
 def _token_inputs(model: Model) -> list[Value]:
-    """The token ids of a language model, and the inputs that go with them, as a mask does: matrices
-    of integers, of one batch and one length. Nothing where no input indexes a constant table."""
+    """The token ids of a language model, and inputs of the same kind, for example a mask. All are
+    matrices of integers with the same batch and length. Empty if no input indexes a constant
+    table."""
     taken = (node for node in model.graph.nodes if node.op == "Gather" and len(node.inputs) > 1)
     fixed = _fixed(model)
     indices = (_origin(node.inputs[1]) for node in taken if node.inputs[0] in fixed)
@@ -98,8 +99,8 @@ def _token_inputs(model: Model) -> list[Value]:
 
 
 def _fixed(model: Model) -> set[Value]:
-    """The values that no input has a part in: constants, and what follows from them alone, as
-    weights do that are stored in few bits."""
+    """The values that depend on no input: constants, and values computed from constants alone, for
+    example weights that are stored in few bits."""
     found: set[Value] = set()
     for node in model.graph.nodes:
         given = {value for value in node.inputs if value is not None}
@@ -109,8 +110,7 @@ def _fixed(model: Model) -> set[Value]:
 
 
 def _origin(value: Value | None, *more: str) -> Value | None:
-    """What a value was before it was cast or put into another shape, and before `more`
-    operators."""
+    """The source of a value, before casts, changes of shape and `more` operators."""
     through = ("Cast", "Reshape", *more)
     while value is not None and value.producer and value.producer.op in through:
         value = value.producer.inputs[0]
@@ -124,7 +124,7 @@ def shared(symbols: Mapping[str, str], sizes: Mapping[str, Size]) -> dict[str, S
 
 
 def with_keys(model: Model) -> Model:
-    """A copy of the model, of which each open dimension of an input has its key as its symbol."""
+    """A copy of the model. Each open dimension of an input has its key as its symbol."""
     model = clone_model(model)
     for value in model.graph.inputs:
         value.type = value.declared = with_symbols(value.type, keys_of(value))

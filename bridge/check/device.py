@@ -31,8 +31,8 @@ def is_elsewhere(options: Mapping[str, Any]) -> bool:
 
 @dataclass
 class DeviceCheck:
-    """Whom IRs are for (`asked`: the options that say so), and what that device does not take of
-    them (`findings`), by the version of the model that it is in."""
+    """The device and release that IRs are for. `asked` are the options that name them. `findings`
+    are the parts of IRs that the device does not take, by the version of the model."""
 
     asked: Mapping[str, Any]
     findings: dict[str, list[Unsupported]] = field(default_factory=dict)

@@ -1,6 +1,6 @@
-"""Inputs without elements, tried in sessions that nothing else runs in: some kernels of engines
-divide by a size, and end their process with that, or leave something behind. What an engine says
-when it ends is not shown: onnxruntime's LSTM and GRU, of no step, say "terminate called"."""
+"""Inputs without elements, tried in sessions of their own. Some kernels of engines divide by a
+size, and crash or damage the session. The crashing engine's output is not shown: onnxruntime's LSTM
+and GRU without steps print "terminate called"."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ def tried(
     feeds: Sequence[dict[str, Any]],
     usual: Sequence[dict[str, Any]],
 ) -> tuple[list[int], dict[int, str]]:
-    """The numbers of the inputs that every file takes, and by the number of one that the first file
-    takes what another one did, unless it cannot be told such a call. Each file stands with what it
-    is called. What all take anyhow, `usual`, runs first, for its time."""
+    """The numbers of the inputs that every file takes. The second part says how another file fails
+    with an input that the first file takes, unless that file cannot be told such a call. Each file
+    comes with its label. The inputs `usual`, which all files take, run first to measure their
+    time."""
     comparison = Comparison(0.0, 0.0, lambda note: None)
     sessions: dict[Path, Session] = {}
     ran, refused = list[int](), dict[int, str]()

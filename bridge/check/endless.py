@@ -14,14 +14,14 @@ from bridge.neutral.ports import Carried, Condition, Invariant, Sliced
 from bridge.passes.specialize import fix_values, settle
 
 FASTEST = 1e7
-"""Iterations of a Loop that an engine computes in a second, at most: several times as many as
-onnxruntime does of a body with one node."""
+"""Iterations of a Loop that an engine computes in a second, at most. With one node in the body,
+onnxruntime computes several times fewer."""
 
 
 def endless_loop(model: Model, values: Mapping[str, Any], seconds: float) -> str:
     """Says which Loop no engine ends in `seconds`, where inputs have these values; "" for none.
 
-    Only Loops that always run are looked at, and those in their bodies."""
+    Only Loops that always run are examined, and Loops in their bodies."""
     if not any(node.op == "Loop" for node in model.graph.walk()):
         return ""
     model = clone_model(model)
@@ -35,7 +35,7 @@ def endless_loop(model: Model, values: Mapping[str, Any], seconds: float) -> str
 class _Search:
     def __init__(self, most: float, why: str) -> None:
         self._most, self._why = most, why
-        # What an input of a body is in all iterations; None for a condition that was not given.
+        # The value of a body's input in all iterations, None for a condition that is not given.
         self._outside: dict[Value, Value | None] = {}
 
     def look(self, graph: Graph, way: Way, times: int) -> str:
@@ -52,7 +52,7 @@ class _Search:
         return ""
 
     def _iterations(self, node: Node) -> int | None:
-        """How many iterations a Loop runs at least, as far as that is known; None for no end."""
+        """The known least number of iterations of a Loop, None for an endless Loop."""
         graph = node.body.graph
         for value, port in node.body.entries():
             if isinstance(port, Invariant) or (
@@ -75,7 +75,7 @@ class _Search:
         return min(known, default=None)
 
     def _number(self, value: Value) -> int | None:
-        """The one number that a value is in all runs, if that is known."""
+        """The number of a value that is the same in all runs, if it is known."""
         source = self._source(value)
         if source in self._outside:
             return 1

@@ -1,5 +1,5 @@
-"""What an ONNX model gives in floats wider than its own: in 64-bit ones, or else 32-bit ones for
-16-bit ones. Where engines round otherwise, it shows which of them is off."""
+"""The results of an ONNX model in wider floats than its own: 64 bits, or else 32 bits in place of
+16. If engines round differently, these results show which engine is off."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WIDER = ({F16: F64, BF16: F64, F32: F64}, {F16: F32, BF16: F32})
 
 @dataclass(frozen=True)
 class Exact:
-    """What an engine gives in wider floats; the results have the types of the model again."""
+    """The results of an engine in wider floats, cast back to the types of the model."""
 
     engine: str
     bits: int

@@ -2,12 +2,13 @@
 
 A version is right with an input if one of these holds:
 
-- It gives what the original gives in 64-bit floats: the original's own engine rounds.
-- It is about as far from that as the original is, measured by the largest element.
-- It is within the original's noise, and what the original gives in 64-bit floats, if that is known,
-  is within the version's.
+- The version agrees with the original in 64-bit floats: the original's own engine rounds.
+- The version is about as far from these results as the original is, relative to the largest
+  element.
+- The version is within the original's noise. If the results in 64-bit floats are known, they are
+  within the version's noise, too.
 
-The noise hides no decision that the versions make unlike between the very same numbers.
+Noise does not excuse a version that decides differently between exactly the same numbers.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ Row = tuple[int, str, Difference | EngineError]
 
 Feeds = Sequence[dict[str, Any]]
 
-_NEAR = 4.0  # times as far from the truth as the original
-_MOST = 32  # inputs of a version that are looked at
-_LARGEST = 1 << 28  # bytes of the constants of a model that is run with noise
+_NEAR = 4.0  # times as far from the exact results as the original, at most
+_MOST = 32  # inputs of a version that are examined
+_LARGEST = 1 << 28  # bytes of constants in a model that is run with noise
 
 _DECIDERS = frozenset({*OPPOSITES, "ArgMax", "ArgMin", "TopK", "Round", "Floor", "Ceil", "Sign"})
 """Operators that decide between numbers without rounding any."""
@@ -52,8 +53,8 @@ _DECIDERS = frozenset({*OPPOSITES, "ArgMax", "ArgMin", "TopK", "Round", "Floor",
 
 @dataclass(frozen=True)
 class Excuses:
-    """Seeks them for the versions of one check. `note` takes what is found, `tell` what is being
-    done."""
+    """Seeks excuses for the versions of one check. `note` is called with each excuse, `tell` with
+    the progress."""
 
     pair: Pair
     comparison: Comparison
@@ -69,8 +70,8 @@ class Excuses:
         feeds: Feeds,
         aside: Sequence[str],
     ) -> list[Row]:
-        """The rows of a version; those of an input with an excuse are right. An input that is set
-        aside needs none."""
+        """The rows of a version. If an input has an excuse, its rows are right. An input that is
+        set aside needs no excuse."""
         path = next(version.path for version in self.report.versions if version.label == label)
         one = _Version(self, label, path, *sessions)
         excused: dict[str, list[Row]] = {}
@@ -145,8 +146,8 @@ class _Version:
         )
 
     def _is_as_near(self, feed: Results, exact: Exact, actual: Results) -> bool:
-        """Whether the version is about as far from the exact numbers as the original, and that
-        within the tolerance of the largest of them."""
+        """Whether the version is about as far from the exact numbers as the original. The distance
+        has to be within the tolerance of the largest number."""
         expected = self.original.run(feed)
         for name, wanted in exact.results.items():
             rtol, atol = self.check.comparison.allowed(name)
@@ -164,7 +165,7 @@ class _Version:
         noisy = self._noisy(False)
         if noisy is None:
             return False
-        # An engine may take another kernel for what has noise: then it shows nothing.
+        # An engine may take another kernel for a model with noise: then the noise shows nothing.
         expected = self.original.run(feed)
         alone = Noise(noisy, self.original, self.check.comparison, feed)
         if alone.outside(self._fixed(expected)) and not self._chooses():
@@ -179,8 +180,7 @@ class _Version:
         )
 
     def _chooses(self) -> bool:
-        """Whether the original takes any of equal elements, where its noisy form takes the
-        first."""
+        """Whether the original may choose any of equal elements, and its noisy form the first."""
         nodes = self.check.pair.loaded(self.check.pair.source).graph.walk()
         return any(node.op == "ir::TopK" and not node.attributes["stable"] for node in nodes)
 
@@ -194,7 +194,7 @@ class _Version:
 
     @cached_property
     def _otherwise(self) -> list[Session]:
-        """The original in an engine with other settings, in which it may round otherwise."""
+        """The original in an engine with other settings, which may round differently."""
         found = []
         for settings in (ONE_THREAD, OPTIMISED):
             with suppress(BridgeError):
@@ -202,8 +202,8 @@ class _Version:
         return found
 
     def _load_noisy(self, its: bool) -> Session | None:
-        """The original, or the version, with noise. None for a large model. OpenVINO computes the
-        16-bit floats of a version in 32 bits."""
+        """The original, or if `its` the version, with noise. None for a large model. OpenVINO
+        computes the 16-bit floats of a version in 32 bits."""
         pair = self.check.pair
         path = self.path if its else pair.source
         model = pair.load(path)
@@ -220,7 +220,7 @@ class _Version:
             return load(pair.rewritten(path, model, name))[0]
 
     def _decides_unlike(self, feed: Results) -> bool:
-        """Whether the first value with another bit is a decision."""
+        """Whether a decision makes the first value that is not bit for bit the same."""
         mine, its = self.check.pair.both()
 
         def shown(look: Look, other: Look) -> tuple[Session, Session]:
@@ -239,8 +239,7 @@ class _Version:
 
 
 def _decides(node: Node) -> bool:
-    """Whether a node decides between numbers without rounding any, or passes on what another
-    decided."""
+    """Whether a node decides between numbers without rounding, or passes on such a decision."""
     given = node.inputs[0] if node.inputs else None
     is_whole = given is not None and given.element is not None and not given.element.is_float
     return node.op in _DECIDERS or (node.op in ("Cast", "Not", "Where") and is_whole)
@@ -251,7 +250,7 @@ def _largest(rows: Sequence[Row]) -> list[float]:
 
 
 def _wrong(rows: Sequence[Row], aside: Sequence[str]) -> list[int]:
-    """The inputs with which numbers differ, but for those that are set aside."""
+    """The inputs with which numbers differ. Inputs that are set aside are left out."""
     failed = {
         sample
         for sample, _, how in rows

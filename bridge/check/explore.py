@@ -1,8 +1,8 @@
 """Seeks inputs that take each branch of every If, and run each Loop never, once and several times.
 
-Inputs for a branch are sought backwards from the conditions on the way to it (`probe`, `solve`).
-What is not reached so is left to chance, guided by what it finds, as a fuzzer is: inputs that
-reached a new branch are changed further, with sizes and numbers taken from the model's constants.
+The search for a branch starts from the conditions on the way to the branch (`probe`, `solve`).
+Random inputs follow for branches that this search does not reach, as in a fuzzer. An input that
+reached a new branch is changed further, with sizes and numbers from the model's constants.
 """
 
 from __future__ import annotations
@@ -31,38 +31,38 @@ from bridge.neutral.types import TensorType, innermost, low
 from bridge.vocabulary import operator
 
 Probes = Callable[[Site], tuple[Probe, Session] | None]
-"""Gives the probe of a site, loaded; None where there is none, or no engine takes it."""
+"""Gives the loaded probe of a site, None if there is no probe or no engine loads it."""
 
 Survive = Callable[
     [Sequence[Recipe], Sequence[dict[str, Any]], Sequence[dict[str, Any]]], Sequence[int]
 ]
-"""The places of the inputs, given with their recipes, with which no engine ends the process. What
-comes last are inputs that the model takes, if any are known."""
+"""Gets recipes, their inputs, and inputs that the model takes, if any are known. Gives the places
+of the inputs with which no engine crashes."""
 
 SECONDS = 30.0
-"""For the search, so that a large model is checked in a time that one waits."""
+"""Limit of the search, so that a user need not wait long for the check of a large model."""
 
-_PATIENCE = 200  # runs without anything new after which chance is given up
-_TAKERS = 5  # inputs that a branch is compared with, if they are found
+_PATIENCE = 200  # random runs without anything new, then the random search stops
+_TAKERS = 5  # inputs that each branch is compared with, if the search finds them
 _FEEDS = 24  # inputs that are compared, unless more are needed to take all branches
-_SEEDS = 6  # of inputs that lead to a branch
-_ATTEMPTS = 16  # inputs that lead to a branch and that the model may refuse
+_SEEDS = 6  # seeds for each input that leads to a branch
+_ATTEMPTS = 16  # refused inputs that lead to a branch, then the search for it stops
 _USUAL_SIZES = (64, 512, 16, 128, 4096, 8, 32, 224, 256, 1024, 16000)
-_EMPTY = 4  # dimensions that are tried with a size of 0
+_EMPTY = 4  # dimensions, at most, that are tried with a size of 0
 _LARGEST_INPUT = 1 << 18  # elements of an input that the search tries, unless all have more
 
 
 @dataclass
 class Exploration:
-    """What a search found.
+    """The results of a search.
 
-    `feeds` are inputs that the model takes, `recipes` what makes them, `taken` the branches that
-    each takes. `reached` has the number of each branch's first input. `refused` counts the engine's
-    messages for inputs that the model refused. `unreachable` says why no input takes a branch, if
-    that is known. `failures` say which of the user's inputs the model does not take, and why.
-    `row` are the inputs that are calls in a row, `no_row` says why there are none.
-    `runs` is the number of inputs that were tried. `cut_short` is set if the time
-    was over before the search was, `endless` if a run was ended because it took too long.
+    `feeds` are inputs that the model takes, `recipes` their recipes, `taken` the branches that
+    each input takes. `reached` has the number of each branch's first input. `refused` counts the
+    engine's messages for inputs that the model refused. `unreachable` says why no input takes a
+    branch, if the reason is known. `failures` say which of the user's inputs the model refused, and
+    why. `row` has the numbers of the inputs that are calls in a row, `no_row` says why there are
+    none. `runs` is the number of inputs that were tried. `cut_short` is set if the search ran out
+    of time, `endless` if a run took too long and was stopped.
     """
 
     feeds: list[dict[str, Any]] = field(default_factory=list)
@@ -93,12 +93,15 @@ def explore(
     states: States | None = None,
     alone: Session | None = None,
 ) -> Exploration:
-    """Find `samples` inputs that the model takes and more that reach further branches, or have no
-    elements. What the user gave comes first; with no samples nothing else is tried. A model with
-    `states` gets calls in a row: longer ones that `alone` takes, if it takes more than `session`.
+    """Find `samples` inputs that the model takes, and more that reach further branches or have
+    empty tensors.
 
-    `model` is the graph without additions; `session` runs it with what `took` asks for among
-    its outputs. Runs at most `budget` times. `tell` is called with how far the search is.
+    The user's inputs `own` come first. If `samples` is 0, only they are tried. A model with
+    `states` gets calls in a row. If `alone` runs a longer row than `session`, that row is taken.
+
+    `model` is the graph without additions. `session` runs the graph with further outputs for the
+    taken branches (see `instrument`). The random search stops when `budget` inputs were tried.
+    `tell` is called with the progress.
     """
     search = _Search(model, session, sites, base, samples, budget, tell)
     search.take(own, alone or session)
@@ -118,7 +121,7 @@ def explore(
 @dataclass
 class _Search:
     """See `explore`. `failing` says why the model refuses inputs that lead to a branch. `own` is
-    how many of the inputs a user gave."""
+    the number of inputs that the user gave."""
 
     model: Model
     session: Session
@@ -136,7 +139,7 @@ class _Search:
         base = self.base
         given = {*base.sizes, *base.fills, *base.ranges, *base.values}
         self.inputs = Inputs(self.model, counts_of(self.model, given))
-        # Where to begin; unlike those of `base`, these sizes may be changed.
+        # The search starts from these sizes and may change them, but not the sizes of `base`.
         self.start = replace(self.base, sizes=demanded(self.model) | dict(self.base.sizes))
         self.numbers = _Numbers.of(self.model)
         self.end = time.monotonic() + SECONDS
@@ -144,10 +147,10 @@ class _Search:
         self.count = len(self.wanted)
 
     def take(self, own: Sequence[InputSet], session: Session) -> None:
-        """The inputs that the user gave, which `session` is to take."""
+        """Runs the user's inputs in `session`."""
         for one in own:
             recipe = replace(self.base, own=one)
-            # States that a model has as variables are no inputs that are made.
+            # `make` does not make states that the model holds as variables.
             feeds = {**one.inputs, **self.inputs.make(recipe)}
             self.largest = max(self.largest, _size(list(feeds.values())))
             why = self._run(recipe, feeds, keep=True, session=session)
@@ -157,12 +160,12 @@ class _Search:
 
     @property
     def _missing(self) -> int:
-        """How many inputs are to be drawn still; none where there are calls in a row."""
+        """The number of inputs still to be drawn, 0 if there are calls in a row."""
         return 0 if len(self.result.row) > 1 else self.samples - (len(self.result.feeds) - self.own)
 
     def draw(self) -> None:
-        """The first inputs: small ones, or such as networks are made for, where small ones do not
-        fit or windows slide over them."""
+        """Draws the first inputs. They are small, or of a usual size if the model refuses small
+        ones. If windows slide over inputs, the usual sizes are tried first."""
         ways = [self.draw_small, self._draw_usual]
         if any(_slides(node.op) for node in self.model.graph.nodes):
             ways.reverse()
@@ -171,7 +174,7 @@ class _Search:
                 way()
 
     def draw_small(self) -> None:
-        """As the seed has them, but for sizes that operators demand."""
+        """Draws inputs with the sizes that operators demand, and with sizes from the seed."""
         for attempt in range(min(self.samples, self.budget)):
             recipe = replace(self.start, seed=self.start.seed + attempt)
             feeds = self.inputs.make(recipe)
@@ -179,8 +182,8 @@ class _Search:
             self._run(recipe, feeds)
 
     def _draw_usual(self) -> None:
-        """Inputs of the first usual size that the model takes, in all open dimensions but batches:
-        an input's first dimension is one."""
+        """Draws inputs of the first usual size that the model takes. All open dimensions get this
+        size, except batches: the first dimension of each input."""
         shapes = [innermost(value.type).shape or () for value in self.inputs.values]
         batches = {shape[0] for shape in shapes if shape}
         keys = [
@@ -200,7 +203,8 @@ class _Search:
             self._more_like(recipe)
 
     def call_in_a_row(self, states: States, alone: Session) -> None:
-        """A first call with empty states, and some that take what the call before gave."""
+        """Makes a first call with empty states, and calls that take the states of the call
+        before."""
         calls, why = calls_in_a_row(states, self.start, self.inputs, self.session)
         runs = self.session
         if alone is not runs:
@@ -214,7 +218,7 @@ class _Search:
                 self.result.row.append(place)
 
     def _more_like(self, recipe: Recipe) -> None:
-        """As many inputs as are wanted, by other seeds, unless the inputs are extreme."""
+        """Adds inputs with other seeds until enough are there. Extreme inputs are left out."""
         for more in range(1, self.samples):
             again = replace(recipe, seed=recipe.seed + more)
             if self._missing > 0 and not self._over():
@@ -223,10 +227,10 @@ class _Search:
                     self._run(again, feeds)
 
     def aim(self, probes: Probes) -> None:
-        """Seeks inputs for each branch that none has reached, from the outermost Ifs inwards.
+        """Seeks inputs for each branch that no input has reached, from the outermost Ifs inwards.
 
-        The model may refuse an input for what happens further in, or for a size that has nothing
-        to do with the branch. A later search may then reach the branch."""
+        The model may refuse an input because of an operator further in, or because of a size that
+        the branch does not depend on. A later search may then reach the branch."""
         hopeless: set[Branch] = set()
         for site in self.sites:
             open = [outcome for outcome in site.outcomes if (site.index, outcome) in self.wanted]
@@ -249,8 +253,8 @@ class _Search:
         return site.parents[-1] in reached if site.parents else bool(self.result.feeds)
 
     def _aim(self, site: Site, outcome: int, probe: Probe, session: Session) -> tuple[bool, str]:
-        """Seeks an input for one outcome: whether any leads there, and why the model refuses those
-        that do."""
+        """Seeks an input for one outcome. Says whether any input leads there, and why the model
+        refuses such inputs."""
         if probe.never:
             return False, ""
         if outcome in probe.settled:
@@ -289,7 +293,8 @@ class _Search:
         return True, self._refused(leading)
 
     def _refused(self, recipes: Iterable[Recipe]) -> str:
-        """Why the model refuses most of the first of some inputs; "" where it takes one."""
+        """The most frequent reason why the model refuses the first of these inputs, "" if the
+        model takes one of them."""
         refusals = Counter[str]()
         for recipe in recipes:
             try:
@@ -304,7 +309,8 @@ class _Search:
         return refusals.most_common(1)[0][0] if refusals else ""
 
     def _like(self, recipe: Recipe, asked: Set[str]) -> Iterator[Recipe]:
-        """The recipe, the same with other seeds, and with other sizes than those asked for."""
+        """The recipe, then the recipe with other seeds, then with other sizes. The sizes with keys
+        in `asked` stay."""
         yield recipe
         for seed in range(1, _SEEDS):
             yield replace(recipe, seed=recipe.seed + seed)
@@ -314,13 +320,13 @@ class _Search:
                 yield replace(recipe, sizes={**recipe.sizes, key: number})
 
     def _settle(self, branch: Branch, why: str) -> None:
-        """No input is sought any more for a branch."""
+        """Ends the search for a branch."""
         self.result.unreachable[branch] = why
         self.wanted.discard(branch)
 
     def empty(self, survive: Survive, once: Set[str]) -> None:
-        """Inputs of which one open dimension is 0, where that is allowed, and the states that are
-        set `once` have elements. Where no others were found, as many of each as are wanted."""
+        """Tries inputs with one open dimension of size 0, if 0 is allowed. States that are set
+        `once` keep their elements. If no other inputs were found, `samples` of each are tried."""
         sizes = {key: dim for value in self.inputs.values for key, dim in open_sizes(value).items()}
         set_once = {key for v in self.inputs.values if v.name in once for key in open_sizes(v)}
         open = [key for key, dim in sizes.items() if not low(self.base.sizes.get(key, dim))]
@@ -336,12 +342,12 @@ class _Search:
             self._run(recipes[place], feeds[place], keep=True)
 
     def wander(self) -> None:
-        """Leaves to chance what is missing still."""
+        """Tries random inputs for the branches that are still missing."""
         settled = self.result.unreachable.keys()
         within = {s.index for s in self.sites if not settled.isdisjoint(s.parents)}
         self.wanted = {branch for branch in self.wanted if branch[0] not in within}
         rng = np.random.default_rng(self.base.seed)
-        # What is tried here is not tried in a process of its own.
+        # No empty inputs here: they are not tried in a process of their own, and may crash.
         drawn = [recipe for recipe in self.result.recipes if recipe.own is None]
         whole = [recipe for recipe in drawn if 0 not in recipe.sizes.values()]
         found = [*whole, *_beginnings(self.start, self.model, self.numbers)]
@@ -364,7 +370,7 @@ class _Search:
                 idle = 0
 
     def deepen(self) -> None:
-        """Further inputs for branches that few take: one alone may hide a difference."""
+        """Adds inputs for branches that few inputs take: a single input may hide a difference."""
         result = self.result
         takers = Counter(branch for taken in result.taken for branch in taken)
         for branch in sorted(result.reached):
@@ -385,8 +391,8 @@ class _Search:
         self._combine()
 
     def _combine(self) -> None:
-        """Further inputs that take branches which no input took together: where one hides what
-        another gives, both differ unseen."""
+        """Adds inputs that take branches together that no input took together. One branch may
+        hide a difference of another."""
         result = self.result
         drawn = [recipe for recipe in result.recipes if recipe.own is None]
         seeds = range(_SEEDS, 2 * _SEEDS) if len(self.sites) > 1 and drawn else ()
@@ -399,13 +405,13 @@ class _Search:
                 self._run(recipe, feeds, together=True)
 
     def conclude(self) -> None:
-        """What chance did not reach either counts as what fails."""
+        """A branch that random inputs did not reach either counts as failing in the model."""
         for place, why in self.failing.items():
             if place in self.wanted:
                 self._settle(place, f"the model fails there: {why}")
 
     def _feeds(self, recipe: Recipe) -> dict[str, Any]:
-        """The inputs of a recipe; UsageError where they are larger than what is worth a try."""
+        """The inputs of a recipe. UsageError if an input has more than `largest` elements."""
         return self.inputs.make(recipe, self.largest)
 
     def _run(
@@ -417,8 +423,11 @@ class _Search:
         together: bool = False,
         session: Session | None = None,
     ) -> str | None:
-        """Runs the model, and keeps an input that shows something new, or takes a branch that is
-        wanted, or new ones `together`, or any that the model takes; why the model refuses it."""
+        """Runs the model. The answer is why the model refuses the input, None if it does not.
+
+        An input is kept if it takes a new branch or the branch `wanted`, if more inputs are
+        missing, or if `keep` says so. With `together`, an input is kept if no input took the
+        same set of branches."""
         result = self.result
         result.runs += 1
         self.tell(
@@ -432,8 +441,7 @@ class _Search:
             result.endless |= isinstance(error, EndlessError)
             return str(error)
         taken = all_taken(outputs, self.sites) if self.sites else frozenset[Branch]()
-        # Branches among them for which inputs are not sought any more: those that were tried in
-        # vain were refused for something else.
+        # A new branch may be one whose search was ended: its inputs were refused for other reasons.
         new = taken - result.reached.keys()
         keep = keep or (together and taken not in result.taken)
         if keep or new or wanted in taken or self._missing > 0:
@@ -453,9 +461,9 @@ class _Search:
 
 
 def _varied(recipe: Recipe, feeds: Mapping[str, Any], inputs: Sequence[Value]) -> Iterator[Recipe]:
-    """The recipe with smaller and larger numbers, some of the other sign, and with other seeds,
-    which leave an integer that is alone as it is: it may choose the branch. Integers change their
-    sign alone, as engines hold large ones in 32 bits."""
+    """The recipe with smaller and larger numbers, with the other sign, and with other seeds. A
+    single integer stays the same with other seeds: it may choose the branch. Integers change only
+    their sign, because engines hold large integers in 32 bits."""
     free = {
         v.name: v.element for v in inputs if v.element is not None and v.name not in recipe.fills
     }
@@ -489,7 +497,7 @@ def _size(value: Any) -> int:
 
 @dataclass(frozen=True)
 class _Numbers:
-    """Numbers from the model's small constants: those it compares with, and all of them."""
+    """Numbers from the model's small constants: numbers in comparisons, and all numbers."""
 
     compared: Sequence[float]
     all: Sequence[float]
@@ -515,7 +523,8 @@ class _Numbers:
         return sorted(near, key=lambda number: (abs(number), number))
 
     def draw(self, rng: np.random.Generator) -> float:
-        """One of the numbers, or a neighbour of it; half the time one that is compared with."""
+        """One of the numbers, or a neighbour of it. Half the time the number is from a
+        comparison."""
         some = self.compared if rng.integers(2) else self.all
         return some[int(rng.integers(len(some)))] + float(rng.choice([0, 0, -1, 1]))
 
@@ -542,7 +551,7 @@ _BEGINNINGS = 32
 def _changed(
     recipe: Recipe, model: Model, base: Recipe, numbers: _Numbers, rng: np.random.Generator
 ) -> Recipe:
-    """A recipe that differs from `recipe` in one choice; what `base` fixes stays."""
+    """A recipe that differs from `recipe` in one choice. Sizes and numbers of `base` stay."""
     inputs = [v for v in model.graph.inputs if isinstance(v.type, TensorType)]
     free = sorted({key for value in inputs for key in open_sizes(value)} - set(base.sizes))
     kinds = [
@@ -555,7 +564,7 @@ def _changed(
         return replace(recipe, seed=int(rng.integers(1 << 31)))
     if kind == "size":
         some = (numbers.draw(rng), float(rng.integers(1, 9)), 2 ** rng.uniform(0, 11))
-        # An empty tensor is no fair input: onnxruntime ends the process in some kernels.
+        # No empty tensor: onnxruntime crashes in some kernels.
         size = min(max(int(some[int(rng.integers(3))]), 1), LARGEST_SIZE)
         return replace(recipe, sizes={**recipe.sizes, free[int(rng.integers(len(free)))]: size})
     value = inputs[int(rng.integers(len(inputs)))]

@@ -1,12 +1,15 @@
 """Who is at fault where a version of a model differs from the original: an engine or the
 conversion.
 
-A file means the same in every engine that is right. So another engine runs each of the two files.
-It runs an IR as the ONNX model that it means, without what works round faults of engines. Where
-the original then gives what the version gave, the engine that ran it is at fault; where the version
-then gives what the original gave, the version's engine is; otherwise the conversion is. Before
-that, the graph is run after each pass of the conversion, where the check made it. An ONNX original
-is also computed in 64-bit floats: engines that are right round otherwise.
+A file gives the same results in every correct engine. So another engine runs each of the two files.
+An IR is run as an ONNX model of the same meaning, without workarounds for faults of engines.
+
+- If the original then agrees with the version's first results, the original's engine is at fault.
+- If the version then agrees with the original's first results, the version's engine is at fault.
+- Otherwise the conversion is at fault.
+
+If the check made the conversion itself, the graph is run after each pass before that. An ONNX
+original is also computed in 64-bit floats, since correct engines may round differently.
 """
 
 from __future__ import annotations
@@ -39,8 +42,8 @@ _FARTHER = 2.0  # times as far from the truth, to be at fault
 
 @dataclass(frozen=True)
 class Fault:
-    """`who` is "engine", "conversion" or "unknown"; `engine` is the name of the engine at fault;
-    `text` says what that rests on, and `advice` what to do."""
+    """`who` is "engine", "conversion" or "unknown". `engine` is the name of the engine at fault.
+    `text` gives the reason, and `advice` says what to do."""
 
     who: str
     engine: str
@@ -54,8 +57,8 @@ class Fault:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A file that differs from the original with an input. `label` is what the report calls it;
-    `made` says that it is a conversion that the check made itself."""
+    """A file that differs from the original with an input. `label` is its name in the report.
+    `made` says whether the check converted it itself."""
 
     original: Path
     version: Path
@@ -71,7 +74,7 @@ def judge(found: Disagreement, comparison: Comparison, scratch: Path) -> Fault:
 
 @dataclass(frozen=True)
 class _Reading:
-    """What another engine computes of a file."""
+    """The results of a file in another engine."""
 
     engine: str
     words: str
@@ -121,12 +124,13 @@ class _Judge:
         return replace(found, text=found.text + self._figures)
 
     def _off(self, one: Results | None, other: Results | None) -> int:
-        """In how many elements the outputs that differ are others."""
+        """The number of elements that differ between two results, in the outputs that are wrong."""
         found = self.comparison.differences(one, other) if one and other else []
         return sum(max(how.wrong, not how.ok) for name, how in found if name in self.wrong)
 
     def _far(self) -> tuple[float, float] | None:
-        """How far the original and the version are from the original in wider floats, at most."""
+        """The largest differences of the original and of the version from the original in wider
+        floats."""
         exact = self._exact[0].results if self._exact else None
         if exact is None or self.expected is None or self.actual is None:
             return None
@@ -151,7 +155,7 @@ class _Judge:
         )
 
     def _wrong_stage(self) -> Fault | None:
-        """The fault of the conversion that the check made, where a pass or a quirk of it changes a
+        """The fault of a conversion that the check made, if one of its passes or quirks changes a
         number."""
         original, suffix = self.found.original, suffix_of(self.found.version)
         if not self.found.made or suffix == suffix_of(original):
@@ -164,7 +168,7 @@ class _Judge:
         return Fault("conversion", "", text, f"{advice} to Bridge, with the model")
 
     def _of_version(self) -> Fault:
-        """The fault by what other engines make of the version."""
+        """The fault that the results of the version in other engines show."""
         label, mine, its = self.found.label, self.mine, self.its
         readings = list(self._readings(self.found.version, {its}))
         agreeing = [one for one in readings if self._agree(one.results, self.expected)]
@@ -191,19 +195,19 @@ class _Judge:
         return Fault("conversion", "", why, self._advice())
 
     def _is_read_back(self) -> bool:
-        """Whether the original is an IR and the version ONNX: to run the original as ONNX shows
-        nothing then, being what the version is."""
+        """Whether the original is an IR and the version ONNX. Then the original as ONNX is the
+        version itself, and to run it shows nothing new."""
         return suffix_of(self.found.original) == ".xml" and suffix_of(self.found.version) == ".onnx"
 
     def _returns(self) -> bool:
-        """Whether the version as an IR is wrong as the original is, and right with what works round
-        faults of engines."""
+        """Whether the version as an IR agrees with the original without workarounds for faults of
+        engines, and with itself, as ONNX, with workarounds."""
         plain = self._converted(self.found.version, "plain.xml", device="ANY")
         whole = self._converted(self.found.version, "whole.xml")
         return self._agree(plain, self.expected) and self._agree(whole, self.actual)
 
     def _readings(self, path: Path, others: set[str]) -> Iterator[_Reading]:
-        """What engines but for `others` compute of a file, those alone that can run it."""
+        """The results of a file in each engine that runs it. Engines in `others` are left out."""
         ways: list[tuple[type[Engine], str]] = [(OnnxRuntime, "as ONNX, run by onnxruntime")]
         if suffix_of(path) == ".xml":
             ways += [(Reference, "as ONNX, run by onnx.reference")]
@@ -222,7 +226,7 @@ class _Judge:
 
     @cached_property
     def _exact(self) -> list[_Reading]:
-        """What an ONNX original gives in 64-bit floats, if an engine computes it so."""
+        """The results of an ONNX original in 64-bit floats, if an engine can compute them."""
         wide = ExactModel(self.found.original, self.comparison, self.scratch).run(self.found.feed)
         return [] if wide is None else [_Reading(wide.engine, str(wide), wide.results)]
 
@@ -237,7 +241,7 @@ class _Judge:
     def _converted(
         self, path: Path, name: str, **options: Unpack[ConvertOptions]
     ) -> Results | None:
-        """What a file's conversion to the other format computes, None where it fails."""
+        """The results of a file's conversion to the other format, None if it fails."""
         target = self.scratch / f"{path.stem}.{name}"
         try:
             bridge.convert(path, target, **options)
@@ -248,20 +252,20 @@ class _Judge:
     def _run(self, session: Session) -> Results | None:
         """The outputs under the original's names."""
         feed = self.comparison.renamed(self.found.feed, session)
-        # Twice: what is wrong in a first run only has been told already.
+        # Twice: the check reports an output that is wrong in a first run only by itself.
         session.run(feed)
         results = session.run(feed)
         return self.comparison.aligned(self.session, session, results)
 
     def _agree(self, one: Results | None, other: Results | None) -> bool:
-        """Whether the outputs that differ agree in these two."""
+        """Whether the wrong outputs agree in these two results."""
         if one is None or other is None:
             return False
         found = self.comparison.differences(one, other)
         return all(difference.ok for name, difference in found if name in self.wrong)
 
     def _older(self) -> str:
-        """What to do where the engine is of an old release whose faults can be worked round."""
+        """What to do if the engine is an old release and a conversion can avoid its faults."""
         found = self.found
         if suffix_of(found.original) == ".onnx" and suffix_of(found.version) == ".xml":
             old = self._converted(found.original, "old.xml", openvino=OLDEST)

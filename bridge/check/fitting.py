@@ -23,11 +23,11 @@ _NAMED = 8  # open dimensions that are all named
 def sizes_that_fit(
     model: Model, session: Session, base: Recipe, asked: Mapping[str, Size], symbols: dict[str, str]
 ) -> dict[str, int]:
-    """Sizes with which a model takes an input, for the dimensions that `asked` fixes and the other
-    open ones, unless these are many. All that was asked but one size stays, if that is enough.
-    Nothing where a search finds no input.
+    """Sizes with which a model takes an input, empty if a search finds no input. They are for the
+    dimensions that `asked` fixes, and for the other open dimensions unless these are many. If
+    possible, all asked sizes but one stay.
 
-    `base` holds the sizes that are not the user's, `symbols` are those of `share_symbols`."""
+    `base` holds sizes that the user did not give, `symbols` is the result of `share_symbols`."""
     open = dict.fromkeys((*asked, *free_dimensions(model)))
     keys = open if len(open) <= _NAMED else asked
     for kept in _relaxed(asked):

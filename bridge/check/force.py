@@ -1,4 +1,4 @@
-"""Forces the branches that no input takes, and numbers of iterations, in models with switches."""
+"""Forces branches, and numbers of iterations, that no input reaches, in models with switches."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from bridge.check.outputs import Results
 
 @dataclass(frozen=True)
 class Forced:
-    """What came of forcing one branch: `problem` says why it could not run, or how the models
-    then differ: `wrong` are the labels of those that do, with the input `given`. It is empty where
-    they agree. Where the model itself fails, nothing is `given`."""
+    """The result of forcing one branch. `problem` says why the branch could not run, or how the
+    models differ with the input `given`. `problem` is empty if they agree. `wrong` has the labels
+    of the models that differ. If the model itself fails, `given` is None."""
 
     branch: Branch
     problem: str = ""
@@ -26,7 +26,7 @@ class Forced:
 
 
 def settings(sites: Sequence[Site], switched: Sequence[int], branch: Branch) -> dict[str, Any]:
-    """The switches of `instrument` that lead into `branch` through the Ifs around it."""
+    """Values of the switches of `instrument` that lead into `branch` through the Ifs around it."""
     index, wanted = branch
     chosen = {site: OWN for site in switched}
     chosen |= {parent: int(taken) for parent, taken in sites[index].parents}
@@ -35,7 +35,7 @@ def settings(sites: Sequence[Site], switched: Sequence[int], branch: Branch) -> 
 
 
 def to_switch(sites: Sequence[Site], branches: Sequence[Branch]) -> list[int]:
-    """The sites that need a switch to force these branches: their Ifs and those around them."""
+    """The sites that need a switch to force these branches: their Ifs and the Ifs around them."""
     needed = {index for index, _ in branches}
     for index, _ in branches:
         needed |= {parent for parent, _ in sites[index].parents}
@@ -43,7 +43,8 @@ def to_switch(sites: Sequence[Site], branches: Sequence[Branch]) -> list[int]:
 
 
 def steered_sites(sites: Sequence[Site], switched: Collection[int]) -> list[Site]:
-    """The sites that are watched where these are forced: all Ifs, and the Loops among them."""
+    """The sites that are watched if the `switched` sites are forced: all Ifs, and switched
+    Loops."""
     return [site for site in sites if not site.loop or site.index in switched]
 
 
@@ -57,10 +58,12 @@ def force(
     differences: Callable[[Session, Results, Results, Results], str],
     tell: Callable[[str], None] = lambda text: None,
 ) -> list[Forced]:
-    """Force each of `branches` in models that have switches, with one of `feeds` with which `first`
-    runs it; by themselves the feeds take the branches `taken`. `differences` says how a session's
-    outputs for an input, which come last, differ from those of `first`, "" where they do not.
-    `tell` is called with how far it is.
+    """Force each of `branches` in models that have switches.
+
+    `first` has to run the branch with one of `feeds`. `taken` has the branches that each feed takes
+    without switches. `differences` gets a session, an input, the outputs of `first` and the
+    session's outputs. It says how the outputs differ, "" if they agree. `tell` is called with the
+    progress.
     """
     switched = to_switch(sites, branches)
     watched = steered_sites(sites, switched)
@@ -71,7 +74,7 @@ def force(
         tell(f"forcing branch {number + 1} of {len(branches)}")
         site = sites[branch[0]]
         problem = ""
-        # Those that come nearest by themselves first; what the first of them says is the reason.
+        # The nearest feeds come first. If all feeds fail, the failure of the first is the reason.
         nearest = sorted(
             range(len(feeds)), key=lambda place: -len(taken[place] & set(site.parents))
         )
@@ -104,9 +107,11 @@ def _held_to(
     waiting: Sequence[tuple[Branch, Results, Results]],
     differences: Callable[[Session, Results, Results, Results], str],
 ) -> list[Forced]:
-    """What comes of running the other models as the first was run: branches, inputs, outputs.
+    """The results of running the other models as the first model was run. `waiting` has branches,
+    with the inputs and outputs of the first model.
 
-    A failure with a number of iterations that may never be is not held against them."""
+    A failure with a forced number of iterations does not count as a difference: no input may ever
+    lead to that number."""
     wrong: dict[Branch, dict[str, str]] = {branch: {} for branch, _, _ in waiting}
     failed: dict[Branch, list[str]] = {branch: [] for branch in wrong}
     for label, session in others:

@@ -1,8 +1,8 @@
 """Seeded inputs for a model: the right types, sizes that agree, integers that mean something.
 
-An integer input may be an index, an axis, a size or a count: where its value ends up says so. The
-search follows the neutral graph from the input to its consumers. The name of the operator's input
-that it reaches (`indices`, `axes`, `repeats`, ...) picks the range from the table `RANGES`.
+An integer input may be an index, an axis, a size or a count: its consumers tell which. The search
+follows the neutral graph from the input to an operator's input. The name of the operator's input
+(`indices`, `axes`, `repeats`, ...) selects the range in the table `RANGES`.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from bridge.options import Ranges
 from bridge.passes.strings.vocabularies import words_of_inputs
 from bridge.vocabulary import has_trait, operator
 
-# The values an operator's input can take: lowest and highest. `size` is the size of what the
-# value counts or indexes (of an indexed axis, or the rank for axes), where that is known.
+# The lowest and highest value of an operator's input. The argument is the size of the indexed or
+# counted axis, if it is known, or the rank for axes.
 RANGES: dict[str, Callable[[int], tuple[int, int]]] = {
     "indices": lambda size: (0, size - 1),
     "write_indices": lambda size: (0, 0),
@@ -109,20 +109,20 @@ _AXIS = re.compile(r"\.\d+$")
 """The end of a symbol that is the key of an axis (`demands.share_symbols`)."""
 
 OWN_NAMES = "bridge."
-"""What the names begin with of the inputs that a check adds."""
+"""The start of the names of inputs that a check adds."""
 
 _WORDS = ("", "a", "bridge", "Straße", "two words", "10")
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What inputs are made of: the seed, and choices that take the place of what it would draw.
+    """A seed that inputs are drawn from, and choices that replace drawn sizes and numbers.
 
-    `sizes` are dimensions by symbol, or by `input.axis` where a dimension has no symbol, each a
-    size or a range to draw it from; `fills` are numbers that a whole input is filled with, `scales`
-    factors on what is drawn for it. `values` are inputs that are not drawn, `ranges` the limits of
-    what is drawn. `own` are inputs that a user gave, unless fills or scales change them. `call` is
-    the number of a call in a row, 0 for others.
+    `sizes` has dimensions by symbol, or by `input.axis` if a dimension has no symbol. Each is a
+    size, or a range to draw the size from. `fills` are numbers that fill a whole input, `scales`
+    are factors for drawn numbers, `ranges` are limits for drawn numbers. `values` are inputs that
+    are not drawn. `own` are inputs that a user gave; fills and scales may change them. `call` is
+    the number of a call in a row, 0 for other inputs.
     """
 
     seed: int = 0
@@ -141,11 +141,11 @@ class Recipe:
 
     @property
     def is_own(self) -> bool:
-        """Whether its inputs are those that a user gave."""
+        """Whether a user gave its inputs."""
         return self.own is not None and not (self.fills or self.scales)
 
     def __str__(self) -> str:
-        """What the recipe says, for people: `seed 3, N = 512, mode filled with 7`."""
+        """The recipe as text for people: `seed 3, N = 512, mode filled with 7`."""
         parts = [f"seed {self.seed}" if self.own is None else self.own.where]
         if self.call:
             return f"{parts[0]}, call {self.call} in a row"
@@ -161,9 +161,9 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Counts:
-    """What inputs count of others. `sums` are sizes that are the sum of two others; unless it is
-    fixed, the first of these follows if the sum has a size. `numbers` are inputs filled with a sum
-    of sizes."""
+    """Sizes and inputs that count others. `sums` are sizes that are the sum of two others. If the
+    sum has a size, the first of the two follows from it, unless it is fixed. `numbers` are inputs
+    filled with a sum of sizes."""
 
     sums: dict[int | str, tuple[Dim, Dim, bool]] = field(default_factory=dict)
     numbers: dict[str, tuple[Dim, ...]] = field(default_factory=dict)
@@ -178,7 +178,7 @@ def make_inputs(model: Model, recipe: Recipe | None = None) -> dict[str, Any]:
 
 
 class Inputs:
-    """The inputs of a model, for recipe after recipe: what they are used for is found out once."""
+    """The inputs of a model, for many recipes: their uses are found once."""
 
     def __init__(self, model: Model, counts: Counts | None = None) -> None:
         self._counts = counts or Counts()
@@ -189,7 +189,7 @@ class Inputs:
 
     @property
     def sums(self) -> Set[int | str]:
-        """The sizes that are sums of others."""
+        """The sizes that are sums of other sizes."""
         return self._counts.sums.keys()
 
     def make(self, recipe: Recipe, largest: int = _LARGEST_INPUT) -> dict[str, Any]:
@@ -199,8 +199,8 @@ class Inputs:
 
 
 def free_dimensions(model: Model) -> list[str]:
-    """The keys that `Recipe.sizes` can have: a symbol, or `input.axis`, of each dimension of an
-    input that the model leaves open; `input.*` where it does not say the rank."""
+    """The possible keys of `Recipe.sizes`: the symbol, or `input.axis`, of each open dimension of
+    an input. An input of unknown rank has `input.*`."""
     found: list[str] = []
     for value in model.graph.inputs:
         if innermost(value.type).shape is None:
@@ -210,7 +210,7 @@ def free_dimensions(model: Model) -> list[str]:
 
 
 def keys_of(value: Value) -> list[str]:
-    """What the dimensions of an input are called that have no symbol: `input.axis`."""
+    """The keys of an input's dimensions without a symbol: `input.axis`."""
     return [f"{value.name}.{axis}" for axis in range(len(innermost(value.type).shape or ()))]
 
 
@@ -284,7 +284,7 @@ class _Maker:
     def _array(
         self, value: Value, element: Element, shape: tuple[int, ...], uses: Uses
     ) -> np.ndarray:
-        """What is drawn or chosen for a tensor."""
+        """The drawn or chosen numbers of a tensor."""
         words, counted = self.words.get(value), self.counts.numbers.get(value.name)
         limits, own = self.recipe.ranges.get(value.name), self._own(value)
         if counted and own is None:
@@ -365,7 +365,7 @@ class _Maker:
         return self.sizes[key]
 
     def _count(self, key: str) -> None:
-        """Gives a size that is the sum of two others, or what is left of a sum."""
+        """Computes a size that is a sum of two others, or a sum minus the other."""
         for whole, (part, other, fixed) in self.counts.sums.items():
             total = self.sizes.get(whole) if isinstance(whole, str) else whole
             if key == whole and (fixed or total is None):
@@ -386,8 +386,8 @@ class _Maker:
         return lowest, max(lowest, highest)
 
     def _counted(self, node: Node, name: str, data: Value | None) -> int:
-        """The size of what the node's input `name` indexes or counts in `data`; 1 where not
-        known."""
+        """The size of the axis of `data` that the node's input `name` indexes or counts, 1 if it is
+        unknown."""
         shape = data.shape if data is not None else None
         if node.op == "OneHot":
             return 2
@@ -506,8 +506,8 @@ def _uses(value: Value, consumers: Consumers) -> Iterator[tuple[Node, int]]:
 
 
 def _is_taken_from_one(node: Node, index: int) -> bool:
-    """Whether a node says what is left of 1, as masks are turned: other whole numbers than 0 and 1
-    make no sense there, and times the lowest float they overflow."""
+    """Whether a node subtracts an input from 1, as models invert masks. Only the whole numbers 0
+    and 1 make sense there. Others overflow when they are multiplied by the lowest float."""
     one = node.input(0)
     if node.op != "Sub" or index != 1 or one is None or one.constant is None:
         return False

@@ -15,7 +15,7 @@ from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import ANY, I32, I64_MAX, TensorType
 
 OWN = -1
-"""A switch at this value leaves a site to itself; other values are the outcome that is forced."""
+"""A switch with this value leaves a site to itself. Other values are the forced outcome."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Site:
         return f"bridge.switch.{self.index}"
 
     def role(self, outcome: int) -> str:
-        """What an outcome is called."""
+        """The name of an outcome."""
         return LOOP_ROLES[outcome] if self.loop else branch_role(outcome)
 
 
@@ -51,7 +51,7 @@ LOOP_ROLES = ("none", "one", "several")
 
 
 def branch_role(outcome: int) -> str:
-    """What an outcome of an If is called."""
+    """The name of an outcome of an If."""
     return "then" if outcome else "else"
 
 

@@ -1,4 +1,4 @@
-"""Engines in a process of their own, so that what ends that process is an error like others."""
+"""Engines in a process of their own, so that a crash is an error like others."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ PATIENCE = 5.0
 class IsolatedEngine:
     """An engine that loads and runs models in the process of `worker`.
 
-    What takes longer than `worker.seconds` ends in an EngineError: a run, and the loading of a
-    model, in which engines fold and compile. So does a run that takes a hundred times as long as
-    the longest that ended, but no less than PATIENCE: a Loop that never ends for some inputs.
+    A run that takes longer than `worker.seconds` is an EngineError. Loading has the same limit,
+    because engines fold and compile then. A Loop may never end for some inputs. So a run is an
+    EngineError, too, if it takes a hundred times as long as the longest run that ended, and longer
+    than PATIENCE.
     """
 
     def __init__(self, kind: type[Engine], worker: Worker) -> None:
@@ -47,7 +48,7 @@ class IsolatedEngine:
 
 
 class IsolatedSession:
-    """A model in the process of an engine. It is loaded again where that process was lost."""
+    """A model in the process of an engine. If the process was lost, the model is loaded again."""
 
     def __init__(self, engine: IsolatedEngine, source: Source) -> None:
         self._engine = engine

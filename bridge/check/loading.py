@@ -106,8 +106,8 @@ def load(
     operators for runs in the reference evaluator, or else as OpenVINO itself reads it. Where
     onnxruntime is not installed, it runs in the reference evaluator.
 
-    Raises EngineError where no engine takes the file, LacksOperatorError where that is for
-    operators that they lack, BridgeError for an IR that Bridge cannot read."""
+    Raises EngineError if no engine loads the file, LacksOperatorError if engines lack an operator,
+    and BridgeError for an IR that Bridge cannot read."""
     if path.suffix.lower() == ".xml":
         kind = settings[1] if plugin == "CPU" else PLUGINS[plugin]
         return _load_ir(path, known or bridge.load(path), kind)

@@ -13,8 +13,8 @@ from bridge.neutral.types import Dim, Interval, TensorType, high, innermost, low
 
 
 def matched_sites(first: Model, other: Model) -> dict[Node, Site]:
-    """The Ifs and Loops of `other`, with the sites of `first` that they stand for: those that share
-    a name of an output, or else, if both have as many, those in the same place of the order."""
+    """The Ifs and Loops of `other`, with the sites of `first` that they stand for. They share a
+    name of an output. Otherwise, if both models have as many, they have the same position."""
     mine, its = sites_of(first), sites_of(other)
     found: dict[Node, Site] = {}
     for loops in (False, True):
@@ -54,7 +54,7 @@ def shared_sizes(first: Model, other: Model) -> dict[str, int | Interval]:
 
 
 def with_sizes(model: Model, sizes: Mapping[str, int | Interval]) -> Model:
-    """A copy of the model, of which the inputs have the sizes of `Recipe.sizes`."""
+    """A copy of the model whose inputs have these sizes, by the keys of `Recipe.sizes`."""
     model = clone_model(model)
     for value in model.graph.inputs:
         if isinstance(value.type, TensorType) and value.shape is not None:

@@ -1,4 +1,4 @@
-"""What stands around a value in a file, in the terms of the file's own format."""
+"""The neighbours of a value in a file, in the terms of the file's own format."""
 
 from __future__ import annotations
 

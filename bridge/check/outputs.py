@@ -1,5 +1,5 @@
-"""How the outputs of two sessions compare: which is held to which, and what is random or an
-engine's slip."""
+"""Compares the outputs of two sessions. Pairs the outputs, and finds random outputs and outputs
+that an engine gets wrong only once."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Comparison:
         return {port.name: value for port, value in zip(session.inputs, feed.values(), strict=True)}
 
     def aligned(self, first: Session, second: Session, results: Results) -> Results | None:
-        """The outputs of `second` under the names that `first` has for them: by a name that they
-        share, or else by position; None where they are not as many."""
+        """The outputs of `second` under the names of `first`. Outputs match by a shared name, or
+        else by position. None if one session has more outputs than the other."""
         names = [
             next((p.name for p in second.outputs if _shared(port, p)), "") for port in first.outputs
         ]
@@ -60,7 +60,7 @@ class Comparison:
     def differences(
         self, expected: Results, actual: Results | None
     ) -> list[tuple[str, Difference]]:
-        """How each output compares with that of the same name."""
+        """How each output compares with the output of the same name."""
         if actual is None:
             return [("outputs", Difference(ok=False, problem="are not as many as expected"))]
         return [
@@ -79,8 +79,8 @@ class Comparison:
     def judged(
         self, first: Session, second: Session, feed: Results, expected: Results, actual: Results
     ) -> list[tuple[str, Difference]]:
-        """As `differences`; but what is wrong is run again. Outputs in which `first` differs from
-        itself are random. What is right when run again, an engine did wrong the first time."""
+        """As `differences`, but wrong outputs are computed again. An output is random if `first`
+        differs from itself there. If it is right in the second run, the engine was wrong once."""
         found = self.differences(expected, self.aligned(first, second, actual))
         if all(difference.ok for _, difference in found):
             return found

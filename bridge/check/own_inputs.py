@@ -43,8 +43,8 @@ Place = Path | Mapping[str, Any]
 
 
 def places_of(given: OwnInputs | None) -> list[Place]:
-    """The `.npz` files, data sets and mappings that inputs are given by. UsageError for a path that
-    is none of these."""
+    """The `.npz` files, data sets and mappings that hold a user's inputs. UsageError for any other
+    path."""
     if given is None:
         return []
     if isinstance(given, Mapping):
@@ -80,8 +80,8 @@ def read_inputs(
     fixed: Mapping[str, np.ndarray],
     states: Sequence[Value] = (),
 ) -> list[InputSet]:
-    """The sets of inputs at these places, held to a model of which some inputs are `fixed`, and of
-    which `states` may be given, too. Raises UsageError where one does not fit."""
+    """The sets of inputs at these places, checked against a model. The inputs in `fixed` are not
+    given, the `states` may be given. Raises UsageError if a set does not fit."""
     read = (_read(place, number, model) for number, place in enumerate(places))
     return [_held(one, model, fixed, states) for one in read]
 
@@ -132,7 +132,7 @@ def _messages(folder: Path, role: str, ports: Sequence[Value]) -> Iterator[tuple
 def _held(
     given: InputSet, model: Model, fixed: Mapping[str, np.ndarray], states: Sequence[Value]
 ) -> InputSet:
-    """The set, if the model takes it, with what is fixed."""
+    """The set with the fixed inputs, if the model takes it."""
     left = dict(given.inputs)
     inputs: dict[str, Any] = {}
     for value in states:
@@ -160,7 +160,7 @@ def _held(
 
 
 def _taken(left: dict[str, Any], value: Value) -> dict[str, Any]:
-    """What is given for an input, by its names, taken out of `left`."""
+    """Takes the given value of an input, by its names, out of `left`."""
     names = [value.name]
     if isinstance(value.type, SequenceType | OptionalType):
         names += [name for name in left if re.fullmatch(re.escape(value.name) + r"\.\d+", name)]
@@ -228,8 +228,7 @@ def _suits(size: int, dim: Dim) -> bool:
 
 
 def require_free(folder: Path) -> None:
-    """Raises UsageError for a folder that inputs cannot be saved in: what ran would mix with what
-    stands there."""
+    """Raises UsageError for a path that is no folder, or a folder with inputs of another check."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder}: is no folder to save inputs in")
     if any(folder.glob("input-*.npz")):

@@ -25,8 +25,8 @@ from bridge.passes.state.records import STATEFUL
 
 @dataclass
 class Pair:
-    """The file that is checked, what it is held against, and how to make the same change to both:
-    the change is made to the neutral graph and goes through the same conversions."""
+    """The file that is checked, the files that it is compared with, and how to change all alike.
+    The change is made to the neutral graph and goes through the same conversions."""
 
     source: Path
     against: Path | None
@@ -53,8 +53,8 @@ class Pair:
         self._round_weights()
 
     def both(self) -> tuple[Model, Model | None]:
-        """The source, and what it is held to, to be changed; None where that is converted from the
-        source."""
+        """Copies of the source and of the other model, to be changed. The second is None if it is
+        converted from the source."""
         return self.load(self.source), None if self.against is None else self.load(self.against)
 
     def load(self, path: Path) -> Model:
@@ -131,8 +131,8 @@ class Pair:
         self._swap("has inputs that stand for sequences, optionals or strings")
 
     def _round_weights(self) -> None:
-        """Where one file has its weights in halves, the other can only be held to it with the
-        same weights; the engines compute in f32 with both."""
+        """Rounds weights if one file has them as f16. The files can only be compared with the same
+        weights. The engines compute in f32 with both."""
         if self.against is None:
             rounded = ["source"] if self.options.get("compress_to_fp16") else []
         else:
@@ -159,7 +159,7 @@ class Pair:
         source = self.loaded(self.source) if model is None else model
         self.pruned.extend(bridge.convert(source, there, **self._options_for(there)).pruned)
         yield f"{here} → {other}", (model and self.worked_round(there)) or there
-        # A model that is run as a whole is asked for again, a changed one is not.
+        # The whole model is used again, so it is kept. A changed model is not.
         again = self.loaded(there) if model is None else there
         returning = {} if there.suffix == ".xml" else for_device(self.options)
         if returning:  # ONNX has no ranges of sizes, which devices may want.
@@ -173,8 +173,8 @@ class Pair:
         yield f"{here} → {other} → {here}", (model and self.worked_round(back)) or back
 
     def worked_round(self, path: Path) -> Path | None:
-        """An IR for another device with what works round the faults of the CPU plugin, which is
-        what runs it; None for other files, and for an IR that Bridge did not make of ONNX."""
+        """An IR for another device, with workarounds for the CPU plugin, which runs it here. None
+        for other files, and for an IR that Bridge did not make of ONNX."""
         model = self.loaded(path) if path.suffix == ".xml" and is_elsewhere(self.options) else None
         if model is None or model.opset is None:
             return None
@@ -184,7 +184,8 @@ class Pair:
         return self.scratch / target.name
 
     def for_part(self, part: Model) -> Pair:
-        """The same for a part of the source: options that name what it has not are left out."""
+        """The same pair for a part of the source. Options that name missing inputs or outputs are
+        left out."""
         ends = {value.name for value in part.graph.inputs} | {*part.graph.output_names}
         options: dict[str, Any] = {
             **self.options, "stateful": False, "beam_idx": False, "one_decoder": False
@@ -197,7 +198,7 @@ class Pair:
         return found
 
     def convert_alike(self) -> None:
-        """Converts the source with the input shapes of what it is held to, for what that prunes."""
+        """Converts the source with the input shapes of the other model, to see what it prunes."""
         assert self.against is not None
         shapes = {
             value.name: value.shape
@@ -213,15 +214,15 @@ class Pair:
         self.pruned.extend(bridge.convert(self.loaded(self.source), path, **options).pruned)
 
     def _options_for(self, there: Path) -> ConvertOptions:
-        """The options of the first conversion: that to ONNX is for no device."""
+        """The options of the first conversion. A conversion to ONNX has no device."""
         if there.suffix == ".xml":
             return self.options
         left = {k: v for k, v in self.options.items() if k not in for_device(self.options)}
         return cast(ConvertOptions, left)
 
     def stand_in(self) -> Path:
-        """What Bridge makes of an ONNX source in operators of the standard alone. It takes the
-        place of the source, of which `converted` was asked before."""
+        """The ONNX source, rewritten by Bridge in operators of the standard alone. It replaces the
+        source. `converted` has to be called before."""
         self.source = self.in_standard_operators(self.source)
         return self.source
 
@@ -236,8 +237,8 @@ class Pair:
     def changed(
         self, name: str, mine: Model, its: Model | None
     ) -> tuple[Path, Iterator[tuple[str, Path]]]:
-        """The changed source `mine`, and what is held to it, with what that is called: its
-        conversions, or `its`, the other model, changed likewise."""
+        """The changed source `mine`, and the labelled files to compare with it. They are the
+        conversions of `mine`, or `its`: the other model with the same change."""
         first = self.rewritten(self.source, mine, name)
         if self.against is None or its is None:
             return first, self.converted(f"{name}-too", mine)
@@ -252,7 +253,7 @@ class Pair:
 
 
 def _binary(path: Path, scratch: Path) -> Path:
-    """The file, or what a model in text is as the `.onnx` that engines take."""
+    """The file. A model in text is written as the `.onnx` that engines take."""
     if path.suffix.lower() not in TEXT_SUFFIXES:
         return path
     model = scratch / f"{path.stem}.onnx"

@@ -30,7 +30,7 @@ _PART = 400  # nodes
 
 @dataclass(frozen=True)
 class _Part:
-    """Nodes that follow one another, what they take from before, and what they leave for later."""
+    """Consecutive nodes, their inputs from earlier parts, and their outputs for later parts."""
 
     nodes: list[Node]
     inputs: list[Value]

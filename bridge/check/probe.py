@@ -1,8 +1,8 @@
-"""Cuts out of a model what the way to one If or Loop depends on, as a small model of its own.
+"""Cuts a small model out of a large one: all nodes that the way to one If or Loop depends on.
 
-The Ifs around it go the wanted way without being asked. One iteration of each Loop around it is
-computed; its number is an input. So the conditions on the way are computed quickly for many inputs,
-even for inputs that the model as a whole does not take.
+In the small model, the Ifs around it always take the wanted branch. The small model computes one
+iteration of each Loop around it, and the iteration's number is an input. So the conditions on the
+way are computed quickly for many inputs, even for inputs that the whole model does not take.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from bridge.neutral.types import I64, TensorType
 from bridge.operators.control.loop_builder import trips_of_slices
 
 ITERATION = "bridge.iteration."
-"""What the names of the inputs begin with that say which iteration of a Loop is computed."""
+"""The start of the names of inputs that say which iteration of a Loop is computed."""
 
 _LARGEST = 1 << 26  # bytes of constants in a probe
 
 
 @dataclass(frozen=True)
 class Demand:
-    """A condition on the way, and what it must be."""
+    """A condition on the way, and its wanted value."""
 
     truth: Truth
     wanted: bool
@@ -48,11 +48,11 @@ class Demand:
 
 @dataclass
 class Probe:
-    """A model whose outputs are what the conditions on the way to an If or Loop compare.
+    """A model whose outputs are the operands of the conditions on the way to an If or Loop.
 
-    `way` are the conditions around it, `own` has what each of its outcomes asks for; `outputs` has
-    the name of each operand's output. `settled` says why an outcome cannot come about, for all
-    inputs that get there; `never` is set where none does.
+    `way` are the conditions around the If or Loop, `own` has the condition for each of its
+    outcomes. `outputs` has the name of each operand's output. `settled` says why an outcome is
+    impossible for all inputs that get there. `never` is set if no input gets there.
     """
 
     model: Model
@@ -69,16 +69,16 @@ class Probe:
         return [name for name in names if name.startswith(ITERATION)]
 
     def distances(self, outcome: int, results: Mapping[str, np.ndarray]) -> tuple[float, ...]:
-        """How far an input is from what is wanted of each condition, the outermost first, that of
-        the outcome last: from 0 to 1, so that none drowns the others."""
+        """The distance of an input from each condition, from 0 to 1, so that all conditions have
+        the same weight. The outermost condition is first, the condition of the outcome last."""
         values = {value: results[name] for value, name in self.outputs.items()}
         demands = (*self.way, self.own[outcome])
         found = (distance(demand.truth, demand.wanted, values) for demand in demands)
         return tuple(1.0 if np.isinf(d) else d / (d + 1) for d in found)
 
     def asked(self, outcome: int) -> list[dict[Value, bool]]:
-        """The inputs that each condition depends on, in the order of `distances`, and whether it
-        asks for more of them than their shapes."""
+        """The inputs that each condition depends on, in the order of `distances`. Each input has
+        whether the condition depends on its numbers, too, and not on its shape alone."""
         outputs = dict(zip(self.outputs.values(), self.model.graph.outputs, strict=True))
         return [
             _asked(self.model.graph, [outputs[self.outputs[v]] for v in operands(truth)])
@@ -90,7 +90,7 @@ _SIZED_BY_VALUES = frozenset({"NonZero", "Compress", "Unique", "NonMaxSuppressio
 
 
 def _asked(graph: Graph, outputs: list[Value]) -> dict[Value, bool]:
-    """The inputs that outputs of a flat graph depend on, and whether on more than their shapes."""
+    """The inputs that outputs of a flat graph depend on, each with whether its numbers count."""
     asked = dict.fromkeys(outputs, True)
     for node in reversed(graph.nodes):
         demands = [asked[value] for value in node.outputs if value in asked]
@@ -108,8 +108,8 @@ def _asked(graph: Graph, outputs: list[Value]) -> dict[Value, bool]:
 
 
 def probe(model: Model, way: Way, node: Node, most: int) -> Probe | None:
-    """The probe of an If or Loop; None where it would have more than `most` nodes, or as many
-    weights as are no more quickly computed than the model."""
+    """The probe of an If or Loop. None if the probe would have more than `most` nodes, or so many
+    weights that it is no faster than the model."""
     cut = _Cut(model, most)
     demands: list[Demand] = []
     try:
@@ -132,12 +132,12 @@ def probe(model: Model, way: Way, node: Node, most: int) -> Probe | None:
     )
 
 
-_MANY = 1 << 62  # iterations: as many as the condition has it
+_MANY = 1 << 62  # iterations: only the condition limits the number
 
 
 def _outcomes(enters: Sequence[Truth], goes_on: Sequence[Truth]) -> dict[int, Demand]:
-    """The outcomes of a Loop that runs if all of `enters` hold, and twice if all of `goes_on` do
-    too."""
+    """The outcomes of a Loop. The Loop runs if all of `enters` hold, and runs twice if all of
+    `goes_on` hold, too."""
 
     def joined(truths: Sequence[Truth]) -> Truth | None:
         return reduce(lambda left, right: Junction("And", left, right), truths) if truths else None
@@ -166,7 +166,7 @@ class _Cut:
         self.conditions: list[tuple[Value, bool]] = []
         self._model = model
         self._builder = Builder(self.graph.nodes)
-        self._scratch = Builder([])  # what is asked of the model, beside its own nodes
+        self._scratch = Builder([])  # nodes of conditions that the model does not have itself
         self._most = most
         self._bytes = 0
         self._copies: dict[Value, Value] = {}
@@ -175,7 +175,7 @@ class _Cut:
         self._operands: dict[Value, None] = {}
 
     def enter(self, node: Node, body: Body) -> list[Demand]:
-        """Goes into a body; gives what must hold for that."""
+        """Goes into a body. Gives the conditions under which the model runs the body."""
         for value, port in zip(body.graph.inputs, body.inputs, strict=True):
             self._entered[value] = (node, body, port)
         if node.op == "If":
@@ -193,7 +193,7 @@ class _Cut:
         return demands
 
     def outcomes_of_if(self, node: Node) -> tuple[dict[int, Demand], dict[int, str]]:
-        """What each branch of an If asks for, and why one cannot run."""
+        """The conditions of each branch of an If, and why a branch cannot run."""
         condition = node.inputs[0]
         assert condition is not None
         own = self.wanted(condition)
@@ -205,7 +205,8 @@ class _Cut:
         return {True: Demand(own, True), False: Demand(own, False)}, settled
 
     def outcomes_of_loop(self, node: Node) -> tuple[dict[int, Demand], dict[int, str]]:
-        """What no iteration of a Loop, one, and several ask for, and why some cannot be."""
+        """The conditions for no iteration of a Loop, for one and for several, and why some of
+        these numbers are impossible."""
         trips, going = self._trips(node), node.input(1)
         enters: list[Truth] = [] if going is None else [self.wanted(going)]
         goes_on: list[Truth] = []
@@ -224,7 +225,7 @@ class _Cut:
     def _settled_counts(
         self, node: Node, trips: Value | None, *conditions: Value | None
     ) -> dict[int, str]:
-        """Why some numbers of iterations cannot be, from what is known for all inputs."""
+        """Why some numbers of iterations are impossible for all inputs."""
         most = _MANY if trips is None else self._number(trips)
         starts, goes_on = (1 if value is None else self._number(value) for value in conditions)
         if (most is not None and most <= 0) or starts == 0:
@@ -242,13 +243,13 @@ class _Cut:
         return settled
 
     def _number(self, value: Value) -> int | None:
-        """The one number that a value is for all inputs; None if that is open."""
+        """The number of a value that is the same for all inputs, None if it is unknown."""
         known = known_of(self.value(value)).ints
         return known[0] if known is not None and len(known) == 1 else None
 
     def _trips(self, node: Node) -> Value | None:
-        """How often a Loop runs unless its condition ends it, around the bodies that were entered:
-        its trip count, or else the number of its slices; None where neither is given."""
+        """How often a Loop runs unless its condition ends it: its trip count, or else the number of
+        its slices. The value is outside of the entered bodies. None if neither is given."""
         if node.trip_count is not None:
             return self._resolve(node.trip_count)
         if not any(isinstance(port, Sliced) for port in node.body.inputs):
@@ -257,7 +258,7 @@ class _Cut:
             return trips_of_slices(b, node.inputs, node.body)
 
     def wanted(self, condition: Value) -> Truth:
-        """What a condition says; its operands become outputs."""
+        """The truth that a condition computes. Its operands become outputs."""
         return self._asked(truth_of(condition, self._resolve))
 
     def _asked(self, truth: Truth) -> Truth:
@@ -265,7 +266,7 @@ class _Cut:
         return truth
 
     def name_outputs(self) -> dict[Value, str]:
-        """Makes outputs of all operands; their names."""
+        """Makes outputs of all operands, and gives their names."""
         names = {}
         for index, value in enumerate(self._operands):
             names[value] = f"bridge.probe.{index}"
@@ -276,7 +277,7 @@ class _Cut:
         return names
 
     def value(self, wanted: Value) -> Value:
-        """What stands for a value in the cut, which all that it depends on is put into first."""
+        """The copy of a value in the cut. All values that it depends on are copied first."""
         waiting = [wanted]
         while waiting:
             value = waiting[-1]
@@ -293,7 +294,7 @@ class _Cut:
         return self._copies[wanted]
 
     def _resolve(self, value: Value) -> Value:
-        """The value around the entered bodies that one inside them is."""
+        """The outer value that a value inside the entered bodies stands for."""
         while value in self._entered:
             node, _, port = self._entered[value]
             if not isinstance(port, Invariant | Carried) or port.input is None:
@@ -313,7 +314,7 @@ class _Cut:
         return [] if maker is None else [v for v in maker.inputs if v is not None]
 
     def _make(self, value: Value) -> None:
-        """Puts a value into the cut, of which all that it depends on is there already."""
+        """Copies a value into the cut. All values that it depends on are there already."""
         if value in self._entered:
             self._copies[value] = self._input_of_body(*self._entered[value])
         elif value.producer is None:
@@ -335,7 +336,7 @@ class _Cut:
             raise _TooLargeError
         copy = clone_node(node, self._copies)
         if node.op != "Constant":
-            # More may be known here than where both branches of an If around it meet.
+            # The cut has one branch of an If, so more may be known than if both branches meet.
             infer(copy)
         self.graph.nodes.append(copy)
 
@@ -361,7 +362,7 @@ class _Cut:
         return self._iterations[id(node)]
 
     def _slice(self, node: Node, port: Sliced, value: Value) -> Value:
-        """The slice of the iteration, counted from the end that the slices begin at."""
+        """The slice of the computed iteration, counted from the end with the first slice."""
         number = self.value(self._iteration(node))
         if port.stride < 0:
             number = self._builder.op("Sub", -1, number)

@@ -54,8 +54,8 @@ Differing = Callable[[Model, Model | None, Feed], Collection[str]]
 
 @dataclass(frozen=True)
 class Reduced:
-    """A part that differs, of `nodes` of the model's nodes, the file of its inputs, and that of the
-    other model's part, where there are two models."""
+    """A part that differs, with `nodes` of the model's nodes, and the file of its inputs. If there
+    are two models, it has the file of the other model's part, too."""
 
     model: Path
     inputs: Path
@@ -244,7 +244,7 @@ class _Level:
         )
 
     def behind(self, nodes: Sequence[Node], names: Collection[str]) -> list[Node]:
-        """Those of the nodes that outputs of these names depend on."""
+        """The nodes that outputs of these names depend on."""
         outputs = (v for node in nodes for v in node.outputs)
         return behind(nodes, (v for v in outputs if self.names[v] in names))
 
@@ -262,8 +262,8 @@ def _names(graph: Graph) -> dict[Value, str]:
 def _twins(
     graph: Graph, other: Graph, known: Mapping[Value, Any], its: Mapping[Value, Any]
 ) -> dict[Value, Value]:
-    """Values of a graph by those of the other graph that stand for them: by name, inputs of a body
-    by what was seen of them."""
+    """Values of a graph, by the values of the other graph that stand for them. Names match. Inputs
+    of a body match by the values that they had in a run."""
     names = {name: v for v in _names(graph) for name in v.names}
     found: dict[Value, Value] = {}
     for value in _names(other):

@@ -35,8 +35,8 @@ class Version:
 
 @dataclass
 class Result:
-    """How one version's output compares with the first version's, over all inputs: the worst
-    difference, and with which input it is (`sample`)."""
+    """How an output of one version compares with the first version, over all inputs. `worst` is the
+    worst difference, `sample` the number of its input."""
 
     version: str
     output: str
@@ -46,8 +46,8 @@ class Result:
 
 @dataclass(frozen=True)
 class BranchState:
-    """What is known of a branch: one of `STATES`, and a sentence; `input` is the first input
-    that takes it."""
+    """The state of a branch: one of `STATES`, and a sentence. `input` is the number of the first
+    input that takes the branch."""
 
     state: str
     text: str
@@ -56,7 +56,7 @@ class BranchState:
 
 @dataclass(repr=False)
 class CheckReport:
-    """What was run, what was compared, and what could not be and why.
+    """The runs and comparisons of a check, and the reasons for what is missing.
 
     `versions` are the files; the others are held to the first. All were compared on `feeds`, which
     `recipes` make. `runs` inputs were tried; `refused` counts those that the first version does not
@@ -65,9 +65,9 @@ class CheckReport:
 
     `taken` are the branches that each input takes, `wrong` the inputs with which an output differs.
     `reached` has the first input that took each branch, `forced` what came of forcing the others.
-    `pruned` are the branches that the conversion removed, and why. `unreachable` are those that no
-    input can take, and why. `gone` are those of Ifs that another file does not have. `aside` are
-    the inputs whose differences do not count, of empty and extreme ones; `doubtful` are the
+    `pruned` are the branches that the conversion removed, and why. `unreachable` are the branches
+    that no input can take, and why. `gone` are branches of Ifs that another file does not have.
+    `aside` are the empty and extreme inputs whose differences do not count. `doubtful` are the
     branches that such inputs alone take.
 
     `around` is what stands around the first value that differs, by version. `fault` says who is at
@@ -136,7 +136,7 @@ class CheckReport:
 
     @property
     def branches(self) -> list[Branch]:
-        """All branches, those of Ifs before those of Loops, outer before inner ones."""
+        """All branches. Ifs come before Loops, outer branches before inner ones."""
         return branches_of(self.sites)
 
     def fails(self, branch: Branch) -> bool:
@@ -145,7 +145,7 @@ class CheckReport:
         return forced is not None and bool(forced.problem) and forced.given is None
 
     def state(self, branch: Branch) -> BranchState:
-        """What is known of one branch."""
+        """The state of one branch."""
         forced = self.forced.get(branch)
         outcome = shortened(forced.problem) if forced is not None else ""
         if branch in self.reached and not (forced is not None and forced.wrong):
@@ -172,7 +172,7 @@ class CheckReport:
         return BranchState("forced", "forced, equal" + (f" ({why})" if told else ""))
 
     def _not_forced(self, branch: Branch, why: str) -> BranchState:
-        """What is known of a branch that neither an input took nor the check forced."""
+        """The state of a branch that no input took and the check did not force."""
         site = self.sites[branch[0]]
         if site.loop and why.startswith("the Loop"):
             return BranchState("failing", f"cannot be: {why}")

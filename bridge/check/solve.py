@@ -1,8 +1,8 @@
-"""Seeks inputs that lead to a branch, guided by how far each is from it.
+"""Seeks inputs that lead to a branch. The distance of each input from the branch guides the search.
 
 The method is the alternating variable method of search-based testing (B. Korel, 1990; P. McMinn,
-"Search-based software test data generation", 2004): one size or number is changed at a time, by
-steps of all magnitudes, as long as that leads nearer.
+"Search-based software test data generation", 2004). The search changes one size or number at a
+time, by steps of all magnitudes, as long as the distance becomes smaller.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from bridge.check.probe import ITERATION
 from bridge.neutral.graph import Value
 from bridge.neutral.types import TensorType, high, low
 
-LARGEST_SIZE = 4096  # of a dimension that the search tries
-_LATEST = 8  # iteration of a Loop that the search tries
+LARGEST_SIZE = 4096  # the largest size of a dimension that the search tries
+_LATEST = 8  # the latest iteration of a Loop that the search tries
 
 Distances = Callable[[Recipe], tuple[float, ...]]
-"""How far the inputs of a recipe are from each thing that is wanted of them; empty where that
-cannot be computed."""
+"""The distances of a recipe's inputs from each wanted condition. The tuple is empty if the
+distances cannot be computed."""
 
 
 @dataclass(frozen=True)
 class Variable:
-    """What the search may change: a dimension, by its key in `Recipe.sizes`, or the number that
-    fills an input; its limits, its least change, and what it is where a recipe does not say."""
+    """A size or a number that the search may change. `key` is the key of a dimension in
+    `Recipe.sizes`, or the name of an input that the number fills. `lowest` and `highest` are
+    limits, `step` is the least change, and `usual` is the value if a recipe has none."""
 
     key: str
     is_size: bool
@@ -40,12 +41,12 @@ class Variable:
     usual: float = 0.0
 
     def of(self, recipe: Recipe) -> float:
-        """The size or number that a recipe has."""
+        """The size or number in a recipe."""
         found = (recipe.sizes if self.is_size else recipe.fills).get(self.key)
         return found if isinstance(found, int | float) else self.usual
 
     def put(self, recipe: Recipe, number: float) -> Recipe | None:
-        """The recipe with another size or number, None for one beyond the limits."""
+        """The recipe with another size or number, None if the number is beyond the limits."""
         if not self.lowest <= number <= self.highest:
             return None
         if self.is_size:
@@ -54,8 +55,8 @@ class Variable:
 
 
 def variables(asked: Mapping[Value, bool], base: Recipe) -> list[Variable]:
-    """What may be changed of the inputs that a condition asks for (see `Probe.asked`); what `base`
-    fixes stays."""
+    """The sizes and numbers that may be changed in the inputs of a condition (see `Probe.asked`).
+    Sizes and numbers that `base` fixes are left out."""
     sizes: dict[str, Variable] = {}
     fills: list[Variable] = []
     for value, valued in asked.items():
@@ -67,7 +68,7 @@ def variables(asked: Mapping[Value, bool], base: Recipe) -> list[Variable]:
             if not isinstance(given, int):
                 most = high(given)
                 most = LARGEST_SIZE if most is None else min(most, LARGEST_SIZE)
-                # No empty tensor: onnxruntime ends the process in some kernels.
+                # No empty tensor: onnxruntime crashes in some kernels.
                 least = max(low(given), 1)
                 sizes[key] = Variable(key, True, least, most, usual=least)
         kind = value.element.kind if isinstance(value.type, TensorType) and value.element else ""
@@ -84,10 +85,10 @@ def solve(
     hints: Sequence[float],
     distances: Distances,
 ) -> Recipe | None:
-    """A recipe of which all distances are 0, None where none was found.
+    """A recipe whose distances are all 0, None if the search finds no such recipe.
 
-    `wanted` has for each distance the variables that it depends on; `hints` are numbers that the
-    model compares with.
+    `wanted` has, for each distance, the variables that the distance depends on. `hints` are numbers
+    that the model compares with.
     """
     search = _Search(wanted, hints, distances)
     for start in starts:
@@ -108,8 +109,8 @@ def solve(
 
 
 _TRIES = 400  # recipes for one branch
-_FARTHEST = 22  # power of two of the largest change
-_PAIRED = 4  # variables of which each two are changed at once
+_FARTHEST = 22  # the largest change is two to this power
+_PAIRED = 4  # variables, at most, that are changed two at once
 
 Direction = Sequence[tuple[Variable, int]]
 """Variables that are changed at once, each upwards or downwards."""
@@ -133,8 +134,8 @@ class _Search:
         self.far: tuple[float, ...] = ()
 
     def try_(self, recipe: Recipe | None) -> bool:
-        """Looks how near a recipe comes, unless the best one is there already; whether that is
-        nearer than any before."""
+        """Computes a recipe's distances, unless the search is over. The answer is whether the
+        recipe is nearer than all before it."""
         if recipe is None or not self.least or not self.left:
             return False
         self.left -= 1
@@ -146,8 +147,9 @@ class _Search:
         return True
 
     def descend(self) -> None:
-        """Changes one variable after the other, those of the outermost condition that is not met
-        yet first, as long as that leads nearer; two at once where none does alone."""
+        """Changes one variable after the other, as long as the recipe comes nearer. The variables
+        of the outermost condition that is not met come first. If no single variable helps, two
+        variables are changed at once."""
         nearer = True
         while nearer and 0 < self.least < math.inf and self.left:
             unmet = [own for own, far in zip(self.wanted, self.far, strict=True) if far]
@@ -168,11 +170,12 @@ class _Search:
         return any([self.try_(variable.put(self.best, number)) for number in self.hints])
 
     def _change(self, direction: Direction) -> bool:
-        """Goes in a direction, or against it, as long as that leads nearer; whether it did."""
+        """Changes the variables in a direction, or against it, as long as the recipe comes nearer.
+        The answer is whether it came nearer."""
         before = self.least
         power = 0
         while power < _FARTHEST and self.least > 0 and self.left:
-            # Steps that are too small may change nothing; one that does is doubled.
+            # A step that is too small may have no effect. A step that helps is doubled.
             step = 2.0**power
             power += 1
             for signed in (step, -step):
@@ -190,8 +193,8 @@ class _Search:
         return self.try_(recipe)
 
     def scan(self, start: Recipe) -> None:
-        """Tries inputs with all their open sizes alike, and such with one other size, until one
-        can be computed."""
+        """Tries inputs until distances can be computed. The inputs have all their open sizes
+        alike, or one size changed."""
         sizes = [variable for variable in self.variables if variable.is_size]
         powers = [1 << k for k in range(13)] if sizes else []
         alike = [_sized(start, sizes, number) for number in powers]
@@ -206,7 +209,7 @@ class _Search:
                 self.try_(recipe)
 
     def others(self, start: Recipe) -> Iterator[Recipe]:
-        """Where else to begin: with sizes of 1, and by chance."""
+        """Other recipes to start from: one with all sizes 1, then random recipes."""
         sizes = [variable for variable in self.variables if variable.is_size]
         if sizes:
             yield _sized(start, sizes, 1)
@@ -222,6 +225,6 @@ class _Search:
 
 
 def _sized(recipe: Recipe, sizes: Sequence[Variable], number: int) -> Recipe:
-    """The recipe with all these sizes as near to a number as their limits allow."""
+    """The recipe with each of these sizes as near to `number` as the size's limits allow."""
     chosen = {size.key: int(min(max(number, size.lowest), size.highest)) for size in sizes}
     return replace(recipe, sizes={**recipe.sizes, **chosen})

@@ -101,7 +101,7 @@ class Watcher:
             self._compare(stage, results)
 
     def lines(self) -> list[str]:
-        """What a report of the conversion says."""
+        """The text for a report of the conversion."""
         if self.found is not None:
             advice = f"; {self.found.advice}" if self.found.advice else ""
             return [f"the conversion is wrong: {self.found}{advice}"]

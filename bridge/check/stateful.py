@@ -1,5 +1,5 @@
-"""Stateful models, seen as the ONNX model is that they were made of: with their variables among the
-inputs and outputs, and with the inputs that say whether there are states."""
+"""Stateful models, with the inputs and outputs of the ONNX model that they were made of. Variables
+are inputs and outputs, and there are inputs that say whether there are states."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class RowSession(Session, Protocol):
     """A session that keeps states from call to call."""
 
     def run_row(self, feeds: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """The outputs of calls in a row, of which the first begins anew. States that are fed do
-        not count. Raises EngineError."""
+        """The outputs of calls in a row. The first call starts without states. Fed states are
+        ignored. Raises EngineError."""
 
 
 def keeps_states(session: Session) -> RowSession | None:
@@ -37,8 +37,8 @@ def keeps_states(session: Session) -> RowSession | None:
 
 
 class PairsSession:
-    """Sets the variables of `session` before each run to what the ONNX model is fed, and gives what
-    they hold after it. Sequences keep their order."""
+    """Sets the variables of `session` before each run to the states in the feeds of the ONNX model.
+    Gives the variables' contents after the run as outputs. Sequences keep their order."""
 
     def __init__(self, session: StatefulSession, variables: Variables) -> None:
         self._session = session
@@ -88,8 +88,8 @@ class PairsSession:
         return held.reshape(()) if port.shape == () and held.size == 1 else held
 
     def _with_added(self, feeds: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The feeds, and what the ONNX model does not take: the order in which the sequences are,
-        and where the new words stand."""
+        """The feeds, with inputs that the ONNX model does not have: the order of the sequences, and
+        the places of the new words."""
         if self._told is not None:
             cache = feeds.get(self._told.cache)
             past = 0 if cache is None else np.shape(cache)[2]
@@ -106,7 +106,7 @@ class PairsSession:
 
 
 class FirstCallsSession:
-    """Takes inputs that say whether there are states, for a model in which the states say it."""
+    """Adds inputs that say whether there are states, to a model whose states say it."""
 
     def __init__(self, session: Session, calls: Sequence[FirstCall]) -> None:
         self.session = session
@@ -135,7 +135,7 @@ class FirstCallsSession:
         return [self._as_before(feed, results) for feed, results in zip(feeds, found, strict=True)]
 
     def _as_before(self, feeds: Mapping[str, Any], results: dict[str, Any]) -> dict[str, Any]:
-        """The results, in which states are empty that later calls gave empty, if they are kept."""
+        """The results. If later calls gave an empty output for a kept state, it is empty here."""
         for call in self._calls:
             if call.flag in feeds and _is_later(call, feeds):
                 for name, kept in call.kept.items():
@@ -146,8 +146,8 @@ class FirstCallsSession:
 
 
 class AgreedSession:
-    """What `session` gives for inputs that the others take, too: OpenVINO takes a mask that does
-    not go with the states, and gives numbers that mean nothing."""
+    """Runs `session` only with inputs that the other sessions take, too. OpenVINO takes a mask that
+    does not fit the states, and its results are then meaningless."""
 
     def __init__(self, session: Session, others: Sequence[Session], comparison: Comparison) -> None:
         self._session, self._others, self._comparison = session, others, comparison

@@ -24,8 +24,8 @@ from bridge.operators.control.loop_builder import (
 )
 
 ENDLESS = 2**24 - 1
-"""The last iteration of a Loop that is left alone. OpenVINO compares numbers as f32, in which those
-beyond are not exact."""
+"""The last iteration of an unchanged Loop. OpenVINO compares numbers as f32, and larger numbers are
+not exact in f32."""
 
 COUNT = "bridge.count"
 """The name of the output that says how many iterations the innermost Loop ran."""
@@ -43,13 +43,13 @@ GraphPath = tuple[PathStep, ...]
 """The way from a model's graph into one nested in it."""
 
 Spot = tuple[int, int]
-"""A value of a graph: the place of its node, and its own among the node's outputs; -1 and its own
-place for an input of the graph."""
+"""A value of a graph: the place of its node, and the value's place among the node's outputs. An
+input of the graph has -1 and its place among the inputs."""
 
 
 def last(depth: int) -> str:
-    """The name of the input that says which iteration is the last of a Loop on the way to a place:
-    of the outermost with `depth` 0."""
+    """The name of the input that says which iteration of a Loop is the last. The Loop is on the way
+    to a place. The outermost Loop has `depth` 0."""
     return f"bridge.last.{depth}"
 
 

@@ -11,12 +11,12 @@ from bridge.check.lines import shortened
 from bridge.check.report import CONVERSION, BranchState, CheckReport, Result
 from bridge.show.states import STATES
 
-_SHOWN = 3  # kinds of input that the model refuses
+_SHOWN = 3  # kinds of refused inputs
 
 
 def summary(report: CheckReport) -> list[str]:
-    """The verdict, and in a few lines what it rests on; of outputs and branches those alone that
-    differ."""
+    """The verdict, and its reasons in a few lines. Only outputs and branches that differ are
+    listed."""
     device = report.device
     meant = "" if device is None else f", {device.title}"
     lines = [f"{verdict(report)}: {report.source}{meant}{_doubt(report)}", *_explained(report)]
@@ -42,7 +42,7 @@ def summary(report: CheckReport) -> list[str]:
 
 
 def _explained(report: CheckReport) -> list[str]:
-    """What differs first and where, who is at fault, and what to do next."""
+    """The first value that differs and its place, who is at fault, and what to do next."""
     lines = []
     if report.first is not None:
         lines.append(str(report.first))
@@ -87,7 +87,7 @@ def _inputs(count: int) -> str:
 
 
 def _worst(results: Sequence[Result]) -> str:
-    """The largest difference, measured by what is allowed."""
+    """The largest difference, in percent of the allowed difference."""
     worst = max(results, key=lambda result: result.worst.share)
     if not worst.worst.absolute:
         return "no number differs"
@@ -98,7 +98,7 @@ def _worst(results: Sequence[Result]) -> str:
 
 
 def _doubt(report: CheckReport) -> str:
-    """What the verdict does not rest on: with which input it differs, or what was not shown."""
+    """Text after the verdict: the input with which outputs differ, or the branches not shown."""
     wrong = [result for result in report.results if not result.worst.ok]
     if wrong:
         number = wrong[0].sample
@@ -131,7 +131,7 @@ def _counts(report: CheckReport, known: Mapping[Branch, BranchState]) -> str:
 
 
 def details(report: CheckReport) -> list[str]:
-    """Every output, every branch, the inputs, and what the model refused."""
+    """Every output, every branch, the inputs, and the refused inputs."""
     lines = []
     if report.compared:
         lines += ["every output:", *map(_result, report.results)]
@@ -173,7 +173,8 @@ def _refused(report: CheckReport) -> list[str]:
 
 
 def refusals(report: CheckReport) -> Counter[str]:
-    """Why the model refused inputs: messages that differ in numbers alone are one kind."""
+    """Counts of the reasons why the model refused inputs. Messages are one kind if only their
+    numbers differ."""
     kinds = Counter[str]()
     for message, count in report.refused.items():
         kinds[shortened(re.sub(r"\d+", "#", message))] += count

@@ -15,11 +15,11 @@ from bridge.passes.state.variables import known_start, pairs_of_variables
 
 @dataclass(frozen=True)
 class Variables:
-    """Variables by `pairs` of an input and an output, with the nodes that `read` them, by the
-    input, and what these `hold` in ONNX. `begun` are the inputs that are what a variable starts
-    with where they are empty; `beams` says whether `BEAMS` is an input that the ONNX model does not
-    have. `PLACES` is another if it is `told`. They are `own` if the ONNX model was made of them,
-    whose inputs have what they start with as a default."""
+    """Variables, with their `pairs` of an input and an output. `read` has the node that reads each
+    variable, and `hold` its input in ONNX, both by the input's name. An input in `begun` may be
+    empty: then the variable's computed start takes its place. `beams` says whether the IR has the
+    input `BEAMS` and the ONNX model does not, `told` says the same of `PLACES`. `own` says whether
+    the ONNX model was made of the IR. Then the defaults of its inputs are the starts."""
 
     pairs: Sequence[StatePair]
     read: Mapping[str, Node]
@@ -31,7 +31,7 @@ class Variables:
 
     @classmethod
     def of(cls, model: Model) -> Variables | None:
-        """Those of a model, None where it has none."""
+        """The variables of a model, None if it has no variables."""
         nodes: dict[str, Node] = {}
         for node in model.graph.nodes:
             if node.op == "ReadValue":
@@ -51,7 +51,7 @@ class Variables:
 
 
 def _held(node: Node, types: Mapping[str, Element], name: str) -> Value:
-    """The input that a variable is in ONNX."""
+    """The input of the ONNX model that stands for a variable."""
     held = node.outputs[0].tensor
     element = types.get(node.attributes["variable_id"], held.element)
     return Value(TensorType(element, held.shape), [name])

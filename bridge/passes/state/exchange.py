@@ -1,4 +1,4 @@
-"""A variable of IR in the place of a pair of an input and an output of ONNX, and the other way
+"""Replaces a pair of an input and an output of ONNX by a variable of IR, and the other way
 round."""
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from bridge.operators.ir_texts import format_shape
 def read_variable(
     b: Builder, variable: str, start: Value, state: Value, beams: Value | None = None
 ) -> None:
-    """Makes `state`, which was an input, what a variable holds before a call: `start` at first, and
-    its sequences in the order of the `beams`."""
+    """Makes `state`, which was an input, the contents of a variable before a call. The variable
+    holds `start` at first. With `beams`, the variable's sequences are put in their order."""
     attributes = variable_attributes(variable, state)
     if beams is None:
         b.node("ReadValue", [start], [state], attributes)
@@ -32,7 +32,7 @@ def read_variable(
 
 
 def variable_attributes(variable: str, state: Value) -> dict[str, Any]:
-    """Those of a ReadValue that gives `state`."""
+    """The attributes of a ReadValue whose output is `state`."""
     return {
         "variable_id": variable,
         "variable_type": state.element,
@@ -41,7 +41,7 @@ def variable_attributes(variable: str, state: Value) -> dict[str, Any]:
 
 
 def assign_variable(b: Builder, variable: str, after: Value) -> None:
-    """Makes `after`, which was an output, what a variable holds after a call."""
+    """Assigns `after`, which was an output, to a variable."""
     b.node("Assign", [after], 1, {"variable_id": variable})
 
 
@@ -52,9 +52,9 @@ def take_variables(
     target: Target | None = None,
     beams: Collection[Value] = (),
 ) -> dict[str, Value]:
-    """Takes variables out of a graph, and the selection by `beams` of what they hold. `state_of`
-    makes what the first node that reads a variable gives from now on. The answer is what each
-    variable is assigned."""
+    """Removes variables from a graph, and the Gathers that select their sequences by `beams`.
+    `state_of` gets the first node that reads a variable, and makes the value that replaces the
+    node's output. The answer is the value that was assigned to each variable."""
     states: dict[str, Value] = {}
     assigned: dict[str, Value] = {}
 
@@ -80,8 +80,8 @@ def take_variables(
 
 
 def or_start(b: Builder, model: Model, state: Value, start: Value) -> Value:
-    """What a variable holds that is an input of a model now: what it starts with where the input is
-    empty, which is the input's default."""
+    """The contents of a variable that is now the input `state` of a model. An empty tensor is the
+    input's default. If the input is empty, the contents are `start`."""
     assert state.element is not None
     sizes = tuple(dim if isinstance(dim, int) else 0 for dim in state.dims)
     model.defaults[state] = empty(state.element, sizes)

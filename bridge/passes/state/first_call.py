@@ -1,13 +1,15 @@
 """Merged decoders: an input says whether there are states, and an If on it holds a decoder for
 either answer (optimum's `use_cache_branch`).
 
-In a stateful model a state that has nothing in it at first says the same, so the input goes. What
-the first call alone computes, the keys and values of cross-attention, stays what it is: the branch
-of later calls gives an empty tensor in its place, which callers of the ONNX model throw away. Such
-a state need not go through the If: it starts with what the branch of the first call computes.
+In a stateful model, a state that is empty before the first call gives the same answer. So the input
+is removed. Only the first call computes the keys and values of cross-attention, and later calls
+keep them. In ONNX, the branch of later calls gives an empty tensor in their place, and callers
+throw that tensor away. Such a state need not go through the If. The state starts with the value
+that the branch of the first call computes.
 
-Where a user says so, the branch of later calls is the one decoder: with states that are still empty
-it is to compute what the other does. Nothing here proves that; a check runs both.
+A user may ask for one decoder. Then the branch of later calls stays alone. It has to compute the
+same as the other branch if the states are still empty. This module does not prove that; a check
+runs both models.
 """
 
 from __future__ import annotations
@@ -33,11 +35,12 @@ def decide_by_state(
     b: Builder,
     one_decoder: bool,
 ) -> list[FirstCall]:
-    """Takes away inputs that say whether there are states, in place.
+    """Removes inputs that say whether there are states, in place.
 
-    `pairs` are states before and after a call, `starts` what they start with, made by `front`. Both
-    change for states that the first call sets once and for all. `b` stands behind the states. With
-    `one_decoder` the branch of later calls stays alone; UsageError where that cannot be.
+    `pairs` maps each state before a call to the state after it. `starts` has the start of each
+    state, made by `front`. Both change for states that the first call sets once and for all. `b`
+    adds nodes behind the states. With `one_decoder` only the branch of later calls stays.
+    UsageError if that is not possible.
     """
     found = []
     outputs = dict(zip(graph.outputs, names_of_outputs(graph), strict=True))
@@ -77,8 +80,9 @@ def decide_by_state(
 
 
 def later_branch(graph: Graph, flag: Value, states: Collection[Value]) -> int | None:
-    """Which branch of all Ifs on an input reads states, 0 for the first one; None where the input
-    does not say that alone, or other nodes read these states: then a first call looks at them."""
+    """The index of the branch that reads states in all Ifs on an input, 0 for the first branch.
+    None if the input has another use, or if other nodes read these states. Then the first call
+    reads them, too."""
     ifs = [node for node in graph.nodes if flag in node.inputs]
     sides = {_later(node, flag, states) for node in ifs}
     taken = {value for node in ifs for value in node.inputs if value in states}
@@ -88,7 +92,8 @@ def later_branch(graph: Graph, flag: Value, states: Collection[Value]) -> int | 
 
 
 def _later(node: Node, flag: Value, states: Collection[Value]) -> int | None:
-    """Which branch of an If on the flag alone reads states; None for another node."""
+    """The index of the only branch that reads states in an If on the flag. None for another
+    node."""
     if node.op != "If" or flag in node.inputs[1:]:
         return None
     reads = [not set(states).isdisjoint(node.captures(body).values()) for body in node.bodies]
@@ -96,15 +101,15 @@ def _later(node: Node, flag: Value, states: Collection[Value]) -> int | None:
 
 
 def _open(state: Value) -> int:
-    """The axis along which a state has no elements, before the first call sets it."""
+    """The axis whose size is 0 before the first call sets a state."""
     return next((axis for axis, dim in enumerate(state.dims) if not isinstance(dim, int)), 0)
 
 
 def _keep_states(
     node: Node, body: Body, pairs: Mapping[Value, Value], outputs: Mapping[Value, str]
 ) -> dict[str, Kept]:
-    """Makes a branch give the state itself where it gives a constant of no elements as the next.
-    The answer is each such state, by the name of the output."""
+    """Makes a branch give the state itself if it gives an empty constant as the next state. The
+    answer has each such state by the name of the output."""
     befores = {after: before for before, after in pairs.items()}
     kept = {}
     for index, (value, port) in enumerate(body.exits()):
@@ -120,8 +125,8 @@ def _keep_states(
 def _require_made_once(
     node: Node, later: Body, pairs: Mapping[Value, Value], once: Collection[Value]
 ) -> None:
-    """Refuses one decoder where it keeps a state that the other branch makes of more than the
-    model's inputs."""
+    """Refuses one decoder if it keeps a state that the other branch does not compute from the
+    model's inputs alone."""
     captures = node.captures(later)
     for state, after in pairs.items():
         if after not in node.outputs or state in once:
@@ -141,8 +146,9 @@ def _compute_once(
     starts: dict[Value, Value],
     b: Builder,
 ) -> list[Value]:
-    """Takes states out of an If that the branch of later calls keeps, and the other computes of the
-    model's inputs alone. The answer is these states, which start with what is computed."""
+    """Takes states out of an If. The branch of later calls keeps such a state, and the other branch
+    computes it from the model's inputs alone. The answer is these states. Each starts with the
+    computed value."""
     first, found = node.bodies[1 - later], []
     used = {value for other in graph.nodes for value in other.inputs}
     for state, after in pairs.items():
@@ -161,7 +167,7 @@ def _compute_once(
         values = captures | {value: _size(b, value, *place) for value, place in sizes.items()}
         b.nodes += weights
         b.nodes += [clone_node(one, values) for one in first.graph.nodes if one in cone]
-        # OpenVINO may know less of what is computed than the variable's shape says.
+        # The shape that OpenVINO infers for the computed value may be wider than the variable's.
         known = [dim if isinstance(dim, int) else 0 for dim in state.dims]
         starts[state] = b.op("Reshape", values[made], known)
         substitution = Substitution()
@@ -176,9 +182,9 @@ def _compute_once(
 def _cone(
     value: Value, inputs: Sequence[Value], captures: Mapping[Value, Value]
 ) -> tuple[set[Node], dict[Value, tuple[Value, int]]]:
-    """The nodes of a branch that make a value of these inputs of the model and of constants alone;
-    none where others take part. What is known to be a size of an input is not gone into: the second
-    part of the answer is that input, and the axis."""
+    """The nodes of a branch that compute a value from these inputs of the model and constants
+    alone. The set is empty if other inputs take part. The search stops at values that are the
+    size of an input. The second part of the answer has the input and the axis of each of them."""
     places = {
         dim: (given, axis)
         for given in inputs
@@ -205,14 +211,14 @@ def _cone(
 
 
 def _size(b: Builder, value: Value, source: Value, axis: int) -> Value:
-    """The size of an input along an axis, of the type of a value that is this size."""
+    """The size of `source` along an axis, in the type and rank of `value`."""
     index = [axis] if value.rank else axis
     size = b.op("Gather", b.op("Shape", source), index, 0)
     return b.cast(size, value.element)
 
 
 def _captured(node: Node, body: Body, outer: Value) -> Value:
-    """What a value outside is in a branch."""
+    """The value of a branch that stands for a value outside of the branch. Adds it if need be."""
     for value, other in node.captures(body).items():
         if other is outer:
             return value

@@ -1,5 +1,5 @@
-"""Nodes that write into caches which become variables (GroupQueryAttention): calls follow one
-another, so what is new comes behind all that a variable holds."""
+"""Nodes that write into caches (GroupQueryAttention), if the caches become variables. Calls follow
+one another, so new words stand behind all words in a variable."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _CACHES = ((3, 1), (4, 2))
 
 
 def follow_one_another(graph: Graph, values: Mapping[Value, Value]) -> list[Node]:
-    """Marks, in place, the nodes whose caches are states: `values` says what each is next."""
+    """Marks, in place, the nodes whose caches are states. `values` has the next value of each
+    state."""
     from bridge.operators.microsoft.group_query_attention import CONSECUTIVE
 
     nodes = [
@@ -31,7 +32,7 @@ def follow_one_another(graph: Graph, values: Mapping[Value, Value]) -> list[Node
 
 
 def _is_next(values: Mapping[Value, Value], past: Value | None, outputs: Sequence[Value]) -> bool:
-    """Whether the first of the outputs is what a state, a key of `values`, is next."""
+    """Whether `past` is a state, a key of `values`, and the first of the outputs its next value."""
     after = values.get(past) if past is not None else None
     return after is not None and bool(outputs) and after.behind("Identity") is outputs[0]
 
@@ -39,9 +40,10 @@ def _is_next(values: Mapping[Value, Value], past: Value | None, outputs: Sequenc
 def tell_places(
     nodes: Sequence[Node], inputs: Sequence[Value]
 ) -> tuple[ToldPlaces | None, Value | None]:
-    """Gives such nodes, in place, an input of the model that says where each new word stands: its
-    record, and that input. None where no node asks, or no other input has as many words. OpenVINO
-    divides no cache into pages where places follow from lengths."""
+    """Gives such nodes, in place, a new input of the model with the place of each new word. The
+    answer is the input's record, and the input. Both are None if no node needs places, or if no
+    other input has as many words. OpenVINO divides no cache into pages if places are computed
+    from lengths."""
     from bridge.operators.microsoft.group_query_attention import TOLD
 
     asking = [node for node in nodes if node.attributes.get("do_rotary") and not node.input(9)]
@@ -60,8 +62,8 @@ def tell_places(
 
 
 def compute_places(graph: Graph, places: Value, told: ToldPlaces, inputs: Sequence[Value]) -> bool:
-    """Computes, in place, what such an input says where no sequence is padded; whether the record
-    goes with the other inputs."""
+    """Computes, in place, the contents of such an input for sequences without padding. The answer
+    is whether the inputs that the record names are there."""
     named = {value.name: value for value in inputs}
     words, held = named.get(told.words), named.get(told.cache)
     if words is None or held is None or (words.rank, held.rank) != (2, 4):

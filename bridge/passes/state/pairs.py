@@ -1,8 +1,8 @@
-"""State between calls, where a user asks for it: pairs of an input and an output of an ONNX model
+"""State between calls, if a user asks for it. Pairs of an input and an output of an ONNX model
 become variables of IR (ReadValue, Assign). The caches of a language model are such pairs, and
 OpenVINO's GenAI runs them as variables.
 
-The metadata records the pairs, and the way back to ONNX gives them again.
+The metadata records the pairs. The conversion back to ONNX restores them.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ from bridge.suggestions import unknown
 
 
 def make_stateful(model: Model, context: Context) -> None:
-    """Makes variables, in place, of the pairs that are asked for, by name where no names are given.
+    """Makes variables, in place, of the pairs that are asked for. If no pairs are given, their
+    names tell them (see `by_name`).
 
-    Raises UsageError where there is no such pair.
+    Raises UsageError if there is no such pair.
     """
     graph = model.graph
     outputs = dict(zip(names_of_outputs(graph), graph.outputs, strict=True))
@@ -51,7 +52,7 @@ def make_stateful(model: Model, context: Context) -> None:
     asked, beam_idx = context.options.get("stateful"), context.options.get("beam_idx", False)
     pairs = by_name(inputs, outputs) if asked is True else dict(asked or {})
     if asked is True and not pairs and any(node.op == "ReadValue" for node in graph.nodes):
-        return  # They are variables again, since they were such before.
+        return  # The states were variables before, and they are variables again.
     _require_pairs(pairs, inputs, outputs)
     idle = _never_read(graph, pairs, inputs, outputs)
     passed = _passed_on(pairs, inputs, outputs)
@@ -88,7 +89,7 @@ def make_stateful(model: Model, context: Context) -> None:
         graph, values, starts, Builder(front), Builder(said, target=context.target),
         context.options.get("one_decoder", False),
     )  # fmt: skip
-    # The beams of a text share what its first call sets once and for all.
+    # All beams of a text share the states that its first call sets once and for all.
     once = {name for call in first_calls for name in call.once}
     for pair in made:
         b, state = Builder(front, pair.input, context.target), inputs[pair.input]
@@ -122,7 +123,7 @@ def make_stateful(model: Model, context: Context) -> None:
 
 
 def _what_of_flag(call: FirstCall) -> str:
-    """What came of the input that said whether there are states."""
+    """A note on the removed input that said whether there are states."""
     gone = f'the input "{call.flag}" is gone: '
     if not call.state:
         return gone + "one decoder is left"
@@ -168,8 +169,8 @@ def _never_read(
     inputs: Mapping[str, Value],
     outputs: Mapping[str, Value],
 ) -> list[str]:
-    """The inputs that no node reads and no other output gives. OpenVINO loads or runs no variable
-    of which only what it is next is said."""
+    """The inputs that no node reads and no other output gives. OpenVINO does not load or run a
+    model with a variable that is only assigned."""
     own = {inputs[before]: after for before, after in pairs.items()}
     nodes = (node for node in graph.nodes if node.op != "Identity")
     read = {value.behind("Identity") for node in nodes for value in node.inputs if value}
@@ -181,8 +182,8 @@ def _never_read(
 def _passed_on(
     pairs: Mapping[str, str], inputs: Mapping[str, Value], outputs: Mapping[str, Value]
 ) -> list[str]:
-    """The inputs of 64 bits that outputs give as they are, and whose next state is another input as
-    it is. Where nothing is computed, engines lose no bits."""
+    """The inputs of 64 bits that an output gives unchanged, and whose next state is another input,
+    unchanged. If nothing is computed, engines lose no bits."""
     given = {name: value.behind("Identity") for name, value in outputs.items()}
     return [
         name
@@ -199,8 +200,8 @@ _NEXT = re.compile(r"^(?:next_|new_)|(?:[._]next|_new|[nN])$")
 
 
 def by_name(inputs: Mapping[str, Value], outputs: Mapping[str, Value]) -> dict[str, str]:
-    """The pairs that names tell: `past…` and `present…` that end alike, as exporters of language
-    models write them, and `h` with `hn`, `h.next`, `h_next`, `next_h` or `new_h`."""
+    """The pairs that their names tell. Exporters of language models write `past…` and `present…`
+    with the same end. Others write `h` with `hn`, `h.next`, `h_next`, `next_h` or `new_h`."""
     ends = {_PRESENT.sub("", name): name for name in outputs if _PRESENT.match(name)}
     others = {_NEXT.sub("", name): name for name in outputs if _NEXT.search(name)}
     pairs = {}
@@ -213,7 +214,7 @@ def by_name(inputs: Mapping[str, Value], outputs: Mapping[str, Value]) -> dict[s
 
 
 def _may_follow(before: Value, after: Value) -> bool:
-    """Whether a value can be what another was before the call."""
+    """Whether `after` can be the next state of `before`."""
     a, b = before.type, after.type
     if not (isinstance(a, TensorType) and isinstance(b, TensorType)) or a.shape is None:
         return False
@@ -224,7 +225,7 @@ def _may_follow(before: Value, after: Value) -> bool:
 
 
 def restore_pairs(model: Model, context: Context | None = None) -> None:
-    """Gives the model back, in place, the inputs and outputs that its metadata records as pairs."""
+    """Restores, in place, the inputs and outputs that the model's metadata records as pairs."""
     record = STATEFUL.take(model.metadata)
     once = {name for call in FIRST_CALLS.read(model.metadata) or () for name in call.once}
     if record is None:
@@ -266,13 +267,13 @@ def _symbols(value: Value) -> list[str | None]:
 
 
 def _in_order(values: Sequence[Value], names: Sequence[str]) -> list[Value]:
-    """Values in the order of their names, those of others last."""
+    """Values in the order of `names`. Values with other names come last."""
     places = {name: index for index, name in enumerate(names)}
     return sorted(values, key=lambda value: places.get(value.name, len(places)))
 
 
 def _keep_outputs(graph: Graph, names: Sequence[str]) -> None:
-    """The outputs of these names, in this order."""
+    """Leaves the graph only the outputs of these names, in this order."""
     values = dict(zip(names_of_outputs(graph), graph.outputs, strict=True))
     order = list(dict.fromkeys(names))
     graph.output_names, graph.outputs = order, [values[name] for name in order]

@@ -1,4 +1,4 @@
-"""The records, in a model's metadata, of variables of IR and the pairs that they are in ONNX."""
+"""Records in a model's metadata: variables of IR, and their pairs of inputs and outputs in ONNX."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class StatePair:
 
 @dataclass(frozen=True)
 class SymbolicPair(StatePair):
-    """A pair with the symbols of its dimensions before and after a call, None for those that have
-    none."""
+    """A pair with the symbols of its dimensions before and after a call. A dimension without a
+    symbol has None."""
 
     before: list[str | None]
     after: list[str | None]
@@ -38,8 +38,8 @@ class ToldPlaces:
 @dataclass(frozen=True)
 class StatefulRecord:
     """The pairs that became variables, and the names of all inputs and outputs that the model had
-    before. `beams` says whether the model has the input `BEAMS` since. It has `PLACES` since, if
-    `told` is there."""
+    before. If `beams` is true, the model has the new input `BEAMS`. If `told` is there, the model
+    has the new input `PLACES`."""
 
     pairs: tuple[SymbolicPair, ...]
     inputs: tuple[str, ...]
@@ -50,8 +50,8 @@ class StatefulRecord:
 
 @dataclass(frozen=True)
 class Kept:
-    """A state that later calls leave as it is, and the shape of the output that they gave for
-    it."""
+    """A state that later calls leave unchanged, and the shape of the empty output that they gave
+    for the state."""
 
     state: str
     shape: list[int]
@@ -59,12 +59,12 @@ class Kept:
 
 @dataclass(frozen=True)
 class FirstCall:
-    """An input `flag` that said whether there are states, and is `later` where there are. Now it is
-    whether `state` has elements; `state` is "" if one decoder serves all calls.
+    """A removed input `flag` that said whether there are states: it was `later` if there are. Now
+    `state` says the same: it has elements or not. `state` is "" if one decoder serves all calls.
 
-    `empty` are the states that have no elements before the first call, each with the axis of which
-    the size is 0, `once` those of them that start with what the first call gives. `kept` are
-    the outputs that later calls gave empty before.
+    `empty` are the states without elements before the first call, each with the axis whose size
+    is 0. `once` are the states among them that start with a value that the first call computes.
+    `kept` are the outputs that later calls gave as empty tensors.
     """
 
     flag: str
@@ -76,7 +76,7 @@ class FirstCall:
 
 
 BEAMS = "beam_idx"
-"""The input that says which sequence of the call before each sequence of this one continues."""
+"""The input that says, for each sequence, which sequence of the last call it continues."""
 
 PLACES = "position_ids"
 """The input that says where each new word stands in its sequence."""
@@ -88,7 +88,7 @@ STATEFUL: Entry[StatefulRecord] = Entry("stateful", StatefulRecord, "pairs of st
 """The entry for pairs that became variables."""
 
 TYPES: Entry[dict[str, str]] = Entry("state_types", dict[str, str], "types of variables")
-"""The entry for the types of variables, by their ids, but for those of f32."""
+"""The entry for the types of variables, by their ids. Variables of f32 are left out."""
 
 FIRST_CALLS: Entry[list[FirstCall]] = Entry("first_calls", list[FirstCall], "first calls")
-"""The entry for inputs that a state stands for since."""
+"""The entry for inputs that a state replaced."""

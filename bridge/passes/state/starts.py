@@ -1,4 +1,4 @@
-"""What a variable starts with, where the model does not say: zeros, of sizes with which the first
+"""The start of a variable, if the model does not give one: zeros, with sizes for which the first
 call runs."""
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Alike = Mapping[str, Dim]
 
 
 def sizes_alike(graph: Graph) -> Alike:
-    """What operators outside of bodies take as equal, or broadcast: a state that has nothing in it
-    could not be taken there."""
+    """Sizes that operators outside of bodies need to be equal, or broadcast. These operators would
+    refuse a state whose size is 0 there."""
     alike: dict[str, Dim] = {}
     for node in graph.nodes:
         for pairs in (equal_sizes, sizes_that_suit):
@@ -37,7 +37,7 @@ def _root(dim: Dim, alike: Alike) -> Dim:
 
 
 def sequences_of(inputs: Sequence[Value]) -> Any:
-    """The number of sequences: what the first axis of the other inputs has."""
+    """The number of sequences: the size of the first axis of the other inputs."""
     for value in inputs:
         if value.shape and not isinstance(value.shape[0], int):
             return value.shape[0]
@@ -45,9 +45,9 @@ def sequences_of(inputs: Sequence[Value]) -> Any:
 
 
 def start_of(state: Value, inputs: Sequence[Value], alike: Alike, b: Builder) -> Value:
-    """Zeros, before the first call. An open dimension is that of the input which has one of its
-    symbol or has to be as large, or as small as it may be: a cache has nothing in it at first.
-    Where the inputs say how many sequences there are, there are as many."""
+    """Zeros, before the first call. An open dimension has the size of an input's dimension with
+    the same symbol, or with a size that has to be equal. Otherwise it is as small as it may be: a
+    cache is empty at first. If the inputs tell the number of sequences, the first axis has it."""
     zero, parts = b.like(0, state), list[Value]()
     if not state.dims:
         return zero
@@ -67,8 +67,8 @@ def start_of(state: Value, inputs: Sequence[Value], alike: Alike, b: Builder) ->
 def _axis_of(
     dim: Any, index: int, shape: Shape, inputs: Sequence[Value], alike: Alike
 ) -> tuple[Value, int] | None:
-    """The input and axis that have the size of a dimension: the same symbol, one that has to be
-    equal, or, for the first axis of an input that has no symbols, the first of another."""
+    """The input and axis that have the size of a dimension. They have the same symbol, or a symbol
+    that has to be equal. If a state has no symbols, its first axis is like an input's first."""
     symbols = any(isinstance(other, str) for other in shape or ())
     for wanted, known in ((dim, {}), (_root(dim, alike), alike)):
         for value in inputs if isinstance(dim, str) else ():

@@ -1,4 +1,4 @@
-"""Types of variables, on the way back: an engine may hold a state in another type than it has."""
+"""Types of variables, for the way back. An engine may hold a state in another type than its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bridge.passes.state.records import TYPES
 
 
 def note_types(model: Model, types: Iterable[tuple[str, Element | None]]) -> None:
-    """Records the types of variables, by their ids, but for those of f32."""
+    """Records the types of variables by their ids. Variables of f32 are left out."""
     known = {name: element.name for name, element in types if element not in (None, F32)}
     if known:
         TYPES.write(model.metadata, {**(TYPES.read(model.metadata) or {}), **known})
@@ -25,8 +25,8 @@ def noted_types(model: Model) -> Mapping[str, Element]:
 
 
 def restore_types(model: Model) -> None:
-    """Gives variables, in place, the types that the metadata records. A conversion to the type as a
-    variable is read, and from it as it is assigned, was made for the other type."""
+    """Gives variables, in place, the types that the metadata records. Casts behind a ReadValue and
+    before an Assign go, if they were made for the other type."""
     types = noted_types(model)
     TYPES.take(model.metadata)
 
@@ -41,7 +41,7 @@ def restore_types(model: Model) -> None:
 
 
 def _read_as(b: Builder, node: Node, element: Element, rewriter: Rewriter) -> Value | None:
-    """What a variable of this type holds, in the type that it had."""
+    """The contents of a variable that now has the type `element`, cast to its type before."""
     read, given, attributes = node.outputs[0], node.input(0), dict(node.attributes)
     if read.element is element:
         return None
@@ -56,7 +56,7 @@ def _read_as(b: Builder, node: Node, element: Element, rewriter: Rewriter) -> Va
 
 
 def _assigned_as(b: Builder, node: Node, element: Element, rewriter: Rewriter) -> Value | None:
-    """What an Assign to a variable of this type gives."""
+    """The output of a new Assign to a variable that now has the type `element`."""
     (given,) = node.inputs
     if given is None or given.element is element:
         return None

@@ -1,11 +1,13 @@
 """State between calls: IR's variables (ReadValue, Assign) are inputs and outputs in ONNX.
 
-A variable `v` is the input `v`, its value before the call, and the output `v.next`, its value
-after; the caller feeds the one with the other. Where an input is called `v`, it is `v.before`. A
-variable that OpenVINO made of a pair has the names of both, one after the other, and is that pair
-again. What a variable starts with is the input's default value, so that the first call need not
-feed it. Where that is computed from other inputs, an empty tensor (the default) stands for it. The
-model's metadata records the variables; on the way back to IR they are variables again.
+A variable `v` becomes an input and an output. The input `v` is its value before the call, the
+output `v.next` its value after the call. The caller feeds the output of one call to the next. If
+the model already has an input `v`, the new input is `v.before`. OpenVINO makes a variable's id of
+the two names of a pair, one after the other. Such a variable becomes that pair again.
+
+The start of a variable is the input's default, so that the first call need not feed the input. If
+the start is computed from other inputs, an empty tensor is the default and stands for it. The
+model's metadata records the variables. The conversion back to IR restores them.
 """
 
 from __future__ import annotations
@@ -43,9 +45,9 @@ from bridge.passes.uses import Uses
 
 
 def lower_state(model: Model, context: Context) -> None:
-    """Makes inputs and outputs of the variables of a model, in place.
+    """Replaces the variables of a model by inputs and outputs, in place.
 
-    Raises UnsupportedError with the nodes that stand in the way.
+    Raises UnsupportedError with the nodes that prevent this.
     """
     graph = model.graph
     refused = [
@@ -90,7 +92,7 @@ def lower_state(model: Model, context: Context) -> None:
 
 
 def _names(graph: Graph) -> set[str]:
-    """Those of the inputs and outputs."""
+    """The names of all inputs and outputs."""
     return {name for value in graph.inputs for name in value.names}.union(graph.output_names or ())
 
 
@@ -107,7 +109,7 @@ def pairs_of_variables(model: Model) -> list[StatePair]:
 
 
 def known_start(node: Node) -> Tensor | None:
-    """What the variable that a node reads starts with, None where that is computed."""
+    """The start of the variable that a ReadValue reads, None if the start is computed."""
     return _known(node.input(0), node.outputs[0].tensor)
 
 
@@ -120,12 +122,13 @@ _BOTH = re.compile(
     r"(?P<output>(?P=head)present(?:_key_values?|_kv)?(?P=end))"
 )
 _LONGEST = 300
-"""Characters of an id that is looked at: what repeats takes long to be told apart."""
+"""Characters of the longest id that is matched. The match is slow for an id that repeats itself."""
 
 
 def _pairs(variables: Iterable[str], taken: Collection[str]) -> dict[str, StatePair]:
-    """The names of variables in ONNX, which nothing else has: those that an id is made of, as
-    OpenVINO makes it of `past_key_values.0.key` and `present.0.key`, or else the id."""
+    """The names of variables in ONNX. No other input or output has them. OpenVINO makes an id of
+    two names, `past_key_values.0.key` and `present.0.key`: then the pair has these names.
+    Otherwise the names are made of the id."""
     found: dict[str, StatePair] = {}
     names = {*taken}
     for variable in sorted(variables):
@@ -141,14 +144,14 @@ def _pairs(variables: Iterable[str], taken: Collection[str]) -> dict[str, StateP
 
 
 def _free(name: str, names: Collection[str]) -> str:
-    """The name, with a number where it is taken."""
+    """The name, with a number if the name is taken."""
     numbered = chain([name], (f"{name}.{number}" for number in count(2)))
     return next(one for one in numbered if one not in names)
 
 
 def _place(pair: StatePair) -> tuple[tuple[int, str], ...]:
-    """What variables that were pairs are sorted by: their names, with numbers as such. Others
-    come first, and keep their order."""
+    """A key to sort variables. Variables that were pairs are sorted by name, with numbers compared
+    as numbers. Other variables come first, and keep their order."""
     if pair.input == pair.variable:
         return ()
     parts = re.findall(r"\d+|\D+", pair.input)
@@ -156,8 +159,8 @@ def _place(pair: StatePair) -> tuple[tuple[int, str], ...]:
 
 
 def _state(model: Model, node: Node, name: str, b: Builder) -> Value:
-    """The value of a variable before the call: a new input, or what the variable starts with where
-    that is empty."""
+    """The value of a variable before the call: a new input, or the variable's start if the input is
+    empty."""
     initial = node.input(0)
     kind = node.outputs[0].tensor
     known = _known(initial, kind)
@@ -182,7 +185,8 @@ def _input(model: Model, name: str, type: TensorType, default: Tensor) -> Value:
 
 
 def _known(initial: Value | None, kind: TensorType) -> Tensor | None:
-    """What a variable starts with, where it is a constant: zeros where it is not given."""
+    """The start of a variable if it is constant, else None. Without an initial value the start is
+    zeros."""
     if initial is None:
         assert kind.element is not None
         return empty(kind.element, tuple(low(dim) for dim in kind.shape or ()))
@@ -204,14 +208,14 @@ def _known(initial: Value | None, kind: TensorType) -> Tensor | None:
 
 
 def _static(value: Value) -> tuple[int, ...] | None:
-    """The sizes of a value, where all of them are known."""
+    """The sizes of a value, None if one of them is unknown."""
     sizes = tuple(dim for dim in value.shape or () if isinstance(dim, int))
     return sizes if value.shape is not None and len(sizes) == len(value.shape) else None
 
 
 def restore_state(model: Model, context: Context) -> None:
-    """Makes the inputs and outputs that the model's metadata names variables of IR again, in
-    place."""
+    """Makes variables of IR, in place, of the inputs and outputs that the model's metadata
+    records."""
     graph = model.graph
     inputs = {name: value for value in graph.inputs for name in value.names}
     front: list[Node] = []
@@ -238,12 +242,12 @@ def restore_state(model: Model, context: Context) -> None:
 BEFORE, START = var(), var()
 SIZE = op("Size", BEFORE)
 STARTED = op("If", op("Equal", SIZE, 0), START, BEFORE)
-"""What `_state` writes for a state that starts with what is computed."""
+"""The nodes that `_state` writes for a state with a computed start."""
 
 
 def _restore_starts(graph: Graph, states: Mapping[Value, str], context: Context) -> set[Value]:
-    """Reads variables, with what they start with, in the place of the Ifs that `_state` wrote for
-    that. The answer is the values that nothing uses since."""
+    """Replaces the Ifs that `_state` wrote by ReadValues with the computed starts. The answer is
+    the states that no node uses any more."""
     started: set[Value] = set()
 
     def read(b: Builder, found: Found, uses: Uses) -> Value | None:
@@ -262,7 +266,7 @@ def _restore_starts(graph: Graph, states: Mapping[Value, str], context: Context)
 
 
 def _passes_on(node: Node) -> bool:
-    """Whether the branches of an If give its second and its third input."""
+    """Whether the two branches of an If give its second and its third input unchanged."""
     for index, body in enumerate(node.bodies, 1):
         (out,) = body.graph.outputs if len(body.graph.outputs) == 1 else (None,)
         given = [value for value, port in body.entries() if port == Invariant(index)]
