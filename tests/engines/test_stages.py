@@ -30,6 +30,7 @@ class Broken:
     ops: frozenset[str] = frozenset({"Neg"})
     undo: frozenset[str] = frozenset()
     until: str = ""
+    engines: tuple[str, ...] = ("openvino_cpu",)
 
     @property
     def quirk(self) -> Quirk:

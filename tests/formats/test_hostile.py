@@ -399,7 +399,7 @@ NO_PLACE = {
     'y = TfIdfVectorizer <mode = "TF", ngram_counts = [0], ngram_indexes = [0, 1], '
     "min_gram_length = 1, max_gram_length = 1, max_skip_count = 4611686018427387904, "
     "pool_int64s = [2, 1]> (i)",
-    "its epsilon is -1.5, and OpenVINO takes none": "v = Constant <value_floats = [1.0, 1.0]> () "
+    "its epsilon is -1.5, but OpenVINO accepts no negative one": "v = Constant <value_floats = [1.0, 1.0]> () "
     "y = BatchNormalization <epsilon = -1.5> (x, v, v, v, v)",
     r"is \[2,2\], not of rank 3": 'y = GridSample <mode = "nearest"> (x, x)',
 }
