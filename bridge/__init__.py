@@ -13,8 +13,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bridge.api import convert, load, save, to_onnx, to_openvino
-    from bridge.boundary import Boundary, pack, unpack
     from bridge.errors import (
         BridgeError,
         InvalidModelError,
@@ -22,18 +20,20 @@ if TYPE_CHECKING:
         UnsupportedError,
         UsageError,
     )
+    from bridge.library.api import convert, load, save, to_onnx, to_openvino
+    from bridge.library.boundary import Boundary, pack, unpack
     from bridge.neutral.types import Interval
     from bridge.report import Report
 
 _HOMES = {
-    "convert": "bridge.api",
-    "load": "bridge.api",
-    "save": "bridge.api",
-    "to_onnx": "bridge.api",
-    "to_openvino": "bridge.api",
-    "Boundary": "bridge.boundary",
-    "pack": "bridge.boundary",
-    "unpack": "bridge.boundary",
+    "convert": "bridge.library.api",
+    "load": "bridge.library.api",
+    "save": "bridge.library.api",
+    "to_onnx": "bridge.library.api",
+    "to_openvino": "bridge.library.api",
+    "Boundary": "bridge.library.boundary",
+    "pack": "bridge.library.boundary",
+    "unpack": "bridge.library.boundary",
     "Interval": "bridge.neutral.types",
     "Report": "bridge.report",
     "BridgeError": "bridge.errors",
@@ -69,7 +69,7 @@ if not TYPE_CHECKING:  # else a type checker would take any name for one of Brid
             return import_module("bridge.check")
         home = _HOMES.get(name)
         if home is None:
-            from bridge.suggestions import nearest
+            from bridge.options.suggestions import nearest
 
             meant = nearest(name, __all__)
             help = f"; did you mean '{meant}'?" if meant else ""

@@ -1,5 +1,5 @@
 """Registers the functions that the middle needs from the ONNX standard. The neutral graph and the
-operators know no format themselves. `bridge.api` imports this."""
+operators know no format themselves. `bridge.library.api` imports this."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bridge.atomic_write import whole
 from bridge.errors import text_of
+from bridge.files.atomic_write import whole
 
 if TYPE_CHECKING:
     from bridge.check import CheckReport
@@ -49,7 +49,7 @@ def assert_round_trip(
     >>> assert_round_trip("model.onnx", every_branch=True)
     """
     from bridge.check import check
-    from bridge.outputs import require_outputs
+    from bridge.files.outputs import require_outputs
 
     if page is not None:
         require_outputs(

@@ -14,8 +14,6 @@ from typing import Any, Unpack, cast
 import numpy as np
 
 import bridge
-from bridge.api import Source
-from bridge.atomic_write import scratch_folder
 from bridge.check.as_run import as_people_run
 from bridge.check.aside import is_empty, why_aside
 from bridge.check.bisect import FirstDifference, Look, first_difference
@@ -58,18 +56,20 @@ from bridge.check.specialized import NEVER_TAKEN, Fixed
 from bridge.check.stateful import AgreedSession, keeps_states
 from bridge.check.taps import expose, last
 from bridge.errors import BridgeError, UsageError
+from bridge.files.atomic_write import scratch_folder
+from bridge.files.outputs import require_outputs
+from bridge.library.api import Source
 from bridge.limits import read_limits, usually
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model, Node
 from bridge.neutral.types import Interval, innermost
-from bridge.option import declared
 from bridge.options import CheckOptions, ConvertOptions, Ranges, Tolerance
-from bridge.outputs import require_outputs
+from bridge.options.option import declared
+from bridge.options.suggestions import keywords, unknown
 from bridge.passes.boundary import dimension
 from bridge.passes.state.pairs import restore_pairs
 from bridge.show.layers import layers_with_bodies
 from bridge.show.outline import outline
-from bridge.suggestions import keywords, unknown
 
 
 @keywords(CheckOptions)

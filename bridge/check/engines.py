@@ -20,9 +20,9 @@ from typing import Any, Protocol, cast
 import numpy as np
 import onnx
 
-from bridge.elements import BY_IR, BY_ONNX, Element, element_of
 from bridge.errors import BridgeError
 from bridge.neutral.tensor import pack, unpack
+from bridge.vocabulary.elements import BY_IR, BY_ONNX, Element, element_of
 
 Source = str | Path | onnx.ModelProto
 

@@ -16,12 +16,12 @@ import bridge
 from bridge.check.engines import Engine, OnnxRuntime, Reference, Session
 from bridge.check.loading import engine
 from bridge.check.outputs import Comparison, Results
-from bridge.elements import BF16, F16, F32, F64, Element
 from bridge.errors import BridgeError
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Graph, Model, Value, size_of_constants
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import ContainerType, TensorType, Type
+from bridge.vocabulary.elements import BF16, F16, F32, F64, Element
 
 _LARGEST: dict[type[Engine], int] = {OnnxRuntime: 1 << 27, Reference: 1 << 20}
 """Bytes of the constants of a model that an engine computes so; the reference evaluator is slow."""

@@ -32,11 +32,11 @@ from bridge.check.outputs import Comparison, Results
 from bridge.check.pair import Pair, labelled
 from bridge.check.report import CheckReport
 from bridge.check.taps import expose
-from bridge.elements import F32
 from bridge.errors import BridgeError
 from bridge.neutral.clone import clone_model
 from bridge.neutral.expression import OPPOSITES
 from bridge.neutral.graph import Node, size_of_constants
+from bridge.vocabulary.elements import F32
 
 Row = tuple[int, str, Difference | EngineError]
 """The number of an input, the name of an output, and how it compares or why it is not there."""

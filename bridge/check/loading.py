@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import cast
 
 import bridge
-from bridge.boundary import Boundary
 from bridge.check.engines import (
     DefaultOnnxRuntime,
     DefaultOpenVino,
@@ -34,6 +33,7 @@ from bridge.check.packed import PackedSession
 from bridge.check.parts import PartsSession, is_too_large
 from bridge.check.stateful import FirstCallsSession, PairsSession
 from bridge.check.variables import Variables
+from bridge.library.boundary import Boundary
 from bridge.neutral.graph import Model
 from bridge.passes.state.records import FIRST_CALLS
 

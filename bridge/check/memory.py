@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import bridge
 from bridge.errors import InvalidModelError
 from bridge.files import source_format
-from bridge.sources import classify
+from bridge.library.sources import classify
 
 if TYPE_CHECKING:
     import onnx

@@ -19,12 +19,12 @@ import numpy as np
 from bridge.check.compare import compare, tolerance
 from bridge.check.engines import EngineError, Session
 from bridge.check.outputs import Comparison, Results
-from bridge.elements import BF16, F16, F32, F64, Element
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.ports import Carried, outer_input
 from bridge.neutral.types import TensorType
 from bridge.vocabulary import has_trait, operator
+from bridge.vocabulary.elements import BF16, F16, F32, F64, Element
 
 _FLOATS = frozenset({F16, BF16, F32, F64})
 _HALVES = frozenset({F16, BF16})

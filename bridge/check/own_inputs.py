@@ -22,7 +22,7 @@ from bridge.errors import UsageError
 from bridge.neutral.graph import Model, Value, names_of_outputs
 from bridge.neutral.types import Dim, OptionalType, SequenceType, Type, high, innermost, low
 from bridge.options import OwnInputs
-from bridge.suggestions import unknown
+from bridge.options.suggestions import unknown
 
 _TAKEN = "a .npz file, or a folder of .npz files, of input_*.pb or of test_data_set_*"
 _DATA_SET = "test_data_set_*"

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bridge.boundary import Boundary, pack, unpack
 from bridge.check.engines import EngineError, Session, ValueInfo, run_each
+from bridge.library.boundary import Boundary, pack, unpack
 
 
 class PackedSession:

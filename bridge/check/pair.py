@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import bridge
-from bridge.boundary import Boundary
 from bridge.check.device import for_device, is_elsewhere
 from bridge.check.files import FileFacts, facts
 from bridge.errors import BridgeError, UsageError
 from bridge.files import TEXT_SUFFIXES, companion
+from bridge.library.boundary import Boundary
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
 from bridge.neutral.tensor import FileRange

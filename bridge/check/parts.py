@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import bridge
-from bridge.atomic_write import scratch_folder
 from bridge.check.cut import cut
 from bridge.check.engines import EngineError, Session, ValueInfo, feed_of
+from bridge.files.atomic_write import scratch_folder
 from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
 
 LARGEST = 6_000

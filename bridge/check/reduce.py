@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 import bridge
-from bridge.atomic_write import whole
 from bridge.check.bisect import FirstDifference, Look, visible
 from bridge.check.cut import behind, cut
 from bridge.check.own_inputs import save_feed
@@ -34,7 +33,8 @@ from bridge.check.taps import (
 )
 from bridge.errors import BridgeError
 from bridge.files import companion
-from bridge.kinds import ARRAYS, Kind, kind_of_model
+from bridge.files.atomic_write import whole
+from bridge.files.kinds import ARRAYS, Kind, kind_of_model
 from bridge.neutral.graph import Graph, Model, Node, Value
 
 SECONDS = 60.0

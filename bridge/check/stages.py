@@ -16,18 +16,18 @@ import numpy as np
 import onnx
 
 import bridge
-from bridge.atomic_write import scratch_folder
 from bridge.check.inputs import make_inputs
 from bridge.check.loading import load
 from bridge.check.outputs import Comparison, Results
 from bridge.errors import BridgeError
+from bridge.files.atomic_write import scratch_folder
+from bridge.library.opsets import in_some_opset, onnx_target
 from bridge.limits import Limits, limited
 from bridge.neutral.builder import Target
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
 from bridge.neutral.inference import strictly
 from bridge.onnx_format.backend import to_proto
-from bridge.opsets import in_some_opset, onnx_target
 from bridge.passes.context import Context
 from bridge.pipeline import TO_ONNX, prepare
 from bridge.report import Report

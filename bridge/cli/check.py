@@ -25,8 +25,8 @@ from bridge.cli.options import (
 from bridge.cli.output import echo, echo_json, progress, write_text
 from bridge.cli.streams import source_of
 from bridge.errors import BridgeError, UsageError
-from bridge.option import MANY, OUTPUT
 from bridge.options import CheckOptions
+from bridge.options.option import MANY, OUTPUT
 
 OPTIONS = (
     "atol", "device", "force", "ifs", "input_shapes", "inputs", "limits", "openvino", "quick",
@@ -119,8 +119,8 @@ def check(
         require_engines(model, None)
         pairs = sharded(paired(found(given)), shard)
         if junit is not None:
-            from bridge.kinds import JUNIT
-            from bridge.outputs import require_outputs
+            from bridge.files.kinds import JUNIT
+            from bridge.files.outputs import require_outputs
 
             others = [*arrays, *(cache.glob("*") if cache else ())]
             read = [path for job in pairs for path in (job.model, job.other) if path is not None]
@@ -131,8 +131,8 @@ def check(
     require_engines(model, against)
     if report is not None:
         from bridge.check.own_inputs import files_of
-        from bridge.kinds import PAGE
-        from bridge.outputs import require_outputs
+        from bridge.files.kinds import PAGE
+        from bridge.files.outputs import require_outputs
 
         others = [*arrays, *([weights] if weights else ()), *files_of(inputs)]
         require_outputs({report: PAGE}, given, others, options["force"])

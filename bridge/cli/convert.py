@@ -16,8 +16,8 @@ from bridge.cli.output import echo, echo_json, progress, report_as_json, size_of
 from bridge.cli.streams import STREAM, destination_of, errors_aside, source_of
 from bridge.errors import UsageError
 from bridge.files import companion
-from bridge.option import CHECK, FILES, MANY, STATE
 from bridge.options import ConvertOptions
+from bridge.options.option import CHECK, FILES, MANY, STATE
 from bridge.report import Report
 
 
@@ -119,7 +119,7 @@ def convert(
         return
     target = _single_target(source, targets, shard)
     if arrays and target != STREAM:
-        from bridge.outputs import require_outputs
+        from bridge.files.outputs import require_outputs
 
         require_outputs(dict.fromkeys((target, companion(target))), [], arrays)
     with errors_aside(as_json and target == STREAM):
@@ -143,7 +143,7 @@ def _single_target(source: Path, targets: Sequence[Path], shard: str | None) -> 
 
 def _require_places(many: Sequence[Job], arrays: Sequence[Path]) -> None:
     """Raises UsageError where a conversion of many models would overwrite a file that is read."""
-    from bridge.outputs import require_outputs
+    from bridge.files.outputs import require_outputs
 
     results = [job.other for job in many if job.other is not None]
     written = dict.fromkeys([*results, *map(companion, results)])

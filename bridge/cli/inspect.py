@@ -93,9 +93,9 @@ def inspect(
         return
     import bridge
     from bridge.cli.streams import source_of
-    from bridge.kinds import PAGE, PICTURE
+    from bridge.files.kinds import PAGE, PICTURE
+    from bridge.files.outputs import require_outputs
     from bridge.limits import read_limits, usually
-    from bridge.outputs import require_outputs
 
     with usually(read_limits(options["limits"])):
         outputs = {path: kind for path, kind in ((html, PAGE), (svg, PICTURE)) if path is not None}
@@ -137,8 +137,8 @@ def _print(model: Model, file: Path, graph: bool, as_json: bool, cost: bool) -> 
 def _print_quirks(file: Path, options: dict[str, Any], as_json: bool) -> None:
     """Prints which quirks fire where in a conversion of an ONNX model to IR."""
     import bridge
-    from bridge.atomic_write import scratch_folder
     from bridge.cli.streams import source_of
+    from bridge.files.atomic_write import scratch_folder
     from bridge.quirks import FOR_IR
 
     if file.suffix.lower() == ".xml":

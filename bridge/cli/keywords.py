@@ -23,7 +23,7 @@ from bridge.cli.options import (
     tolerance,
 )
 from bridge.errors import UsageError
-from bridge.option import PANELS, Option, declared
+from bridge.options.option import PANELS, Option, declared
 
 READERS: Mapping[str, Callable[[Sequence[str] | None], Any]] = {
     "atol": partial(tolerance, option="--atol"),

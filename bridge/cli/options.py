@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from bridge.errors import UsageError
-from bridge.option import FILES, MANY, OUTPUT
+from bridge.options.option import FILES, MANY, OUTPUT
 
 AsJson = Annotated[
     bool,

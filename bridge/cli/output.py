@@ -124,7 +124,7 @@ def progress(text: str, quiet: bool = False) -> Iterator[Callable[[str], None]]:
 
 def write_text(path: Path, text: str) -> None:
     """Writes a file of text, whole or not at all."""
-    from bridge.atomic_write import whole
+    from bridge.files.atomic_write import whole
 
     with whole(path, notes=[]) as (part,):
         part.write_text(text, encoding="utf-8", newline="\n")

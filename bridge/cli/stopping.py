@@ -65,7 +65,7 @@ def _watch(arrived: socket.socket, ending: set[int]) -> None:
     while (number := arrived.recv(1)[0]) not in ending:
         pass
     time.sleep(PATIENCE)
-    from bridge.atomic_write import abandon
+    from bridge.files.atomic_write import abandon
 
     abandon()
     with suppress(OSError, ValueError):

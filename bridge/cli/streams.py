@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bridge.atomic_write import scratch_folder
 from bridge.cli.output import echo_json, error_as_json
 from bridge.errors import UsageError
+from bridge.files.atomic_write import scratch_folder
 
 STREAM = Path("-")
 

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from bridge.elements import ELEMENTS, Element
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.provenance import Provenance
 from bridge.neutral.tensor import FileRange, Tensor
 from bridge.neutral.types import STRING, size_of
+from bridge.vocabulary.elements import ELEMENTS, Element
 
 LONGEST = 1024
 """The most bytes that are written down plainly for a tensor, or for the numbers of an attribute."""

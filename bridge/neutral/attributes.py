@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bridge.elements import Element
 from bridge.neutral.tensor import Tensor
 from bridge.vocabulary import REQUIRED, Attribute, operator
+from bridge.vocabulary.elements import Element
 
 Attributes = dict[str, Any]
 """Attributes by name: int, float, str, bool, Element, Tensor, tuples of these, or None for an

@@ -3,7 +3,8 @@
 IR only has tensors of numbers with a known rank. A sequence, an optional or a tensor of open rank
 becomes several tensors. A tensor of strings becomes a tensor of places in a list, its vocabulary.
 A map becomes a row of its values, and a list holds the keys. `bridge.pack` and `bridge.unpack`
-translate with these records (`bridge/boundary.py`). The way back to ONNX restores the originals.
+translate with these records (`bridge/library/boundary.py`). The way back to ONNX restores the
+originals.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from bridge.elements import ELEMENTS, Element
 from bridge.metadata import Entry, Fits, Size
+from bridge.vocabulary.elements import ELEMENTS, Element
 
 MOST_ELEMENTS = 1 << 20
 """The most elements that a sequence of known length has at the boundary."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import fields
 
-from bridge.elements import NoArray
 from bridge.errors import text_of
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import InputPort, OutputPort
 from bridge.neutral.tensor import Tensor
+from bridge.vocabulary.elements import NoArray
 
 SHOWN = 8
 """Longest constant whose values are shown."""

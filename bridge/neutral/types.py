@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Self, TypeGuard
 
-from bridge.elements import (
+from bridge.vocabulary.elements import (
     BF16 as BF16,
     BOOL as BOOL,
     BY_IR as BY_IR,

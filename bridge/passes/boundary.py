@@ -6,7 +6,6 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bridge.elements import BY_IR
 from bridge.errors import Unsupported, UnsupportedError, UsageError
 from bridge.neutral.boundary_record import CONSTANTS
 from bridge.neutral.builder import constant_node
@@ -29,8 +28,9 @@ from bridge.neutral.types import (
     low,
     without_sizes,
 )
+from bridge.options.suggestions import unknown
 from bridge.passes.context import Context
-from bridge.suggestions import unknown
+from bridge.vocabulary.elements import BY_IR
 
 
 def defaults_to_constants(model: Model, context: Context) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 
-from bridge.elements import NoArray
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.captures import sink_constants
@@ -21,6 +20,7 @@ from bridge.operators.standard import inline_standard_function
 from bridge.passes.context import Context
 from bridge.passes.fold import fold_value
 from bridge.vocabulary import family_of, operator
+from bridge.vocabulary.elements import NoArray
 
 DEEPEST = 50
 """Rules within rules, before they are taken for a circle."""

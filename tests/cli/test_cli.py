@@ -160,7 +160,7 @@ def test_debug_verifies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     # What imports the function by name has the right one.
     assert bridge("convert", IF, tmp_path / "model.xml").code == 0
     monkeypatch.setattr("bridge.neutral.verify.verify", verify)
-    monkeypatch.setattr("bridge.api.DEBUG", False)
+    monkeypatch.setattr("bridge.library.api.DEBUG", False)
     assert bridge("convert", IF, tmp_path / "model.xml").code == 0
     assert not seen
     assert bridge("convert", IF, tmp_path / "model.xml", "--debug").code == 0

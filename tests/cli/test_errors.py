@@ -856,7 +856,7 @@ def test_unforeseen_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         raise ZeroDivisionError("here\x1b[2J")
 
     onnx_text(MODEL)(tmp_path)
-    monkeypatch.setattr("bridge.api._load", broken)
+    monkeypatch.setattr("bridge.library.api._load", broken)
     arguments = ["convert", tmp_path / "model.onnx", tmp_path / "out.xml"]
     finished = command_line.bridge(*arguments)
     assert finished.code == 2

@@ -14,8 +14,8 @@ from bridge.check import check
 from bridge.cli import main
 from bridge.cli.app import command_line
 from bridge.cli.check import OPTIONS
-from bridge.option import declared
 from bridge.options import CheckOptions, ConvertOptions
+from bridge.options.option import declared
 
 MODEL = Path(__file__).parents[2] / "roundtrip_models" / "if_nested_captures_every_scope.onnxtxt"
 

@@ -15,7 +15,6 @@ import numpy as np
 import onnx
 
 import bridge
-from bridge.boundary import Boundary
 from bridge.check.compare import compare
 from bridge.check.engines import (
     EngineError,
@@ -27,6 +26,7 @@ from bridge.check.engines import (
 )
 from bridge.check.packed import PackedSession
 from bridge.errors import BridgeError, UnsupportedError
+from bridge.library.boundary import Boundary
 
 from . import bodies
 from .cases import Case

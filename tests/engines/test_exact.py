@@ -11,7 +11,7 @@ import pytest
 import bridge
 from bridge.check import CheckReport, check
 from bridge.check.exact import widen
-from bridge.elements import F32, F64
+from bridge.vocabulary.elements import F32, F64
 from tests.support.running import OnnxRuntime
 
 CANCELS = "s = Add (x, large) y = Sub (s, large)"

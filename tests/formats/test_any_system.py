@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import bridge.atomic_write
+import bridge.files.atomic_write
 from tests.cli import test_cli
 from tests.formats import test_atomic_write, test_sources, test_storage
 
@@ -47,7 +47,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delattr(os, name, raising=False)
     for name in ("SIGHUP", "SIGQUIT", "SIGALRM", "pthread_sigmask", "setitimer"):
         monkeypatch.delattr(signal, name, raising=False)
-    monkeypatch.setattr(bridge.atomic_write, "fcntl", None)
+    monkeypatch.setattr(bridge.files.atomic_write, "fcntl", None)
 
 
 for _test in AGAIN:

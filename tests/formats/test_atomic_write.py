@@ -19,7 +19,7 @@ import onnx
 import pytest
 
 import bridge
-from bridge.atomic_write import whole
+from bridge.files.atomic_write import whole
 from bridge.neutral.storage import RangeCopier
 
 QUERIES = ("fspath", "stat", "lstat", "fstat", "listxattr", "is_dir", "_path_normpath")

@@ -20,7 +20,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import bridge
-import bridge.api
+import bridge.library.api
 from bridge.onnx_format.wire import encode
 from tests.formats import test_ir_format as hand
 
@@ -259,7 +259,7 @@ def test_limits_can_be_raised_and_lowered(tmp_path: Path) -> None:
 
 def test_a_thousand_ifs_go_both_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # To hold the rules to their word takes time that grows with the square of the depth.
-    monkeypatch.setattr(bridge.api, "DEBUG", False)
+    monkeypatch.setattr(bridge.library.api, "DEBUG", False)
     (tmp_path / "a.onnx").write_bytes(nested_ifs(1000))
     for source, target in pairwise(["a.onnx", "b.xml", "c.onnx"]):
         bridge.convert(tmp_path / source, tmp_path / target)
@@ -399,8 +399,8 @@ NO_PLACE = {
     'y = TfIdfVectorizer <mode = "TF", ngram_counts = [0], ngram_indexes = [0, 1], '
     "min_gram_length = 1, max_gram_length = 1, max_skip_count = 4611686018427387904, "
     "pool_int64s = [2, 1]> (i)",
-    "its epsilon is -1.5, but OpenVINO accepts no negative one": "v = Constant <value_floats = [1.0, 1.0]> () "
-    "y = BatchNormalization <epsilon = -1.5> (x, v, v, v, v)",
+    "its epsilon is -1.5, but OpenVINO accepts no negative one": "v = Constant "
+    "<value_floats = [1.0, 1.0]> () y = BatchNormalization <epsilon = -1.5> (x, v, v, v, v)",
     r"is \[2,2\], not of rank 3": 'y = GridSample <mode = "nearest"> (x, x)',
 }
 
@@ -597,7 +597,7 @@ def test_what_is_not_the_model_s_fault(
         raise error
 
     invalid = written(model([node("Add", "x")]), tmp_path)
-    monkeypatch.setattr(bridge.api, "_read", fail)
+    monkeypatch.setattr(bridge.library.api, "_read", fail)
     with pytest.raises(type(error)):
         bridge.load(invalid)
 
@@ -606,7 +606,7 @@ def test_what_nobody_foresaw_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
     def fail(*arguments: Any) -> None:
         raise KeyError("surprise")
 
-    monkeypatch.setattr(bridge.api, "_read", fail)
+    monkeypatch.setattr(bridge.library.api, "_read", fail)
     with pytest.raises(
         bridge.InvalidModelError, match=r"not valid ONNX(.|\n)*KeyError: 'surprise'"
     ):

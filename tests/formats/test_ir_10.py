@@ -12,7 +12,7 @@ from openvino import opset8 as op
 
 import bridge
 from bridge.check import check
-from bridge.elements import BY_IR, BY_ONNX
+from bridge.vocabulary.elements import BY_IR, BY_ONNX
 
 TYPES = ("f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "boolean")
 

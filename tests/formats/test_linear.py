@@ -14,7 +14,7 @@ import pytest
 from onnx import helper
 
 import bridge
-import bridge.api
+import bridge.library.api
 
 
 def value(name: str, type: int = 1, shape: tuple[int, ...] = (2,)) -> onnx.ValueInfoProto:
@@ -87,7 +87,7 @@ def test_work_grows_with_the_model(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(bridge.api, "DEBUG", False)
+    monkeypatch.setattr(bridge.library.api, "DEBUG", False)
 
     def work(count: int) -> int:
         source = make(count)

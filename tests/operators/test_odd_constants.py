@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import bridge.api
+import bridge.library.api
 from tests.operators.odd_constants import (
     LEAST,
     MOST,
@@ -37,7 +37,7 @@ FOUND: tuple[tuple[str, Edit], ...] = (
 
 @pytest.fixture(autouse=True)
 def _as_users_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bridge.api, "DEBUG", False)
+    monkeypatch.setattr(bridge.library.api, "DEBUG", False)
 
 
 @pytest.mark.parametrize(("name", "edit"), FOUND)

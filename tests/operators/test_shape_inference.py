@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from bridge.elements import ELEMENTS
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import ANY, F32, I64, Interval, Shape, TensorType
 from bridge.operators import Refused, legalization
 from bridge.vocabulary import operators
+from bridge.vocabulary.elements import ELEMENTS
 
 FAR = (1 << 63) - 1
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import onnx
 
 import tests.conftest  # noqa: F401 - the same seed draws the same programs
-from bridge.atomic_write import scratch_folder
 from bridge.check.outputs import Comparison
 from bridge.check.stages import Stage, first_wrong_stage
+from bridge.files.atomic_write import scratch_folder
 from tests.programs.drawing import KINDS, Drawn, draw
 from tests.programs.reducing import reduced
 from tests.programs.splicing import splice

@@ -1,14 +1,14 @@
-"""Types of outputs as rows of `mappings/` declare them (`types`, see `bridge/vocabulary.py`)."""
+"""Types of outputs as rows of `mappings/` declare them (`types`, see `bridge/vocabulary/`)."""
 
 from __future__ import annotations
 
-from bridge.elements import ELEMENTS, Element
 from bridge.neutral.graph import Node
 from bridge.neutral.inference import first
 from bridge.neutral.inference.dims import dim_product
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, Dim, Shape, TensorType, broadcast
 from bridge.vocabulary import Operator
+from bridge.vocabulary.elements import ELEMENTS, Element
 
 
 def declared_types(node: Node, row: Operator) -> list[TensorType]:

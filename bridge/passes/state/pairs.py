@@ -15,6 +15,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.inference import infer_graph
 from bridge.neutral.types import I32, TensorType, with_symbols
+from bridge.options.suggestions import unknown
 from bridge.passes.context import Context
 from bridge.passes.state.exchange import (
     assign_variable,
@@ -37,7 +38,6 @@ from bridge.passes.state.records import (
 from bridge.passes.state.starts import sequences_of, sizes_alike, start_of
 from bridge.passes.state.types import note_types, restore_types
 from bridge.passes.state.variables import known_start
-from bridge.suggestions import unknown
 
 
 def make_stateful(model: Model, context: Context) -> None:

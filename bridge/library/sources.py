@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bridge.atomic_write import scratch_folder
 from bridge.errors import UsageError
 from bridge.files import source_format
+from bridge.files.atomic_write import scratch_folder
 
 if TYPE_CHECKING:
     import onnx

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from bridge.errors import InvalidModelError
-from bridge.option import declared, described, names_of
+from bridge.options.option import declared, described, names_of
 
 P = ParamSpec("P")
 R = TypeVar("R")

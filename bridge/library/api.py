@@ -14,7 +14,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar, Unpack, cast
 
-from bridge.atomic_write import locked, scratch_folder, whole
 from bridge.errors import BridgeError, InvalidModelError, UsageError
 from bridge.files import (
     companion,
@@ -26,7 +25,9 @@ from bridge.files import (
     require_place,
     require_unchanged,
 )
-from bridge.kinds import require_kind
+from bridge.files.atomic_write import locked, scratch_folder, whole
+from bridge.files.kinds import require_kind
+from bridge.library.sources import Given, classify, described
 from bridge.limits import budget, limited, read_limits
 from bridge.options import (
     ConvertOptions,
@@ -36,9 +37,8 @@ from bridge.options import (
     PathLike,
     require_options,
 )
+from bridge.options.suggestions import keywords, refuse_other_contents
 from bridge.report import Report
-from bridge.sources import Given, classify, described
-from bridge.suggestions import keywords, refuse_other_contents
 
 if TYPE_CHECKING:
     import onnx
@@ -295,7 +295,7 @@ def _in_format(format: str, attempt: Callable[[int | None], _Made], opset: int |
     operators of the model."""
     if format == "ir":
         return attempt(None)
-    from bridge.opsets import in_some_opset
+    from bridge.library.opsets import in_some_opset
 
     return in_some_opset(attempt, opset)
 
@@ -330,7 +330,7 @@ def _context(
     asked = cast(ConvertOptions, {**options, "ifs": options.get("ifs") or usual})
     if format == "ir":
         return Context(Target("ir"), report, asked)
-    from bridge.opsets import onnx_target
+    from bridge.library.opsets import onnx_target
 
     return Context(
         onnx_target(model, opset, bool(options.get("standard_operators"))), report, asked

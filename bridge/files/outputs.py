@@ -14,7 +14,7 @@ from pathlib import Path
 import bridge
 from bridge.errors import UsageError
 from bridge.files import companion, stamp_of
-from bridge.kinds import LEAVE, Kind
+from bridge.files.kinds import LEAVE, Kind
 
 
 def require_outputs(

@@ -56,7 +56,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bridge.elements import ELEMENTS
+from bridge.vocabulary.elements import ELEMENTS
 
 REQUIRED: Any = object()
 """The default of an attribute that has none and must be given."""
@@ -161,8 +161,8 @@ def _places(inputs: Sequence[str]) -> dict[str, int]:
 
 def directory() -> Path:
     """The folder of the mappings: in the package, or beside it in a source tree."""
-    installed = Path(__file__).parent / "mappings"
-    return installed if installed.is_dir() else Path(__file__).parent.parent / "mappings"
+    installed = Path(__file__).parents[1] / "mappings"
+    return installed if installed.is_dir() else Path(__file__).parents[2] / "mappings"
 
 
 def _attribute(name: str, text: str) -> Attribute:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypedDict, get_args
 
 from bridge.errors import UsageError
-from bridge.option import CHECK, FILES, IFS, INPUTS, IR, ONNX, STATE, Option, declared
+from bridge.options.option import CHECK, FILES, IFS, INPUTS, IR, ONNX, STATE, Option, declared
 
 if TYPE_CHECKING:
     from bridge.limits import Limits

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bridge.errors import UsageError
-from bridge.label_codec import maps_of, places_of, words_at
+from bridge.library.label_codec import maps_of, places_of, words_at
 from bridge.limits import limited, read_limits
 from bridge.neutral.arrays import zeros
 from bridge.neutral.boundary_record import (
@@ -30,7 +30,7 @@ from bridge.neutral.boundary_record import (
     LabelRecord,
 )
 from bridge.neutral.types import size_of
-from bridge.suggestions import keywords
+from bridge.options.suggestions import keywords
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Boundary(BoundaryRecord):
                 }
             )
         if isinstance(source, str | os.PathLike):
-            from bridge.api import load
+            from bridge.library.api import load
 
             path = Path(source)
             if path.suffix.lower() != ".xml":

@@ -1,0 +1,1 @@
+"""The library: conversions, models in memory, and what inputs and outputs stand for."""
