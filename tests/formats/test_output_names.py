@@ -12,6 +12,8 @@ import pytest
 
 import bridge
 
+MODELS = Path(__file__).parents[2] / "roundtrip_models"
+
 CASES = {
     "an Identity of a value": "(float[2] y) { h = Relu (x) y = Identity (h) }",
     "a Dropout of a value": "(float[2] y) { h = Relu (x) y = Dropout (h) }",
@@ -30,6 +32,13 @@ CASES = {
     " r = If (c) <then_branch = t () => (float[2] a) { a = Add (x, q) },"
     " else_branch = e () => (float[2] b) { b = Identity (q) }> y = Identity (q) }",
 }
+
+
+def test_the_flag_of_an_optional_has_its_own_name(tmp_path: Path) -> None:
+    bridge.convert(MODELS / "optional_output.onnxtxt", tmp_path / "m.xml")
+    compiled = openvino.compile_model(tmp_path / "m.xml", "CPU")
+    assert [value.get_names() for value in compiled.outputs] == [{"maybe.present"}, {"maybe"}]
+    assert [value.get_names() for value in compiled.inputs] == [{"choose"}, {"x"}]
 
 
 @pytest.mark.parametrize("what", CASES)
