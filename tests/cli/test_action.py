@@ -161,7 +161,7 @@ def test_a_wrong_ir_of_a_commit(repository: Path, changed: str) -> None:
         who = ["-c", "user.name=a", "-c", "user.email=a@b"]
         subprocess.run(["git", *who, "commit", "-qm", "one"], cwd=repository, check=True)
     finished = run_hook(repository)
-    assert finished.returncode == 1 and "1 models: 1 different" in finished.stdout
+    assert finished.returncode == 1 and "1 model: 1 different" in finished.stdout
 
 
 def test_what_starts_the_hook() -> None:
