@@ -12,12 +12,14 @@ from typing import Any, cast
 
 import numpy as np
 
+from bridge.check.bench import Bench
 from bridge.check.compare import compare
 from bridge.check.engines import DefaultOpenVino, Engine, Session
 from bridge.check.loading import DEFAULTS, engine, load
 from bridge.check.outputs import Comparison, Results
-from bridge.check.report import Version
+from bridge.check.results import Compared
 from bridge.check.stateful import keeps_states
+from bridge.check.versions import Sessions
 from bridge.errors import BridgeError
 
 _INPUTS = 3
@@ -26,26 +28,23 @@ _BF16 = 2.0**-6
 """The error of an engine that may compute in bf16: a few units in the last place of bf16."""
 
 
-def as_people_run(
-    versions: Sequence[Version],
-    sessions: Sequence[Session],
-    feeds: Sequence[Results],
-    wanted: Sequence[Results],
-    comparison: Comparison,
-) -> tuple[list[str], list[str]]:
-    """The outputs that differ more in a conversion than in the original, then the outputs that
-    differ in both. `versions` has the original first, `wanted` has its outputs for `feeds`. A
-    difference that the check itself found in a version does not count again."""
-    original = sessions[0]
-    found, told = list[str](), list[str]()
-    source = versions[0].path
-    feeds, wanted = feeds[:_INPUTS], wanted[:_INPUTS]
-    if not feeds:
-        return found, told
+def run_as_people_do(bench: Bench, sessions: Sessions, compared: Compared) -> None:
+    """Fills the report with the outputs that differ more in a conversion than in the original, and
+    with the outputs that differ in both. A difference that the check itself found in a version does
+    not count again."""
+    report, comparison = bench.report, bench.comparison
+    kept = [place for place, why in enumerate(compared.aside) if not why][:_INPUTS]
+    if report.different or not kept:
+        return
+    bench.tell("running all as people do")
+    feeds = [report.feeds[place] for place in kept]
+    wanted = [compared.wanted[place] for place in kept]
+    original, source = sessions[0][1], report.versions[0].path
     known: dict[bool, list[float] | None] = {}
-    for version, session in zip(versions[1:], sessions[1:], strict=True):
-        is_ir = version.path.suffix.lower() == ".xml"
-        its = _off(_loaded(version.path), original, feeds, wanted, comparison)
+    for label, session in sessions[1:]:
+        path = report.path(label)
+        is_ir = path.suffix.lower() == ".xml"
+        its = _off(_loaded(path), original, feeds, wanted, comparison)
         plain = _off(session, original, feeds, wanted, comparison)
         if its is None or plain is None:
             continue
@@ -58,17 +57,16 @@ def as_people_run(
             if is_ir not in known:
                 known[is_ir] = _off(_original(source, is_ir), original, feeds, wanted, comparison)
             own = known[is_ir]
-        text = f"as people run it, {version.label} differs by {100 * max(its):.2g} %"
+        text = f"as people run it, {label} differs by {100 * max(its):.2g} %"
         if own is None:
-            told.append(text)
+            report.as_run.append(text)
         elif all(
             one > max(_MORE * max(others), least)
             for one, *others in zip(its, own, plain, strict=True)
         ):
-            found.append(f"{text}, and the original by {100 * max(own):.2g} %")
+            report.findings.append(f"{text}, and the original by {100 * max(own):.2g} %")
         else:
-            told.append(f"{text}, and the original by {100 * max(own):.2g} %")
-    return found, told
+            report.as_run.append(f"{text}, and the original by {100 * max(own):.2g} %")
 
 
 def _original(path: Path, in_openvino: bool) -> Session | None:
