@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.check.engines import EndlessError, Engine, EngineError, Session, Source, ValueInfo
+from bridge.check.engines import EndlessError, Engine, EngineError, Loadable, Session, ValueInfo
 from bridge.check.isolation import LostProcessError, TooLongError, Worker
 
 PATIENCE = 5.0
@@ -33,7 +33,7 @@ class IsolatedEngine:
         self.unused: list[int] = []  # sessions that nobody here has any more
         self.version: str = self.call(_version, kind)
 
-    def load(self, source: Source) -> IsolatedSession:
+    def load(self, source: Loadable) -> IsolatedSession:
         """See `Engine.load`."""
         return IsolatedSession(self, source)
 
@@ -50,7 +50,7 @@ class IsolatedEngine:
 class IsolatedSession:
     """A model in the process of an engine. If the process was lost, the model is loaded again."""
 
-    def __init__(self, engine: IsolatedEngine, source: Source) -> None:
+    def __init__(self, engine: IsolatedEngine, source: Loadable) -> None:
         self._engine = engine
         # The process may have started in another working directory.
         self._source = Path(source).absolute() if isinstance(source, str | Path) else source
@@ -128,7 +128,7 @@ def _version(kind: type[Engine]) -> str:
     return _engines[kind].version
 
 
-def _load(key: int, kind: type[Engine], source: Source, unused: Sequence[int]) -> _Loaded:
+def _load(key: int, kind: type[Engine], source: Loadable, unused: Sequence[int]) -> _Loaded:
     for one in unused:
         _sessions.pop(one, None)
     _version(kind)
