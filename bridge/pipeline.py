@@ -200,7 +200,7 @@ class Pass:
     def run(self) -> RunPass:
         """The function; its module is imported now."""
         module, _, name = self.path.rpartition(".")
-        return cast(RunPass, getattr(import_module(f"bridge.{module}"), name))
+        return cast(RunPass, getattr(import_module(f".{module}", __package__), name))
 
 
 TO_IR = (

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar, Unpack, cast
 
@@ -344,10 +343,11 @@ def _watched(context: Context) -> Iterator[Context]:
     if context.options.get("debug") != "run":
         yield context
         return
-    # The checker is above this module, and no other conversion imports it.
-    watcher_in = import_module("bridge.check.stages").Watcher
+    # The checker is above this module. No other conversion needs it.
+    from bridge.check.stages import Watcher
+
     with scratch_folder() as folder:
-        watcher = watcher_in(folder)
+        watcher = Watcher(folder)
         yield replace(context, watch=watcher)
         context.report.notes += watcher.lines()
 

@@ -139,7 +139,7 @@ def required(node: Node, *indices: int) -> list[Value]:
 @cache
 def _import_family(family: str) -> None:
     for path in sorted((Path(__file__).parent / family).glob("[!_]*.py")):
-        import_module(f"{__name__}.{family}.{path.stem}")
+        import_module(f".{family}.{path.stem}", __package__)
 
 
 @cache
