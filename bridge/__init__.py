@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from bridge.report import Report
 
 _HOMES = {
-    "convert": "bridge.library.api",
-    "load": "bridge.library.api",
-    "save": "bridge.library.api",
-    "to_onnx": "bridge.library.api",
-    "to_openvino": "bridge.library.api",
-    "Boundary": "bridge.library.boundary",
-    "pack": "bridge.library.boundary",
-    "unpack": "bridge.library.boundary",
-    "Interval": "bridge.neutral.types",
-    "Report": "bridge.report",
-    "BridgeError": "bridge.errors",
-    "InvalidModelError": "bridge.errors",
-    "LimitError": "bridge.errors",
-    "UnsupportedError": "bridge.errors",
-    "UsageError": "bridge.errors",
+    "convert": ".library.api",
+    "load": ".library.api",
+    "save": ".library.api",
+    "to_onnx": ".library.api",
+    "to_openvino": ".library.api",
+    "Boundary": ".library.boundary",
+    "pack": ".library.boundary",
+    "unpack": ".library.boundary",
+    "Interval": ".neutral.types",
+    "Report": ".report",
+    "BridgeError": ".errors",
+    "InvalidModelError": ".errors",
+    "LimitError": ".errors",
+    "UnsupportedError": ".errors",
+    "UsageError": ".errors",
 }
 
 __all__ = [
@@ -66,7 +66,7 @@ if not TYPE_CHECKING:  # else a type checker would take any name for one of Brid
 
     def __getattr__(name: str) -> Any:
         if name == "check":
-            return import_module("bridge.check")
+            return import_module(".check", __package__)
         home = _HOMES.get(name)
         if home is None:
             from bridge.options.suggestions import nearest
@@ -74,7 +74,7 @@ if not TYPE_CHECKING:  # else a type checker would take any name for one of Brid
             meant = nearest(name, __all__)
             help = f"; did you mean '{meant}'?" if meant else ""
             raise AttributeError(f"module 'bridge' has no attribute {name!r}{help}")
-        return getattr(import_module(home), name)
+        return getattr(import_module(home, __package__), name)
 
     def __dir__() -> list[str]:
         return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

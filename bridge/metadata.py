@@ -37,6 +37,9 @@ _NAMES = {bool: "true or false", float: "number", int: "integer", str: "text", N
 
 T = TypeVar("T")
 
+Json = dict[str, Any]
+"""An object of JSON."""
+
 
 class Misfit(ValueError):
     """Raised for data that does not fit its type; `path` leads to it from the top."""
@@ -125,12 +128,12 @@ def from_json(type: Any, data: Any, partial: bool = False) -> Any:
     return _reader(type)(data, partial)
 
 
-Reader = Callable[[Any, bool], Any]
+JsonReader = Callable[[Any, bool], Any]
 """Makes a value of data; the second argument is `partial`."""
 
 
 @cache
-def _reader(type: Any) -> Reader:
+def _reader(type: Any) -> JsonReader:
     """The reader of a type, made once."""
     if type in _NAMES:
         return _simple(type)
@@ -140,7 +143,7 @@ def _reader(type: Any) -> Reader:
     return _object(type) if make is None else make(*get_args(type))
 
 
-def _simple(type: Any) -> Reader:
+def _simple(type: Any) -> JsonReader:
     """A text, a number, true, false or null."""
 
     def read(data: Any, partial: bool) -> Any:
@@ -151,7 +154,7 @@ def _simple(type: Any) -> Reader:
     return read
 
 
-def _fulfilling(type: Any, condition: Fits) -> Reader:
+def _fulfilling(type: Any, condition: Fits) -> JsonReader:
     """A value of a type that fulfils a condition."""
     read_value = _reader(type)
 
@@ -164,12 +167,12 @@ def _fulfilling(type: Any, condition: Fits) -> Reader:
     return read
 
 
-def _one_of(*values: Any) -> Reader:
+def _one_of(*values: Any) -> JsonReader:
     """One of the texts of a Literal."""
     return _fulfilling(str, Fits(values.__contains__, f"word of {', '.join(values)}"))
 
 
-def _alternative(*types: Any) -> Reader:
+def _alternative(*types: Any) -> JsonReader:
     """A value of the first of these types that it fits."""
 
     readers = [_reader(type) for type in types]
@@ -186,7 +189,7 @@ def _alternative(*types: Any) -> Reader:
     return read
 
 
-def _items(type: Any, *_: Any) -> Reader:
+def _items(type: Any, *_: Any) -> JsonReader:
     """A list, of one type."""
 
     read_item = _reader(type)
@@ -199,20 +202,20 @@ def _items(type: Any, *_: Any) -> Reader:
     return read
 
 
-def _tuple(type: Any, *_: Any) -> Reader:
+def _tuple(type: Any, *_: Any) -> JsonReader:
     """A list that becomes a tuple."""
     read = _items(type)
     return lambda data, partial: tuple(read(data, partial))
 
 
-def _entries(_: Any, type: Any) -> Reader:
+def _entries(_: Any, type: Any) -> JsonReader:
     """An object whose values have one type."""
 
     read = _reader(type)
     return lambda data, partial: _fitting(dict.fromkeys(_an_object(data), read), data, partial)
 
 
-def _object(type: Any) -> Reader:
+def _object(type: Any) -> JsonReader:
     """An object of a dataclass or a TypedDict."""
     readers = {
         name: _reader(own) for name, own in get_type_hints(type, include_extras=True).items()
@@ -240,7 +243,7 @@ def _an_object(data: Any) -> dict[str, Any]:
     return data
 
 
-def _fitting(readers: Mapping[str, Reader], data: Any, partial: bool) -> dict[str, Any]:
+def _fitting(readers: Mapping[str, JsonReader], data: Any, partial: bool) -> dict[str, Any]:
     """The entries of an object, each by its own reader."""
     found = {}
     for name, read in readers.items():
@@ -252,7 +255,7 @@ def _fitting(readers: Mapping[str, Reader], data: Any, partial: bool) -> dict[st
     return found
 
 
-def _part(read: Reader, name: str, data: Any, partial: bool) -> Any:
+def _part(read: JsonReader, name: str, data: Any, partial: bool) -> Any:
     """The value under a name; a Misfit names it."""
     try:
         return read(data, partial)
@@ -260,7 +263,7 @@ def _part(read: Reader, name: str, data: Any, partial: bool) -> Any:
         raise misfit.within(name) from None
 
 
-_MADE_OF: Mapping[Any, Callable[..., Reader]] = {
+_MADE_OF: Mapping[Any, Callable[..., JsonReader]] = {
     Annotated: _fulfilling,
     Literal: _one_of,
     Union: _alternative,

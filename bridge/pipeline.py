@@ -16,7 +16,7 @@ from bridge.neutral.types import STRING, ContainerType
 from bridge.passes.context import Context
 from bridge.targets import device_of
 
-Run = Callable[[Model, Context], bool | None]
+RunPass = Callable[[Model, Context], bool | None]
 """A pass; it returns whether it changed the model, or None if it does not know."""
 
 
@@ -197,10 +197,10 @@ class Pass:
         return self.path.rpartition(".")[2]
 
     @property
-    def run(self) -> Run:
+    def run(self) -> RunPass:
         """The function; its module is imported now."""
         module, _, name = self.path.rpartition(".")
-        return cast(Run, getattr(import_module(f"bridge.{module}"), name))
+        return cast(RunPass, getattr(import_module(f".{module}", __package__), name))
 
 
 TO_IR = (

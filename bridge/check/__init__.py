@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CheckReport", "check"]
 
-_HOMES = {"check": "bridge.check.checker", "CheckReport": "bridge.check.report"}
+_HOMES = {"check": ".checker", "CheckReport": ".report"}
 
 
 if not TYPE_CHECKING:
@@ -34,4 +34,4 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> Any:
         if name not in _HOMES:
             raise AttributeError(f"module 'bridge.check' has no attribute {name!r}")
-        return getattr(import_module(_HOMES[name]), name)
+        return getattr(import_module(_HOMES[name], __package__), name)

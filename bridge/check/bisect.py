@@ -88,7 +88,7 @@ def first_difference(
 ) -> FirstDifference | str:
     """The first value that differs with an input, or why none was found. `other` is None if the
     other model is made of `first`: a change in `first` is then a change in both."""
-    search = _Search(first, other, load, feeds, rtol, atol)
+    search = _Bisection(first, other, load, feeds, rtol, atol)
     try:
         found = search.level(_Twin(), (), ())
     except (BridgeError, _TooLongError) as error:
@@ -106,7 +106,7 @@ class _Twin:
     other: GraphPath = ()
 
 
-Pair = tuple[Spot, Spot]
+SpotPair = tuple[Spot, Spot]
 """The places of a value in both graphs of a twin."""
 
 
@@ -132,7 +132,7 @@ class _Seen:
 
 
 @dataclass
-class _Search:
+class _Bisection:
     """See `first_difference`. `loads` counts the pairs of models so far, `agree` the values that
     agree."""
 
@@ -271,7 +271,7 @@ class _Search:
         return alike[own.index(index)] if len(own) == len(alike) else None
 
     def _compared(
-        self, twin: _Twin, pairs: Sequence[Pair], lasts: tuple[int, ...]
+        self, twin: _Twin, pairs: Sequence[SpotPair], lasts: tuple[int, ...]
     ) -> dict[Spot, Difference]:
         """How values compare. A value is left out if the models do not load or run with it as an
         output."""
@@ -288,7 +288,7 @@ class _Search:
                 **self._compared(twin, pairs[half:], lasts),
             }
 
-    def _view(self, twin: _Twin, pairs: Sequence[Pair]) -> Callable[[tuple[int, ...]], _Seen]:
+    def _view(self, twin: _Twin, pairs: Sequence[SpotPair]) -> Callable[[tuple[int, ...]], _Seen]:
         """Loads both models with these values as outputs. The answer is a function that takes
         iterations, and says how the values compare in them."""
         first, second = self._loaded(

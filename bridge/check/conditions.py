@@ -20,14 +20,14 @@ from bridge.neutral.types import BOOL, TensorType
 
 
 @dataclass(frozen=True)
-class Plain:
+class NonZero:
     """True where a number or truth value is not zero."""
 
     value: Value
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Predicate:
     """Two values, compared element by element; `op` is a key of `_DISTANCES`."""
 
     op: str
@@ -59,7 +59,7 @@ class Quantified:
     part: Truth
 
 
-Truth = Plain | Comparison | Negation | Junction | Quantified
+Truth = NonZero | Predicate | Negation | Junction | Quantified
 
 Resolve = Callable[[Value], Value]
 """Gives the source of a value while a condition is taken apart. The source of a body's input is the
@@ -78,13 +78,13 @@ def _truth(value: Value, resolve: Resolve, depth: int) -> Truth:
     node = value.producer
     inputs = [v for v in node.inputs if v is not None] if node is not None else []
     if node is None or not inputs or not depth:
-        return Plain(value)
+        return NonZero(value)
 
     def part(index: int = 0) -> Truth:
         return _truth(inputs[index], resolve, depth - 1)
 
     if node.op in _DISTANCES and len(inputs) == 2:
-        return Comparison(node.op, resolve(inputs[0]), resolve(inputs[1]))
+        return Predicate(node.op, resolve(inputs[0]), resolve(inputs[1]))
     if node.op in ("And", "Or", "Xor") and len(inputs) == 2:
         return Junction(node.op, part(0), part(1))
     if node.op == "Not":
@@ -93,7 +93,7 @@ def _truth(value: Value, resolve: Resolve, depth: int) -> Truth:
         return part()
     if node.op in _REDUCTIONS and _from_truths(node, inputs[0], resolve):
         return Quantified(_REDUCTIONS[node.op], part())
-    return Plain(value)
+    return NonZero(value)
 
 
 _SAME_ELEMENTS = frozenset({"Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten"})
@@ -122,9 +122,9 @@ def _one(value: Value) -> bool:
 def operands(truth: Truth) -> Iterator[Value]:
     """The values that a truth is computed from."""
     match truth:
-        case Plain():
+        case NonZero():
             yield truth.value
-        case Comparison():
+        case Predicate():
             yield from (truth.left, truth.right)
         case Negation() | Quantified():
             yield from operands(truth.part)
@@ -143,11 +143,11 @@ def distance(truth: Truth, wanted: bool, values: Mapping[Value, np.ndarray]) -> 
 
 def _distance(truth: Truth, wanted: bool, values: Mapping[Value, np.ndarray]) -> np.ndarray:
     match truth:
-        case Plain():
+        case NonZero():
             array = values[truth.value]
             other = np.zeros((), array.dtype) if array.dtype.kind != "O" else np.array("", object)
             return _compared("NotEqual", wanted, array, other)
-        case Comparison():
+        case Predicate():
             return _compared(truth.op, wanted, values[truth.left], values[truth.right])
         case Negation():
             return _distance(truth.part, not wanted, values)

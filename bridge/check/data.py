@@ -12,9 +12,8 @@ from bridge.check.instrument import Site, branch_role
 from bridge.check.reduce import Reduced
 from bridge.check.report import CheckReport
 from bridge.check.text import refusals
+from bridge.metadata import Json
 from bridge.release import release
-
-Json = dict[str, Any]
 
 FORMAT = 1
 """The version of this format. It changes if a key changes its meaning, not if keys are added."""

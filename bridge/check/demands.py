@@ -14,7 +14,7 @@ from bridge.neutral.inference.constraints import counts, doubles, equal_sizes, s
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, Dim, Interval, with_symbols
 
-Size = int | Interval
+SizeBounds = int | Interval
 
 
 def demanded(model: Model) -> dict[str, int]:
@@ -117,7 +117,7 @@ def _origin(value: Value | None, *more: str) -> Value | None:
     return value
 
 
-def shared(symbols: Mapping[str, str], sizes: Mapping[str, Size]) -> dict[str, Size]:
+def shared(symbols: Mapping[str, str], sizes: Mapping[str, SizeBounds]) -> dict[str, SizeBounds]:
     """The sizes, and each of them for all dimensions that have its symbol."""
     named = {symbols[key]: size for key, size in sizes.items() if key in symbols}
     return {**named, **{k: named[s] for k, s in symbols.items() if s in named}, **sizes}

@@ -27,12 +27,11 @@ def endless_loop(model: Model, values: Mapping[str, Any], seconds: float) -> str
     model = clone_model(model)
     fix_values(model, values)
     settle(model.graph)
-    return _Search(seconds * FASTEST, f"no engine does that within {seconds:g} s (--timeout)").look(
-        model.graph, (), 1
-    )
+    why = f"no engine does that within {seconds:g} s (--timeout)"
+    return _IterationCount(seconds * FASTEST, why).look(model.graph, (), 1)
 
 
-class _Search:
+class _IterationCount:
     def __init__(self, most: float, why: str) -> None:
         self._most, self._why = most, why
         # The value of a body's input in all iterations, None for a condition that is not given.

@@ -24,7 +24,7 @@ from bridge.errors import BridgeError
 from bridge.neutral.tensor import pack, unpack
 from bridge.vocabulary.elements import BY_IR, BY_ONNX, Element, element_of
 
-Source = str | Path | onnx.ModelProto
+Loadable = str | Path | onnx.ModelProto
 
 
 class EngineError(BridgeError):
@@ -116,7 +116,7 @@ class Engine(Protocol):
     name: str
     version: str
 
-    def load(self, source: Source) -> LoadedSession:
+    def load(self, source: Loadable) -> LoadedSession:
         """Load a model from a path, or from a ModelProto where the engine takes ONNX."""
 
 
@@ -176,7 +176,7 @@ class OnnxRuntime:
         self.version = self._module.__version__
         self._threads = threads or self.threads
 
-    def load(self, source: Source) -> LoadedSession:
+    def load(self, source: Loadable) -> LoadedSession:
         """See `Engine.load`; raises LacksOperatorError where onnxruntime has no kernel."""
         options = self._module.SessionOptions()
         if self.plain:
@@ -281,7 +281,7 @@ class Reference:
     def __init__(self) -> None:
         self.version = onnx.__version__
 
-    def load(self, source: Source) -> LoadedSession:
+    def load(self, source: Loadable) -> LoadedSession:
         """See `Engine.load`."""
         model = source if isinstance(source, onnx.ModelProto) else onnx.load(str(source))
         from onnx.reference import ReferenceEvaluator
@@ -363,7 +363,7 @@ class OpenVino:
         if (threads or self.threads) and self.plugin == "CPU":
             self._config["INFERENCE_NUM_THREADS"] = threads or self.threads
 
-    def load(self, source: Source) -> LoadedSession:
+    def load(self, source: Loadable) -> LoadedSession:
         """See `Engine.load`; a ModelProto or .onnx goes through OpenVINO's own converter."""
         try:
             model = (
@@ -377,7 +377,7 @@ class OpenVino:
             raise EngineError(f"OpenVINO: {_message(error)}") from error
 
 
-def _elements_said(model: Any, source: Source) -> list[Element | None]:
+def _elements_said(model: Any, source: Loadable) -> list[Element | None]:
     """The types of the outputs of an IR of version 10 by its file, and none for other models.
     OpenVINO reads some as others: f16 and f64 as f32, i64 as i32, bool as f32."""
     if not model.has_rt_info(["version"]) or model.get_rt_info(["version"]).value != 10:
@@ -537,7 +537,7 @@ class EvaluatedOpenVino(OpenVino):
     """OpenVINO's reference functions, which have nothing of the CPU plugin. Not every layer has
     one."""
 
-    def load(self, source: Source) -> LoadedSession:
+    def load(self, source: Loadable) -> LoadedSession:
         """See `Engine.load`."""
         try:
             model = self._core.read_model(str(source))

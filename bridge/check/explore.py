@@ -103,7 +103,7 @@ def explore(
     taken branches (see `instrument`). The random search stops when `budget` inputs were tried.
     `tell` is called with the progress.
     """
-    search = _Search(model, session, sites, base, samples, budget, tell)
+    search = _BranchSearch(model, session, sites, base, samples, budget, tell)
     search.take(own, alone or session)
     if samples:
         if states is not None:
@@ -119,7 +119,7 @@ def explore(
 
 
 @dataclass
-class _Search:
+class _BranchSearch:
     """See `explore`. `failing` says why the model refuses inputs that lead to a branch. `own` is
     the number of inputs that the user gave."""
 

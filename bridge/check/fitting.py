@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.check.demands import Size, shared
+from bridge.check.demands import SizeBounds, shared
 from bridge.check.engines import Session
 from bridge.check.explore import explore
 from bridge.check.inputs import Recipe, free_dimensions
@@ -21,7 +21,11 @@ _NAMED = 8  # open dimensions that are all named
 
 
 def sizes_that_fit(
-    model: Model, session: Session, base: Recipe, asked: Mapping[str, Size], symbols: dict[str, str]
+    model: Model,
+    session: Session,
+    base: Recipe,
+    asked: Mapping[str, SizeBounds],
+    symbols: dict[str, str],
 ) -> dict[str, int]:
     """Sizes with which a model takes an input, empty if a search finds no input. They are for the
     dimensions that `asked` fixes, and for the other open dimensions unless these are many. If
@@ -38,7 +42,7 @@ def sizes_that_fit(
     return {}
 
 
-def _relaxed(asked: Mapping[str, Size]) -> Iterator[dict[str, Size]]:
+def _relaxed(asked: Mapping[str, SizeBounds]) -> Iterator[dict[str, SizeBounds]]:
     """The sizes without one of them, from the last to the first; then none."""
     if 1 < len(asked) <= _SINGLES:
         for left_out in reversed(list(asked)):

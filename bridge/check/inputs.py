@@ -244,7 +244,7 @@ class _Maker:
         # Dimensions without a symbol are often the same one, a batch say.
         self.common = int(self.rng.integers(1, 5))
 
-    def make(self, value: Value, uses: Uses) -> Any:
+    def make(self, value: Value, uses: InputUses) -> Any:
         """A value for one input of the graph."""
         recipe = self.recipe
         if value.name in recipe.values:
@@ -253,7 +253,7 @@ class _Maker:
             return recipe.own.inputs[value.name]
         return self._of_type(value, value.type, uses)
 
-    def _of_type(self, value: Value, type: Type, uses: Uses) -> Any:
+    def _of_type(self, value: Value, type: Type, uses: InputUses) -> Any:
         if isinstance(type, SequenceType):
             return [self._of_type(value, type.item, uses) for _ in range(self.length)]
         if isinstance(type, OptionalType):
@@ -282,7 +282,7 @@ class _Maker:
         return found if isinstance(found, np.ndarray) else None
 
     def _array(
-        self, value: Value, element: Element, shape: tuple[int, ...], uses: Uses
+        self, value: Value, element: Element, shape: tuple[int, ...], uses: InputUses
     ) -> np.ndarray:
         """The drawn or chosen numbers of a tensor."""
         words, counted = self.words.get(value), self.counts.numbers.get(value.name)
@@ -311,7 +311,7 @@ class _Maker:
             array = np.clip(array, *_ends(element, limits))
         return array
 
-    def _tensor(self, element: Element, shape: tuple[int, ...], uses: Uses) -> np.ndarray:
+    def _tensor(self, element: Element, shape: tuple[int, ...], uses: InputUses) -> np.ndarray:
         for node, index in uses:
             exact = self._exact(node, index, shape)
             if exact is not None:
@@ -325,7 +325,7 @@ class _Maker:
             return np.asarray(self.rng.integers(bounds[0], bounds[1] + 1, shape))
         return _free(self.rng, element, shape)
 
-    def _bounds(self, uses: Uses) -> tuple[int, int] | None:
+    def _bounds(self, uses: InputUses) -> tuple[int, int] | None:
         """The lowest and highest value that all uses of an input allow, where any says so."""
         found = (self._range(node, index) for node, index in uses)
         ranges = [pair for pair in found if pair is not None]
@@ -470,8 +470,8 @@ def _free(rng: np.random.Generator, element: Element, shape: tuple[int, ...]) ->
 
 # ------------------------------------------------------------------------------------------------
 
-Uses = list[tuple[Node, int]]
-Consumers = dict[Value, Uses]
+InputUses = list[tuple[Node, int]]
+Consumers = dict[Value, InputUses]
 
 
 def _consumers(graph: Graph) -> Consumers:

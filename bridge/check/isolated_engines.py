@@ -14,8 +14,8 @@ from bridge.check.engines import (
     EndlessError,
     Engine,
     EngineError,
+    Loadable,
     Session,
-    Source,
     ValueInfo,
 )
 from bridge.check.isolation import LostProcessError, TooLongError, Worker
@@ -40,7 +40,7 @@ class IsolatedEngine:
         self.unused: list[int] = []  # sessions that nobody here has any more
         self.version: str = self.call(_version, kind)
 
-    def load(self, source: Source) -> IsolatedSession:
+    def load(self, source: Loadable) -> IsolatedSession:
         """See `Engine.load`."""
         return IsolatedSession(self, source)
 
@@ -57,7 +57,7 @@ class IsolatedEngine:
 class IsolatedSession:
     """A model in the process of an engine. If the process was lost, the model is loaded again."""
 
-    def __init__(self, engine: IsolatedEngine, source: Source) -> None:
+    def __init__(self, engine: IsolatedEngine, source: Loadable) -> None:
         self._engine = engine
         # The process may have started in another working directory.
         self._source = Path(source).absolute() if isinstance(source, str | Path) else source
@@ -126,7 +126,7 @@ def _version(kind: type[Engine]) -> str:
     return _engines[kind].version
 
 
-def _load(key: int, kind: type[Engine], source: Source, unused: Sequence[int]) -> _Loaded:
+def _load(key: int, kind: type[Engine], source: Loadable, unused: Sequence[int]) -> _Loaded:
     for one in unused:
         _sessions.pop(one, None)
     _version(kind)

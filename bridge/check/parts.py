@@ -29,7 +29,7 @@ _PART = 400  # nodes
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Segment:
     """Consecutive nodes, their inputs from earlier parts, and their outputs for later parts."""
 
     nodes: list[Node]
@@ -104,7 +104,7 @@ class PartsSession:
             for state in states
         ]
 
-    def _opened(self) -> Iterator[tuple[_Part, Session]]:
+    def _opened(self) -> Iterator[tuple[_Segment, Session]]:
         """The parts, opened. While one is run the next are opened."""
         at_once = len(self._loads)
         with scratch_folder() as folder, ThreadPoolExecutor(at_once) as pool:
@@ -135,7 +135,7 @@ def _info(value: Value, name: str) -> ValueInfo:
     return ValueInfo(name, aliases=frozenset(value.names) | {name})
 
 
-def _cut(graph: Graph) -> list[_Part]:
+def _cut(graph: Graph) -> list[_Segment]:
     """The parts of a graph. A constant is in each part that asks for it."""
     groups = _groups(graph)
     place = {v: i for i, nodes in enumerate(groups) for node in nodes for v in node.outputs}
@@ -155,7 +155,7 @@ def _cut(graph: Graph) -> list[_Part]:
         elif value in place:
             outputs[place[value]][value] = None
     return [
-        _Part(nodes, list(takes), list(leaves))
+        _Segment(nodes, list(takes), list(leaves))
         for nodes, takes, leaves in zip(groups, inputs, outputs, strict=True)
         if leaves
     ]

@@ -14,9 +14,9 @@ from functools import reduce
 import numpy as np
 
 from bridge.check.conditions import (
-    Comparison,
     Junction,
     Negation,
+    Predicate,
     Truth,
     distance,
     operands,
@@ -186,7 +186,7 @@ class _Cut:
         demands = []
         trips, going = self._trips(node), node.input(1)
         if trips is not None:
-            runs = Comparison("Greater", trips, self._iteration(node))
+            runs = Predicate("Greater", trips, self._iteration(node))
             demands.append(Demand(self._asked(runs), True))
         if going is not None:
             demands.append(Demand(self.wanted(going), True))
@@ -213,8 +213,8 @@ class _Cut:
         first = self._scratch.constant(0)
         self._iterations[id(node)] = first
         if trips is not None:
-            enters.append(self._asked(Comparison("Greater", trips, first)))
-            goes_on.append(self._asked(Comparison("Greater", trips, self._scratch.constant(1))))
+            enters.append(self._asked(Predicate("Greater", trips, first)))
+            goes_on.append(self._asked(Predicate("Greater", trips, self._scratch.constant(1))))
         for value, port in zip(node.body.graph.inputs, node.body.inputs, strict=True):
             self._entered[value] = (node, node.body, port)
         further = next((v for v, port in node.body.exits() if isinstance(port, Condition)), None)

@@ -73,7 +73,7 @@ class Reduced:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Candidate:
     mine: Model
     its: Model | None
     feed: Feed
@@ -129,7 +129,7 @@ def _twin(target: Path, suffix: str) -> Path:
     return target.with_name(f"{target.stem}-other{suffix}")
 
 
-def _written(part: _Part, target: Path, every: int, what: str) -> Reduced:
+def _written(part: _Candidate, target: Path, every: int, what: str) -> Reduced:
     nodes = sum(node.op != "Constant" for node in part.mine.graph.walk())
     bridge.save(part.mine, target)
     other = None
@@ -217,7 +217,7 @@ class _Level:
             inputs = look(other, False) if nested else {}
             self.twins = _twins(self.graph, other, self.known, inputs)
 
-    def part(self, nodes: Sequence[Node]) -> _Part | None:
+    def part(self, nodes: Sequence[Node]) -> _Candidate | None:
         """The part of these nodes; None where something that it takes is not known."""
         taken = dict.fromkeys(v for node in nodes for v in node.inputs if v is not None)
         made = dict.fromkeys(v for node in nodes for v in node.outputs)
@@ -239,7 +239,7 @@ class _Level:
             if between is None:
                 return None
             its = _model(self.other, between, own, outputs)
-        return _Part(
+        return _Candidate(
             _model(self.model, nodes, named, ends), its, {named[v]: self.known[v] for v in needed}
         )
 

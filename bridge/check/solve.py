@@ -90,7 +90,7 @@ def solve(
     `wanted` has, for each distance, the variables that the distance depends on. `hints` are numbers
     that the model compares with.
     """
-    search = _Search(wanted, hints, distances)
+    search = _DistanceSearch(wanted, hints, distances)
     for start in starts:
         search.try_(start)
     if math.isinf(search.least):
@@ -99,7 +99,7 @@ def solve(
     for start in search.others(starts[0]):
         if not search.least or not search.left:
             break
-        further = _Search(wanted, hints, distances, search.left)
+        further = _DistanceSearch(wanted, hints, distances, search.left)
         further.try_(start)
         further.descend()
         search.left = further.left
@@ -116,7 +116,7 @@ Direction = Sequence[tuple[Variable, int]]
 """Variables that are changed at once, each upwards or downwards."""
 
 
-class _Search:
+class _DistanceSearch:
     def __init__(
         self,
         wanted: Sequence[Sequence[Variable]],

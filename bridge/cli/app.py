@@ -51,6 +51,6 @@ def command_line(name: str | None = None) -> Any:
     )
     app.callback()(bridge)
     for each in [name] if name else COMMANDS:
-        function = getattr(import_module(f"bridge.cli.{each}"), each)
+        function = getattr(import_module(f".{each}", __package__), each)
         app.command(short_help=COMMANDS[each])(function)
     return typer.main.get_command(app)

@@ -13,7 +13,7 @@ from bridge.cli.many import check_many
 from bridge.cli.models import found, is_ir, is_many, not_compared, paired, sharded
 from bridge.cli.options import (
     AsJson,
-    Cache,
+    CacheFolder,
     Debug,
     Jobs,
     Junit,
@@ -70,7 +70,7 @@ def check(
     quiet: Quiet = False,
     jobs: Jobs = None,
     junit: Junit = None,
-    cache: Cache = None,
+    cache: CacheFolder = None,
     shard: Shard = None,
     hook: Annotated[
         bool,

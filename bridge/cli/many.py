@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from bridge.cli.models import Job
-from bridge.cli.outcome import Json, Outcome
+from bridge.cli.outcome import Outcome
 from bridge.cli.output import (
     amount,
     echo,
@@ -29,6 +29,7 @@ from bridge.cli.output import (
     write_text,
 )
 from bridge.errors import BridgeError, printable, text_of
+from bridge.metadata import Json
 from bridge.release import release
 
 FORMAT = 1

@@ -55,7 +55,7 @@ Shard = Annotated[
         help="Take one of N parts of the models, balanced by size: 3/8.",
     ),
 ]
-Cache = Annotated[
+CacheFolder = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",

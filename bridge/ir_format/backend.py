@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from bridge.errors import UnsupportedError
-from bridge.ir_format.graph_writer import File, GraphWriter
+from bridge.ir_format.graph_writer import GraphWriter, WrittenIr
 from bridge.ir_format.names import clean, join_names
 from bridge.ir_format.origin import ORIGIN, origin_of
 from bridge.ir_format.rt_info import take_about_model, write_rt_info
@@ -24,14 +24,14 @@ def write(model: Model, xml_path: Path, bin_path: Path) -> None:
     has no spelling in IR, or a value has a type that IR lacks."""
     with open(bin_path, "wb") as target, RangeCopier(target) as copier:
         given = frozenset(clean(node.name) for node in model.graph.walk())
-        file = File(WeightsWriter(target, copier), model.format == "ir", given)
+        file = WrittenIr(WeightsWriter(target, copier), model.format == "ir", given)
         text = _net(model, file)
     if file.findings:
         raise UnsupportedError("OpenVINO IR", file.findings)
     xml_path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _net(model: Model, file: File) -> str:
+def _net(model: Model, file: WrittenIr) -> str:
     graph = model.graph
     writer = GraphWriter(file, graph, graph.name or "graph", "\t")
     names, own = _output_names(model, writer)

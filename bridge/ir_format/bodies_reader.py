@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bridge.errors import InvalidModelError
-from bridge.ir_format.document import Element, select
+from bridge.ir_format.document import XmlElement, select
 from bridge.ir_format.layers import Layer, number, read_layers
 from bridge.ir_format.values import extras_of, parameter, values_of_ports
 from bridge.limits import budget
@@ -30,7 +30,7 @@ from bridge.neutral.ports import (
 from bridge.neutral.types import BOOL, I64, TensorType, join, without_sizes
 
 if TYPE_CHECKING:
-    from bridge.ir_format.frontend import Reader
+    from bridge.ir_format.frontend import IrReader
 
 
 @dataclass(eq=False)
@@ -39,7 +39,7 @@ class _Entry:
 
     port: int
     layer: int
-    xml: Element
+    xml: XmlElement
 
     @property
     def purpose(self) -> str:
@@ -60,7 +60,7 @@ class _Maps:
 
 
 def read_if(
-    reader: Reader, builder: Builder, layer: Layer, inputs: list[Value], where: str
+    reader: IrReader, builder: Builder, layer: Layer, inputs: list[Value], where: str
 ) -> Sequence[Value]:
     """Appends an If; both bodies share one input for each distinct outer value."""
     where = f"{where} / {layer}"
@@ -94,7 +94,7 @@ def read_if(
 
 
 def read_loop(
-    reader: Reader, builder: Builder, layer: Layer, inputs: list[Value], where: str
+    reader: IrReader, builder: Builder, layer: Layer, inputs: list[Value], where: str
 ) -> Sequence[Value]:
     """Appends a Loop: IR's Loop has trip count and condition, its TensorIterator has neither."""
     where = f"{where} / {layer}"
@@ -269,7 +269,7 @@ def _in_result_order(
 
 
 def _read_body(
-    reader: Reader,
+    reader: IrReader,
     layer: Layer,
     tag: str,
     node: Node,

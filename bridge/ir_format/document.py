@@ -25,12 +25,12 @@ STRANGERS = 1000
 
 
 @dataclass(slots=True, eq=False)
-class Element:
+class XmlElement:
     """An element, with the text before its first child and the text behind its end."""
 
     tag: str
     attributes: Mapping[str, str]
-    children: list[Element] = field(default_factory=list)
+    children: list[XmlElement] = field(default_factory=list)
     text: str = ""
     tail: str = ""
 
@@ -39,7 +39,7 @@ class Element:
         return self.attributes.get(name, default)
 
 
-def select(elements: Iterable[Element], *tags: str) -> list[Element]:
+def select(elements: Iterable[XmlElement], *tags: str) -> list[XmlElement]:
     """Selects the elements with the first tag, their children with the second tag, and so on; `*`
     is any tag."""
     first, *further = tags
@@ -47,10 +47,10 @@ def select(elements: Iterable[Element], *tags: str) -> list[Element]:
     return select((c for e in found for c in e.children), *further) if further else found
 
 
-Take = Callable[[Element, Element], None]
+Take = Callable[[XmlElement, XmlElement], None]
 
 
-def read_document(path: Path, take: Take) -> Element:
+def read_document(path: Path, take: Take) -> XmlElement:
     """The root of an IR. Each element of its `<layers>` and `<edges>` goes to `take`, with the
     root, and is then dropped.
 
@@ -78,7 +78,7 @@ def read_document(path: Path, take: Take) -> Element:
                 if waiting > LONGEST:
                     raise InvalidModelError(f"{path}: holds a text of more than {LONGEST} bytes")
                 parser.feed(piece)
-        root: Element = parser.close()
+        root: XmlElement = parser.close()
         return root
     except OSError as error:
         raise InvalidModelError(f"{path}: cannot be read: {error.strerror}") from error
@@ -92,8 +92,8 @@ class _Document:
     def __init__(self, path: Path, take: Take) -> None:
         self._path = path
         self._take = take
-        self._open: list[Element] = []
-        self._root: Element | None = None
+        self._open: list[XmlElement] = []
+        self._root: XmlElement | None = None
         self._texts: list[str] = []
         self._strangers = 0
 
@@ -104,7 +104,7 @@ class _Document:
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Begins an element."""
         self._end_text()
-        element = Element(tag, attributes)
+        element = XmlElement(tag, attributes)
         self._open.append(element)
         if self._root is None:
             self._root = element
@@ -136,7 +136,7 @@ class _Document:
                     f"<{element.tag}>"
                 )
 
-    def close(self) -> Element | None:
+    def close(self) -> XmlElement | None:
         """Ends the document; its root."""
         return self._root
 

@@ -10,7 +10,7 @@ from bridge.errors import InvalidModelError
 from bridge.files import bytes_in, stamp_of
 from bridge.ir_format.attributes import parse
 from bridge.ir_format.bodies_reader import read_if, read_loop
-from bridge.ir_format.document import Element, select
+from bridge.ir_format.document import XmlElement, select
 from bridge.ir_format.layers import Layer, arrange, number, read_net
 from bridge.ir_format.names import split_names
 from bridge.ir_format.origin import Origin, load as load_origin
@@ -57,7 +57,7 @@ def read(xml: Path, weights: Path | None = None) -> Model:
     keep_about_model(net, metadata)
     origin = load_origin(metadata)
     weights_reader = WeightsReader(weights or xml.with_suffix(".bin"), stamps)
-    reader = Reader(version, weights_reader, origin)
+    reader = IrReader(version, weights_reader, origin)
     layers = arrange(layers, edges, where, reader.notes)
     budget().allow(size=bytes_in(xml))
     parameters = {x.id: parameter(x, where) for x in layers if x.type == "Parameter"}
@@ -92,7 +92,7 @@ def read(xml: Path, weights: Path | None = None) -> Model:
     return model
 
 
-def _version(net: Element, xml: Path, layers: list[Layer]) -> int:
+def _version(net: XmlElement, xml: Path, layers: list[Layer]) -> int:
     """The version of an IR. InvalidModelError for a version that Bridge does not read, and for a
     file that is not a model any more."""
     version = number(net, "version", str(xml))
@@ -149,7 +149,7 @@ def _output_names(
     return names
 
 
-class Reader:
+class IrReader:
     """The shared state of all graphs of one file.
 
     It has the IR version, the weights, the record of the original model, the bodies in order, the

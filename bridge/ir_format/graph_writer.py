@@ -26,7 +26,7 @@ TARGET = Target("ir")
 
 
 @dataclass(eq=False)
-class File:
+class WrittenIr:
     """The shared state of all graphs of a file.
 
     It has the weights, and the findings that cannot be written. With `dynamic_types`, a value of
@@ -62,7 +62,7 @@ class GraphWriter:
     """Collects the text of a graph's layers and edges. `where` is the path of names down to the
     graph, `indent` the indent of its `<layers>`."""
 
-    def __init__(self, file: File, graph: Graph, where: str, indent: str) -> None:
+    def __init__(self, file: WrittenIr, graph: Graph, where: str, indent: str) -> None:
         self.file = file
         self.graph = graph
         self.where = where

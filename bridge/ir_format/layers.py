@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bridge.errors import InvalidModelError
 from bridge.ir_format.attributes import port_type
-from bridge.ir_format.document import Element, read_document, select
+from bridge.ir_format.document import XmlElement, read_document, select
 from bridge.ir_format.names import split_names
 from bridge.ir_format.text import inner_xml
 from bridge.limits import budget
@@ -49,7 +49,7 @@ class Layer:
     inputs: list[Port] = field(default_factory=list)
     outputs: list[Port] = field(default_factory=list)
     sources: list[tuple[int, int]] = field(default_factory=list)
-    parts: list[Element] = field(default_factory=list)
+    parts: list[XmlElement] = field(default_factory=list)
     rt_info: str = ""
     given: str = ""
 
@@ -57,7 +57,7 @@ class Layer:
         return f'{self.type} "{self.name}"'
 
 
-def number(xml: Element, attribute: str, where: str) -> int:
+def number(xml: XmlElement, attribute: str, where: str) -> int:
     """An integer attribute; InvalidModelError if it is missing or none."""
     try:
         return integer(xml.attributes[attribute])
@@ -67,12 +67,12 @@ def number(xml: Element, attribute: str, where: str) -> int:
         raise InvalidModelError(f"{where}: <{xml.tag}> {has} the number {attribute}") from None
 
 
-def read_net(path: Path) -> tuple[Element, list[Layer], list[Edge]]:
+def read_net(path: Path) -> tuple[XmlElement, list[Layer], list[Edge]]:
     """The root of an IR, its layers, not yet connected, and its edges."""
     layers: list[Layer] = []
     edges: list[Edge] = []
 
-    def take(net: Element, element: Element) -> None:
+    def take(net: XmlElement, element: XmlElement) -> None:
         where = net.get("name") or path.stem
         if element.tag == "layer":
             layers.append(read_layer(element, where))
@@ -97,7 +97,7 @@ def read_graphs(path: Path) -> Iterator[list[Layer]]:
         ]
 
 
-def read_layers(body: Element, where: str, notes: list[str]) -> list[Layer]:
+def read_layers(body: XmlElement, where: str, notes: list[str]) -> list[Layer]:
     """The layers of a body, in file order, except layers before their inputs: these are moved, and
     `notes` records it. InvalidModelError for edges to nowhere and cycles."""
     layers = [read_layer(xml, where) for xml in select(body.children, "layers", "layer")]
@@ -118,14 +118,14 @@ def arrange(found: list[Layer], edges: list[Edge], where: str, notes: list[str])
     return _sorted(layers, where, notes)
 
 
-def read_edge(xml: Element, where: str) -> Edge:
+def read_edge(xml: XmlElement, where: str) -> Edge:
     """An edge."""
     names = ("from-layer", "from-port", "to-layer", "to-port")
     a, b, c, d = (number(xml, name, where) for name in names)
     return a, b, c, d
 
 
-def read_layer(xml: Element, where: str) -> Layer:
+def read_layer(xml: XmlElement, where: str) -> Layer:
     """A layer, not yet connected."""
     budget().allow(nodes=1)
     version = xml.get("version", "opset1")
@@ -153,7 +153,7 @@ def read_layer(xml: Element, where: str) -> Layer:
 _KNOWN = ("data", "input", "output", "rt_info")
 
 
-def _read_part(xml: Element, layer: Layer, where: str) -> None:
+def _read_part(xml: XmlElement, layer: Layer, where: str) -> None:
     match xml.tag:
         case "data":
             layer.data = dict(xml.attributes)
@@ -170,7 +170,7 @@ def _type(text: str, version: str) -> str:
     return ir_type(text) if version.startswith("opset") else text
 
 
-def _port(xml: Element, layer: Layer, where: str) -> Port:
+def _port(xml: XmlElement, layer: Layer, where: str) -> Port:
     dims: list[int] = []
     rt_info = ""
     try:

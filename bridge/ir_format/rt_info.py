@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from bridge.ir_format.document import Element, select
+from bridge.ir_format.document import XmlElement, select
 from bridge.ir_format.text import as_text, attribute
 from bridge.metadata import Entry
 
@@ -27,7 +27,7 @@ _LONGEST = 1 << 20
 """Characters of the entries that a model from elsewhere may bring."""
 
 
-def keep_about_model(net: Element, metadata: dict[str, str]) -> None:
+def keep_about_model(net: XmlElement, metadata: dict[str, str]) -> None:
     """Adds the facts about the model in its rt_info to the metadata."""
     kept = [
         as_text(child)
@@ -60,7 +60,7 @@ def _is_entry(text: str) -> bool:
     return True
 
 
-def read_rt_info(net: Element) -> tuple[tuple[str, ...], dict[str, str]]:
+def read_rt_info(net: XmlElement) -> tuple[tuple[str, ...], dict[str, str]]:
     """The entries of a model's rt_info as XML texts, and the metadata Bridge put there."""
     entries: list[str] = []
     metadata: dict[str, str] = {}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from bridge.ir_format.names import clean
 
 if TYPE_CHECKING:
-    from bridge.ir_format.document import Element
+    from bridge.ir_format.document import XmlElement
 
 Text: TypeAlias = "list[str | Text]"
 """Pieces of text, in lists as deep as the bodies. Joining the text of each body, or copying it into
@@ -53,15 +53,15 @@ def attribute(value: str) -> str:
     return f'"{_escaped(clean(value), _ATTRIBUTE)}"'
 
 
-def inner_xml(element: Element) -> str:
+def inner_xml(element: XmlElement) -> str:
     """The elements inside an element, as text."""
     return "".join(map(as_text, element.children))
 
 
-def as_text(element: Element) -> str:
+def as_text(element: XmlElement) -> str:
     """An element as text, however deep."""
     parts: list[str] = []
-    stack: list[Element | str] = [element]
+    stack: list[XmlElement | str] = [element]
     while stack:
         item = stack.pop()
         if isinstance(item, str):

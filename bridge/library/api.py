@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar, Unpack, cast
 
@@ -27,7 +26,7 @@ from bridge.files import (
 )
 from bridge.files.atomic_write import locked, scratch_folder, whole
 from bridge.files.kinds import require_kind
-from bridge.library.sources import Given, classify, described
+from bridge.library.sources import ClassifiedSource, classify, described
 from bridge.limits import budget, limited, read_limits
 from bridge.options import (
     ConvertOptions,
@@ -203,13 +202,13 @@ def _path(given: Any, what: str) -> Path:
     return Path(given)
 
 
-def _load(given: Given, weights: PathLike | None) -> Model:
+def _load(given: ClassifiedSource, weights: PathLike | None) -> Model:
     model = _read(given, weights)
     require_unchanged(model.files)
     return model
 
 
-def _read(given: Given, weights: PathLike | None) -> Model:
+def _read(given: ClassifiedSource, weights: PathLike | None) -> Model:
     """The model of a source; of a Model, itself."""
     import bridge.hooks  # noqa: F401
 
@@ -233,7 +232,7 @@ def _read(given: Given, weights: PathLike | None) -> Model:
     return read_onnx(given.held)
 
 
-def _loaded(given: Given, options: ConvertOptions) -> Model:
+def _loaded(given: ClassifiedSource, options: ConvertOptions) -> Model:
     """A model that the caller may change."""
     from bridge.neutral.clone import clone_model
 
@@ -249,7 +248,7 @@ def _loaded(given: Given, options: ConvertOptions) -> Model:
 
 
 @contextmanager
-def _blamed(given: Given, debug: bool) -> Iterator[None]:
+def _blamed(given: ClassifiedSource, debug: bool) -> Iterator[None]:
     """Runs a conversion of a source. After an unforeseen error, asks the standard's checker whether
     the model is at fault too. If so, raises an InvalidModelError that names both. With `debug`,
     inference hides no unforeseen error. numpy does not warn if numbers of a model overflow."""
@@ -344,10 +343,11 @@ def _watched(context: Context) -> Iterator[Context]:
     if context.options.get("debug") != "run":
         yield context
         return
-    # The checker is above this module, and no other conversion imports it.
-    watcher_in = import_module("bridge.check.stages").Watcher
+    # The checker is above this module. No other conversion needs it.
+    from bridge.check.stages import Watcher
+
     with scratch_folder() as folder:
-        watcher = watcher_in(folder)
+        watcher = Watcher(folder)
         yield replace(context, watch=watcher)
         context.report.notes += watcher.lines()
 

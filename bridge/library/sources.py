@@ -27,11 +27,11 @@ KINDS = (
 )
 
 
-Kind = Literal["file", "onnx", "pair", "openvino", "model"]
+SourceKind = Literal["file", "onnx", "pair", "openvino", "model"]
 
 
 @dataclass(eq=False)
-class Given:
+class ClassifiedSource:
     """A source, classified. `held` is, by its `kind`:
 
     file      the Path of an ONNX model or an IR
@@ -41,7 +41,7 @@ class Given:
     model     a Model
     """
 
-    kind: Kind
+    kind: SourceKind
     held: Any
 
     @property
@@ -75,27 +75,27 @@ class Given:
             return _kept(self.written(folder))
 
 
-def classify(source: Any) -> Given:
+def classify(source: Any) -> ClassifiedSource:
     """The kind of a source. An object of another library becomes an ONNX model, if it is one or can
     be exported.
 
     Raises UsageError for a source that is none of `KINDS`.
     """
     if isinstance(source, str | os.PathLike):
-        return Given("file", Path(source))
+        return ClassifiedSource("file", Path(source))
     if isinstance(source, bytes | bytearray | memoryview):
-        return Given("onnx", bytes(source))
+        return ClassifiedSource("onnx", bytes(source))
     if isinstance(source, tuple):
         _require_pair(source)
-        return Given("pair", source)
+        return ClassifiedSource("pair", source)
     if hasattr(source, "read") and not hasattr(source, "SerializeToString"):
-        return Given("onnx", _of_file(source))
+        return ClassifiedSource("onnx", _of_file(source))
     home, _, _ = type(source).__module__.partition(".")
     if home == "openvino" and hasattr(source, "get_ops") and hasattr(source, "get_parameters"):
-        return Given("openvino", source)
+        return ClassifiedSource("openvino", source)
     if home == "bridge" and type(source).__name__ == "Model":
-        return Given("model", source)
-    return Given("onnx", _as_proto(source, home))
+        return ClassifiedSource("model", source)
+    return ClassifiedSource("onnx", _as_proto(source, home))
 
 
 def _as_proto(source: Any, home: str) -> Any:

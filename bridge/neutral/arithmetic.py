@@ -27,7 +27,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 if TYPE_CHECKING:
-    from bridge.neutral.builder import Builder, Operand
+    from bridge.neutral.builder import Argument, Builder
     from bridge.neutral.graph import Value
 
 CURRENT: ContextVar[Builder] = ContextVar("builder")
@@ -41,7 +41,7 @@ def _builder() -> Builder:
         raise RuntimeError("arithmetic on values outside of any builder: `with b:`") from None
 
 
-Binary: TypeAlias = "Callable[[Any, Operand], Value]"
+Binary: TypeAlias = "Callable[[Any, Argument], Value]"
 
 
 def _alone(op: str) -> Callable[[Any], Value]:

@@ -36,7 +36,7 @@ _Found = TypeVar("_Found")
 UNKNOWN_ELEMENT = "the element type of one of its inputs is not known"
 
 
-Operand: TypeAlias = "Value | float | Sequence[float] | np.ndarray | np.generic | None"
+Argument: TypeAlias = "Value | float | Sequence[float] | np.ndarray | np.generic | None"
 """An input of a node to be made. Numbers become a Constant: of the type of the other inputs if the
 operator broadcasts them, else as `Builder.constant` makes it."""
 
@@ -128,15 +128,15 @@ class Builder:
         found: _Found = self._made[key]
         return found
 
-    def op(self, op: str, *inputs: Operand, **attributes: Any) -> Value:
+    def op(self, op: str, *inputs: Argument, **attributes: Any) -> Value:
         """The single output of a new node."""
         return self.node(op, self._values(op, inputs), 1, attributes).outputs[0]
 
-    def ops(self, op: str, count: int, *inputs: Operand, **attributes: Any) -> list[Value]:
+    def ops(self, op: str, count: int, *inputs: Argument, **attributes: Any) -> list[Value]:
         """The `count` outputs of a new node."""
         return self.node(op, self._values(op, inputs), count, attributes).outputs
 
-    def _values(self, op: str, operands: Sequence[Operand]) -> list[Value | None]:
+    def _values(self, op: str, operands: Sequence[Argument]) -> list[Value | None]:
         """The inputs of a new node: numbers become Constants."""
         values: list[Value | None] = []
         for given in operands:
@@ -196,15 +196,15 @@ class Builder:
 
     # Short forms of the most frequent nodes in rules; arithmetic has operators of Python.
 
-    def where(self, condition: Value, x: Operand, y: Operand) -> Value:
+    def where(self, condition: Value, x: Argument, y: Argument) -> Value:
         """The elements of `x` if the condition holds, else the elements of `y`."""
         return self.op("Where", condition, x, y)
 
-    def max(self, *values: Operand) -> Value:
+    def max(self, *values: Argument) -> Value:
         """The greatest element at each place."""
         return self.op("Max", *values)
 
-    def min(self, *values: Operand) -> Value:
+    def min(self, *values: Argument) -> Value:
         """The least element at each place."""
         return self.op("Min", *values)
 

@@ -33,7 +33,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Part:
+class CostPart:
     """A graph: its path (`where`), its depth, its cost, and whether it is the larger branch."""
 
     where: str
@@ -42,16 +42,16 @@ class Part:
     larger: bool | None = None
 
 
-def costs(graph: Graph) -> list[Part]:
+def costs(graph: Graph) -> list[CostPart]:
     """The whole, then each branch and body, outer ones first."""
-    parts: list[Part] = []
+    parts: list[CostPart] = []
     _graph(graph, "graph", 0, parts)
     return parts
 
 
-def _graph(graph: Graph, where: str, depth: int, parts: list[Part]) -> Cost:
+def _graph(graph: Graph, where: str, depth: int, parts: list[CostPart]) -> Cost:
     place = len(parts)
-    parts.append(Part(where, depth, Cost()))
+    parts.append(CostPart(where, depth, Cost()))
     cost, seen = Cost(), set[int]()
     for node in graph.nodes:
         cost += _node(node, seen) if not node.bodies else _nested(node, depth, parts)
@@ -59,7 +59,7 @@ def _graph(graph: Graph, where: str, depth: int, parts: list[Part]) -> Cost:
     return cost
 
 
-def _nested(node: Node, depth: int, parts: list[Part]) -> Cost:
+def _nested(node: Node, depth: int, parts: list[CostPart]) -> Cost:
     name = f"{node.op} {node.name or next((v.name for v in node.outputs if v.name), '')}".strip()
     places, inside = [], []
     for role, body in node.roles():
@@ -108,29 +108,29 @@ def _dims(value: Value | None) -> tuple[int, ...] | None:
     return tuple(dim if isinstance(dim, int) else 1 for dim in value.type.shape)
 
 
-Shapes = list[tuple[int, ...] | None]
-Counted = Callable[[Node, Shapes, tuple[int, ...]], int]
+StaticShapes = list[tuple[int, ...] | None]
+Counted = Callable[[Node, StaticShapes, tuple[int, ...]], int]
 
 
-def _product(node: Node, shapes: Shapes, out: tuple[int, ...]) -> int:
+def _product(node: Node, shapes: StaticShapes, out: tuple[int, ...]) -> int:
     x = shapes[0] or ()
     return prod(out) * (x[-2 if node.attributes.get("transA") else -1] if len(x) > 1 else prod(x))
 
 
-def _convolution(node: Node, shapes: Shapes, out: tuple[int, ...]) -> int:
+def _convolution(node: Node, shapes: StaticShapes, out: tuple[int, ...]) -> int:
     return prod(out) * prod((shapes[1] or ())[1:])
 
 
-def _transposed(node: Node, shapes: Shapes, out: tuple[int, ...]) -> int:
+def _transposed(node: Node, shapes: StaticShapes, out: tuple[int, ...]) -> int:
     return prod(shapes[0] or ()) * prod((shapes[1] or ())[1:])
 
 
-def _recurrent(node: Node, shapes: Shapes, out: tuple[int, ...]) -> int:
+def _recurrent(node: Node, shapes: StaticShapes, out: tuple[int, ...]) -> int:
     weights = sum(prod(shape) for shape in shapes[1:3] if shape)
     return prod((shapes[0] or ())[:2]) * weights
 
 
-def _each(node: Node, shapes: Shapes, out: tuple[int, ...]) -> int:
+def _each(node: Node, shapes: StaticShapes, out: tuple[int, ...]) -> int:
     return prod(out)
 
 

@@ -8,7 +8,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL
 
-Names = Callable[[Value], str]
+NameOf = Callable[[Value], str]
 """Gives the name of a value at the end of a formula."""
 
 _DEPTH = 6  # operators in one another
@@ -35,14 +35,14 @@ _SILENT = frozenset({"Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Fla
 """Operators that pass a number on; a formula leaves them out."""
 
 
-def expression(value: Value, names: Names, captured: Mapping[Value, Value]) -> str:
+def expression(value: Value, names: NameOf, captured: Mapping[Value, Value]) -> str:
     """The formula of a value, from its constants and operators. A long formula ends with names
     of values. `captured` maps a body's inputs to the outer values."""
     return _formula(value, names, captured, _DEPTH)[0]
 
 
 def _formula(  # noqa: C901 (one case for each way of writing an operator)
-    value: Value, names: Names, captured: Mapping[Value, Value], depth: int
+    value: Value, names: NameOf, captured: Mapping[Value, Value], depth: int
 ) -> tuple[str, int]:
     """The formula, and how strongly its operator binds."""
     value = value.behind(outside=captured)

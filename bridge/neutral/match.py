@@ -11,7 +11,7 @@ from bridge.neutral.ports import Carried, Invariant, Iteration, Sliced, Yield
 from bridge.neutral.tensor import are_equal
 from bridge.neutral.types import Type
 
-Pair = tuple[Value | None, Value | None]
+ValuePair = tuple[Value | None, Value | None]
 """A made value and an existing value."""
 
 Described = tuple[str, list[Value | None], Mapping[str, object]]
@@ -47,7 +47,7 @@ class Match:
         self._described = described
         self._captured: dict[Value, Value] = {}
 
-    def alike(self, *pairs: Pair) -> bool:
+    def alike(self, *pairs: ValuePair) -> bool:
         """Whether both values of each pair are computed alike. If so, the found pairs are kept."""
         bound, nodes = self.bound.copy(), self.nodes.copy()
         todo = list(pairs)
@@ -59,7 +59,7 @@ class Match:
             todo += further
         return True
 
-    def _further(self, made: Value | None, there: Value | None) -> list[Pair] | None:
+    def _further(self, made: Value | None, there: Value | None) -> list[ValuePair] | None:
         """The pairs that must be alike for two values to be; None if they are not."""
         if made is None or there is None:
             return [] if made is there else None
@@ -81,7 +81,7 @@ class Match:
         self.nodes[one] = other
         return self._of_nodes(one, other)
 
-    def _of_nodes(self, made: Node, there: Node) -> list[Pair] | None:
+    def _of_nodes(self, made: Node, there: Node) -> list[ValuePair] | None:
         (op, inputs, attributes), (other, others, same) = map(self._described, (made, there))
         if op != other or attributes != same or len(made.bodies) != len(there.bodies):
             return None
@@ -96,7 +96,7 @@ class Match:
             pairs += inside
         return pairs
 
-    def _of_bodies(self, made: Node, there: Node, one: Body, other: Body) -> list[Pair] | None:
+    def _of_bodies(self, made: Node, there: Node, one: Body, other: Body) -> list[ValuePair] | None:
         for node, body in ((made, one), (there, other)):
             self._captured.update(node.captures(body))
         ours, theirs = ([e for e in body.entries() if not isinstance(e[1], Invariant)]
@@ -105,7 +105,7 @@ class Match:
                         for body in (one, other))  # fmt: skip
         if len(ours) != len(theirs) or exits.keys() != found.keys():
             return None
-        pairs: list[Pair] = [(value, found[port]) for port, value in exits.items()]
+        pairs: list[ValuePair] = [(value, found[port]) for port, value in exits.items()]
         for (inside, entry), (value, place) in zip(ours, theirs, strict=True):
             self.bound[inside] = value
             match entry, place:

@@ -95,7 +95,7 @@ class Substitution:
             graph.outputs = [self.of(v) for v in graph.outputs]
 
 
-class Uses:
+class ValueUses:
     """How often, and by which nodes, each value of a graph is used. A replaced value has no
     uses."""
 
@@ -205,7 +205,7 @@ class Rewriter:
         self.changed = False
         self.depth = 0
         self._substitution = Substitution()
-        self._uses: Uses | None = None
+        self._uses: ValueUses | None = None
         self._made: dict[Hashable, Any] = {}
         self._front: dict[Node, None] = {}
         self._handed_over: dict[Value, Value] = {}
@@ -215,7 +215,7 @@ class Rewriter:
     def run(self, pattern: Pattern) -> bool:
         """Rewrites the graph, in place; whether that changed anything. Linear in its nodes."""
         if pattern.backwards or pattern.uses:
-            self._uses = Uses(self.graph, self._substitution)
+            self._uses = ValueUses(self.graph, self._substitution)
         nodes: list[Node] = []
         (self._backwards if pattern.backwards else self._forwards)(self.graph.nodes, pattern, nodes)
         self._finish(nodes, pattern.backwards)
@@ -307,12 +307,12 @@ class Rewriter:
     # Questions of patterns.
 
     @property
-    def uses(self) -> Uses:
+    def uses(self) -> ValueUses:
         """Who uses the values of the graph."""
         if self._uses is None:
             if self.changed:
                 raise RuntimeError("a pattern that asks for uses says so (Pattern.uses)")
-            self._uses = Uses(self.graph)
+            self._uses = ValueUses(self.graph)
         return self._uses
 
     def count(self, value: Value) -> int:

@@ -46,7 +46,7 @@ class FileRange:
         )
 
 
-Source = Any
+TensorSource = Any
 """A FileRange, an object with the buffer protocol (packed little-endian bytes), an ndarray, or an
 object whose `chunks()` makes the packed bytes one piece at a time."""
 
@@ -60,7 +60,7 @@ class Tensor:
 
     __slots__ = ("_array", "element", "shape", "source")
 
-    def __init__(self, element: Element, shape: tuple[int, ...], source: Source) -> None:
+    def __init__(self, element: Element, shape: tuple[int, ...], source: TensorSource) -> None:
         self.element = element
         self.shape = shape
         self.source = source

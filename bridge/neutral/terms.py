@@ -24,7 +24,7 @@ from bridge.neutral.types import Element
 
 COMMUTATIVE = frozenset({"Add", "And", "Equal", "Max", "Min", "Mul", "NotEqual", "Or"})
 
-Count = Callable[[Value], int]
+UseCount = Callable[[Value], int]
 """How often a value is used."""
 
 
@@ -55,7 +55,7 @@ class Term(ABC):
         return op("Abs", self)
 
     def matches(
-        self, value: Value | None, found: Found, count: Count, root: bool = False
+        self, value: Value | None, found: Found, count: UseCount, root: bool = False
     ) -> Iterator[Found]:
         """All ways in which a value fits, given the values found so far; a root may have any
         uses."""
@@ -66,7 +66,7 @@ class Term(ABC):
             yield from self._fits(value, Found({**found, self: value}), count, root)
 
     @abstractmethod
-    def _fits(self, value: Value, found: Found, count: Count, root: bool) -> Iterator[Found]: ...
+    def _fits(self, value: Value, found: Found, count: UseCount, root: bool) -> Iterator[Found]: ...
 
 
 class Found(dict[Term, Value]):
@@ -87,7 +87,7 @@ class Var(Term):
     rank: int | None = None
     where: Callable[[Value], bool] | None = None
 
-    def _fits(self, value: Value, found: Found, count: Count, root: bool) -> Iterator[Found]:
+    def _fits(self, value: Value, found: Found, count: UseCount, root: bool) -> Iterator[Found]:
         if (
             (not self.elements or value.element in self.elements)
             and (self.rank is None or value.rank == self.rank)
@@ -101,13 +101,13 @@ class Absent(Term):
     """An optional input that a node does not have."""
 
     def matches(
-        self, value: Value | None, found: Found, count: Count, root: bool = False
+        self, value: Value | None, found: Found, count: UseCount, root: bool = False
     ) -> Iterator[Found]:
         """The ways in which an absent value fits."""
         if value is None:
             yield found
 
-    def _fits(self, value: Value, found: Found, count: Count, root: bool) -> Iterator[Found]:
+    def _fits(self, value: Value, found: Found, count: UseCount, root: bool) -> Iterator[Found]:
         return iter(())
 
 
@@ -118,7 +118,7 @@ class Either(Term):
     first: Term
     second: Term
 
-    def _fits(self, value: Value, found: Found, count: Count, root: bool) -> Iterator[Found]:
+    def _fits(self, value: Value, found: Found, count: UseCount, root: bool) -> Iterator[Found]:
         for term in (self.first, self.second):
             yield from term.matches(value, found, count, root)
 
@@ -141,7 +141,7 @@ class Op(Term):
         """The term of another output of such a node."""
         return replace(self, output=output)
 
-    def _fits(self, value: Value, found: Found, count: Count, root: bool) -> Iterator[Found]:
+    def _fits(self, value: Value, found: Found, count: UseCount, root: bool) -> Iterator[Found]:
         node = value.producer
         if (
             node is None

@@ -15,17 +15,17 @@ from bridge.neutral.ports import Carried, Condition, Iteration, Sliced, Stacked,
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, I64, STRING, UNKNOWN, TensorType, Type, join, meet
 from bridge.onnx_format.attributes import read_attribute
-from bridge.onnx_format.given import Given
+from bridge.onnx_format.proto_node import ProtoNode
 from bridge.onnx_format.scope import Captures, Scope
 from bridge.onnx_format.types import write_type
 from bridge.operators.schemas import schema_of
 
 if TYPE_CHECKING:
-    from bridge.onnx_format.frontend import Reader
+    from bridge.onnx_format.frontend import OnnxReader
 
 
 def graph_attribute(
-    reader: Reader, node: Given, name: str, where: str
+    reader: OnnxReader, node: ProtoNode, name: str, where: str
 ) -> tuple[onnx.GraphProto, Scope | None]:
     """The graph that a node has under `name`, and its scope if that is another scope."""
     for attribute in node.attribute:
@@ -34,7 +34,7 @@ def graph_attribute(
     raise InvalidModelError(f"{where}: has no {name}")
 
 
-def read_if(reader: Reader, node: Given, scope: Scope) -> None:
+def read_if(reader: OnnxReader, node: ProtoNode, scope: Scope) -> None:
     """If 1 to 25; they only differ in the allowed types."""
     where = node.where
     if len(node.input) != 1 or not node.input[0]:
@@ -68,7 +68,7 @@ def read_if(reader: Reader, node: Given, scope: Scope) -> None:
     scope.bind(node, outputs)
 
 
-def read_loop(reader: Reader, node: Given, scope: Scope) -> None:
+def read_loop(reader: OnnxReader, node: ProtoNode, scope: Scope) -> None:
     """Loop 1 to 25."""
     where = node.where
     graph, home = graph_attribute(reader, node, "body", where)
@@ -156,7 +156,7 @@ def _expect_ports(where: str, graph: onnx.GraphProto, inputs: int, outputs: int)
             )
 
 
-def read_scan(reader: Reader, node: Given, scope: Scope) -> None:
+def read_scan(reader: OnnxReader, node: ProtoNode, scope: Scope) -> None:
     """Scan 9 to 25. Scan 8 has a batch dimension and is a Loop over it of a Scan 9."""
     from bridge.onnx_format.scan8 import read_scan_8
 
@@ -178,7 +178,7 @@ def read_scan(reader: Reader, node: Given, scope: Scope) -> None:
 
 
 def fill_scan_body(
-    reader: Reader,
+    reader: OnnxReader,
     inner: Scope,
     graph: onnx.GraphProto,
     attributes: dict[str, Any],
@@ -243,7 +243,7 @@ def _for_each(attributes: dict[str, Any], name: str, count: int, where: str) -> 
     return given
 
 
-def read_constant(reader: Reader, node: Given, scope: Scope) -> None:
+def read_constant(reader: OnnxReader, node: ProtoNode, scope: Scope) -> None:
     """Constant 1 to 25, in all its attributes."""
     where = node.where
     found = None
@@ -273,7 +273,7 @@ def given_input(name: str, scope: Scope, where: str) -> Value:
     return value
 
 
-def read_by_function(reader: Reader, node: Given, scope: Scope) -> None:
+def read_by_function(reader: OnnxReader, node: ProtoNode, scope: Scope) -> None:
     """SequenceMap 17 and other operators that hold graphs but are no control flow, by the function
     body that the standard makes for their types."""
     from bridge.onnx_format.functions import inline
@@ -306,7 +306,7 @@ def read_by_function(reader: Reader, node: Given, scope: Scope) -> None:
     inline(reader, function, node, scope, closed=False)
 
 
-CONTROL: dict[str, Callable[[Any, Given, Scope], None]] = {
+CONTROL: dict[str, Callable[[Any, ProtoNode, Scope], None]] = {
     "If": read_if,
     "Loop": read_loop,
     "Scan": read_scan,

@@ -10,9 +10,8 @@ import numpy as np
 import onnx
 
 from bridge.neutral.graph import Node
+from bridge.neutral.inference.computed import Array
 from bridge.onnx_format.inference import spelled_node
-
-Array = np.ndarray | None
 
 LARGEST = 1 << 16
 """The largest product of a computed node's whole attributes, such as kernels and pads. Beyond it,

@@ -25,10 +25,10 @@ from bridge.onnx_format.control import CONTROL, read_by_function
 from bridge.onnx_format.deep import Grafts, parse_deep
 from bridge.onnx_format.external import ModelFiles
 from bridge.onnx_format.functions import Functions, inline
-from bridge.onnx_format.given import Given, taken_apart
 from bridge.onnx_format.notes import gather
 from bridge.onnx_format.opsets import IMPLIED, read_opsets
 from bridge.onnx_format.order import Unordered, in_order
+from bridge.onnx_format.proto_node import ProtoNode, taken_apart
 from bridge.onnx_format.scope import Scope
 from bridge.onnx_format.signature import leave_out_absent, require_signature, signature
 from bridge.onnx_format.survey import survey
@@ -87,9 +87,9 @@ def _model(
     proto, nodes = survey(proto, grafts, own)
     budget().allow(nodes=nodes)
     try:
-        model = Reader(proto, files, grafts).model()
+        model = OnnxReader(proto, files, grafts).model()
     except Unordered as unordered:
-        model = Reader(proto, files, grafts, sorts=True).model()
+        model = OnnxReader(proto, files, grafts, sorts=True).model()
         model.notes.append(
             f"nodes stand before others that they need, first {unordered.place}; they were sorted"
         )
@@ -110,7 +110,7 @@ def _require(proto: onnx.ModelProto, where: str) -> None:
     read_opsets(proto.opset_import, where)
 
 
-class Reader:
+class OnnxReader:
     """Reads one ModelProto; one that `sorts` brings nodes into topological order first."""
 
     def __init__(
@@ -270,7 +270,7 @@ class Reader:
         if not self._by_row(rows, inputs, raw, node, scope):
             self.unknown(node, type, inputs, version, scope)
 
-    def _by_rule(self, rule: Rule, made: Node, node: Given, scope: Scope) -> bool:
+    def _by_rule(self, rule: Rule, made: Node, node: ProtoNode, scope: Scope) -> bool:
         """Reads a node, as it stands in the file, by a rule, if that applies."""
         start = len(scope.builder.nodes)
         try:
@@ -290,7 +290,7 @@ class Reader:
         rows: Sequence[tuple[Operator, Spelling]],
         inputs: list[Value | None],
         raw: dict[str, Any],
-        node: Given,
+        node: ProtoNode,
         scope: Scope,
     ) -> bool:
         """Reads a node by the first of the rows that fits its attributes, if one does."""
@@ -315,7 +315,7 @@ class Reader:
 
     def unknown(
         self,
-        node: Given,
+        node: ProtoNode,
         type: str,
         inputs: list[Value | None],
         version: int,
@@ -366,11 +366,11 @@ def _equal(first: Tensor, second: Tensor) -> bool:
     return all(a == b for a, b in zip(first.chunks(), second.chunks(), strict=True))
 
 
-def _holds_graph(node: Given) -> bool:
+def _holds_graph(node: ProtoNode) -> bool:
     return any(a.type == _A.GRAPH for a in node.attribute)
 
 
-def _has_function(node: Given, domain: str, version: int) -> bool:
+def _has_function(node: ProtoNode, domain: str, version: int) -> bool:
     """Whether the standard makes a function body for the node's types."""
     schema = schema_of(node.op_type, version, domain)
     return schema is not None and schema.has_context_dependent_function

@@ -13,12 +13,12 @@ from bridge.limits import budget
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.onnx_format.external import ModelFiles
-from bridge.onnx_format.given import Given
 from bridge.onnx_format.opsets import canonical, read_opsets
+from bridge.onnx_format.proto_node import ProtoNode
 from bridge.onnx_format.scope import Scope
 
 if TYPE_CHECKING:
-    from bridge.onnx_format.frontend import Reader
+    from bridge.onnx_format.frontend import OnnxReader
 
 
 class Functions:
@@ -27,7 +27,7 @@ class Functions:
     def __init__(self, protos: Iterable[onnx.FunctionProto]) -> None:
         self._table = {(canonical(f.domain), f.name, f.overload): f for f in protos}
 
-    def get(self, node: Given) -> onnx.FunctionProto | None:
+    def get(self, node: ProtoNode) -> onnx.FunctionProto | None:
         """The function that a node calls, None if it calls an operator."""
         if not self._table:
             return None
@@ -35,9 +35,9 @@ class Functions:
 
 
 def inline(
-    reader: Reader,
+    reader: OnnxReader,
     function: onnx.FunctionProto,
-    call: Given,
+    call: ProtoNode,
     scope: Scope,
     closed: bool = True,
 ) -> None:
@@ -78,7 +78,7 @@ def inline(
 
 
 def read_body(
-    reader: Reader,
+    reader: OnnxReader,
     function: onnx.FunctionProto,
     inputs: Sequence[Value | None],
     scope: Scope,
@@ -101,9 +101,9 @@ def expand_function(
 ) -> list[Value | None]:
     """Builds the body of a standard function with `builder`; returns its first `count` outputs. A
     body that was made for a node with `count` outputs computes no others."""
-    from bridge.onnx_format.frontend import Reader
+    from bridge.onnx_format.frontend import OnnxReader
 
-    reader = Reader(onnx.ModelProto(), ModelFiles(None))
+    reader = OnnxReader(onnx.ModelProto(), ModelFiles(None))
     given = {a.name: a for a in function.attribute_proto}
     given.update({a.name: a for a in attributes})
     name = builder.name

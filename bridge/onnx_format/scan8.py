@@ -8,14 +8,14 @@ from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.graph import Value
 from bridge.neutral.ports import Sliced, Stacked
 from bridge.onnx_format.attributes import read_attribute
-from bridge.onnx_format.given import Given
+from bridge.onnx_format.proto_node import ProtoNode
 from bridge.onnx_format.scope import Captures, Scope
 
 if TYPE_CHECKING:
-    from bridge.onnx_format.frontend import Reader
+    from bridge.onnx_format.frontend import OnnxReader
 
 
-def read_scan_8(reader: Reader, node: Given, scope: Scope) -> None:
+def read_scan_8(reader: OnnxReader, node: ProtoNode, scope: Scope) -> None:
     """Reads Scan 8 as a Loop over axis 0 of all inputs, with a Scan 9 as its body."""
     from bridge.onnx_format.control import (
         fill_scan_body,

@@ -13,11 +13,11 @@ from bridge.neutral.graph import Body, Graph, Value
 from bridge.neutral.inference.computed import enter_known
 from bridge.neutral.ports import Invariant
 from bridge.neutral.types import Type, meet
-from bridge.onnx_format.given import Given
 from bridge.onnx_format.order import Unordered
+from bridge.onnx_format.proto_node import ProtoNode
 
 if TYPE_CHECKING:
-    from bridge.onnx_format.frontend import Reader
+    from bridge.onnx_format.frontend import OnnxReader
 
 
 class Captures:
@@ -41,7 +41,7 @@ class Scope:
 
     def __init__(
         self,
-        reader: Reader,
+        reader: OnnxReader,
         builder: Builder,
         opsets: dict[str, int],
         where: str,
@@ -152,7 +152,7 @@ class Scope:
         self.body.add_entry(value, Invariant(self.captures.index(outer)))
         return value
 
-    def refer(self, node: Given) -> None:
+    def refer(self, node: ProtoNode) -> None:
         """Gives a node in a function the attributes that it refers to. Removes references to
         attributes that the function did not get."""
         if not any(a.ref_attr_name for a in node.attribute):
@@ -174,7 +174,7 @@ class Scope:
             attributes.append(given)
         node.attribute = attributes
 
-    def outputs(self, node: Given) -> list[Value]:
+    def outputs(self, node: ProtoNode) -> list[Value]:
         """Fresh values for a node's outputs, with their names and declared types."""
         values = []
         for name in node.output:
@@ -184,13 +184,13 @@ class Scope:
             values.append(value)
         return values
 
-    def bind(self, node: Given, values: list[Value]) -> None:
+    def bind(self, node: ProtoNode, values: list[Value]) -> None:
         """Makes a node's outputs known by their names."""
         for name, value in zip(node.output, values, strict=False):
             if name:
                 self.define(name, value)
 
-    def bind_results(self, node: Given, results: list[Value | None]) -> None:
+    def bind_results(self, node: ProtoNode, results: list[Value | None]) -> None:
         """Gives the results of a rule the names of the node's outputs."""
         for name, value in zip(node.output, results, strict=False):
             if not name:

@@ -9,7 +9,7 @@ import onnx
 import onnx.defs
 
 from bridge.errors import InvalidModelError
-from bridge.onnx_format.given import Given
+from bridge.onnx_format.proto_node import ProtoNode
 from bridge.operators.schemas import schema_of
 
 
@@ -67,7 +67,7 @@ def leave_out_defaults(proto: onnx.NodeProto, version: int) -> None:
         proto.attribute.extend(kept)
 
 
-def require_signature(node: Given, version: int) -> None:
+def require_signature(node: ProtoNode, version: int) -> None:
     """Raises InvalidModelError for a node that its operator's signature does not allow."""
     attributes, inputs = node.attribute, node.input
     if len(attributes) > 1 and len({a.name for a in attributes}) < len(attributes):
@@ -93,7 +93,7 @@ def require_signature(node: Given, version: int) -> None:
         _require_attributes(node, declared, version)
 
 
-def _require_attributes(node: Given, declared: Signature, version: int) -> None:
+def _require_attributes(node: ProtoNode, declared: Signature, version: int) -> None:
     for attribute in node.attribute:
         expected = declared.attributes.get(attribute.name)
         if expected is None:
@@ -114,7 +114,7 @@ def _require_attributes(node: Given, declared: Signature, version: int) -> None:
             raise InvalidModelError(f"{node.where}: its attribute {name} is missing")
 
 
-def leave_out_absent(node: Given, version: int) -> None:
+def leave_out_absent(node: ProtoNode, version: int) -> None:
     """Removes the optional outputs at a node's end that have no name: they are not there."""
     count = len(node.output)
     if count == 1 or all(node.output):

@@ -35,7 +35,7 @@ Rule = Callable[[Builder, Node], Result]
 
 
 @dataclass(eq=False)
-class Reader:
+class ReadingRule:
     """A rule for reading, and the versions of the format that it reads."""
 
     rule: Rule
@@ -51,7 +51,7 @@ has checked the node."""
 
 
 legalizations: dict[tuple[str, str], Rule] = {}
-readers: dict[tuple[str, str], list[Reader]] = {}
+readers: dict[tuple[str, str], list[ReadingRule]] = {}
 
 NEWEST = 1 << 30
 
@@ -87,7 +87,7 @@ def reads(*types: str, format: str, since: int = 1, until: int = NEWEST) -> Call
             known = readers.setdefault((format, type), [])
             if any(since <= r.until and r.since <= until for r in known):
                 raise ValueError(f"{format} {type} has two readers for one operator set")
-            known.append(Reader(rule, since, until))
+            known.append(ReadingRule(rule, since, until))
         return rule
 
     return register
@@ -139,7 +139,7 @@ def required(node: Node, *indices: int) -> list[Value]:
 @cache
 def _import_family(family: str) -> None:
     for path in sorted((Path(__file__).parent / family).glob("[!_]*.py")):
-        import_module(f"{__name__}.{family}.{path.stem}")
+        import_module(f".{family}.{path.stem}", __package__)
 
 
 @cache

@@ -8,7 +8,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Value
 from bridge.neutral.ports import Invariant, Yield
 
-Branch = Callable[[Builder, list[Value]], Sequence[Value]]
+BuildBranch = Callable[[Builder, list[Value]], Sequence[Value]]
 """Makes the outputs of a branch from the captured values."""
 
 
@@ -16,8 +16,8 @@ def either(
     b: Builder,
     condition: Value,
     outer: Sequence[Value],
-    then: Branch,
-    otherwise: Branch,
+    then: BuildBranch,
+    otherwise: BuildBranch,
     names: tuple[str, str] = ("", ""),
     suffix: str = "",
 ) -> list[Value]:

@@ -11,13 +11,13 @@ from bridge.neutral.ports import Carried, InputPort, Invariant, OutputPort, Slic
 from bridge.neutral.types import TensorType, Type
 
 Values = list[Value]
-Step = Callable[[Builder, Values, Values, Values], tuple[Values, Values]]
+BuildStep = Callable[[Builder, Values, Values, Values], tuple[Values, Values]]
 """The body: (builder, parts, states, fixed values) to the new states and the values to stack."""
 
 
 def along(
     b: Builder,
-    step: Step,
+    step: BuildStep,
     sliced: Sequence[Value],
     states: Sequence[Value],
     fixed: Sequence[Value] = (),

@@ -26,7 +26,7 @@ InputShapes: TypeAlias = "Mapping[str, Sequence[int | str | Interval | None]]"
 """Shapes by the input's name. A dimension is a size, a symbol, a range of sizes, or None for any
 size."""
 
-Values: TypeAlias = "Mapping[str, Any]"
+GivenValues: TypeAlias = "Mapping[str, Any]"
 """Values by the input's name: a number, a list or an array."""
 
 GivenLimits: TypeAlias = "Limits | Mapping[str, int]"
@@ -125,7 +125,7 @@ class CommonOptions(TypedDict, total=False):
         ),
     ]
     values: Annotated[
-        "Values | None",
+        "GivenValues | None",
         Option(
             INPUTS,
             "Inputs that become constants, by name. Conditions, branches and weights that follow "

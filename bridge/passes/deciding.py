@@ -13,7 +13,7 @@ from bridge.neutral.types import is_static
 from bridge.vocabulary import operator
 
 
-class Source(NamedTuple):
+class Decider(NamedTuple):
     """An input, or chance or a variable; and whether its shape decides, or its elements do."""
 
     name: str
@@ -23,7 +23,7 @@ class Source(NamedTuple):
         return f"the shape of {self.name}" if self.is_shape else self.name
 
 
-Sources = frozenset[Source]
+Sources = frozenset[Decider]
 
 NONE: Sources = frozenset()
 
@@ -77,8 +77,8 @@ class Deciding(Forward[Decided]):
 def _varying(node: Node) -> Sources:
     """The deciders of a node's output elements, beside its inputs."""
     if node.op == "ReadValue":
-        return frozenset({Source("a variable")})
-    return frozenset({Source("chance")}) if is_random(node) else NONE
+        return frozenset({Decider("a variable")})
+    return frozenset({Decider("chance")}) if is_random(node) else NONE
 
 
 def _head(node: Node, now: Now[Decided]) -> Decided:

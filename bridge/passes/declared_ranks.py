@@ -17,13 +17,13 @@ from bridge.neutral.inference import infer
 from bridge.neutral.inference.control import enter
 from bridge.neutral.ports import Carried, outer_input
 from bridge.neutral.types import TensorType, is_static
-from bridge.passes.deciding import Decided, Deciding, Source
+from bridge.passes.deciding import Decided, Decider, Deciding
 
 TARGETS = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1}
 """Operators whose output has the shape that this input holds."""
 
 
-DATA = frozenset({Source("data")})
+DATA = frozenset({Decider("data")})
 
 
 class DependsOnData(Deciding):

@@ -16,7 +16,7 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Yield
 from bridge.neutral.rewrite import Pattern, Rewriter
 
-Known = Mapping[Value, bool]
+Decisions = Mapping[Value, bool]
 """Conditions with their known values."""
 
 MOST_DEPTH = 8
@@ -65,8 +65,8 @@ def _read(value: Value, graph: Graph, outer: Mapping[Value, Value]) -> set[Value
 
 
 def _reads(
-    value: Value, graph: Graph, known: Known, outer: Mapping[Value, Value]
-) -> Iterator[Known]:
+    value: Value, graph: Graph, known: Decisions, outer: Mapping[Value, Value]
+) -> Iterator[Decisions]:
     """The known conditions at each reader of a value, into the branches of Ifs."""
     if value in graph.outputs:
         yield known
@@ -90,7 +90,7 @@ def _condition(node: Node, outer: Mapping[Value, Value]) -> Value:
 
 
 def _sources(
-    value: Value, known: Known, outer: Mapping[Value, Value], depth: int
+    value: Value, known: Decisions, outer: Mapping[Value, Value], depth: int
 ) -> Iterator[Value | None]:
     """The possible sources of a value, past Ifs, under the known conditions."""
     value = value.behind("Identity", outside=outer)
@@ -104,7 +104,9 @@ def _sources(
             yield from _sources(body.given(_place(value)), inside, outer, depth + 1)
 
 
-def _taken(node: Node, known: Known, outer: Mapping[Value, Value]) -> Iterator[tuple[Body, Known]]:
+def _taken(
+    node: Node, known: Decisions, outer: Mapping[Value, Value]
+) -> Iterator[tuple[Body, Decisions]]:
     """The branches that may have been taken, with the known conditions in them. If an output of
     the If is known, the branch's own output is known too."""
     condition = _condition(node, outer)

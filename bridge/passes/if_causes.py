@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from bridge.neutral.dataflow import Facts
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference.known import known_of
-from bridge.passes.deciding import Decided, Deciding, Source, Sources, heads
+from bridge.passes.deciding import Decided, Decider, Deciding, Sources, heads
 
 
 class DecidedBy(Deciding):
@@ -19,12 +19,12 @@ class DecidedBy(Deciding):
 
     def outside(self, value: Value) -> Decided:
         """An input decides its elements, and its shape."""
-        return Decided(frozenset({Source(value.name)}), frozenset({Source(value.name, True)}))
+        return Decided(frozenset({Decider(value.name)}), frozenset({Decider(value.name, True)}))
 
     def settled(self, value: Value, fact: Decided) -> Decided:
         """A fixed value is the input that it was."""
         if value in self._fixed:
-            return Decided(frozenset({Source(self._fixed[value])}))
+            return Decided(frozenset({Decider(self._fixed[value])}))
         return fact
 
 
@@ -57,7 +57,7 @@ def causes(
 ) -> list[str]:
     """One line a cause: how many Ifs went for it when the graph was folded."""
     left = {node for node in graph.walk() if node.op == "If"}
-    given = {Source(name) for name in fixed} | {Source(name, True) for name in shaped}
+    given = {Decider(name) for name in fixed} | {Decider(name, True) for name in shaped}
     found: dict[str, list[bool]] = {}
     for node in before.sources:
         if node not in left:
@@ -72,7 +72,7 @@ def _line(cause: str, inside: Sequence[bool]) -> str:
     return f"{_count(len(inside))} went, since {cause}{what}"
 
 
-def _cause(node: Node, before: Deciders, given: Collection[Source]) -> tuple[str, bool]:
+def _cause(node: Node, before: Deciders, given: Collection[Decider]) -> tuple[str, bool]:
     """The reason why an If was removed, and whether it was in a branch that is never taken."""
     holder = before.around[node]
     while holder is not None:
@@ -86,7 +86,7 @@ def _cause(node: Node, before: Deciders, given: Collection[Source]) -> tuple[str
     return _since(node, before, given), False
 
 
-def _since(node: Node, before: Deciders, given: Collection[Source]) -> str:
+def _since(node: Node, before: Deciders, given: Collection[Decider]) -> str:
     deciding = before.sources[node].intersection(given)
     if not deciding:
         return "the model itself decides their conditions"
@@ -111,5 +111,5 @@ def _count(number: int) -> str:
     return "1 If" if number == 1 else f"{number} Ifs"
 
 
-def _listed(sources: Iterable[Source]) -> str:
+def _listed(sources: Iterable[Decider]) -> str:
     return " and ".join(sorted(map(str, sources)))

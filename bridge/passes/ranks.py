@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from bridge.errors import UsageError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import BRANCHES, Body, Graph, Model, Node, Value, names_of_outputs
-from bridge.neutral.inference.constraints import Demand, Relation, rank_constraints
+from bridge.neutral.inference.constraints import RankDemand, RankRelation, rank_constraints
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Condition, Yield
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
@@ -35,7 +35,7 @@ from bridge.vocabulary import has_trait
 
 MOST_SWEEPS = 50
 
-Ranks = frozenset[int] | None
+PossibleRanks = frozenset[int] | None
 """The ranks that a value may have; None for any."""
 
 
@@ -65,7 +65,7 @@ def settle_ranks(model: Model, context: Context) -> bool:
         infer_and_fold(graph)
     declared = [value.shape for value in graph.outputs]
     forget_ranks_of_data(graph)
-    constraints: Constraints = {}
+    constraints: RankConstraints = {}
     for trust in () if context.options.get("keep_branches") else (False, True):
         # The declared ranks decide between the ranks that a value may have.
         while (not trust or has_open_rank(graph)) and _prune_once(
@@ -132,11 +132,11 @@ def _differs(node: Node) -> bool:
     return False
 
 
-Constraints = dict[Node, tuple[list[Relation], list[Demand]]]
+RankConstraints = dict[Node, tuple[list[RankRelation], list[RankDemand]]]
 """How ranks go together at each node, as found so far."""
 
 
-def _prune_once(graph: Graph, context: Context, trust: bool, constraints: Constraints) -> bool:
+def _prune_once(graph: Graph, context: Context, trust: bool, constraints: RankConstraints) -> bool:
     named = zip(graph.outputs, names_of_outputs(graph), strict=True)
     wanted = {v: context.output_ranks[name] for v, name in named if name in context.output_ranks}
     solver = _Solver(wanted, _declared(graph) if trust else set(), constraints)
@@ -188,7 +188,7 @@ class _Solver:
     are ranks that a user gives, `believed` the outputs of Ifs whose declared rank is believed."""
 
     def __init__(
-        self, wanted: dict[Value, int], believed: set[Value], constraints: Constraints
+        self, wanted: dict[Value, int], believed: set[Value], constraints: RankConstraints
     ) -> None:
         self.wanted = wanted
         self.believed = believed
@@ -209,7 +209,7 @@ class _Solver:
             if not self.changed:
                 return
 
-    def of(self, value: Value) -> Ranks:
+    def of(self, value: Value) -> PossibleRanks:
         known = self.sets.get(value)
         if known is not None:
             return known
@@ -218,7 +218,7 @@ class _Solver:
             return None
         return frozenset((rank,))
 
-    def narrow(self, value: Value, to: Ranks) -> None:
+    def narrow(self, value: Value, to: PossibleRanks) -> None:
         if to is None:
             return
         known = self.of(value)
@@ -316,7 +316,7 @@ class _Solver:
             self.narrow(outer, _any_of([ranks, *(demanded.get(outer) for demanded in others)]))
 
 
-def _any_of(ranks: Sequence[Ranks]) -> Ranks:
+def _any_of(ranks: Sequence[PossibleRanks]) -> PossibleRanks:
     """The union of several sets of ranks: any, if one of them is any."""
     known = [each for each in ranks if each is not None]
     return frozenset().union(*known) if len(known) == len(ranks) else None

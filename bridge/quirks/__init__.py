@@ -62,7 +62,7 @@ class At:
     @property
     def quirk(self) -> Quirk:
         """The quirk. This imports its file."""
-        found = import_module(f"bridge.quirks.{self.path}").QUIRK
+        found = import_module(f".{self.path}", __package__).QUIRK
         assert isinstance(found, Quirk)
         return found
 

@@ -55,7 +55,7 @@ def _is_compressed(value: Value | None) -> bool:
     return any(v.constant is not None and v.element and 1 < v.element.bits <= 8 for v in stored)
 
 
-class Known(IntEnum):
+class KnownAt(IntEnum):
     """The time at which OpenVINO knows a value, earliest first."""
 
     FOLDED = 0
@@ -68,39 +68,39 @@ class Known(IntEnum):
     """The plugin computes the value at each inference."""
 
 
-class WhenKnown(Forward[Known]):
+class WhenKnown(Forward[KnownAt]):
     """The analysis that finds when OpenVINO knows each value."""
 
-    bottom = Known.FOLDED
-    iteration = Known.UNKNOWN
+    bottom = KnownAt.FOLDED
+    iteration = KnownAt.UNKNOWN
 
-    def join(self, one: Known, other: Known) -> Known:
+    def join(self, one: KnownAt, other: KnownAt) -> KnownAt:
         """The later time of the two."""
         return max(one, other)
 
-    def outside(self, value: Value) -> Known:
+    def outside(self, value: Value) -> KnownAt:
         """The inputs of the model are known at inference."""
-        return Known.UNKNOWN
+        return KnownAt.UNKNOWN
 
-    def settled(self, value: Value, fact: Known) -> Known:
+    def settled(self, value: Value, fact: KnownAt) -> KnownAt:
         """An empty tensor is folded."""
-        return Known.FOLDED if 0 in (value.shape or ()) else fact
+        return KnownAt.FOLDED if 0 in (value.shape or ()) else fact
 
-    def transfer(self, node: Node, facts: Sequence[Known | None]) -> list[Known]:
+    def transfer(self, node: Node, facts: Sequence[KnownAt | None]) -> list[KnownAt]:
         """The results of known inputs are known, unless the operator is random."""
-        known = Known.FOLDED
+        known = KnownAt.FOLDED
         for fact in facts:
             if fact is not None and fact > known:
                 known = fact
         if node.op in UNFORESEEN:
-            known = Known.UNKNOWN
+            known = KnownAt.UNKNOWN
         elif is_unfolded(node):
-            known = max(known, Known.COMPUTED)
+            known = max(known, KnownAt.COMPUTED)
         return [known] * len(node.outputs)
 
     def entry(
-        self, node: Node, body: Body, value: Value, port: InputPort, now: Now[Known]
-    ) -> Known:
+        self, node: Node, body: Body, value: Value, port: InputPort, now: Now[KnownAt]
+    ) -> KnownAt:
         """Constants move into bodies. Values that the plugin computes outside enter the body at run
         time."""
         stays = isinstance(port, Invariant) or (
@@ -108,31 +108,33 @@ class WhenKnown(Forward[Known]):
         )
         index = outer_input(port) if stays else None
         outer = None if index is None else node.inputs[index]
-        known = Known.UNKNOWN if outer is None else now(outer)
-        return Known.INLINED if known is Known.COMPUTED else known
+        known = KnownAt.UNKNOWN if outer is None else now(outer)
+        return KnownAt.INLINED if known is KnownAt.COMPUTED else known
 
-    def leave(self, node: Node, now: Now[Known]) -> Updates[Known]:
+    def leave(self, node: Node, now: Now[KnownAt]) -> Updates[KnownAt]:
         """A Loop is computed as a whole. An If may become one of its branches if its condition is
         known."""
         given = max((now(value) for value in node.inputs if value is not None), default=0)
-        known = [Known.COMPUTED if given <= Known.COMPUTED else Known(given)] * len(node.outputs)
+        known = [KnownAt.COMPUTED if given <= KnownAt.COMPUTED else KnownAt(given)] * len(
+            node.outputs
+        )
         if node.op == "If":
-            decided = node.condition is not None and now(node.condition) < Known.UNKNOWN
-            whole = min(known[0], Known.INLINED) if decided and known else Known.UNKNOWN
-            known = [Known.UNKNOWN] * len(node.outputs)
+            decided = node.condition is not None and now(node.condition) < KnownAt.UNKNOWN
+            whole = min(known[0], KnownAt.INLINED) if decided and known else KnownAt.UNKNOWN
+            known = [KnownAt.UNKNOWN] * len(node.outputs)
             for body in node.bodies:
                 for value, port in body.exits():
                     assert isinstance(port, Yield) and port.output is not None
-                    if now(value) < Known.UNKNOWN:
+                    if now(value) < KnownAt.UNKNOWN:
                         known[port.output] = whole
         return zip(node.outputs, known, strict=True)
 
 
-def when_known(value: Value | None, place: Place) -> Known:
+def when_known(value: Value | None, place: Place) -> KnownAt:
     """The time at which OpenVINO knows a value of a graph. An absent value counts as folded."""
-    return Known.FOLDED if value is None else place.facts(WhenKnown).of(value)
+    return KnownAt.FOLDED if value is None else place.facts(WhenKnown).of(value)
 
 
 def is_known(value: Value | None, place: Place) -> bool:
     """Whether OpenVINO may know a value of a graph before the model runs."""
-    return when_known(value, place) < Known.UNKNOWN
+    return when_known(value, place) < KnownAt.UNKNOWN

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from bridge.neutral.cost import Part
+from bridge.neutral.cost import CostPart
 
 
-def as_json(parts: list[Part]) -> list[dict[str, Any]]:
+def as_json(parts: list[CostPart]) -> list[dict[str, Any]]:
     """The parts, for scripts."""
     return [{"where": p.where, "larger": p.larger, **asdict(p.cost)} for p in parts]
 
 
-def lines(parts: list[Part]) -> Iterator[tuple[str, str, str, str]]:
+def lines(parts: list[CostPart]) -> Iterator[tuple[str, str, str, str]]:
     """The parts as rows of a table."""
     for part in parts:
         mark = {True: " (larger)", False: "", None: ""}[part.larger]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
+from bridge.metadata import Json
 from bridge.neutral.graph import (
     Body,
     Graph,
@@ -27,8 +27,6 @@ from bridge.neutral.ports import (
 )
 from bridge.neutral.types import ForeignType, OptionalType, SequenceType, Shape, TensorType, Type
 from bridge.show.outline import called, says
-
-Json = dict[str, Any]
 
 
 def describe(model: Model, file: str) -> Json:

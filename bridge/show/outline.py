@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from bridge.metadata import Json
 from bridge.neutral.expression import expression
 from bridge.neutral.graph import (
     Body,
@@ -23,8 +24,6 @@ from bridge.neutral.graph import (
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, InputPort, OutputPort, Sliced, Stacked, Yield
 from bridge.show.short import short, short_type
-
-Json = dict[str, Any]
 
 _NO_LIMIT = 1 << 31
 """Constant trip counts from this one on mean "no limit"."""

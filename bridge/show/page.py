@@ -9,9 +9,8 @@ from string import Template
 from typing import Any
 
 from bridge.errors import UsageError, printable
+from bridge.metadata import Json
 from bridge.show.states import STATES
-
-Json = dict[str, Any]
 
 _FOLDER = Path(__file__).parent
 

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
+from bridge.metadata import Json
 from bridge.show.page import escaped, require_same
 from bridge.show.states import STATES
-
-Json = dict[str, Any]
 
 _WIDEST = 1320  # the most width of boxes side by side; else they are below one another
 _LINE = 21

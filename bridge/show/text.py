@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from bridge.errors import text_of
+from bridge.metadata import Json
 from bridge.show.outline import format_of
 from bridge.show.short import short
-
-Json = dict[str, Any]
 
 
 def as_text(description: Json) -> str:

@@ -12,7 +12,7 @@ from bridge.neutral.captures import drop_unused_inputs, sink_constants
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import InputPort, Invariant, Yield
 from bridge.neutral.printer import show
-from bridge.neutral.rewrite import Pattern, Result, Rewriter, Substitution, Uses
+from bridge.neutral.rewrite import Pattern, Result, Rewriter, Substitution, ValueUses
 from bridge.neutral.types import ANY, BOOL, F32, TensorType
 from bridge.neutral.verify import verify
 from tests.support.graphs import read, shown
@@ -233,7 +233,7 @@ def test_random_rewrites(graph: Graph, backwards: bool, data: st.DataObject) -> 
     assert changed or show(graph) == before
     left = [graph, *(body.graph for node in graph.walk() for body in node.bodies)]
     for each in left:
-        rewriter, recount = rewrites.rewriters.get(each), Uses(each)
+        rewriter, recount = rewrites.rewriters.get(each), ValueUses(each)
         made = [value for node in each.nodes for value in node.outputs]
         for value in (*each.inputs, *made) if rewriter is not None else ():
             assert rewriter.count(value) == recount.count(value)
@@ -248,7 +248,7 @@ def test_dead_code(graph: Graph) -> None:
     """Going backwards, nodes that nobody uses go, and all that only they used."""
     Rewriter(graph).run(Pattern(lambda b, node, rewriter: None, backwards=True))
     verify(graph)
-    uses = Uses(graph)
+    uses = ValueUses(graph)
     assert all(uses.count(value) for node in graph.nodes for value in node.outputs)
 
 

@@ -7,7 +7,7 @@ import pytest
 import bridge.hooks  # noqa: F401 (it registers the operators)
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Value
-from bridge.neutral.rewrite import Uses
+from bridge.neutral.rewrite import ValueUses
 from bridge.neutral.terms import Found, Term, constant, op, var
 from bridge.neutral.types import F32, I64, TensorType
 
@@ -50,7 +50,7 @@ def test_what_fits(pattern: Term, fitting: str, used_elsewhere: bool) -> None:
         "half": b.ops("Split", 2, x, axis=1)[1],
     }
     graph.outputs = [*found.values(), *([absolute] if used_elsewhere else [])]
-    count = Uses(graph).count
+    count = ValueUses(graph).count
     fits = {
         name: next(pattern.matches(value, Found(), count, root=True), None)
         for name, value in found.items()

@@ -206,18 +206,18 @@ def doubles(node: Node) -> Iterator[Double]:
     return (found for found in _constraints(node) if isinstance(found, Double))
 
 
-Relation = tuple[Value, Value, int, bool]
+RankRelation = tuple[Value, Value, int, bool]
 """(a, b, k, scalars): the rank of a is the rank of b plus k; with `scalars`, a scalar b gives a
 scalar a."""
 
-Demand = tuple[Value, int]
+RankDemand = tuple[Value, int]
 """A value, and the one rank that it can have."""
 
 
-def rank_constraints(node: Node) -> tuple[list[Relation], list[Demand]]:
+def rank_constraints(node: Node) -> tuple[list[RankRelation], list[RankDemand]]:
     """How the ranks of a node's inputs and outputs go together, and inputs that have one rank."""
-    relations: list[Relation] = []
-    demands: list[Demand] = []
+    relations: list[RankRelation] = []
+    demands: list[RankDemand] = []
     if has_trait(node.op, "keeps_rank") and node.inputs[0] is not None:
         relations.append((node.outputs[0], node.inputs[0], 0, False))
     if has_trait(node.op, "broadcasts"):

@@ -218,12 +218,12 @@ def _place(port: Stacked, rank: int, b: Builder, stacked: Value) -> Value:
     return b.op("Reshape", moved, b.shape(*dims), allowzero=True)
 
 
-Step = Callable[[Builder, LoopBuilder], None]
+LoopStep = Callable[[Builder, LoopBuilder], None]
 
-SCAN: tuple[Step, ...] = (dropped_axes, carried_exits)
+SCAN: tuple[LoopStep, ...] = (dropped_axes, carried_exits)
 """The steps for a Loop that Scan can express, in this order."""
 
-LOOP: tuple[Step, ...] = (
+LOOP: tuple[LoopStep, ...] = (
     counted_slices, unseen_heads, unseen_condition, unsaid_condition, slices_in_body, carried_exits,
     single_parts, joined_stacks,
 )  # fmt: skip

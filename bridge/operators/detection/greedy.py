@@ -17,7 +17,7 @@ from bridge.operators.loops import Values, along
 Overlaps = Callable[[Builder, Value, Value], Value]
 """Returns the overlaps [classes, n] of boxes [numbers, classes, n] with one box of each class
 [numbers, classes, 1]."""
-Rule = Callable[[Builder, Value, Value, Values, Values], tuple[Value, Values]]
+Rescore = Callable[[Builder, Value, Value, Values, Values], tuple[Value, Values]]
 """(builder, scores, overlaps with the chosen boxes, states, fixed values) to the new scores
 [classes, n] and the new states. The score of a suppressed box is NONE."""
 
@@ -62,7 +62,7 @@ def suppressed(
     limit: Value,
     least: Value,
     overlaps: Overlaps,
-    rule: Rule,
+    rule: Rescore,
     fixed: Sequence[Value],
     states: Sequence[Value] = (),
 ) -> tuple[Value, Value]:

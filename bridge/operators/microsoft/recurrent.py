@@ -5,7 +5,7 @@ from __future__ import annotations
 from bridge.neutral.types import F32
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 from bridge.operators.recurrent.lstm import lstm_step
-from bridge.operators.recurrent.recurrent import Layer, layer_of, summed_bias, to_loop
+from bridge.operators.recurrent.recurrent import RecurrentLayer, layer_of, summed_bias, to_loop
 
 
 @legalizes("com.microsoft::DynamicQuantizeLSTM", target="ir")
@@ -26,7 +26,12 @@ def dynamic_quantize_lstm(b: Builder, node: Node) -> Result:
     coupled = bool(node.attributes.get("input_forget", 0))
 
     def step(
-        b: Builder, layer: Layer, way: int, share: Value, states: list[Value], own: list[Value]
+        b: Builder,
+        layer: RecurrentLayer,
+        way: int,
+        share: Value,
+        states: list[Value],
+        own: list[Value],
     ) -> list[Value]:
         states = [_rounded(b, states[0]), *states[1:]]
         return lstm_step(b, layer, way, share, states, own, coupled)

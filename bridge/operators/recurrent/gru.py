@@ -34,7 +34,7 @@ def gru_to_ir(b: Builder, node: Node) -> Result:
     return outputs[: len(node.outputs)]
 
 
-def _apart(b: Builder, layer: layers.Layer, bias: Value | None, x: Value) -> Value:
+def _apart(b: Builder, layer: layers.RecurrentLayer, bias: Value | None, x: Value) -> Value:
     """ONNX's B [directions, 6*hidden] as [z, r, Wh, Rh]; each part is [directions, hidden]."""
     hidden = layer.hidden
     if bias is None:
@@ -49,7 +49,7 @@ def _apart(b: Builder, layer: layers.Layer, bias: Value | None, x: Value) -> Val
 
 def _step(
     b: Builder,
-    layer: layers.Layer,
+    layer: layers.RecurrentLayer,
     direction: int,
     share: Value,
     states: Values,

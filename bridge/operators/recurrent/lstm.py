@@ -33,7 +33,7 @@ def lstm_to_ir(b: Builder, node: Node) -> Result:
 
 def lstm_step(
     b: Builder,
-    layer: layers.Layer,
+    layer: layers.RecurrentLayer,
     direction: int,
     share: Value,
     states: Values,

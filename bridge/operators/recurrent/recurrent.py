@@ -39,7 +39,7 @@ SEQUENCE_ACTIVATIONS = {"sigmoid", "tanh", "relu"}
 
 
 @dataclass(frozen=True)
-class Layer:
+class RecurrentLayer:
     """The common attributes of ONNX's LSTM, GRU and RNN."""
 
     directions: tuple[str, ...]
@@ -50,7 +50,7 @@ class Layer:
     """The activations of the cell, for each direction."""
 
 
-def layer_of(node: Node, gates: int, defaults: tuple[str, ...]) -> Layer:
+def layer_of(node: Node, gates: int, defaults: tuple[str, ...]) -> RecurrentLayer:
     """The layer that an ONNX recurrent node describes."""
     attributes = node.attributes
     direction = attributes.get("direction", "forward")
@@ -71,7 +71,7 @@ def layer_of(node: Node, gates: int, defaults: tuple[str, ...]) -> Layer:
         for name in names
     ]
     count = len(defaults)
-    return Layer(
+    return RecurrentLayer(
         directions,
         _hidden_size(node, gates),
         attributes.get("layout", 0) == 1,
@@ -101,7 +101,7 @@ IR_GATES = "fico"
 GATES = {"LSTMSequence": 4, "GRUSequence": 3, "RNNSequence": 1}
 
 
-def fits_sequence(layer: Layer) -> bool:
+def fits_sequence(layer: RecurrentLayer) -> bool:
     """Whether IR's sequence operators can compute this layer."""
     names = {a.name for functions in layer.activations for a in functions}
     return names <= SEQUENCE_ACTIVATIONS and len(set(layer.activations)) == 1
@@ -109,7 +109,7 @@ def fits_sequence(layer: Layer) -> bool:
 
 def to_sequence(
     b: Builder,
-    layer: Layer,
+    layer: RecurrentLayer,
     op: str,
     x: Value,
     states: Sequence[Value | None],
@@ -206,7 +206,9 @@ def splits(node: Node, axis: int, sizes: list[int]) -> bool:
     )
 
 
-def summed_bias(b: Builder, layer: Layer, gates: int, bias: Value | None, x: Value) -> Value:
+def summed_bias(
+    b: Builder, layer: RecurrentLayer, gates: int, bias: Value | None, x: Value
+) -> Value:
     """ONNX's B [directions, 2*gates*hidden] as the sum of its halves; zeros if it is absent."""
     width = gates * layer.hidden
     if bias is None:
@@ -230,21 +232,21 @@ def _half(bias: Value, width: int) -> Value | None:
 
 # The layer as a Loop ----------------------------------------------------------------------------
 
-Step = Callable[[Builder, Layer, int, Value, list[Value], list[Value]], list[Value]]
+CellStep = Callable[[Builder, RecurrentLayer, int, Value, list[Value], list[Value]], list[Value]]
 """One step of a cell: (builder, layer, direction, share of W, states, parameters) to the new
 states. The share of W is [batch, gates*hidden], and the states are [batch, hidden]."""
 
 
 def to_loop(
     b: Builder,
-    layer: Layer,
+    layer: RecurrentLayer,
     x: Value,
     states: Sequence[Value | None],
     lengths: Value | None,
     w: Value,
     bias: Value,
     parameters: Sequence[Value],
-    step: Step,
+    step: CellStep,
 ) -> list[Value]:
     """An ONNX layer as one Loop per direction, for layers that IR's sequences cannot express.
 
@@ -293,13 +295,13 @@ def _sized(b: Builder, state: Value, hidden: int) -> Value:
 
 def _loop(
     b: Builder,
-    layer: Layer,
+    layer: RecurrentLayer,
     direction: int,
     share: Value,
     states: list[Value],
     lengths: Value | None,
     parameters: list[Value],
-    step: Step,
+    step: CellStep,
 ) -> list[Value]:
     """One direction: the results [seq, batch, hidden] of all steps, and the last states [batch,
     hidden]."""

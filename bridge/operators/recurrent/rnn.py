@@ -22,7 +22,12 @@ def rnn_to_ir(b: Builder, node: Node) -> Result:
 
 
 def _step(
-    b: Builder, layer: layers.Layer, direction: int, share: Value, states: Values, own: Values
+    b: Builder,
+    layer: layers.RecurrentLayer,
+    direction: int,
+    share: Value,
+    states: Values,
+    own: Values,
 ) -> Values:
     """One step of ONNX's RNN (equation in the documentation of the operator)."""
     (f,) = layer.activations[direction]

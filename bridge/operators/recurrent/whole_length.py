@@ -7,7 +7,7 @@ from bridge.neutral.inference.known import known_of
 from bridge.operators import Node, Value
 from bridge.vocabulary import has_trait
 
-Axis = tuple[Value, int]
+AxisOf = tuple[Value, int]
 
 OF_FIRST = ("Clip", "DequantizeLinear", "FakeQuantize", "LayerNormalization", "QuantizeLinear")
 """Operators with an output in the shape of their first input, besides operators with one input."""
@@ -32,14 +32,14 @@ def is_whole_length(lengths: Value | None, x: Value) -> bool:
     return _origin((whole, index[0] % whole.rank)) == _origin((x, 1))
 
 
-def _origin(axis: Axis) -> Axis:
+def _origin(axis: AxisOf) -> AxisOf:
     """The axis of an earlier value with the same length. The value may have another shape."""
     while (before := _before(*axis)) is not None:
         axis = before
     return axis
 
 
-def _before(value: Value, axis: int) -> Axis | None:
+def _before(value: Value, axis: int) -> AxisOf | None:
     node = value.producer
     x = node.inputs[0] if node is not None and node.inputs else None
     if node is None or x is None or x.rank is None:

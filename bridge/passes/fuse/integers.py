@@ -13,7 +13,7 @@ from bridge.neutral.types import F32, I8, I32, U8, Element
 from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses, zero_points
 
-Operand = tuple[Value, Value | None]
+IntegerOperand = tuple[Value, Value | None]
 """Integers of 8 bits and their zero point."""
 
 
@@ -33,7 +33,7 @@ class _Less:
         integers, converted = (op("Cast", x, to=wide).shared() for x in (q, own_zero))
         return cls(q, zero, own_zero, (integers - (zero | converted)) | integers)
 
-    def found(self, b: Builder, found: Found) -> Operand | None:
+    def found(self, b: Builder, found: Found) -> IntegerOperand | None:
         """The integers and their zero point; None if the zero point does not fit their type."""
         q, zero = found[self.q], found.get(self.zero)
         known = None if zero is None else known_of(zero).reals
@@ -75,7 +75,7 @@ def conv_integer(b: Builder, found: Found, uses: Uses) -> Value | None:
     return b.op("ConvInteger", *inputs, **found.node(CONV).attributes)
 
 
-def _vectors(*operands: Operand) -> list[Value]:
+def _vectors(*operands: IntegerOperand) -> list[Value]:
     """Zero points that have several numbers."""
     return [zero for _, zero in operands if zero is not None and zero.rank != 0]
 

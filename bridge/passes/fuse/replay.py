@@ -11,19 +11,19 @@ from bridge.errors import BridgeError
 from bridge.neutral.builder import Target
 from bridge.neutral.clone import clone_node, clone_value
 from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.match import Described, Match, Pair
+from bridge.neutral.match import Described, Match, ValuePair
 from bridge.operators import BREAKS
 from bridge.operators.spelling import choose, spell
 from bridge.passes.dead import remove_dead_nodes
 from bridge.passes.fold import fold_graph
 
 IR = Target("ir")
-Rewrite = Callable[[Graph], object]
+GraphRewrite = Callable[[Graph], object]
 """A rewriting of a graph, in place, on the way to IR."""
 
 
 def becomes(
-    nodes: Sequence[Node], outputs: Sequence[Pair], rewrite: Rewrite
+    nodes: Sequence[Node], outputs: Sequence[ValuePair], rewrite: GraphRewrite
 ) -> Collection[Node] | None:
     """The nodes behind the second value of each pair. `nodes` give the first values, and `rewrite`
     must make the same of them; None if it does not."""
@@ -53,7 +53,7 @@ def becomes(
         return None  # The guess is none, or the record no longer as it was written.
 
 
-def are_same(pairs: Sequence[Pair], leaves: Mapping[Value, Value]) -> bool:
+def are_same(pairs: Sequence[ValuePair], leaves: Mapping[Value, Value]) -> bool:
     """Whether the second value of each pair is computed like the first, made value. `leaves` maps
     the inputs of the made nodes to the present values."""
     return Match(leaves, described=_layer).alike(*pairs)

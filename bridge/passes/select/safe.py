@@ -12,26 +12,26 @@ from bridge.passes.select.guards import Unsafe, guarded, runs_in_full
 
 
 @dataclass(frozen=True)
-class Step:
+class SafeStep:
     """A node with the inputs that make it safe, or None for its own; a guard is one that the pass
     made. `body` are the steps of a Loop's body, and the condition's value in there."""
 
     node: Node
     inputs: Sequence[Value | None] | None = None
     is_guard: bool = False
-    body: tuple[Value, list[Step]] | None = None
+    body: tuple[Value, list[SafeStep]] | None = None
 
 
 def steps_of(
     nodes: Sequence[Node], counts: Value, b: Builder, made: set[Node]
-) -> tuple[list[Step], list[str]]:
+) -> tuple[list[SafeStep], list[str]]:
     """The nodes of a branch that is taken if the value is true, with guards, and the reasons why
     some have no guard. Nodes that selections `made` are safe."""
-    steps: list[Step] = []
+    steps: list[SafeStep] = []
     why: list[str] = []
     for node in nodes:
         if node in made:
-            steps.append(Step(node))
+            steps.append(SafeStep(node))
             continue
         guards = Builder([], node.name, b.target)
         try:
@@ -39,19 +39,19 @@ def steps_of(
                 inside = Value(counts.type)
                 inner, reasons = steps_of(node.body.graph.nodes, inside, b, made)
                 why += (f"{node!r} / {reason}" for reason in reasons)
-                steps.append(Step(node, body=(inside, inner)))
+                steps.append(SafeStep(node, body=(inside, inner)))
                 continue
             with guards:
                 inputs = guarded(guards, node, counts)
         except Unsafe as unsafe:
             why.append(f"{node!r}: {unsafe}")
             continue
-        steps += [Step(guard, is_guard=True) for guard in guards.nodes]
-        steps.append(Step(node, inputs))
+        steps += [SafeStep(guard, is_guard=True) for guard in guards.nodes]
+        steps.append(SafeStep(node, inputs))
     return steps, why
 
 
-def take_steps(graph: Graph, steps: Sequence[Step], counts: Value, made: set[Node]) -> None:
+def take_steps(graph: Graph, steps: Sequence[SafeStep], counts: Value, made: set[Node]) -> None:
     """Makes the nodes of a graph safe, in place. `made` learns of the guards."""
     for step in steps:
         node = step.node
@@ -67,7 +67,7 @@ def take_steps(graph: Graph, steps: Sequence[Step], counts: Value, made: set[Nod
     graph.nodes = [step.node for step in steps]
 
 
-def _has_guards(steps: Sequence[Step]) -> bool:
+def _has_guards(steps: Sequence[SafeStep]) -> bool:
     return any(
         step.is_guard or step.inputs is not None or (step.body and _has_guards(step.body[1]))
         for step in steps

@@ -6,7 +6,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.ports import Carried, Stacked, Yield
-from bridge.neutral.rewrite import Pattern, Result, Rewriter, Uses
+from bridge.neutral.rewrite import Pattern, Result, Rewriter, ValueUses
 from bridge.neutral.types import SharedSymbol, TensorType
 from bridge.operators.control.loop_builder import LoopBuilder
 
@@ -19,7 +19,7 @@ def stack_appended(graph: Graph) -> None:
 def _stacked(b: Builder, node: Node, rewriter: Rewriter) -> Result:
     loop_builder = LoopBuilder.of(node)
     body = loop_builder.body
-    uses = Uses(body.graph)
+    uses = ValueUses(body.graph)
     symbols = _symbols(node)
     states: set[Value] = set()
     for value, port in body.entries():

@@ -33,7 +33,7 @@ from bridge.passes.sequences.join import common
 from bridge.passes.sequences.maybe import Maybe, held
 from bridge.passes.sequences.ragged import Ragged
 from bridge.passes.sequences.shape_vectors import unsettled
-from bridge.passes.sequences.tensors import Open, Plain, Tensor
+from bridge.passes.sequences.tensors import Open, Plain, TensorForm
 from bridge.passes.sequences.uniform import Uniform
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def is_compound(value: Value | None) -> bool:
     return value is not None and isinstance(value.type, ContainerType)
 
 
-class Inputs:
+class NodeInputs:
     """The inputs of a node under construction, each distinct value once."""
 
     def __init__(self, values: list[Value | None]) -> None:
@@ -63,7 +63,7 @@ class Inputs:
         return found
 
 
-class Entry(NamedTuple):
+class BodyInput(NamedTuple):
     """An input of a lowered body: a leaf of a value of the graph around, or a leaf of a state."""
 
     value: Value
@@ -89,7 +89,7 @@ class OpenBody:
         self.yields = {
             port.output: value for value, port in body.exits() if isinstance(port, Yield)
         }
-        self.entries: list[Entry] = []
+        self.entries: list[BodyInput] = []
         self.states: list[Form | None] = []
         self.moved: dict[Value, Ragged | Uniform] = {}
 
@@ -108,25 +108,27 @@ class OpenBody:
                 assert outer is not None
                 self._enter_captured(value, port, outer)
             else:
-                self.entries.append(Entry(value, port))
+                self.entries.append(BodyInput(value, port))
                 if not isinstance(port, Carried):
                     enter(self.node, value, port)
 
     def _enter_state(self, value: Value, port: Carried, index: int, state: Form) -> None:
         if isinstance(state, Plain) and not is_compound(value):
-            self.entries.append(Entry(value, port, state=index))
+            self.entries.append(BodyInput(value, port, state=index))
             value.type = state.value.type
             return
         names = _names(value, state)
         inner = [Value(type, own) for type, own in zip(state.leaf_types(), names, strict=True)]
-        self.entries += [Entry(made, port, None, index, leaf) for leaf, made in enumerate(inner)]
+        self.entries += [
+            BodyInput(made, port, None, index, leaf) for leaf, made in enumerate(inner)
+        ]
         self.lowering.forms[value] = state.with_leaves(iter(inner))
 
     def _enter_captured(self, value: Value, port: Invariant, outer: Value) -> None:
         form = self.outer.form(outer)
         if isinstance(form, Plain) and not is_compound(value):
             enter_known(value, form.value)
-            self.entries.append(Entry(value, port, form.value))
+            self.entries.append(BodyInput(value, port, form.value))
             return
         entered = self._entered(value, port, form)
         if isinstance(entered, Open):
@@ -146,7 +148,7 @@ class OpenBody:
                 continue
             inner.append(Value(leaf.type, names))
             enter_known(inner[-1], leaf)
-            self.entries.append(Entry(inner[-1], port, leaf))
+            self.entries.append(BodyInput(inner[-1], port, leaf))
         return form.with_leaves(iter(inner))
 
     def _moved(self, value: Value, port: Invariant, outer: Value) -> Ragged | Uniform:
@@ -175,7 +177,7 @@ class OpenBody:
         exits = []
         for index in range(len(self.node.outputs)):
             form = self.output(index)
-            shapes = form.known_shapes() if isinstance(form, Tensor) else None
+            shapes = form.known_shapes() if isinstance(form, TensorForm) else None
             exits.append(Exit(self.yields[index], shapes))
         return exits
 
@@ -185,7 +187,7 @@ class OpenBody:
         assert source is not None
         whole = self.outer.form(source)
         if isinstance(whole, Plain):
-            self.entries.append(Entry(value, port, whole.value))
+            self.entries.append(BodyInput(value, port, whole.value))
             value.type = meet(part_type(whole.value.type, port), value.declared)
             return
         if not isinstance(whole, Open):
@@ -195,7 +197,10 @@ class OpenBody:
             parts = self.outer.parts[source, port] = whole.sliced(self.outer.builder, port)
         part = Value(part_type(parts.data.type, port), list(value.names))
         shape = Value(parts.shape.type, [f"{name}.shape" for name in value.names])
-        self.entries += Entry(part, port, parts.data), Entry(shape, Invariant(0), parts.shape)
+        self.entries += (
+            BodyInput(part, port, parts.data),
+            BodyInput(shape, Invariant(0), parts.shape),
+        )
         b = self.lowering.builder
         data = b.op("Reshape", part, [-1])
         self.lowering.forms[value] = Open(data, shape, parts.shapes)
@@ -218,7 +223,7 @@ class OpenBody:
             result.append(_widened(state, again, bounded, wide))
         return result
 
-    def finish_if(self, targets: list[Form], inputs: Inputs) -> Body:
+    def finish_if(self, targets: list[Form], inputs: NodeInputs) -> Body:
         """The lowered branch, its outputs in the structure of `targets`."""
         outputs: list[Value] = []
         with self.lowering.builder as b:
@@ -240,7 +245,7 @@ class OpenBody:
         self.body.set_exits(zip(outputs, ports, strict=True))
         return self.body
 
-    def finish_loop(self, inputs: Inputs) -> tuple[Body, list[Form]]:
+    def finish_loop(self, inputs: NodeInputs) -> tuple[Body, list[Form]]:
         """The lowered body of a Loop, and the structure of each of the node's outputs."""
         carried = {
             port.output: state
@@ -278,7 +283,7 @@ class OpenBody:
     def _behind(self, exit: Yield | Stacked, form: Form, own: Form) -> Form:
         """The output of a Loop for a body output, in the structure of `form`. If the Loop surely
         runs, a state has the shapes of `own`, the output of an iteration."""
-        if not isinstance(form, Open) or not isinstance(own, Tensor):
+        if not isinstance(form, Open) or not isinstance(own, TensorForm):
             return form
         if isinstance(exit, Stacked) and (exit.axis or exit.keepdims):
             raise unsettled("it stacks values of open rank along an axis that is not the first")
@@ -298,8 +303,8 @@ class OpenBody:
 
     def _entry(
         self,
-        entry: Entry,
-        inputs: Inputs,
+        entry: BodyInput,
+        inputs: NodeInputs,
         place: Sequence[int],
         starts: Mapping[int, Sequence[Value]],
     ) -> tuple[Value, InputPort]:
@@ -339,7 +344,7 @@ def _widened(
 ) -> Form | None:
     """A form that can hold a state before and after an iteration, in the structure of `wide`."""
     match state, again, wide:
-        case Tensor(), Tensor(), _:
+        case TensorForm(), TensorForm(), _:
             return _wide_tensor(state, again, bounded)
         case Elements(), Elements(), Elements():
             pairs = zip(state.items, again.items, strict=True)
@@ -351,7 +356,7 @@ def _widened(
     return wide
 
 
-def _wide_tensor(state: Tensor, again: Tensor, bounded: bool) -> Tensor:
+def _wide_tensor(state: TensorForm, again: TensorForm, bounded: bool) -> TensorForm:
     """A tensor that can hold a state before and after an iteration."""
     wide = state.either(again)
     if not isinstance(wide, Open):

@@ -30,7 +30,7 @@ from bridge.passes.sequences.form import Form, Sequence, undetermined
 from bridge.passes.sequences.lower import Lowering
 from bridge.passes.sequences.maybe import Maybe
 from bridge.passes.sequences.ragged import Ragged
-from bridge.passes.sequences.tensors import Open, Plain, Tensor
+from bridge.passes.sequences.tensors import Open, Plain, TensorForm
 
 
 def enter_model(model: Model, lowering: Lowering, boundary: BoundaryRecord) -> None:
@@ -89,7 +89,7 @@ def _ragged_input(name: str, type: SequenceType) -> Ragged:
     return Ragged(data, shapes, item.element, item.rank)
 
 
-def _of_wanted_rank(b: Builder, form: Open, name: str, context: Context) -> Tensor:
+def _of_wanted_rank(b: Builder, form: Open, name: str, context: Context) -> TensorForm:
     """An output in the rank that a user gives."""
     rank = context.output_ranks.get(name)
     ranks = " or ".join(str(len(shape)) for shape in form.shapes or ()) or "any rank"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference.known import known_of
-from bridge.passes.sequences.shape_vectors import Dims, Shapes, joined
+from bridge.passes.sequences.shape_vectors import Dims, PossibleShapes, joined
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Exit:
     """The output of a branch for one output of its If."""
 
     value: Value
-    shapes: Shapes
+    shapes: PossibleShapes
 
 
 class Branches:
@@ -28,7 +28,7 @@ class Branches:
     def __init__(self) -> None:
         self._exits: dict[Node, list[list[Exit]]] = {}
         self._outer: dict[Value, Value] = {}
-        self._answers: dict[tuple[Value, Value, bool], Shapes] = {}
+        self._answers: dict[tuple[Value, Value, bool], PossibleShapes] = {}
 
     def enter(self, node: Node, body: Body) -> None:
         """Remembers the outer values of the inputs of a body."""
@@ -38,7 +38,7 @@ class Branches:
         """Remembers the branches' outputs for each output of an If, then_branch first."""
         self._exits[node] = exits
 
-    def shapes_where(self, value: Value, condition: Value, truth: bool) -> Shapes:
+    def shapes_where(self, value: Value, condition: Value, truth: bool) -> PossibleShapes:
         """The possible shapes of a tensor if a condition is `truth`; None if the condition tells
         nothing."""
         value = value.behind(outside=self._outer)
@@ -49,7 +49,7 @@ class Branches:
             self._answers[question] = self._shapes(*question)
         return self._answers[question]
 
-    def _shapes(self, value: Value, condition: Value, truth: bool) -> Shapes:
+    def _shapes(self, value: Value, condition: Value, truth: bool) -> PossibleShapes:
         """The answer, for an output of an If and the value that decides."""
         node = value.producer
         assert node is not None

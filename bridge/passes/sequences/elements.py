@@ -16,7 +16,7 @@ from bridge.operators import Refused
 from bridge.passes.sequences.form import Fails, Form, Sequence, only_shape, undetermined
 from bridge.passes.sequences.open_operators import lower_open
 from bridge.passes.sequences.ragged import Ragged, empty
-from bridge.passes.sequences.tensors import Plain, Tensor, tensor
+from bridge.passes.sequences.tensors import Plain, TensorForm, tensor
 from bridge.passes.sequences.uniform import Uniform
 
 
@@ -24,7 +24,7 @@ from bridge.passes.sequences.uniform import Uniform
 class Elements(Sequence):
     """A sequence of known length: its elements, and the common type of the elements, as known."""
 
-    items: tuple[Tensor, ...]
+    items: tuple[TensorForm, ...]
     item: TensorType
 
     @property
@@ -74,11 +74,11 @@ class Elements(Sequence):
         assert isinstance(form, Elements)
         pairs = zip(form.items, self.items, strict=True)
         return replace(
-            form, items=tuple(cast("Tensor", like.hold(b, item, name)) for item, like in pairs)
+            form, items=tuple(cast("TensorForm", like.hold(b, item, name)) for item, like in pairs)
         )
 
     def dummy(self, b: Builder) -> Elements:
-        return Elements(tuple(cast("Tensor", item.dummy(b)) for item in self.items), self.item)
+        return Elements(tuple(cast("TensorForm", item.dummy(b)) for item in self.items), self.item)
 
     def to_ragged(self, b: Builder, name: str, like: Ragged | None = None) -> Ragged:
         element, ranks = self.item_element, self.item_ranks
@@ -119,11 +119,11 @@ class Elements(Sequence):
             raise Fails(f"position {known[0]} is outside the sequence of {count} elements")
         return place
 
-    def at(self, b: Builder, index: Value, name: str) -> Tensor:
+    def at(self, b: Builder, index: Value, name: str) -> TensorForm:
         place = self._place(index, len(self.items))
         return self.movable(b, name).at(b, index, name) if place is None else self.items[place]
 
-    def insert(self, b: Builder, value: Tensor, index: Value | None, name: str) -> Sequence:
+    def insert(self, b: Builder, value: TensorForm, index: Value | None, name: str) -> Sequence:
         place = self._place(index, len(self.items) + 1)
         if place is None:
             return self.movable(b, name).insert(b, value, index, name)
@@ -135,12 +135,12 @@ class Elements(Sequence):
             return self.movable(b, name).erase(b, index, name)
         return Elements((*self.items[:place], *self.items[place + 1 :]), self.item)
 
-    def concat(self, b: Builder, axis: int, name: str) -> Tensor:
+    def concat(self, b: Builder, axis: int, name: str) -> TensorForm:
         if not self.items:
             raise Fails("an empty sequence has no elements to concatenate")
         return _applied(b, "Concat", self.items, axis=axis)
 
-    def stack(self, b: Builder, axis: int, name: str) -> Tensor:
+    def stack(self, b: Builder, axis: int, name: str) -> TensorForm:
         items = (_applied(b, "Unsqueeze", (item, Plain(b.constant([axis])))) for item in self.items)
         return Elements(tuple(items), self.item).concat(b, axis, name)
 
@@ -156,7 +156,7 @@ class Captured(Elements):
         return self.outside()
 
 
-def _applied(b: Builder, op: str, inputs: tuple[Tensor, ...], **attributes: Any) -> Tensor:
+def _applied(b: Builder, op: str, inputs: tuple[TensorForm, ...], **attributes: Any) -> TensorForm:
     """Applies an operator to tensors, some perhaps of open rank."""
     if all(isinstance(form, Plain) for form in inputs):
         return Plain(b.op(op, *(form.leaves()[0] for form in inputs), **attributes))

@@ -18,7 +18,7 @@ from bridge.operators import Refused
 
 if TYPE_CHECKING:
     from bridge.passes.sequences.ragged import Ragged
-    from bridge.passes.sequences.tensors import Tensor
+    from bridge.passes.sequences.tensors import TensorForm
 
 
 class Fails(Refused):
@@ -84,11 +84,11 @@ class Sequence(Form):
         """The number of tensors, an i64 scalar."""
 
     @abstractmethod
-    def at(self, b: Builder, index: Value, name: str) -> Tensor:
+    def at(self, b: Builder, index: Value, name: str) -> TensorForm:
         """The tensor at a position."""
 
     @abstractmethod
-    def insert(self, b: Builder, value: Tensor, index: Value | None, name: str) -> Sequence:
+    def insert(self, b: Builder, value: TensorForm, index: Value | None, name: str) -> Sequence:
         """The sequence with `value` before a position, or at its end."""
 
     @abstractmethod
@@ -96,11 +96,11 @@ class Sequence(Form):
         """The sequence without the tensor at a position, or without its last."""
 
     @abstractmethod
-    def concat(self, b: Builder, axis: int, name: str) -> Tensor:
+    def concat(self, b: Builder, axis: int, name: str) -> TensorForm:
         """The tensors joined along an axis that they have."""
 
     @abstractmethod
-    def stack(self, b: Builder, axis: int, name: str) -> Tensor:
+    def stack(self, b: Builder, axis: int, name: str) -> TensorForm:
         """The tensors, which have one shape, joined along a new axis."""
 
     @abstractmethod

@@ -8,7 +8,7 @@ from bridge.passes.sequences.elements import Elements
 from bridge.passes.sequences.form import Form, Sequence, only_shape
 from bridge.passes.sequences.maybe import Maybe
 from bridge.passes.sequences.ragged import Ragged
-from bridge.passes.sequences.tensors import Tensor
+from bridge.passes.sequences.tensors import TensorForm
 from bridge.passes.sequences.uniform import Uniform
 
 
@@ -17,7 +17,7 @@ def common(a: Form | None, b: Form | None, name: str) -> Form | None:
     if a is None or b is None:
         return b if a is None else a
     match a, b:
-        case Tensor(), Tensor():
+        case TensorForm(), TensorForm():
             return a.either(b)
         case Maybe(), Maybe():
             return Maybe(a.present, common(a.payload, b.payload, name))

@@ -16,7 +16,7 @@ from bridge.neutral.types import OptionalType
 from bridge.operators import Refused
 from bridge.operators.control.idle import never_runs, surely_runs, what_went_in
 from bridge.passes.fold import FOLD
-from bridge.passes.sequences.bodies import Inputs, OpenBody, is_compound, same_form
+from bridge.passes.sequences.bodies import NodeInputs, OpenBody, is_compound, same_form
 from bridge.passes.sequences.branches import Branches
 from bridge.passes.sequences.form import Fails, Form
 from bridge.passes.sequences.join import common
@@ -189,7 +189,7 @@ class Lowering:
     def _inline(self, node: Node, branch: OpenBody) -> None:
         """Puts a branch in the place of its If."""
         targets = [branch.output(index) for index in range(len(node.outputs))]
-        inputs = Inputs([None])
+        inputs = NodeInputs([None])
         body = branch.finish_if(targets, inputs)
         outputs = [Value() for target in targets for _ in target.leaves()]
         made = Node("If", inputs.values, outputs, bodies=(body,))
@@ -209,7 +209,7 @@ class Lowering:
                 target = common(target, form, value.name)
             assert target is not None
             targets.append(target)
-        inputs = Inputs([self._head(node, 0)])
+        inputs = NodeInputs([self._head(node, 0)])
         bodies = tuple(branch.finish_if(targets, inputs) for branch in branches)
         count = sum(len(target.leaves()) for target in targets)
         made = self.builder.node("If", inputs.values, count, {}, bodies, node.name, node.extras)
@@ -254,7 +254,7 @@ class Lowering:
             self._bind_all(node, results)
             return
         self.pruned += attempt.lowering.pruned
-        inputs = Inputs(heads)
+        inputs = NodeInputs(heads)
         body, targets = attempt.finish_loop(inputs)
         count = sum(len(target.leaves()) for target in targets)
         made = self.builder.node("Loop", inputs.values, count, {}, (body,), node.name, node.extras)

@@ -21,7 +21,7 @@ from bridge.passes.ranks import opens_rank
 from bridge.passes.sequences.form import Form
 from bridge.passes.sequences.open_shapes import on_shapes
 from bridge.passes.sequences.rank_cases import (
-    Inputs,
+    InputForms,
     RankCase,
     named_axes,
     place_of_axes,
@@ -30,7 +30,7 @@ from bridge.passes.sequences.rank_cases import (
     trial_of,
 )
 from bridge.passes.sequences.shape_vectors import Dims, joined, unsettled
-from bridge.passes.sequences.tensors import Open, Plain, Tensor, is_one, plain, tensor, unview
+from bridge.passes.sequences.tensors import Open, Plain, TensorForm, is_one, plain, tensor, unview
 from bridge.vocabulary import has_trait
 
 
@@ -41,7 +41,7 @@ def has_open_rank(node: Node, forms: Sequence[Form | None]) -> bool:
     return opens_rank(node, [form.value if isinstance(form, Plain) else None for form in forms])
 
 
-def lower_open(b: Builder, node: Node, given: Sequence[Form | None]) -> list[Tensor]:
+def lower_open(b: Builder, node: Node, given: Sequence[Form | None]) -> list[TensorForm]:
     """The output of such a node. Refused if its form cannot be known."""
     forms = [None if form is None else tensor(form) for form in given]
     made = on_shapes(b, node, forms)
@@ -64,7 +64,7 @@ def lower_open(b: Builder, node: Node, given: Sequence[Form | None]) -> list[Ten
     return _by_rank(b, node, forms, cases)
 
 
-def _by_element(b: Builder, node: Node, forms: Inputs) -> list[Tensor]:
+def _by_element(b: Builder, node: Node, forms: InputForms) -> list[TensorForm]:
     form = forms[0]
     if not isinstance(form, Open):
         raise unsettled("an input beside its first has no known rank")
@@ -73,7 +73,7 @@ def _by_element(b: Builder, node: Node, forms: Inputs) -> list[Tensor]:
     return [Open(v, form.shape, form.shapes) for v in made.outputs]
 
 
-def _broadcast(b: Builder, node: Node, forms: Inputs) -> Tensor:
+def _broadcast(b: Builder, node: Node, forms: InputForms) -> TensorForm:
     given = [form for form in forms if form is not None]
     opens = [form for form in given if isinstance(form, Open)]
     least = min((len(s) for form in opens for s in form.shapes or ((),)), default=0)
@@ -90,14 +90,14 @@ def _broadcast(b: Builder, node: Node, forms: Inputs) -> Tensor:
     return _on_views(b, node, forms, shapes)
 
 
-def _flat(b: Builder, form: Tensor) -> Value:
+def _flat(b: Builder, form: TensorForm) -> Value:
     """The elements, or one of them that has no axis."""
     if isinstance(form, Plain) and form.value.rank in (0, 1):
         return form.value
     return form.elements(b)
 
 
-def _on_views(b: Builder, node: Node, forms: Inputs, shapes: tuple[Dims, ...]) -> Tensor:
+def _on_views(b: Builder, node: Node, forms: InputForms, shapes: tuple[Dims, ...]) -> TensorForm:
     """An operator whose inputs count their axes from the end, on views. The output has the highest
     rank of the inputs."""
     inputs: list[Value | None] = []
@@ -118,7 +118,7 @@ def _on_views(b: Builder, node: Node, forms: Inputs, shapes: tuple[Dims, ...]) -
     return unview(b, made, rank, False, shapes)
 
 
-def _in_case(b: Builder, node: Node, forms: Inputs, case: RankCase) -> list[Value]:
+def _in_case(b: Builder, node: Node, forms: InputForms, case: RankCase) -> list[Value]:
     """The operator on tensors of the ranks of a case."""
     inputs = [
         None if form is None else form.at_rank(b, len(shape or ()))
@@ -127,7 +127,7 @@ def _in_case(b: Builder, node: Node, forms: Inputs, case: RankCase) -> list[Valu
     return b.node(node.op, inputs, len(node.outputs), dict(node.attributes)).outputs
 
 
-def _end(node: Node, forms: Inputs) -> bool | None:
+def _end(node: Node, forms: InputForms) -> bool | None:
     """Whether all axes of an operator count from the front (True) or from the end (False); None for
     an operator that cannot run on views."""
     if not has_trait(node.op, "along_axes"):
@@ -145,8 +145,8 @@ def _end(node: Node, forms: Inputs) -> bool | None:
 
 
 def _along_axes(
-    b: Builder, node: Node, forms: Inputs, cases: list[RankCase], front: bool
-) -> list[Tensor]:
+    b: Builder, node: Node, forms: InputForms, cases: list[RankCase], front: bool
+) -> list[TensorForm]:
     """The operator on views of one rank."""
     opens = [form for form in forms if isinstance(form, Open)]
     ranks = [len(s or ()) for case in cases for f, s in zip(forms, case.shapes, strict=True)
@@ -155,7 +155,7 @@ def _along_axes(
     views = [None if form is None else form.view(b, rank, front) for form in forms]
     own = opens[0].rank(b)
     made = b.node(node.op, views, len(node.outputs), dict(node.attributes))
-    results: list[Tensor] = []
+    results: list[TensorForm] = []
     for index, value in enumerate(made.outputs):
         grown = (value.rank or 0) - rank
         true = own + b.constant([grown]) if grown else own
@@ -165,9 +165,9 @@ def _along_axes(
     return results
 
 
-def _by_rank(b: Builder, node: Node, forms: Inputs, cases: list[RankCase]) -> list[Tensor]:
+def _by_rank(b: Builder, node: Node, forms: InputForms, cases: list[RankCase]) -> list[TensorForm]:
     """An If for each case but the last, each in the else branch of the one before."""
-    targets: list[Tensor] = []
+    targets: list[TensorForm] = []
     for index, output in enumerate(node.outputs):
         shapes, element = shapes_after(cases, index), cases[0].types[index].element
         if element is None:
@@ -179,7 +179,7 @@ def _by_rank(b: Builder, node: Node, forms: Inputs, cases: list[RankCase]) -> li
 
 
 def _nested(
-    b: Builder, node: Node, forms: Inputs, cases: list[RankCase], targets: list[Tensor]
+    b: Builder, node: Node, forms: InputForms, cases: list[RankCase], targets: list[TensorForm]
 ) -> list[Value]:
     """The leaves of a node's outputs in any of the cases."""
     case, *others = cases
@@ -200,7 +200,7 @@ def _nested(
     return either(b, _is_case(b, forms, case), outer, then, otherwise, suffix=".inside")
 
 
-def _is_case(b: Builder, forms: Inputs, case: RankCase) -> Value:
+def _is_case(b: Builder, forms: InputForms, case: RankCase) -> Value:
     """Whether the tensors of open rank have the ranks of a case, a scalar."""
     ranks: dict[Value, int] = {}
     for form, shape in zip(forms, case.shapes, strict=True):

@@ -13,7 +13,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, I64, I64_MAX, broadcast, low
-from bridge.passes.sequences.rank_cases import Inputs, possible_cases, shapes_after
+from bridge.passes.sequences.rank_cases import InputForms, possible_cases, shapes_after
 from bridge.passes.sequences.shape_vectors import (
     Dims,
     as_long_as,
@@ -24,23 +24,23 @@ from bridge.passes.sequences.shape_vectors import (
     with_axis,
     without_axis,
 )
-from bridge.passes.sequences.tensors import Open, Plain, Tensor, is_one, plain, unview
+from bridge.passes.sequences.tensors import Open, Plain, TensorForm, is_one, plain, unview
 
 
-def on_shapes(b: Builder, node: Node, forms: Inputs) -> Tensor | None:
+def on_shapes(b: Builder, node: Node, forms: InputForms) -> TensorForm | None:
     """The output of a node, if it is one of these operators."""
     rule = _reduce if node.op.startswith("Reduce") else _RULES.get(node.op)
     form = forms[0] if forms else None
     return None if rule is None or form is None else rule(b, node, form, forms)
 
 
-def _vector(form: Tensor | None, b: Builder) -> Value:
+def _vector(form: TensorForm | None, b: Builder) -> Value:
     """A shape that a node takes, i64 1-D."""
     assert form is not None
     return b.cast(form.at_rank(b, 1), I64)
 
 
-def _shape(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
+def _shape(b: Builder, node: Node, form: TensorForm, forms: InputForms) -> TensorForm | None:
     if not isinstance(form, Open):
         return None
     start, end = node.attributes["start"], node.attributes["end"]
@@ -52,11 +52,11 @@ def _shape(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None
     return Plain(b.cast(shape, wanted or I64))
 
 
-def _size(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
+def _size(b: Builder, node: Node, form: TensorForm, forms: InputForms) -> TensorForm | None:
     return Plain(b.op("Size", form.data)) if isinstance(form, Open) else None
 
 
-def _reshape(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
+def _reshape(b: Builder, node: Node, form: TensorForm, forms: InputForms) -> TensorForm | None:
     """The elements stay; 0s are sizes of the first axes, which a view has in front."""
     target = _vector(forms[1], b)
     allowzero = node.attributes["allowzero"]
@@ -69,7 +69,7 @@ def _reshape(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | No
     return Plain(b.op("Reshape", data, target, allowzero=allowzero))
 
 
-def _flatten(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
+def _flatten(b: Builder, node: Node, form: TensorForm, forms: InputForms) -> TensorForm | None:
     """Two sizes: the products of the sizes before the axis and from it on, for any rank."""
     axis = node.attributes["axis"]
     if not isinstance(form, Open) or form.shapes is not None:
@@ -80,7 +80,7 @@ def _flatten(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | No
     return Plain(b.op("Reshape", form.data, b.op("Concat", *sizes, axis=0), allowzero=True))
 
 
-def _expand(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
+def _expand(b: Builder, node: Node, form: TensorForm, forms: InputForms) -> TensorForm | None:
     """Both the tensor and the shape get 1s in front, up to the highest rank of either."""
     target = _vector(forms[1], b)
     own = form.known_shapes()
@@ -101,7 +101,7 @@ def _expand(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | Non
     return unview(b, made, b.max(form.rank(b), b.op("Shape", target)), False, shapes)
 
 
-def _reduce(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
+def _reduce(b: Builder, node: Node, form: TensorForm, forms: InputForms) -> TensorForm | None:
     """Over all axes."""
     axes = forms[1] if len(forms) > 1 else None
     everything = axes is None or (isinstance(axes, Plain) and known_of(axes.value).ints == ())
@@ -115,7 +115,7 @@ def _reduce(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | Non
     return Open(made, as_long_as(ones, shapes), shapes)
 
 
-def _quantize(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
+def _quantize(b: Builder, node: Node, form: TensorForm, forms: InputForms) -> TensorForm | None:
     """With one scale for all elements, which then have no axis."""
     rest = [plain(other) for other in forms[1:]]
     if not isinstance(form, Open) or not all(v is None or is_one(v, 1) for v in rest):
@@ -124,7 +124,7 @@ def _quantize(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | N
     return Open(made, form.shape, form.shapes)
 
 
-def _unsqueeze(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
+def _unsqueeze(b: Builder, node: Node, form: TensorForm, forms: InputForms) -> TensorForm | None:
     axes = _of_one_end(forms[1])
     if not isinstance(form, Open) or axes is None:
         return None
@@ -134,7 +134,7 @@ def _unsqueeze(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | 
     return _in_shape(b, node, form, forms, shape)
 
 
-def _squeeze(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
+def _squeeze(b: Builder, node: Node, form: TensorForm, forms: InputForms) -> TensorForm | None:
     """Without axes, all sizes of 1 are removed from the shape."""
     if len(forms) == 1 or forms[1] is None:
         return _squeezed(b, form.to_open(b))
@@ -147,7 +147,7 @@ def _squeeze(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | No
     return _in_shape(b, node, form, forms, shape)
 
 
-def _of_one_end(form: Tensor | None) -> tuple[int, ...] | None:
+def _of_one_end(form: TensorForm | None) -> tuple[int, ...] | None:
     """Axes that all count from one end, in the order of their distance from it; None for others."""
     axes = known_of(plain(form)).ints
     if not axes or len({axis >= 0 for axis in axes}) > 1:
@@ -155,7 +155,7 @@ def _of_one_end(form: Tensor | None) -> tuple[int, ...] | None:
     return tuple(sorted(axes, reverse=axes[0] < 0))
 
 
-def _in_shape(b: Builder, node: Node, form: Open, forms: Inputs, shape: Value) -> Open | None:
+def _in_shape(b: Builder, node: Node, form: Open, forms: InputForms, shape: Value) -> Open | None:
     """The same elements in another shape, with the inferred facts about it. None if the operator
     fails for all shapes that the tensor may have."""
     if form.shapes is None:
@@ -182,7 +182,9 @@ def _without_ones(shape: Dims) -> Iterator[Dims]:
         yield (ANY,) * rank
 
 
-def _constant_of_shape(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
+def _constant_of_shape(
+    b: Builder, node: Node, form: TensorForm, forms: InputForms
+) -> TensorForm | None:
     target = _vector(form, b)
     assert target.shape is not None
     count = b.op("ReduceProd", target, [0], keepdims=True)
@@ -190,17 +192,17 @@ def _constant_of_shape(b: Builder, node: Node, form: Tensor, forms: Inputs) -> T
     return Open(data, target, shapes_as_long_as(target.shape[0]))
 
 
-def _cast_like(b: Builder, node: Node, form: Tensor, forms: Inputs) -> Tensor | None:
+def _cast_like(b: Builder, node: Node, form: TensorForm, forms: InputForms) -> TensorForm | None:
     like = forms[1]
     assert like is not None
     made = b.op("CastLike", form.leaves()[0], like.leaves()[0], **node.attributes)
     return replace(form, data=made) if isinstance(form, Open) else Plain(made)
 
 
-Rule = Callable[[Builder, Node, Tensor, Inputs], Tensor | None]
+ShapeRule = Callable[[Builder, Node, TensorForm, InputForms], TensorForm | None]
 """Gets a node, its first input and all of them."""
 
-_RULES: dict[str, Rule] = {
+_RULES: dict[str, ShapeRule] = {
     "CastLike": _cast_like,
     "ConstantOfShape": _constant_of_shape,
     "DequantizeLinear": _quantize,

@@ -25,7 +25,7 @@ from bridge.passes.sequences.elements import Elements
 from bridge.passes.sequences.form import Fails, Form, Sequence, rank_not_known
 from bridge.passes.sequences.maybe import Maybe, held
 from bridge.passes.sequences.ragged import chunks, split
-from bridge.passes.sequences.tensors import Plain, Tensor, tensor
+from bridge.passes.sequences.tensors import Plain, TensorForm, tensor
 from bridge.passes.sequences.uniform import Uniform
 
 LONGEST = 64
@@ -41,7 +41,7 @@ def _sequence(form: Form | None) -> Sequence:
     raise Refused(f"its input is no sequence but {sequence}")
 
 
-def _item(form: Form | None) -> Tensor:
+def _item(form: Form | None) -> TensorForm:
     return tensor(held(form))
 
 

@@ -19,7 +19,7 @@ from bridge.passes.sequences.shape_vectors import (
     shapes_as_long_as,
     unsettled,
 )
-from bridge.passes.sequences.tensors import Open, Plain, Tensor, unview
+from bridge.passes.sequences.tensors import Open, Plain, TensorForm, unview
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Ragged(Sequence):
         before = self.shapes[:line]
         return b.op("ReduceSum", self._counts(b, before), [0], keepdims=True)
 
-    def at(self, b: Builder, index: Value, name: str) -> Tensor:
+    def at(self, b: Builder, index: Value, name: str) -> TensorForm:
         index = b.as_i64(index)
         shape = b.op("Gather", self.shapes, b.scalar(index), 0)
         if self.mixed:
@@ -115,7 +115,7 @@ class Ragged(Sequence):
             result.type = TensorType(self.element)
         return Plain(result)
 
-    def insert(self, b: Builder, value: Tensor, index: Value | None, name: str) -> Ragged:
+    def insert(self, b: Builder, value: TensorForm, index: Value | None, name: str) -> Ragged:
         inserted = value.leaves()[0].name
         if not value.ranks:
             raise rank_not_known(inserted, "goes into a sequence")
@@ -143,7 +143,7 @@ class Ragged(Sequence):
             shapes = b.concat(0, shapes, self.shapes[after:])
         return replace(self, data=data, shapes=shapes)
 
-    def concat(self, b: Builder, axis: int, name: str) -> Tensor:
+    def concat(self, b: Builder, axis: int, name: str) -> TensorForm:
         if self.rank is None:
             raise undetermined(name)
         if self.mixed:
@@ -162,7 +162,7 @@ class Ragged(Sequence):
         shape = b.concat(0, head, total, tail)
         return Plain(b.op("Reshape", entries, shape, allowzero=True))
 
-    def stack(self, b: Builder, axis: int, name: str) -> Tensor:
+    def stack(self, b: Builder, axis: int, name: str) -> TensorForm:
         if self.rank is None:
             raise undetermined(name)
         if self.mixed:
@@ -174,7 +174,7 @@ class Ragged(Sequence):
         stacked = b.op("Reshape", self.data, shape, allowzero=True)
         return Plain(to_axis(b, stacked, axis % (self.rank + 1), self.rank))
 
-    def _of_one_rank(self, b: Builder, axis: int, new: bool) -> Tensor:
+    def _of_one_rank(self, b: Builder, axis: int, new: bool) -> TensorForm:
         """The elements joined, even if `mixed`. All elements must have one rank, because otherwise
         they cannot be joined, but this rank is only known at run time. So views of the largest rank
         are joined. Their own axes stand at the end from which the axis counts."""

@@ -12,10 +12,10 @@ from bridge.neutral.inference.constraints import contradiction, rank_constraints
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, Shape, TensorType, size_of
 from bridge.passes.sequences.shape_vectors import Dims, joined, unsettled
-from bridge.passes.sequences.tensors import Open, Plain, Tensor
+from bridge.passes.sequences.tensors import Open, Plain, TensorForm
 from bridge.vocabulary import operator
 
-Inputs = Sequence[Tensor | None]
+InputForms = Sequence[TensorForm | None]
 """The inputs of a node."""
 
 MOST_CASES = 64
@@ -32,7 +32,7 @@ class RankCase:
     runs: bool
 
 
-def possible_cases(node: Node, forms: Inputs) -> list[RankCase]:
+def possible_cases(node: Node, forms: InputForms) -> list[RankCase]:
     """The combinations of input ranks with which an operator can run."""
     wanted = _demanded(node, forms)
     # Tensors of one shape vector have one rank.
@@ -72,7 +72,7 @@ def _combinations(node: Node, choices: list[list[Shape]]) -> Iterator[tuple[Shap
     yield from product(*choices)
 
 
-def trial_of(node: Node, forms: Inputs, types: Callable[[Open], TensorType]) -> Node:
+def trial_of(node: Node, forms: InputForms, types: Callable[[Open], TensorType]) -> Node:
     """The node on values of these types in the place of tensors of open rank."""
     made: dict[Open, Value] = {}
     inputs: list[Value | None] = []
@@ -85,7 +85,7 @@ def trial_of(node: Node, forms: Inputs, types: Callable[[Open], TensorType]) -> 
     return Node(node.op, inputs, outputs, dict(node.attributes), (), node.name)
 
 
-def _demanded(node: Node, forms: Inputs) -> dict[int, int]:
+def _demanded(node: Node, forms: InputForms) -> dict[int, int]:
     """The required ranks of tensors of open rank, by their place among the inputs. They follow from
     the operator and from its other inputs."""
     trial = trial_of(node, forms, lambda form: TensorType(form.element))
@@ -101,7 +101,7 @@ def _demanded(node: Node, forms: Inputs) -> dict[int, int]:
     return {place: known[v] for place, v in enumerate(trial.inputs) if v in known}
 
 
-def _case(node: Node, forms: Inputs, shapes: dict[Value, Shape]) -> RankCase:
+def _case(node: Node, forms: InputForms, shapes: dict[Value, Shape]) -> RankCase:
     """The node on tensors of these shapes, by their shape vectors."""
     trial = trial_of(node, forms, lambda form: TensorType(form.element, shapes[form.shape]))
     infer(trial)

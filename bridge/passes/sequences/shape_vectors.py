@@ -22,7 +22,7 @@ from bridge.operators import Refused
 
 Dims = tuple[Dim, ...]
 
-Shapes = tuple[Dims, ...] | None
+PossibleShapes = tuple[Dims, ...] | None
 """The shapes that a tensor may have, one for each rank, by rank; None if nothing bounds them."""
 
 MOST_RANKS = 8
@@ -47,7 +47,7 @@ def joined(shapes: Iterable[Dims]) -> tuple[Dims, ...]:
     return tuple(by_rank[rank] for rank in sorted(by_rank))
 
 
-def shapes_as_long_as(length: Dim) -> Shapes:
+def shapes_as_long_as(length: Dim) -> PossibleShapes:
     """The shapes that a vector of this length may hold; None if there are too many."""
     least, most = low(length), high(length)
     if most is None or most - least >= MOST_RANKS:
@@ -61,7 +61,7 @@ def typed(value: Value, shape: Dims) -> Value:
     return value
 
 
-def as_long_as(shape: Value, shapes: Shapes) -> Value:
+def as_long_as(shape: Value, shapes: PossibleShapes) -> Value:
     """A shape vector that holds one of these shapes."""
     if not shapes:
         return shape

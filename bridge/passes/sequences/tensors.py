@@ -32,7 +32,7 @@ from bridge.operators import Refused
 from bridge.passes.sequences.form import Form
 from bridge.passes.sequences.shape_vectors import (
     Dims,
-    Shapes,
+    PossibleShapes,
     as_long_as,
     filled_up,
     joined,
@@ -45,7 +45,7 @@ from bridge.passes.sequences.shape_vectors import (
 )
 
 
-class Tensor(Form):
+class TensorForm(Form):
     """A tensor."""
 
     why_unbounded: str
@@ -57,7 +57,7 @@ class Tensor(Form):
         """The element type. Refused if it is not known."""
 
     @abstractmethod
-    def known_shapes(self) -> Shapes:
+    def known_shapes(self) -> PossibleShapes:
         """The shapes that the tensor may have."""
 
     @property
@@ -97,7 +97,7 @@ class Tensor(Form):
     def to_open(self, b: Builder, like: Open | None = None) -> Open:
         """The tensor as a pair, with the possible shapes of `like`, if it is given."""
 
-    def either(self, other: Tensor) -> Tensor:
+    def either(self, other: TensorForm) -> TensorForm:
         """A form that can hold both tensors: of open rank if they differ in rank (its leaves are of
         no use)."""
         one, two = self.known_shapes(), other.known_shapes()
@@ -109,7 +109,7 @@ class Tensor(Form):
 
 
 @dataclass(frozen=True)
-class Plain(Tensor):
+class Plain(TensorForm):
     """A tensor of known rank, or one that nothing is done to but to hand it on."""
 
     parts = ("value",)
@@ -118,7 +118,7 @@ class Plain(Tensor):
 
     why_unbounded = "the rank of one of its inputs is not known"
 
-    def known_shapes(self) -> Shapes:
+    def known_shapes(self) -> PossibleShapes:
         return None if self.value.shape is None else (self.value.shape,)
 
     @property
@@ -171,7 +171,7 @@ class Plain(Tensor):
 
 
 @dataclass(frozen=True)
-class Open(Tensor):
+class Open(TensorForm):
     """A tensor whose rank is only known at run time. `data`, 1-D, has its elements in their order;
     `shape` is i64 [rank]. `shapes` are its possible shapes."""
 
@@ -179,7 +179,7 @@ class Open(Tensor):
 
     data: Value
     shape: Value
-    shapes: Shapes
+    shapes: PossibleShapes
 
     why_unbounded = (
         "the rank of its input has no bound: it grows in a Loop, or comes from a shape of unknown "
@@ -190,7 +190,7 @@ class Open(Tensor):
     def element(self) -> Element:
         return _known_element(self.data)
 
-    def known_shapes(self) -> Shapes:
+    def known_shapes(self) -> PossibleShapes:
         return self.shapes
 
     def leaf_types(self) -> list[TensorType]:
@@ -237,7 +237,7 @@ class Open(Tensor):
     def to_open(self, b: Builder, like: Open | None = None) -> Open:
         return self if like is None else replace(self, shapes=like.shapes)
 
-    def settled(self, b: Builder) -> Tensor:
+    def settled(self, b: Builder) -> TensorForm:
         """The tensor as a plain one, if only one rank is possible."""
         if self.shapes is None or len(self.shapes) != 1:
             return self
@@ -296,9 +296,9 @@ def _known_element(value: Value) -> Element:
     return value.element
 
 
-def tensor(form: Form | None) -> Tensor:
+def tensor(form: Form | None) -> TensorForm:
     """A form that is a tensor. Refused for any other form."""
-    if isinstance(form, Tensor):
+    if isinstance(form, TensorForm):
         return form
     raise Refused("its input is no tensor")
 
@@ -316,7 +316,9 @@ def is_one(value: Value, rank: int) -> bool:
     return is_static(shape) and size_of(shape) == 1 and len(shape) <= rank
 
 
-def unview(b: Builder, value: Value, rank: Value, front: bool, shapes: Iterable[Dims]) -> Tensor:
+def unview(
+    b: Builder, value: Value, rank: Value, front: bool, shapes: Iterable[Dims]
+) -> TensorForm:
     """The tensor of the view `value`, from its rank, i64 [1], and its possible shapes."""
     known = joined(shapes)
     shape = b.op("Shape", value)

@@ -11,7 +11,7 @@ from bridge.neutral.graph import Value
 from bridge.neutral.types import ANY, Dim, Element, Shape, TensorType, is_static
 from bridge.passes.sequences.form import Form, Sequence
 from bridge.passes.sequences.ragged import Ragged, around, count_of, to_axis
-from bridge.passes.sequences.tensors import Plain, Tensor
+from bridge.passes.sequences.tensors import Plain, TensorForm
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,11 @@ class Uniform(Sequence):
     def _of(self, b: Builder, *parts: Value) -> Uniform:
         return replace(self, data=b.op("Concat", *parts, axis=0))
 
-    def at(self, b: Builder, index: Value, name: str) -> Tensor:
+    def at(self, b: Builder, index: Value, name: str) -> TensorForm:
         # A negative index counts from the end there, too.
         return Plain(b.op("Gather", self.data, b.scalar(b.as_i64(index)), 0))
 
-    def insert(self, b: Builder, value: Tensor, index: Value | None, name: str) -> Sequence:
+    def insert(self, b: Builder, value: TensorForm, index: Value | None, name: str) -> Sequence:
         if (
             not isinstance(value, Plain)
             or not is_static(self.shape)
@@ -97,7 +97,7 @@ class Uniform(Sequence):
             return replace(self, data=before)
         return self._of(b, before, self.data[after:])
 
-    def concat(self, b: Builder, axis: int, name: str) -> Tensor:
+    def concat(self, b: Builder, axis: int, name: str) -> TensorForm:
         axis %= len(self.shape)
         stacked = to_axis(b, self.data, axis, len(self.shape))
         if is_static(self.shape):
@@ -112,6 +112,6 @@ class Uniform(Sequence):
         shape = b.op("Concat", head, middle, tail, axis=0)
         return Plain(b.op("Reshape", stacked, shape, allowzero=True))
 
-    def stack(self, b: Builder, axis: int, name: str) -> Tensor:
+    def stack(self, b: Builder, axis: int, name: str) -> TensorForm:
         rank = len(self.shape)
         return Plain(to_axis(b, self.data, axis % (rank + 1), rank))

@@ -36,7 +36,7 @@ FORWARDING = frozenset((
 """Operators that OpenVINO replaces by one of their operands, if they change nothing."""
 
 
-class Joined(May):
+class MayBeConcat(May):
     """Whether OpenVINO may treat a value as a Concat.
 
     OpenVINO merges equal Concats. So a Concat with one reader may get others.
@@ -53,7 +53,7 @@ def of_matrix(b: Builder, node: Node, place: Place) -> Result:
     (x,) = node.inputs
     if x is None or x.rank != 1 or x.constant is not None:
         return None
-    if not is_known(x, place) and not any(place.facts(a).of(x) for a in (OfShape, Joined)):
+    if not is_known(x, place) and not any(place.facts(a).of(x) for a in (OfShape, MayBeConcat)):
         return None
     axis = b.constant([0])
     return b.op("Squeeze", abs(b.op("Unsqueeze", x, axis)), axis)

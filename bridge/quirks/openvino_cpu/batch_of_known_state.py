@@ -10,7 +10,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.operators import Result
 from bridge.passes.uses import Uses
-from bridge.quirks.known import Known, when_known
+from bridge.quirks.known import KnownAt, when_known
 from bridge.quirks.quirk import RECURRENT, Place, Quirk, rewriting
 
 
@@ -20,7 +20,7 @@ def of_known_batch(b: Builder, node: Node, place: Place) -> Result:
     x, batch = node.inputs[0], _batch_of_states(node)
     if x is None or x.shape is None or isinstance(x.shape[0], int) or batch is None:
         return None
-    if all(when_known(state, place) is Known.UNKNOWN for state in _states(node)):
+    if all(when_known(state, place) is KnownAt.UNKNOWN for state in _states(node)):
         return None
     x = b.op("Reshape", x, [batch] + [0] * (len(x.shape) - 1))
     inputs = [x, *node.inputs[1:]]

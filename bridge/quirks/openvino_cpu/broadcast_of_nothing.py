@@ -12,7 +12,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import low
 from bridge.operators import Result
-from bridge.quirks.known import Known, WhenKnown, is_known
+from bridge.quirks.known import KnownAt, WhenKnown, is_known
 from bridge.quirks.opaque import opaque, undone
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
@@ -27,7 +27,7 @@ def to_unknown_shape(b: Builder, node: Node, place: Place) -> Result:
         return None
     made = b.op(node.op, data, opaque(b, sizes, "number"), **node.attributes)
     # OpenVINO still infers that the result is empty.
-    place.facts(WhenKnown).learn(made, Known.INLINED)
+    place.facts(WhenKnown).learn(made, KnownAt.INLINED)
     return made
 
 

@@ -17,7 +17,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Node
 from bridge.operators import Result
 from bridge.passes.context import Context
-from bridge.quirks.known import Known, is_unfolded, when_known
+from bridge.quirks.known import KnownAt, is_unfolded, when_known
 from bridge.quirks.opaque import undone, with_hidden
 from bridge.quirks.quirk import RECURRENT, Place, Quirk, may_hold, rewriting
 
@@ -34,17 +34,17 @@ def of_copies(b: Builder, node: Node, place: Place) -> Result:
     """The operator on copies of such values. Each inference makes the copy: a Gather of the only
     row of a stack, with an index that OpenVINO does not know."""
     known = [when_known(value, place) for value in node.inputs]
-    is_written = node.op not in RECURRENT and max(known) > Known.COMPUTED
+    is_written = node.op not in RECURRENT and max(known) > KnownAt.COMPUTED
     wanted = [
         value is not None
-        and fact is Known.COMPUTED
+        and fact is KnownAt.COMPUTED
         and (node.op in RECURRENT or (is_written and may_hold(value, node.outputs[0])))
         for value, fact in zip(node.inputs, known, strict=True)
     ]
     if node.op == "FakeQuantize" and place.outer is not None:
-        wanted[0] = known[0] is Known.COMPUTED
+        wanted[0] = known[0] is KnownAt.COMPUTED
     if node.op == "MatMul":
-        wanted = [is_unfolded(node) and max(known) < Known.UNKNOWN, False]
+        wanted = [is_unfolded(node) and max(known) < KnownAt.UNKNOWN, False]
     return with_hidden(b, node, "content", wanted)
 
 

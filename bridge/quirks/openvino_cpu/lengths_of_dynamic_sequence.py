@@ -9,12 +9,11 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import I64, is_static
 from bridge.operators import Result
-from bridge.operators.loops import along
+from bridge.operators.loops import Values, along
 from bridge.operators.recurrent.recurrent import part_of
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
 CELLS = {"GRUSequence": "GRUCell", "LSTMSequence": "LSTMCell", "RNNSequence": "RNNCell"}
-Values = list[Value]
 
 
 def cell_by_cell(b: Builder, node: Node, place: Place) -> Result:

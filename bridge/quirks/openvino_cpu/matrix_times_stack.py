@@ -9,7 +9,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import is_static
 from bridge.operators import Result
-from bridge.quirks.known import Known, when_known
+from bridge.quirks.known import KnownAt, when_known
 from bridge.quirks.quirk import Place, Quirk, rewriting
 from bridge.quirks.undo import behind
 
@@ -23,7 +23,7 @@ def with_stack_of_stacks(b: Builder, node: Node, place: Place) -> Result:
         return None
     if stack is None or stack.rank != 3 or stack.dims[0] == 1:
         return None
-    if when_known(stack, place) > Known.COMPUTED:
+    if when_known(stack, place) > KnownAt.COMPUTED:
         return None
     first = b.constant([0])
     product = b.op("MatMul", matrix, b.op("Unsqueeze", stack, first), **node.attributes)

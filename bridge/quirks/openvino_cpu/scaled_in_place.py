@@ -23,7 +23,7 @@ from bridge.neutral.types import (
     U8,
 )
 from bridge.operators import Result
-from bridge.quirks.known import Known, when_known
+from bridge.quirks.known import KnownAt, when_known
 from bridge.quirks.quirk import Place, Quirk, rewriting
 from bridge.quirks.undo import behind
 
@@ -45,7 +45,7 @@ def widened_twice(b: Builder, node: Node, place: Place) -> Result:
     given = [value for value in (scale, offset) if value is not None]
     if narrow is None or weights is None:
         return None
-    if all(when_known(value, place) <= Known.COMPUTED for value in given):
+    if all(when_known(value, place) <= KnownAt.COMPUTED for value in given):
         return None
     wide = b.cast(b.cast(narrow, F16), weights.element)
     scale = b.unsqueeze(scale, *range((narrow.rank or 0) - (scale.rank or 0)))

@@ -13,7 +13,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Invariant, OutputPort, Sliced, Stacked, Yield
-from bridge.neutral.rewrite import Uses as GraphUses
+from bridge.neutral.rewrite import ValueUses
 from bridge.neutral.types import I8, I32, I64, TensorType, high, low
 from bridge.operators.control.loop_builder import Finish, LoopBuilder
 from bridge.passes.fuse.inverses import squeezed_again
@@ -149,7 +149,7 @@ def _squeezed_entries(loop_builder: LoopBuilder) -> dict[int, list[Node]]:
     """The inputs of the body that get an axis outside and lose it inside: their places, and the
     nodes that remove the axis. All readers inside must remove it."""
     body, found = loop_builder.body, {}
-    users = GraphUses(body.graph)
+    users = ValueUses(body.graph)
     for index, (value, port) in enumerate(body.entries()):
         squeezes = users.users(value)
         if not isinstance(port, Carried | Invariant | Sliced) or port.input is None:

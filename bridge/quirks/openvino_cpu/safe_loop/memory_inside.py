@@ -15,7 +15,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Invariant
-from bridge.neutral.rewrite import Uses
+from bridge.neutral.rewrite import ValueUses
 from bridge.neutral.types import STRING
 from bridge.quirks.opaque import hides, opaque, undone
 from bridge.quirks.quirk import RECURRENT, is_computed_in, may_hold
@@ -48,7 +48,7 @@ def give(draft: Draft, found: list[Value]) -> None:
 
 def _endangered(body: Body) -> list[Value]:
     graph = body.graph
-    places, uses = _places(graph), Uses(graph)
+    places, uses = _places(graph), ValueUses(graph)
     found: set[Value] = set()
     fixed: set[Value] = set()
     for value, port in body.entries():
@@ -101,7 +101,7 @@ def _given(graph: Graph) -> set[Value | None]:
     return found
 
 
-def _overwritten(node: Node, places: dict[Value, set[Value]], uses: Uses) -> set[Value]:
+def _overwritten(node: Node, places: dict[Value, set[Value]], uses: ValueUses) -> set[Value]:
     first = node.input(0)
     if first is None or node.op in VIEWS or _has_own_memory(node):
         return set()
@@ -120,7 +120,7 @@ def _has_own_memory(node: Node) -> bool:
     return node.op in OWN_MEMORY or hides(node, "memory")
 
 
-def _is_rotated(node: Node, uses: Uses) -> bool:
+def _is_rotated(node: Node, uses: ValueUses) -> bool:
     """Whether a node may be the first Split of a rotary embedding: all its parts are multiplied."""
     if node.op != "VariadicSplit":
         return False

@@ -11,7 +11,7 @@ from bridge.onnx_format.opsets import canonical
 
 
 @dataclass(eq=False)
-class Given:
+class ProtoNode:
     """A NodeProto taken apart, because protobuf makes a field anew for each access.
 
     The fields have the names of the NodeProto; `domain` is "" for the default one. `described`
@@ -40,11 +40,11 @@ class Given:
         return extras or None
 
 
-def taken_apart(proto: onnx.NodeProto, around: str) -> Given:
+def taken_apart(proto: onnx.NodeProto, around: str) -> ProtoNode:
     """A node of the graph that stands at the path `around`."""
     op_type, name, output = proto.op_type, proto.name, proto.output[:]
     described = f'{op_type} "{name or (output[0] if output else "")}"'
-    return Given(
+    return ProtoNode(
         proto,
         op_type,
         canonical(proto.domain),
