@@ -34,7 +34,7 @@ from bridge.check.force import Forced, force, steered_sites, to_switch
 from bridge.check.inputs import Recipe, free_dimensions
 from bridge.check.instrument import TAKEN, Branch, Site, instrument, is_forcible, sites_of, ways
 from bridge.check.lines import shortened
-from bridge.check.loading import load, time_limit
+from bridge.check.loading import load, running_on, time_limit
 from bridge.check.matching import matched_sites, shared_sizes, with_sizes
 from bridge.check.memory import as_file, name_of
 from bridge.check.neighbourhood import neighbourhood
@@ -82,7 +82,8 @@ def check(
     compared; with it, the two models are compared. Each is a source as for `bridge.convert`.
 
     With `device` or `openvino`, a layer, type or size that these do not take is a failure.
-    OpenVINO's CPU plugin runs the IR, whatever the device. Types coarser than `rtol` get two units
+    OpenVINO's plugin for the device runs the IR, or its CPU plugin where there is no such device.
+    Types coarser than `rtol` get two units
     in the last place. If one file has weights of f32 stored as f16, the weights of the other are
     rounded too.
 
@@ -149,7 +150,8 @@ def check(
         base = Recipe(seed, fixed, dict(asked["fills"] or {}), ranges=dict(asked["ranges"] or {}))
         if quick:
             samples = min(samples, 2)
-        checker.run(base, samples, asked["budget"], places)
+        with running_on(report.device.ran_on if report.device is not None else RAN_ON):
+            checker.run(base, samples, asked["budget"], places)
         if save_inputs is not None:
             report.saved = save_feeds(Path(save_inputs), report.feeds, checker.bad)
         return report
@@ -301,8 +303,7 @@ class _Checker:
         if known is not None and self.report.device is not None:
             self.report.failures += self.report.device.look_at(label, known)
         try:
-            plugin = self.report.device.ran_on if self.report.device is not None else RAN_ON
-            session, engine = load(path, known, plugin=plugin)
+            session, engine = load(path, known)
         except EngineError as error:
             twin = self.pair.worked_round(path)
             if twin is None:
@@ -494,7 +495,7 @@ class _Checker:
             report.findings, report.as_run = as_people_run(
                 report.versions, [session for _, session in sessions],
                 [feeds[place] for place in kept],
-                [wanted[place] for place in kept], self.comparison,
+                [wanted[place] for place in kept], self.comparison, self.pair,
             )  # fmt: skip
         self._call_in_a_row(sessions, wanted)
         self._doubt(aside)
@@ -586,8 +587,6 @@ class _Checker:
 
     def _twin(self, label: str) -> Session | None:
         """An IR for another device, with workarounds for the faults of the CPU plugin."""
-        if self.report.device is not None and self.report.device.ran_on != RAN_ON:
-            return None
         path = next(version.path for version in self.report.versions if version.label == label)
         try:
             twin = self.pair.worked_round(path)

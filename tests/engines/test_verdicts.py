@@ -10,11 +10,12 @@ import openvino
 import pytest
 
 from bridge.check import check
-from bridge.check.as_run import as_people_run
+from bridge.check.as_run import Halves, Runs, as_people_run
 from bridge.check.engines import OnnxRuntime
 from bridge.check.loading import load
 from bridge.check.noise import outside
 from bridge.check.outputs import Comparison
+from bridge.check.pair import Pair
 from bridge.check.report import Version
 
 
@@ -49,6 +50,17 @@ def test_defaults_that_cost_a_conversion_alone(
         Comparison(1e-3, 1e-5, lambda note: None),
     )  # fmt: skip
     assert bool(found) == is_found and not told
+
+
+@pytest.mark.parametrize(("factor", "is_explained"), [(1.001, True), (1.1, False)])
+def test_what_16_bits_explain(factor: float, is_explained: bool, tmp_path: Path) -> None:
+    path = one_branch(tmp_path / "a.onnx", "{ h = Exp (x) k = Sqrt (h) y = Mul (k, k) }")
+    session = load(path)[0]
+    feed = {"x": np.ones(2, np.float32), "c": np.array(True)}
+    expected = session.run(feed)
+    runs = Runs(session, [feed], [expected], Comparison(1e-3, 1e-5, lambda note: None))
+    halves = Halves(runs, Pair(path, None, tmp_path, {}, None, []))
+    assert bool(halves.explain([{"y": factor * expected["y"]}])) is is_explained
 
 
 def test_a_plugin_that_moves_a_zero_point(tmp_path: Path) -> None:
