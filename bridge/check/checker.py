@@ -9,11 +9,11 @@ from bridge.check.as_run import run_as_people_do
 from bridge.check.asked import Asked
 from bridge.check.bench import Bench
 from bridge.check.collection import little_collection
-from bridge.check.device import DeviceCheck
+from bridge.check.device import RAN_ON, DeviceCheck
 from bridge.check.endless import endless_loop
 from bridge.check.explain import explain, reduced_failure
 from bridge.check.forcing import force_branches
-from bridge.check.loading import time_limit
+from bridge.check.loading import running_on, time_limit
 from bridge.check.memory import as_file, name_of
 from bridge.check.outputs import Comparison
 from bridge.check.own_inputs import save_feeds
@@ -40,9 +40,9 @@ def check(
     compared; with it, the two models are compared. Each is a source as for `bridge.convert`.
 
     With `device` or `openvino`, a layer, type or size that these do not take is a failure.
-    OpenVINO's CPU plugin runs the IR, whatever the device. Types coarser than `rtol` get two units
-    in the last place. If one file has weights of f32 stored as f16, the weights of the other are
-    rounded too.
+    OpenVINO's plugin for the device runs the IR, or its CPU plugin where there is no such device.
+    Types coarser than `rtol` get two units in the last place. If one file has weights of f32 stored
+    as f16, the weights of the other are rounded too.
 
     <options>
 
@@ -74,7 +74,8 @@ def check(
         )  # fmt: skip
         asked.require_small(pair, source, against)
         comparison = Comparison(report.rtol, report.atol, report.note, report.tolerances)
-        bad = _run(Bench(pair, report, comparison, asked.tell), asked)
+        with running_on(report.device.ran_on if report.device is not None else RAN_ON):
+            bad = _run(Bench(pair, report, comparison, asked.tell), asked)
         if asked.save_inputs is not None:
             report.saved = save_feeds(asked.save_inputs, report.feeds, bad)
         return report

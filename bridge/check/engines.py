@@ -336,6 +336,8 @@ class OpenVino:
     plain = True
     plugin = "CPU"
     threads: int | None = None
+    halves = False
+    """Whether the plugin computes in 16-bit floats unless it is told otherwise."""
 
     def __init__(self, threads: int | None = None) -> None:
         self._module = _optional_module("openvino")
@@ -348,6 +350,7 @@ class OpenVino:
         devices = {name.partition(".")[0] for name in self._core.available_devices}
         if self.plugin not in devices:
             raise EngineError(f"OpenVINO has no {self.plugin} here")
+        self.device = str(self._core.get_property(self.plugin, "FULL_DEVICE_NAME"))
         # Left to itself the plugin computes in f16 or bf16 where it can, and rounds what meets
         # weights of few bits, and caches of attention, to 8 bits. Releases of 2024 take no number
         # for the former.
@@ -391,12 +394,14 @@ class OpenVinoGpu(OpenVino):
     """OpenVINO's GPU plugin, where it has a device."""
 
     plugin = "GPU"
+    halves = True
 
 
 class OpenVinoNpu(OpenVino):
     """OpenVINO's NPU plugin, where it has a device."""
 
     plugin = "NPU"
+    halves = True
 
 
 class _OpenVinoSession:
@@ -529,6 +534,18 @@ class DefaultOnnxRuntime(OnnxRuntime):
 
 class DefaultOpenVino(OpenVino):
     """OpenVINO's CPU plugin as people run it."""
+
+    plain = False
+
+
+class DefaultOpenVinoGpu(OpenVinoGpu):
+    """OpenVINO's GPU plugin as people run it."""
+
+    plain = False
+
+
+class DefaultOpenVinoNpu(OpenVinoNpu):
+    """OpenVINO's NPU plugin as people run it."""
 
     plain = False
 

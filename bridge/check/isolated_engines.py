@@ -44,6 +44,10 @@ class IsolatedEngine:
         """See `Engine.load`."""
         return IsolatedSession(self, source)
 
+    def device(self) -> str:
+        """The full name of the device that an engine of OpenVINO runs on."""
+        return str(self.call(_device, self.kind))
+
     def call(self, *call: Any, seconds: float | None = None) -> Any:
         """As `Worker.call`; a lost process is an EngineError."""
         try:
@@ -124,6 +128,11 @@ def _version(kind: type[Engine]) -> str:
     if kind not in _engines:
         _engines[kind] = kind()
     return _engines[kind].version
+
+
+def _device(kind: type[Engine]) -> str:
+    _version(kind)
+    return str(getattr(_engines[kind], "device", ""))
 
 
 def _load(key: int, kind: type[Engine], source: Loadable, unused: Sequence[int]) -> _Loaded:

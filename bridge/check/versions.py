@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bridge.check.bench import Bench
-from bridge.check.device import RAN_ON
 from bridge.check.engines import EngineError, LacksOperatorError, Session
 from bridge.check.files import FileFacts, facts
 from bridge.check.lines import shortened
@@ -58,11 +57,10 @@ def load_versions(bench: Bench) -> tuple[Sessions, Mapping[str, int]]:
 def _loaded(bench: Bench, label: str, path: Path, files: tuple[FileFacts, ...]) -> Session:
     bench.tell(f"loading {label}")
     known = bench.pair.loaded(path) if path.suffix == ".xml" else None
-    device = bench.report.device
-    if known is not None and device is not None:
-        bench.report.failures += device.look_at(label, known)
+    if known is not None and bench.report.device is not None:
+        bench.report.failures += bench.report.device.look_at(label, known)
     try:
-        session, engine = load(path, known, plugin=device.ran_on if device else RAN_ON)
+        session, engine = load(path, known)
     except EngineError as error:
         twin = bench.pair.worked_round(path)
         if twin is None:
@@ -107,8 +105,6 @@ def note_way_back(bench: Bench, path: Path) -> None:
 def twin_of(bench: Bench, label: str) -> Session | None:
     """A version that is an IR for another device, with workarounds for the faults of the CPU
     plugin."""
-    if bench.report.device is not None and bench.report.device.ran_on != RAN_ON:
-        return None
     try:
         twin = bench.pair.worked_round(bench.report.path(label))
         return None if twin is None else load(twin)[0]

@@ -10,7 +10,7 @@ import openvino
 import pytest
 
 from bridge.check import check
-from bridge.check.as_run import run_as_people_do
+from bridge.check.as_run import HalvedOriginal, Runs, run_as_people_do
 from bridge.check.bench import Bench
 from bridge.check.engines import OnnxRuntime
 from bridge.check.loading import load
@@ -53,6 +53,17 @@ def test_defaults_that_cost_a_conversion_alone(
     sessions = [(path.name, session) for path in paths]
     run_as_people_do(bench, sessions, Compared([session.run(feed)], [""]))
     assert bool(report.findings) == is_found and not report.as_run
+
+
+@pytest.mark.parametrize(("factor", "is_explained"), [(1.001, True), (1.1, False)])
+def test_what_16_bits_explain(factor: float, is_explained: bool, tmp_path: Path) -> None:
+    path = one_branch(tmp_path / "a.onnx", "{ h = Exp (x) k = Sqrt (h) y = Mul (k, k) }")
+    session = load(path)[0]
+    feed = {"x": np.ones(2, np.float32), "c": np.array(True)}
+    expected = session.run(feed)
+    runs = Runs(session, [feed], [expected], Comparison(1e-3, 1e-5, lambda note: None))
+    halves = HalvedOriginal(runs, Pair(path, None, tmp_path, {}, None, []))
+    assert bool(halves.explain([{"y": factor * expected["y"]}])) is is_explained
 
 
 def test_a_plugin_that_moves_a_zero_point(tmp_path: Path) -> None:
