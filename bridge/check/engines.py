@@ -554,6 +554,8 @@ class EvaluatedOpenVino(OpenVino):
     """OpenVINO's reference functions, which have nothing of the CPU plugin. Not every layer has
     one."""
 
+    name = "OpenVINO's reference functions"
+
     def load(self, source: Loadable) -> LoadedSession:
         """See `Engine.load`."""
         try:

@@ -23,7 +23,6 @@ from typing import Unpack
 import bridge
 from bridge.check.engines import (
     Engine,
-    EvaluatedOpenVino,
     OnnxRuntime,
     OpenVino,
     Reference,
@@ -100,18 +99,14 @@ class _Judge:
         label, mine, its = self.found.label, self.mine, self.its
         if not self.wrong:
             return Fault("unknown", "", "the difference is not there in every run", "")
-        if suffix_of(self.found.original) == ".xml":
-            try:
-                results = self._run(engine(EvaluatedOpenVino).load(self.found.original))
-            except BridgeError:
-                results = None
-            mine_off, its_off = self._off(results, self.expected), self._off(results, self.actual)
+        for exact in self._exact:
+            mine_off, its_off = (self._off(exact.results, r) for r in (self.expected, self.actual))
             if _FAR_MORE * its_off < mine_off:
                 why = (
-                    f"from OpenVINO's own reference functions, {label} differs in {its_off} "
-                    f"elements, and the original in {mine_off}"
+                    f"from the original, {exact.words}, {label} differs in {its_off} elements, and "
+                    f"the original in {mine_off}"
                 )
-                return Fault("engine", mine, why, _engine_advice(mine))
+                return Fault("engine", mine, why + self._figures, _engine_advice(mine))
         if not self._is_read_back():
             for reading in (*self._readings(self.found.original, {mine, its}), *self._exact):
                 if self._agree(reading.results, self.actual):
@@ -129,8 +124,7 @@ class _Judge:
         return sum(max(how.wrong, not how.ok) for name, how in found if name in self.wrong)
 
     def _far(self) -> tuple[float, float] | None:
-        """The largest differences of the original and of the version from the original in wider
-        floats."""
+        """The largest differences of the original and of the version from the exact results."""
         exact = self._exact[0].results if self._exact else None
         if exact is None or self.expected is None or self.actual is None:
             return None
@@ -226,7 +220,7 @@ class _Judge:
 
     @cached_property
     def _exact(self) -> list[_Reading]:
-        """The results of an ONNX original in 64-bit floats, if an engine can compute them."""
+        """The results of the original that are nearest to the truth, if an engine has them."""
         wide = ExactModel(self.found.original, self.comparison, self.scratch).run(self.found.feed)
         return [] if wide is None else [_Reading(wide.engine, str(wide), wide.results)]
 

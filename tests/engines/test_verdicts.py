@@ -9,6 +9,7 @@ import onnx
 import openvino
 import pytest
 
+import bridge
 from bridge.check import check
 from bridge.check.as_run import HalvedOriginal, Runs, run_as_people_do
 from bridge.check.bench import Bench
@@ -67,13 +68,21 @@ def test_what_16_bits_explain(factor: float, is_explained: bool, tmp_path: Path)
 
 
 def test_a_plugin_that_moves_a_zero_point(tmp_path: Path) -> None:
-    """OpenVINO's reference functions say who is at fault for an IR."""
-    x = openvino.opset13.parameter([64, 48], np.float32, name="x")
-    low, high = np.float32(-5.2), np.float32(6.3)
-    y = openvino.opset13.fake_quantize(x, low, high, low, high, 256)
-    openvino.save_model(openvino.Model([y], [x]), tmp_path / "m.xml", False)
-    report = check(tmp_path / "m.xml")
-    assert report.ok or (report.fault is not None and report.fault.engine == "OpenVINO")
+    """OpenVINO's reference functions say that the plugin is off, and another model is not right."""
+    for levels in (256, 255):
+        x = openvino.opset13.parameter([512, 48], np.float32, name="x")
+        x.output(0).set_names({"x"})
+        weights = np.random.default_rng(0).normal(size=(48, 48)).astype(np.float32)
+        low, high = np.float32(-10), np.float32(9.92)  # with a zero point of 128.01
+        product = openvino.opset13.matmul(x, weights, False, False)
+        y = openvino.opset13.fake_quantize(product, low, high, low, high, levels)
+        y.output(0).set_names({"y"})
+        openvino.save_model(openvino.Model([y], [x]), tmp_path / f"{levels}.xml", False)
+    report = check(tmp_path / "256.xml")
+    assert report.ok, str(report)
+    assert any("by OpenVINO's reference functions" in note for note in report.notes)
+    bridge.convert(tmp_path / "255.xml", tmp_path / "255.onnx")
+    assert check(tmp_path / "256.xml", tmp_path / "255.onnx").different
 
 
 def test_what_lies_within_samples() -> None:
