@@ -110,8 +110,8 @@ class _Version:
             differences = comparison.differences(exact.results, actual)
             if all(how.ok or name in comparison.random for name, how in differences):
                 return (
-                    "differs only for what the engine of the original rounds or chooses: the original, "
-                    f"{exact}, gives what {self.label} gives"
+                    "differs only for what the engine of the original rounds or chooses: the "
+                    f"original, {exact}, gives what {self.label} gives"
                 )
             if self._is_as_near(feed, exact, actual):
                 return (
