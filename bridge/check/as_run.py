@@ -1,74 +1,160 @@
 """The results of the files in engines with their default settings: all optimisations, no hints.
 
 A check changes these settings, so that it proves meaning. Here the files run a few inputs once
-more. If a conversion differs more than the original in the same engine, it is a finding.
+more. If a conversion differs more than the original in the same engine, it is a finding. Plugins
+for GPU and NPU compute in 16-bit floats by default. There a difference is no finding if the
+original differs so itself with each float rounded to 16 bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
+from bridge.check.bench import Bench
 from bridge.check.compare import compare
-from bridge.check.engines import DefaultOpenVino, Engine, Session
-from bridge.check.loading import DEFAULTS, engine, load
+from bridge.check.engines import Engine, Session
+from bridge.check.loading import DEFAULTS, engine, load, plugin, running_on
+from bridge.check.noise import make_noisy, outside
 from bridge.check.outputs import Comparison, Results
-from bridge.check.report import Version
+from bridge.check.pair import Pair
+from bridge.check.results import Compared
 from bridge.check.stateful import keeps_states
+from bridge.check.versions import Sessions
 from bridge.errors import BridgeError
+from bridge.vocabulary.elements import F16
 
 _INPUTS = 3
+_SAMPLES = 16
 _MORE = 3.0  # times the original's difference
 _BF16 = 2.0**-6
 """The error of an engine that may compute in bf16: a few units in the last place of bf16."""
 
 
-def as_people_run(
-    versions: Sequence[Version],
-    sessions: Sequence[Session],
-    feeds: Sequence[Results],
-    wanted: Sequence[Results],
-    comparison: Comparison,
-) -> tuple[list[str], list[str]]:
-    """The outputs that differ more in a conversion than in the original, then the outputs that
-    differ in both. `versions` has the original first, `wanted` has its outputs for `feeds`. A
-    difference that the check itself found in a version does not count again."""
-    original = sessions[0]
-    found, told = list[str](), list[str]()
-    source = versions[0].path
-    feeds, wanted = feeds[:_INPUTS], wanted[:_INPUTS]
-    if not feeds:
-        return found, told
+def run_as_people_do(bench: Bench, sessions: Sessions, compared: Compared) -> None:
+    """Fills the report with the outputs that differ more in a conversion than in the original, and
+    with the outputs that differ in both. A difference that the check itself found in a version does
+    not count again."""
+    report = bench.report
+    kept = [place for place, why in enumerate(compared.aside) if not why][:_INPUTS]
+    if report.different or not kept:
+        return
+    bench.tell("running all as people do")
+    original, source = sessions[0][1], report.versions[0].path
+    runs = Runs(
+        original,
+        [report.feeds[place] for place in kept],
+        [compared.wanted[place] for place in kept],
+        bench.comparison,
+    )
     known: dict[bool, list[float] | None] = {}
-    for version, session in zip(versions[1:], sessions[1:], strict=True):
-        is_ir = version.path.suffix.lower() == ".xml"
-        its = _off(_loaded(version.path), original, feeds, wanted, comparison)
-        plain = _off(session, original, feeds, wanted, comparison)
-        if its is None or plain is None:
+    halves = HalvedOriginal(runs, bench.pair) if plugin(DEFAULTS).halves else None
+    for label, session in sessions[1:]:
+        path = report.path(label)
+        is_ir = path.suffix.lower() == ".xml"
+        results = runs.of(_loaded(path))
+        plain = runs.shares(runs.of(session))
+        its = runs.shares(results)
+        if results is None or its is None or plain is None:
             continue
-        least = max(comparison.rtol, _BF16 if is_ir else 0.0)
+        least = max(bench.comparison.rtol, _BF16 if is_ir else 0.0)
         if max(its) <= least:
             continue
         own = None
         # OpenVINO keeps the cache of a variable in 8 bits by default. Inputs are no such cache.
         if not keeps_states(session) or keeps_states(original):
             if is_ir not in known:
-                known[is_ir] = _off(_original(source, is_ir), original, feeds, wanted, comparison)
+                known[is_ir] = runs.shares(runs.of(_original(source, is_ir)))
             own = known[is_ir]
-        text = f"as people run it, {version.label} differs by {100 * max(its):.2g} %"
-        if own is None:
-            told.append(text)
-        elif all(
+        text = f"as people run it, {label} differs by {100 * max(its):.2g} %"
+        text += "" if own is None else f", and the original by {100 * max(own):.2g} %"
+        rounds = is_ir and halves is not None
+        why = halves.explain(results) if rounds and halves is not None else ""
+        is_more = (own is not None or rounds) and all(
             one > max(_MORE * max(others), least)
-            for one, *others in zip(its, own, plain, strict=True)
-        ):
-            found.append(f"{text}, and the original by {100 * max(own):.2g} %")
+            for one, *others in zip(its, own or plain, plain, strict=True)
+        )
+        if is_more and not why:
+            report.findings.append(text)
         else:
-            told.append(f"{text}, and the original by {100 * max(own):.2g} %")
-    return found, told
+            report.as_run.append(f"{text}, {why}" if why else text)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Runs of a few inputs, and how far their outputs are from the original's."""
+
+    original: Session
+    feeds: Sequence[Results]
+    wanted: Sequence[Results]
+    comparison: Comparison
+
+    def of(self, session: Session | None) -> list[Results] | None:
+        """The outputs under the original's names, with each input. None where one fails."""
+        if session is None:
+            return None
+        try:
+            return [
+                self.comparison.aligned(self.original, session, session.run(feed)) or {}
+                for feed in (self.comparison.renamed(feed, session) for feed in self.feeds)
+            ]
+        except BridgeError:
+            return None
+
+    def shares(self, results: Sequence[Results] | None) -> list[float] | None:
+        """By what share of an output's largest number it differs, with each input; 0 within the
+        tolerance."""
+        if results is None:
+            return None
+        found = []
+        for expected, actual in zip(self.wanted, results, strict=True):
+            shares = (
+                _share(value, actual.get(name), *self.comparison.allowed(name))
+                for name, value in expected.items()
+                if name not in self.comparison.random
+            )
+            found.append(max(shares, default=0.0))
+        return found
+
+
+class HalvedOriginal:
+    """What the original gives with each float rounded to 16 bits, in its own engine."""
+
+    def __init__(self, runs: Runs, pair: Pair) -> None:
+        self._runs, self._pair = runs, pair
+
+    def explain(self, results: Sequence[Results]) -> str:
+        """Says that rounding explains the outputs. "" where it does not, or that does not show."""
+        if self._session is None:
+            return ""
+        runs = self._runs
+        try:
+            for feed, actual in zip(runs.feeds, results, strict=True):
+                samples = [self._session.run(feed) for _ in range(_SAMPLES)]
+                for name, value in actual.items():
+                    some = [sample[name] for sample in samples]
+                    allowed = runs.comparison.allowed(name)
+                    if name not in runs.comparison.random and _unlike(value, some, allowed):
+                        return ""
+        except BridgeError:
+            return ""
+        return "which is what the original gives with each float rounded to 16 bits"
+
+    @cached_property
+    def _session(self) -> Session | None:
+        pair = self._pair
+        try:
+            model = pair.load(pair.source)
+            make_noisy(model, F16, constants=True)
+            with running_on("CPU"):
+                return load(pair.rewritten(pair.source, model, "halves"))[0]
+        except BridgeError:
+            return None
 
 
 def _original(path: Path, in_openvino: bool) -> Session | None:
@@ -80,7 +166,7 @@ def _original(path: Path, in_openvino: bool) -> Session | None:
     if is_ir:
         return None
     try:
-        return engine(cast(type[Engine], DefaultOpenVino)).load(path)
+        return engine(cast(type[Engine], plugin(DEFAULTS))).load(path)
     except BridgeError:
         return None
 
@@ -92,31 +178,14 @@ def _loaded(path: Path) -> Session | None:
         return None
 
 
-def _off(
-    session: Session | None,
-    original: Session,
-    feeds: Sequence[Results],
-    wanted: Sequence[Results],
-    comparison: Comparison,
-) -> list[float] | None:
-    """By what share of an output's largest number it differs, with each input; 0 within the
-    tolerance. None where the session fails."""
-    if session is None:
-        return None
-    found = []
-    for feed, expected in zip(feeds, wanted, strict=True):
-        try:
-            results = session.run(comparison.renamed(feed, session))
-        except BridgeError:
-            return None
-        actual = comparison.aligned(original, session, results) or {}
-        shares = (
-            _share(value, actual.get(name), *comparison.allowed(name))
-            for name, value in expected.items()
-            if name not in comparison.random
-        )
-        found.append(max(shares, default=0.0))
-    return found
+def _unlike(value: Any, samples: Sequence[Any], allowed: tuple[float, float]) -> int:
+    """How many elements the samples do not explain. An element that is not finite in one of them
+    overflows in 16 bits, or does not: it may be anything."""
+    alike = [one for one in samples if np.shape(one) == np.shape(value)]
+    if not isinstance(value, np.ndarray) or value.dtype.kind != "f" or not alike:
+        return outside(value, samples, *allowed)
+    seen = np.isfinite(alike).all(axis=0)
+    return outside(value[seen], [one[seen] for one in alike], *allowed)
 
 
 def _share(expected: Any, actual: Any, rtol: float, atol: float) -> float:

@@ -23,10 +23,16 @@ def for_device(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in ("device", "openvino") if options.get(name)}
 
 
+def runs_on(options: Mapping[str, Any]) -> str:
+    """The plugin of OpenVINO that a check runs IRs on: the device's own, where there is one."""
+    name = device_of(options).name
+    return name if name != RAN_ON and has_device(name) else RAN_ON
+
+
 def is_elsewhere(options: Mapping[str, Any]) -> bool:
     """Whether IRs are for another plugin than the one that a check runs them on."""
     device = device_of(options)
-    return device.shapes != "open" and device.name != RAN_ON
+    return device.shapes != "open" and device.name != runs_on(options)
 
 
 @dataclass
@@ -45,8 +51,7 @@ class DeviceCheck:
         require_options(asked, "ir")  # type: ignore[arg-type]
         if not asked:
             return None
-        name = device_of(asked).name
-        return cls(asked, ran_on=name if name != RAN_ON and has_device(name) else RAN_ON)
+        return cls(asked, ran_on=runs_on(asked))
 
     def look_at(self, version: str, model: Model) -> list[str]:
         """Looks over one version, an IR. Gives a line for each kind of thing that is not taken."""

@@ -72,19 +72,19 @@ class LoadedSession(Session, Protocol):
     metadata: Mapping[str, str]
 
 
+Contents = Mapping[str, np.ndarray]
+"""The contents of variables, by their ids."""
+
+CallResults = tuple[dict[str, Any], Contents]
+"""The outputs of a run, and what the variables hold after it."""
+
+
 class StatefulSession(Session, Protocol):
     """A session whose model has variables."""
 
-    def run_from(
-        self, states: Mapping[str, np.ndarray], feeds: Mapping[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """The outputs, as `run` gives them, and what each variable holds afterwards, by its id,
-        where those of `states` held that before. Raises EngineError."""
-
-    def run_row(
-        self, feeds: Sequence[Mapping[str, Any]]
-    ) -> list[tuple[dict[str, Any], dict[str, np.ndarray]]]:
-        """The same of calls in a row, of which the first begins anew."""
+    def run_row(self, feeds: Sequence[Mapping[str, Any]], states: Contents) -> list[CallResults]:
+        """The results of calls in a row. The first begins anew, with `states` in the variables of
+        these ids. Raises EngineError."""
 
 
 def run_each(
@@ -169,11 +169,12 @@ class OnnxRuntime:
 
     name = "onnxruntime"
     plain = True
+    threads: int | None = None
 
     def __init__(self, threads: int | None = None) -> None:
         self._module = _optional_module("onnxruntime")
         self.version = self._module.__version__
-        self._threads = threads
+        self._threads = threads or self.threads
 
     def load(self, source: Loadable) -> LoadedSession:
         """See `Engine.load`; raises LacksOperatorError where onnxruntime has no kernel."""
@@ -334,6 +335,9 @@ class OpenVino:
     precision = "f32"
     plain = True
     plugin = "CPU"
+    threads: int | None = None
+    halves = False
+    """Whether the plugin computes in 16-bit floats unless it is told otherwise."""
 
     def __init__(self, threads: int | None = None) -> None:
         self._module = _optional_module("openvino")
@@ -346,6 +350,7 @@ class OpenVino:
         devices = {name.partition(".")[0] for name in self._core.available_devices}
         if self.plugin not in devices:
             raise EngineError(f"OpenVINO has no {self.plugin} here")
+        self.device = str(self._core.get_property(self.plugin, "FULL_DEVICE_NAME"))
         # Left to itself the plugin computes in f16 or bf16 where it can, and rounds what meets
         # weights of few bits, and caches of attention, to 8 bits. Releases of 2024 take no number
         # for the former.
@@ -358,8 +363,8 @@ class OpenVino:
             self._config["KV_CACHE_PRECISION"] = self.precision
         if not self.plain:
             self._config = {}
-        if threads and self.plugin == "CPU":
-            self._config["INFERENCE_NUM_THREADS"] = threads
+        if (threads or self.threads) and self.plugin == "CPU":
+            self._config["INFERENCE_NUM_THREADS"] = threads or self.threads
 
     def load(self, source: Loadable) -> LoadedSession:
         """See `Engine.load`; a ModelProto or .onnx goes through OpenVINO's own converter."""
@@ -389,12 +394,14 @@ class OpenVinoGpu(OpenVino):
     """OpenVINO's GPU plugin, where it has a device."""
 
     plugin = "GPU"
+    halves = True
 
 
 class OpenVinoNpu(OpenVino):
     """OpenVINO's NPU plugin, where it has a device."""
 
     plugin = "NPU"
+    halves = True
 
 
 class _OpenVinoSession:
@@ -421,21 +428,13 @@ class _OpenVinoSession:
         self.outputs = _openvino_infos(model.outputs)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        return self.run_from({}, feeds)[0]
+        return self._call({}, feeds)[0]
 
-    def run_from(
-        self, states: Mapping[str, np.ndarray], feeds: Mapping[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        return self._run_from(states, feeds, True)
+    def run_row(self, feeds: Sequence[Mapping[str, Any]], states: Contents) -> list[CallResults]:
+        first, *later = feeds
+        return [self._call(states, first), *(self._call({}, feed, False) for feed in later)]
 
-    def run_row(
-        self, feeds: Sequence[Mapping[str, Any]]
-    ) -> list[tuple[dict[str, Any], dict[str, np.ndarray]]]:
-        return [self._run_from({}, feed, not place) for place, feed in enumerate(feeds)]
-
-    def _run_from(
-        self, states: Mapping[str, np.ndarray], feeds: Mapping[str, Any], anew: bool
-    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def _call(self, states: Contents, feeds: Mapping[str, Any], anew: bool = True) -> CallResults:
         taken = self._taken if self._elements else [None] * len(self.inputs)
         tensors = [
             self._tensor(port, _as(element, feed_of(port, feeds)))
@@ -539,6 +538,18 @@ class DefaultOpenVino(OpenVino):
     plain = False
 
 
+class DefaultOpenVinoGpu(OpenVinoGpu):
+    """OpenVINO's GPU plugin as people run it."""
+
+    plain = False
+
+
+class DefaultOpenVinoNpu(OpenVinoNpu):
+    """OpenVINO's NPU plugin as people run it."""
+
+    plain = False
+
+
 class EvaluatedOpenVino(OpenVino):
     """OpenVINO's reference functions, which have nothing of the CPU plugin. Not every layer has
     one."""
@@ -559,9 +570,7 @@ class _EvaluatedSession(_OpenVinoSession):
         self.inputs = _openvino_infos(model.inputs)
         self.outputs = _openvino_infos(model.outputs)
 
-    def run_from(
-        self, states: Mapping[str, np.ndarray], feeds: Mapping[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def run_row(self, feeds: Sequence[Mapping[str, Any]], states: Contents) -> list[CallResults]:
         raise EngineError("OpenVINO: its reference functions keep no states")
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
@@ -585,12 +594,10 @@ class _EvaluatedSession(_OpenVinoSession):
 class SingleOnnxRuntime(OnnxRuntime):
     """onnxruntime with one thread."""
 
-    def __init__(self) -> None:
-        super().__init__(1)
+    threads = 1
 
 
 class SingleOpenVino(OpenVino):
     """OpenVINO with one thread."""
 
-    def __init__(self) -> None:
-        super().__init__(1)
+    threads = 1

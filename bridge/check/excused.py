@@ -13,7 +13,7 @@ Noise does not excuse a version that decides differently between exactly the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -22,16 +22,14 @@ from typing import Any
 
 import numpy as np
 
-from bridge.check.bisect import FirstDifference, Look, first_difference
+from bridge.check.bench import Bench
+from bridge.check.bisect import FirstDifference, first_difference
 from bridge.check.compare import Difference, compare
 from bridge.check.engines import EngineError, Session
 from bridge.check.exact import Exact, ExactModel
 from bridge.check.loading import ONE_THREAD, OPTIMISED, load
 from bridge.check.noise import Noise, make_noisy
-from bridge.check.outputs import Comparison, Results
-from bridge.check.pair import Pair, labelled
-from bridge.check.report import CheckReport
-from bridge.check.taps import expose
+from bridge.check.outputs import Results
 from bridge.errors import BridgeError
 from bridge.neutral.clone import clone_model
 from bridge.neutral.expression import OPPOSITES
@@ -41,8 +39,6 @@ from bridge.vocabulary.elements import F32
 Row = tuple[int, str, Difference | EngineError]
 """The number of an input, the name of an output, and how it compares or why it is not there."""
 
-Feeds = Sequence[dict[str, Any]]
-
 _NEAR = 4.0  # times as far from the exact results as the original, at most
 _MOST = 32  # inputs of a version that are examined
 _LARGEST = 1 << 28  # bytes of constants in a model that is run with noise
@@ -51,74 +47,59 @@ _DECIDERS = frozenset({*OPPOSITES, "ArgMax", "ArgMin", "TopK", "Round", "Floor",
 """Operators that decide between numbers without rounding any."""
 
 
-@dataclass(frozen=True)
-class Excuses:
-    """Seeks excuses for the versions of one check. `note` is called with each excuse, `tell` with
-    the progress."""
-
-    pair: Pair
-    comparison: Comparison
-    report: CheckReport
-    note: Callable[[str], None]
-    tell: Callable[[str], None]
-
-    def without(
-        self,
-        label: str,
-        sessions: tuple[Session, Session],
-        rows: list[Row],
-        feeds: Feeds,
-        aside: Sequence[str],
-    ) -> list[Row]:
-        """The rows of a version. If an input has an excuse, its rows are right. An input that is
-        set aside needs no excuse."""
-        path = next(version.path for version in self.report.versions if version.label == label)
-        one = _Version(self, label, path, *sessions)
-        excused: dict[str, list[Row]] = {}
-        for sample in _wrong(rows, aside):
-            some = [row for row in rows if row[0] == sample]
-            try:
-                why = one.excuse(feeds[sample])
-            except BridgeError:
-                break
-            if why:
-                excused.setdefault(why, []).extend(some)
-        for why, some in excused.items():
-            samples = sorted({sample for sample, _, _ in some})
-            worst = max(_largest(some))
-            self.note(f"with {self._named(samples)}, {label} {why} (by {worst:.3g} at most)")
-            rows = [row for row in rows if row[0] not in samples] + [
-                (sample, name, replace(how, ok=True))
-                for sample, name, how in some
-                if not isinstance(how, EngineError)
-            ]
-        return rows
-
-    def _named(self, samples: list[int]) -> str:
-        first, *others = samples
-        if not others:
-            return f"input {first} ({self.report.recipes[first]})"
-        return f"inputs {', '.join(map(str, samples[:-1]))} and {samples[-1]}"
+def without_excused(
+    bench: Bench,
+    label: str,
+    sessions: tuple[Session, Session],
+    rows: list[Row],
+    aside: Sequence[str],
+) -> list[Row]:
+    """The rows of a version. If an input has an excuse, its rows are right. An input that is
+    set aside needs no excuse."""
+    report = bench.report
+    one = _Version(bench, label, report.path(label), *sessions)
+    excused: dict[str, list[Row]] = {}
+    for sample in _wrong(rows, aside):
+        some = [row for row in rows if row[0] == sample]
+        try:
+            why = one.excuse(report.feeds[sample])
+        except BridgeError:
+            break
+        if why:
+            excused.setdefault(why, []).extend(some)
+    for why, some in excused.items():
+        first, *others = sorted({sample for sample, _, _ in some})
+        named = f"input {first} ({report.recipes[first]})"
+        if others:
+            *before, last = first, *others
+            named = f"inputs {', '.join(map(str, before))} and {last}"
+        report.note(f"with {named}, {label} {why} (by {max(_largest(some)):.3g} at most)")
+        rows = [row for row in rows if row[0] not in (first, *others)] + [
+            (sample, name, replace(how, ok=True))
+            for sample, name, how in some
+            if not isinstance(how, EngineError)
+        ]
+    return rows
 
 
 @dataclass(eq=False)
 class _Version:
     """One version, held to the original."""
 
-    check: Excuses
+    bench: Bench
     label: str
     path: Path
     original: Session
     session: Session
 
     def __post_init__(self) -> None:
-        pair, comparison = self.check.pair, self.check.comparison
+        pair, comparison = self.bench.pair, self.bench.comparison
         self._exact = ExactModel(pair.source, comparison, pair.scratch)
         self._noisy = cache(self._load_noisy)
 
     def excuse(self, feed: dict[str, Any]) -> str:
         """Why the version may differ with an input, "" for no reason."""
-        comparison, tell = self.check.comparison, self.check.tell
+        comparison, tell = self.bench.comparison, self.bench.tell
         found = self.session.run(comparison.renamed(feed, self.session))
         actual = comparison.aligned(self.original, self.session, found)
         if actual is None:
@@ -150,9 +131,9 @@ class _Version:
         has to be within the tolerance of the largest number."""
         expected = self.original.run(feed)
         for name, wanted in exact.results.items():
-            rtol, atol = self.check.comparison.allowed(name)
+            rtol, atol = self.bench.comparison.allowed(name)
             mine, its = (compare(wanted, one[name], rtol, atol) for one in (expected, actual))
-            if its.ok or name in self.check.comparison.random:
+            if its.ok or name in self.bench.comparison.random:
                 continue
             if its.problem or not isinstance(wanted, np.ndarray) or wanted.dtype.kind != "f":
                 return False
@@ -167,7 +148,7 @@ class _Version:
             return False
         # An engine may take another kernel for a model with noise: then the noise shows nothing.
         expected = self.original.run(feed)
-        alone = Noise(noisy, self.original, self.check.comparison, feed)
+        alone = Noise(noisy, self.original, self.bench.comparison, feed)
         if alone.outside(self._fixed(expected)) and not self._chooses():
             return False
         if self._noise(noisy, feed).outside(self._fixed(actual)):
@@ -181,16 +162,16 @@ class _Version:
 
     def _chooses(self) -> bool:
         """Whether the original may choose any of equal elements, and its noisy form the first."""
-        nodes = self.check.pair.loaded(self.check.pair.source).graph.walk()
+        nodes = self.bench.pair.loaded(self.bench.pair.source).graph.walk()
         return any(node.op == "ir::TopK" and not node.attributes["stable"] for node in nodes)
 
     def _fixed(self, results: Results) -> Results:
-        random = self.check.comparison.random
+        random = self.bench.comparison.random
         return {name: value for name, value in results.items() if name not in random}
 
     def _noise(self, session: Session, feed: Results) -> Noise:
         others = self._otherwise if session is self._noisy(False) else []
-        return Noise(session, self.original, self.check.comparison, feed, others)
+        return Noise(session, self.original, self.bench.comparison, feed, others)
 
     @cached_property
     def _otherwise(self) -> list[Session]:
@@ -198,13 +179,13 @@ class _Version:
         found = []
         for settings in (ONE_THREAD, OPTIMISED):
             with suppress(BridgeError):
-                found.append(load(self.check.pair.source, settings=settings)[0])
+                found.append(load(self.bench.pair.source, settings=settings)[0])
         return found
 
     def _load_noisy(self, its: bool) -> Session | None:
         """The original, or if `its` the version, with noise. None for a large model. OpenVINO
         computes the 16-bit floats of a version in 32 bits."""
-        pair = self.check.pair
+        pair = self.bench.pair
         path = self.path if its else pair.source
         model = pair.load(path)
         if size_of_constants(model.graph) > _LARGEST:
@@ -221,18 +202,11 @@ class _Version:
 
     def _decides_unlike(self, feed: Results) -> bool:
         """Whether a decision makes the first value that is not bit for bit the same."""
-        mine, its = self.check.pair.both()
-
-        def shown(look: Look, other: Look) -> tuple[Session, Session]:
-            self.check.tell("seeking decisions")
-            changed, changed_too = clone_model(mine), None if its is None else clone_model(its)
-            expose(changed, *look)
-            if changed_too is not None:
-                expose(changed_too, *other)
-            first, others = self.check.pair.changed("decided", changed, changed_too)
-            return load(first)[0], load(labelled(others, self.label))[0]
-
-        first = first_difference(mine, its, shown, feed, 0.0, 0.0)
+        models = self.bench.pair.both()
+        shown = self.bench.pair.seen(
+            models, self.label, lambda: self.bench.tell("seeking decisions")
+        )
+        first = first_difference(*models, shown, feed, 0.0, 0.0)
         return (
             isinstance(first, FirstDifference) and first.maker is not None and _decides(first.maker)
         )

@@ -8,9 +8,16 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from bridge.check.engines import EndlessError, Engine, EngineError, Loadable, Session, ValueInfo
+from bridge.check.engines import (
+    CallResults,
+    Contents,
+    EndlessError,
+    Engine,
+    EngineError,
+    Loadable,
+    Session,
+    ValueInfo,
+)
 from bridge.check.isolation import LostProcessError, TooLongError, Worker
 
 PATIENCE = 5.0
@@ -36,6 +43,10 @@ class IsolatedEngine:
     def load(self, source: Loadable) -> IsolatedSession:
         """See `Engine.load`."""
         return IsolatedSession(self, source)
+
+    def device(self) -> str:
+        """The full name of the device that an engine of OpenVINO runs on."""
+        return str(self.call(_device, self.kind))
 
     def call(self, *call: Any, seconds: float | None = None) -> Any:
         """As `Worker.call`; a lost process is an EngineError."""
@@ -65,18 +76,9 @@ class IsolatedSession:
         """See `Session.run`."""
         return self._named(self._call(_run, feeds))
 
-    def run_from(
-        self, states: Mapping[str, np.ndarray], feeds: Mapping[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """See `StatefulSession.run_from`."""
-        results, after = self._call(_run_from, states, feeds)
-        return self._named(results), after
-
-    def run_row(
-        self, feeds: Sequence[Mapping[str, Any]]
-    ) -> list[tuple[dict[str, Any], dict[str, np.ndarray]]]:
+    def run_row(self, feeds: Sequence[Mapping[str, Any]], states: Contents) -> list[CallResults]:
         """See `StatefulSession.run_row`."""
-        return [(self._named(one), after) for one, after in self._call(_run_row, feeds)]
+        return [(self._named(one), after) for one, after in self._call(_run_row, feeds, states)]
 
     def _named(self, results: Sequence[Any]) -> dict[str, Any]:
         """The outputs by the names that they have here; `load` gives some another name."""
@@ -128,6 +130,11 @@ def _version(kind: type[Engine]) -> str:
     return _engines[kind].version
 
 
+def _device(kind: type[Engine]) -> str:
+    _version(kind)
+    return str(getattr(_engines[kind], "device", ""))
+
+
 def _load(key: int, kind: type[Engine], source: Loadable, unused: Sequence[int]) -> _Loaded:
     for one in unused:
         _sessions.pop(one, None)
@@ -140,17 +147,10 @@ def _run(key: int, feeds: Mapping[str, Any]) -> list[Any]:
     return _in_order(_sessions[key], _sessions[key].run(feeds))
 
 
-def _run_from(
-    key: int, states: Mapping[str, np.ndarray], feeds: Mapping[str, Any]
-) -> tuple[list[Any], dict[str, np.ndarray]]:
-    results, after = _sessions[key].run_from(states, feeds)
-    return _in_order(_sessions[key], results), after
-
-
 def _run_row(
-    key: int, feeds: Sequence[Mapping[str, Any]]
-) -> list[tuple[list[Any], dict[str, np.ndarray]]]:
-    found = _sessions[key].run_row(feeds)
+    key: int, feeds: Sequence[Mapping[str, Any]], states: Contents
+) -> list[tuple[list[Any], Contents]]:
+    found = _sessions[key].run_row(feeds, states)
     return [(_in_order(_sessions[key], results), after) for results, after in found]
 
 

@@ -13,6 +13,8 @@ import bridge
 from bridge.check.engines import (
     DefaultOnnxRuntime,
     DefaultOpenVino,
+    DefaultOpenVinoGpu,
+    DefaultOpenVinoNpu,
     Engine,
     EngineError,
     LacksOperatorError,
@@ -54,7 +56,7 @@ _worker.seconds = TIMEOUT
 
 
 @functools.cache
-def engine(kind: type[Engine]) -> Engine:
+def engine(kind: type[Engine]) -> IsolatedEngine:
     """An engine in the process that all checks share. Raises EngineError where it is not
     installed."""
     return IsolatedEngine(kind, _worker)
@@ -80,27 +82,44 @@ def hushed() -> Iterator[None]:
         _worker.hushed = False
 
 
-PLUGINS: Mapping[str, type[OpenVino]] = {
-    "CPU": OpenVino,
-    "GPU": OpenVinoGpu,
-    "NPU": OpenVinoNpu,
+PLUGINS: Mapping[str, tuple[type[OpenVino], type[OpenVino]]] = {
+    "GPU": (OpenVinoGpu, DefaultOpenVinoGpu),
+    "NPU": (OpenVinoNpu, DefaultOpenVinoNpu),
 }
-"""The plugins of OpenVINO that run IRs, by the device."""
+"""The plugins of OpenVINO beside the CPU plugin, by the device: in 32 bits, then with defaults."""
+
+_on: list[str] = []
+"""The device whose plugin runs IRs, in the innermost of `running_on`; the CPU plugin without."""
 
 
 def has_device(name: str) -> bool:
     """Whether OpenVINO has such a device here."""
     try:
-        return name in PLUGINS and bool(engine(cast(type[Engine], PLUGINS[name])))
+        return name in PLUGINS and bool(engine(cast(type[Engine], PLUGINS[name][0])))
     except EngineError:
         return False
 
 
-def load(
-    path: Path, known: Model | None = None, settings: Settings = PLAIN, plugin: str = "CPU"
-) -> tuple[Session, str]:
-    """The file, loaded by the engine of its format, and which engine that is. `plugin` is the
-    plugin of OpenVINO that runs an IR.
+@contextmanager
+def running_on(name: str) -> Iterator[None]:
+    """OpenVINO's plugin for this device runs all IRs that are loaded meanwhile."""
+    _on.append(name)
+    try:
+        yield
+    finally:
+        _on.pop()
+
+
+def plugin(settings: Settings = PLAIN) -> type[OpenVino]:
+    """The plugin that runs IRs, and its settings."""
+    if not _on or _on[-1] not in PLUGINS:
+        return settings[1]
+    plain, default = PLUGINS[_on[-1]]
+    return default if settings is DEFAULTS else plain
+
+
+def load(path: Path, known: Model | None = None, settings: Settings = PLAIN) -> tuple[Session, str]:
+    """The file, loaded by the engine of its format, and which engine that is.
 
     `known` is what Bridge has read of an IR, if it has. An ONNX model that onnxruntime lacks
     operators for runs in the reference evaluator, or else as OpenVINO itself reads it. Where
@@ -109,8 +128,7 @@ def load(
     Raises EngineError if no engine loads the file, LacksOperatorError if engines lack an operator,
     and BridgeError for an IR that Bridge cannot read."""
     if path.suffix.lower() == ".xml":
-        kind = settings[1] if plugin == "CPU" else PLUGINS[plugin]
-        return _load_ir(path, known or bridge.load(path), kind)
+        return _load_ir(path, known or bridge.load(path), plugin(settings))
     try:
         onnxruntime = engine(cast(type[Engine], settings[0]))
     except EngineError as error:
@@ -125,7 +143,7 @@ def load(
 def _load_ir(path: Path, model: Model, kind: type[OpenVino]) -> tuple[Session, str]:
     openvino = engine(cast(type[Engine], kind))
     said = f"{openvino.name} {openvino.version} ({OpenVino.precision}"
-    said += "" if kind.plugin == "CPU" else f" on {kind.plugin}"
+    said += "" if kind.plugin == "CPU" else f" on {kind.plugin}, {openvino.device()}"
     session: Session
     variables = Variables.of(model)
     if is_too_large(model) and variables is None:

@@ -39,9 +39,11 @@ _OF_SHAPES = frozenset({"Shape", "Size", "ir::ShapeOf"})
 
 
 def make_noisy(model: Model, computed_in: Element | None = None, constants: bool = False) -> None:
-    """Puts noise behind each float of a model that depends on data, in place. An engine may compute
-    16-bit floats in the wider type `computed_in`. With `constants` these have noise too. A TopK of
-    IR that may take any of equal elements takes the first, as ONNX's does."""
+    """Puts noise behind each float of a model that depends on data, in place.
+
+    An engine may compute 16-bit floats in the wider type `computed_in`, or all floats in that type
+    of 16 bits. With `constants` these have noise too. A TopK of IR that may take any of equal
+    elements takes the first, as ONNX's does."""
     graph = model.graph
     entries = graph.inputs
     graph.inputs = [Value(v.type, v.names) if _is_float(v) else v for v in entries]
@@ -111,7 +113,8 @@ class _Noisy:
         element = exact.element
         assert element is not None
         is_half = element in _HALVES
-        rounded = self.computed_in if is_half and self.computed_in is not None else element
+        narrow = self.computed_in if self.computed_in in _HALVES else None
+        rounded = (self.computed_in if is_half else narrow) or element
         step = _STEPS * float(ml_dtypes.finfo(rounded.dtype).eps)  # type: ignore[no-untyped-call]
         wide = b.cast(exact, F32) if is_half else exact
         seed = float(next(self.seeds))
@@ -123,6 +126,8 @@ class _Noisy:
         noisy = b.op("Mul", wide, factor)
         if exact.shape == ():
             noisy = b.op("Reshape", noisy, np.array([], np.int64))
+        if narrow is not None and not is_half:
+            noisy = b.cast(b.cast(noisy, narrow), element)
         b.node("Cast", [noisy], [value], {"to": element}) if is_half else b.node(
             "Identity", [noisy], [value]
         )

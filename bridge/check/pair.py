@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 import bridge
+from bridge.check.bisect import Load, Look
 from bridge.check.device import for_device, is_elsewhere
+from bridge.check.engines import Session
 from bridge.check.files import FileFacts, facts
+from bridge.check.loading import load
+from bridge.check.taps import expose
 from bridge.errors import BridgeError, UsageError
 from bridge.files import TEXT_SUFFIXES, companion
 from bridge.library.boundary import Boundary
@@ -21,6 +25,9 @@ from bridge.onnx_format import text
 from bridge.options import ConvertOptions
 from bridge.passes.compress import compress
 from bridge.passes.state.records import STATEFUL
+
+Models = tuple[Model, Model | None]
+"""The source, and the other model; None if the other is converted from the source."""
 
 
 @dataclass
@@ -52,9 +59,8 @@ class Pair:
         self.other_suffix = ".onnx" if self.source.suffix.lower() == ".xml" else ".xml"
         self._round_weights()
 
-    def both(self) -> tuple[Model, Model | None]:
-        """Copies of the source and of the other model, to be changed. The second is None if it is
-        converted from the source."""
+    def both(self) -> Models:
+        """Copies of the source and of the other model, to be changed."""
         return self.load(self.source), None if self.against is None else self.load(self.against)
 
     def load(self, path: Path) -> Model:
@@ -244,6 +250,22 @@ class Pair:
             return first, self.converted(f"{name}-too", mine)
         other = self.rewritten(self.against, its, f"{name}-too")
         return first, iter([(self.against.name, other)])
+
+    def seen(self, models: Models, label: str, tell: Callable[[], None]) -> Load:
+        """Loads both `models`, the changed source and the version `label`, with values as outputs.
+        `tell` is called each time."""
+
+        def load_both(*looks: Look) -> tuple[Session, Session]:
+            tell()
+            mine, its = (model and clone_model(model) for model in models)
+            for model, look in zip((mine, its), looks, strict=True):
+                if model is not None:
+                    expose(model, *look)
+            assert mine is not None
+            first, others = self.changed("seen", mine, its)
+            return load(first)[0], load(labelled(others, label))[0]
+
+        return load_both
 
     def rewritten(self, path: Path, model: Model, name: str) -> Path:
         """A changed model in the format that its file has."""

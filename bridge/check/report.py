@@ -115,6 +115,15 @@ class CheckReport:
     as_run: list[str] = field(default_factory=list)
     asides: list[str] = field(default_factory=list)
 
+    def note(self, text: str) -> None:
+        """Adds a note, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def path(self, label: str) -> Path:
+        """The file of a version."""
+        return next(version.path for version in self.versions if version.label == label)
+
     @property
     def compared(self) -> bool:
         """Whether any output was compared at all; if not, `failures` say why."""

@@ -69,11 +69,12 @@ class PairsSession:
             for variable, (port, _) in self._states.items()
             if port.name in feeds and (port.name not in self._begun or np.size(feeds[port.name]))
         }
-        return self._named(*self._session.run_from(states, self._with_added(feeds)))
+        (call,) = self._session.run_row([self._with_added(feeds)], states)
+        return self._named(*call)
 
     def run_row(self, feeds: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """See `RowSession.run_row`."""
-        found = self._session.run_row([self._with_added(feed) for feed in feeds])
+        found = self._session.run_row([self._with_added(feed) for feed in feeds], {})
         return [self._named(results, after) for results, after in found]
 
     def _named(self, results: dict[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

@@ -514,14 +514,21 @@ def require_options(options: ConvertOptions, format: str, target: Path | None = 
             continue
         meant = "IR (.xml)" if format == "onnx" else "ONNX (.onnx)"
         raise UsageError(f"{name} is for writing {meant}; the destination is {target}")
-    for name, option in declared(ConvertOptions):
-        given = options.get(name)
-        if given is None:
-            continue
-        if option.choices and given not in option.choices:
-            raise UsageError(f"{name} is one of {', '.join(option.choices)}, not {given!r}")
-        if option.check is not None:
-            option.check(given)
+    require_values(ConvertOptions, options)
     for name in ("beam_idx", "one_decoder"):
         if options.get(name) and options.get("stateful", False) is False:
             raise UsageError(f"{name} is for a stateful model: set stateful too")
+
+
+def require_values(options: type, given: Mapping[str, Any]) -> None:
+    """Raises UsageError for a value that an option of this class does not take."""
+    for name, option in declared(options):
+        value = given.get(name)
+        if value is None:
+            continue
+        if option.choices and value not in option.choices:
+            raise UsageError(f"{name} is one of {', '.join(option.choices)}, not {value!r}")
+        if option.least is not None and value < option.least:
+            raise UsageError(f"{name} is {value}; it must be {option.least} or more")
+        if option.check is not None:
+            option.check(value)

@@ -33,8 +33,8 @@ from .cases import Case
 from .outcome import Outcome
 
 
-class _WrongError(Exception):
-    pass
+class WrongError(Exception):
+    """A route gives something else than the standard."""
 
 
 class _AbsentError(Exception):
@@ -48,7 +48,7 @@ def run(case: Case, route: str) -> Outcome:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
                 return Outcome("right", _ALL[route](case, Path(scratch)))
-        except _WrongError as error:
+        except WrongError as error:
             return Outcome("wrong", _one_line(error))
         except _AbsentError as error:
             return Outcome("absent", _one_line(error))
@@ -88,19 +88,24 @@ def _one_line(error: Exception) -> str:
 
 def _through_ir(case: Case, scratch: Path) -> tuple[Session, str]:
     target = scratch / "model.xml"
-    _convert(case, target)
-    session: Session = _openvino().load(target)
+    convert(case, target)
+    return load_ir(case, target, _openvino()), _openvino().name
+
+
+def load_ir(case: Case, target: Path, engine: OpenVino) -> Session:
+    """The IR of a case, which takes what the case has."""
+    session: Session = engine.load(target)
     if any(
         info.type.tensor_type.elem_type in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING)
         for info in _boundary(case.model)
     ):
         session = PackedSession(session, Boundary.of(target))
-    return session, _openvino().name
+    return session
 
 
 def _through_ir_and_back(case: Case, scratch: Path) -> tuple[Session, str]:
     middle, target = scratch / "model.xml", scratch / "model.onnx"
-    _convert(case, middle)
+    convert(case, middle)
     bridge.convert(middle, target)
     return _load_onnx(target)
 
@@ -111,14 +116,14 @@ _CONVERTED = {"onnx-ir": _through_ir, "onnx-ir-onnx": _through_ir_and_back}
 def _onnx_to_ir(case: Case, scratch: Path) -> str:
     """ONNX → IR, run by OpenVINO, against the standard's outputs."""
     session, engine = _through_ir(case, scratch)
-    _against_standard(case, session)
+    against_standard(case, session)
     return engine
 
 
 def _onnx_to_ir_to_onnx(case: Case, scratch: Path) -> str:
     """ONNX → IR → ONNX, run by onnxruntime, against the standard's outputs."""
     session, engine = _through_ir_and_back(case, scratch)
-    _against_standard(case, session)
+    against_standard(case, session)
     return engine
 
 
@@ -136,7 +141,7 @@ def _ir_to_onnx(case: Case, scratch: Path) -> str:
     session, engine = _load_onnx(target)
     for feed, expected in zip(feeds, expectations, strict=True):
         if len(feed) != len(session.inputs):
-            raise _WrongError(f"{len(session.inputs)} inputs, expected {len(feed)}")
+            raise WrongError(f"{len(session.inputs)} inputs, expected {len(feed)}")
         renamed = {
             port.name: value for port, value in zip(session.inputs, feed.values(), strict=True)
         }
@@ -148,14 +153,14 @@ def _ir_to_onnx(case: Case, scratch: Path) -> str:
 def _openvino_alone(case: Case, scratch: Path) -> str:
     """ONNX → OpenVINO's own converter, against the standard's outputs. For information."""
     session = _openvino().load(case.model)
-    _against_standard(case, session, by_position=len(session.inputs) == len(case.model.graph.input))
+    against_standard(case, session, by_position=len(session.inputs) == len(case.model.graph.input))
     return _openvino().name
 
 
 def _onnxruntime_alone(case: Case, scratch: Path) -> str:
     """The case as it stands in onnxruntime: shows that feeding and comparing are right."""
     session, engine = _load_onnx(case.model)
-    _against_standard(case, session)
+    against_standard(case, session)
     return engine
 
 
@@ -173,16 +178,16 @@ def _in_body(body: str, route: str, case: Case, scratch: Path) -> str:
         _refused_outside(case, scratch)
         raise
     try:
-        _against_standard(wrapped, session)
-    except _WrongError:
+        against_standard(wrapped, session)
+    except WrongError:
         own = _as_run(case, load(case, scratch)[0])
-        _against_standard(bodies.wrap(own, body), session)
+        against_standard(bodies.wrap(own, body), session)
     return engine
 
 
 def _refused_outside(case: Case, scratch: Path) -> None:
     try:
-        _convert(case, scratch / "outside.xml")
+        convert(case, scratch / "outside.xml")
     except UnsupportedError as error:
         raise _AbsentError(f"refused outside too: {_one_line(error)}") from error
 
@@ -229,10 +234,10 @@ def _reference() -> Reference:
     return Reference()
 
 
-def _convert(case: Case, target: Path) -> None:
+def convert(case: Case, target: Path, **options: Any) -> None:
     """Converts; where nothing in the model says the rank of an input's elements, the data do."""
     try:
-        bridge.convert(case.model, target)
+        bridge.convert(case.model, target, **options)
     except UnsupportedError as error:
         if "--input-shape" not in str(error):
             raise
@@ -241,7 +246,7 @@ def _convert(case: Case, target: Path) -> None:
             element = value[0] if isinstance(value, list) and value else value
             if not info.type.HasField("tensor_type"):
                 shapes[info.name] = [None] * (0 if element is None else np.ndim(element))
-        bridge.convert(case.model, target, input_shapes=shapes)
+        bridge.convert(case.model, target, input_shapes=shapes, **options)
 
 
 def _boundary(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
@@ -263,7 +268,7 @@ def _load_onnx(source: Path | onnx.ModelProto) -> tuple[Session, str]:
         try:
             onnx.checker.check_model(model, full_check=True)
         except Exception as error:
-            raise _WrongError(f"not valid ONNX: {error}") from error
+            raise WrongError(f"not valid ONNX: {error}") from error
     try:
         return _onnxruntime().load(source), _onnxruntime().name
     except LacksOperatorError:
@@ -277,14 +282,16 @@ def _feeds(case: Case, session: Session, inputs: Sequence[Any]) -> dict[str, Any
     for port in session.inputs:
         names = [name for name in (port.name, *sorted(port.aliases)) if name in given]
         if not names:
-            raise _WrongError(f"the model asks for an input '{port.name}' that the case has not")
+            raise WrongError(f"the model asks for an input '{port.name}' that the case has not")
         feeds[port.name] = given[names[0]]
     return feeds
 
 
-def _against_standard(case: Case, session: Session, by_position: bool = False) -> None:
-    """Run the case's data sets. `by_position` lets input names go, which OpenVINO sometimes does;
-    what Bridge converts has to keep them."""
+def against_standard(case: Case, session: Session, by_position: bool = False) -> None:
+    """Runs the case's data sets; raises WrongError for other outputs.
+
+    `by_position` lets input names go, which OpenVINO sometimes does; what Bridge converts has to
+    keep them."""
     names = [info.name for info in case.model.graph.output]
     for inputs, expected in case.data_sets:
         if by_position:
@@ -294,17 +301,17 @@ def _against_standard(case: Case, session: Session, by_position: bool = False) -
             actual = session.run(_feeds(case, session, inputs))
         for name, port in zip(names, session.outputs, strict=False):
             if name != port.name and name not in port.aliases:
-                raise _WrongError(f"output '{name}' is called '{port.name}'")
+                raise WrongError(f"output '{name}' is called '{port.name}'")
         _same(case, expected, actual)
 
 
 def _same(case: Case, expected: Sequence[Any], actual: dict[str, Any]) -> None:
     if len(expected) != len(actual):
-        raise _WrongError(f"{len(actual)} outputs, expected {len(expected)}")
+        raise WrongError(f"{len(actual)} outputs, expected {len(expected)}")
     for wanted, (name, found) in zip(expected, actual.items(), strict=True):
         # The standard's own runner allows two bfloat16 units in the last place.
         bfloat16 = getattr(getattr(wanted, "dtype", None), "name", "") == "bfloat16"
         rtol = max(case.rtol, 2**-6) if bfloat16 else case.rtol
         difference = compare(wanted, found, rtol, case.atol)
         if not difference.ok:
-            raise _WrongError(f"output '{name}': {difference}")
+            raise WrongError(f"output '{name}': {difference}")

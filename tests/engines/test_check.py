@@ -16,7 +16,7 @@ import pytest
 from onnx import helper
 
 import bridge
-from bridge.check import CheckReport, check, checker, loading
+from bridge.check import CheckReport, check, loading, seek
 from bridge.check.compare import compare
 from bridge.check.demands import share_symbols
 from bridge.check.engines import (
@@ -561,7 +561,7 @@ def without_onnxruntime(kind: type[Engine]) -> Engine:
 def test_nothing_is_tried_where_one_version_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checker, "explore", lambda *_: pytest.fail("inputs were sought"))
+    monkeypatch.setattr(seek, "explore", lambda *_: pytest.fail("inputs were sought"))
     model = '<ir_version: 9, opset_import: ["": 18, "my": 1]> g (%s) => (%s) { y = my.Foo (x) }'
     (tmp_path / "m.onnx").write_bytes(b"garbage")
     saved(model % ("float x", "float y"), tmp_path / "n.onnx")

@@ -10,12 +10,15 @@ import openvino
 import pytest
 
 from bridge.check import check
-from bridge.check.as_run import as_people_run
+from bridge.check.as_run import HalvedOriginal, Runs, run_as_people_do
+from bridge.check.bench import Bench
 from bridge.check.engines import OnnxRuntime
 from bridge.check.loading import load
 from bridge.check.noise import outside
 from bridge.check.outputs import Comparison
-from bridge.check.report import Version
+from bridge.check.pair import Pair
+from bridge.check.report import CheckReport, Version
+from bridge.check.results import Compared
 
 
 def one_branch(path: Path, body: str) -> Path:
@@ -44,11 +47,23 @@ def test_defaults_that_cost_a_conversion_alone(
     session = load(paths[0])[0]
     feed = {"x": np.ones(2, np.float32), "c": np.array(True)}
     versions = [Version(path.name, path, OnnxRuntime.name) for path in paths]
-    found, told = as_people_run(
-        versions, [session, session], [feed], [session.run(feed)],
-        Comparison(1e-3, 1e-5, lambda note: None),
-    )  # fmt: skip
-    assert bool(found) == is_found and not told
+    report = CheckReport("a.onnx", 1e-3, 1e-5, versions, [feed])
+    pair = Pair(*paths, tmp_path, {}, None, report.notes)
+    bench = Bench(pair, report, Comparison(1e-3, 1e-5, report.note), lambda step: None)
+    sessions = [(path.name, session) for path in paths]
+    run_as_people_do(bench, sessions, Compared([session.run(feed)], [""]))
+    assert bool(report.findings) == is_found and not report.as_run
+
+
+@pytest.mark.parametrize(("factor", "is_explained"), [(1.001, True), (1.1, False)])
+def test_what_16_bits_explain(factor: float, is_explained: bool, tmp_path: Path) -> None:
+    path = one_branch(tmp_path / "a.onnx", "{ h = Exp (x) k = Sqrt (h) y = Mul (k, k) }")
+    session = load(path)[0]
+    feed = {"x": np.ones(2, np.float32), "c": np.array(True)}
+    expected = session.run(feed)
+    runs = Runs(session, [feed], [expected], Comparison(1e-3, 1e-5, lambda note: None))
+    halves = HalvedOriginal(runs, Pair(path, None, tmp_path, {}, None, []))
+    assert bool(halves.explain([{"y": factor * expected["y"]}])) is is_explained
 
 
 def test_a_plugin_that_moves_a_zero_point(tmp_path: Path) -> None:

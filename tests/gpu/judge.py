@@ -31,7 +31,7 @@ KINDS = ("right", "refused", "wrong", "does not compile", "fails", "crashes", "n
 NO_MODEL = "no model"
 
 MAKES, CONVERTS, COMPILES, RUNS = "making it", "converting", "compiling", "running"
-_STEP = "step.txt"
+STEP = "step.txt"
 """The file in which the process notes its step, for the case that it ends there."""
 
 
@@ -79,7 +79,7 @@ def _alone(
         assert isinstance(found, Verdict)
         return found
     except LostProcessError as error:
-        step = (folder / plugin / _STEP).read_text()
+        step = (folder / plugin / STEP).read_text()
         if step == MAKES:
             return Verdict(NO_MODEL, str(error))
         kind = "never ends" if isinstance(error, TooLongError) else "crashes"
@@ -106,7 +106,7 @@ def _judge(case: Case, folder: Path, plugin: str, options: Mapping[str, Any]) ->
     """Raises _Stop at the first thing that goes wrong."""
 
     def step(about: str, kind: str, function: Any, *arguments: Any) -> Any:
-        (folder / _STEP).write_text(about)
+        (folder / STEP).write_text(about)
         try:
             return function(*arguments)
         except (AssertionError, Exception) as error:

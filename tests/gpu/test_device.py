@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gpu import device
 from tests.gpu.blocks import blocks
 from tests.gpu.canaries import ON_GPU, canary
 from tests.gpu.cases import Case, of_file
@@ -14,15 +13,6 @@ from tests.support.model_files import FOLDER
 SAMPLE = ("if_captures_condition", "if_bool")
 
 CASES = [*blocks(), *(Case(name, of_file, (FOLDER / f"{name}.onnxtxt",)) for name in SAMPLE)]
-
-
-@pytest.fixture
-def emulated_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    try:
-        for name, value in device.environment().items():
-            monkeypatch.setenv(name, value)
-    except device.NoDeviceError as error:
-        pytest.skip(f"no emulated GPU: {error}")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

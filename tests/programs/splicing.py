@@ -12,9 +12,8 @@ import numpy as np
 import onnx
 
 import bridge
-from bridge.check.checker import ATOL, RTOL
 from bridge.check.inputs import Recipe, free_dimensions, make_inputs
-from bridge.check.outputs import Comparison
+from bridge.check.outputs import ATOL, RTOL, Comparison
 from tests.conformance.bodies import BODIES, NoFormError
 from tests.conformance.cases import Case
 from tests.programs.verdict import Feeds, Verdict, judge

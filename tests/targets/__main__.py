@@ -4,12 +4,18 @@ an emulated device: see `tests.gpu.measure`."""
 from __future__ import annotations
 
 import argparse
+import os
 from collections import Counter
 from pathlib import Path
 
+from tests.gpu import nodes
+from tests.gpu.device import environment
 from tests.gpu.measure import PARTS, run
 from tests.support.model_files import IR_FILES, ONNX_FILES
 from tests.targets import judge
+
+NODES = "nodes"
+"""The standard's node cases, which `tests.gpu.nodes` runs: a part of its own, on demand alone."""
 
 TOGETHER = 16
 """How many models run in one process."""
@@ -21,11 +27,19 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="*")
     parser.add_argument("--device", nargs="*", default=["GPU", "NPU"])
     parser.add_argument("--run", choices=["GPU"], help="run models on the device's own plugin")
-    parser.add_argument("--part", action="append", choices=list(PARTS), help="of what --run runs")
+    parser.add_argument(
+        "--part", action="append", choices=[*PARTS, NODES], help="of what --run runs"
+    )
+    parser.add_argument("--shard", default="1/1", metavar="I/N", help="of nodes: every N-th case")
+    parser.add_argument("--resume", action="store_true", help="of nodes: without what is kept")
     parser.add_argument("-k", default="", metavar="TEXT", help="models whose name has this in it")
     parser.add_argument("-j", "--jobs", type=int, default=1)
     parser.add_argument("--store", action="store_true", help="keep what --run finds")
     given = parser.parse_args()
+    if given.part == [NODES]:
+        os.environ.update(environment())
+        nodes.run(nodes.names_of(given.shard, given.k, given.resume), given.store)
+        return
     if given.run:
         run(given.part or PARTS, given.k, given.jobs, given.store)
         return

@@ -1,0 +1,202 @@
+"""The standard's node cases on the emulated device, each once: what the GPU plugin has right.
+
+Many cases run in one process, because that takes seconds to start. A case that is not right there
+runs again in a process of its own, so that none is blamed for what an earlier one left behind. What
+is not right there runs on the CPU plugin too. `nodes.json` keeps what was found.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from bridge.check.engines import EngineError, OpenVino, OpenVinoGpu
+from bridge.check.isolation import LostProcessError, TooLongError, Worker
+from bridge.errors import BridgeError
+from tests.conformance import ledger
+from tests.conformance.cases import Case, cases
+from tests.conformance.routes import WrongError, against_standard, convert, load_ir
+from tests.gpu.judge import STEP, Verdict
+
+MEASURED = Path(__file__).parent / "nodes.json"
+"""The verdicts of the last measurement: by operator, then by verdict, the cases."""
+
+SECONDS = 180.0
+"""How long a case may take; the device compiles most in a second."""
+
+TOGETHER = 60
+"""How many cases one process runs. The plugin keeps what it has built."""
+
+RANDOM = "random"
+"""The verdict on a case whose outputs are drawn."""
+
+FINE = ("right", "refused", RANDOM)
+
+EXPANDED = re.compile("_expanded.*")
+
+
+def operator_of(name: str) -> str:
+    """The operator that a case is of; for its expansion in others, too."""
+    return cases()[EXPANDED.sub("", name)].model.graph.node[-1].op_type
+
+
+def judged(names: Iterable[str]) -> Iterator[tuple[str, Verdict]]:
+    """Each case with its verdict, in order."""
+    with closing(Worker()) as together, closing(Worker()) as on_cpu:
+        for number, name in enumerate(names):
+            if number % TOGETHER == TOGETHER - 1:
+                together.close()
+            verdict = _found(together, name, OpenVinoGpu)
+            if verdict.kind not in FINE:
+                with closing(Worker()) as alone:
+                    verdict = _found(alone, name, OpenVinoGpu)
+                together.close()
+            if verdict.kind not in FINE:
+                verdict = replace(verdict, cpu=_found(on_cpu, name, OpenVino).kind)
+            yield name, verdict
+
+
+def _found(worker: Worker, name: str, engine: type[OpenVino]) -> Verdict:
+    with TemporaryDirectory() as scratch:
+        try:
+            found = worker.call(judge, cases()[name], Path(scratch), engine, seconds=SECONDS)
+            assert isinstance(found, Verdict)
+            return found
+        except LostProcessError as error:
+            kind = "never ends" if isinstance(error, TooLongError) else "crashes"
+            return Verdict(kind, f"{(Path(scratch) / STEP).read_text()}: {error}")
+
+
+def judge(case: Case, scratch: Path, engine: type[OpenVino]) -> Verdict:
+    """The verdict on a case, converted for GPU, on a plugin of OpenVINO: its data sets in a fresh
+    request, then in the same request once more."""
+
+    def step(about: str) -> None:
+        (scratch / STEP).write_text(about)
+
+    target = scratch / "case.xml"
+    step("converting")
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            convert(case, target, device="GPU")
+        except BridgeError as error:
+            return Verdict("refused", _said(error))
+        step("compiling")
+        try:
+            session = load_ir(case, target, _engine(engine))
+        except EngineError as error:
+            return Verdict("does not compile", _said(error))
+        for request in ("fresh", "used"):
+            step(f"running in a {request} request")
+            try:
+                against_standard(_allowing(case), session)
+            except EngineError as error:
+                return Verdict("fails", f"in a {request} request: {_said(error)}")
+            except WrongError as error:
+                kind = RANDOM if "random" in ledger.read().get((case.name, "onnx-ir"), "") else ""
+                return Verdict(kind or "wrong", f"in a {request} request: {_said(error)}")
+    return Verdict("right")
+
+
+@functools.cache
+def _engine(kind: type[OpenVino]) -> OpenVino:
+    return kind()
+
+
+def _allowing(case: Case) -> Case:
+    """The case with the tolerance of a device that adds in another order than the standard, and
+    computes 16-bit floats in 16 bits."""
+    halves = any(
+        getattr(getattr(value, "dtype", None), "name", "") in ("float16", "bfloat16")
+        for given in case.data_sets
+        for values in given
+        for value in values
+    )
+    rtol, atol = (1e-2, 1e-2) if halves else (0.0, 1e-5)
+    return replace(case, rtol=max(case.rtol, rtol), atol=max(case.atol, atol))
+
+
+def _said(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return text if len(text) < 1500 else f"{text[:300]} ... {text[-1200:]}"
+
+
+# What is kept --------------------------------------------------------------------------------
+
+
+def read() -> dict[str, dict[str, list[str]]]:
+    """By operator, the cases of each verdict."""
+    found: dict[str, dict[str, list[str]]] = {}
+    if MEASURED.exists():
+        found = json.loads(MEASURED.read_text(encoding="utf-8"))
+    return found
+
+
+def stored(name: str, verdict: Verdict) -> None:
+    """Keeps the verdict on a case instead of what is kept of it."""
+    kept, short = read(), name.removeprefix("test_")
+    of_operator = kept.setdefault(operator_of(name), {})
+    for members in of_operator.values():
+        if short in members:
+            members.remove(short)
+    of_operator.setdefault(row(verdict), []).append(short)
+    kept = {op: {k: sorted(v) for k, v in sorted(kept[op].items()) if v} for op in sorted(kept)}
+    MEASURED.write_text(_text(kept), encoding="utf-8")
+
+
+def _text(kept: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
+    """A line for each operator and verdict."""
+    parts = []
+    for op, found in kept.items():
+        rows = (f"  {json.dumps(kind)}: {json.dumps(names)}" for kind, names in found.items())
+        parts.append(f" {json.dumps(op)}: {{\n" + ",\n".join(rows) + "\n }")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def row(verdict: Verdict) -> str:
+    """A verdict in a line, without measured numbers."""
+    if verdict.kind in ("right", RANDOM):
+        return verdict.kind
+    cause = _cause(verdict)
+    return " | ".join(filter(None, (verdict.kind, cause, verdict.cpu)))
+
+
+def _cause(verdict: Verdict) -> str:
+    if verdict.kind in ("does not compile", "fails"):
+        return verdict.cause
+    text = re.sub(r" \(abs .*", "", verdict.said)
+    return re.sub(r"'[^']*'|\d+ of \d+", "#", text)[:160]
+
+
+def names_of(shard: str = "1/1", text: str = "", resume: bool = False) -> list[str]:
+    """The cases of a part, I of N. `resume` leaves out what is kept."""
+    part, parts = map(int, shard.split("/"))
+    chosen = [name for name in sorted(cases())[part - 1 :: parts] if text in name]
+    if resume:
+        kept = {n for found in read().values() for names in found.values() for n in names}
+        chosen = [name for name in chosen if name.removeprefix("test_") not in kept]
+    return chosen
+
+
+def run(names: Sequence[str], store: bool = False) -> None:
+    """Prints each case that is not right with what becomes of it, and the counts."""
+    counts: Counter[str] = Counter()
+    for name, verdict in judged(names):
+        counts[verdict.kind] += 1
+        if store:
+            stored(name, verdict)
+        if verdict.kind not in ("right", RANDOM):
+            cpu = f" [CPU plugin: {verdict.cpu}]" if verdict.cpu else ""
+            print(f"{name}: {verdict.kind}: {verdict.said}{cpu}", flush=True)
+    print(f"nodes: {', '.join(f'{count} {kind}' for kind, count in counts.most_common())}")
