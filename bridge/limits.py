@@ -71,7 +71,7 @@ class Budget:
         self.most_bytes = max(self.most_bytes, BYTES_PER_BYTE * self._source_bytes)
 
     def node(self, op: str, name: str) -> None:
-        """Counts a new node."""
+        """Counts a new node. Builders and copies of graphs call it: they make many nodes of one."""
         self.nodes += 1
         if self.nodes > self.most_nodes:
             raise LimitError(
@@ -122,7 +122,6 @@ def budget() -> Budget:
 
 
 _NO_BUDGET = Budget(replace(_UNLIMITED, depth=DEFAULT.depth))
-"""Node constructors count here too, for nobody."""
 
 
 def read_limits(given: Any) -> Limits:

@@ -15,6 +15,8 @@ from typing import Any
 
 from bridge.cli.app import command_line
 from bridge.limits import DEFAULT, MEANINGS
+from bridge.options import CheckOptions
+from bridge.options.option import declared
 from bridge.quirks import ENGINES, FOR_IR
 from bridge.quirks.counts import said
 from bridge.quirks.safe_loop import Clause
@@ -49,6 +51,10 @@ def picture() -> str:
     return picture(outline(bridge.load(DRAWN), DRAWN.name), check(DRAWN).as_json())
 
 
+_TEXTS = {option.line: option.text for _, option in declared(CheckOptions)}
+"""The whole text of an option by its line in the help."""
+
+
 # Commands ----------------------------------------------------------------------------------------
 
 
@@ -67,7 +73,8 @@ def commands() -> Iterator[str]:
         yield from ("| argument or option | |", "| --- | --- |")
         for parameter in (*arguments, *(p for p in command.params if p not in arguments)):
             if parameter.help:
-                yield f"| {_spelled(parameter)} | {_escaped(parameter.help)}{_default(parameter)} |"
+                text = _TEXTS.get(parameter.help, parameter.help)
+                yield f"| {_spelled(parameter)} | {_escaped(text)}{_default(parameter)} |"
         yield ""
 
 

@@ -53,4 +53,25 @@ def command_line(name: str | None = None) -> Any:
     for each in [name] if name else COMMANDS:
         function = getattr(import_module(f".{each}", __package__), each)
         app.command(short_help=COMMANDS[each])(function)
-    return typer.main.get_command(app)
+    made = typer.main.get_command(app)
+    for command in (made, *getattr(made, "commands", {}).values()):
+        _without_types(command)
+    return made
+
+
+def _without_types(command: Any) -> None:
+    """Leaves Typer's names of types out of a command's help: an argument has its own word, and a
+    switch takes no value."""
+    give_help = command.get_help_option
+
+    def help_option(context: Any) -> Any:
+        option = give_help(context)
+        option.metavar = ""
+        return option
+
+    command.get_help_option = help_option
+    for parameter in command.params:
+        if parameter.param_type_name == "argument":
+            parameter.display_type_rich = lambda ctx: ""
+        elif parameter.is_flag:
+            parameter.metavar = ""

@@ -42,16 +42,14 @@ def check(
         Path,
         typer.Argument(
             metavar="MODEL",
-            help="The model to hold others to; - for ONNX from a stream. A folder or a pattern "
-            "stands for the models in it.",
+            help="A model, - for ONNX from a stream, or folders and patterns of models.",
         ),
     ],
     other: Annotated[
         list[Path] | None,
         typer.Argument(
             metavar="OTHER",
-            help="The model to compare with; without it, MODEL is converted there and back. More "
-            "than one, and any with --jobs, --junit, --cache or --shard, are checked one by one.",
+            help="The model to compare with; without it, MODEL is converted there and back.",
         ),
     ] = None,
     *,
@@ -62,7 +60,7 @@ def check(
         typer.Option(
             metavar="FILE.html",
             rich_help_panel=OUTPUT,
-            help="Write a page with the tree of Ifs and Loops and the result of each branch.",
+            help="Write a page: Ifs, Loops, and the result of each branch.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -77,8 +75,7 @@ def check(
         typer.Option(
             "--hook",
             rich_help_panel=MANY,
-            help="Check each file by itself, as a commit hook gets them. An .xml that is no IR is "
-            "left out.",
+            help="For commit hooks: check each file alone, and pass over .xml of others.",
         ),
     ] = False,
     debug: Debug = False,
@@ -88,7 +85,8 @@ def check(
     The check looks for inputs that take each branch of each If, and that run each
     Loop never, once and several times. A branch that no input reaches is forced,
     in both models alike. Of many models each is checked alone; an IR with the
-    ONNX model of the same name beside it, if there is one.
+    ONNX model of the same name beside it, if there is one. More than two models
+    are many, and any with --jobs, --junit, --cache or --shard.
     Exits with 1 when something differs. Needs the extra "check".
 
     Examples:

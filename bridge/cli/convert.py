@@ -17,7 +17,7 @@ from bridge.cli.streams import STREAM, destination_of, errors_aside, source_of
 from bridge.errors import UsageError
 from bridge.files import companion
 from bridge.options import ConvertOptions
-from bridge.options.option import CHECK, FILES, MANY, STATE
+from bridge.options.option import CHECK, MANY, OUTPUT, STATE
 from bridge.report import Report
 
 
@@ -27,16 +27,16 @@ def convert(
         Path,
         typer.Argument(
             metavar="SOURCE",
-            help="The model to read: .onnx, .onnxtxt, .xml for IR, or - for ONNX from a stream. "
-            "With --output-dir there may be many, and folders and patterns of them.",
+            help="A model: .onnx, .onnxtxt, .xml for IR, or - for ONNX from a stream. With "
+            "--output-dir also many, folders and patterns.",
         ),
     ],
     destination: Annotated[
         list[Path] | None,
         typer.Argument(
             metavar="DESTINATION",
-            help="The file to write; its suffix gives the format. A folder keeps the source's "
-            "name, in the other format. - writes ONNX to a stream.",
+            help="The file to write: .onnx or .xml; a folder, for the source's name; or - for "
+            "ONNX to a stream.",
         ),
     ] = None,
     *,
@@ -47,7 +47,7 @@ def convert(
         typer.Option(
             metavar="DIR",
             rich_help_panel=MANY,
-            help="Write all models here, each in the other format and under its name.",
+            help="Write all models here, in the other format, under their names.",
         ),
     ] = None,
     jobs: Jobs = None,
@@ -57,7 +57,7 @@ def convert(
         typer.Option(
             rich_help_panel=STATE,
             metavar="INPUT=OUTPUT",
-            help="An input and an output that are a state; may be repeated.",
+            help="An input and the output that is its next state.",
         ),
     ] = None,
     check: Annotated[
@@ -65,16 +65,15 @@ def convert(
         typer.Option(
             "--check",
             rich_help_panel=CHECK,
-            help="Run both models afterwards, and compare their outputs.",
+            help="Run both models afterwards, and compare their outputs; see 'bridge check'.",
         ),
     ] = False,
     debug_run: Annotated[
         bool,
         typer.Option(
             "--debug-run",
-            rich_help_panel=FILES,
-            help="Run the graph after each pass in onnxruntime; name the first pass or quirk after "
-            "which a number differs.",
+            rich_help_panel=OUTPUT,
+            help="Run the graph after each pass; name the first that changes a number.",
         ),
     ] = False,
     as_json: AsJson = False,
@@ -83,23 +82,17 @@ def convert(
 ) -> None:
     """Convert a model: ONNX to OpenVINO IR, IR to ONNX, or within one format.
 
-    A complete conversion replaces the files at DESTINATION; a failed one leaves
-    them as they were.
+    A complete conversion replaces the files at DESTINATION; a failed one leaves them as they were.
 
     Examples:
-      bridge convert model.onnx model.xml
+      bridge convert model.onnx model.xml --check
       bridge convert model.xml model.onnx --opset 17
       bridge convert model.onnx model.xml --input-shape 'x=[1,3,?,?]' --compress-to-fp16
       bridge convert model.onnx small.onnx --value sr=16000 --input-shape 'x=[1,512]'
       bridge convert model.onnx head.onnx --outputs features --rename x=image
-      bridge convert model.onnx model.xml --check
       bridge convert model.onnx model.xml --device NPU --input-shape 'x=[1,3,224,224]'
-      bridge convert model.onnx model.xml --openvino 2024.6
       bridge convert decoder.onnx decoder.xml --stateful --beam-idx
-      bridge convert decoder_model_merged.onnx decoder.xml --stateful --one-decoder --check
-      bridge convert model.onnx model.xml --limit nodes=1000000 --limit depth=2000
-      bridge convert model.xml - | other-program
-      bridge convert models/*.onnx --output-dir converted --jobs 2
+      bridge convert models/ --output-dir converted --jobs 2
     """
     if debug_run:
         options["debug"] = "run"

@@ -86,7 +86,7 @@ def _parameter(name: str, option: Option, default: Any) -> inspect.Parameter:
         metavar="|".join(words) or option.form or None,
         autocompletion=(lambda: words) if words else None,
         min=option.least,
-        help=f"{option.help} {option.written}".rstrip().replace("`", ""),
+        help=option.line,
         rich_help_panel=option.panel,
     )
     kind = option.takes if default is not None else option.takes | None

@@ -30,7 +30,7 @@ Force = Annotated[
     typer.Option(
         "--force",
         rich_help_panel=FILES,
-        help="Overwrite files of another kind, too; never a file that the command reads.",
+        help="Overwrite files of another kind, too.",
     ),
 ]
 Debug = Annotated[
@@ -52,7 +52,7 @@ Shard = Annotated[
     typer.Option(
         metavar="I/N",
         rich_help_panel=MANY,
-        help="Take one of N parts of the models, balanced by size: 3/8.",
+        help="Take one of N parts of the models, such as 3/8.",
     ),
 ]
 CacheFolder = Annotated[
@@ -60,7 +60,7 @@ CacheFolder = Annotated[
     typer.Option(
         metavar="DIR",
         rich_help_panel=MANY,
-        help="Keep verdicts here, and use them while model, options and versions are the same.",
+        help="Keep verdicts here, for models that do not change.",
     ),
 ]
 

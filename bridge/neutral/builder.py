@@ -10,6 +10,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
+from bridge.limits import budget
 from bridge.neutral.arithmetic import CURRENT
 from bridge.neutral.arrays import counted, full, spend
 from bridge.neutral.extras import NodeExtras
@@ -112,9 +113,9 @@ class Builder:
         least = 2 if op == "Loop" else 0
         while len(trimmed) > least and trimmed[-1] is None:
             trimmed.pop()
-        node = Node(
-            op, trimmed, values, attributes, bodies, self.name if name is None else name, extras
-        )
+        name = self.name if name is None else name
+        budget().node(op, name)
+        node = Node(op, trimmed, values, attributes, bodies, name, extras)
         infer(node)
         self.nodes.append(node)
         return node
@@ -158,6 +159,7 @@ class Builder:
     def tensor(self, tensor: Tensor, names: list[str] | None = None, name: str = "") -> Value:
         """A Constant of `tensor`."""
         value = constant_value(tensor, names)
+        budget().node("Constant", self.name)
         self.nodes.append(Node("Constant", [], [value], {"value": tensor}, (), name or self.name))
         return value
 

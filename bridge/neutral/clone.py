@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 
+from bridge.limits import budget
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 
 
@@ -18,6 +19,7 @@ def clone_value(value: Value) -> Value:
 def clone_node(node: Node, values: dict[Value, Value]) -> Node:
     """A copy of a node, bodies included. `values` maps the node's inputs to the copy's inputs; the
     outputs are added to it."""
+    budget().node(node.op, node.name)
     inputs = [None if v is None else values.get(v, v) for v in node.inputs]
     outputs = []
     for value in node.outputs:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from bridge.limits import budget
 from bridge.neutral.arithmetic import Arithmetic
 from bridge.neutral.attributes import Attributes
 from bridge.neutral.extras import ModelExtras, NodeExtras
@@ -143,7 +142,6 @@ class Node:
         self.bodies = bodies
         self.name = name
         self.extras: NodeExtras | None = extras
-        budget().node(op, name)
         for output in outputs:
             output.producer = self
 

@@ -248,46 +248,53 @@ class Rewriter:
     def _forwards(self, nodes: Iterable[Node], pattern: Pattern, out: list[Node]) -> None:
         """Appends to `out` the nodes or their replacements."""
         ops, replaced = pattern.ops, self._substitution.replaced
-        for node in nodes:
-            if replaced:
-                self._substitution.apply(node)
-            if (node.op in ops if ops is not None else node.op != "Constant") or node.bodies:
-                self._visit(node, pattern, out)
-            else:
-                out.append(node)
+        with self._builder(pattern) as builder:
+            for node in nodes:
+                if replaced:
+                    self._substitution.apply(node)
+                if (node.op in ops if ops is not None else node.op != "Constant") or node.bodies:
+                    self._visit(node, pattern, builder, out)
+                else:
+                    out.append(node)
 
     def _backwards(self, nodes: Sequence[Node], pattern: Pattern, out: list[Node]) -> None:
         """Appends to `out` the used nodes or their replacements."""
         ops, count = pattern.ops, self.uses.count
-        for node in reversed(nodes):
-            if node.op not in EFFECTS and not any(map(count, node.outputs)):
-                self.changed = True
-                self.uses.remove((node,))
-            elif (node.op in ops if ops is not None else node.op != "Constant") or node.bodies:
-                made: list[Node] = []
-                self._visit(node, pattern, made)
-                out += reversed(made)
-            else:
-                out.append(node)
+        with self._builder(pattern) as builder:
+            for node in reversed(nodes):
+                if node.op not in EFFECTS and not any(map(count, node.outputs)):
+                    self.changed = True
+                    self.uses.remove((node,))
+                elif (node.op in ops if ops is not None else node.op != "Constant") or node.bodies:
+                    made: list[Node] = []
+                    self._visit(node, pattern, builder, made)
+                    out += reversed(made)
+                else:
+                    out.append(node)
         out.reverse()
 
-    def _visit(self, node: Node, pattern: Pattern, out: list[Node]) -> None:
+    def _builder(self, pattern: Pattern) -> Builder:
+        """One builder for all nodes of a walk: most of them stay, and a builder for each took a
+        tenth of a conversion."""
+        return Builder([], "", pattern.target, self._made)
+
+    def _visit(self, node: Node, pattern: Pattern, builder: Builder, out: list[Node]) -> None:
         if pattern.bodies and node.bodies:
             self.descend(node, pattern)
         if pattern.ops is not None and node.op not in pattern.ops:
             out.append(node)
             return
-        builder = Builder([], node.name, pattern.target, self._made)
-        with builder:
-            result = pattern.ask(builder, node, self)
+        builder.name = node.name
+        result = pattern.ask(builder, node, self)
+        made, builder.nodes = builder.nodes, []
         if result is None:
             out.append(node)
             return
         self.changed = True
         if self._uses is not None:
             self._uses.remove((node,))
-            self._uses.add(builder.nodes)
-        out += builder.nodes
+            self._uses.add(made)
+        out += made
         results = (result,) if isinstance(result, Value) else result
         for old, new in zip(node.outputs, results, strict=False):
             if new is not None:

@@ -111,6 +111,7 @@ class CommonOptions(TypedDict, total=False):
             takes=list[str],
             form="NAME=[DIM,...]",
             flags=("--input-shape",),
+            brief="Other shapes for inputs, such as 'x=[1,3,?,n,1..8]'.",
         ),
     ]
     input_types: Annotated[
@@ -122,6 +123,7 @@ class CommonOptions(TypedDict, total=False):
             takes=list[str],
             form="NAME=TYPE",
             flags=("--input-type",),
+            brief="Element types that an IR leaves open, such as x=f32.",
         ),
     ]
     values: Annotated[
@@ -135,6 +137,7 @@ class CommonOptions(TypedDict, total=False):
             takes=list[str],
             form="NAME=VALUE",
             flags=("--value",),
+            brief="Inputs that become constants, such as sr=16000.",
         ),
     ]
     outputs: Annotated[
@@ -145,6 +148,7 @@ class CommonOptions(TypedDict, total=False):
             takes=list[str],
             form="NAME,...",
             flags=("--outputs", "--output"),
+            brief="Values that become the outputs; the rest is cut off.",
         ),
     ]
     rename: Annotated[
@@ -155,6 +159,7 @@ class CommonOptions(TypedDict, total=False):
             "names.",
             takes=list[str],
             form="OLD=NEW",
+            brief="New names for inputs and outputs.",
         ),
     ]
     trust_symbols: Annotated[
@@ -164,6 +169,7 @@ class CommonOptions(TypedDict, total=False):
             "Sizes that inputs declare by one symbol are believed to be equal, if an If compares "
             "them.",
             default=False,
+            brief="Believe that sizes of one symbol are equal.",
         ),
     ]
     ifs: Annotated[
@@ -175,6 +181,7 @@ class CommonOptions(TypedDict, total=False):
             '"select-some": such an If is kept. Without it: "select-some" for GPU, else "keep".',
             takes=str,
             choices=get_args(IfsChoice),
+            brief="Keep Ifs, or run both branches and select.",
         ),
     ]
     weights: Annotated[
@@ -184,6 +191,7 @@ class CommonOptions(TypedDict, total=False):
             "The `.bin` file of an IR, if it does not stand beside the `.xml` under its name.",
             takes=Path,
             form="FILE.bin",
+            brief="The .bin file of an IR, if it is not beside the .xml.",
         ),
     ]
     limits: Annotated[
@@ -197,6 +205,7 @@ class CommonOptions(TypedDict, total=False):
             takes=list[str],
             form="NAME=N",
             flags=("--limit",),
+            brief="A higher limit of what a conversion may cost.",
         ),
     ]
 
@@ -212,6 +221,7 @@ class OnnxOptions(CommonOptions, total=False):
             "or an IR that Bridge made of ONNX, else 21.",
             takes=int,
             form="N",
+            brief="The operator set to write, 13 or newer.",
         ),
     ]
     standard_operators: Annotated[
@@ -221,6 +231,7 @@ class OnnxOptions(CommonOptions, total=False):
             "Operators of other domains, as onnxruntime's com.microsoft, are written as operators "
             "of the standard.",
             default=False,
+            brief="Write only operators of the standard.",
         ),
     ]
     decompress: Annotated[
@@ -229,6 +240,7 @@ class OnnxOptions(CommonOptions, total=False):
             ONNX,
             "Weights that are stored as f16, behind a Cast, are written as plain f32.",
             default=False,
+            brief="Write weights that are stored as f16 as f32.",
         ),
     ]
 
@@ -242,6 +254,7 @@ class OnnxFileOptions(OnnxOptions, total=False):
             ONNX,
             "Constants are stored in a file beside the model. The default is to do so from 1 GiB "
             "on.",
+            brief="Store constants beside the model.",
         ),
     ]
 
@@ -256,6 +269,7 @@ class IrOptions(CommonOptions, total=False):
             "No branch of an If is pruned. OpenVINO may then be unable to run the model. A branch "
             "that contradicts itself is refused.",
             default=False,
+            brief="Prune no branch of an If.",
         ),
     ]
     strict: Annotated[
@@ -265,6 +279,7 @@ class IrOptions(CommonOptions, total=False):
             "A model is refused if data could take a branch that has to be pruned. Without this "
             "option the report says what data must fulfil (`assumed`).",
             default=False,
+            brief="Prune no branch that data could take.",
         ),
     ]
     device: Annotated[
@@ -276,6 +291,7 @@ class IrOptions(CommonOptions, total=False):
             takes=str,
             default="CPU",
             choices=DEVICES,
+            brief="The device; ANY is for other readers.",
         ),
     ]
     openvino: Annotated[
@@ -287,10 +303,17 @@ class IrOptions(CommonOptions, total=False):
             takes=str,
             form="RELEASE",
             check=release_number,
+            brief="The oldest OpenVINO to read it, such as 2024.6.",
         ),
     ]
     compress_to_fp16: Annotated[
-        "bool", Option(IR, "f32 constants are stored as f16.", default=False)
+        "bool",
+        Option(
+            IR,
+            "f32 constants are stored as f16.",
+            default=False,
+            brief="Store f32 constants as f16.",
+        ),
     ]
     keep_metadata: Annotated[
         "bool",
@@ -299,6 +322,7 @@ class IrOptions(CommonOptions, total=False):
             "Metadata that a tool wrote for debugging is kept: PyTorch's exporter writes stack "
             "traces.",
             default=False,
+            brief="Keep metadata for debugging, such as stack traces.",
         ),
     ]
     output_ranks: Annotated[
@@ -312,6 +336,7 @@ class IrOptions(CommonOptions, total=False):
             form="NAME=RANK",
             flags=("--output-rank",),
             check=_require_ranks,
+            brief="The ranks of outputs that may have several.",
         ),
     ]
     stateful: Annotated[
@@ -325,6 +350,7 @@ class IrOptions(CommonOptions, total=False):
             written="The pairs are found by their names, past_key_values.0.key and present.0.key.",
             default=False,
             check=_require_states,
+            brief="Make variables of states, such as caches of a language model.",
         ),
     ]
     beam_idx: Annotated[
@@ -334,6 +360,7 @@ class IrOptions(CommonOptions, total=False):
             "A stateful model gets the inputs that OpenVINO GenAI gives: `beam_idx` reorders its "
             "sequences, and `position_ids` places the words of a decoder of onnxruntime-genai.",
             default=False,
+            brief="Add the inputs that OpenVINO GenAI gives.",
         ),
     ]
     one_decoder: Annotated[
@@ -344,6 +371,7 @@ class IrOptions(CommonOptions, total=False):
             "calls. The result is right if both compute the same while the states are empty; a "
             "check runs both.",
             default=False,
+            brief="Keep one decoder of a merged decoder.",
         ),
     ]
 
@@ -358,6 +386,7 @@ class ConvertOptions(OnnxFileOptions, IrOptions, total=False):
             "A file is overwritten that is read-only or of another kind, a `.bin` or `.data` file "
             "of another model, or, in a conversion, the source itself.",
             default=False,
+            brief="Overwrite files that are read-only or of other models.",
         ),
     ]
     debug: Annotated[
@@ -370,6 +399,7 @@ class ConvertOptions(OnnxFileOptions, IrOptions, total=False):
             written="The traceback of an error is shown.",
             default=False,
             check=_require_debugging,
+            brief="Verify the graph after each pass; show tracebacks.",
         ),
     ]
     progress: Annotated[
@@ -391,6 +421,7 @@ class CheckOptions(ConvertOptions, total=False):
             form="N",
             default=4,
             least=0,
+            brief="How many inputs are drawn.",
         ),
     ]
     seed: Annotated[
@@ -407,6 +438,7 @@ class CheckOptions(ConvertOptions, total=False):
             written="May be repeated.",
             takes=list[Path],
             form="PATH",
+            brief="Your own inputs: .npz files, or a folder of them.",
         ),
     ]
     ranges: Annotated[
@@ -418,6 +450,7 @@ class CheckOptions(ConvertOptions, total=False):
             takes=list[str],
             form="NAME=LOW..HIGH",
             flags=("--range",),
+            brief="The range of numbers for an input, such as x=0..1.",
         ),
     ]
     sizes: Annotated[
@@ -429,6 +462,7 @@ class CheckOptions(ConvertOptions, total=False):
             takes=list[str],
             form="DIM=N",
             flags=("--size",),
+            brief="Sizes of open dimensions, such as batch=2 or x.0=2..8.",
         ),
     ]
     fills: Annotated[
@@ -444,6 +478,7 @@ class CheckOptions(ConvertOptions, total=False):
             written="The default is 0.001.",
             takes=list[str],
             form="[OUTPUT=]X",
+            brief="The relative tolerance; the default is 0.001.",
         ),
     ]
     atol: Annotated[
@@ -454,6 +489,7 @@ class CheckOptions(ConvertOptions, total=False):
             written="The default is 1e-05.",
             takes=list[str],
             form="[OUTPUT=]X",
+            brief="The absolute tolerance; the default is 1e-05.",
         ),
     ]
     timeout: Annotated[
@@ -465,6 +501,7 @@ class CheckOptions(ConvertOptions, total=False):
             form="SECONDS",
             default=60.0,
             least=0.1,
+            brief="The longest time of a run.",
         ),
     ]
     quick: Annotated[
@@ -474,6 +511,7 @@ class CheckOptions(ConvertOptions, total=False):
             "Two inputs alone: no branches are sought or forced, and nothing is run with the "
             "engines' defaults.",
             default=False,
+            brief="Run two inputs, and seek no branches.",
         ),
     ]
     budget: Annotated[
@@ -490,6 +528,7 @@ class CheckOptions(ConvertOptions, total=False):
             "output differs.",
             takes=Path,
             form="DIR",
+            brief="A new folder for all inputs that ran.",
         ),
     ]
     reduce: Annotated[
@@ -500,6 +539,7 @@ class CheckOptions(ConvertOptions, total=False):
             "written beside it, as .npz.",
             takes=Path,
             form="FILE",
+            brief="A file for the smallest part that differs.",
         ),
     ]
 

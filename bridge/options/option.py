@@ -12,17 +12,18 @@ class Option:
     """The facts about an option beside its type.
 
     `help` is for everybody. `given` adds how to give it in Python, `written` how to write it on the
-    command line. `panel` is its group there. `flags` are its names there, if they are not the
-    keyword with dashes. `takes` is the type of the command line's argument: bool is a switch, a
-    list of texts may be repeated, None is for Python alone. `form` is the argument's form.
-    `least` is the smallest number, `choices` are the allowed words. `check` raises UsageError for a
-    wrong value.
+    command line. `brief` is the line of the command's help, if `help` is longer. `panel` is its
+    group there. `flags` are its names there, if they are not the keyword with dashes. `takes` is
+    the type of the command line's argument: bool is a switch, a list of texts may be repeated, None
+    is for Python alone. `form` is the argument's form. `least` is the smallest number, `choices`
+    are the allowed words. `check` raises UsageError for a wrong value.
     """
 
     panel: str
     help: str
     given: str = ""
     written: str = ""
+    brief: str = ""
     takes: Any = bool
     form: str = ""
     flags: tuple[str, ...] = ()
@@ -31,18 +32,28 @@ class Option:
     choices: tuple[str, ...] = ()
     check: Callable[[Any], object] | None = None
 
+    @property
+    def line(self) -> str:
+        """The line of a command's help."""
+        return self.brief or self.help
+
+    @property
+    def text(self) -> str:
+        """All that a page says of the option on the command line."""
+        return f"{self.help} {self.written}".rstrip().replace("`", "")
+
 
 INPUTS = "Inputs, outputs and shapes"
 IFS = "Ifs"
-IR = "Writing IR"
-STATE = "Writing IR with a state"
-ONNX = "Writing ONNX"
-CHECK = "Checking"
-FILES = "Files and errors"
+IR = "IR, and whom it is for"
+STATE = "IR with a state"
+ONNX = "ONNX"
+CHECK = "Check"
+FILES = "Files"
 MANY = "Many models"
 OUTPUT = "What is printed"
 
-PANELS = (INPUTS, IFS, CHECK, IR, STATE, ONNX, FILES, MANY, OUTPUT)
+PANELS = (INPUTS, IFS, IR, STATE, ONNX, CHECK, FILES, MANY, OUTPUT)
 """The groups of options, in the order of the help."""
 
 

@@ -30,6 +30,8 @@ def prune_impossible(model: Model, context: Context) -> bool:
 
     Raises UnsupportedError with the nodes that fail elsewhere.
     """
+    if not any(map(contradiction, model.graph.walk())):
+        return False
     pruning = _Pruning(context.report)
     changed = Rewriter(model.graph).run(Pattern(pruning.pruned))
     if changed:

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from itertools import groupby
 
-from bridge.limits import budget
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node, Value
 from bridge.options import release_number
@@ -199,13 +198,13 @@ def of_engine(engine: str) -> tuple[At, ...]:
 def work_round(model: Model, context: Context) -> bool:
     """Applies the quirks of the target in place, if the model has their operators. Returns whether
     any quirk found its fault."""
-    ops, made, changed = _ops(model), budget(), False
+    ops, changed = _ops(model), False
     for form, group in groupby(_wanted(context), lambda at: at.form):
         wanted = [at for at in group if at.ops & ops]
         if not wanted:
             continue
-        before, told = made.nodes, len(context.report.quirks)
-        if _run_of(wanted)(model.graph, context) is not False or made.nodes != before:
+        told = len(context.report.quirks)
+        if _run_of(wanted)(model.graph, context) is not False:
             ops, changed = _ops(model), True
             if len(context.report.quirks) == told:
                 context.report.quirks.append((form, "graph"))

@@ -37,7 +37,26 @@ def test_all_places_have_an_option(function, options: type, shown: set[str]) -> 
         assert keywords[name].default == option.default
         assert f"`{name}`: {option.help}" in said
         if name in shown:
-            assert parameters[name].help.startswith(option.help.replace("`", ""))
+            assert parameters[name].help == option.line
+
+
+@pytest.mark.parametrize("command", ["convert", "check", "inspect", "ops"])
+def test_help_fits_two_screens(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two screens have 50 lines of 100 columns each; an option takes one line."""
+    monkeypatch.setenv("COLUMNS", "100")
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 85 and max(map(len, lines)) <= 100
+    assert not [line for line in lines if "<" in line]  # types are words
+    options = command_line().commands[command].params
+    rows = [line for line in lines if line.startswith("│ -")]
+    assert len(rows) >= sum(len(option.opts[0]) > 2 for option in options) - 2
+    text = command_line().commands[command].help
+    examples = [line for line in text.splitlines() if line.startswith("  bridge")]
+    assert examples and {f" {line}" for line in examples} <= {line.rstrip() for line in lines}
 
 
 def test_a_word_may_have_any_case(tmp_path: Path) -> None:

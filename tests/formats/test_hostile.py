@@ -21,6 +21,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 import bridge
 import bridge.library.api
+from bridge.limits import Limits, limited
+from bridge.neutral.builder import Builder
+from bridge.neutral.clone import clone_node
+from bridge.neutral.graph import Node, Value
 from bridge.onnx_format.wire import encode
 from tests.formats import test_ir_format as hand
 
@@ -255,6 +259,18 @@ def test_limits_can_be_raised_and_lowered(tmp_path: Path) -> None:
     for wrong in ({"nods": 1}, {"nodes": 0}, {"nodes": "many"}, {"nodes": True}, 5):
         with pytest.raises(bridge.UsageError, match="limit"):
             bridge.load(source, limits=wrong)  # type: ignore[arg-type]
+
+
+def test_what_multiplies_nodes_counts_them() -> None:
+    x = Value()
+    node = Node("Relu", [x], [Value()])
+    with limited(Limits(nodes=1)) as spent:
+        Node("Relu", [x], [Value()])
+        assert spent.nodes == 0
+        clone_node(node, {})
+        for make in (lambda: clone_node(node, {}), lambda: Builder([]).op("Relu", x)):
+            with pytest.raises(bridge.LimitError, match="more than 1 nodes"):
+                make()
 
 
 def test_a_thousand_ifs_go_both_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
