@@ -152,7 +152,7 @@ class _Judge:
         """The fault of a conversion that the check made, if one of its passes or quirks changes a
         number."""
         original, suffix = self.found.original, suffix_of(self.found.version)
-        if not self.found.made or suffix == suffix_of(original):
+        if not self._is_made or suffix == suffix_of(original):
             return None
         stage = first_wrong_stage(original, suffix, self.comparison, self.found.feed)
         if stage is None or stage.output not in self.wrong:
@@ -224,6 +224,17 @@ class _Judge:
         wide = ExactModel(self.found.original, self.comparison, self.scratch).run(self.found.feed)
         return [] if wide is None else [_Reading(wide.engine, str(wide), wide.results)]
 
+    @cached_property
+    def _anew(self) -> Results | None:
+        """The results of what Bridge makes of the original now."""
+        suffix = suffix_of(self.found.version)
+        return self._converted(self.found.original, f"anew{suffix}")
+
+    @cached_property
+    def _is_made(self) -> bool:
+        """Whether the version is what Bridge makes of the original."""
+        return self.found.made or self._agree(self._anew, self.actual)
+
     def _as_onnx(self, path: Path) -> Path:
         if suffix_of(path) == ".onnx":
             return path
@@ -273,8 +284,8 @@ class _Judge:
     def _advice(self) -> str:
         found = self.found
         suffix = suffix_of(found.version)
-        if not found.made:
-            if self._agree(self._converted(found.original, f"anew{suffix}"), self.expected):
+        if not self._is_made:
+            if self._agree(self._anew, self.expected):
                 return (
                     "convert the original anew: what this version of Bridge makes of it is right; "
                     f"{found.label} was made of another model, or changed"
