@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ from bridge.check.bisect import Load, Look
 from bridge.check.device import for_device, is_elsewhere
 from bridge.check.engines import Session
 from bridge.check.files import FileFacts, facts
-from bridge.check.loading import load
+from bridge.check.loading import BY_THREADS, load
 from bridge.check.taps import expose
 from bridge.errors import BridgeError, UsageError
 from bridge.files import TEXT_SUFFIXES, companion
@@ -74,6 +75,16 @@ class Pair:
         if path not in self._models:
             self._models[path] = bridge.load(path)
         return self._models[path]
+
+    @property
+    def threads(self) -> int | None:
+        """How many threads engines may have, None if the results do not depend on that."""
+        with suppress(BridgeError):  # which the conversion tells
+            for path in (self.source, self.against):
+                nodes = [] if path is None else self.loaded(path).graph.walk()
+                if any(node.op in BY_THREADS for node in nodes):
+                    return 1
+        return None
 
     def _constants(self, path: Path) -> Iterable[Path]:
         """The files beside a model's own that its constants are in."""

@@ -92,3 +92,22 @@ def test_what_lies_within_samples() -> None:
     choices = [np.array([3, 40]), np.array([3, 7])]
     assert outside(np.array([3, 7]), choices, 0, 0) == 0
     assert outside(np.array([4, 20]), choices, 0, 0) == 2
+
+
+def test_an_operator_whose_results_depend_on_threads(tmp_path: Path) -> None:
+    """onnxruntime quantises the states of a whole batch with one thread alone."""
+    rng = np.random.default_rng(0)
+    model = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["": 18, "com.microsoft": 1]> m (float[s, 3, 8] x) => '
+        "(float[s, 1, 3, 16] y) <int8[1, 8, 64] w = {}, int8[1, 16, 64] r = {}, "
+        "float[1] k = {0.01}, int8[1] z = {0}> { y = com.microsoft.DynamicQuantizeLSTM "
+        "<hidden_size = 16> (x, w, r, , , , , , k, z, k, z) }"
+    )
+    for tensor in model.graph.initializer[:2]:
+        drawn = rng.integers(-90, 90, tuple(tensor.dims)).astype(np.int8)
+        tensor.CopyFrom(onnx.numpy_helper.from_array(drawn, tensor.name))
+    onnx.save(model, tmp_path / "m.onnx")
+    bridge.convert(tmp_path / "m.onnx", tmp_path / "m.xml")
+    report = check(tmp_path / "m.onnx", tmp_path / "m.xml", sizes={"s": 5})
+    assert report.ok and not report.notes, str(report)
+    assert max(result.worst.absolute for result in report.results) < 1e-6
