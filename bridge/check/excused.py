@@ -186,10 +186,8 @@ class _Version:
         # An engine may take another kernel for a model with noise: then the noise shows nothing.
         if noise.outside(self._fixed(expected)) and not self._chooses():
             return False
-        if noise.outside(self._fixed(actual)):
-            noise.add(self._otherwise)
-            if noise.outside(self._fixed(actual)):
-                return False
+        if noise.outside(self._fixed(actual), self._otherwise):
+            return False
         if exact is None:
             return True
         noisy = self._noisy(True)

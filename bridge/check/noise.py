@@ -7,7 +7,7 @@ roundings then show themselves in what the model gives in several runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -146,21 +146,17 @@ class Noise:
         self._feed = feed
         self._runs: list[Results] = []
 
-    def outside(self, results: Results) -> int:
+    def outside(self, results: Results, others: Sequence[Session] = ()) -> int:
         """How many elements lie outside of the noise. There are more runs as long as each lot of
-        them takes some in. Raises EngineError."""
+        them takes some in; the third lot are runs of `others`. Raises EngineError."""
         before, left = 0, self._count(results) if self._runs else 1
         lots = 0
-        while left and (lots < 2 or left < before) and lots < _LOTS:
-            self.add([self._session] * _LOT)
+        while left and (lots < 2 + bool(others) or left < before) and lots < _LOTS:
+            for session in others if lots == 2 and others else [self._session] * _LOT:
+                found = session.run(self._comparison.renamed(self._feed, session))
+                self._runs.append(self._comparison.aligned(self._original, session, found) or {})
             before, left, lots = left, self._count(results), lots + 1
         return left
-
-    def add(self, sessions: Iterable[Session]) -> None:
-        """Adds a run of each of these sessions."""
-        for session in sessions:
-            found = session.run(self._comparison.renamed(self._feed, session))
-            self._runs.append(self._comparison.aligned(self._original, session, found) or {})
 
     def _count(self, results: Results) -> int:
         return sum(
