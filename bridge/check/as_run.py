@@ -53,7 +53,7 @@ def run_as_people_do(bench: Bench, sessions: Sessions, compared: Compared) -> No
         bench.comparison,
     )
     known: dict[bool, list[float] | None] = {}
-    halves = HalvedOriginal(runs, bench.pair) if plugin(DEFAULTS).halves else None
+    halves = HalvedOriginal(runs, bench.pair) if plugin().halves else None
     for label, session in sessions[1:]:
         path = report.path(label)
         is_ir = path.suffix.lower() == ".xml"
@@ -166,7 +166,7 @@ def _original(path: Path, in_openvino: bool) -> Session | None:
     if is_ir:
         return None
     try:
-        return engine(cast(type[Engine], plugin(DEFAULTS))).load(path)
+        return engine(cast(type[Engine], plugin()), DEFAULTS).load(path)
     except BridgeError:
         return None
 

@@ -74,7 +74,8 @@ def check(
         )  # fmt: skip
         asked.require_small(pair, source, against)
         comparison = Comparison(report.rtol, report.atol, report.note, report.tolerances)
-        with running_on(report.device.ran_on if report.device is not None else RAN_ON):
+        device = RAN_ON if report.device is None else report.device.ran_on
+        with running_on(device, pair.threads):
             bad = _run(Bench(pair, report, comparison, asked.tell), asked)
         if asked.save_inputs is not None:
             report.saved = save_feeds(asked.save_inputs, report.feeds, bad)

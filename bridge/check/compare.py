@@ -165,6 +165,25 @@ def _compare_arrays(
     )
 
 
+def agreeing(expected: np.ndarray, actual: np.ndarray, rtol: float, atol: float) -> np.ndarray:
+    """Which numbers of two arrays agree; the arrays are broadcast."""
+    e, a = expected.astype(np.float64), actual.astype(np.float64)
+    with np.errstate(all="ignore"):
+        near = np.abs(a - e) <= atol + rtol * np.abs(e)
+    return np.asarray((e == a) | (np.isnan(e) & np.isnan(a)) | near)
+
+
+def are_alike(*values: Any) -> bool:
+    """Whether values are arrays of numbers of one type and shape."""
+    first = values[0]
+    return all(
+        isinstance(one, np.ndarray)
+        and (one.dtype, one.shape) == (first.dtype, first.shape)
+        and one.dtype.kind not in "OSUbc"
+        for one in values
+    )
+
+
 def _text(array: np.ndarray) -> np.ndarray:
     return array.astype(str) if _is_text(array) else array
 

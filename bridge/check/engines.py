@@ -168,18 +168,16 @@ class OnnxRuntime:
     """onnxruntime on the CPU with all graph optimisations off, unless `plain` is not set."""
 
     name = "onnxruntime"
-    plain = True
-    threads: int | None = None
 
-    def __init__(self, threads: int | None = None) -> None:
+    def __init__(self, threads: int | None = None, plain: bool = True) -> None:
         self._module = _optional_module("onnxruntime")
         self.version = self._module.__version__
-        self._threads = threads or self.threads
+        self._threads, self._plain = threads, plain
 
     def load(self, source: Loadable) -> LoadedSession:
         """See `Engine.load`; raises LacksOperatorError where onnxruntime has no kernel."""
         options = self._module.SessionOptions()
-        if self.plain:
+        if self._plain:
             level = self._module.GraphOptimizationLevel.ORT_DISABLE_ALL
             options.graph_optimization_level = level
         options.log_severity_level = 4
@@ -333,13 +331,11 @@ class OpenVino:
 
     name = "OpenVINO"
     precision = "f32"
-    plain = True
     plugin = "CPU"
-    threads: int | None = None
     halves = False
     """Whether the plugin computes in 16-bit floats unless it is told otherwise."""
 
-    def __init__(self, threads: int | None = None) -> None:
+    def __init__(self, threads: int | None = None, plain: bool = True) -> None:
         self._module = _optional_module("openvino")
         self.version = self._module.__version__.split("-")[0]
         try:
@@ -361,10 +357,10 @@ class OpenVino:
         self._config: dict[str, Any] = {k: v for k, v in wanted.items() if k in known}
         if "KV_CACHE_PRECISION" in known:
             self._config["KV_CACHE_PRECISION"] = self.precision
-        if not self.plain:
+        if not plain:
             self._config = {}
-        if (threads or self.threads) and self.plugin == "CPU":
-            self._config["INFERENCE_NUM_THREADS"] = threads or self.threads
+        if threads and self.plugin == "CPU":
+            self._config["INFERENCE_NUM_THREADS"] = threads
 
     def load(self, source: Loadable) -> LoadedSession:
         """See `Engine.load`; a ModelProto or .onnx goes through OpenVINO's own converter."""
@@ -526,33 +522,11 @@ def _openvino_infos(ports: Sequence[Any]) -> tuple[ValueInfo, ...]:
 # ------------------------------------------------------------------------------------------------
 
 
-class DefaultOnnxRuntime(OnnxRuntime):
-    """onnxruntime as people run it."""
-
-    plain = False
-
-
-class DefaultOpenVino(OpenVino):
-    """OpenVINO's CPU plugin as people run it."""
-
-    plain = False
-
-
-class DefaultOpenVinoGpu(OpenVinoGpu):
-    """OpenVINO's GPU plugin as people run it."""
-
-    plain = False
-
-
-class DefaultOpenVinoNpu(OpenVinoNpu):
-    """OpenVINO's NPU plugin as people run it."""
-
-    plain = False
-
-
 class EvaluatedOpenVino(OpenVino):
     """OpenVINO's reference functions, which have nothing of the CPU plugin. Not every layer has
     one."""
+
+    name = "OpenVINO's reference functions"
 
     def load(self, source: Loadable) -> LoadedSession:
         """See `Engine.load`."""
@@ -589,15 +563,3 @@ class _EvaluatedSession(_OpenVinoSession):
             port.name: self._array(tensor)
             for port, tensor in zip(self.outputs, results, strict=True)
         }
-
-
-class SingleOnnxRuntime(OnnxRuntime):
-    """onnxruntime with one thread."""
-
-    threads = 1
-
-
-class SingleOpenVino(OpenVino):
-    """OpenVINO with one thread."""
-
-    threads = 1

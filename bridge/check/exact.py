@@ -1,5 +1,6 @@
-"""The results of an ONNX model in wider floats than its own: 64 bits, or else 32 bits in place of
-16. If engines round differently, these results show which engine is off."""
+"""The results of a model that are nearest to the truth: of an ONNX model in wider floats than its
+own, 64 bits, or else 32 bits in place of 16; of an IR by OpenVINO's reference functions, which have
+no fast kernels. If engines round differently, these results show which engine is off."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import bridge
-from bridge.check.engines import Engine, OnnxRuntime, Reference, Session
+from bridge.check.engines import Engine, EvaluatedOpenVino, OnnxRuntime, Reference, Session
 from bridge.check.loading import engine
 from bridge.check.outputs import Comparison, Results
 from bridge.errors import BridgeError
@@ -26,7 +27,9 @@ from bridge.vocabulary.elements import BF16, F16, F32, F64, Element
 _LARGEST: dict[type[Engine], int] = {OnnxRuntime: 1 << 27, Reference: 1 << 20}
 """Bytes of the constants of a model that an engine computes so; the reference evaluator is slow."""
 
-HALVES = frozenset({F16, BF16})
+_LARGEST_IR = 1 << 24
+"""The same for OpenVINO's reference functions."""
+
 _WIDER = ({F16: F64, BF16: F64, F32: F64}, {F16: F32, BF16: F32})
 
 
@@ -43,8 +46,7 @@ class Exact:
 
 
 class ExactModel:
-    """An ONNX file that is wanted in wider floats. Files are written into `scratch` when it is
-    first run."""
+    """A file that is wanted exactly. Files are written into `scratch` when it is first run."""
 
     def __init__(self, path: Path, comparison: Comparison, scratch: Path) -> None:
         self._path, self._comparison, self._scratch = path, comparison, scratch
@@ -62,7 +64,8 @@ class ExactModel:
                 name: _narrowed(value, element)
                 for (name, value), element in zip(found.items(), self._elements, strict=True)
             }
-            return Exact(name, max(element.bits for element in wider.values()), results)
+            bits = max((element.bits for element in wider.values()), default=F32.bits)
+            return Exact(name, bits, results)
         return None
 
     @cached_property
@@ -77,9 +80,13 @@ class ExactModel:
     def _sessions(self) -> list[tuple[str, dict[Element, Element], Session]]:
         """The engines that take the wide model, with it; of the widest floats that any takes."""
         found = list[tuple[str, dict[Element, Element], Session]]()
-        if self._path.suffix.lower() != ".onnx":
-            return found
         size = size_of_constants(self._model.graph)
+        if self._path.suffix.lower() != ".onnx":
+            with suppress(BridgeError):
+                if size <= _LARGEST_IR:
+                    functions = engine(EvaluatedOpenVino)
+                    found.append((functions.name, {}, functions.load(self._path)))
+            return found
         for wider in _WIDER:
             copy = clone_model(self._model)
             if found or not widen(copy, wider):

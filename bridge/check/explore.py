@@ -17,6 +17,7 @@ import numpy as np
 
 from bridge.check.aside import why_aside
 from bridge.check.calls import States, calls_in_a_row
+from bridge.check.computed_sizes import fitting_sizes
 from bridge.check.demands import counts_of, demanded
 from bridge.check.engines import EndlessError, EngineError, Session
 from bridge.check.inputs import Inputs, Recipe, open_sizes
@@ -169,7 +170,7 @@ class _BranchSearch:
         ways = [self.draw_small, self._draw_usual]
         if any(_slides(node.op) for node in self.model.graph.nodes):
             ways.reverse()
-        for way in ways:
+        for way in (*ways, self._draw_fitting):
             if len(self.result.feeds) == self.own:
                 way()
 
@@ -200,6 +201,20 @@ class _BranchSearch:
             except UsageError:  # too large
                 continue
         for recipe in self.result.recipes[self.own : self.own + 1]:
+            self._more_like(recipe)
+
+    def _draw_fitting(self) -> None:
+        """Draws inputs of sizes for which the sizes that operators compute agree."""
+        sizes = fitting_sizes(self.model, self.inputs.values, self.start.sizes, self._over)
+        if sizes == self.start.sizes:
+            return
+        recipe = replace(self.start, sizes=sizes)
+        try:
+            feeds = self.inputs.make(recipe)
+        except UsageError:  # too large
+            return
+        self.largest = max(self.largest, _size(list(feeds.values())))
+        if self._run(recipe, feeds) is None:
             self._more_like(recipe)
 
     def call_in_a_row(self, states: States, alone: Session) -> None:

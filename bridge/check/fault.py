@@ -23,7 +23,6 @@ from typing import Unpack
 import bridge
 from bridge.check.engines import (
     Engine,
-    EvaluatedOpenVino,
     OnnxRuntime,
     OpenVino,
     Reference,
@@ -100,18 +99,14 @@ class _Judge:
         label, mine, its = self.found.label, self.mine, self.its
         if not self.wrong:
             return Fault("unknown", "", "the difference is not there in every run", "")
-        if suffix_of(self.found.original) == ".xml":
-            try:
-                results = self._run(engine(EvaluatedOpenVino).load(self.found.original))
-            except BridgeError:
-                results = None
-            mine_off, its_off = self._off(results, self.expected), self._off(results, self.actual)
+        for exact in self._exact:
+            mine_off, its_off = (self._off(exact.results, r) for r in (self.expected, self.actual))
             if _FAR_MORE * its_off < mine_off:
                 why = (
-                    f"from OpenVINO's own reference functions, {label} differs in {its_off} "
-                    f"elements, and the original in {mine_off}"
+                    f"from the original, {exact.words}, {label} differs in {its_off} elements, and "
+                    f"the original in {mine_off}"
                 )
-                return Fault("engine", mine, why, _engine_advice(mine))
+                return Fault("engine", mine, why + self._figures, _engine_advice(mine))
         if not self._is_read_back():
             for reading in (*self._readings(self.found.original, {mine, its}), *self._exact):
                 if self._agree(reading.results, self.actual):
@@ -129,8 +124,7 @@ class _Judge:
         return sum(max(how.wrong, not how.ok) for name, how in found if name in self.wrong)
 
     def _far(self) -> tuple[float, float] | None:
-        """The largest differences of the original and of the version from the original in wider
-        floats."""
+        """The largest differences of the original and of the version from the exact results."""
         exact = self._exact[0].results if self._exact else None
         if exact is None or self.expected is None or self.actual is None:
             return None
@@ -158,7 +152,7 @@ class _Judge:
         """The fault of a conversion that the check made, if one of its passes or quirks changes a
         number."""
         original, suffix = self.found.original, suffix_of(self.found.version)
-        if not self.found.made or suffix == suffix_of(original):
+        if not self._is_made or suffix == suffix_of(original):
             return None
         stage = first_wrong_stage(original, suffix, self.comparison, self.found.feed)
         if stage is None or stage.output not in self.wrong:
@@ -226,9 +220,20 @@ class _Judge:
 
     @cached_property
     def _exact(self) -> list[_Reading]:
-        """The results of an ONNX original in 64-bit floats, if an engine can compute them."""
+        """The results of the original that are nearest to the truth, if an engine has them."""
         wide = ExactModel(self.found.original, self.comparison, self.scratch).run(self.found.feed)
         return [] if wide is None else [_Reading(wide.engine, str(wide), wide.results)]
+
+    @cached_property
+    def _anew(self) -> Results | None:
+        """The results of what Bridge makes of the original now."""
+        suffix = suffix_of(self.found.version)
+        return self._converted(self.found.original, f"anew{suffix}")
+
+    @cached_property
+    def _is_made(self) -> bool:
+        """Whether the version is what Bridge makes of the original."""
+        return self.found.made or self._agree(self._anew, self.actual)
 
     def _as_onnx(self, path: Path) -> Path:
         if suffix_of(path) == ".onnx":
@@ -279,8 +284,8 @@ class _Judge:
     def _advice(self) -> str:
         found = self.found
         suffix = suffix_of(found.version)
-        if not found.made:
-            if self._agree(self._converted(found.original, f"anew{suffix}"), self.expected):
+        if not self._is_made:
+            if self._agree(self._anew, self.expected):
                 return (
                     "convert the original anew: what this version of Bridge makes of it is right; "
                     f"{found.label} was made of another model, or changed"

@@ -25,7 +25,7 @@ PATIENCE = 5.0
 
 
 class IsolatedEngine:
-    """An engine that loads and runs models in the process of `worker`.
+    """An engine that loads and runs models in the process of `worker`. It is made with `options`.
 
     A run that takes longer than `worker.seconds` is an EngineError. Loading has the same limit,
     because engines fold and compile then. A Loop may never end for some inputs. So a run is an
@@ -33,12 +33,12 @@ class IsolatedEngine:
     than PATIENCE.
     """
 
-    def __init__(self, kind: type[Engine], worker: Worker) -> None:
+    def __init__(self, kind: type[Engine], worker: Worker, **options: Any) -> None:
         self.name = kind.name
-        self.kind = kind
+        self.kind = kind, tuple(options.items())
         self.worker = worker
         self.unused: list[int] = []  # sessions that nobody here has any more
-        self.version: str = self.call(_version, kind)
+        self.version: str = self.call(_version, self.kind)
 
     def load(self, source: Loadable) -> IsolatedSession:
         """See `Engine.load`."""
@@ -120,22 +120,25 @@ _Loaded = tuple[tuple[ValueInfo, ...], tuple[ValueInfo, ...], Mapping[str, str]]
 
 # What runs in the other process. -----------------------------------------------------------------
 
-_engines: dict[type[Engine], Engine] = {}
+_Kind = tuple[type[Engine], tuple[tuple[str, Any], ...]]
+"""An engine's class, and the options that it is made with."""
+
+_engines: dict[_Kind, Engine] = {}
 _sessions: dict[int, Any] = {}
 
 
-def _version(kind: type[Engine]) -> str:
+def _version(kind: _Kind) -> str:
     if kind not in _engines:
-        _engines[kind] = kind()
+        _engines[kind] = kind[0](**dict(kind[1]))
     return _engines[kind].version
 
 
-def _device(kind: type[Engine]) -> str:
+def _device(kind: _Kind) -> str:
     _version(kind)
     return str(getattr(_engines[kind], "device", ""))
 
 
-def _load(key: int, kind: type[Engine], source: Loadable, unused: Sequence[int]) -> _Loaded:
+def _load(key: int, kind: _Kind, source: Loadable, unused: Sequence[int]) -> _Loaded:
     for one in unused:
         _sessions.pop(one, None)
     _version(kind)

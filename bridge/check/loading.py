@@ -5,16 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
 import bridge
 from bridge.check.engines import (
-    DefaultOnnxRuntime,
-    DefaultOpenVino,
-    DefaultOpenVinoGpu,
-    DefaultOpenVinoNpu,
     Engine,
     EngineError,
     LacksOperatorError,
@@ -24,8 +20,6 @@ from bridge.check.engines import (
     OpenVinoNpu,
     Reference,
     Session,
-    SingleOnnxRuntime,
-    SingleOpenVino,
     StatefulSession,
 )
 from bridge.check.isolated_engines import IsolatedEngine
@@ -42,24 +36,41 @@ from bridge.passes.state.records import FIRST_CALLS
 TIMEOUT = 60.0
 """Seconds that a run may take, and the loading of a model, so that a Loop that never ends ends."""
 
-Settings = tuple[type[OnnxRuntime], type[OpenVino]]
-PLAIN: Settings = (OnnxRuntime, OpenVino)
+
+@dataclass(frozen=True)
+class Settings:
+    """How engines run: whether onnxruntime optimises, whether OpenVINO has its defaults in place of
+    hints to compute in 32 bits, and how many threads each has, if it is not left to them."""
+
+    optimised: bool = False
+    defaults: bool = False
+    threads: int | None = None
+
+
+PLAIN = Settings()
 """As little as possible is optimised, and all is computed in 32 bits."""
-DEFAULTS: Settings = (DefaultOnnxRuntime, DefaultOpenVino)
+DEFAULTS = Settings(optimised=True, defaults=True)
 """As people run a model."""
-ONE_THREAD: Settings = (SingleOnnxRuntime, SingleOpenVino)
-OPTIMISED: Settings = (DefaultOnnxRuntime, OpenVino)
+ONE_THREAD = Settings(threads=1)
+OPTIMISED = Settings(optimised=True)
 """All optimisations that keep 32 bits."""
+
+BY_THREADS = frozenset({"com.microsoft::DynamicQuantizeLSTM"})
+"""Operators to which onnxruntime gives other results with several threads, for a batch above 1. The
+results with one thread are the meaning."""
 
 _worker = Worker()
 _worker.seconds = TIMEOUT
 
 
 @functools.cache
-def engine(kind: type[Engine]) -> IsolatedEngine:
+def engine(kind: type[Engine], settings: Settings = PLAIN) -> IsolatedEngine:
     """An engine in the process that all checks share. Raises EngineError where it is not
     installed."""
-    return IsolatedEngine(kind, _worker)
+    if settings == PLAIN or not issubclass(kind, OnnxRuntime | OpenVino):
+        return IsolatedEngine(kind, _worker)
+    is_plain = not (settings.optimised if issubclass(kind, OnnxRuntime) else settings.defaults)
+    return IsolatedEngine(kind, _worker, threads=settings.threads, plain=is_plain)
 
 
 @contextmanager
@@ -82,40 +93,35 @@ def hushed() -> Iterator[None]:
         _worker.hushed = False
 
 
-PLUGINS: Mapping[str, tuple[type[OpenVino], type[OpenVino]]] = {
-    "GPU": (OpenVinoGpu, DefaultOpenVinoGpu),
-    "NPU": (OpenVinoNpu, DefaultOpenVinoNpu),
-}
-"""The plugins of OpenVINO beside the CPU plugin, by the device: in 32 bits, then with defaults."""
+PLUGINS: Mapping[str, type[OpenVino]] = {"GPU": OpenVinoGpu, "NPU": OpenVinoNpu}
+"""The plugins of OpenVINO beside the CPU plugin, by the device."""
 
-_on: list[str] = []
-"""The device whose plugin runs IRs, in the innermost of `running_on`; the CPU plugin without."""
+_running: list[tuple[str, int | None]] = []
+"""The device whose plugin runs IRs, and the number of threads, in each `running_on`."""
 
 
 def has_device(name: str) -> bool:
     """Whether OpenVINO has such a device here."""
     try:
-        return name in PLUGINS and bool(engine(cast(type[Engine], PLUGINS[name][0])))
+        return name in PLUGINS and bool(engine(cast(type[Engine], PLUGINS[name])))
     except EngineError:
         return False
 
 
 @contextmanager
-def running_on(name: str) -> Iterator[None]:
-    """OpenVINO's plugin for this device runs all IRs that are loaded meanwhile."""
-    _on.append(name)
+def running_on(name: str, threads: int | None = None) -> Iterator[None]:
+    """OpenVINO's plugin for this device runs all IRs that are loaded meanwhile. What is loaded with
+    settings of its own has as many threads as these say."""
+    _running.append((name, threads))
     try:
         yield
     finally:
-        _on.pop()
+        _running.pop()
 
 
-def plugin(settings: Settings = PLAIN) -> type[OpenVino]:
-    """The plugin that runs IRs, and its settings."""
-    if not _on or _on[-1] not in PLUGINS:
-        return settings[1]
-    plain, default = PLUGINS[_on[-1]]
-    return default if settings is DEFAULTS else plain
+def plugin() -> type[OpenVino]:
+    """The plugin that runs IRs."""
+    return PLUGINS.get(_running[-1][0], OpenVino) if _running else OpenVino
 
 
 def load(path: Path, known: Model | None = None, settings: Settings = PLAIN) -> tuple[Session, str]:
@@ -127,21 +133,24 @@ def load(path: Path, known: Model | None = None, settings: Settings = PLAIN) -> 
 
     Raises EngineError if no engine loads the file, LacksOperatorError if engines lack an operator,
     and BridgeError for an IR that Bridge cannot read."""
+    if settings == PLAIN and _running:
+        settings = Settings(threads=_running[-1][1])
     if path.suffix.lower() == ".xml":
-        return _load_ir(path, known or bridge.load(path), plugin(settings))
+        return _load_ir(path, known or bridge.load(path), settings)
     try:
-        onnxruntime = engine(cast(type[Engine], settings[0]))
+        onnxruntime = engine(cast(type[Engine], OnnxRuntime), settings)
     except EngineError as error:
-        return _load_elsewhere(path, error, (Reference,))
+        return _load_elsewhere(path, error, (Reference,), settings)
     try:
         session = onnxruntime.load(path)
         return _with_flags(session, session.metadata), f"{onnxruntime.name} {onnxruntime.version}"
     except LacksOperatorError as error:
-        return _load_elsewhere(path, error, (Reference, settings[1]))
+        return _load_elsewhere(path, error, (Reference, OpenVino), settings)
 
 
-def _load_ir(path: Path, model: Model, kind: type[OpenVino]) -> tuple[Session, str]:
-    openvino = engine(cast(type[Engine], kind))
+def _load_ir(path: Path, model: Model, settings: Settings) -> tuple[Session, str]:
+    kind = plugin()
+    openvino = engine(cast(type[Engine], kind), settings)
     said = f"{openvino.name} {openvino.version} ({OpenVino.precision}"
     said += "" if kind.plugin == "CPU" else f" on {kind.plugin}, {openvino.device()}"
     session: Session
@@ -150,7 +159,7 @@ def _load_ir(path: Path, model: Model, kind: type[OpenVino]) -> tuple[Session, s
         # A second process opens a part while the first runs the one before.
         beside = Worker()
         beside.seconds = _worker.seconds
-        second = IsolatedEngine(kind, beside)
+        second = IsolatedEngine(kind, beside, **dict(openvino.kind[1]))
         session = parts = PartsSession(model, [openvino.load, second.load])
         said += f", in {parts.count} parts"
     else:
@@ -177,13 +186,13 @@ def _with_flags(session: Session, metadata: Mapping[str, str]) -> Session:
 
 
 def _load_elsewhere(
-    path: Path, error: EngineError, kinds: Sequence[type[Engine]]
+    path: Path, error: EngineError, kinds: Sequence[type[Engine]], settings: Settings
 ) -> tuple[Session, str]:
     """An ONNX model that onnxruntime does not run, loaded by the first of the engines that does."""
     reasons = [str(error)]
     for kind in kinds:
         try:
-            other = engine(kind)
+            other = engine(kind, settings)
             session = other.load(path)
         except EngineError as failure:
             reasons.append(str(failure))

@@ -16,7 +16,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from bridge.check.compare import compare, tolerance
+from bridge.check.compare import agreeing, compare, tolerance
 from bridge.check.engines import EngineError, Session
 from bridge.check.outputs import Comparison, Results
 from bridge.neutral.builder import Builder
@@ -193,6 +193,7 @@ def outside(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> int
     if not isinstance(value, np.ndarray):
         return not any(compare(one, value, rtol, atol).ok for one in samples)
     alike = [one for one in samples if isinstance(one, np.ndarray) and one.shape == value.shape]
+    alike = [one for one in alike if one.dtype == value.dtype]
     if not alike:
         return max(value.size, 1)
     if value.dtype.kind in "OSUbc":
@@ -201,9 +202,7 @@ def outside(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> int
     seen = np.stack([one.astype(np.float64) for one in alike])
     rtol = tolerance(value, rtol)
     with np.errstate(all="ignore"):
-        near = (seen == wide) | (np.isnan(seen) & np.isnan(wide))
-        near |= np.abs(seen - wide) <= atol + rtol * np.abs(seen)
-        good = near.any(axis=0)
+        good = agreeing(seen, wide, rtol, atol).any(axis=0)
         if value.dtype.kind not in "iu" or value.dtype.itemsize == 1:
             finite = np.isfinite(seen)
             low = np.where(finite, seen, np.inf).min(axis=0)

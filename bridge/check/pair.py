@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ from bridge.check.bisect import Load, Look
 from bridge.check.device import for_device, is_elsewhere
 from bridge.check.engines import Session
 from bridge.check.files import FileFacts, facts
-from bridge.check.loading import load
+from bridge.check.loading import BY_THREADS, load
 from bridge.check.taps import expose
 from bridge.errors import BridgeError, UsageError
 from bridge.files import TEXT_SUFFIXES, companion
@@ -23,6 +24,7 @@ from bridge.neutral.graph import Model
 from bridge.neutral.tensor import FileRange
 from bridge.onnx_format import text
 from bridge.options import ConvertOptions
+from bridge.passes.boundary import give_types, override_shapes
 from bridge.passes.compress import compress
 from bridge.passes.state.records import STATEFUL
 
@@ -56,6 +58,7 @@ class Pair:
         self._give_weights()
         self._begin_with_original()
         self._begin_with_onnx()
+        self._complete_inputs()
         self.other_suffix = ".onnx" if self.source.suffix.lower() == ".xml" else ".xml"
         self._round_weights()
 
@@ -72,6 +75,16 @@ class Pair:
         if path not in self._models:
             self._models[path] = bridge.load(path)
         return self._models[path]
+
+    @property
+    def threads(self) -> int | None:
+        """How many threads engines may have, None if the results do not depend on that."""
+        with suppress(BridgeError):  # which the conversion tells
+            for path in (self.source, self.against):
+                nodes = [] if path is None else self.loaded(path).graph.walk()
+                if any(node.op in BY_THREADS for node in nodes):
+                    return 1
+        return None
 
     def _constants(self, path: Path) -> Iterable[Path]:
         """The files beside a model's own that its constants are in."""
@@ -135,6 +148,23 @@ class Pair:
                 "check the ONNX model instead, with this file as the other one"
             )
         self._swap("has inputs that stand for sequences, optionals or strings")
+
+    def _complete_inputs(self) -> None:
+        """Gives inputs of an IR the types and ranks that the file leaves open, if the user said
+        them: OpenVINO does not run it without."""
+        types = self.options.get("input_types") or {}
+        shapes = self.options.get("input_shapes") or {}
+        for role in ("source", "against") if types or shapes else ():
+            path = getattr(self, role)
+            if path is None or path.suffix.lower() != ".xml":
+                continue
+            model = self.load(path)
+            open_inputs = [v for v in model.graph.inputs if v.element is None or v.shape is None]
+            if open_inputs:
+                give_types(model, types)
+                override_shapes(model, shapes)
+                (self.scratch / "completed").mkdir()
+                setattr(self, role, self.rewritten(path, model, f"completed/{path.stem}"))
 
     def _round_weights(self) -> None:
         """Rounds weights if one file has them as f16. The files can only be compared with the same

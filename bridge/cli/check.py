@@ -29,9 +29,9 @@ from bridge.options import CheckOptions
 from bridge.options.option import MANY, OUTPUT
 
 OPTIONS = (
-    "atol", "device", "force", "ifs", "input_shapes", "inputs", "limits", "openvino", "quick",
-    "ranges", "reduce", "rtol", "samples", "save_inputs", "seed", "sizes", "timeout", "values",
-    "weights",
+    "atol", "device", "force", "ifs", "input_shapes", "input_types", "inputs", "limits", "openvino",
+    "quick", "ranges", "reduce", "rtol", "samples", "save_inputs", "seed", "sizes", "timeout",
+    "values", "weights",
 )  # fmt: skip
 """The library's options that the command has."""
 

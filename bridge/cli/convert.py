@@ -20,6 +20,9 @@ from bridge.options import ConvertOptions
 from bridge.options.option import CHECK, MANY, OUTPUT, STATE
 from bridge.report import Report
 
+CHECKED = ("input_shapes", "input_types", "limits", "openvino", "values", "weights")
+"""The options of a conversion that its check has, too."""
+
 
 @takes_options(ConvertOptions)
 def convert(
@@ -184,9 +187,9 @@ def _convert(
     if check:
         from bridge.cli.check import run_check
 
-        also = {name: options[name] for name in ("values", "weights", "limits", "openvino")}
+        also = {name: options[name] for name in CHECKED}
         also["device"] = options["device"] if options["device"] != "CPU" else None
-        run_check(given, destination, quiet, as_json=as_json, conversion=data, **also)
+        run_check(given, destination, quiet, verbose, as_json, conversion=data, **also)
 
 
 def _print(report: Report, streamed: bool, verbose: bool) -> None:

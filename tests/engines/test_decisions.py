@@ -112,4 +112,4 @@ def test_a_choice_between_equal_elements(element: type, tmp_path: Path) -> None:
     openvino.save_model(openvino.Model([largest.output(1)], [x]), tmp_path / "m.xml", False)
     np.savez(tmp_path / "x.npz", x=np.ones(3, element))
     report = check(tmp_path / "m.xml", inputs=tmp_path / "x.npz", samples=0)
-    assert report.ok and told(report), str(report)
+    assert report.ok and any("rounds or chooses" in note for note in report.notes), str(report)

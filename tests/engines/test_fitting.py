@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+import numpy as np
 import onnx.parser
+import openvino
 import pytest
 
 from bridge.check import check
@@ -59,3 +62,39 @@ def test_open_sizes_are_named_where_none_were_given() -> None:
     )
     (text,) = check(source, budget=20).failures
     assert "give sizes that fit with --size: open are n" in text
+
+
+def image_and_text(path: Path, patch: int, positions: int, width: int = 8) -> None:
+    """Writes an IR as OpenVINO's PyTorch frontend does: all sizes are open. The patches of an
+    image, and one token more, are as many as the rows of a table of positions."""
+    op, rng = openvino.opset13, np.random.default_rng(0)
+
+    def weights(*shape: int) -> np.ndarray:
+        return rng.normal(size=shape).astype(np.float32)
+
+    image = op.parameter(openvino.PartialShape([-1] * 4), np.float32, name="image")
+    ids = op.parameter(openvino.PartialShape([-1] * 2), np.int64, name="ids")
+    at = [patch, patch]
+    patches = op.convolution(image, weights(width, 3, *at), at, [0, 0], [0, 0], [1, 1])
+    rows = op.transpose(op.reshape(patches, np.array([0, 0, -1]), True), np.array([0, 2, 1]))
+    batch = op.gather(op.shape_of(image, "i64"), np.array([0]), np.int64(0))
+    shape = op.concat([batch, np.array([1]), np.array([width])], 0)
+    tokens = op.concat([op.broadcast(weights(1, 1, width), shape), rows], 1)
+    seen = op.reduce_mean(op.add(tokens, weights(1, positions, width)), np.array([1]), False)
+    words = op.gather(weights(30, width), ids, np.int64(0))
+    length = op.gather(op.shape_of(ids, "i64"), np.array([1]), np.int64(0))
+    places = op.slice(weights(1, 16, width), np.array([0]), length, np.array([1]), np.array([1]))
+    read = op.reduce_mean(op.add(words, places), np.array([1]), False)
+    model = openvino.Model([op.matmul(read, seen, False, True)], [ids, image])
+    openvino.save_model(model, path, False)
+
+
+@pytest.mark.parametrize(("patch", "positions"), [(4, 50), (16, 197), (3, 13)])
+def test_the_size_of_an_image_follows_from_its_positions(
+    patch: int, positions: int, tmp_path: Path
+) -> None:
+    image_and_text(tmp_path / "m.xml", patch, positions)
+    report = check(tmp_path / "m.xml")
+    assert report.ok, str(report)
+    sizes = {feed["image"].shape[2:] for feed in report.feeds}
+    assert all((h // patch) * (w // patch) == positions - 1 for h, w in sizes)

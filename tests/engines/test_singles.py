@@ -68,5 +68,5 @@ def test_a_fault_stays_one(other: str, tmp_path: Path) -> None:
 def test_all_inputs_are_one_note(tmp_path: Path) -> None:
     report = check(written(tmp_path / "a.onnx", CANCELS))
     assert report.ok, str(report)
-    (note,) = (note for note in report.notes if "computed in" in note)
+    (note,) = (note for note in report.notes if "gives what" in note)
     assert note.startswith("with inputs ") and " and " in note

@@ -9,6 +9,7 @@ import onnx
 import openvino
 import pytest
 
+import bridge
 from bridge.check import check
 from bridge.check.as_run import HalvedOriginal, Runs, run_as_people_do
 from bridge.check.bench import Bench
@@ -67,13 +68,21 @@ def test_what_16_bits_explain(factor: float, is_explained: bool, tmp_path: Path)
 
 
 def test_a_plugin_that_moves_a_zero_point(tmp_path: Path) -> None:
-    """OpenVINO's reference functions say who is at fault for an IR."""
-    x = openvino.opset13.parameter([64, 48], np.float32, name="x")
-    low, high = np.float32(-5.2), np.float32(6.3)
-    y = openvino.opset13.fake_quantize(x, low, high, low, high, 256)
-    openvino.save_model(openvino.Model([y], [x]), tmp_path / "m.xml", False)
-    report = check(tmp_path / "m.xml")
-    assert report.ok or (report.fault is not None and report.fault.engine == "OpenVINO")
+    """OpenVINO's reference functions say that the plugin is off, and another model is not right."""
+    for levels in (256, 255):
+        x = openvino.opset13.parameter([512, 48], np.float32, name="x")
+        x.output(0).set_names({"x"})
+        weights = np.random.default_rng(0).normal(size=(48, 48)).astype(np.float32)
+        low, high = np.float32(-10), np.float32(9.92)  # with a zero point of 128.01
+        product = openvino.opset13.matmul(x, weights, False, False)
+        y = openvino.opset13.fake_quantize(product, low, high, low, high, levels)
+        y.output(0).set_names({"y"})
+        openvino.save_model(openvino.Model([y], [x]), tmp_path / f"{levels}.xml", False)
+    report = check(tmp_path / "256.xml")
+    assert report.ok, str(report)
+    assert any("by OpenVINO's reference functions" in note for note in report.notes)
+    bridge.convert(tmp_path / "255.xml", tmp_path / "255.onnx")
+    assert check(tmp_path / "256.xml", tmp_path / "255.onnx").different
 
 
 def test_what_lies_within_samples() -> None:
@@ -83,3 +92,22 @@ def test_what_lies_within_samples() -> None:
     choices = [np.array([3, 40]), np.array([3, 7])]
     assert outside(np.array([3, 7]), choices, 0, 0) == 0
     assert outside(np.array([4, 20]), choices, 0, 0) == 2
+
+
+def test_an_operator_whose_results_depend_on_threads(tmp_path: Path) -> None:
+    """onnxruntime quantises the states of a whole batch with one thread alone."""
+    rng = np.random.default_rng(0)
+    model = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["": 18, "com.microsoft": 1]> m (float[s, 3, 8] x) => '
+        "(float[s, 1, 3, 16] y) <int8[1, 8, 64] w = {}, int8[1, 16, 64] r = {}, "
+        "float[1] k = {0.01}, int8[1] z = {0}> { y = com.microsoft.DynamicQuantizeLSTM "
+        "<hidden_size = 16> (x, w, r, , , , , , k, z, k, z) }"
+    )
+    for tensor in model.graph.initializer[:2]:
+        drawn = rng.integers(-90, 90, tuple(tensor.dims)).astype(np.int8)
+        tensor.CopyFrom(onnx.numpy_helper.from_array(drawn, tensor.name))
+    onnx.save(model, tmp_path / "m.onnx")
+    bridge.convert(tmp_path / "m.onnx", tmp_path / "m.xml")
+    report = check(tmp_path / "m.onnx", tmp_path / "m.xml", sizes={"s": 5})
+    assert report.ok and not report.notes, str(report)
+    assert max(result.worst.absolute for result in report.results) < 1e-6

@@ -11,6 +11,7 @@ import pytest
 from openvino import opset13 as op
 
 import bridge
+from bridge.check import check
 from tests.support.command_line import bridge as command
 from tests.support.running import OnnxRuntime
 
@@ -64,3 +65,13 @@ def test_a_type_that_the_file_says_stays(xml: Path) -> None:
     bridge.convert(xml, made, input_types={"x": "f32"}, input_shapes={"x": [2]})
     with pytest.raises(bridge.UsageError, match="cannot be of f16"):
         bridge.convert(made, xml.with_name("c.xml"), input_types={"x": "f16"})
+
+
+def test_a_check_runs_the_original_with_types_that_are_given(xml: Path) -> None:
+    options = ("--input-type", "x=i32", "--input-shape", "x=[?,2]")
+    for arguments in (("check", xml), ("convert", xml, xml.with_suffix(".onnx"), "--check")):
+        finished = command(*arguments, *options)
+        assert finished.code == 0 and "\nOK: " in f"\n{finished.out}", finished.err
+    report = check(xml, input_types={"x": "f16"}, input_shapes={"x": [3]})
+    assert report.ok and report.feeds[0]["x"].dtype == np.float16, str(report)
+    assert not check(xml).compared

@@ -1,0 +1,81 @@
+"""A rule that is wrong is seen, though the way back replays it and is right again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+from bridge.check import check, versions
+from bridge.check.engines import EngineError
+from bridge.check.loading import load
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.operators import legalizations, load_all
+from tests.conformance import routes
+from tests.conformance.cases import cases
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flatten whose rows and columns change places."""
+
+    def rule(b: Builder, node: Node) -> Value:
+        return b.op("Reshape", b.op("Transpose", node.inputs[0], perm=[1, 0]), [0, -1])
+
+    load_all()
+    monkeypatch.setitem(legalizations, ("ir", "Flatten"), rule)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    text = '<ir_version: 9, opset_import: ["": 18]> m (float[3, 3] x) => (float[3, 3] y) {'
+    onnx.save(onnx.parser.parse_model(f"{text} y = Flatten (x) }}"), tmp_path / "m.onnx")
+    return tmp_path / "m.onnx"
+
+
+def refuse_ir(path: Path, *arguments: Any, **options: Any) -> Any:
+    if path.suffix == ".xml":
+        raise EngineError("OpenVINO: does not run it")
+    return load(path, *arguments, **options)
+
+
+def test_a_check_runs_the_ir(model: Path, broken: None) -> None:
+    report = check(model)
+    assert report.different and report.fault is not None
+    assert report.fault.who == "conversion", str(report)
+    assert {result.version for result in report.results if not result.worst.ok} == {"ONNX → IR"}
+
+
+def test_a_check_says_that_the_way_back_shows_nothing(
+    model: Path, broken: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(versions, "load", refuse_ir)
+    report = check(model)
+    assert not report.different and not report.ok
+    assert any("the way back proves nothing by itself" in note for note in report.notes)
+
+
+class _NoEngine:
+    name = "OpenVINO"
+
+    def load(self, source: Any) -> Any:
+        raise EngineError("OpenVINO: does not run it")
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_the_conformance_route_finds_it(
+    runs: bool, broken: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = cases()["test_flatten_axis1"]
+    if not runs:
+        monkeypatch.setattr(routes, "_openvino", _NoEngine)
+    assert routes.run(case, "onnx-ir").kind == "wrong"
+    assert routes.run(case, "onnx-ir-onnx").kind == "right"
+
+
+def test_a_right_rule_is_right_without_an_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "_openvino", _NoEngine)
+    assert routes.run(cases()["test_flatten_axis1"], "onnx-ir").kind == "engine"
