@@ -129,9 +129,11 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
             report = _save(model, target, context)
         for line in str(report).splitlines():
             _log.info("%s", line)
+        if given.kind != "model":
+            done.append(model)
         return report
 
-    with limited(limits), _blamed(given, bool(debug)), _no_collection():
+    with limited(limits), _blamed(given, bool(debug)), _no_collection() as done:
         return _in_format(format, attempt, options.get("opset"))
 
 
@@ -277,15 +279,23 @@ def _blamed(given: ClassifiedSource, debug: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
+def _no_collection() -> Iterator[list[Model]]:
     """Turns garbage collection off. A graph consists of cycles that live until the end, so
-    searching for garbage only costs time (a quarter of reading a large IR)."""
+    searching for garbage only costs time (a quarter of reading a large IR). The block adds models
+    that nobody needs any more to the list. Their cycles are cut before the collector is on again,
+    because it would search them all at once."""
     was_enabled = gc.isenabled()
     gc.disable()
+    done: list[Model] = []
     try:
-        yield
+        yield done
     finally:
         if was_enabled:
+            for model in done:
+                for node in model.graph.walk():
+                    for value in node.outputs:
+                        value.producer = None
+            done.clear()
             gc.enable()
 
 

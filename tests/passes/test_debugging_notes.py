@@ -69,3 +69,13 @@ def test_all_is_kept(model: onnx.ModelProto, tmp_path: Path, path: list[str]) ->
     back = onnx.load(source)
     assert entries(back) == [set(ENTRIES)] * 5
     assert back.graph.node[0].doc_string == TRACE
+
+
+def test_a_loaded_model_keeps_them(model: onnx.ModelProto, tmp_path: Path) -> None:
+    """An IR that is written of it has none; the model itself stays as it was loaded."""
+    loaded = bridge.load(model)
+    bridge.save(loaded, tmp_path / "a.xml")
+    bridge.save(loaded, tmp_path / "b.onnx")
+    written = onnx.load(tmp_path / "b.onnx")
+    assert entries(written) == entries(model)
+    assert [len(info.metadata_props) for info in written.graph.value_info] == [len(ENTRIES)]
