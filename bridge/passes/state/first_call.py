@@ -40,8 +40,9 @@ def decide_by_state(
 
     `pairs` maps each state before a call to the state after it. `starts` has the start of each
     state, made by `front`. Both change for states that the first call sets once and for all.
-    `caches` are the states whose names say that they are caches: an input that chooses whether to
-    read another state may mean something else, as to begin anew. `b` adds nodes behind the states. With `one_decoder` only the branch of later calls stays.
+    `caches` are the states whose names say so. An input that chooses whether to read another state
+    may mean something else, as to begin anew. `b` adds nodes behind the states. With `one_decoder`
+    only the branch of later calls stays.
     UsageError if that is not possible.
     """
     found = []
