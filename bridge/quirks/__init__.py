@@ -182,6 +182,7 @@ FOR_IR: tuple[At, ...] = (
     _at("converted_input", "Cast", "CastLike", "Reshape", undo="Max Or"),
     _at("cast_of_variable", "ReadValue", undo="Max Or"),
     _at("assigned_input", "Assign", undo="Gather Max Or"),
+    _at("assigned_size", "Assign", undo="VariadicSplit"),
     _at("memory_of_loop", "Loop", undo="Max Or", engines=(GPU,)),
     _at("outputs_of_shapes", "Shape", engines=(GPU,)),
     _at("range_without_type", "Range", engines=(GPU,)),

@@ -31,6 +31,7 @@ def decide_by_state(
     graph: Graph,
     pairs: dict[Value, Value],
     starts: dict[Value, Value],
+    caches: Collection[Value],
     front: Builder,
     b: Builder,
     one_decoder: bool,
@@ -38,8 +39,10 @@ def decide_by_state(
     """Removes inputs that say whether there are states, in place.
 
     `pairs` maps each state before a call to the state after it. `starts` has the start of each
-    state, made by `front`. Both change for states that the first call sets once and for all. `b`
-    adds nodes behind the states. With `one_decoder` only the branch of later calls stays.
+    state, made by `front`. Both change for states that the first call sets once and for all.
+    `caches` are the states whose names say so. An input that chooses whether to read another state
+    may mean something else, as to begin anew. `b` adds nodes behind the states. With `one_decoder`
+    only the branch of later calls stays.
     UsageError if that is not possible.
     """
     found = []
@@ -51,7 +54,7 @@ def decide_by_state(
         if side is None:
             continue
         read = [value for node in ifs for value in node.captures(node.bodies[side]).values()]
-        state = next((value for value in read if value in empty), None)
+        state = next((value for value in read if value in empty and value in caches), None)
         if state is None:
             continue
         if one_decoder:
