@@ -38,6 +38,10 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
           y = Range (zero, n, one) }""",
         [{"n": np.array(3)}],
     ),
+    "openvino_gpu.sizes_in_parts": (
+        """(float[2,3] x, int64[4] pads) => (float[n,m] y) { y = Pad (x, pads) }""",
+        [{"x": np.ones((2, 3), np.float32), "pads": np.int64([0, 0, 0, 2])}],
+    ),
     "openvino_gpu.sign_of_remainder": (
         "(int32[4] a, int32[4] b) => (int32[4] y) { y = Mod (a, b) }",
         [{"a": np.int32([5, -5, 5, -5]), "b": np.int32([3, 3, -3, -3])}],

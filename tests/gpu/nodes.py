@@ -180,11 +180,17 @@ def _cause(verdict: Verdict) -> str:
 
 
 def names_of(shard: str = "1/1", text: str = "", resume: bool = False) -> list[str]:
-    """The cases of a part, I of N. `resume` leaves out what is kept."""
+    """The cases of a part, I of N. `resume` leaves out what is kept as right or refused."""
     part, parts = map(int, shard.split("/"))
     chosen = [name for name in sorted(cases())[part - 1 :: parts] if text in name]
     if resume:
-        kept = {n for found in read().values() for names in found.values() for n in names}
+        kept = {
+            name
+            for found in read().values()
+            for row, names in found.items()
+            if row.partition(" | ")[0] in FINE
+            for name in names
+        }
         chosen = [name for name in chosen if name.removeprefix("test_") not in kept]
     return chosen
 
