@@ -185,6 +185,8 @@ FOR_IR: tuple[At, ...] = (
     _at("assigned_input", "Assign", undo="Gather Max Or"),
     _at("memory_of_loop", "Loop", undo="Max Or", engines=(GPU,)),
     _at("outputs_of_shapes", "Shape", engines=(GPU,)),
+    _at("computed_one_hot", "ir::OneHot", engines=(GPU,)),
+    _at("saturating_nibbles", "Cast", "CastLike", engines=(GPU,)),
     _at("range_without_type", "Range", engines=(GPU,)),
     _at(
         "sizes_in_parts",

@@ -61,6 +61,7 @@ DEVICES = {
                 "BitwiseNot", "ErfInv", "GroupedMatMul", "ISTFT", "Inverse", "NMSRotated",
                 "ScatterNDUpdate of opset15", "SegmentMax", "SliceScatter", "SparseFillEmptyRows",
             },
+            types=frozenset({"string", "u1", "u2", "u3", "u6"}),
             shapes="ranked",
             branches="producer",
         ),

@@ -14,6 +14,7 @@ from bridge.neutral.types import Shape
 from bridge.operators.control.loop_builder import is_positive
 from bridge.targets.counted import is_counted, reads_numbers
 from bridge.targets.unroll import trips_of
+from bridge.vocabulary.elements import F4E2M1
 
 _AXES = ((1, "axes"),)
 
@@ -46,7 +47,6 @@ CONSTANT: Mapping[str, Sequence[tuple[int, str]]] = {
     "VariadicSplit": ((1, "axis"),),
     "ir::DFT": ((1, "axes"), (2, "sizes")),
     "ir::Multinomial": ((1, "number of samples"),),
-    "ir::OneHot": ((1, "depth"),),
     "ir::Split": ((1, "axis"),),
 }
 """The inputs that the plugin reads when it compiles a model, by operator: their places and names.
@@ -59,6 +59,8 @@ def faults_of(node: Node) -> Iterator[str]:
     """Why the plugin cannot be trusted with a node."""
     if node.op == "Loop":
         yield from _of_loop(node)
+    if node.op == "Cast" and node.outputs[0].element is F4E2M1:
+        yield f"OpenVINO's GPU plugin reads f4e2m1, but does not convert to it; {_HELP}"
     for place, name in CONSTANT.get(node.op, ()):
         value = node.input(place)
         if value is not None and value.constant is None and known_of(value).array is None:
