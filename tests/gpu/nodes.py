@@ -23,7 +23,7 @@ import numpy as np
 
 from bridge.check.engines import EngineError, OpenVino, OpenVinoGpu
 from bridge.check.isolation import LostProcessError, TooLongError, Worker
-from bridge.errors import BridgeError
+from bridge.errors import BridgeError, UnsupportedError
 from tests.conformance import ledger
 from tests.conformance.cases import Case, cases
 from tests.conformance.routes import WrongError, against_standard, convert, load_ir
@@ -91,7 +91,7 @@ def judge(case: Case, scratch: Path, engine: type[OpenVino]) -> Verdict:
         try:
             convert(case, target, device="GPU")
         except BridgeError as error:
-            return Verdict("refused", _said(error))
+            return Verdict("refused", _refusal(error))
         step("compiling")
         try:
             session = load_ir(case, target, _engine(engine))
@@ -134,10 +134,22 @@ def _largest(value: Any) -> float:
     return float(np.abs(value[np.isfinite(value)]).max(initial=0))
 
 
+def _refusal(error: BridgeError) -> str:
+    """The reasons, without what would help."""
+    if not isinstance(error, UnsupportedError):
+        return _said(error)
+    return "; ".join(dict.fromkeys(found.why.partition(";")[0] for found in error.findings))
+
+
 def _said(error: Exception) -> str:
     text = " ".join(str(error).split())
     return text if len(text) < 1500 else f"{text[:300]} ... {text[-1200:]}"
 
+
+EMULATED = {
+    ("GRU", "reorder.cpp:147"): "oneDNN computes it on a GPU, and is not on the emulated device",
+}
+"""Causes that no GPU has, by the operator and the place in OpenVINO's sources."""
 
 # What is kept --------------------------------------------------------------------------------
 
@@ -182,12 +194,12 @@ def row(verdict: Verdict) -> str:
 def _cause(verdict: Verdict) -> str:
     if verdict.kind in ("does not compile", "fails"):
         return verdict.cause
-    text = re.sub(r" \(abs .*", "", verdict.said)
-    return re.sub(r"'[^']*'|\d+ of \d+", "#", text)[:160]
+    text = re.sub(r"^in a \w+ request: |output '[^']*': | \(abs .*", "", verdict.said)
+    return re.sub(r"\d+ of \d+", "some", text)[:200]
 
 
 def names_of(shard: str = "1/1", text: str = "", resume: bool = False) -> list[str]:
-    """The cases of a part, I of N. `resume` leaves out what is kept as right or refused."""
+    """The cases of a part, I of N. `resume` leaves out what is kept as right."""
     part, parts = map(int, shard.split("/"))
     chosen = [name for name in sorted(cases())[part - 1 :: parts] if text in name]
     if resume:
@@ -195,7 +207,7 @@ def names_of(shard: str = "1/1", text: str = "", resume: bool = False) -> list[s
             name
             for found in read().values()
             for row, names in found.items()
-            if row.partition(" | ")[0] in FINE
+            if row in ("right", RANDOM)
             for name in names
         }
         chosen = [name for name in chosen if name.removeprefix("test_") not in kept]
@@ -213,3 +225,47 @@ def run(names: Sequence[str], store: bool = False) -> None:
             cpu = f" [CPU plugin: {verdict.cpu}]" if verdict.cpu else ""
             print(f"{name}: {verdict.kind}: {verdict.said}{cpu}", flush=True)
     print(f"nodes: {', '.join(f'{count} {kind}' for kind, count in counts.most_common())}")
+
+
+def table() -> Iterator[str]:
+    """How many cases of each operator are right, and what becomes of the others."""
+    kept = read()
+    counts = Counter[str]()
+    for found in kept.values():
+        for row, names in found.items():
+            counts[_kind(row)] += len(names)
+    said = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
+    yield f"Of {counts.total():,} cases: {said}."
+    yield ""
+    yield "| operator | right | of | the others |"
+    yield "| --- | ---: | ---: | --- |"
+    whole = []
+    for op, found in kept.items():
+        right = sum(len(names) for row, names in found.items() if _kind(row) == "right")
+        total = sum(map(len, found.values()))
+        if right == total:
+            whole.append(f"`{op}`")
+            continue
+        others = (
+            f"{len(names)} {_told(op, row)}"
+            for row, names in found.items()
+            if _kind(row) != "right"
+        )
+        yield f"| `{op}` | {right} | {total} | {'; '.join(others)} |"
+    yield ""
+    yield f"All cases of these are right: {', '.join(whole)}."
+
+
+def _kind(row: str) -> str:
+    kind = row.partition(" | ")[0]
+    return "right" if kind == RANDOM else kind
+
+
+def _told(op: str, row: str) -> str:
+    """A verdict with its cause; whether the CPU plugin does the same with the file."""
+    kind, cause, cpu = (*row.split(" | "), "", "")[:3]
+    cause = EMULATED.get(
+        (op, cause), f"`{cause}`" if ".cpp:" in cause or ".hpp:" in cause else cause
+    )
+    alike = f"; the CPU plugin too: {cpu}" if cpu not in ("", "right") else ""
+    return f"{kind} ({cause}{alike})".replace("|", "\\|")

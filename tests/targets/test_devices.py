@@ -80,6 +80,22 @@ def test_what_the_gpu_plugin_reads_when_it_compiles(tmp_path: Path) -> None:
     bridge.convert(model, tmp_path / "m.xml", device="GPU", values={"axes": [0]})
 
 
+@pytest.mark.parametrize(
+    ("axes", "op", "is_refused"),
+    [(6, "Gather (x, i)", 0), (7, "Gather (x, i)", 1), (8, "Exp (x)", 0), (9, "Exp (x)", 1)],
+)
+def test_axes_on_a_gpu(axes: int, op: str, is_refused: bool, tmp_path: Path) -> None:
+    sizes = ",".join("1" * axes)
+    model = onnx.parser.parse_model(
+        f"{HEADER} (float[{sizes}] x) => (float[{sizes}] y) <int64[1] i = {{0}}> {{ y = {op} }}"
+    )
+    if not is_refused:
+        bridge.convert(model, tmp_path / "m.xml", device="GPU")
+        return
+    with pytest.raises(UnsupportedError, match="takes at most"):
+        bridge.convert(model, tmp_path / "m.xml", device="GPU")
+
+
 SCATTERED = """(float[3,A,2] x, int64[2,B,2] i, float[2,B,2] u) => (float[3,A,2] y) {{
   y = ScatterND <reduction = "{}"> (x, i, u) }}"""
 
