@@ -114,11 +114,11 @@ def _refusals(node: Node) -> Iterator[str]:
 
 
 def _of_device(node: Node, device: Device) -> Iterator[str]:
-    type, _ = _layer(node)
-    if type in device.lacks:
+    type, version = _layer(node)
+    for lacking in {type, f"{type} of {version}"} & device.lacks:
         yield (
-            f"{device.engine} has no {type}; --value and --input-shape for the inputs that decide "
-            "it may fold it, else run this part elsewhere"
+            f"{device.engine} has no {lacking}; --value and --input-shape for the inputs that "
+            "decide it may fold it, else run this part elsewhere"
         )
     if device.unrolls:
         yield from faults_of(node)
