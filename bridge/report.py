@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bridge.errors import text_of
+from bridge.errors import amount, text_of
 
 
 @dataclass(repr=False)
@@ -65,7 +65,7 @@ class Report:
 
     def __repr__(self) -> str:
         files = ", ".join(str(path) for path in self.files) or "nothing"
-        told = f"; {len(self.lines())} lines to read" if self.lines() else ""
+        told = f"; {amount(len(self.lines()), 'line')} to read" if self.lines() else ""
         return f"<Report of {self.source or 'a model'}: wrote {files}{told}>"
 
     def _repr_html_(self) -> str:

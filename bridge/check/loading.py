@@ -35,6 +35,7 @@ from bridge.check.packed import PackedSession
 from bridge.check.parts import PartsSession, is_too_large
 from bridge.check.stateful import FirstCallsSession, PairsSession
 from bridge.check.variables import Variables
+from bridge.errors import amount
 from bridge.library.boundary import Boundary
 from bridge.neutral.graph import Model
 from bridge.passes.state.records import FIRST_CALLS
@@ -152,7 +153,7 @@ def _load_ir(path: Path, model: Model, kind: type[OpenVino]) -> tuple[Session, s
         beside.seconds = _worker.seconds
         second = IsolatedEngine(kind, beside)
         session = parts = PartsSession(model, [openvino.load, second.load])
-        said += f", in {parts.count} parts"
+        said += f", in {amount(parts.count, 'part')}"
     else:
         session = openvino.load(path)
         # Under the names that Bridge gives them everywhere; OpenVINO has names in no order.

@@ -149,7 +149,7 @@ def call_in_a_row(bench: Bench, sessions: Sessions, compared: Compared) -> None:
             found = keeping.run_row([comparison.renamed(report.feeds[p], session) for p in row])
         except EngineError as error:
             report.failures.append(
-                f"{label}, {len(row)} calls in a row: {shortened(str(error), 500)}"
+                f"{label}, {amount(len(row), 'call')} in a row: {shortened(str(error), 500)}"
             )
             continue
         wrong = (

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from bridge.cli.models import Job
 from bridge.cli.outcome import Outcome
 from bridge.cli.output import (
-    amount,
     echo,
     echo_json,
     progress,
@@ -28,8 +27,9 @@ from bridge.cli.output import (
     told,
     write_text,
 )
-from bridge.errors import BridgeError, printable, text_of
+from bridge.errors import BridgeError, amount, printable, text_of
 from bridge.metadata import Json
+from bridge.options.spoken import as_options
 from bridge.release import release
 
 FORMAT = 1
@@ -93,14 +93,14 @@ def _tried(work: Work, job: Job, options: Mapping[str, Any]) -> Outcome:
     try:
         return work(job, options)
     except BridgeError as error:
-        return _outcome(job, "failed", str(error))
+        return _outcome(job, "failed", str(told(error)))
     except Exception as error:
         return _outcome(job, "failed", f"{printable(str(job.model))}: {told(error)}")
 
 
 def _outcome(job: Job, verdict: str, text: str, report: Json | None = None) -> Outcome:
     other = None if job.other is None else str(job.other)
-    return Outcome(str(job.model), other, verdict, text, report)
+    return Outcome(str(job.model), other, verdict, as_options(text), report)
 
 
 def _run(

@@ -215,5 +215,8 @@ def parse_dimension(dim: str, option: str) -> Any:
         given = Interval(int(limits[1]), int(limits[2]) if limits[2] else None)
     try:
         return dimension(given)
-    except UsageError as error:
-        raise UsageError(f"{option}: {error}") from None
+    except UsageError:
+        raise UsageError(
+            f'{option}: "{dim}" is no dimension; it may be a size from 0 to 2**63-1, ? for any '
+            "size, a range like 1..8, or a symbol (a word)"
+        ) from None

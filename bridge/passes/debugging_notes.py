@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import MutableMapping
 
+from bridge.errors import amount
 from bridge.neutral.extras import Note
 from bridge.neutral.graph import Model
 from bridge.passes.context import Context
@@ -36,8 +37,8 @@ def drop_debugging_notes(model: Model, context: Context) -> None:
             del notes[path]
     if count := sum(dropped):
         context.report.notes.append(
-            f"{count:,} entries of metadata that a tool wrote for debugging, as stack traces, are "
-            "left out; --keep-metadata (keep_metadata=True) keeps them"
+            f"{amount(count, 'entry', 'entries')} of metadata that a tool wrote for debugging, as "
+            "stack traces, left out; `keep_metadata=True` keeps such metadata"
         )
 
 

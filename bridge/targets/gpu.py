@@ -15,7 +15,7 @@ from bridge.operators.control.loop_builder import is_positive
 from bridge.targets.counted import is_counted, reads_numbers
 from bridge.targets.unroll import trips_of
 
-_HELP = "--value or --input-shape for the inputs that decide it may help, else run it on the CPU"
+_HELP = "`values` or `input_shapes` for the inputs that decide it may help, else run it on the CPU"
 
 
 def faults_of(node: Node) -> Iterator[str]:
@@ -40,7 +40,7 @@ def _of_loop(node: Node) -> Iterator[str]:
         return
     yield (
         "a computed condition ends it, and the GPU plugin may run an iteration less; a constant "
-        "trip count of at most 64 helps (--value), else run it on the CPU"
+        "trip count of at most 64 helps (`values`), else run it on the CPU"
     )
 
 
