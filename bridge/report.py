@@ -17,7 +17,8 @@ class Report:
     consequences of fixed values and shapes, `notes` all other facts. `assumed` holds, for lines of
     `pruned`, the condition that data must fulfil because they decide the If. `causes` holds, for
     other lines, the reason without names: the part of the branch that excludes it. `quirks` are the
-    quirks that rewrote a node, with the path to the node.
+    quirks that rewrote a node, with the path to the node. `weights` are the element types that the
+    weights are stored in.
     """
 
     source: str = ""
@@ -29,6 +30,7 @@ class Report:
     assumed: dict[str, str] = field(default_factory=dict)
     causes: dict[str, str] = field(default_factory=dict)
     quirks: list[tuple[str, str]] = field(default_factory=list)
+    weights: str = ""
 
     def lines(self) -> list[str]:
         """The decisions, line by line."""

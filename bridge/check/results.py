@@ -20,6 +20,7 @@ from bridge.check.outputs import Results
 from bridge.check.report import Result
 from bridge.check.stateful import keeps_states
 from bridge.check.versions import Sessions, note_way_back, note_workarounds, twin_of
+from bridge.errors import amount
 
 GIVEN = "original, held to the outputs that were given"
 """The label of the original, compared with outputs that a user gave."""

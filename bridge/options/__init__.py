@@ -172,6 +172,39 @@ class CommonOptions(TypedDict, total=False):
             brief="Believe that sizes of one symbol are equal.",
         ),
     ]
+    mean: Annotated[
+        "Mapping[str, float | Sequence[float]] | None",
+        Option(
+            INPUTS,
+            "What is subtracted from an input, by its name: one number, or one for each channel. "
+            "The model gets a layer for it, and for `scale` and `layout`.",
+            written="For example x=127.5 or 'x=[123.68,116.78,103.94]'.",
+            takes=list[str],
+            form="NAME=X",
+            brief="What is subtracted from an input: 'x=[123.68,116.78,103.94]'.",
+        ),
+    ]
+    scale: Annotated[
+        "Mapping[str, float | Sequence[float]] | None",
+        Option(
+            INPUTS,
+            "What an input is divided by, behind `mean`: one number, or one for each channel.",
+            takes=list[str],
+            form="NAME=X",
+            brief="What it is then divided by: x=58.8.",
+        ),
+    ]
+    layout: Annotated[
+        "Mapping[str, str] | None",
+        Option(
+            INPUTS,
+            "The layout of an input, by its name: a letter for each axis, C for the channels. "
+            '"NHWC->NCHW" is for a model of NHWC that is to be fed NCHW.',
+            takes=list[str],
+            form="NAME=LAYOUT",
+            brief="The layout of an input, also a new one: 'x=NHWC->NCHW'.",
+        ),
+    ]
     ifs: Annotated[
         "IfsChoice | None",
         Option(
