@@ -326,6 +326,11 @@ def _context(
         rename(model, options.get("rename") or {})
     if types := options.get("input_types"):
         give_types(model, types)
+    if any(options.get(name) for name in ("mean", "scale", "layout")):
+        from bridge.passes.preprocess import asked_for, preprocess
+
+        steps = asked_for(options.get("mean"), options.get("scale"), options.get("layout"))
+        preprocess(model, steps)
     shapes = options.get("input_shapes")
     if shapes not in (None, {}):  # without a new shape the declared sizes stay
         override_shapes(model, shapes)
@@ -364,6 +369,7 @@ def _watched(context: Context) -> Iterator[Context]:
 
 def _save(model: Model, target: Path, context: Context) -> Report:
     """Prepares a model for its target and writes it."""
+    from bridge.library.weights import weights_of
     from bridge.passes.assumptions import require_nothing_assumed
     from bridge.pipeline import prepare
 
@@ -376,6 +382,7 @@ def _save(model: Model, target: Path, context: Context) -> Report:
 
     source_size = sum(os.path.getsize(path) for path in model.files)
     prepare(model, context, done)
+    report.weights = weights_of(model.graph)
     if options.get("strict"):
         require_nothing_assumed(report)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from bridge.errors import amount
 from bridge.neutral.extras import Note
 from bridge.neutral.graph import Model
 from bridge.passes.context import Context
@@ -41,8 +42,8 @@ def drop_debugging_notes(model: Model, context: Context) -> None:
         model.extras["onnx"] = {**extras, "notes": left}
     if count:
         context.report.notes.append(
-            f"{count:,} entries of metadata that a tool wrote for debugging, as stack traces, are "
-            "left out; --keep-metadata (keep_metadata=True) keeps them"
+            f"{amount(count, 'entry', 'entries')} of metadata that a tool wrote for debugging, as "
+            "stack traces, left out; `keep_metadata=True` keeps such metadata"
         )
 
 

@@ -67,7 +67,7 @@ OF_MANY_AXES = frozenset({
 
 _ELSEWHERE = "run it on the CPU, or this part elsewhere"
 
-_HELP = "--value or --input-shape for the inputs that decide it may help, else run it on the CPU"
+_HELP = "`values` or `input_shapes` for the inputs that decide it may help, else run it on the CPU"
 
 
 def faults_of(node: Node) -> Iterator[str]:
@@ -105,7 +105,7 @@ def _of_loop(node: Node) -> Iterator[str]:
         return
     yield (
         "a computed condition ends it, and the GPU plugin may run an iteration less; a constant "
-        "trip count of at most 64 helps (--value), else run it on the CPU"
+        "trip count of at most 64 helps (`values`), else run it on the CPU"
     )
 
 

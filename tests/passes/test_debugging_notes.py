@@ -51,7 +51,7 @@ def test_an_ir_has_none_and_says_so(model: onnx.ModelProto, tmp_path: Path) -> N
     text = (tmp_path / "a.xml").read_text()
     assert "somebody" not in text and "pkg." not in text and "namespace" not in text
     (note,) = (note for note in report.notes if "metadata" in note)
-    assert note.startswith("19 entries") and "--keep-metadata" in note
+    assert note.startswith("19 entries") and "`keep_metadata=True`" in note
     bridge.convert(tmp_path / "a.xml", tmp_path / "b.onnx")
     back = onnx.load(tmp_path / "b.onnx")
     assert entries(back) == [{"task"}] * 5

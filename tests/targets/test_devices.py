@@ -170,7 +170,7 @@ def test_releases(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"device": "TPU"}, "device is one of CPU, GPU, NPU, ANY"),
+        ({"device": "TPU"}, "`device` is one of CPU, GPU, NPU, ANY"),
         ({"openvino": "2023.1"}, r"a release from 2024\.0 on"),
         ({"openvino": "new"}, r"a release from 2024\.0 on"),
     ],

@@ -134,5 +134,5 @@ def rank_not_known(name: str, role: str) -> Refused:
     """The refusal of a tensor of unknown rank that takes part in a sequence."""
     return Refused(
         f'the rank of "{name}", which {role}, is not known; give the inputs\' shapes with '
-        "--input-shape"
+        "`input_shapes`"
     )

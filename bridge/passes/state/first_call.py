@@ -76,8 +76,8 @@ def decide_by_state(
         found.append(FirstCall(flag.name, side == 0, name, at, [one.name for one in once], kept))
     if one_decoder and not found:
         raise UsageError(
-            "one_decoder is for a merged decoder: an input says whether there are states, and one "
-            "branch of an If on it reads them"
+            "`one_decoder` is for a merged decoder: an input says whether there are states, and "
+            "one branch of an If on it reads them"
         )
     return found
 
@@ -136,8 +136,8 @@ def _require_made_once(
             continue
         if captures.get(later.given(node.outputs.index(after))) is state:
             raise UsageError(
-                f'one_decoder: the first call alone gives "{state.name}", in a way that cannot be '
-                "taken out of its branch; convert without it"
+                f'`one_decoder`: the first call alone gives "{state.name}", in a way that cannot '
+                "be taken out of its branch; convert without it"
             )
 
 

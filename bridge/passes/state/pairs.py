@@ -129,8 +129,8 @@ def _what_of_flag(call: FirstCall) -> str:
     if not call.state:
         return gone + "one decoder is left"
     return (
-        gone + f'whether "{call.state}" has elements says it. --one-decoder keeps the decoder of '
-        "later calls alone, which takes half the time"
+        f'{gone}whether "{call.state}" has elements says it. `one_decoder=True` keeps the decoder '
+        "of later calls alone, which takes half the time"
     )
 
 
