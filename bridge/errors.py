@@ -46,6 +46,11 @@ def _cut(line: str) -> str:
     return f"{line[:head]}{between}{line[head + len(between) - LONGEST_LINE :]}"
 
 
+def amount(count: int, noun: str, several: str = "") -> str:
+    """A count with its noun: "1 model", "2 models"; `several` is another plural than with s."""
+    return f"{count:,} {noun if count == 1 else several or f'{noun}s'}"
+
+
 class BridgeError(Exception):
     """Base of everything Bridge raises on purpose: a message of one line or several."""
 

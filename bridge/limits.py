@@ -106,10 +106,7 @@ class Budget:
 
 
 def _raise(name: str, number: int) -> str:
-    return (
-        f"if that is meant, raise the limit: --limit {name}={number}, in Python "
-        f'limits={{"{name}": {number}}}'
-    )
+    return f'if that is meant, raise the limit: `limits={{"{name}": {number}}}`'
 
 
 _current: ContextVar[Budget] = ContextVar("budget")
@@ -132,7 +129,7 @@ def read_limits(given: Any) -> Limits:
         return given
     names = [field.name for field in fields(Limits)]
     if not isinstance(given, Mapping):
-        raise UsageError(f'limits map names to numbers, {{"nodes": 1000000}}; they are {given!r}')
+        raise UsageError(f'`limits` map names to numbers, {{"nodes": 1000000}}; they are {given!r}')
     for name, number in given.items():
         if name not in names:
             raise UsageError(f"there is no limit {name!r}; the limits are {', '.join(names)}")

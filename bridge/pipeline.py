@@ -131,6 +131,13 @@ def _has_variables(model: Model, context: Context) -> bool:
     return _from_other(model, context) and any(n.op == "ReadValue" for n in model.graph.nodes)
 
 
+def _has_quantized(model: Model, context: Context) -> bool:
+    """Whether a model from the other format quantises values."""
+    return _from_other(model, context) and any(
+        node.op == "QuantizeLinear" for node in model.graph.walk()
+    )
+
+
 def _has_parts(model: Model, context: Context) -> bool:
     """Whether some value is held as several tensors in IR: a sequence, an optional, or a tensor
     whose rank data decide."""
@@ -232,6 +239,7 @@ TO_IR = (
     Pass("targets.unroll.unroll_loops", _unrolls),
     Pass("passes.select.ifs.select_branches", _selects),
     Pass("targets.counted.count_loops", _unrolls),
+    Pass("passes.quantized_pairs.join_pairs", _has_quantized),
     Pass("passes.legalize.legalize", _always),
     Pass("passes.fold.fold"),
     Pass("passes.fuse.patterns.fuse_states", _has_variables),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bridge.errors import text_of
+from bridge.errors import amount, text_of
 
 
 @dataclass(repr=False)
@@ -17,7 +17,8 @@ class Report:
     consequences of fixed values and shapes, `notes` all other facts. `assumed` holds, for lines of
     `pruned`, the condition that data must fulfil because they decide the If. `causes` holds, for
     other lines, the reason without names: the part of the branch that excludes it. `quirks` are the
-    quirks that rewrote a node, with the path to the node.
+    quirks that rewrote a node, with the path to the node. `weights` are the element types that the
+    weights are stored in.
     """
 
     source: str = ""
@@ -29,6 +30,7 @@ class Report:
     assumed: dict[str, str] = field(default_factory=dict)
     causes: dict[str, str] = field(default_factory=dict)
     quirks: list[tuple[str, str]] = field(default_factory=list)
+    weights: str = ""
 
     def lines(self) -> list[str]:
         """The decisions, line by line."""
@@ -65,7 +67,7 @@ class Report:
 
     def __repr__(self) -> str:
         files = ", ".join(str(path) for path in self.files) or "nothing"
-        told = f"; {len(self.lines())} lines to read" if self.lines() else ""
+        told = f"; {amount(len(self.lines()), 'line')} to read" if self.lines() else ""
         return f"<Report of {self.source or 'a model'}: wrote {files}{told}>"
 
     def _repr_html_(self) -> str:

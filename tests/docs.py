@@ -22,9 +22,11 @@ from bridge.quirks.counts import said
 from bridge.quirks.safe_loop import Clause
 from bridge.show.coverage import MISSING, Line, coverage
 from bridge.targets import DEVICES, READ_SINCE
+from bridge.targets.gpu import CONSTANT
 from bridge.targets.operators import FORMS
 from tests.conformance import ledger
 from tests.control_flow import against
+from tests.gpu import nodes
 from tests.quirks import nonfinite
 from tests.readers import table as readers
 from tests.releases import table
@@ -205,6 +207,13 @@ def devices() -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
+def constants() -> Iterator[str]:
+    """What the GPU plugin wants as constants."""
+    for op, inputs in CONSTANT.items():
+        names = " and ".join(name for _, name in inputs)
+        yield f"- `{op.removeprefix('ir::')}`: {names}"
+
+
 def forms() -> Iterator[str]:
     """The layers that are written in others."""
     for type, form in FORMS.values():
@@ -224,7 +233,13 @@ def opsets() -> Iterator[str]:
 PARTS: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
     "commands.md": {"commands": commands},
     "operators.md": {"operators": operators, "conformance": conformance},
-    "devices.md": {"devices": devices, "forms": forms, "opsets": opsets},
+    "devices.md": {
+        "devices": devices,
+        "constants": constants,
+        "forms": forms,
+        "nodes": nodes.table,
+        "opsets": opsets,
+    },
     "releases.md": {"releases": releases},
     "quirks.md": {"quirks": quirks, "nonfinite": nonfinite.table},
     "control_flow.md": {"readers": control_flow},

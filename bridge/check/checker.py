@@ -21,6 +21,7 @@ from bridge.check.pair import Pair
 from bridge.check.report import CheckReport
 from bridge.check.results import call_in_a_row, compare_versions, doubt_branches
 from bridge.check.seek import any_input, seek_inputs
+from bridge.check.unrelated import require_related
 from bridge.check.versions import load_versions
 from bridge.errors import BridgeError
 from bridge.files.atomic_write import scratch_folder
@@ -98,6 +99,7 @@ def _run(bench: Bench, asked: Asked) -> Mapping[int, str]:
     if not bench.report.feeds:
         return {}
     compared = compare_versions(bench, sessions, asked.recipe.chosen)
+    require_related(bench)
     if not asked.quick:
         run_as_people_do(bench, sessions, compared)
     call_in_a_row(bench, sessions, compared)

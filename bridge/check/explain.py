@@ -23,7 +23,7 @@ from bridge.check.pair import Models, labelled
 from bridge.check.reduce import Reduced, reduced
 from bridge.check.results import GIVEN
 from bridge.check.taps import expose, last
-from bridge.errors import BridgeError
+from bridge.errors import BridgeError, amount
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
 
@@ -121,7 +121,7 @@ def _reduced(
         return own, other
 
     def differing(part: Model, other: Model | None, feed: Results) -> set[str]:
-        bench.tell(f"reducing the model: {len(part.graph.nodes)} nodes")
+        bench.tell(f"reducing the model: {amount(len(part.graph.nodes), 'node')}")
         try:
             original, files = bench.pair.for_part(part).changed("part", part, other)
             first, second = load(original)[0], load(labelled(files, mismatch.version))[0]
@@ -153,7 +153,7 @@ def reduced_failure(
         return load(pair.rewritten(pair.source, shown, "seen"))[0].run(feed), {}
 
     def failing(part: Model, other: Model | None, feed: Results) -> set[str]:
-        bench.tell(f"reducing the model: {len(part.graph.nodes)} nodes")
+        bench.tell(f"reducing the model: {amount(len(part.graph.nodes), 'node')}")
         try:
             load(pair.rewritten(pair.source, part, "alone"))[0].run(feed)
         except BridgeError:

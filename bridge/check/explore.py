@@ -25,7 +25,7 @@ from bridge.check.instrument import Branch, Site, all_taken, branches_of
 from bridge.check.own_inputs import InputSet
 from bridge.check.probe import Probe
 from bridge.check.solve import LARGEST_SIZE, solve, variables
-from bridge.errors import UsageError
+from bridge.errors import UsageError, amount
 from bridge.neutral.expression import OPPOSITES
 from bridge.neutral.graph import Model, Value
 from bridge.neutral.types import TensorType, innermost, low
@@ -446,7 +446,7 @@ class _BranchSearch:
         result = self.result
         result.runs += 1
         self.tell(
-            f"{result.runs} inputs tried"
+            f"{amount(result.runs, 'input')} tried"
             + (f", {len(result.reached)} of {self.count} branches" if self.sites else "")
         )
         try:

@@ -29,6 +29,7 @@ from bridge.check.packed import PackedSession
 from bridge.check.parts import PartsSession, is_too_large
 from bridge.check.stateful import FirstCallsSession, PairsSession
 from bridge.check.variables import Variables
+from bridge.errors import amount
 from bridge.library.boundary import Boundary
 from bridge.neutral.graph import Model
 from bridge.passes.state.records import FIRST_CALLS
@@ -161,7 +162,7 @@ def _load_ir(path: Path, model: Model, settings: Settings) -> tuple[Session, str
         beside.seconds = _worker.seconds
         second = IsolatedEngine(kind, beside, **dict(openvino.kind[1]))
         session = parts = PartsSession(model, [openvino.load, second.load])
-        said += f", in {parts.count} parts"
+        said += f", in {amount(parts.count, 'part')}"
     else:
         session = openvino.load(path)
         # Under the names that Bridge gives them everywhere; OpenVINO has names in no order.

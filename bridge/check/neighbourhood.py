@@ -7,19 +7,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bridge.errors import amount
 from bridge.ir_format.layers import read_graphs
 
 if TYPE_CHECKING:
     import onnx
 
+    from bridge.neutral.tensor import Tensor
+
 _SHOWN = 60  # characters of an attribute
 _CONSUMERS = 8
+_ELEMENTS = 6  # of a constant
+_LARGEST = 1 << 24  # bytes of a constant that is read
+
+CONSTANT = "constant"
+"""The type of a neighbour that is a constant."""
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """An ONNX node or a layer of an IR near a value: it makes an input of the value's maker
-    ("before"), the value ("itself"), or takes it ("after"). Inputs and outputs are names."""
+    """An ONNX node, a layer of an IR or a constant near a value: it makes an input of the value's
+    maker ("before"), the value ("itself"), or takes it ("after"). Inputs and outputs are names."""
 
     place: str
     type: str
@@ -31,8 +39,8 @@ class Neighbour:
 
 def neighbourhood(path: Path, value: str, beside: Collection[str] = ()) -> list[Neighbour]:
     """The node that makes the value of this name, those before it and those after it; nothing
-    where the file has no such value. Constants are left out. Of several graphs that have the name
-    that one is meant which has most of the names `beside`."""
+    where the file has no such value. Constants show their first values. Of several graphs that have
+    the name that one is meant which has most of the names `beside`."""
     graphs = _ir_graphs(path) if path.suffix.lower() == ".xml" else _onnx_graphs(path)
     found = [graph for graph in graphs if any(value in node.outputs for node in graph[0])]
     if not found:
@@ -42,11 +50,39 @@ def neighbourhood(path: Path, value: str, beside: Collection[str] = ()) -> list[
     seen = [*around, *nodes]
     before = [n for n in seen if n is not itself and set(n.outputs) & set(itself.inputs)]
     after = [n for n in nodes if set(itself.outputs) & set(n.inputs)]
+    constants = _constants(path, {*itself.inputs, *itself.outputs})
+    values = {"value": constants[value]} if value in constants else {}
     return [
-        *(replace(n, place="before") for n in before if n.type not in ("Constant", "Const")),
-        replace(itself, place="itself"),
+        *(replace(n, place="before") for n in before if not constants.keys() & set(n.outputs)),
+        *(
+            Neighbour("before", CONSTANT, name, (), (name,), {"value": constants[name]})
+            for name in itself.inputs
+            if name in constants
+        ),
+        replace(itself, place="itself", attributes={**itself.attributes, **values}),
         *(replace(node, place="after") for node in after[:_CONSUMERS]),
     ]
+
+
+def _constants(path: Path, names: Collection[str]) -> dict[str, str]:
+    """The types and first values of those constants that have one of the names."""
+    from bridge.library.api import load
+
+    found: dict[str, str] = {}
+    for node in load(path).graph.walk():
+        if node.op == "Constant":
+            value = node.outputs[0]
+            for name in {*value.names, f"{node.name}:0"} & {*names}:
+                found[name] = _values(node.attributes["value"])
+    return found
+
+
+def _values(tensor: Tensor) -> str:
+    """The type and the first elements of a constant; of a large one the type alone."""
+    if not tensor.size or tensor.nbytes > _LARGEST:
+        return str(tensor)
+    first = [str(each)[:_SHOWN] for each in tensor.array().reshape(-1)[:_ELEMENTS]]
+    return f"{tensor} = {', '.join([*first, *['...'] * (tensor.size > _ELEMENTS)])}"
 
 
 def _made(nodes: Nodes) -> set[str]:
@@ -82,7 +118,7 @@ def _onnx_node(node: onnx.NodeProto) -> Neighbour:
     attributes = {}
     for attribute in node.attribute:
         if attribute.HasField("g"):
-            text = f"a graph of {len(attribute.g.node)} nodes"
+            text = f"a graph of {amount(len(attribute.g.node), 'node')}"
         elif attribute.HasField("t"):
             text = f"a tensor of shape {list(attribute.t.dims)}"
         else:

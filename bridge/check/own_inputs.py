@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.errors import UsageError
+from bridge.errors import UsageError, amount
 from bridge.neutral.graph import Model, Value, names_of_outputs
 from bridge.neutral.types import Dim, OptionalType, SequenceType, Type, high, innermost, low
 from bridge.options import OwnInputs
@@ -194,7 +194,7 @@ def _typed(value: Value, where: str, type: Type, given: Any) -> Any:
         return array
     shown = f'{where}: "{value.name}" has the shape {list(array.shape)}, and the model takes {type}'
     if array.ndim != len(wanted):
-        raise UsageError(f"{shown}: {len(wanted)} dimensions, not {array.ndim}")
+        raise UsageError(f"{shown}: {amount(len(wanted), 'dimension')}, not {array.ndim}")
     for axis, (size, dim) in enumerate(zip(array.shape, wanted, strict=True)):
         if not _suits(size, dim):
             raise UsageError(f"{shown}: axis {axis} is {size}, not {dim}")

@@ -27,6 +27,7 @@ from bridge.onnx_format import text
 from bridge.options import ConvertOptions
 from bridge.passes.boundary import give_types, override_shapes
 from bridge.passes.compress import compress
+from bridge.passes.preprocess import asked_for, further_steps, preprocess
 from bridge.passes.state.records import STATEFUL
 
 _SEEN = 4  # pairs of loaded models that are kept
@@ -60,6 +61,7 @@ class Pair:
         self.against = None if self.against is None else _binary(self.against, self.scratch)
         self._give_weights()
         self._begin_with_original()
+        self._preprocess()
         self._begin_with_onnx()
         self._complete_inputs()
         self.other_suffix = ".onnx" if self.source.suffix.lower() == ".xml" else ".xml"
@@ -125,8 +127,29 @@ class Pair:
         if self.against is not None:
             from bridge.check.specialized import is_form_of
 
-            if is_form_of(self.loaded(self.source), self.loaded(self.against)):
+            source, against = self.loaded(self.source), self.loaded(self.against)
+            if is_form_of(source, against):
                 self._swap("is a specialized form")
+            elif further_steps(against, source):
+                self._swap("preprocesses its inputs")
+
+    def _preprocess(self) -> None:
+        """Gives the source the preprocessing that the other model has, or gets, so that both take
+        the same inputs."""
+        asked = dict(self.options)
+        given: list[Any] = [asked.pop(name, None) for name in ("mean", "scale", "layout")]
+        self.options = cast(ConvertOptions, asked)
+        steps = asked_for(*given)
+        if self.against is not None:
+            steps = further_steps(self.loaded(self.source), self.loaded(self.against))
+        if not steps:
+            return
+        model = self.load(self.source)
+        preprocess(model, steps)
+        (self.scratch / "preprocessed").mkdir()
+        self.source = self.rewritten(self.source, model, f"preprocessed/{self.source.stem}")
+        names = ", ".join(f'"{step.input}"' for step in steps)
+        self.notes.append(f"the original is fed the preprocessed inputs: {names}")
 
     def _swap(self, why: str) -> None:
         """Holds the first file to the second."""

@@ -31,7 +31,7 @@ from bridge.check.taps import (
     value_at,
     way_to,
 )
-from bridge.errors import BridgeError
+from bridge.errors import BridgeError, amount
 from bridge.files import companion
 from bridge.files.atomic_write import whole
 from bridge.files.kinds import ARRAYS, Kind, kind_of_model
@@ -67,7 +67,7 @@ class Reduced:
     def __str__(self) -> str:
         other = "" if self.other is None else f" {self.other}"
         return (
-            f"{self.model}: {self.nodes} of {self.all} nodes still {self.what}; "
+            f"{self.model}: {self.nodes} of {amount(self.all, 'node')} still {self.what}; "
             f"bridge check {self.model}{other} --inputs {self.inputs} --samples 0"
         )
 

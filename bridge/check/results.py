@@ -20,6 +20,7 @@ from bridge.check.outputs import Results
 from bridge.check.report import Result
 from bridge.check.stateful import keeps_states
 from bridge.check.versions import Sessions, note_way_back, note_workarounds, twin_of
+from bridge.errors import amount
 
 GIVEN = "original, held to the outputs that were given"
 """The label of the original, compared with outputs that a user gave."""
@@ -149,7 +150,7 @@ def call_in_a_row(bench: Bench, sessions: Sessions, compared: Compared) -> None:
             found = keeping.run_row([comparison.renamed(report.feeds[p], session) for p in row])
         except EngineError as error:
             report.failures.append(
-                f"{label}, {len(row)} calls in a row: {shortened(str(error), 500)}"
+                f"{label}, {amount(len(row), 'call')} in a row: {shortened(str(error), 500)}"
             )
             continue
         wrong = (

@@ -19,7 +19,7 @@ import bridge
 from bridge.check.inputs import make_inputs
 from bridge.check.loading import load
 from bridge.check.outputs import Comparison, Results
-from bridge.errors import BridgeError
+from bridge.errors import BridgeError, amount
 from bridge.files.atomic_write import scratch_folder
 from bridge.library.opsets import in_some_opset, onnx_target
 from bridge.limits import Limits, limited
@@ -109,7 +109,8 @@ class Watcher:
         if self.found is not None:
             advice = f"; {self.found.advice}" if self.found.advice else ""
             return [f"the conversion is wrong: {self.found}{advice}"]
-        seen = f"no number differs after any of {self.count} passes and quirks"
+        steps = amount(self.count, "pass or quirk", "passes and quirks")
+        seen = f"no number differs after any of {steps}"
         skipped = ", ".join(dict.fromkeys(self.skipped))
         return [f"{seen}; could not be run after {skipped}" if skipped else seen]
 

@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from bridge.check.instrument import Branch, branch_role
 from bridge.check.lines import shortened
+from bridge.check.neighbourhood import CONSTANT
 from bridge.check.report import CONVERSION, BranchState, CheckReport, Result
+from bridge.errors import amount
 from bridge.show.states import STATES
 
 _SHOWN = 3  # kinds of refused inputs
@@ -49,7 +51,14 @@ def _explained(report: CheckReport) -> list[str]:
     for label, around in report.around.items():
         for near in around:
             if near.place == "itself":
-                lines.append(f"  in {label}: {near.type}{_named(near.name)}")
+                value = near.attributes.get("value")
+                said = f": {value}" if value else ""
+                lines.append(f"  in {label}: {near.type}{_named(near.name)}{said}")
+        lines += [
+            f"    takes the constant{_named(near.name)}: {near.attributes['value']}"
+            for near in around
+            if near.type == CONSTANT
+        ]
     if report.fault is not None:
         lines.append(f"at fault: {report.fault}")
         if report.fault.advice:
@@ -75,15 +84,11 @@ def _outputs(report: CheckReport) -> list[str]:
     names = {result.output for result in report.results}
     allowed = [f"rtol {report.rtol:g}, atol {report.atol:g}"]
     allowed += [f"'{n}': rtol {r:g}, atol {a:g}" for n, (r, a) in report.tolerances.items()]
-    on = f"on {_inputs(len(report.feeds))} ({'; '.join(allowed)})"
+    on = f"on {amount(len(report.feeds), 'input')} ({'; '.join(allowed)})"
     if wrong:
         differ = len({result.output for result in wrong})
         return [f"outputs: {differ} of {len(names)} DIFFERENT {on}", *map(_result, wrong)]
     return [f"outputs: {len(names)} equal {on}; {_worst(report.results)}"]
-
-
-def _inputs(count: int) -> str:
-    return f"{count} input{'s' if count != 1 else ''}"
 
 
 def _worst(results: Sequence[Result]) -> str:
@@ -124,7 +129,7 @@ def _counts(report: CheckReport, known: Mapping[Branch, BranchState]) -> str:
         parts["pruned"] += f" ({failing} of them fail in the model itself)"
     some = {index for index, _ in states}
     kind = "Loop" if report.sites[min(some)].loop else "If"
-    total = f"{len(some)} {kind}{'s' if len(some) != 1 else ''}"
+    total = amount(len(some), kind)
     if kind == "Loop":
         return f"none, one, several in {total}: {', '.join(parts.values())}"
     return f"{len(states)} in {total}: {', '.join(parts.values())}"

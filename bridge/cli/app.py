@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+import typer.core
 import typer.main
 
 from bridge.cli.output import echo
@@ -39,11 +42,33 @@ def bridge(
     """Convert models between ONNX and OpenVINO IR, conditional subgraphs included."""
 
 
+class Convert(typer.core.TyperCommand):
+    """`convert`, which reads a call with two paths and no option but `--quiet` by itself. For any
+    value, Typer imports pydantic and makes a validator of each option, which takes a third of a
+    small conversion."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Reads the arguments into the context's parameters."""
+        paths = [text for text in args if text not in ("-q", "--quiet")]
+        if len(paths) != 2 or any(path.startswith("-") for path in paths):
+            return super().parse_args(ctx, args)
+        function = import_module("bridge.cli.convert").convert
+        declared = inspect.signature(function).parameters.values()
+        ctx.params = {each.name: each.default for each in declared}
+        source, destination = map(Path, paths)
+        ctx.params |= {"source": source, "destination": [destination]}
+        ctx.params["quiet"] = len(args) > 2
+        return []
+
+
 @cache
 def command_line(name: str | None = None) -> Any:
     """The command line, or only the command of a `name`: Typer takes about 10 ms to read the
     options of each command."""
     app = typer.Typer(
+        # Typer imports pydantic for these options, even if nobody gives them.
+        add_completion=name is None,
+        add_help_option=name is None,
         epilog="'bridge COMMAND --help' shows the options of a command, with examples.",
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,
@@ -52,7 +77,8 @@ def command_line(name: str | None = None) -> Any:
     app.callback()(bridge)
     for each in [name] if name else COMMANDS:
         function = getattr(import_module(f".{each}", __package__), each)
-        app.command(short_help=COMMANDS[each])(function)
+        own = Convert if each == "convert" else None
+        app.command(short_help=COMMANDS[each], cls=own)(function)
     made = typer.main.get_command(app)
     for command in (made, *getattr(made, "commands", {}).values()):
         _without_types(command)

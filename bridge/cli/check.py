@@ -58,9 +58,9 @@ def check(
     report: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.html",
+            metavar="FILE|DIR",
             rich_help_panel=OUTPUT,
-            help="Write a page: Ifs, Loops, and the result of each branch.",
+            help="Write a page, FILE.html; for many models a folder of pages.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -110,10 +110,8 @@ def check(
         given = [path for path in given if path.suffix.lower() != ".xml" or is_ir(path)]
     if jobs or junit or cache or shard or hook or is_many(given):
         single = ("weights", "inputs", "save_inputs", "reduce")
-        if report or any(options[name] for name in single):
-            raise UsageError(
-                "--weights, --report, --inputs, --save-inputs and --reduce are for one model"
-            )
+        if any(options[name] for name in single):
+            raise UsageError("--weights, --inputs, --save-inputs and --reduce are for one model")
         require_engines(model, None)
         pairs = sharded(paired(found(given)), shard)
         if junit is not None:
@@ -123,7 +121,11 @@ def check(
             others = [*arrays, *(cache.glob("*") if cache else ())]
             read = [path for job in pairs for path in (job.model, job.other) if path is not None]
             require_outputs({junit: JUNIT}, read, others, options["force"])
-        check_many(pairs, options, jobs or 1, cache, junit, as_json=as_json, quiet=quiet)
+        if report is not None:
+            from bridge.cli.folder import require_folder
+
+            require_folder(report, options["force"])
+        check_many(pairs, options, jobs or 1, cache, junit, report, shard, as_json, quiet)
         return
     against = given[1] if other else None
     require_engines(model, against)

@@ -195,7 +195,8 @@ def _convert(
 def _print(report: Report, streamed: bool, verbose: bool) -> None:
     if not streamed:
         files = (f"{path} ({size_of(path.stat().st_size)})" for path in report.files)
-        echo(f"wrote {' and '.join(files)}")
+        weights = f"; weights: {report.weights}" if report.weights else ""
+        echo(f"wrote {' and '.join(files)}{weights}")
     for line in report.lines() if verbose else report.short_lines():
         echo(line, aside=streamed)
     for name, place in report.quirks if verbose else ():

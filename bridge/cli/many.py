@@ -8,17 +8,17 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from bridge.cli.folder import INDEX, write_folder, write_page
 from bridge.cli.models import Job
 from bridge.cli.outcome import Outcome
 from bridge.cli.output import (
-    amount,
     echo,
     echo_json,
     progress,
@@ -28,14 +28,17 @@ from bridge.cli.output import (
     told,
     write_text,
 )
-from bridge.errors import BridgeError, printable, text_of
+from bridge.errors import BridgeError, amount, printable, text_of
 from bridge.metadata import Json
+from bridge.options.spoken import as_options
 from bridge.release import release
+from bridge.show.folder import counts_of
 
 FORMAT = 1
 """The version of the JSON about many models."""
 
 if TYPE_CHECKING:
+    from bridge.check.isolation import Worker
     from bridge.cli.cache import Cache
 
 Work = Callable[[Job, Mapping[str, Any]], Outcome]
@@ -47,18 +50,24 @@ def check_many(
     workers: int,
     cache: Path | None,
     junit: Path | None,
+    folder: Path | None,
+    part: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Checks models and prints the results. Exits with 1 if a model differs, with 2 if a model
-    could not be checked."""
+    """Checks models, writes the reports and prints the results. Exits with 1 if a model differs,
+    with 2 if a model could not be checked."""
     from bridge.cli.cache import Cache
 
     answers = None if cache is None else Cache(cache, options)
-    outcomes = _run(jobs, _checked, options, workers, quiet, answers)
+    outcomes = _run(jobs, _checked, options, workers, quiet, answers, folder)
     if junit is not None:
-        write_text(junit, as_junit(outcomes))
+        write_text(junit, as_junit(outcomes, part))
+    if folder is not None:
+        write_folder(folder, outcomes)
     _print(outcomes, as_json, quiet)
+    if folder is not None and not (as_json or quiet):
+        echo(f"wrote {folder / INDEX}")
     _exit(outcomes)
 
 
@@ -93,14 +102,15 @@ def _tried(work: Work, job: Job, options: Mapping[str, Any]) -> Outcome:
     try:
         return work(job, options)
     except BridgeError as error:
-        return _outcome(job, "failed", str(error))
+        text, model = str(told(error)), printable(str(job.model))
+        return _outcome(job, "failed", text if model in text else f"{model}: {text}")
     except Exception as error:
         return _outcome(job, "failed", f"{printable(str(job.model))}: {told(error)}")
 
 
 def _outcome(job: Job, verdict: str, text: str, report: Json | None = None) -> Outcome:
     other = None if job.other is None else str(job.other)
-    return Outcome(str(job.model), other, verdict, text, report)
+    return Outcome(str(job.model), other, verdict, as_options(text), report)
 
 
 def _run(
@@ -110,24 +120,32 @@ def _run(
     workers: int,
     quiet: bool,
     answers: Cache | None = None,
+    folder: Path | None = None,
 ) -> list[Outcome]:
-    """The results of all jobs, in their order. Prints progress meanwhile."""
+    """The results of all jobs, in their order. Prints progress meanwhile. Pages of the models go
+    into a `folder`."""
     from bridge.check.isolation import LostProcessError, Worker
 
     free: SimpleQueue[Worker] = SimpleQueue()
 
     def run(job: Job) -> Outcome:
+        outcome = answer(job)
+        if folder is not None and outcome.report is not None:
+            with _taken(free) as worker, suppress(LostProcessError):
+                worker.call(write_page, folder, outcome)
+        return outcome
+
+    def answer(job: Job) -> Outcome:
         models = [path for path in (job.model, job.other) if path is not None]
         key = "" if answers is None else answers.key(*models)
         if answers is not None and (known := answers.find(key, *models)) is not None:
             return known
-        began, worker = time.monotonic(), free.get()
-        try:
-            outcome: Outcome = worker.call(_tried, work, job, dict(options))
-        except LostProcessError as error:
-            outcome = _outcome(job, "failed", f"{printable(str(job.model))}: {error}")
-        finally:
-            free.put(worker)
+        began = time.monotonic()
+        with _taken(free) as worker:
+            try:
+                outcome: Outcome = worker.call(_tried, work, job, dict(options))
+            except LostProcessError as error:
+                outcome = _outcome(job, "failed", f"{printable(str(job.model))}: {error}")
         outcome = replace(outcome, seconds=round(time.monotonic() - began, 3))
         if answers is not None:
             answers.keep(key, outcome, *models)
@@ -150,6 +168,16 @@ def _run(
     return [outcomes[place] for place in range(len(jobs))]
 
 
+@contextmanager
+def _taken(free: SimpleQueue[Worker]) -> Iterator[Worker]:
+    """A worker that nobody else has meanwhile."""
+    worker = free.get()
+    try:
+        yield worker
+    finally:
+        free.put(worker)
+
+
 def _print(outcomes: Sequence[Outcome], as_json: bool, quiet: bool) -> None:
     if as_json:
         echo_json(as_data(outcomes))
@@ -161,9 +189,7 @@ def _print(outcomes: Sequence[Outcome], as_json: bool, quiet: bool) -> None:
     if as_json or quiet:
         return
     table(("model", "verdict", "time", ""), [outcome.row for outcome in outcomes])
-    counts = Counter(outcome.verdict for outcome in outcomes)
-    said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
-    echo(f"{amount(len(outcomes), 'model')}: {said or 'nothing to do'}")
+    echo(counts_of([outcome.verdict for outcome in outcomes]))
 
 
 def as_data(outcomes: Sequence[Outcome]) -> Json:
@@ -173,15 +199,16 @@ def as_data(outcomes: Sequence[Outcome]) -> Json:
     return {"bridge": release(), "format": FORMAT, "counts": dict(counts), "models": models}
 
 
-def as_junit(outcomes: Sequence[Outcome]) -> str:
-    """The results of models, as JUnit's XML: a difference is a failure, all else an error."""
+def as_junit(outcomes: Sequence[Outcome], part: str | None = None) -> str:
+    """The results of models, as JUnit's XML: a difference is a failure, all else an error. The
+    suites of several parts have different names, so that a reader takes them all."""
     from lxml import etree
 
     kinds = {"different": "failure"}
     bad = Counter(kinds.get(o.verdict, "error") for o in outcomes if not o.good)
     suite = etree.Element(
         "testsuite",
-        name="bridge check",
+        name=f"bridge check {part}" if part else "bridge check",
         tests=str(len(outcomes)),
         failures=str(bad["failure"]),
         errors=str(bad["error"]),

@@ -14,7 +14,10 @@ from bridge.errors import UsageError
 def ops(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Only these operators; * stands for anything."),
+        typer.Argument(
+            metavar="NAME",
+            help="Only these, by their names in ONNX or IR; * is anything.",
+        ),
     ] = None,
     missing: Annotated[
         bool, typer.Option("--missing", help="Only those that cannot be converted both ways.")
@@ -48,7 +51,6 @@ def ops(
         _quirks(as_json)
         return
     from dataclasses import asdict
-    from fnmatch import fnmatchcase
     from itertools import groupby
 
     from bridge.show.coverage import coverage
@@ -56,7 +58,7 @@ def ops(
     found = [
         line
         for line in coverage()
-        if (not names or any(fnmatchcase(line.name.lower(), name.lower()) for name in names))
+        if (not names or any(_is_called(line.name, name) for name in names))
         and (not missing or "-" in (line.to_ir, line.to_onnx))
     ]
     if not found and names:
@@ -68,6 +70,15 @@ def ops(
         rows = [(line.name, line.onnx, line.ir, line.to_ir, line.to_onnx) for line in lines]
         table(("operator", "ONNX", "IR", "ONNX → IR", "IR → ONNX"), rows, f"{family}:")
         echo("")
+
+
+def _is_called(operator: str, wanted: str) -> bool:
+    """Whether a pattern of names means an operator, by its name in either format too."""
+    from fnmatch import fnmatchcase
+
+    from bridge.show.coverage import called
+
+    return any(fnmatchcase(name.lower(), wanted.lower()) for name in called(operator))
 
 
 def _print(**data: Any) -> None:

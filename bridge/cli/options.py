@@ -125,6 +125,23 @@ def given_values(texts: Sequence[str] | None) -> dict[str, Any]:
     return {name: _value(given, f"--value {name}={given}") for name, given in found.items()}
 
 
+def given_numbers(texts: Sequence[str] | None, option: str) -> dict[str, Any]:
+    """Numbers by input name, from texts like `x=58.8` and `x=[123.68,116.78,103.94]`. Raises
+    UsageError for other texts."""
+    example = "x=58.8 or 'x=[123.68,116.78,103.94]'"
+    found = _by_name(option, texts, "NAME=X", example)
+    try:
+        return {name: json.loads(given) for name, given in found.items()}
+    except (ValueError, RecursionError):
+        given = next(iter(texts or ()))
+        raise UsageError(f"{option} {given}: is not NAME=X; write for example {example}") from None
+
+
+def layouts(texts: Sequence[str] | None) -> dict[str, str]:
+    """Layouts by input name, from texts like `x=NHWC->NCHW`. Raises UsageError for other texts."""
+    return _by_name("--layout", texts, "NAME=LAYOUT", "x=NCHW or 'x=NHWC->NCHW'")
+
+
 def files_of_values(texts: Sequence[str] | None) -> list[Path]:
     """The files that texts for `given_values` name."""
     return [Path(text.partition("=")[2]) for text in texts or () if text.endswith(".npy")]
@@ -215,5 +232,8 @@ def parse_dimension(dim: str, option: str) -> Any:
         given = Interval(int(limits[1]), int(limits[2]) if limits[2] else None)
     try:
         return dimension(given)
-    except UsageError as error:
-        raise UsageError(f"{option}: {error}") from None
+    except UsageError:
+        raise UsageError(
+            f'{option}: "{dim}" is no dimension; it may be a size from 0 to 2**63-1, ? for any '
+            "size, a range like 1..8, or a symbol (a word)"
+        ) from None

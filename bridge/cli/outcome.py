@@ -40,4 +40,4 @@ class Outcome:
     def row(self) -> tuple[str, str, str, str]:
         """The model's row in a table."""
         time = "cached" if self.cached else f"{self.seconds:.1f} s"
-        return self.model, self.verdict, time, self.line[:100]
+        return self.model, self.verdict, time, self.line

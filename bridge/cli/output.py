@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bridge.errors import BridgeError, printable, text_of
+from bridge.options.spoken import as_options
 from bridge.release import release
 from bridge.report import Report
 
@@ -45,13 +46,22 @@ def is_shortage(error: BaseException) -> bool:
 
 def echo(*lines: str, aside: bool = False) -> None:
     """Prints lines at once: to the standard output, or `aside` to the standard error."""
-    print(text_of(lines), flush=True, file=sys.stderr if aside else None)
+    print(as_options(text_of(lines)), flush=True, file=sys.stderr if aside else None)
 
 
 def echo_json(data: Any, aside: bool = False) -> None:
     """Prints a document at once, in ASCII; the last that a command prints there."""
-    text = json.dumps(data, indent=2).replace("##[", "\\u0023#[")  # see `printable`
+    text = json.dumps(_spoken(data), indent=2).replace("##[", "\\u0023#[")  # see `printable`
     print(text, flush=True, file=sys.stderr if aside else None)
+
+
+def _spoken(data: Any) -> Any:
+    """Data of JSON whose texts say options of the command line."""
+    if isinstance(data, str):
+        return as_options(data)
+    if isinstance(data, dict):
+        return {name: _spoken(value) for name, value in data.items()}
+    return list(map(_spoken, data)) if isinstance(data, list | tuple) else data
 
 
 class Defect(BridgeError):
@@ -61,6 +71,7 @@ class Defect(BridgeError):
 def told(error: Exception) -> BridgeError:
     """The error to print for any exception."""
     if isinstance(error, BridgeError):
+        error.args = tuple(map(as_options, error.args))
         return error
     if is_shortage(error):
         return BridgeError(SHORTAGE)
@@ -128,11 +139,6 @@ def write_text(path: Path, text: str) -> None:
 
     with whole(path, notes=[]) as (part,):
         part.write_text(text, encoding="utf-8", newline="\n")
-
-
-def amount(count: int, noun: str) -> str:
-    """A count with its noun: "1 model", "2 models"."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:

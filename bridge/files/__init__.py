@@ -21,7 +21,7 @@ TEXT_SUFFIXES = (".onnxtxt", ".textproto")
 """Of ONNX models in text, in ONNX's own syntax and in protobuf's, which are only read."""
 
 
-_LEAVE = "choose another destination, or say that it may go (--force, force=True)"
+_LEAVE = "choose another destination, or say that it may go (`force=True`)"
 
 
 def format_of(path: Path) -> str:
@@ -31,6 +31,8 @@ def format_of(path: Path) -> str:
         return "onnx"
     if suffix == ".xml":
         return "ir"
+    if path.is_dir():
+        raise UsageError(f"{path}: is a directory; give one of its models")
     raise UsageError(f"{path}: is neither .onnx nor .xml; {about_suffix(path, ('.onnx', '.xml'))}")
 
 

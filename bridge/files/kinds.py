@@ -40,7 +40,7 @@ ONNX = Kind("an ONNX model", re.compile(rb"\x08"), ".onnx")
 _CLEAR = (Kind("an archive", ARRAYS.begins), ONNX, Kind("XML", re.compile(_XML + rb"<")))
 """Kinds that no other file begins like by chance."""
 
-LEAVE = "choose another name, or say that it may go (--force, force=True)"
+LEAVE = "choose another name, or say that it may go (`force=True`)"
 
 
 def kind_of_model(path: Path) -> Kind:

@@ -129,9 +129,11 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
             report = _save(model, target, context)
         for line in str(report).splitlines():
             _log.info("%s", line)
+        if given.kind != "model":
+            done.append(model)
         return report
 
-    with limited(limits), _blamed(given, bool(debug)), _no_collection():
+    with limited(limits), _blamed(given, bool(debug)), _no_collection() as done:
         return _in_format(format, attempt, options.get("opset"))
 
 
@@ -277,15 +279,23 @@ def _blamed(given: ClassifiedSource, debug: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
+def _no_collection() -> Iterator[list[Model]]:
     """Turns garbage collection off. A graph consists of cycles that live until the end, so
-    searching for garbage only costs time (a quarter of reading a large IR)."""
+    searching for garbage only costs time (a quarter of reading a large IR). The block adds models
+    that nobody needs any more to the list. Their cycles are cut before the collector is on again,
+    because it would search them all at once."""
     was_enabled = gc.isenabled()
     gc.disable()
+    done: list[Model] = []
     try:
-        yield
+        yield done
     finally:
         if was_enabled:
+            for model in done:
+                for node in model.graph.walk():
+                    for value in node.outputs:
+                        value.producer = None
+            done.clear()
             gc.enable()
 
 
@@ -316,6 +326,11 @@ def _context(
         rename(model, options.get("rename") or {})
     if types := options.get("input_types"):
         give_types(model, types)
+    if any(options.get(name) for name in ("mean", "scale", "layout")):
+        from bridge.passes.preprocess import asked_for, preprocess
+
+        steps = asked_for(options.get("mean"), options.get("scale"), options.get("layout"))
+        preprocess(model, steps)
     shapes = options.get("input_shapes")
     if shapes not in (None, {}):  # without a new shape the declared sizes stay
         override_shapes(model, shapes)
@@ -354,6 +369,7 @@ def _watched(context: Context) -> Iterator[Context]:
 
 def _save(model: Model, target: Path, context: Context) -> Report:
     """Prepares a model for its target and writes it."""
+    from bridge.library.weights import weights_of
     from bridge.passes.assumptions import require_nothing_assumed
     from bridge.pipeline import prepare
 
@@ -366,6 +382,7 @@ def _save(model: Model, target: Path, context: Context) -> Report:
 
     source_size = sum(os.path.getsize(path) for path in model.files)
     prepare(model, context, done)
+    report.weights = weights_of(model.graph)
     if options.get("strict"):
         require_nothing_assumed(report)
 

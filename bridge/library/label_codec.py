@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.errors import UsageError
+from bridge.errors import UsageError, amount
 from bridge.neutral.boundary_record import Label
 
 
@@ -37,7 +37,7 @@ def words_at(name: str, places: Any, words: Sequence[Label]) -> np.ndarray:
     if array.size and not 0 <= array.min() <= array.max() < len(words):
         raise UsageError(
             f'the output "{name}" has {array.min()} to {array.max()}, which are no places in its '
-            f"vocabulary of {len(words)} strings"
+            f"vocabulary of {amount(len(words), 'string')}"
         )
     vocabulary = np.empty(len(words), object)
     vocabulary[:] = words

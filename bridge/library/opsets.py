@@ -37,7 +37,7 @@ def onnx_target(model: Model, opset: int | None, standard: bool = False) -> Targ
         try:
             number = operator.index(opset)
         except TypeError:
-            raise UsageError(f"opset must be a number like 17, not {opset!r}") from None
+            raise UsageError(f"`opset` must be a number like 17, not {opset!r}") from None
     check_opset(number)
     return Target("onnx", number, frozenset(() if standard else model.opsets))
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from bridge.errors import amount
 from bridge.neutral.arithmetic import Arithmetic
 from bridge.neutral.attributes import Attributes
 from bridge.neutral.extras import ModelExtras, NodeExtras
@@ -360,14 +362,29 @@ class Model:
     def __repr__(self) -> str:
         graph = self.graph
         counts = {
-            "inputs": len(graph.inputs),
-            "outputs": len(graph.outputs),
-            "nodes": sum(node.op != "Constant" for node in graph.walk()),
-            "Ifs": sum(node.op == "If" for node in graph.walk()),
+            "input": len(graph.inputs),
+            "output": len(graph.outputs),
+            "node": sum(node.op != "Constant" for node in graph.walk()),
+            "If": sum(node.op == "If" for node in graph.walk()),
         }
-        said = ", ".join(f"{count} {name[: -1 if count == 1 else None]}"
-                         for name, count in counts.items())  # fmt: skip
+        said = ", ".join(amount(count, noun) for noun, count in counts.items())
         return f"<Model {graph.name!r} of {self.format}: {said}>"
+
+    def _repr_html_(self) -> str:
+        """A summary for notebooks: inputs, outputs and operators."""
+        from bridge.neutral.tables import as_html
+
+        graph = self.graph
+        operators = Counter(node.op for node in graph.walk() if node.op != "Constant")
+        named = zip(names_of_outputs(graph), graph.outputs, strict=True)
+        return as_html(
+            repr(self),
+            {
+                "input": [(value.name, str(value.type)) for value in graph.inputs],
+                "output": [(name, str(value.type)) for name, value in named],
+                "operator": [(op, str(count)) for op, count in operators.most_common()],
+            },
+        )
 
 
 def loop_kind(node: Node) -> str:

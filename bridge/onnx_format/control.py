@@ -17,7 +17,7 @@ from bridge.neutral.types import BOOL, I64, STRING, UNKNOWN, TensorType, Type, j
 from bridge.onnx_format.attributes import read_attribute
 from bridge.onnx_format.proto_node import ProtoNode
 from bridge.onnx_format.scope import Captures, Scope
-from bridge.onnx_format.types import write_type
+from bridge.onnx_format.types import read_type, write_type
 from bridge.operators.schemas import schema_of
 
 if TYPE_CHECKING:
@@ -64,7 +64,9 @@ def read_if(reader: OnnxReader, node: ProtoNode, scope: Scope) -> None:
                 "other; both branches must give the same element type"
             ) from error
     outputs = scope.outputs(node)
-    scope.builder.node("If", captures.inputs, outputs, {}, tuple(bodies), node.name, node.extras())
+    scope.builder.node(
+        "If", captures.inputs, outputs, {}, tuple(bodies), node.name, scope.extras_of(node)
+    )
     scope.bind(node, outputs)
 
 
@@ -87,7 +89,7 @@ def read_loop(reader: OnnxReader, node: ProtoNode, scope: Scope) -> None:
     body.inputs += [Carried(2 + i, 1 + i) for i in range(states)]
     for index, info in enumerate(graph.input):
         value = Value(names=[info.name])
-        value.declared = reader.declared(info.type)
+        value.declared = reader.declared(read_type(info.type))
         inner.graph.inputs.append(value)
         if index == 0:
             value = _iteration_number(inner, value)
@@ -108,7 +110,9 @@ def read_loop(reader: OnnxReader, node: ProtoNode, scope: Scope) -> None:
             Yield(index - 1) if index <= states else Stacked(index - 1, keepdims=False)
         )
     outputs = scope.outputs(node)
-    scope.builder.node("Loop", captures.inputs, outputs, {}, (body,), node.name, node.extras())
+    scope.builder.node(
+        "Loop", captures.inputs, outputs, {}, (body,), node.name, scope.extras_of(node)
+    )
     scope.bind(node, outputs)
 
 
@@ -172,7 +176,7 @@ def read_scan(reader: OnnxReader, node: ProtoNode, scope: Scope) -> None:
     inner = scope.nested(captures, f"{node.described} / body", home)
     fill_scan_body(reader, inner, graph, attributes, captures.inputs, len(node.output), where)
     scope.builder.node(
-        "Loop", captures.inputs, outputs, {}, (inner.body,), node.name, node.extras()
+        "Loop", captures.inputs, outputs, {}, (inner.body,), node.name, scope.extras_of(node)
     )
     scope.bind(node, outputs)
 
@@ -202,7 +206,7 @@ def fill_scan_body(
     body.inputs += [Sliced(2 + states + i, *way, keepdims=False) for i, way in enumerate(ways)]
     for info, port in zip(graph.input, body.inputs, strict=True):
         value = Value(names=[info.name])
-        value.declared = reader.declared(info.type)
+        value.declared = reader.declared(read_type(info.type))
         outer = _outer_type(given[port.input])  # type: ignore[union-attr, index]
         type = scanned_type(outer, port, where) if isinstance(port, Sliced) else outer
         value.type = meet(type, value.declared)

@@ -25,13 +25,12 @@ from bridge.onnx_format.control import CONTROL, read_by_function
 from bridge.onnx_format.deep import Grafts, parse_deep
 from bridge.onnx_format.external import ModelFiles
 from bridge.onnx_format.functions import Functions, inline
-from bridge.onnx_format.notes import gather
 from bridge.onnx_format.opsets import IMPLIED, read_opsets
 from bridge.onnx_format.order import Unordered, in_order
 from bridge.onnx_format.proto_node import ProtoNode, taken_apart
 from bridge.onnx_format.scope import Scope
 from bridge.onnx_format.signature import leave_out_absent, require_signature, signature
-from bridge.onnx_format.survey import survey
+from bridge.onnx_format.survey import Survey, survey
 from bridge.onnx_format.tensors import read_sparse, read_tensor
 from bridge.onnx_format.types import read_type, require_type
 from bridge.onnx_format.wire import read_skeleton
@@ -84,12 +83,12 @@ def _model(
     proto: onnx.ModelProto, files: ModelFiles, grafts: Grafts, where: str, own: bool = True
 ) -> Model:
     _require(proto, where)
-    proto, nodes = survey(proto, grafts, own)
-    budget().allow(nodes=nodes)
+    proto, found = survey(proto, grafts, own)
+    budget().allow(nodes=found.nodes)
     try:
-        model = OnnxReader(proto, files, grafts).model()
+        model = OnnxReader(proto, files, grafts, found).model()
     except Unordered as unordered:
-        model = OnnxReader(proto, files, grafts, sorts=True).model()
+        model = OnnxReader(proto, files, grafts, found, sorts=True).model()
         model.notes.append(
             f"nodes stand before others that they need, first {unordered.place}; they were sorted"
         )
@@ -118,11 +117,13 @@ class OnnxReader:
         proto: onnx.ModelProto,
         files: ModelFiles,
         grafts: Grafts | None = None,
+        survey: Survey | None = None,
         sorts: bool = False,
     ) -> None:
         self.proto = proto
         self.files = files
         self.grafts = grafts or Grafts()
+        self.survey = survey or Survey()
         self.sorts = sorts
         self.functions = Functions(proto.functions)
         self.opsets = read_opsets(proto.opset_import, "the model")
@@ -141,9 +142,10 @@ class OnnxReader:
         model.metadata = {entry.key: entry.value for entry in proto.metadata_props}
         told = ("producer_name", "producer_version", "domain", "model_version", "doc_string")
         known: Any = {key: found for key in told if (found := getattr(proto, key))}
-        known["notes"] = gather(proto)
+        known["notes"] = self.survey.notes
         model.extras["onnx"] = known
         scope = Scope(self, Builder([]), self.opsets, "graph")
+        scope.extras = self.survey.extras
         graph = self.graph(proto.graph, scope, model)
         model.graph = graph
         if self.repeated:
@@ -169,9 +171,8 @@ class OnnxReader:
             if model is not None or not self._is_repeated(name, tensor, scope):
                 scope.define(name, scope.builder.tensor(tensor, [name]))
         outputs = proto.output[:]
-        for info in (*proto.value_info[:], *outputs):
-            if info.HasField("type"):
-                scope.declared[info.name] = self.declared(info.type)
+        types = self.survey.types if model is not None else _types_of(proto)
+        scope.declared = {name: self.declared(type) for name, type in types.items()}
         self.nodes(proto.node[:], scope)
         for info in outputs:
             graph.outputs.append(scope.resolve(info.name, "output"))
@@ -221,10 +222,9 @@ class OnnxReader:
             name = sparse.values.name
             yield name, read_sparse(sparse, self.files, f'{where} / initializer "{name}"')
 
-    def declared(self, proto: onnx.TypeProto) -> Type:
+    def declared(self, type: Type) -> Type:
         """The type of a computed value in the file. If an input has an open size, its sizes are
         not used: somebody may have opened the input later and left the old sizes."""
-        type = read_type(proto)
         return without_sizes(type) if self.has_open_inputs else type
 
     def nodes(self, protos: Sequence[onnx.NodeProto], scope: Scope) -> None:
@@ -300,7 +300,7 @@ class OnnxReader:
             attributes = neutral_attributes(spelling, raw)
             if not fits(operator, spelling, attributes):
                 continue
-            outputs, extras = scope.outputs(node), node.extras()
+            outputs, extras = scope.outputs(node), scope.extras_of(node)
             try:
                 unspell(
                     scope.builder, operator, spelling, inputs, attributes, outputs, node.name,
@@ -341,9 +341,15 @@ class OnnxReader:
         if why:
             raise UnsupportedError("any format", [Unsupported(op, where, why)])
         kept = {a.name: keep_attribute(a, self.files, where) for a in node.attribute}
-        outputs, extras = scope.outputs(node), node.extras()
+        outputs, extras = scope.outputs(node), scope.extras_of(node)
         scope.builder.node(op, inputs, outputs, kept, (), node.name, extras)
         scope.bind(node, outputs)
+
+
+def _types_of(graph: onnx.GraphProto) -> dict[str, Type]:
+    """The declared types of a graph's outputs and inner values, by name."""
+    infos = (*graph.value_info[:], *graph.output[:])
+    return {info.name: read_type(info.type) for info in infos if info.HasField("type")}
 
 
 def _require_proper(nodes: Sequence[Node], where: str) -> None:

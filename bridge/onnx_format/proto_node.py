@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import onnx
 
-from bridge.neutral.extras import NodeExtras
 from bridge.onnx_format.opsets import canonical
 
 
@@ -28,16 +27,6 @@ class ProtoNode:
     attribute: list[onnx.AttributeProto]
     described: str
     where: str
-
-    def extras(self) -> NodeExtras | None:
-        """The node's doc string and metadata."""
-        text, entries = self.proto.doc_string, self.proto.metadata_props[:]
-        extras: NodeExtras = {}
-        if text:
-            extras["doc_string"] = text
-        if entries:
-            extras["metadata_props"] = {entry.key: entry.value for entry in entries}
-        return extras or None
 
 
 def taken_apart(proto: onnx.NodeProto, around: str) -> ProtoNode:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import onnx
@@ -9,10 +10,12 @@ import onnx
 from bridge.errors import InvalidModelError
 from bridge.limits import budget
 from bridge.neutral.builder import Builder
+from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Body, Graph, Value
 from bridge.neutral.inference.computed import enter_known
 from bridge.neutral.ports import Invariant
 from bridge.neutral.types import Type, meet
+from bridge.onnx_format.notes import read_extras
 from bridge.onnx_format.order import Unordered
 from bridge.onnx_format.proto_node import ProtoNode
 
@@ -66,6 +69,7 @@ class Scope:
         self._visible: set[str] = set()
         self._added: list[str] = []
         self.declared: dict[str, Type] = {}
+        self.extras: Mapping[str, NodeExtras] = {}
         self.caller: Scope | None = None
         self._home: Scope | None = None
         self._brought: dict[Value, Value] = {}
@@ -173,6 +177,11 @@ class Scope:
                 given.name = attribute.name
             attributes.append(given)
         node.attribute = attributes
+
+    def extras_of(self, node: ProtoNode) -> NodeExtras | None:
+        """The doc string and the metadata of a node. For the top graph, the survey has them."""
+        known = self.extras.get(node.output[0]) if node.output else None
+        return known.copy() if known is not None else read_extras(node.proto)
 
     def outputs(self, node: ProtoNode) -> list[Value]:
         """Fresh values for a node's outputs, with their names and declared types."""

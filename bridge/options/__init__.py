@@ -68,14 +68,14 @@ def release_number(release: str) -> tuple[int, int]:
     match = re.fullmatch(r"(20\d\d)\.(\d)(\.\d+)?", str(release))
     if match is None or (int(match[1]), int(match[2])) < tuple(map(int, OLDEST.split("."))):
         raise UsageError(
-            f"openvino is {release!r}; it is a release from {OLDEST} on, for example 2025.2"
+            f"`openvino` is {release!r}; it is a release from {OLDEST} on, for example 2025.2"
         )
     return int(match[1]), int(match[2])
 
 
 def _require_ranks(given: Any) -> None:
     if not isinstance(given, Mapping):
-        raise UsageError(f'output_ranks maps names to ranks, {{"y": 2}}; it is {given!r}')
+        raise UsageError(f'`output_ranks` maps names to ranks, {{"y": 2}}; it is {given!r}')
     for name, rank in given.items():
         if isinstance(rank, bool) or not isinstance(rank, int) or rank < 0:
             raise UsageError(f'the rank of the output "{name}" must be 0 or more, not {rank!r}')
@@ -87,13 +87,13 @@ def _require_states(given: Any) -> None:
     )
     if not pairs and not isinstance(given, bool):
         raise UsageError(
-            f'stateful is True, or maps inputs to outputs, {{"past": "present"}}; it is {given!r}'
+            f'`stateful` is True, or maps inputs to outputs, {{"past": "present"}}; it is {given!r}'
         )
 
 
 def _require_debugging(given: Any) -> None:
     if given not in get_args(Debugging):
-        raise UsageError(f'debug is True or "run", not {given!r}')
+        raise UsageError(f'`debug` is True or "run", not {given!r}')
 
 
 class CommonOptions(TypedDict, total=False):
@@ -170,6 +170,39 @@ class CommonOptions(TypedDict, total=False):
             "them.",
             default=False,
             brief="Believe that sizes of one symbol are equal.",
+        ),
+    ]
+    mean: Annotated[
+        "Mapping[str, float | Sequence[float]] | None",
+        Option(
+            INPUTS,
+            "What is subtracted from an input, by its name: one number, or one for each channel. "
+            "The model gets a layer for it, and for `scale` and `layout`.",
+            written="For example x=127.5 or 'x=[123.68,116.78,103.94]'.",
+            takes=list[str],
+            form="NAME=X",
+            brief="What is subtracted from an input: 'x=[123.68,116.78,103.94]'.",
+        ),
+    ]
+    scale: Annotated[
+        "Mapping[str, float | Sequence[float]] | None",
+        Option(
+            INPUTS,
+            "What an input is divided by, behind `mean`: one number, or one for each channel.",
+            takes=list[str],
+            form="NAME=X",
+            brief="What it is then divided by: x=58.8.",
+        ),
+    ]
+    layout: Annotated[
+        "Mapping[str, str] | None",
+        Option(
+            INPUTS,
+            "The layout of an input, by its name: a letter for each axis, C for the channels. "
+            '"NHWC->NCHW" is for a model of NHWC that is to be fed NCHW.',
+            takes=list[str],
+            form="NAME=LAYOUT",
+            brief="The layout of an input, also a new one: 'x=NHWC->NCHW'.",
         ),
     ]
     ifs: Annotated[
@@ -553,11 +586,11 @@ def require_options(options: ConvertOptions, format: str, target: Path | None = 
         if name in CommonOptions.__annotations__ or given in (None, option.default):
             continue
         meant = "IR (.xml)" if format == "onnx" else "ONNX (.onnx)"
-        raise UsageError(f"{name} is for writing {meant}; the destination is {target}")
+        raise UsageError(f"`{name}` is for writing {meant}; the destination is {target}")
     require_values(ConvertOptions, options)
     for name in ("beam_idx", "one_decoder"):
         if options.get(name) and options.get("stateful", False) is False:
-            raise UsageError(f"{name} is for a stateful model: set stateful too")
+            raise UsageError(f"`{name}` is for a stateful model: set `stateful` too")
 
 
 def require_values(options: type, given: Mapping[str, Any]) -> None:
@@ -567,8 +600,8 @@ def require_values(options: type, given: Mapping[str, Any]) -> None:
         if value is None:
             continue
         if option.choices and value not in option.choices:
-            raise UsageError(f"{name} is one of {', '.join(option.choices)}, not {value!r}")
+            raise UsageError(f"`{name}` is one of {', '.join(option.choices)}, not {value!r}")
         if option.least is not None and value < option.least:
-            raise UsageError(f"{name} is {value}; it must be {option.least} or more")
+            raise UsageError(f"`{name}` is {value}; it must be {option.least} or more")
         if option.check is not None:
             option.check(value)

@@ -36,7 +36,7 @@ def require_nothing_assumed(report: Report) -> None:
     """Raises UsageError with the assumptions about data, and with the option that states them."""
     if not report.assumed:
         return
-    lines = ["a branch that data could take would be pruned; strict refuses that:"]
+    lines = ["a branch that data could take would be pruned; `strict` refuses that:"]
     for line, text in report.assumed.items():
         equal = _EQUAL.fullmatch(text)
         given = f"{equal[1]}={equal[2]}" if equal else "NAME=VALUE"

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bridge.errors import Unsupported, UnsupportedError, UsageError
+from bridge.errors import Unsupported, UnsupportedError, UsageError, amount
 from bridge.neutral.boundary_record import CONSTANTS
 from bridge.neutral.builder import constant_node
 from bridge.neutral.extras import Note
@@ -51,7 +51,7 @@ def defaults_to_constants(model: Model, context: Context) -> bool:
         nodes.append(constant_node(value, tensor))
         context.report.notes.append(
             f'the input "{value.name}" has a default value and became a constant; giving its shape '
-            "with --input-shape keeps it an input"
+            "with `input_shapes` keeps it an input"
         )
     gone = [value for value in model.graph.inputs if value in model.defaults.keys() - kept]
     model.graph.inputs = [value for value in model.graph.inputs if value not in gone]
@@ -82,10 +82,10 @@ def require_declared_types(model: Model, context: Context) -> None:
 def _undeclared(value: Value) -> str:
     """The missing facts of an input or output that ONNX cannot declare, and a remedy."""
     missing = ["element type"] if value.element is None else []
-    helps = ["--input-type gives inputs an element type"] if missing else []
+    helps = ["`input_types` gives inputs an element type"] if missing else []
     if value.shape is None and value.producer is None:
         missing.append("rank")
-        helps.append("--input-shape gives inputs a rank")
+        helps.append("`input_shapes` gives inputs a rank")
     return (
         "ONNX wants the element type of each input and output and the rank of each input; "
         f"the {' and the '.join(missing)} of this one {'is' if len(missing) == 1 else 'are'} not "
@@ -97,7 +97,7 @@ def give_types(model: Model, types: Mapping[str, str]) -> None:
     """Gives inputs without an element type one, by name, and infers the model anew. UsageError for
     a word that is no element type, and for inputs with another type."""
     if not isinstance(types, Mapping):
-        raise UsageError(f'input_types maps names to types, {{"x": "f32"}}; it is {types!r}')
+        raise UsageError(f'`input_types` maps names to types, {{"x": "f32"}}; it is {types!r}')
     by_name = inputs_by_name(model)
     for name, text in types.items():
         value, element = by_name(name), BY_IR.get(text)
@@ -135,10 +135,10 @@ def _size(given: Any, dim: Any) -> int:
         return size
     text = f'"{dim}"' if isinstance(dim, str) else repr(dim)
     if size is not None and size < 0:
-        raise UsageError(f"{text} is no dimension; None (? on the command line) is any size")
+        raise UsageError(f"{text} is no dimension; None is any size")
     raise UsageError(
         f"{text} is no dimension; it may be a size from 0 to 2**63-1, a symbol (a word), a range "
-        "(bridge.Interval(1, 8); 1..8 on the command line), or None (? there) for any size"
+        "(bridge.Interval(1, 8)), or None for any size"
     )
 
 
@@ -147,7 +147,7 @@ def override_shapes(model: Model, shapes: Mapping[str, Sequence[Any]]) -> None:
     other values. `dimension` reads each dimension. UsageError for a wrong shape, or a shape that
     does not fit its input."""
     if not isinstance(shapes, Mapping):
-        raise UsageError(f'input_shapes maps names to shapes, {{"x": [1, 3]}}; it is {shapes!r}')
+        raise UsageError(f'`input_shapes` maps names to shapes, {{"x": [1, 3]}}; it is {shapes!r}')
     by_name = inputs_by_name(model)
     for name, shape in shapes.items():
         value = by_name(name)
@@ -213,7 +213,8 @@ def _reshaped(type: Type, dims: tuple[Dim, ...], name: str) -> Type:
     if isinstance(type, OptionalType):
         return OptionalType(_reshaped(type.item, dims, name))
     if isinstance(type, ForeignType) or type.rank not in (None, len(dims)):
-        raise UsageError(f'the input "{name}" is {type}: it cannot be given {len(dims)} dimensions')
+        given = amount(len(dims), "dimension")
+        raise UsageError(f'the input "{name}" is {type}: it cannot be given {given}')
     return TensorType(type.element, dims)
 
 

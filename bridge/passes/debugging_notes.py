@@ -8,8 +8,9 @@ ship IR files, so an IR only gets them if the user asks for them.
 from __future__ import annotations
 
 import re
-from collections.abc import MutableMapping
+from collections.abc import Mapping
 
+from bridge.errors import amount
 from bridge.neutral.extras import Note
 from bridge.neutral.graph import Model
 from bridge.passes.context import Context
@@ -26,37 +27,43 @@ _TRACE = re.compile(r'\.py(?:\(\d+\)|", line \d+|:\d+)')
 
 def drop_debugging_notes(model: Model, context: Context) -> None:
     """Drops, in place, the metadata for debugging of the model, its graphs, nodes and values. The
-    report counts it."""
-    dropped = [_drop(model.metadata)]
+    report counts it. Notes are made anew, because the user's model may share them."""
+    kept = _kept(model.metadata)
+    count = len(model.metadata) - len(kept)
+    model.metadata = kept
     extras = model.extras.get("onnx")
-    notes = extras.get("notes") if extras is not None else None
-    if notes:
-        dropped += map(_drop_of_note, notes.values())
-        for path in [path for path, note in notes.items() if not note]:
-            del notes[path]
-    if count := sum(dropped):
+    if extras is not None and (notes := extras.get("notes")):
+        left: dict[str, Note] = {}
+        for path, note in notes.items():
+            plain, dropped = _plain(note)
+            count += dropped
+            if plain:
+                left[path] = plain
+        model.extras["onnx"] = {**extras, "notes": left}
+    if count:
         context.report.notes.append(
-            f"{count:,} entries of metadata that a tool wrote for debugging, as stack traces, are "
-            "left out; --keep-metadata (keep_metadata=True) keeps them"
+            f"{amount(count, 'entry', 'entries')} of metadata that a tool wrote for debugging, as "
+            "stack traces, left out; `keep_metadata=True` keeps such metadata"
         )
 
 
-def _drop_of_note(note: Note) -> int:
-    """Drops the debugging entries of a note; returns their number."""
+def _plain(note: Note) -> tuple[Note, int]:
+    """A note without the debugging entries, and the number of these."""
     count = 0
-    if (entries := note.get("metadata_props")) is not None:
-        count = _drop(entries)
-        if not entries:
-            del note["metadata_props"]
+    if entries := note.get("metadata_props"):
+        kept = _kept(entries)
+        count = len(entries) - len(kept)
+        if count:
+            note = {**note, "metadata_props": kept}
+            if not kept:
+                del note["metadata_props"]
     if _TRACE.search(note.get("doc_string", "")):
+        note = note.copy()
         del note["doc_string"]
         count += 1
-    return count
+    return note, count
 
 
-def _drop(entries: MutableMapping[str, str]) -> int:
-    """Drops the entries for debugging; how many there were."""
-    gone = [key for key in entries if key.startswith(PREFIX) or key in KEYS]
-    for key in gone:
-        del entries[key]
-    return len(gone)
+def _kept(entries: Mapping[str, str]) -> dict[str, str]:
+    """The entries that are not for debugging."""
+    return {k: v for k, v in entries.items() if not k.startswith(PREFIX) and k not in KEYS}

@@ -29,7 +29,7 @@ def cut_at(model: Model, names: Sequence[str]) -> None:
     they do not need go. UsageError if there is no such value."""
     graph = model.graph
     if isinstance(names, str) or not names or len(set(names)) < len(names):
-        raise UsageError(f"outputs lists names of values, each once; it is {names!r}")
+        raise UsageError(f"`outputs` lists names of values, each once; it is {names!r}")
     values = {name: value for value in graph.inputs for name in value.names}
     values |= {name: v for node in graph.nodes for v in node.outputs for name in v.names}
     values |= dict(zip(names_of_outputs(graph), graph.outputs, strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from bridge.errors import amount
 from bridge.neutral.dataflow import Facts
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference.known import known_of
@@ -69,7 +70,7 @@ def causes(
 def _line(cause: str, inside: Sequence[bool]) -> str:
     count = sum(inside)
     what = f" ({count} of them in branches that are never taken)" if count else ""
-    return f"{_count(len(inside))} went, since {cause}{what}"
+    return f"{amount(len(inside), 'If')} went, since {cause}{what}"
 
 
 def _cause(node: Node, before: Deciders, given: Collection[Decider]) -> tuple[str, bool]:
@@ -102,13 +103,9 @@ def what_is_left(graph: Graph) -> list[str]:
     for sources, number in found.items():
         verb = ("depends", "is left") if number == 1 else ("depend", "are left")
         lines.append(
-            f"{_count(number)} {verb[1]}, which {verb[0]} on {sources or 'constants alone'}"
+            f"{amount(number, 'If')} {verb[1]}, which {verb[0]} on {sources or 'constants alone'}"
         )
     return lines
-
-
-def _count(number: int) -> str:
-    return "1 If" if number == 1 else f"{number} Ifs"
 
 
 def _listed(sources: Iterable[Decider]) -> str:

@@ -58,7 +58,7 @@ def _faults(node: Node) -> Iterator[str]:
         yield why
 
 
-_PRUNE = "; without --keep-branches (keep_branches=True) its branch is pruned"
+_PRUNE = "; without `keep_branches=True` its branch is pruned"
 
 
 class _Pruning:

@@ -42,7 +42,7 @@ def fix_values(model: Model, values: Mapping[str, Any]) -> None:
     """Makes inputs constants, by name, and infers the model anew. UsageError for a wrong value of
     an input."""
     if not isinstance(values, Mapping):
-        raise UsageError(f'values maps names to values, {{"sr": 16000}}; it is {values!r}')
+        raise UsageError(f'`values` maps names to values, {{"sr": 16000}}; it is {values!r}')
     if not values:
         return
     by_name = inputs_by_name(model)
@@ -85,7 +85,7 @@ def tensor_for(value: Value, name: str, given: Any) -> Tensor:
     if array.ndim == 0 and type.rank and is_static(type.shape):
         array = full(type.shape, array, array.dtype, f'the input "{name}"')
     if type.shape is not None and not may_be(array.shape, type.shape):
-        hint = "; a number alone needs --input-shape" if array.ndim == 0 else ""
+        hint = "; a number alone needs `input_shapes`" if array.ndim == 0 else ""
         raise UsageError(
             f'the input "{name}" is {type}, not a value of shape {format_shape(array.shape)}{hint}'
         )

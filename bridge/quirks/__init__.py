@@ -182,9 +182,21 @@ FOR_IR: tuple[At, ...] = (
     _at("converted_input", "Cast", "CastLike", "Reshape", undo="Max Or"),
     _at("cast_of_variable", "ReadValue", undo="Max Or"),
     _at("assigned_input", "Assign", undo="Gather Max Or"),
+    _at("assigned_size", "Assign", undo="VariadicSplit"),
     _at("memory_of_loop", "Loop", undo="Max Or", engines=(GPU,)),
     _at("outputs_of_shapes", "Shape", engines=(GPU,)),
+    _at("computed_one_hot", "ir::OneHot", engines=(GPU,)),
+    _at("saturating_nibbles", "Cast", "CastLike", engines=(GPU,)),
     _at("range_without_type", "Range", engines=(GPU,)),
+    _at(
+        "sizes_in_parts",
+        "Slice",
+        "StridedSlice",
+        "VariadicSplit",
+        "ir::Split",
+        undo="Max Or",
+        engines=(GPU,),
+    ),
     _at("sign_of_remainder", "Mod", undo="Where", engines=(GPU,)),
 )
 """Quirks for IR, in their order."""

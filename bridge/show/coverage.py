@@ -38,6 +38,14 @@ class Line:
     to_onnx: str
 
 
+def called(name: str) -> set[str]:
+    """All names of an operator of the vocabulary: its own, without its domain, and in each
+    format."""
+    operator = operators().get(name)
+    spelled = () if operator is None else (*operator.onnx, *operator.ir)
+    return {name, name.rpartition("::")[2], *(spelling.type for spelling in spelled)}
+
+
 def coverage() -> list[Line]:
     """Every operator of both formats, by family and name."""
     load_all()

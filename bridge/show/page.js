@@ -406,7 +406,9 @@
       !worst ? "" : wrong.size ? make("p", null, code(worst.output), ` in ${worst.version}, with input ${worst.input}: ${worst.text}`) :
         worst.absolute === 0 ? make("p", { class: "muted" }, "no number differs") :
         make("p", { class: "muted" }, `the largest difference is ${number(100 * share(worst))} % of what is allowed: `, code(worst.output), ` in ${worst.version}`),
-      make("p", { class: "muted" }, `on ${plural(check.inputs.length, "input")}, rtol ${number(check.rtol)}, atol ${number(check.atol)}`)));
+      make("p", { class: "muted" }, `on ${plural(check.inputs.length, "input")}, rtol ${number(check.rtol)}, atol ${number(check.atol)}`),
+      check.versions.some((one) => one.engine.startsWith("OpenVINO")) ?
+        make("p", { class: "muted" }, "OpenVINO computed in f32, and its dynamic quantisation of activations was off") : null));
     if (branches.length) {
       const counts = Object.keys(states).map((state) => [state, branches.filter((item) => item.state.state === state).length]).filter(([, count]) => count);
       area.append(tile("Branches", String(branches.length),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bridge.errors import text_of
+from bridge.errors import amount, text_of
 from bridge.metadata import Json
 from bridge.show.outline import format_of
 from bridge.show.short import short
@@ -55,7 +55,7 @@ def _control_flow(nodes: Sequence[Json], pad: str) -> Iterator[str]:
     for node in nodes:
         yield f'{pad}{node["operator"]} "{short(node["name"])}": {node["says"]}'
         for body in node["bodies"]:
-            yield f"{pad}  {body['role']} ({body['nodes']} nodes)"
+            yield f"{pad}  {body['role']} ({amount(body['nodes'], 'node')})"
             for value in body["inputs"]:
                 yield f"{pad}    in  {_short(value['name'])}: {_type(value)}{_source(value)}"
             for value in body["outputs"]:

@@ -22,7 +22,8 @@ class Device:
 
     `quirks` says whether the faults of the plugin get workarounds. `ifs` is the form of Ifs unless
     the user asks for another. `unrolls` says whether a Loop of known count becomes its iterations.
-    `lacks` are the missing layer types, and `types` the missing element types, by IR's names.
+    `lacks` are the missing layer types, some "of" an operator set alone, and `types` the missing
+    element types, by IR's names.
     `shapes` is "open" (any), "ranked" (a known rank) or "bounded" (a known rank and an upper bound
     of each size). `trip_counts` says whether trip counts of Loops must be constants. `branches`
     says how a branch finds its inputs: by "port", by "producer" (each input needs its own), or by
@@ -58,8 +59,9 @@ DEVICES = {
             lacks=_STRINGS
             | {
                 "BitwiseNot", "ErfInv", "GroupedMatMul", "ISTFT", "Inverse", "NMSRotated",
-                "SegmentMax", "SliceScatter", "SparseFillEmptyRows",
+                "ScatterNDUpdate of opset15", "SegmentMax", "SliceScatter", "SparseFillEmptyRows",
             },
+            types=frozenset({"string", "u1", "u2", "u3", "u6"}),
             shapes="ranked",
             branches="producer",
         ),

@@ -5,7 +5,7 @@ Measured on an emulated device (`tests/gpu/`): see the facts in `docs/devices.md
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from bridge.neutral.graph import Node
 from bridge.neutral.inference.known import known_of
@@ -14,16 +14,81 @@ from bridge.neutral.types import Shape
 from bridge.operators.control.loop_builder import is_positive
 from bridge.targets.counted import is_counted, reads_numbers
 from bridge.targets.unroll import trips_of
+from bridge.vocabulary import has_trait
+from bridge.vocabulary.elements import F4E2M1
 
-_HELP = "--value or --input-shape for the inputs that decide it may help, else run it on the CPU"
+_AXES = ((1, "axes"),)
+
+CONSTANT: Mapping[str, Sequence[tuple[int, str]]] = {
+    "Col2Im": ((1, "size of the image"), (2, "size of the kernel")),
+    "CumSum": ((1, "axis"),),
+    "Eye": ((0, "number of rows"), (1, "number of columns"), (2, "index of the diagonal")),
+    "HardSigmoid": ((1, "alpha"), (2, "beta")),
+    "IDFT": ((1, "axes"), (2, "sizes")),
+    "IRDFT": ((1, "axes"), (2, "sizes")),
+    "LRN": _AXES,
+    "MVN": _AXES,
+    "NormalizeL2": _AXES,
+    "RDFT": ((1, "axes"), (2, "sizes")),
+    "ReduceL1": _AXES,
+    "ReduceL2": _AXES,
+    "ReduceLogicalAnd": _AXES,
+    "ReduceLogicalOr": _AXES,
+    "ReduceMax": _AXES,
+    "ReduceMean": _AXES,
+    "ReduceMin": _AXES,
+    "ReduceProd": _AXES,
+    "ReduceSum": _AXES,
+    "Roll": ((1, "shift"), (2, "axes")),
+    "ScatterElements": ((3, "axis"),),
+    "ScatterUpdate": ((3, "axis"),),
+    "Selu": ((1, "alpha"), (2, "gamma")),
+    "Swish": ((1, "beta"),),
+    "Transpose": ((1, "order of the axes"),),
+    "VariadicSplit": ((1, "axis"),),
+    "ir::DFT": ((1, "axes"), (2, "sizes")),
+    "ir::Multinomial": ((1, "number of samples"),),
+    "ir::Split": ((1, "axis"),),
+}
+"""The inputs that the plugin reads when it compiles a model, by operator: their places and names.
+It throws for other inputs than constants, or crashes (Col2Im, NormalizeL2)."""
+
+MOST_AXES = 8
+"""With more, even a Relu gives wrong numbers, and says nothing."""
+
+USUAL_AXES = 6
+"""The axes that operators take at most, beside those of OF_MANY_AXES."""
+
+OF_MANY_AXES = frozenset({
+    "Cast", "CastLike", "Concat", "Constant", "Identity", "If", "Loop", "Reshape", "Shape",
+    "Softmax", "Squeeze", "Transpose", "Unsqueeze",
+})  # fmt: skip
+"""Operators that take 7 and 8 axes, as reductions and those element by element do (but Where)."""
+
+_ELSEWHERE = "run it on the CPU, or this part elsewhere"
+
+_HELP = "`values` or `input_shapes` for the inputs that decide it may help, else run it on the CPU"
 
 
 def faults_of(node: Node) -> Iterator[str]:
     """Why the plugin cannot be trusted with a node."""
     if node.op == "Loop":
         yield from _of_loop(node)
-    if node.op == "Col2Im" and known_of(node.input(1)).ints is None:
-        yield f"OpenVINO's GPU plugin wants a constant size of the image; {_HELP}"
+    if node.op in ("Cast", "CastLike") and node.outputs[0].element is F4E2M1:
+        yield f"OpenVINO's GPU plugin reads f4e2m1, but does not convert to it; {_HELP}"
+    axes = max((value.rank or 0 for value in (*node.inputs, *node.outputs) if value), default=0)
+    most = MOST_AXES if _takes_many_axes(node.op) else USUAL_AXES
+    if axes > most:
+        yield f"OpenVINO's GPU plugin takes at most {most} axes in this operator; {_ELSEWHERE}"
+    for place, name in CONSTANT.get(node.op, ()):
+        value = node.input(place)
+        if value is not None and value.constant is None and known_of(value).array is None:
+            yield f"OpenVINO's GPU plugin wants a constant for its {name}; {_HELP}"
+
+
+def _takes_many_axes(op: str) -> bool:
+    by_element = has_trait(op, "by_element") and op != "Where"
+    return by_element or op in OF_MANY_AXES or op.startswith("Reduce")
 
 
 def _of_loop(node: Node) -> Iterator[str]:
@@ -40,7 +105,7 @@ def _of_loop(node: Node) -> Iterator[str]:
         return
     yield (
         "a computed condition ends it, and the GPU plugin may run an iteration less; a constant "
-        "trip count of at most 64 helps (--value), else run it on the CPU"
+        "trip count of at most 64 helps (`values`), else run it on the CPU"
     )
 
 

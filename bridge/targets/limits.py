@@ -96,7 +96,7 @@ def _refusals(node: Node) -> Iterator[str]:
     if weights is not None and not is_static(weights.shape):
         yield (
             f"its weights {weights.type} have open sizes, which OpenVINO does not take; "
-            "give the shapes of the inputs that decide them, with --input-shape"
+            "give the shapes of the inputs that decide them, with `input_shapes`"
         )
     if all(value.constant is not None for value in inputs):
         for size in map(_bytes_of, node.outputs):
@@ -106,7 +106,7 @@ def _refusals(node: Node) -> Iterator[str]:
     if None in made and None not in ranks and not node.bodies and is_inferred(node):
         yield (
             "the length of one of its inputs decides the rank of its result, and OpenVINO does not "
-            "run such a model; give the shape of the graph's input behind it (--input-shape)"
+            "run such a model; give the shape of the graph's input behind it (`input_shapes`)"
         )
     strings = any(value.element is STRING for value in (*inputs, *node.outputs))
     if strings and not node.bodies and node.op not in ON_STRINGS:
@@ -114,11 +114,11 @@ def _refusals(node: Node) -> Iterator[str]:
 
 
 def _of_device(node: Node, device: Device) -> Iterator[str]:
-    type, _ = _layer(node)
-    if type in device.lacks:
+    type, version = _layer(node)
+    for lacking in {type, f"{type} of {version}"} & device.lacks:
         yield (
-            f"{device.engine} has no {type}; --value and --input-shape for the inputs that decide "
-            "it may fold it, else run this part elsewhere"
+            f"{device.engine} has no {lacking}; `values` and `input_shapes` for the inputs that "
+            "decide it may fold it, else run this part elsewhere"
         )
     if device.unrolls:
         yield from faults_of(node)
@@ -127,8 +127,8 @@ def _of_device(node: Node, device: Device) -> Iterator[str]:
     if not any(map(_is_unbounded, operands)):  # Otherwise an earlier node is reported.
         for why in _sizes(device, node.outputs):
             yield (
-                f"{why}; --input-shape or --value for the inputs that decide it may help"
-                + (", or --ifs select" if node.op == "If" else "")
+                f"{why}; `input_shapes` or `values` for the inputs that decide it may help"
+                + (', or `ifs="select"`' if node.op == "If" else "")
             )
     fits = {"order": is_aligned, "producer": is_parted}.get(device.branches)
     if fits is not None and node.op == "If" and not fits(node):
@@ -136,7 +136,7 @@ def _of_device(node: Node, device: Device) -> Iterator[str]:
     if device.trip_counts and node.op == "Loop" and not _is_counted(node, node.body):
         yield (
             f"{device.engine} wants a constant trip count; give the inputs that decide it with "
-            "--value or --input-shape"
+            "`values` or `input_shapes`"
         )
 
 

@@ -67,6 +67,29 @@ def _bitwise_not(b: Builder, node: Node) -> Value | None:
     return b.op("BitwiseXor", x, b.cast(b.constant(-1, I64), x.element))
 
 
+def _scatter_nd(b: Builder, node: Node) -> Value | None:
+    """With a reduction: ScatterElementsUpdate of rows. The indices of a row become one number."""
+    data, indices, updates = required(node, 0, 1, 2)
+    reduction = node.attributes["reduction"]
+    depth = None if indices.shape is None else indices.shape[-1]
+    if reduction == "none" or not isinstance(depth, int) or data.rank is None:
+        return None
+    if reduction == "sub":
+        reduction, updates = "add", -updates
+    sizes = b.sizes(data, *range(data.rank))
+    outer, inner = sizes[:depth], b.op("ReduceProd", sizes[depth:], [0], keepdims=True)
+    strides = [b.op("ReduceProd", sizes[at + 1 : depth], [0], keepdims=True) for at in range(depth)]
+    indices = b.cast(indices, I64)
+    indices = b.where(indices < 0, indices + outer, indices)
+    rows = b.op("ReduceSum", indices * b.concat(0, *strides), [-1], keepdims=True)
+    count = b.op("ReduceProd", outer, [0], keepdims=True)
+    updates = b.reshape(updates, -1, inner)
+    rows = b.op("Expand", b.reshape(rows, -1, 1), b.op("Shape", updates))
+    flat = b.reshape(data, count, inner)
+    written = b.op("ScatterElements", flat, rows, updates, 0, reduction=reduction)
+    return b.op("Reshape", written, sizes, allowzero=True)
+
+
 def _identity(b: Builder, node: Node) -> Value | None:
     """Its input."""
     return node.input(0)
@@ -78,6 +101,7 @@ FORMS = {
     "IsFinite": ("IsFinite", _is_finite),
     "IsInf": ("IsInf", _is_inf),
     "IsNaN": ("IsNaN", _is_nan),
+    "ScatterND": ("ScatterNDUpdate of opset15", _scatter_nd),
     "Softsign": ("SoftSign", _softsign),
 }
 """By operator: the layer type that a device may lack, and its form in others."""

@@ -45,7 +45,8 @@ def run_step(
     folder: Path, models: str, options: str, script: str
 ) -> subprocess.CompletedProcess[str]:
     given = {"PATH": command(folder / "bin", script), "MODELS": models, "OPTIONS": options,
-             "FOLDER": "/temp", "PYTHONPATH": str(ROOT)}  # fmt: skip
+             "FOLDER": str(folder / "temp"), "PYTHONPATH": str(ROOT),
+             "GITHUB_STEP_SUMMARY": str(folder / "step.md")}  # fmt: skip
     return subprocess.run(
         [sys.executable, "-c", step()],
         env=given, capture_output=True, text=True, check=False, cwd=folder,
@@ -65,7 +66,9 @@ def run_step(
 )  # fmt: skip
 def test_words_of_the_inputs(models: str, options: str, words: list[str], tmp_path: Path) -> None:
     finished = run_step(tmp_path, models, options, 'printf "%s\\n" "$@"')
-    fixed = ["check", "--junit", "/temp/bridge.xml", "--cache", "/temp/bridge-cache"]
+    temp = tmp_path / "temp"
+    fixed = ["check", "--junit", f"{temp}/bridge.xml", "--cache", f"{temp}/bridge-cache"]
+    fixed += ["--report", f"{temp}/bridge-report"]
     assert finished.stdout.splitlines() == fixed + words and finished.returncode == 0
     assert [path.name for path in tmp_path.iterdir()] == ["bin"]
 
@@ -74,6 +77,16 @@ def test_words_of_the_inputs(models: str, options: str, words: list[str], tmp_pa
 @pytest.mark.parametrize("code", [0, 1, 2, 143])
 def test_exit_codes_of_the_action(code: int, tmp_path: Path) -> None:
     assert run_step(tmp_path, "a.onnx", "", f"exit {code}").returncode == code
+
+
+@posix
+def test_the_summary_of_the_action(tmp_path: Path) -> None:
+    """It is of this run alone."""
+    report = tmp_path / "temp" / "bridge-report"
+    write = f"mkdir -p {report}; echo new > {report}/summary.md; exit 1"
+    assert run_step(tmp_path, "a.onnx", "", write).returncode == 1
+    assert run_step(tmp_path, "a.onnx", "", "exit 2").returncode == 2
+    assert (tmp_path / "step.md").read_text() == "new\n"
 
 
 @posix

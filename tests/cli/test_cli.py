@@ -278,6 +278,9 @@ def test_ops() -> None:
     assert lines[4] == "control:"
     missing = bridge("ops", "--missing").out
     assert "StringTensorPack" in missing and "\nRelu " not in missing
+    both = bridge("ops", "NonMaxSuppression").out
+    assert "\nir::NonMaxSuppression " in both and "\nNonMaxSuppression " in both
+    assert "Conv " in bridge("ops", "convolution").out
     unknown = bridge("ops", "Nonesuch")
     assert (unknown.code, "Nonesuch" in unknown.err) == (2, True)
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnx.parser
 import pytest
 
 import bridge
@@ -32,3 +33,13 @@ def test_a_loaded_model_is_one_line() -> None:
     said = repr(model)
     assert said.startswith("<Model 'if_bool' of onnx: ") and "\n" not in said
     assert "1 If" in said and "1 output," in said
+
+
+def test_a_notebook_shows_a_summary() -> None:
+    text = """<ir_version: 8, opset_import: ["": 17]>
+    g (float[n,3] x) => (float[n,3] y) { z = Abs (x) y = Neg (z) }"""
+    proto = onnx.parser.parse_model(text)
+    proto.graph.output[0].name = proto.graph.node[1].output[0] = "<b>y"
+    shown = bridge.load(proto)._repr_html_()
+    assert "<td>x</td><td>f32[n,3]</td>" in shown and "<td>&lt;b&gt;y</td>" in shown
+    assert "<td>Abs</td><td>1</td>" in shown

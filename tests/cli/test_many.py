@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from lxml import html
 
 import bridge as library
 from tests.support.command_line import bridge
@@ -16,6 +18,7 @@ from tests.support.command_line import bridge
 MODELS = Path(__file__).parents[2] / "roundtrip_models"
 GOOD = sorted(MODELS.glob("if_[bc]*.onnxtxt"))[:8]
 IF = MODELS / "if_before_growing_chain.onnxtxt"
+posix = pytest.mark.skipif(os.name != "posix", reason="the names of files hold any character")
 
 
 @pytest.fixture(scope="module")
@@ -171,6 +174,79 @@ def test_shards_share_the_models(folder: Path, tmp_path: Path) -> None:
     assert "1 model: 1 converted" in one.out
 
 
+HOSTILE = "<img src=x onerror=alert(1)>|`$x`[a](b)"
+
+
+@posix
+def test_a_folder_of_pages(folder: Path, tmp_path: Path) -> None:
+    """A table with all models, a page of each, and a summary; names of files are only text."""
+    given, report = tmp_path / "given", tmp_path / "report"
+    given.mkdir()
+    for path in (*folder.glob("wrong.*"), folder / "broken.onnx"):
+        shutil.copy(path, given)
+    shutil.copy(GOOD[0], given / f"{HOSTILE}.onnxtxt")
+    (given / f"{HOSTILE}.onnx").write_bytes(b"no model")
+    options = ("--report", report, "--samples", "1", "--cache", tmp_path / "cache")
+    finished = bridge("check", given, *options)
+    assert finished.code == 1 and f"wrote {report / 'index.html'}" in finished.out
+    page = (report / "index.html").read_text(encoding="utf-8")
+    summary = (report / "summary.md").read_text(encoding="utf-8")
+    assert "<img" not in page + summary and "src=http" not in page and "`" not in summary
+    tree = html.fromstring(page)
+    rows = {row[0].text_content().split("/")[-1]: row for row in tree.iter("tr") if len(row) == 4}
+    assert rows["wrong.xml"][1].text == "different" and f"{HOSTILE}.onnxtxt" in rows
+    links = [link.get("href") for link in tree.iter("a")]
+    assert len(links) == 2 and all((report / link).is_file() for link in links)
+    assert {path.name for path in (report / "models").iterdir()} == {
+        Path(link).name for link in links
+    }
+    assert "first difference" in (report / links[0]).read_text(encoding="utf-8")
+    assert "4 models" in summary and "not an ONNX model" in summary and "Multiply" not in links[0]
+    again = bridge("check", given, *options, "--quiet")
+    assert again.code == 1 and (report / links[1]).is_file()
+
+
+def test_a_failure_names_the_model_and_the_whole_reason(tmp_path: Path) -> None:
+    name = "long" * 40
+    (tmp_path / f"{name}.onnx").write_bytes(b"no model")
+    shutil.copy(IF, tmp_path)
+    table = bridge("check", tmp_path, "--samples", "1").out
+    (row,) = (line for line in table.splitlines() if line.startswith(f"{tmp_path / name}.onnx"))
+    assert "is not an ONNX model, or is truncated (8 bytes)" in row
+    converted = bridge("convert", tmp_path, "--output-dir", tmp_path / "made").out
+    assert "is not an ONNX model, or is truncated (8 bytes)" in converted
+
+
+def test_parts_join(folder: Path, tmp_path: Path) -> None:
+    """Caches and reports of the parts may share a folder; the whole then needs no check."""
+    given = tmp_path / "given"
+    shutil.copytree(folder, given)
+    (given / "broken.onnx").unlink()
+    cache, report = tmp_path / "cache", tmp_path / "report"
+    names, suites = [], set()
+    for part in ("1/3", "2/3", "3/3"):
+        junit = tmp_path / f"{part[0]}.xml"
+        own = tmp_path / f"cache{part[0]}"
+        bridge("check", given, "--samples", "1", "--shard", part, "--junit", junit, "--cache", own,
+               "--report", tmp_path / f"report{part[0]}")  # fmt: skip
+        shutil.copytree(own, cache, dirs_exist_ok=True)
+        shutil.copytree(tmp_path / f"report{part[0]}", report, dirs_exist_ok=True)
+        suite = ElementTree.parse(junit).getroot()
+        suites.add(suite.get("name"))
+        names += [case.get("name") for case in suite]
+    whole = bridge("check", given, "--samples", "1", "--cache", cache, "--report", report, "--json")
+    models = json.loads(whole.out)["models"]
+    assert all(model["cached"] for model in models)
+    assert sorted(names) == sorted(model["model"] for model in models) and len(suites) == 3
+    assert len(list((report / "models").iterdir())) == len(models)
+
+
+def test_another_model_is_one_line(tmp_path: Path) -> None:
+    finished = bridge("check", MODELS / "if_bool.onnxtxt", IF, "--samples", "1")
+    assert finished.code == 2 and len(finished.err.splitlines()) == 1
+    assert "inputs differ: " in finished.err and "takes choose bool[], " in finished.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -184,7 +260,9 @@ def test_shards_share_the_models(folder: Path, tmp_path: Path) -> None:
         (["convert", "{bool}", "{bool}", "{bool}"], "many go to --output-dir"),
         (["convert", "{bool}", ""], "an argument is empty"),
         (["check", ""], "an argument is empty"),
-        (["check", "{models}", "--report", "r.html"], "--weights, --report, --inputs"),
+        (["check", "{models}", "--report", "r.html"], "--report of many models is a folder"),
+        (["check", "{models}", "--report", "{models}"], "holds other files"),
+        (["check", "{models}", "--inputs", "a.npz"], "--weights, --inputs"),
     ],
 )
 def test_what_cannot_be(arguments: list[str], says: str, tmp_path: Path) -> None:

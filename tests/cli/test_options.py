@@ -16,6 +16,7 @@ from bridge.cli.app import command_line
 from bridge.cli.check import OPTIONS
 from bridge.options import CheckOptions, ConvertOptions
 from bridge.options.option import declared
+from bridge.options.spoken import as_options
 
 MODEL = Path(__file__).parents[2] / "roundtrip_models" / "if_nested_captures_every_scope.onnxtxt"
 
@@ -57,6 +58,45 @@ def test_help_fits_two_screens(
     text = command_line().commands[command].help
     examples = [line for line in text.splitlines() if line.startswith("  bridge")]
     assert examples and {f" {line}" for line in examples} <= {line.rstrip() for line in lines}
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("give `input_shapes`", "give --input-shape"),
+        ("`compress_to_fp16` is", "--compress-to-fp16 is"),
+        ("(`force=True`)", "(--force)"),
+        ('`device="ANY"`, `ifs="select"`', "--device ANY, --ifs select"),
+        ('`limits={"nodes": 9, "depth": 2}`', "--limit nodes=9 --limit depth=2"),
+        ("`other` of `fills`", "`other` of `fills`"),  # fills is for Python alone
+    ],
+)
+def test_commands_say_options(said: str, meant: str) -> None:
+    assert as_options(said) == meant
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keywords", "command", "library"),
+    [
+        (["a.xml", "--openvino", "1"], {"openvino": "1"}, "--openvino is '1'", "`openvino` is '1'"),
+        (["a.onnx", "--beam-idx"], {"beam_idx": True},
+         "--beam-idx is for writing IR", "`beam_idx` is for writing IR"),
+        (["a.xml", "--input-shape", "x=[8..1]"], {"input_shapes": {"x": [1.5]}},
+         "a range like 1..8", "bridge.Interval(1, 8)"),
+    ],
+)  # fmt: skip
+def test_messages_speak_to_who_reads_them(
+    arguments: list[str], keywords: dict, command: str, library: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    target, *rest = arguments
+    with pytest.raises(SystemExit):
+        main(["convert", str(MODEL), str(tmp_path / target), *rest])
+    said = capsys.readouterr().err
+    assert command in said and "`" not in said and "bridge." not in said
+    with pytest.raises(bridge.BridgeError) as raised:
+        bridge.convert(MODEL, tmp_path / target, **keywords)
+    assert library in str(raised.value) and "--" not in str(raised.value)
 
 
 def test_a_word_may_have_any_case(tmp_path: Path) -> None:

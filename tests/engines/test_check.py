@@ -614,7 +614,7 @@ def test_ranges_of_sizes(tmp_path: Path) -> None:
         ({"sizes": {"N": "M"}}, 'the size of "N" must be a number or a range'),
         ({"sizes": {"N": -1}}, "-1 is no dimension"),
         ({"sizes": {"N": 10**12}}, "is too large for a check"),
-        ({"opset": 18}, "opset is for writing ONNX"),
+        ({"opset": 18}, "`opset` is for writing ONNX"),
     ],
 )
 def test_options_that_make_no_sense(options: dict[str, Any], says: str, tmp_path: Path) -> None:

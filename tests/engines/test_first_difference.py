@@ -245,3 +245,14 @@ def test_a_value_that_becomes_elements_and_shape(tmp_path: Path) -> None:
     }"""
     report = check(saved(HEADER + text, tmp_path / "m.onnx"), samples=1)
     assert report.ok, str(report)
+
+
+def test_constants_beside_the_first_difference_show_their_values(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["": 17]> g (float[8] x) => (float[8] y)
+    <float[8] w = {1, 2, %s, 4, 5, 6, 7, 8}> { y = Mul (x, w) }"""
+    bridge.convert(onnx.parser.parse_model(text % 9), tmp_path / "other.xml")
+    report = check(saved(text % 3, tmp_path / "m.onnx"), tmp_path / "other.xml", samples=1)
+    first = "f32[8] = 1.0, 2.0, %s, 4.0, 5.0, 6.0, ..."
+    said = str(report)
+    assert f'takes the constant "w": {first % "3.0"}' in said
+    assert said.count("takes the constant") == 2 and first % "9.0" in said

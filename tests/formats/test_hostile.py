@@ -239,7 +239,7 @@ def written(given: onnx.ModelProto | bytes | str, folder: Path) -> Path:
 def test_demands_are_refused(
     given: onnx.ModelProto | bytes | str, limit: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(bridge.LimitError, match=rf"--limit {limit}=\d+") as refused:
+    with pytest.raises(bridge.LimitError, match=rf'`limits={{"{limit}": \d+}}`') as refused:
         bridge.convert(written(given, tmp_path), tmp_path / "out.xml")
     assert len(str(refused.value)) < 2000
     assert [path.name for path in tmp_path.iterdir()] == [

@@ -38,6 +38,21 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
           y = Range (zero, n, one) }""",
         [{"n": np.array(3)}],
     ),
+    "openvino_gpu.computed_one_hot": (
+        """(int64[2,3] i, int64 depth, float[2] values) => (float[2,d,3] y) {
+          y = OneHot <axis = 1> (i, depth, values) }""",
+        [{"i": np.int64([[0, 1, -1], [2, 5, -9]]), "depth": np.array(4), "values": X}],
+    ),
+    "openvino_gpu.saturating_nibbles": (
+        """(float[6] x) => (float[6] y, float[6] z) {
+          a = Cast <to = 22> (x) y = Cast <to = 1> (a)
+          c = Cast <to = 21> (x) z = Cast <to = 1> (c) }""",
+        [{"x": np.float32([-9, -8, -3, 7, 15, 17])}],
+    ),
+    "openvino_gpu.sizes_in_parts": (
+        """(float[2,3] x, int64[4] pads) => (float[n,m] y) { y = Pad (x, pads) }""",
+        [{"x": np.ones((2, 3), np.float32), "pads": np.int64([0, 0, 0, 2])}],
+    ),
     "openvino_gpu.sign_of_remainder": (
         "(int32[4] a, int32[4] b) => (int32[4] y) { y = Mod (a, b) }",
         [{"a": np.int32([5, -5, 5, -5]), "b": np.int32([3, 3, -3, -3])}],

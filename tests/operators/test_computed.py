@@ -12,6 +12,7 @@ import onnx
 import pytest
 
 import bridge
+import bridge.hooks  # registers what operators need
 from bridge.neutral.builder import Builder
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import F32, I64

@@ -147,6 +147,7 @@ CASES["log_softmax"] = of(5, "log_softmax", -1), (CUBE,)
 for shape in ((3,), (4,), (1,), (3, 1), (2, 3, 4), (1, 3, 4)):
     slope = np.linspace(0.1, 2, int(np.prod(shape)), dtype=np.float32).reshape(shape)
     CASES[f"prelu {shape}"] = of(1, "prelu"), (CUBE, slope)
+    CASES[f"prelu {shape} f32 of f16"] = of(1, "prelu"), (CUBE.astype("f2"), slope)
 CASES["prelu of two axes"] = of(1, "prelu"), (X, np.array([0.1, 0.2, 0.3], np.float32))
 
 for name in ("l1", "l2", "max", "mean", "min", "prod", "sum"):

@@ -51,7 +51,7 @@ def test_an_ir_has_none_and_says_so(model: onnx.ModelProto, tmp_path: Path) -> N
     text = (tmp_path / "a.xml").read_text()
     assert "somebody" not in text and "pkg." not in text and "namespace" not in text
     (note,) = (note for note in report.notes if "metadata" in note)
-    assert note.startswith("19 entries") and "--keep-metadata" in note
+    assert note.startswith("19 entries") and "`keep_metadata=True`" in note
     bridge.convert(tmp_path / "a.xml", tmp_path / "b.onnx")
     back = onnx.load(tmp_path / "b.onnx")
     assert entries(back) == [{"task"}] * 5
@@ -69,3 +69,13 @@ def test_all_is_kept(model: onnx.ModelProto, tmp_path: Path, path: list[str]) ->
     back = onnx.load(source)
     assert entries(back) == [set(ENTRIES)] * 5
     assert back.graph.node[0].doc_string == TRACE
+
+
+def test_a_loaded_model_keeps_them(model: onnx.ModelProto, tmp_path: Path) -> None:
+    """An IR that is written of it has none; the model itself stays as it was loaded."""
+    loaded = bridge.load(model)
+    bridge.save(loaded, tmp_path / "a.xml")
+    bridge.save(loaded, tmp_path / "b.onnx")
+    written = onnx.load(tmp_path / "b.onnx")
+    assert entries(written) == entries(model)
+    assert [len(info.metadata_props) for info in written.graph.value_info] == [len(ENTRIES)]

@@ -442,7 +442,7 @@ def test_the_report_says_what_it_costs(tmp_path: Path) -> None:
     says = "a selection, with 768 multiplications instead of at most 512"
     assert f'selected: graph / If "y": {says}' in finished.out
     finished = run("convert", tmp_path / "a.onnx", tmp_path / "b.onnx", "--ifs", "drop")
-    assert "ifs is one of keep, select, select-some, not 'drop'" in finished.err
+    assert "--ifs is one of keep, select, select-some, not 'drop'" in finished.err
 
 
 def test_the_first_element_of_a_sequence(tmp_path: Path) -> None:

@@ -382,7 +382,6 @@ def fault_of(program: Program, folder: Path) -> str:
         if fault:
             return f"{('used', 'fresh', 'reset')[number]} request, {fault}"
     gone = {one.flag for one in said}
-    gone |= {one.name for one in model.graph.initializer}  # What nothing reads goes.
     return _fault_of_way_back(model, original, path, program.pairs, gone)
 
 

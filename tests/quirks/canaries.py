@@ -471,6 +471,14 @@ CANARIES: dict[str, Canary] = {
         expected=(np.zeros(2),),
         stateful=True,
     ),
+    "openvino_cpu.assigned_size": Canary(
+        "(float[o] h, float[b] x) => (float[o] y, float[1] hn) "
+        "{ y = Neg (h) hn = ReduceSum <keepdims = 1> (x) }",
+        {"x": _f32(3)},
+        before={"x": _f32(2)},
+        expected=(-_f32(2).sum(keepdims=True),),
+        stateful=True,
+    ),
     "openvino_cpu.assigned_input, an input": Canary(
         "(float[2] h, float[2] x) => (float[2] y, float[2] hn) { y = Neg (h) hn = Identity (x) }",
         {"x": _f32(2)},

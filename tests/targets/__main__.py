@@ -31,7 +31,9 @@ def main() -> None:
         "--part", action="append", choices=[*PARTS, NODES], help="of what --run runs"
     )
     parser.add_argument("--shard", default="1/1", metavar="I/N", help="of nodes: every N-th case")
-    parser.add_argument("--resume", action="store_true", help="of nodes: without what is kept")
+    parser.add_argument(
+        "--resume", action="store_true", help="of nodes: without what is kept as right or refused"
+    )
     parser.add_argument("-k", default="", metavar="TEXT", help="models whose name has this in it")
     parser.add_argument("-j", "--jobs", type=int, default=1)
     parser.add_argument("--store", action="store_true", help="keep what --run finds")

@@ -65,5 +65,5 @@ def test_faults_of_the_plugin_that_ran_it() -> None:
 
 
 def test_choices_that_make_no_sense() -> None:
-    with pytest.raises(UsageError, match="device is one of"):
+    with pytest.raises(UsageError, match="`device` is one of"):
         check(FOLDER / "if_bool.onnxtxt", device="TPU")

@@ -69,6 +69,56 @@ def test_missing_operators_are_written_in_others(name: str, tmp_path: Path) -> N
     assert judge(tmp_path / "m.onnxtxt", "NPU") == "right"
 
 
+AXES_AS_INPUT = """(float[2,3] x, int64[1] axes) => (float[1,3] y) {
+  y = ReduceSum (x, axes) }"""
+
+
+def test_what_the_gpu_plugin_reads_when_it_compiles(tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(HEADER + AXES_AS_INPUT)
+    with pytest.raises(UnsupportedError, match="wants a constant for its axes; --value"):
+        bridge.convert(model, tmp_path / "m.xml", device="GPU")
+    bridge.convert(model, tmp_path / "m.xml", device="GPU", values={"axes": [0]})
+
+
+@pytest.mark.parametrize(
+    ("axes", "op", "is_refused"),
+    [(6, "Gather (x, i)", 0), (7, "Gather (x, i)", 1), (8, "Exp (x)", 0), (9, "Exp (x)", 1)],
+)
+def test_axes_on_a_gpu(axes: int, op: str, is_refused: bool, tmp_path: Path) -> None:
+    sizes = ",".join("1" * axes)
+    model = onnx.parser.parse_model(
+        f"{HEADER} (float[{sizes}] x) => (float[{sizes}] y) <int64[1] i = {{0}}> {{ y = {op} }}"
+    )
+    if not is_refused:
+        bridge.convert(model, tmp_path / "m.xml", device="GPU")
+        return
+    with pytest.raises(UnsupportedError, match="takes at most"):
+        bridge.convert(model, tmp_path / "m.xml", device="GPU")
+
+
+SCATTERED = """(float[3,A,2] x, int64[2,B,2] i, float[2,B,2] u) => (float[3,A,2] y) {{
+  y = ScatterND <reduction = "{}"> (x, i, u) }}"""
+
+
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min"])
+def test_updates_of_elements_for_updates_of_rows(reduction: str, tmp_path: Path) -> None:
+    """The GPU plugin has no ScatterNDUpdate with a reduction. Two indices are of one row."""
+    model = onnx.parser.parse_model(HEADER + SCATTERED.format(reduction))
+    bridge.convert(model, tmp_path / "m.xml", device="GPU")
+    sets = {node.op for node in bridge.load(tmp_path / "m.xml").graph.nodes}
+    assert ("ScatterND" in sets) is (reduction == "none")
+    places = [[[0, 1], [2, -1], [1, 0]], [[-2, 2], [0, 0], [2, 3 if reduction == "none" else 2]]]
+    rng = np.random.default_rng(0)
+    feed = {
+        "x": rng.standard_normal((3, 4, 2)).astype(np.float32),
+        "i": np.array(places, np.int64),
+        "u": rng.standard_normal((2, 3, 2)).astype(np.float32),
+    }
+    assert_close(
+        OpenVino(tmp_path / "m.xml").run(list(feed.values())), OnnxRuntime(model).run(feed)
+    )
+
+
 BRANCHES = """(float[2] x, float[2] z, bool c) => (float[2] y) {
   p, q = Split <num_outputs = 2, axis = 0> (x)
   y = If (c) <then_branch = t () => (float[2] a) { u = Add (q, p) a = Add (u, z) },
@@ -120,7 +170,7 @@ def test_releases(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"device": "TPU"}, "device is one of CPU, GPU, NPU, ANY"),
+        ({"device": "TPU"}, "`device` is one of CPU, GPU, NPU, ANY"),
         ({"openvino": "2023.1"}, r"a release from 2024\.0 on"),
         ({"openvino": "new"}, r"a release from 2024\.0 on"),
     ],

@@ -75,15 +75,18 @@ def read_prelu(b: Builder, node: Node) -> Result:
 @reads("PReLU", format="ir")
 def read_ir_prelu(b: Builder, node: Node) -> Result:
     """PReLU-1. A 1-D slope of the length of the data's axis 1 belongs to this axis. Any other slope
-    is broadcast as in numpy."""
+    is broadcast as in numpy. The slope may have a type of its own: OpenVINO's Model Optimizer wrote
+    f32 slopes into models of f16."""
     x, slope = required(node, 0, 1)
+    if None not in (x.element, slope.element):
+        slope = b.cast(slope, x.element)
     if _broadcasts(x, slope):
-        return None
+        return b.op("PRelu", x, slope)
     if x.shape is None or slope.shape is None:
         raise Refused("its slope may be by channel, which depends on ranks that are not known")
     channels, count = x.shape[1], slope.shape[0]
     if isinstance(channels, int) and isinstance(count, int):
-        return b.op("PRelu", x, _per_channel(b, x, slope)) if channels == count else None
+        return b.op("PRelu", x, _per_channel(b, x, slope) if channels == count else slope)
     ones = [1] * (len(x.shape) - 2)
     own = b.sizes(slope, 0)
     shaped = b.where(b.sizes(x, 1).equal(own), b.shape(own, *ones), b.shape(*ones, own))

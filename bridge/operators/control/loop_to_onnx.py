@@ -61,7 +61,7 @@ def carried_exits(b: Builder, loop_builder: LoopBuilder) -> None:
         if value.element is None or value.shape is None:
             raise Refused(
                 f'the rank of the loop output "{value.name}" is not known, and ONNX needs an '
-                "initial value for it; give the inputs' shapes with --input-shape"
+                "initial value for it; give the inputs' shapes with `input_shapes`"
             )
         shape = [d if isinstance(d, int) else 0 for d in value.shape]
         dummy = b.filled(0, shape, value.element)
@@ -186,7 +186,7 @@ def joined_stacks(b: Builder, loop_builder: LoopBuilder) -> None:
         if rank is None:
             raise Refused(
                 f'the rank of the loop output "{value.name}" is not known; give the '
-                "inputs' shapes with --input-shape"
+                "inputs' shapes with `input_shapes`"
             )
         loop_builder.after(exit.output, partial(_place, exit, rank))
         loop_builder.body.outputs[index] = Stacked(exit.output, keepdims=False)

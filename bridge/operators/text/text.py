@@ -32,7 +32,7 @@ def bytes_of_strings(b: Builder, node: Node) -> NoReturn:
     bytes of strings."""
     raise Refused(
         "ONNX has no operator on the bytes of strings; treat the text before the model, and cut it "
-        "behind this part (--outputs) or convert the model that takes the tokens"
+        "behind this part (`outputs`) or convert the model that takes the tokens"
     )
 
 

@@ -73,6 +73,7 @@ def _scaled(found: Found) -> _Scaled | None:
 
 def _dequantized(b: Builder, found: _Scaled, wanted: tuple[int, ...]) -> Value | None:
     """DequantizeLinear of the integers in the shape `wanted`, else with Reshape behind it."""
+    found = _joined_channels(found)
     shape, form = found.integers.shape, _form(found.integers.shape, found.scale.shape)
     if form is None:
         return None
@@ -101,6 +102,21 @@ def _dequantized(b: Builder, found: _Scaled, wanted: tuple[int, ...]) -> Value |
     inputs = [b.tensor(tensor, names) for tensor, names in zip(tensors, found.names, strict=False)]
     y = b.op("DequantizeLinear", *inputs, **form)
     return y if integers == wanted else b.op("Reshape", y, list(wanted))
+
+
+def _joined_channels(found: _Scaled) -> _Scaled:
+    """The filters of groups, [groups, outputs, ...], with their first two axes as one if each
+    output has its own scale."""
+    shape, scale = found.integers.shape, found.scale.shape
+    if len(shape) < 3 or scale[:2] != shape[:2] or 1 in scale[:2] or set(scale[2:]) != {1}:
+        return found
+    count, zeros = scale[0] * scale[1], found.zero_point
+    return _Scaled(
+        Tensor(found.integers.element, (count, *shape[2:]), found.integers.source),
+        found.scale.reshape(count, *scale[2:]),
+        None if zeros is None else zeros.reshape(count, *scale[2:]),
+        found.names,
+    )
 
 
 def _joined(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:

@@ -12,12 +12,16 @@ from bridge.neutral.graph import Node, Value
 from bridge.operators.quantization.quantize import scaled
 from bridge.passes.fuse.weights import DOMAIN
 from bridge.passes.uses import Uses
+from bridge.vocabulary import has_trait
 
 SHAPING = ("Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
 """Operators that may stand between a DequantizeLinear and the operator on integers."""
 
-ARITHMETIC = ("Cast", "Mul", "Sub")
-"""Operators that scale integers where no DequantizeLinear could."""
+PASSING = ("Concat", "DequantizeLinear", "MaxPool", "Mul", "Split", "Sub")
+"""Operators that scale integers, or leave elements as they are."""
+
+QUANTIZING = ("FakeQuantize", "QuantizeDequantize", "QuantizeLinear")
+"""Operators that round floats to integers."""
 
 
 def float_weights(b: Builder, node: Node, uses: Uses) -> Value | None:
@@ -53,13 +57,13 @@ def meets_integers(weights: Value, uses: Uses) -> bool:
 
 
 def _quantizes(node: Node) -> bool:
-    return node.op in ("FakeQuantize", "QuantizeLinear")
+    return node.op in QUANTIZING
 
 
 def _is_quantized(value: Value | None) -> bool:
     """Whether a value that is computed had 8 bits or fewer before it was scaled."""
     node = None if value is None else value.producer
-    while node is not None and node.op in (*SHAPING, *ARITHMETIC, "DequantizeLinear"):
+    while node is not None and (node.op in PASSING or has_trait(node.op, "elements_of_first")):
         before = node.inputs[0]
         if before is None or before.constant is not None:
             return False
@@ -67,4 +71,4 @@ def _is_quantized(value: Value | None) -> bool:
         if element is not None and element.kind in ("int", "uint") and element.bits <= 8:
             return True
         node = before.producer
-    return node is not None and node.op == "FakeQuantize"
+    return node is not None and node.op in QUANTIZING

@@ -7,6 +7,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import known_of
+from bridge.neutral.tensor import Tensor
 from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import is_static
 from bridge.passes.fuse import fuses
@@ -38,6 +39,28 @@ def reshaped_again(b: Builder, found: Found, uses: Uses) -> Value | None:
     """Reshape to the shape that there was before another Reshape."""
     same = found[RESHAPED].shape == found[KNOWN].shape
     return named_after(found[KNOWN], found.node(RESHAPED), uses) if same else None
+
+
+INTEGERS = var(where=lambda x: x.constant is not None)
+DEQUANTIZED = op("DequantizeLinear", INTEGERS)
+IN_SHAPE = op("Reshape", DEQUANTIZED)
+
+
+@fuses(IN_SHAPE, DEQUANTIZED)
+def reshaped_integers(b: Builder, found: Found, uses: Uses) -> Value | None:
+    """DequantizeLinear of constant integers in another shape, which keeps the axis of scales. An
+    engine takes weights for its integer kernels straight from DequantizeLinear."""
+    node, tensor, shape = found.node(DEQUANTIZED), found[INTEGERS].constant, found[IN_SHAPE].shape
+    scale, axis = node.inputs[1], node.attributes["axis"]
+    if tensor is None or scale is None or not is_static(shape) or node.attributes["block_size"]:
+        return None
+    if not is_static(scale.shape) or (scale.rank != 0 and scale.shape != (1,)):
+        axis %= len(tensor.shape)
+        if shape[: axis + 1] != tensor.shape[: axis + 1]:
+            return None
+    integers = b.tensor(Tensor(tensor.element, shape, tensor.source), found[INTEGERS].names[:])
+    attributes = {**node.attributes, "axis": axis}
+    return b.node("DequantizeLinear", [integers, *node.inputs[1:]], 1, attributes).outputs[0]
 
 
 def transposed_again(b: Builder, node: Node, uses: Uses) -> Value | None:

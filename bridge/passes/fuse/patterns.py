@@ -26,6 +26,7 @@ from bridge.passes.fuse.inverses import (
     copied,
     joined_again,
     reshaped_again,
+    reshaped_integers,
     squeezed_again,
     transposed_again,
 )
@@ -71,7 +72,7 @@ OF_ONNX: Mapping[str, tuple[Fusion, ...]] = {
     "Cast": (converted_first,),
     "Concat": (rotary_embedding, joined_again),
     "Identity": (copied,),
-    "Reshape": (heads_that_share_keys, reshaped_again),
+    "Reshape": (heads_that_share_keys, reshaped_again, reshaped_integers),
     "Squeeze": (squeezed_again,),
     "Transpose": (transposed_again,),
 }

@@ -57,10 +57,11 @@ def _place_outputs(
 
 
 def _is_writable(node: Node, target: Target) -> bool:
-    """Whether ONNX has the operator, or the model had others of its domain."""
-    if operator(node.op) is None:
+    """Whether ONNX has the operator or a rule for it, or the model had others of its domain."""
+    row = operator(node.op)
+    if row is None:
         return node.op.partition("::")[0] in target.domains
-    return choose(node, target)[0] is not None
+    return not (row.onnx or row.ir) or choose(node, target)[0] is not None
 
 
 def _follows(value: Value, outputs: Iterable[Value], uses: Uses) -> bool:

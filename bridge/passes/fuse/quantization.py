@@ -12,13 +12,10 @@ from bridge.neutral.graph import Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, constant, op, var
 from bridge.neutral.types import F32, I8, I32, U8
+from bridge.operators.quantization.quantize_dequantize import axis_of, scale_of
 from bridge.passes.fuse import fuses
 from bridge.passes.fuse.float_weights import stays_arithmetic
 from bridge.passes.uses import Uses, zero_points
-
-_NEAR = 3
-"""How many f32 numbers off the quotient of the limits the scale is sought."""
-
 
 X, LIMITS = var(F32), [constant() for _ in range(4)]
 FAKE = op("FakeQuantize", X, *LIMITS, levels=256)
@@ -36,11 +33,11 @@ def quantize_linear(b: Builder, found: Found, uses: Uses) -> Value | None:
     low, high = element.bounds
     if not ((least == low).all() and (greatest == high).all()) or start.shape != end.shape:
         return None
-    scale = _scale(start, end, low, high)
+    scale = scale_of(start, end, low, high)
     if scale is None:
         return None
     zero_point = np.round(low - start / scale)
-    axis = _axis(scale, x)
+    axis = axis_of(scale, x)
     if axis is None:
         return None
     form = () if axis == 0 else (-1,)
@@ -62,34 +59,6 @@ def _share(parameters: list[Value], others: list[Value], uses: Uses) -> None:
             uses.hand_over(other, own, inside=0)
 
 
-def _scale(start: np.ndarray, end: np.ndarray, low: int, high: int) -> np.ndarray | None:
-    """The scale that gives exactly these limits, with the outermost levels less a whole zero point
-    of the type; None if there is none."""
-    if not (end > start).all():
-        return None
-    scale = ((end.astype(np.float64) - start) / (high - low)).astype(np.float32)
-    zero_point = np.round(low - start / scale)
-    if (zero_point < low).any() or (zero_point > high).any():
-        return None
-    found = np.zeros_like(scale)
-    for candidate in _neighbours(scale):
-        fits = (candidate * (np.float32(low) - zero_point) == start) & (
-            candidate * (np.float32(high) - zero_point) == end
-        )
-        found = np.where((found == 0) & fits, candidate, found)
-    return found if (found > 0).all() else None
-
-
-def _neighbours(scale: np.ndarray) -> list[np.ndarray]:
-    """f32 numbers around these, the nearest first."""
-    candidates, below, above = [scale], scale, scale
-    for _ in range(_NEAR):
-        below = np.nextafter(below, np.float32(0))
-        above = np.nextafter(above, np.float32(np.inf))
-        candidates += [below, above]
-    return candidates
-
-
 INTEGERS, OFFSET, FACTOR = var(I8, U8, I32), var(), var()
 WIDE = op("Cast", INTEGERS)
 SHIFTED = (WIDE - OFFSET) | WIDE
@@ -106,7 +75,7 @@ def dequantize_linear(b: Builder, found: Found, uses: Uses) -> Value | None:
     if integers.constant is not None and stays_arithmetic(b, found[SCALED], uses):
         return None
     zero_point = zero_points(found.get(OFFSET), element, scale)
-    axis = _axis(scale, value)
+    axis = axis_of(scale, value)
     if axis is None or zero_point is None or integers.rank != value.rank:
         return None
     form = () if axis == 0 else (-1,)
@@ -115,14 +84,3 @@ def dequantize_linear(b: Builder, found: Found, uses: Uses) -> Value | None:
         inputs.append(b.constant(zero_point.reshape(form), element))
         uses.scales[integers] = inputs[1:]
     return b.op("DequantizeLinear", *inputs, **({"axis": axis} if axis else {}))
-
-
-def _axis(scale: np.ndarray, data: Value) -> int | None:
-    """The axis of the scales in the data, from the end; 0 for one scale, None for another form. In
-    another form the data may be broadcast to the scales, too."""
-    wide = [axis - scale.ndim for axis, size in enumerate(scale.shape) if size > 1]
-    if data.rank is None or scale.ndim > data.rank or len(wide) > 1:
-        return None
-    if not wide:
-        return 0
-    return wide[0] if data.dims[wide[0]] == scale.size else None

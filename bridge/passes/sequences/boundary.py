@@ -24,9 +24,8 @@ from bridge.neutral.types import (
 )
 from bridge.operators import Refused
 from bridge.passes.context import Context
-from bridge.passes.sequences.bodies import is_compound
 from bridge.passes.sequences.elements import Elements
-from bridge.passes.sequences.form import Form, Sequence, undetermined
+from bridge.passes.sequences.form import Form, Sequence, is_compound, undetermined
 from bridge.passes.sequences.lower import Lowering
 from bridge.passes.sequences.maybe import Maybe
 from bridge.passes.sequences.ragged import Ragged

@@ -13,12 +13,17 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
-from bridge.neutral.types import Element, Shape, TensorType, is_static
+from bridge.neutral.types import ContainerType, Element, Shape, TensorType, is_static
 from bridge.operators import Refused
 
 if TYPE_CHECKING:
     from bridge.passes.sequences.ragged import Ragged
     from bridge.passes.sequences.tensors import TensorForm
+
+
+def is_compound(value: Value | None) -> bool:
+    """Whether a value is a sequence or an optional."""
+    return value is not None and isinstance(value.type, ContainerType)
 
 
 class Fails(Refused):
@@ -129,5 +134,5 @@ def rank_not_known(name: str, role: str) -> Refused:
     """The refusal of a tensor of unknown rank that takes part in a sequence."""
     return Refused(
         f'the rank of "{name}", which {role}, is not known; give the inputs\' shapes with '
-        "--input-shape"
+        "`input_shapes`"
     )

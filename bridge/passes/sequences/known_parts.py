@@ -27,8 +27,8 @@ from bridge.neutral.types import (
 from bridge.operators import Refused
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
-from bridge.passes.sequences.bodies import is_compound
 from bridge.passes.sequences.boundary import input_form, shape_of, write_boundary
+from bridge.passes.sequences.form import is_compound
 from bridge.passes.sequences.restore import put_together, taken_apart
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
-from bridge.neutral.types import BOOL, TensorType
+from bridge.neutral.types import BOOL, OptionalType, TensorType
 from bridge.passes.sequences.form import Form
 
 
@@ -16,6 +16,12 @@ def held(form: Form | None) -> Form | None:
     while isinstance(form, Maybe):
         form = form.payload
     return form
+
+
+def content_for(value: Value, form: Form) -> Form:
+    """The form of a value: its content, if the value is no optional. (A state may enter a Loop as
+    an optional and leave as its content.)"""
+    return form if isinstance(value.type, OptionalType) else held(form) or form
 
 
 @dataclass(frozen=True)

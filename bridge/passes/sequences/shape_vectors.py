@@ -32,8 +32,8 @@ MOST_RANKS = 8
 def unsettled(why: str) -> Refused:
     """The refusal if the shapes of a tensor of open rank must be known better."""
     return Refused(
-        f"{why}; to leave it one rank, give the inputs' shapes (--input-shape), or the rank of "
-        "the output that it goes to (--output-rank)"
+        f"{why}; to leave it one rank, give the inputs' shapes (`input_shapes`), or the rank of "
+        "the output that it goes to (`output_ranks`)"
     )
 
 

@@ -31,6 +31,7 @@ def decide_by_state(
     graph: Graph,
     pairs: dict[Value, Value],
     starts: dict[Value, Value],
+    caches: Collection[Value],
     front: Builder,
     b: Builder,
     one_decoder: bool,
@@ -38,8 +39,10 @@ def decide_by_state(
     """Removes inputs that say whether there are states, in place.
 
     `pairs` maps each state before a call to the state after it. `starts` has the start of each
-    state, made by `front`. Both change for states that the first call sets once and for all. `b`
-    adds nodes behind the states. With `one_decoder` only the branch of later calls stays.
+    state, made by `front`. Both change for states that the first call sets once and for all.
+    `caches` are the states whose names say so. An input that chooses whether to read another state
+    may mean something else, as to begin anew. `b` adds nodes behind the states. With `one_decoder`
+    only the branch of later calls stays.
     UsageError if that is not possible.
     """
     found = []
@@ -51,7 +54,7 @@ def decide_by_state(
         if side is None:
             continue
         read = [value for node in ifs for value in node.captures(node.bodies[side]).values()]
-        state = next((value for value in read if value in empty), None)
+        state = next((value for value in read if value in empty and value in caches), None)
         if state is None:
             continue
         if one_decoder:
@@ -73,8 +76,8 @@ def decide_by_state(
         found.append(FirstCall(flag.name, side == 0, name, at, [one.name for one in once], kept))
     if one_decoder and not found:
         raise UsageError(
-            "one_decoder is for a merged decoder: an input says whether there are states, and one "
-            "branch of an If on it reads them"
+            "`one_decoder` is for a merged decoder: an input says whether there are states, and "
+            "one branch of an If on it reads them"
         )
     return found
 
@@ -133,8 +136,8 @@ def _require_made_once(
             continue
         if captures.get(later.given(node.outputs.index(after))) is state:
             raise UsageError(
-                f'one_decoder: the first call alone gives "{state.name}", in a way that cannot be '
-                "taken out of its branch; convert without it"
+                f'`one_decoder`: the first call alone gives "{state.name}", in a way that cannot '
+                "be taken out of its branch; convert without it"
             )
 
 

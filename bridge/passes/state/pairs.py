@@ -62,7 +62,7 @@ def make_stateful(model: Model, context: Context) -> None:
         "held in 32"
         for name in passed
     ]
-    for name in passed:
+    for name in (*idle, *passed):
         model.defaults.pop(inputs[name], None)  # Each call gives the state.
     pairs = {name: after for name, after in pairs.items() if name not in (*idle, *passed)}
     if not pairs:
@@ -85,8 +85,9 @@ def make_stateful(model: Model, context: Context) -> None:
         starts[state] = b.tensor(tensor) if tensor is not None else start_of(state, left, alike, b)
     values = {inputs[before]: outputs[after] for before, after in pairs.items()}
     said: list[Node] = []
+    caches = {inputs[name] for name in pairs if _PAST.match(name)}
     first_calls = decide_by_state(
-        graph, values, starts, Builder(front), Builder(said, target=context.target),
+        graph, values, starts, caches, Builder(front), Builder(said, target=context.target),
         context.options.get("one_decoder", False),
     )  # fmt: skip
     # All beams of a text share the states that its first call sets once and for all.
@@ -128,8 +129,8 @@ def _what_of_flag(call: FirstCall) -> str:
     if not call.state:
         return gone + "one decoder is left"
     return (
-        gone + f'whether "{call.state}" has elements says it. --one-decoder keeps the decoder of '
-        "later calls alone, which takes half the time"
+        f'{gone}whether "{call.state}" has elements says it. `one_decoder=True` keeps the decoder '
+        "of later calls alone, which takes half the time"
     )
 
 

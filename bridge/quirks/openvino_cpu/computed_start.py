@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import I64
+from bridge.neutral.types import I64, Interval
 from bridge.operators import Result
 from bridge.passes.fuse.replay import are_same
 from bridge.quirks.opaque import opaque, undone
@@ -29,7 +29,8 @@ def beside_its_start(b: Builder, node: Node, place: Place) -> Result:
         return None
     users = place.users(held)
     fixed = any(isinstance(d, int) and d != h for d, h in zip(start.dims, held.dims, strict=True))
-    if not (fixed or any(user.op == "Concat" for user in users)) or _for_attention(users, place):
+    wanted = fixed or any(user.op == "Concat" for user in users) or _may_differ(node, start, place)
+    if not wanted or _for_attention(users, place):
         return None
     axes = list(range(start.rank))
     found = b.cast(b.op("Equal", start, start), I64)
@@ -37,6 +38,21 @@ def beside_its_start(b: Builder, node: Node, place: Place) -> Result:
     read = b.node("ReadValue", [start], 1, dict(node.attributes)).outputs[0]
     axis = next((a for a in axes if not isinstance(held.dims[a], int)), 0)
     return opaque(b, read, "sizes", [axis], b.op("Mod", number, [1]))
+
+
+def _may_differ(node: Node, start: Value, place: Place) -> bool:
+    """Whether what the variable takes may have other sizes than its start."""
+    variable = node.attributes["variable_id"]
+    taken = (n for n in place.graph.nodes if n.op == "Assign")
+    return any(
+        n.attributes["variable_id"] == variable and not _is_alike(n.inputs[0], start) for n in taken
+    )
+
+
+def _is_alike(value: Value | None, start: Value) -> bool:
+    """Whether a value is known to have the sizes of the start."""
+    known = value is not None and value.shape == start.shape and start.shape is not None
+    return known and not any(isinstance(dim, Interval) for dim in start.dims)
 
 
 def _is_shared(start: Value, node: Node, place: Place) -> bool:
@@ -61,8 +77,10 @@ def _for_attention(users: list[Node], place: Place) -> bool:
 QUIRK = Quirk(
     releases="2026.4",
     symptom="A variable whose computed start has no other reader does not compile or run in two "
-    "cases: a Concat reads the variable, or its sizes differ from the start.",
-    fires="At a ReadValue with such a start, unless it leads to ScaledDotProductAttention.",
+    "cases: a Concat reads the variable, or its sizes differ from the start. If it takes a value "
+    "of another size, it keeps that size after a reset.",
+    fires="At a ReadValue with such a start, unless it leads to ScaledDotProductAttention or takes "
+    "a value of the start's size.",
     safe="A remainder by 1 is 0. The only part of a value, with the rest as its length, is the "
     "value.",
     cost="a VariadicSplit, and a sum over the start in each call.",

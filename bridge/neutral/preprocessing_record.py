@@ -1,0 +1,30 @@
+"""The record of preprocessing in a model's metadata: what stands between the inputs of the model
+and those of its original.
+
+With this record a check feeds the original the preprocessed inputs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bridge.metadata import Entry
+
+
+@dataclass
+class Preprocessing:
+    """The preprocessing of an input, by its name. The input is first put into the `model`'s layout
+    if it has another one, `tensor`. `mean` is subtracted, and the rest divided by `scale`: one
+    number, or one for each channel. Empty where nothing is done."""
+
+    input: str
+    mean: list[float] = field(default_factory=list)
+    scale: list[float] = field(default_factory=list)
+    model: str = ""
+    tensor: str = ""
+
+
+PREPROCESSED: Entry[list[Preprocessing]] = Entry(
+    "bridge.preprocessed", list[Preprocessing], "preprocessing"
+)
+"""The metadata entry for the preprocessing of a model, the first applied first."""

@@ -1,0 +1,190 @@
+"""Preprocessing as layers: mean, scale and layout of inputs.
+
+Behind an input stand a Sub and a Div along its channels, and a Transpose into the layout of the
+model, as OpenVINO's PrePostProcessor makes them. The model's record has what was done; an IR has
+the layout of the input where OpenVINO looks for it, in the rt_info of its port.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bridge.errors import UsageError, amount
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Model, Node, Value, names_of_outputs
+from bridge.neutral.inference import infer_graph
+from bridge.neutral.preprocessing_record import PREPROCESSED, Preprocessing
+from bridge.neutral.types import TensorType
+from bridge.passes.boundary import inputs_by_name
+
+_LAYOUT = r'<attribute name="layout"[^>]*\blayout="([^"]*)"[^>]*/>'
+"""The layout in the rt_info of a port."""
+
+
+def asked_for(
+    mean: Mapping[str, Any] | None,
+    scale: Mapping[str, Any] | None,
+    layout: Mapping[str, str] | None,
+) -> list[Preprocessing]:
+    """The preprocessing that options ask for, by input. UsageError for wrong values."""
+    steps: dict[str, Preprocessing] = {}
+    for option, given in (("mean", mean), ("scale", scale), ("layout", layout)):
+        if not isinstance(given or {}, Mapping):
+            raise UsageError(f"`{option}` maps names of inputs to values; it is {given!r}")
+        for name, value in (given or {}).items():
+            step = steps.setdefault(name, Preprocessing(name))
+            if option == "layout":
+                step.model, step.tensor = _layouts(name, value)
+            else:
+                setattr(step, option, _numbers(option, name, value))
+    return list(steps.values())
+
+
+def _numbers(option: str, name: str, given: Any) -> list[float]:
+    try:
+        array = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        array = np.full((1, 1), np.nan)
+    if array.ndim > 1 or not array.size or not np.isfinite(array).all():
+        raise UsageError(f'the `{option}` of "{name}" is a number or a list of them, not {given!r}')
+    numbers: list[float] = array.reshape(-1).tolist()
+    if option == "scale" and 0 in numbers:
+        raise UsageError(f'the `scale` of "{name}" has a 0, by which nothing can be divided')
+    return numbers
+
+
+def _layouts(name: str, given: Any) -> tuple[str, str]:
+    """The layouts of the model and of the tensor, from a text like `NCHW` or `NHWC->NCHW`."""
+    parts = [re.sub(r"[][,\s]", "", part).upper() for part in str(given).split("->")]
+    fits = all(re.fullmatch(r"[A-Z?]+", part) for part in parts) and len(parts) <= 2
+    letters = [sorted(part.replace("?", "")) for part in parts]
+    if not fits or any(len(set(of_one)) < len(of_one) for of_one in letters):
+        raise UsageError(
+            f'the `layout` of "{name}" is {given!r}; it has a letter for each axis, ? for any: '
+            "NCHW, or NHWC->NCHW for a model of NHWC that is fed NCHW"
+        )
+    if len(parts) == 2 and (sorted(parts[0]) != sorted(parts[1]) or parts[0].count("?") > 1):
+        raise UsageError(f'the `layout` of "{name}" is {given!r}; both need the same letters')
+    return parts[0], parts[-1]
+
+
+def preprocess(model: Model, steps: Sequence[Preprocessing]) -> None:
+    """Puts preprocessing behind inputs, in place, and writes it into the record. UsageError for an
+    unknown input, a wrong number of values, and an input whose channels are not known."""
+    if not steps:
+        return
+    by_name = inputs_by_name(model)
+    for step in steps:
+        value = by_name(step.input)
+        _require_tensor(model, value, step)
+        _put_behind(model, value, step)
+    infer_graph(model.graph)
+    PREPROCESSED.write(model.metadata, [*(PREPROCESSED.read(model.metadata) or []), *steps])
+
+
+def further_steps(original: Model, other: Model) -> list[Preprocessing]:
+    """The preprocessing that the other model has beyond that of its original."""
+    own = PREPROCESSED.read(original.metadata) or []
+    steps = PREPROCESSED.read(other.metadata) or []
+    names = {name for value in original.graph.inputs for name in value.names}
+    further = steps[len(own) :] if steps[: len(own)] == own else []
+    return [step for step in further if step.input in names]
+
+
+def _require_tensor(model: Model, value: Value, step: Preprocessing) -> None:
+    """Raises UsageError for an input that cannot be preprocessed so."""
+    type, name = value.type, step.input
+    if not isinstance(type, TensorType) or type.rank is None:
+        raise UsageError(
+            f'the input "{name}" is {type}: only a tensor of known rank is preprocessed'
+        )
+    if (step.mean or step.scale) and (type.element is None or type.element.kind != "float"):
+        raise UsageError(
+            f'the input "{name}" is {type}: `mean` and `scale` are for inputs of floats'
+        )
+    if step.model and len(step.model) != type.rank:
+        raise UsageError(
+            f'the input "{name}" is {type}: its `layout` {step.model} is of '
+            f"{amount(len(step.model), 'axis', 'axes')}"
+        )
+    if value in model.defaults:
+        raise UsageError(f'the input "{name}" has a default value, which is not preprocessed')
+
+
+def _put_behind(model: Model, value: Value, step: Preprocessing) -> None:
+    """Makes the nodes behind an input. What read the input reads their result."""
+    graph, whole = model.graph, value.tensor
+    dims = value.dims
+    known = step.model or _layout_of(model, value)
+    order = [step.model.index(letter) for letter in step.tensor]
+    if step.tensor != step.model:
+        value.type = value.declared = TensorType(whole.element, tuple(dims[axis] for axis in order))
+        known = step.tensor
+    made: list[Node] = []
+    with Builder(made, f"{step.input}/preprocessing") as b:
+        result = value
+        for op, numbers in (("Sub", step.mean), ("Div", step.scale)):
+            if numbers:
+                axis = _channels(value, step.input, known, len(numbers))
+                shape = [len(numbers) if at == axis else 1 for at in range(len(dims))]
+                assert whole.element is not None
+                constant = np.array(numbers, whole.element.dtype)
+                result = b.op(op, result, constant.reshape(shape if len(numbers) > 1 else ()))
+        if step.tensor != step.model:
+            result = b.transpose(result, *(step.tensor.index(letter) for letter in step.model))
+    _keep_layout(model, value, known)
+    if result is value:
+        return
+    if value in graph.outputs:
+        graph.output_names = names_of_outputs(graph)
+    for node in graph.nodes:
+        node.inputs = [result if used is value else used for used in node.inputs]
+    graph.outputs = [result if output is value else output for output in graph.outputs]
+    graph.prepend(made)
+
+
+def _channels(value: Value, name: str, layout: str, count: int) -> int | None:
+    """The axis of the channels of an input: the layout's C, or without a layout the only axis of
+    this size. None for a single number. UsageError where it is not known, or of another size."""
+    if count == 1:
+        return None
+    dims = value.dims
+    axis = layout.find("C") if layout else -1
+    if not layout:
+        fits = [at for at, dim in enumerate(dims) if dim == count]
+        axis = fits[0] if len(fits) == 1 else -1
+    if axis < 0:
+        raise UsageError(
+            f'the input "{name}" is {value.type}: which axis has the {count} channels is not '
+            f'known; say it with a C in `layout={{"{name}": "NCHW"}}`'
+        )
+    if isinstance(size := dims[axis], int) and size != count:
+        raise UsageError(
+            f'the input "{name}" has {amount(size, "channel")}, and was given '
+            f"{amount(count, 'value')}"
+        )
+    return axis
+
+
+def _layout_of(model: Model, value: Value) -> str:
+    """The layout that an IR says of an input; "" if it says none."""
+    extras = model.extras.get("ir", {}).get("parameters", {}).get(value, {})
+    found = re.search(_LAYOUT, extras.get("port_rt_info", {}).get(("output", 0), ""))
+    layout = re.sub(r"[][,\s]", "", found[1]).upper() if found else ""
+    return layout if len(layout) == len(value.dims) and layout.isalpha() else ""
+
+
+def _keep_layout(model: Model, value: Value, layout: str) -> None:
+    """Keeps the layout of an input in the rt_info of its port, where OpenVINO looks for it."""
+    if not layout:
+        return
+    own = model.extras.setdefault("ir", {}).setdefault("parameters", {})
+    extras = own.setdefault(value, {})
+    before = extras.get("port_rt_info", {})
+    rest = re.sub(_LAYOUT, "", before.get(("output", 0), ""))
+    attribute = f'<attribute name="layout" version="0" layout="[{",".join(layout)}]" />'
+    extras["port_rt_info"] = {**before, ("output", 0): rest + attribute}

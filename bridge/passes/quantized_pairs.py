@@ -1,0 +1,121 @@
+"""QuantizeLinear and DequantizeLinear with one scale, as one QuantizeDequantize.
+
+IR has FakeQuantize for the pair. OpenVINO's own reading writes five layers for it, which OpenVINO
+joins again when it compiles the model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Model, Node, Value
+from bridge.neutral.inference.known import known_of
+from bridge.neutral.rewrite import Pattern, Result, Rewriter
+from bridge.neutral.types import F32, Element
+from bridge.operators.quantization.quantize import NARROW, WIDEST_RANK
+from bridge.operators.quantization.quantize_dequantize import axis_of, limits
+from bridge.passes.context import Context
+
+
+def join_pairs(model: Model, context: Context) -> bool:
+    """Joins the pairs of the model, in place. Nothing else may take the integers between them."""
+    pattern = Pattern(_joined, frozenset({"DequantizeLinear"}), context.target, uses=True)
+    return Rewriter(model.graph).run(pattern)
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """A known scale and zero point, and the type of the integers."""
+
+    scale: np.ndarray
+    zero_point: np.ndarray
+    element: Element
+
+
+def _joined(b: Builder, node: Node, uses: Rewriter) -> Result:
+    integers = node.inputs[0]
+    first = uses.single_use(integers, "QuantizeLinear")
+    if first is None or integers is None or not _is_plain(first, node):
+        return None
+    x, *parameters = first.inputs
+    found = _scale(parameters)
+    if x is None or found is None or not _fits(x, found):
+        return None
+    if not all(map(_same, parameters, node.inputs[1:])):
+        return None
+    axis = first.attributes["axis"]
+    narrow = _clipped(b, x, uses, found, axis)
+    if narrow is not None:
+        return narrow
+    b.name = first.name
+    names = {"integers": integers.name, "second": node.name}
+    return b.op("QuantizeDequantize", x, *parameters, axis=axis, **names)
+
+
+def _is_plain(first: Node, second: Node) -> bool:
+    """Whether both nodes have three inputs and the same axis, and no blocks or types of their
+    own."""
+    own = [
+        {name: node.attributes.get(name) or None for name in ("axis", "block_size", "output_dtype")}
+        for node in (first, second)
+    ]
+    plain = own[0] == own[1] and not own[0]["block_size"] and not own[0]["output_dtype"]
+    return plain and len(first.inputs) == len(second.inputs) == 3
+
+
+def _scale(parameters: list[Value | None]) -> _Scale | None:
+    scale, zero_point = (known_of(value).array for value in parameters)
+    element = parameters[1].element if parameters[1] is not None else None
+    if scale is None or zero_point is None or element is None or scale.dtype != np.float32:
+        return None
+    return _Scale(scale, zero_point, element)
+
+
+def _fits(x: Value, found: _Scale) -> bool:
+    """Whether one FakeQuantize has levels for the integers, all of them different floats."""
+    if found.element.kind not in ("int", "uint") or found.element.bits > NARROW:
+        return False
+    if x.element is not F32 or x.rank is None or not 0 < x.rank <= WIDEST_RANK:
+        return False
+    low, high = limits(found.scale, found.zero_point, found.element)
+    return bool(np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all())
+
+
+def _same(one: Value | None, other: Value | None) -> bool:
+    """Whether two values are known to be equal."""
+    if one is other:
+        return True
+    a, b = known_of(one).array, known_of(other).array
+    return a is not None and b is not None and a.dtype == b.dtype and np.array_equal(a, b)
+
+
+def _clipped(b: Builder, x: Value, uses: Rewriter, found: _Scale, axis: int) -> Value | None:
+    """A FakeQuantize of fewer levels than the type has, if limits that are levels clip `x`."""
+    upper = uses.single_use(x, "Min")
+    lower = None if upper is None else uses.single_use(upper.inputs[0], "Max")
+    if upper is None or lower is None or len(upper.inputs) != 2 or len(lower.inputs) != 2:
+        return None
+    data, low, high = lower.inputs[0], lower.inputs[1], upper.inputs[1]
+    start, end = known_of(low).array, known_of(high).array
+    if data is None or low is None or high is None or start is None or end is None:
+        return None
+    if not start.size == end.size == found.scale.size:
+        return None
+    places = [axis_of(limit, x) for limit in (start, end)] if start.size > 1 else []
+    if any(place is None or (place - axis) % len(x.dims) for place in places):
+        return None
+    step, zero_point = found.scale.ravel(), found.zero_point.ravel()
+    first, last = (np.round(limit.ravel() / step) for limit in (start, end))
+    lowest, highest = found.element.bounds
+    steps = int(last[0] - first[0])
+    if not 0 < steps < highest - lowest or (last - first != steps).any():
+        return None
+    if (first * step != start.ravel()).any() or (last * step != end.ravel()).any():
+        return None
+    if (first + zero_point < lowest).any() or (last + zero_point > highest).any():
+        return None
+    b.name = lower.name
+    return b.op("FakeQuantize", data, low, high, low, high, levels=steps + 1)
