@@ -56,7 +56,7 @@ def check_limits(model: Model, context: Context) -> None:
         title = str(context.target)
         if device.shapes != "open" or context.options.get("openvino"):
             release = context.options.get("openvino") or ""
-            title = f"{device.engine} {release}".strip()
+            title = f"IR for {device.engine} {release}".strip()
         raise UnsupportedError(title, findings)
 
 
