@@ -68,8 +68,8 @@ def _row(folder: Path, outcome: Outcome) -> Row:
 
 
 def _link(outcome: Outcome) -> str:
-    """The place of a model's page in the folder: a name that any system takes, and one of its own,
-    also where the folders of several parts are joined."""
+    """The place of a model's page in the folder. Any system takes the name. No other model has it,
+    also if the folders of several parts are joined."""
     digest = hashlib.sha256(f"{outcome.model}\0{outcome.other}".encode(errors="replace"))
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(outcome.model).stem)[:60]
     return f"{PAGES}/{stem}-{digest.hexdigest()[:12]}.html"
