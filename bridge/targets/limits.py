@@ -148,7 +148,7 @@ def _of_loop(node: Node, device: Device, operands: Iterable[Value]) -> Iterator[
     if device.shapes == "bounded" and not any(map(_is_unbounded, operands)):
         states = [v for v, port in node.body.entries() if isinstance(port, Carried)]
         for why in _sizes(device, states):
-            yield f"{why}; --input-shape or --value for the inputs that decide it may help"
+            yield f"{why}; `input_shapes` or `values` for the inputs that decide it may help"
     if device.trip_counts and not _is_counted(node, node.body):
         yield (
             f"{device.engine} wants a constant trip count; give the inputs that decide it with "
