@@ -246,6 +246,7 @@ TO_IR = (
     Pass("passes.select.ifs.select_branches", _selects),
     Pass("targets.counted.count_loops", _counts),
     Pass("passes.quantized_pairs.join_pairs", _has_quantized),
+    Pass("passes.gates.use_h_sigmoid"),
     Pass("passes.legalize.legalize", _always),
     Pass("passes.fold.fold"),
     Pass("passes.fuse.patterns.fuse_states", _has_variables),
