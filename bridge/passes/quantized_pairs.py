@@ -18,12 +18,13 @@ from bridge.neutral.types import F32, Element
 from bridge.operators.quantization.quantize import NARROW, WIDEST_RANK
 from bridge.operators.quantization.quantize_dequantize import axis_of, limits
 from bridge.passes.context import Context
+from bridge.passes.dead import remove_dead_nodes
 
 
 def join_pairs(model: Model, context: Context) -> bool:
     """Joins the pairs of the model, in place. Nothing else may take the integers between them."""
     pattern = Pattern(_joined, frozenset({"DequantizeLinear"}), context.target, uses=True)
-    return Rewriter(model.graph).run(pattern)
+    return Rewriter(model.graph).run(pattern) and remove_dead_nodes(model.graph)
 
 
 @dataclass(frozen=True)
