@@ -1,4 +1,5 @@
-"""AvgPool with dilations whose last window ends beyond the input. The GPU plugin counts what is beyond it."""
+"""AvgPool with dilations whose last window ends beyond the input. The GPU plugin counts what is
+beyond it."""
 
 from __future__ import annotations
 
@@ -23,9 +24,10 @@ def counting_input(b: Builder, node: Node, place: Place) -> Result:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="With dilations and sizes that are rounded up, the mean of the last window is too small: it is "
-    "divided by the size of the window, as if zeros were there.",
-    fires="At an AvgPool with dilations and without padding that rounds sizes up and counts elements of the padding.",
+    symptom="With dilations and sizes that are rounded up, the mean of the last window is too "
+    "small: it is divided by the size of the window, as if zeros were there.",
+    fires="At an AvgPool with dilations and without padding that rounds sizes up and counts "
+    "elements of the padding.",
     safe="Without padding, there are no elements of it to count.",
     cost="none",
     run=rewriting("AvgPool", by=counting_input),
