@@ -58,12 +58,12 @@ def run_as_people_do(bench: Bench, sessions: Sessions, compared: Compared) -> No
         path = report.path(label)
         is_ir = path.suffix.lower() == ".xml"
         results = runs.of(_loaded(path))
-        plain = runs.shares(runs.of(session))
         its = runs.shares(results)
-        if results is None or its is None or plain is None:
-            continue
         least = max(bench.comparison.rtol, _BF16 if is_ir else 0.0)
-        if max(its) <= least:
+        if results is None or its is None or max(its) <= least:
+            continue
+        plain = runs.shares(runs.of(session))
+        if plain is None:
             continue
         own = None
         # OpenVINO keeps the cache of a variable in 8 bits by default. Inputs are no such cache.

@@ -96,6 +96,10 @@ class _Version:
         pair, comparison = self.bench.pair, self.bench.comparison
         self._exact = ExactModel(pair.source, comparison, pair.scratch)
         self._noisy = cache(self._load_noisy)
+        self._models = pair.both()
+        self._shown = pair.seen(
+            self._models, self.label, lambda: self.bench.tell("seeking decisions")
+        )
 
     def excuse(self, feed: dict[str, Any]) -> str:
         """Why the version may differ with an input, "" for no reason."""
@@ -178,11 +182,11 @@ class _Version:
         noisy = self._noisy(False)
         if noisy is None:
             return False
+        noise = self._noise(noisy, feed)
         # An engine may take another kernel for a model with noise: then the noise shows nothing.
-        alone = Noise(noisy, self.original, self.bench.comparison, feed)
-        if alone.outside(self._fixed(expected)) and not self._chooses():
+        if noise.outside(self._fixed(expected)) and not self._chooses():
             return False
-        if self._noise(noisy, feed).outside(self._fixed(actual)):
+        if noise.outside(self._fixed(actual), self._otherwise):
             return False
         if exact is None:
             return True
@@ -201,8 +205,7 @@ class _Version:
         return {name: value for name, value in results.items() if name not in random}
 
     def _noise(self, session: Session, feed: Results) -> Noise:
-        others = self._otherwise if session is self._noisy(False) else []
-        return Noise(session, self.original, self.bench.comparison, feed, others)
+        return Noise(session, self.original, self.bench.comparison, feed)
 
     @cached_property
     def _otherwise(self) -> list[Session]:
@@ -233,11 +236,7 @@ class _Version:
 
     def _decides_unlike(self, feed: Results) -> bool:
         """Whether a decision makes the first value that is not bit for bit the same."""
-        models = self.bench.pair.both()
-        shown = self.bench.pair.seen(
-            models, self.label, lambda: self.bench.tell("seeking decisions")
-        )
-        first = first_difference(*models, shown, feed, 0.0, 0.0)
+        first = first_difference(*self._models, self._shown, feed, 0.0, 0.0)
         return (
             isinstance(first, FirstDifference) and first.maker is not None and _decides(first.maker)
         )

@@ -43,7 +43,7 @@ of the inputs with which no engine crashes."""
 SECONDS = 30.0
 """Limit of the search, so that a user need not wait long for the check of a large model."""
 
-_PATIENCE = 200  # random runs without anything new, then the random search stops
+_PATIENCE = 80  # random runs without anything new, then the random search stops
 _TAKERS = 5  # inputs that each branch is compared with, if the search finds them
 _FEEDS = 24  # inputs that are compared, unless more are needed to take all branches
 _SEEDS = 6  # seeds for each input that leads to a branch

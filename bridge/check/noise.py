@@ -7,8 +7,7 @@ roundings then show themselves in what the model gives in several runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -17,7 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from bridge.check.compare import agreeing, compare, tolerance
-from bridge.check.engines import EngineError, Session
+from bridge.check.engines import Session
 from bridge.check.outputs import Comparison, Results
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value
@@ -141,35 +140,23 @@ class Noise:
     """What a noisy model gives for one input, in as many runs as are worth it."""
 
     def __init__(
-        self,
-        session: Session,
-        original: Session,
-        comparison: Comparison,
-        feed: Results,
-        others: Sequence[Session] = (),
+        self, session: Session, original: Session, comparison: Comparison, feed: Results
     ) -> None:
         self._session, self._original, self._comparison = session, original, comparison
         self._feed = feed
-        self._others = others
         self._runs: list[Results] = []
 
-    def outside(self, results: Results) -> int:
+    def outside(self, results: Results, others: Sequence[Session] = ()) -> int:
         """How many elements lie outside of the noise. There are more runs as long as each lot of
-        them takes some in. Raises EngineError."""
-        for session in self._others if not self._runs else ():
-            with suppress(EngineError):
-                self._run([session])
+        them takes some in; the third lot are runs of `others`. Raises EngineError."""
         before, left = 0, self._count(results) if self._runs else 1
         lots = 0
-        while left and (lots < 2 or left < before) and lots < _LOTS:
-            self._run([self._session] * _LOT)
+        while left and (lots < 2 + bool(others) or left < before) and lots < _LOTS:
+            for session in others if lots == 2 and others else [self._session] * _LOT:
+                found = session.run(self._comparison.renamed(self._feed, session))
+                self._runs.append(self._comparison.aligned(self._original, session, found) or {})
             before, left, lots = left, self._count(results), lots + 1
         return left
-
-    def _run(self, sessions: Iterable[Session]) -> None:
-        for session in sessions:
-            found = session.run(self._comparison.renamed(self._feed, session))
-            self._runs.append(self._comparison.aligned(self._original, session, found) or {})
 
     def _count(self, results: Results) -> int:
         return sum(

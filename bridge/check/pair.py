@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
 import bridge
-from bridge.check.bisect import Load, Look
+from bridge.check.bisect import Load
 from bridge.check.device import for_device, is_elsewhere
 from bridge.check.engines import Session
 from bridge.check.files import FileFacts, facts
 from bridge.check.loading import BY_THREADS, load
-from bridge.check.taps import expose
+from bridge.check.taps import GraphPath, Spot, expose
 from bridge.errors import BridgeError, UsageError
 from bridge.files import TEXT_SUFFIXES, companion
 from bridge.library.boundary import Boundary
@@ -28,6 +29,8 @@ from bridge.passes.boundary import give_types, override_shapes
 from bridge.passes.compress import compress
 from bridge.passes.preprocess import asked_for, further_steps, preprocess
 from bridge.passes.state.records import STATEFUL
+
+_SEEN = 4  # pairs of loaded models that are kept
 
 Models = tuple[Model, Model | None]
 """The source, and the other model; None if the other is converted from the source."""
@@ -306,19 +309,20 @@ class Pair:
 
     def seen(self, models: Models, label: str, tell: Callable[[], None]) -> Load:
         """Loads both `models`, the changed source and the version `label`, with values as outputs.
-        `tell` is called each time."""
+        `tell` is called each time. The last few are kept: searches begin with the same values."""
 
-        def load_both(*looks: Look) -> tuple[Session, Session]:
+        @lru_cache(_SEEN)
+        def loaded(*looks: tuple[GraphPath, tuple[Spot, ...]]) -> tuple[Session, Session]:
             tell()
             mine, its = (model and clone_model(model) for model in models)
-            for model, look in zip((mine, its), looks, strict=True):
+            for model, (place, spots) in zip((mine, its), looks, strict=True):
                 if model is not None:
-                    expose(model, *look)
+                    expose(model, place, spots)
             assert mine is not None
             first, others = self.changed("seen", mine, its)
             return load(first)[0], load(labelled(others, label))[0]
 
-        return load_both
+        return lambda *looks: loaded(*((place, tuple(spots)) for place, spots in looks))
 
     def rewritten(self, path: Path, model: Model, name: str) -> Path:
         """A changed model in the format that its file has."""

@@ -85,20 +85,24 @@ class Watcher:
 
     def __call__(self, model: Model, stage: str) -> None:
         """Runs the model after a stage."""
-        if self.found is not None:
-            return
+        if self.found is None:
+            self.runs(model, stage)
+
+    def runs(self, model: Model, stage: str) -> bool:
+        """Runs the model after a stage. Says whether it can be run and compared."""
         self.count += 1
         try:
             written = plain_onnx(model).SerializeToString(deterministic=True)
             results = self._expected if written == self._last else self._run(model, written)
         except Exception:  # what stands between two passes need not be a model
             self.skipped.append(stage)
-            return
+            return False
         self._last = written
         if self._expected is None:
             self._expected = results
         elif results is not None:
-            self._compare(stage, results)
+            return self._compare(stage, results)
+        return True
 
     def lines(self) -> list[str]:
         """The text for a report of the conversion."""
@@ -110,18 +114,19 @@ class Watcher:
         skipped = ", ".join(dict.fromkeys(self.skipped))
         return [f"{seen}; could not be run after {skipped}" if skipped else seen]
 
-    def _compare(self, stage: str, results: Results) -> None:
+    def _compare(self, stage: str, results: Results) -> bool:
         assert self._expected is not None
         if results.keys() != self._expected.keys():
             self.skipped.append(stage)
-            return
+            return False
         for name, difference in self._comparison.differences(self._expected, results):
             if not difference.ok and name not in self._random:
                 advice = AVOIDED_BY.get(stage, "")
                 if stage.startswith("the quirk "):
                     advice = "convert with --device ANY"
                 self.found = Stage(stage, name, str(difference), advice)
-                return
+                break
+        return True
 
     def _run(self, model: Model, written: bytes) -> Results:
         path = self._folder / "stage.onnx"
@@ -157,11 +162,29 @@ def plain_onnx(model: Model) -> onnx.ModelProto:
 def first_wrong_stage(
     source: Path, suffix: str, comparison: Comparison, feed: Results
 ) -> Stage | None:
-    """The first stage of a conversion after which an output differs, None where there is none."""
+    """The first stage of a conversion after which an output differs, None where there is none. It
+    is sought by halves: a number that is wrong stays wrong."""
+    stages: list[tuple[Model, str]] = []
+    model = clone_model(bridge.load(source))
+    target = Target("ir") if suffix == ".xml" else onnx_target(model, None)
+    keep = Context(
+        target, Report(), watch=lambda one, stage: stages.append((clone_model(one), stage))
+    )
+    with limited(_UNLIMITED), np.errstate(all="ignore"), suppress(BridgeError):
+        prepare(model, keep)
+    found: Stage | None = None
     with scratch_folder() as folder:
         watcher = Watcher(folder, feed, comparison)
-        model = clone_model(bridge.load(source))
-        target = Target("ir") if suffix == ".xml" else onnx_target(model, None)
-        with limited(_UNLIMITED), np.errstate(all="ignore"), suppress(BridgeError):
-            prepare(model, Context(target, Report(), watch=watcher))
-        return watcher.found
+        low, high, middle = -1, len(stages), 0
+        while high - low > 1:
+            # What stands at a place may not run: then another one does, the later ones first.
+            near = [*range(middle, high), *range(middle - 1, low, -1)]
+            place = next((one for one in near if watcher.runs(*stages[one])), None)
+            if place is None:
+                break
+            if watcher.found is None:
+                low = place
+            else:
+                found, watcher.found, high = watcher.found, None, place
+            middle = high - 1 if low == 0 and found is None else (low + high) // 2
+    return found

@@ -58,26 +58,25 @@ NEVER_SHOWN = {
         "loop_of_constants_without_count: Add → Subtract (Add_9)",
         "loop_of_constants_never_starts: Add → Subtract (Add_11)",
         "loop_of_constants_never_starts: Add → Subtract (Add_22)",
+        # A 0 that OpenVINO does not see through (`bridge.quirks.opaque`).
+        "if_masks_doubles_with_infinity: Add → Subtract (Add_9)",
+        "if_masks_doubles_with_infinity: Add → Subtract (Add_12)",
+        "loop_state_grows_in_branch: Add → Subtract (Add_11)",
     ),
     "the Loop never runs": (
-        "loop_of_constants_never_starts: Negative → Abs (Negative_2)",
         "loop_of_constants_never_starts: Negative → Abs (Negative_3)",
         "loop_of_constants_never_starts: Abs → Negative (Abs_4)",
-        "loop_of_constants_never_starts: GreaterEqual → Less (GreaterEqual_7)",
     ),
     "another number of iterations gives the same": (
         "loop_of_open_rank_without_first_condition: ReduceSum → ReduceMax (ReduceSum_4)",
         "loop_of_open_rank_without_first_condition: Less → GreaterEqual (Less_6)",
-        "loop_of_open_rank_without_first_condition: Maximum → Minimum (Maximum_12)",
         "loop_stack_for_unused_state: Less → GreaterEqual (Less_5)",
         "loop_stack_for_unused_state: Less → GreaterEqual (Less_3)",
     ),
     "the sign is taken away": ("loop_output_unused: Negative → Abs (Negative_6)",),
-    "the result is not taken": (
-        "loop_state_grows_in_rank: Maximum → Minimum (Maximum_22)",
-        "loop_state_grows_in_rank: Divide → Multiply (Divide_23)",
-        "loop_state_of_another_size_at_first: Maximum → Minimum (Maximum_8)",
-        "loop_state_that_is_absent_at_first: Maximum → Minimum (Maximum_9)",
+    "the result is not taken: a shape has no -1": (
+        "loop_state_grows_in_rank: Maximum → Minimum (Maximum_32)",
+        "loop_state_grows_in_rank: Divide → Multiply (Divide_33)",
     ),
 }
 """Changes that no input can show, by the reason."""

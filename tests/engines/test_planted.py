@@ -8,7 +8,9 @@ import pytest
 
 import bridge
 from bridge.check import check
-from tests.engines.planted import FOLDER, changes, rounded
+from tests.engines.planted import FOLDER, NEVER_SHOWN, changes, rounded
+
+LEFT_OUT = [line for lines in NEVER_SHOWN.values() for line in lines]
 
 
 @pytest.mark.parametrize(
@@ -46,3 +48,12 @@ def test_noise_hides_no_change(kind: str, change: str, tmp_path: Path) -> None:
     found = [one for one in changes(text, True) if one.layer.startswith(change)]
     (tmp_path / "m.xml").write_text(found[0].text, encoding="utf-8")
     assert check(path, tmp_path / "m.xml").different
+
+
+@pytest.mark.parametrize("model", sorted({line.partition(":")[0] for line in LEFT_OUT}))
+def test_a_change_that_is_left_out_can_be_planted(model: str, tmp_path: Path) -> None:
+    """A line that names no layer any more would hide another change with that name later."""
+    bridge.convert(FOLDER / f"{model}.onnxtxt", tmp_path / "m.xml")
+    text = (tmp_path / "m.xml").read_text(encoding="utf-8")
+    planted = {f"{model}: {change.layer}" for change in changes(text)}
+    assert {line for line in LEFT_OUT if line.startswith(f"{model}:")} <= planted
