@@ -102,6 +102,15 @@ def _power(b: Builder, node: Node) -> Result:
     return x ** b.cast(y, x.element)
 
 
+def _normalized_image(b: Builder, node: Node) -> Result:
+    """LRN over channels of an image. onnxruntime has no LRN of another rank."""
+    (data,) = required(node, 0)
+    if node.input(1) is not None or data.rank in (None, 4):
+        return None
+    image = b.op("LRN", b.reshape(data, 0, 0, -1, 1), **node.attributes)
+    return b.op("Reshape", image, b.op("Shape", data))
+
+
 def _interpolated(b: Builder, node: Node) -> Result:
     """Explicit weights for the axes, if onnxruntime has no Resize for them."""
     x, axes, wanted = padded(b, node)
@@ -137,6 +146,7 @@ FORMS: Mapping[str, Rule] = {
     "AvgPool": _dilated_pool,
     "Conv": _dilated_convolution,
     "Interpolate": _interpolated,
+    "LRN": _normalized_image,
     "MaxPool": _max_pool,
     "Pow": _power,
     "ScatterElements": _reduced_f16,
