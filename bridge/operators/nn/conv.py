@@ -21,10 +21,10 @@ from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, r
 from bridge.operators.nn.shapes import convolved, full_attributes, window, window_faults
 
 
-def spatial_rank(node: Node, filters: Value, leading: int = 2) -> int:
+def spatial_rank(node: Node, filters: Value) -> int:
     """The number of spatial axes of a convolution; Refused if it is unknown."""
     if filters.rank is not None:
-        return filters.rank - leading
+        return filters.rank - 2
     for name, per_axis in (("kernel_shape", 1), ("strides", 1), ("dilations", 1), ("pads", 2)):
         if node.attributes.get(name):
             return len(node.attributes[name]) // per_axis
