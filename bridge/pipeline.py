@@ -291,7 +291,7 @@ TO_ONNX = (
     Pass("passes.dead.trim_outputs"),
     Pass("passes.select.ifs.select_branches", _selects),
     Pass("passes.sequences.copies.spell_copies", _always),
-    Pass("passes.legalize.legalize", _always),
+    Pass("targets.runtimes.legalize", _always),
     Pass("passes.fuse.patterns.fuse_onnx"),
     Pass("passes.dead.trim_outputs"),
     Pass("passes.decompress.store_short", _stores_short),
