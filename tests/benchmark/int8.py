@@ -1,4 +1,5 @@
-"""`python -m tests.benchmark --int8 --model FILE.onnx`: quantised models and trees, both ways.
+"""`python -m tests.benchmark --int8`: quantised models, both ways. Without `--model FILE.onnx` they
+are exported and quantised in three forms (extra `served`).
 
 Processor times on one thread, in turn, the shortest of several runs. *convert*: ONNX → IR against
 OpenVINO's own reading and writing. *IR's time*: against OpenVINO's own reading of the file. *back*:
@@ -9,7 +10,7 @@ results are off, against the largest of the file's.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,6 +20,7 @@ import onnxruntime
 import openvino
 
 import bridge
+from tests.benchmark.engines import Feed
 from tests.support.running import EXACT
 
 HEADER = """\
@@ -60,8 +62,8 @@ def drawn(model: onnxruntime.InferenceSession) -> dict[str, np.ndarray]:
     return feed
 
 
-def row(source: Path, folder: Path, count: int) -> str:
-    """A row of the table."""
+def row(name: str, source: Path, folder: Path, count: int, feed: Feed | None = None) -> str:
+    """A row of the table. Without a feed, inputs are drawn."""
     ours, own, back = (folder / name for name in ("ours.xml", "own.xml", "back.onnx"))
     core = openvino.Core()
     core.set_property("CPU", {"INFERENCE_NUM_THREADS": 1})
@@ -72,7 +74,7 @@ def row(source: Path, folder: Path, count: int) -> str:
     bridge.convert(source, ours)
     bridge.convert(ours, back)
     before, after = session(source), session(back)
-    feed = drawn(before)
+    feed = feed or drawn(before)
     wanted, found = before.run(None, feed), after.run(None, feed)
     off = max(
         float(np.abs(a - b).max() / max(np.abs(a).max(), 1e-9))
@@ -88,14 +90,27 @@ def row(source: Path, folder: Path, count: int) -> str:
     latency = ratio(lambda: after.run(None, feed), lambda: before.run(None, feed), count)
     nodes = [len(onnx.load(p, load_external_data=False).graph.node) for p in (source, back)]
     return (
-        f"| {source.stem} | {nodes[0]} | {nodes[1]} | {convert} | {reading} | {latency:.2f} "
-        f"| {off:.0e} |"
+        f"| {name} | {nodes[0]} | {nodes[1]} | {convert} | {reading} | {latency:.2f} | {off:.0e} |"
     )
 
 
-def main(files: Sequence[Path], count: int) -> None:
+def main(files: Sequence[Path], kept: Path | None, count: int) -> None:
     """Prints the table row by row."""
     print(HEADER)
     with TemporaryDirectory() as scratch:
-        for source in files:
-            print(row(source, Path(scratch), count), flush=True)
+        folder = Path(scratch)
+        for name, source, feed in models(files, kept or folder):
+            print(row(name, source, folder, count, feed), flush=True)
+
+
+def models(files: Sequence[Path], folder: Path) -> Iterator[tuple[str, Path, Feed | None]]:
+    """The models with their names and inputs: the files, or what is exported and quantised."""
+    if files:
+        yield from ((file.stem, file, None) for file in files)
+        return
+    from tests.benchmark.exporter_models import INT8
+    from tests.benchmark.served import made
+
+    for name in INT8:
+        source, feed, _ = made(folder, name, INT8)
+        yield name, source, feed
