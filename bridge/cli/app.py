@@ -92,7 +92,8 @@ def _without_types(command: Any) -> None:
 
     def help_option(context: Any) -> Any:
         option = give_help(context)
-        option.metavar = ""
+        if option is not None:
+            option.metavar = ""
         return option
 
     command.get_help_option = help_option
