@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from bridge.cli.keywords import takes_options
-from bridge.cli.many import convert_many
 from bridge.cli.models import Job, found, placed, sharded
 from bridge.cli.options import AsJson, Jobs, Quiet, Shard, Verbose, files_of_values, states
 from bridge.cli.output import echo, echo_json, progress, report_as_json, size_of
@@ -111,6 +110,8 @@ def convert(
         if not (options["weights"] or check):
             many = sharded(many, shard)
             _require_places(many, arrays)
+            from bridge.cli.many import convert_many
+
             convert_many(many, options, jobs or 1, as_json, quiet)
             return
         source, targets, shard = *_only(many, jobs, shard), None

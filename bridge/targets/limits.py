@@ -29,7 +29,6 @@ from bridge.passes.context import Context
 from bridge.passes.legality import found
 from bridge.targets import Device, device_of, read_since
 from bridge.targets.branches import is_aligned, is_parted
-from bridge.targets.gpu import faults_of
 from bridge.vocabulary import ir_opset
 
 ON_STRINGS = frozenset({
@@ -121,6 +120,8 @@ def _of_device(node: Node, device: Device) -> Iterator[str]:
             "decide it may fold it, else run this part elsewhere"
         )
     if device.unrolls == "all":
+        from bridge.targets.gpu import faults_of
+
         yield from faults_of(node)
     yield from _types(device, node.outputs)
     operands = [value for value in node.inputs if value is not None]

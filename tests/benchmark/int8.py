@@ -1,4 +1,5 @@
-"""`python -m tests.benchmark --int8 --model FILE`: quantised models and trees, both ways.
+"""`python -m tests.benchmark --int8`: quantised models, both ways. Without `--model FILE` they
+are exported and quantised in three forms (extra `served`).
 
 Processor times on one thread, in turn, the shortest of several runs. *convert*: ONNX → IR against
 OpenVINO's own reading and writing. *IR's time*: against OpenVINO's own reading of the file. *back*:
@@ -13,7 +14,7 @@ comes back, against the first IR, with OpenVINO's defaults.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,6 +24,7 @@ import onnxruntime
 import openvino
 
 import bridge
+from tests.benchmark.engines import Feed
 from tests.support.running import EXACT
 
 HEADER = """\
@@ -68,8 +70,8 @@ def drawn(model: onnxruntime.InferenceSession) -> dict[str, np.ndarray]:
     return feed
 
 
-def row(source: Path, folder: Path, count: int) -> str:
-    """A row of the table."""
+def row(name: str, source: Path, folder: Path, count: int, feed: Feed | None = None) -> str:
+    """A row of the table. Without a feed, inputs are drawn."""
     ours, own, back = (folder / name for name in ("ours.xml", "own.xml", "back.onnx"))
     core = openvino.Core()
     core.set_property("CPU", {"INFERENCE_NUM_THREADS": 1})
@@ -80,7 +82,7 @@ def row(source: Path, folder: Path, count: int) -> str:
     bridge.convert(source, ours)
     bridge.convert(ours, back)
     before, after = session(source), session(back)
-    feed = drawn(before)
+    feed = feed or drawn(before)
     wanted, found = before.run(None, feed), after.run(None, feed)
     off = max(
         float(np.abs(a - b).max() / max(np.abs(a).max(), 1e-9))
@@ -96,8 +98,7 @@ def row(source: Path, folder: Path, count: int) -> str:
     latency = ratio(lambda: after.run(None, feed), lambda: before.run(None, feed), count)
     nodes = [len(onnx.load(p, load_external_data=False).graph.node) for p in (source, back)]
     return (
-        f"| {source.stem} | {nodes[0]} | {nodes[1]} | {convert} | {reading} | {latency:.2f} "
-        f"| {off:.0e} |"
+        f"| {name} | {nodes[0]} | {nodes[1]} | {convert} | {reading} | {latency:.2f} | {off:.0e} |"
     )
 
 
@@ -137,13 +138,30 @@ def layers(model: openvino.Model) -> int:
     return sum(kind not in ("Constant", "Parameter", "Result") for kind in kinds)
 
 
-def main(files: Sequence[Path], count: int) -> None:
+def main(files: Sequence[Path], kept: Path | None, count: int) -> None:
     """Prints the tables row by row, first that of ONNX models."""
-    tables = ((".onnx", HEADER, row), (".xml", HEADER_OF_IR, row_of_ir))
+    irs = [file for file in files if file.suffix == ".xml"]
+    others = [file for file in files if file.suffix != ".xml"]
     with TemporaryDirectory() as scratch:
-        for suffix, header, made in tables:
-            some = [file for file in files if file.suffix == suffix]
-            if some:
-                print(header)
-            for source in some:
-                print(made(source, Path(scratch), count), flush=True)
+        folder = Path(scratch)
+        if others or not irs:
+            print(HEADER)
+            for name, source, feed in models(others, kept or folder):
+                print(row(name, source, folder, count, feed), flush=True)
+        if irs:
+            print(HEADER_OF_IR)
+        for source in irs:
+            print(row_of_ir(source, folder, count), flush=True)
+
+
+def models(files: Sequence[Path], folder: Path) -> Iterator[tuple[str, Path, Feed | None]]:
+    """The models with their names and inputs: the files, or what is exported and quantised."""
+    if files:
+        yield from ((file.stem, file, None) for file in files)
+        return
+    from tests.benchmark.exporter_models import INT8
+    from tests.benchmark.served import made
+
+    for name in INT8:
+        source, feed, _ = made(folder, name, INT8)
+        yield name, source, feed
