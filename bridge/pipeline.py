@@ -241,6 +241,7 @@ TO_IR = (
     Pass("targets.counted.count_loops", _unrolls),
     Pass("passes.quantized_pairs.join_pairs", _has_quantized),
     Pass("passes.legalize.legalize", _always),
+    Pass("passes.fake_quantize.use_fake_quantize"),
     Pass("passes.fold.fold"),
     Pass("passes.fuse.patterns.fuse_states", _has_variables),
     Pass("passes.impossible.prune_impossible", _prunes),

@@ -15,9 +15,9 @@ from bridge.neutral.graph import Model, Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import F32, Element
-from bridge.operators.quantization.quantize import NARROW, WIDEST_RANK
 from bridge.operators.quantization.quantize_dequantize import axis_of, limits
 from bridge.passes.context import Context
+from bridge.passes.fake_quantize import NARROW, WIDEST_RANK
 
 
 def join_pairs(model: Model, context: Context) -> bool:

@@ -112,6 +112,7 @@ FOR_IR: tuple[At, ...] = (
     _at("padding_of_unknown_size", "MaxPool"),
     _at("bias_of_lrn", "LRN"),
     _at("matrix_times_stack", "MatMul", undo="Squeeze"),
+    _at("rounded_quotient", "Clip", undo="Clip"),
     _at("constant_of_higher_rank", *ARITHMETIC, undo=" ".join(ARITHMETIC), engines=BOTH),
     _at("maximum_of_minus_infinity", "Equal"),
     _at("infinite_bf16", "Equal"),

@@ -1,0 +1,165 @@
+"""Quantisation that OpenVINO's integer kernels take.
+
+QuantizeLinear is a division by the scale, a rounding, a sum with the zero point, and limits. Where
+an integer kernel takes the integers, they become a FakeQuantize, which OpenVINO fuses into the
+kernel. FakeQuantize computes the place between its limits in another way. So a number halfway
+between two integers may go to the other one, and elsewhere the arithmetic stays.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.extras import NodeExtras
+from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.inference.known import known_of
+from bridge.neutral.rewrite import Pattern, Result, Rewriter, ValueUses
+from bridge.neutral.terms import Found, op, var
+from bridge.passes.context import Context
+
+NARROW = 8
+"""The widest element type for FakeQuantize. Its f32 arithmetic is not exact for more levels."""
+
+WIDEST_RANK = 5
+"""The highest rank of OpenVINO's FakeQuantize kernel."""
+
+SUMS = frozenset((
+    "Conv", "ConvolutionBackpropData", "DeformableConvolution", "GroupConvolution",
+    "GroupConvolutionBackpropData", "MatMul",
+))  # fmt: skip
+"""Operators whose kernels add products of integers, and quantise the sums."""
+
+KERNELS = SUMS | {
+    "Add", "AdaptiveAvgPool", "AvgPool", "GRUSequence", "Interpolate", "LSTMSequence", "MVN",
+    "MaxPool", "Mul", "NormalizeL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "Sub",
+}  # fmt: skip
+"""Operators that OpenVINO computes in integers of 8 bits (its low precision transformations)."""
+
+MOVES = frozenset((
+    "BatchToSpace", "Broadcast", "Cast", "Clip", "Concat", "DepthToSpace", "Expand",
+    "FakeQuantize", "Gather", "Identity", "Max", "Min", "PRelu", "Relu", "Reshape", "Round",
+    "ShuffleChannels", "Slice", "SpaceToBatch", "Split", "Squeeze", "Tile", "Transpose",
+    "Unsqueeze", "VariadicSplit", "ir::Pad",
+))  # fmt: skip
+"""Operators that dequantised values pass before they meet a kernel."""
+
+SCALING = frozenset({"Div", "Mul", "Sub"})
+"""Operators that quantise and dequantise, with a constant."""
+
+FAR = 200
+"""The values to follow. Behind so many others, a kernel is assumed."""
+
+X, SCALE, ZERO = var(), var(), var()
+ROUNDED = op("Round", X / SCALE)
+LIMITED = op("Clip", (ROUNDED + ZERO) | ROUNDED)
+
+
+def use_fake_quantize(model: Model, context: Context) -> bool:
+    """Writes FakeQuantize for QuantizeLinear, in place, where integer kernels take the result."""
+    # Other plugins compute in f16, where the arithmetic is no better.
+    everywhere = context.options.get("device") in ("GPU", "NPU")
+    return fake_quantize(model.graph, everywhere, everywhere)
+
+
+def fake_quantize(graph: Graph, outputs: bool, everywhere: bool = False) -> bool:
+    """Rewrites a graph; whether it changed. With `outputs`, kernels take the outputs of the graph;
+    `everywhere` writes each known quantisation so."""
+
+    def rewritten(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+        if "quantizes" not in (node.extras or {}):
+            return None
+        for found in LIMITED.matches(node.inputs[0], Found(), lambda value: 1):
+            x, integers = found[X], node.outputs[0]
+            if not everywhere:
+                among = {*rewriter.graph.outputs} if outputs else set()
+                if not (_is_sum(x) or _reaches_kernel(integers, rewriter.uses, among)):
+                    return None
+            return _faked(b, node, found)
+        return None
+
+    return Rewriter(graph).run(Pattern(rewritten, frozenset({"Cast"}), uses=True))
+
+
+def _faked(b: Builder, node: Node, found: Found) -> Value | None:
+    """The integers from a FakeQuantize. None if it has no such form."""
+    x, element = found[X], node.attributes["to"]
+    scale = known_of(found[SCALE]).reals
+    zero: np.ndarray | None = np.zeros((), np.float32)
+    if ZERO in found:
+        zero = known_of(found[ZERO]).reals
+    low, high = element.bounds
+    if scale is None or zero is None or not (scale != 0).all():
+        return None
+    if element.bits > NARROW or x.rank is None or not 0 < x.rank <= WIDEST_RANK:
+        return None
+    ends = [scale * (np.float32(end) - zero) for end in (low, high)]
+    y = b.op(
+        "FakeQuantize", x, *(b.constant(np.asarray(end, np.float32)) for end in ends),
+        float(low), float(high), levels=high - low + 1,
+    )  # fmt: skip
+    extras: NodeExtras = {**(node.extras or {})}
+    if "provenance" in extras and extras["provenance"].op == "QuantizeLinear":
+        del extras["provenance"]  # A pattern restores it.
+    return b.node("Cast", [y], 1, node.attributes, extras=extras).outputs[0]
+
+
+def _reaches_kernel(integers: Value, uses: ValueUses, outputs: set[Value]) -> bool:
+    """Whether a kernel takes the integers when they are dequantised."""
+    waiting, floats = [integers], set[Value]()
+    for value in waiting:
+        if value in outputs or len(waiting) > FAR:
+            return True
+        for user in uses.users(value):
+            if value not in floats:
+                passes = user.op in MOVES or user.op == "MaxPool"
+            elif user.op in KERNELS and not _shifts_or_scales(user, value):
+                return True
+            else:
+                passes = user.op in MOVES or _shifts_or_scales(user, value)
+            if passes and user.outputs[0] not in waiting:
+                waiting += user.outputs
+                element = user.outputs[0].element
+                if element is not None and element.is_float:
+                    floats.update(user.outputs)
+    return False
+
+
+def _shifts_or_scales(node: Node, value: Value) -> bool:
+    """Whether a node quantises or dequantises a value, with a constant."""
+    rounded = value.producer is not None and value.producer.op == "Round"
+    ops = SCALING | {"Add"} if rounded else SCALING
+    return node.op in ops and any(map(_is_constant, node.inputs))
+
+
+def _is_sum(value: Value) -> bool:
+    """Whether a kernel adds products of integers, perhaps with a bias and an activation behind."""
+    for _ in range(FAR):
+        made = value.producer
+        if made is None:
+            return False
+        if made.op in SUMS:
+            return any(map(_is_dequantized, made.inputs[:2]))
+        data = [v for v in made.inputs if v is not None and not _is_constant(v)]
+        if made.op not in ("Add", "Sub", "Mul", "Clip", "PRelu", "Relu", "Reshape") or not data:
+            return False
+        value = data[0]
+    return False
+
+
+def _is_dequantized(value: Value | None) -> bool:
+    """Whether a value had 8 bits or fewer before it was scaled."""
+    for _ in range(FAR):
+        made = None if value is None else value.producer
+        if made is None or not (made.op in SCALING or made.op in MOVES):
+            return False
+        before = made.inputs[0]
+        element = None if before is None else before.element
+        if element is not None and element.is_integer and element.bits <= NARROW:
+            return True
+        value = before
+    return False
+
+
+def _is_constant(value: Value | None) -> bool:
+    return value is None or value.behind("Cast").constant is not None
