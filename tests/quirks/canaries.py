@@ -108,6 +108,17 @@ CANARIES: dict[str, Canary] = {
         "(float[n] x) => (bool[n] y) { y = Cast <to = 9> (x) }",
         {"x": np.array([np.nan, 0, -2, np.inf], np.float32)},
     ),
+    "openvino_cpu.gather_of_nothing": Canary(
+        "(float[3, 0] x) => (float[n, 0] y) <bool[3] which = {1, 1, 0}> "
+        "{ y = Compress <axis = 0> (x, which) }",
+        {"x": _f32(3, 0)},
+        ends=True,
+    ),
+    "openvino_cpu.nan_beside_number": Canary(
+        "(float[n] x) => (float[n] y, float[n] z) <float one = {1}> "
+        "{ y = Max (x, one) z = Min (x, one) }",
+        {"x": np.array([np.nan, 0, -2, np.inf], np.float32)},
+    ),
     "openvino_cpu.power_of_integers": Canary(
         "(int64[n] x) => (int64[n] y) <int64 e = {3}> { y = Pow (x, e) }",
         {"x": _i64(1001, -3, 1289)},
