@@ -123,6 +123,13 @@ CANARIES: dict[str, Canary] = {
         "(int64[n] x) => (int64[n] y) <int64 e = {3}> { y = Pow (x, e) }",
         {"x": _i64(1001, -3, 1289)},
     ),
+    "openvino_cpu.power_of_integers, by a computed exponent": Canary(
+        "(int64[n] x, int64[n] e) => (int64[n] y) { y = Pow (x, e) }",
+        {
+            "x": _i64(4097, -3, 1289, 46337, 1, -1, -1, 0, 7),
+            "e": _i64(2, 19, 3, 2, 99, 98, 77, 70, 0),
+        },
+    ),
     "openvino_cpu.rounded_quotient": Canary(
         "(float[n] x) => (uint8[n] y) <float s = {0.3}, uint8 z = {128}> "
         "{ y = QuantizeLinear (x, s, z) }",

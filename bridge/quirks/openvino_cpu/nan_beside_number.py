@@ -1,5 +1,5 @@
-"""The maximum or the minimum of NaN and a number. The kernels give the second operand, so NaN behind
-a constant stays NaN, and NaN in front of one is lost.
+"""The maximum or the minimum of NaN and a number. The kernels give the second operand. So NaN
+behind a constant stays NaN, and NaN in front of one is lost.
 
 With a dynamic shape, the plugin joins elementwise operators, and the constant is second again.
 """
