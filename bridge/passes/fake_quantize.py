@@ -31,8 +31,8 @@ SUMS = frozenset((
 """Operators whose kernels add products of integers, and quantise the sums."""
 
 KERNELS = SUMS | {
-    "Add", "AdaptiveAvgPool", "AvgPool", "GRUSequence", "Interpolate", "LSTMSequence", "MVN",
-    "MaxPool", "Mul", "NormalizeL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "Sub",
+    "Add", "AdaptiveAvgPool", "AvgPool", "Interpolate", "MVN", "MaxPool", "Mul", "NormalizeL2",
+    "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "Sub",
 }  # fmt: skip
 """Operators that OpenVINO computes in integers of 8 bits (its low precision transformations)."""
 
@@ -113,7 +113,7 @@ def _reaches_kernel(integers: Value, uses: ValueUses, outputs: set[Value]) -> bo
         for user in uses.users(value):
             if value not in floats:
                 passes = user.op in MOVES or user.op == "MaxPool"
-            elif user.op in KERNELS and not _shifts_or_scales(user, value):
+            elif _computes(user, value):
                 return True
             else:
                 passes = user.op in MOVES or _shifts_or_scales(user, value)
@@ -123,6 +123,13 @@ def _reaches_kernel(integers: Value, uses: ValueUses, outputs: set[Value]) -> bo
                 if element is not None and element.is_float:
                     floats.update(user.outputs)
     return False
+
+
+def _computes(node: Node, value: Value) -> bool:
+    """Whether a node computes in integers. A recurrent layer takes no integers for weights."""
+    if node.op in ("GRUSequence", "LSTMSequence"):
+        return value in node.inputs[:2]
+    return node.op in KERNELS and not _shifts_or_scales(node, value)
 
 
 def _shifts_or_scales(node: Node, value: Value) -> bool:

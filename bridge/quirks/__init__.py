@@ -137,6 +137,7 @@ FOR_IR: tuple[At, ...] = (
     _at("scaled_in_place", "Mul", undo="Mul"),
     _at("negative_scale_of_quantisation", "FakeQuantize", undo="Max Or", engines=BOTH),
     _at("float8_beside_integers", "FakeQuantize", undo="Max Or"),
+    _at("scaled_weights_of_recurrent_layer", "FakeQuantize", undo="Cast"),
     _at("lengths_of_dynamic_sequence", "GRUSequence", "LSTMSequence", "RNNSequence"),
     _at("computed_start", "ReadValue", undo="VariadicSplit"),
     _at("group_normalization", "GroupNormalization"),

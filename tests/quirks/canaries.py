@@ -154,6 +154,15 @@ CANARIES: dict[str, Canary] = {
         "q = QuantizeLinear (x, s, none) d = DequantizeLinear (q, s, none) z = Add (d, x) }",
         {"x": _f32(2, 4)},
     ),
+    "openvino_cpu.scaled_weights_of_recurrent_layer": Canary(
+        """(float[n, 1, 2] x) => (float[n, 1, 1, 1] y)
+        <int8[1, 3, 2] w = {1, 2, 3, -4, 5, 6}, int8[1, 3, 1] r = {7, -8, 9}, float s = {0.1},
+        int8 z = {0}> {
+        q = QuantizeLinear (x, s, z) d = DequantizeLinear (q, s, z)
+        u = DequantizeLinear (w, s, z) v = DequantizeLinear (r, s, z)
+        y = GRU <hidden_size = 1> (d, u, v) }""",
+        {"x": _f32(2, 1, 2)},
+    ),
     "openvino_cpu.unique_of_nothing": Canary(
         "(float[n] x) => (float[u] y, int64[n] i) { y, f, i = Unique (x) }",
         {"x": _f32(0)},

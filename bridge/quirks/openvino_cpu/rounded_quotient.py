@@ -4,8 +4,9 @@ so a quotient halfway between two integers may lie beside it.
 The nearest half is taken for the quotient, and the remainder of the division corrects it. All
 products of such a half and a part of the divisor are exact in f32.
 
-A divisor that is computed stays as it is. DynamicQuantizeLinear has such a divisor, which is a
-rounded quotient itself. The correction would take up to a seventh of the time of a model.
+OpenVINO folds quotients of constants exactly. A divisor that is computed stays as it is:
+DynamicQuantizeLinear has such a divisor, which is a rounded quotient itself. The correction would
+take up to a seventh of the time of a model.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import F32
 from bridge.operators import Result
+from bridge.quirks.known import Known, when_known
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
 DIGITS = 24
@@ -50,7 +52,9 @@ def by_remainder(b: Builder, node: Node, place: Place) -> Result:
     for pattern in (SHIFTED, ROUNDED):
         for found in pattern.matches(y, Found(), _once):
             most = _largest(limits, found.get(OFFSET))
-            quotient = None if most is None else _corrected(b, found[X], found[DIVISOR], most)
+            if most is None or when_known(found[X], place) is Known.FOLDED:
+                continue
+            quotient = _corrected(b, found[X], found[DIVISOR], most)
             if quotient is not None:
                 rounded = b.op("Round", quotient)
                 return b.op("Clip", b.plus(rounded, found.get(OFFSET)), *limits)
