@@ -8,6 +8,8 @@ between two integers may go to the other one, and elsewhere the arithmetic stays
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from bridge.neutral.builder import Builder
@@ -25,27 +27,34 @@ WIDEST_RANK = 5
 """The highest rank of OpenVINO's FakeQuantize kernel."""
 
 SUMS = frozenset((
-    "Conv", "ConvolutionBackpropData", "DeformableConvolution", "GroupConvolution",
-    "GroupConvolutionBackpropData", "MatMul",
+    "Conv", "ConvTranspose", "ConvolutionBackpropData", "DeformConv", "DeformableConvolution",
+    "Gemm", "GroupConvolution", "GroupConvolutionBackpropData", "MatMul",
 ))  # fmt: skip
 """Operators whose kernels add products of integers, and quantise the sums."""
 
 KERNELS = SUMS | {
-    "Add", "AdaptiveAvgPool", "AvgPool", "Interpolate", "MVN", "MaxPool", "Mul", "NormalizeL2",
-    "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "Sub",
+    "Add", "AdaptiveAvgPool", "Attention", "AveragePool", "AvgPool", "BatchNormalization", "Einsum",
+    "GRU", "GlobalAveragePool", "GlobalMaxPool", "GroupNormalization", "InstanceNormalization",
+    "Interpolate", "LSTM", "LayerNormalization", "LpNormalization", "MVN", "MaxPool", "Mul",
+    "NormalizeL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "Resize", "Sub",
 }  # fmt: skip
-"""Operators that OpenVINO computes in integers of 8 bits (its low precision transformations)."""
+"""Operators that OpenVINO computes in integers of 8 bits (its low precision transformations), and
+those that become such operators."""
 
 MOVES = frozenset((
-    "BatchToSpace", "Broadcast", "Cast", "Clip", "Concat", "DepthToSpace", "Expand",
-    "FakeQuantize", "Gather", "Identity", "Max", "Min", "PRelu", "Relu", "Reshape", "Round",
-    "ShuffleChannels", "Slice", "SpaceToBatch", "Split", "Squeeze", "Tile", "Transpose",
-    "Unsqueeze", "VariadicSplit", "ir::Pad",
+    "BatchToSpace", "Broadcast", "Cast", "Clip", "Concat", "DepthToSpace", "DequantizeLinear",
+    "Dropout", "Expand", "FakeQuantize", "Flatten", "Gather", "Identity", "LeakyRelu", "Max",
+    "Min", "PRelu", "Pad", "QuantizeDequantize", "QuantizeLinear", "Relu", "Reshape", "Round",
+    "ShuffleChannels", "Slice", "SpaceToBatch", "SpaceToDepth", "Split", "Squeeze", "Tile",
+    "Transpose", "Unsqueeze", "VariadicSplit", "ir::Pad",
 ))  # fmt: skip
 """Operators that dequantised values pass before they meet a kernel."""
 
 SCALING = frozenset({"Div", "Mul", "Sub"})
 """Operators that quantise and dequantise, with a constant."""
+
+FUSED = frozenset({"Add", "Clip", "LeakyRelu", "Mul", "PRelu", "Relu", "Reshape", "Sub"})
+"""Operators that OpenVINO joins with a kernel in front."""
 
 FAR = 200
 """The values to follow. Behind so many others, a kernel is assumed."""
@@ -57,9 +66,14 @@ LIMITED = op("Clip", (ROUNDED + ZERO) | ROUNDED)
 
 def use_fake_quantize(model: Model, context: Context) -> bool:
     """Writes FakeQuantize for QuantizeLinear, in place, where integer kernels take the result."""
-    # Other plugins compute in f16, where the arithmetic is no better.
-    everywhere = context.options.get("device") in ("GPU", "NPU")
+    everywhere = wants_all(context)
     return fake_quantize(model.graph, everywhere, everywhere)
+
+
+def wants_all(context: Context) -> bool:
+    """Whether every known quantisation is for FakeQuantize. The other plugins compute in f16, where
+    the arithmetic is no better."""
+    return context.options.get("device") in ("GPU", "NPU")
 
 
 def fake_quantize(graph: Graph, outputs: bool, everywhere: bool = False) -> bool:
@@ -71,11 +85,10 @@ def fake_quantize(graph: Graph, outputs: bool, everywhere: bool = False) -> bool
             return None
         for found in LIMITED.matches(node.inputs[0], Found(), lambda value: 1):
             x, integers = found[X], node.outputs[0]
-            if not everywhere:
-                among = {*rewriter.graph.outputs} if outputs else set()
-                if not (_is_sum(x) or _reaches_kernel(integers, rewriter.uses, among)):
-                    return None
-            return _faked(b, node, found)
+            among = {*rewriter.graph.outputs} if outputs else set()
+            if everywhere or is_taken(x, integers, rewriter.uses, among):
+                return _faked(b, node, found)
+            return None
         return None
 
     return Rewriter(graph).run(Pattern(rewritten, frozenset({"Cast"}), uses=True))
@@ -104,9 +117,17 @@ def _faked(b: Builder, node: Node, found: Found) -> Value | None:
     return b.node("Cast", [y], 1, node.attributes, extras=extras).outputs[0]
 
 
-def _reaches_kernel(integers: Value, uses: ValueUses, outputs: set[Value]) -> bool:
-    """Whether a kernel takes the integers when they are dequantised."""
-    waiting, floats = [integers], set[Value]()
+def is_taken(x: Value, quantized: Value, uses: ValueUses, outputs: Collection[Value] = ()) -> bool:
+    """Whether an integer kernel makes a value that is quantised, or takes the result. `quantized`
+    are the integers, or the floats of them. Kernels take what is among `outputs`."""
+    return _is_sum(x) or _reaches_kernel(quantized, uses, outputs)
+
+
+def _reaches_kernel(quantized: Value, uses: ValueUses, outputs: Collection[Value]) -> bool:
+    """Whether a kernel takes integers when they are dequantised."""
+    waiting, floats = [quantized], set[Value]()
+    if quantized.element is not None and quantized.element.is_float:
+        floats.add(quantized)
     for value in waiting:
         if value in outputs or len(waiting) > FAR:
             return True
@@ -127,8 +148,8 @@ def _reaches_kernel(integers: Value, uses: ValueUses, outputs: set[Value]) -> bo
 
 def _computes(node: Node, value: Value) -> bool:
     """Whether a node computes in integers. A recurrent layer takes no integers for weights."""
-    if node.op in ("GRUSequence", "LSTMSequence"):
-        return value in node.inputs[:2]
+    if node.op in ("GRU", "GRUSequence", "LSTM", "LSTMSequence"):
+        return value in node.inputs[:1]
     return node.op in KERNELS and not _shifts_or_scales(node, value)
 
 
@@ -148,7 +169,10 @@ def _is_sum(value: Value) -> bool:
         if made.op in SUMS:
             return any(map(_is_dequantized, made.inputs[:2]))
         data = [v for v in made.inputs if v is not None and not _is_constant(v)]
-        if made.op not in ("Add", "Sub", "Mul", "Clip", "PRelu", "Relu", "Reshape") or not data:
+        if (
+            made.op not in ("Add", "Sub", "Mul", "Clip", "LeakyRelu", "PRelu", "Relu", "Reshape")
+            or not data
+        ):
             return False
         value = data[0]
     return False
@@ -160,6 +184,8 @@ def _is_dequantized(value: Value | None) -> bool:
         made = None if value is None else value.producer
         if made is None or not (made.op in SCALING or made.op in MOVES):
             return False
+        if made.op in ("DequantizeLinear", "FakeQuantize", "QuantizeDequantize"):
+            return True
         before = made.inputs[0]
         element = None if before is None else before.element
         if element is not None and element.is_integer and element.bits <= NARROW:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from bridge.neutral.attributes import fault_of
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.match import Pair
+from bridge.neutral.match import ValuePair
 from bridge.operators.spelling import choose
 from bridge.passes.fake_quantize import fake_quantize
 from bridge.passes.fuse.replay import IR, becomes
@@ -72,7 +72,7 @@ def _follows(value: Value, outputs: Iterable[Value], uses: Uses) -> bool:
     return value.constant is None and not all(uses.is_before(value, maker) for maker in makers)
 
 
-def _within(made: Node, pairs: Sequence[Pair]) -> Collection[Node] | None:
+def _within(made: Node, pairs: Sequence[ValuePair]) -> Collection[Node] | None:
     """The nodes that stand for an ONNX node. Nobody knows here whether kernels take its outputs."""
     for taken in (False, True):
 

@@ -98,4 +98,3 @@ def _are_equal(some: list[Value], others: list[Value]) -> bool:
     pairs = list(zip(one, other, strict=False))
     equal = all(a is not None and b is not None and np.array_equal(a, b) for a, b in pairs)
     return len(one) == len(other) and equal
-

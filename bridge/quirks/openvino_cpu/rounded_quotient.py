@@ -21,7 +21,7 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import F32
 from bridge.operators import Result
-from bridge.quirks.known import Known, when_known
+from bridge.quirks.known import KnownAt, when_known
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
 DIGITS = 24
@@ -52,7 +52,7 @@ def by_remainder(b: Builder, node: Node, place: Place) -> Result:
     for pattern in (SHIFTED, ROUNDED):
         for found in pattern.matches(y, Found(), _once):
             most = _largest(limits, found.get(OFFSET))
-            if most is None or when_known(found[X], place) is Known.FOLDED:
+            if most is None or when_known(found[X], place) is KnownAt.FOLDED:
                 continue
             quotient = _corrected(b, found[X], found[DIVISOR], most)
             if quotient is not None:

@@ -11,7 +11,7 @@ from bridge.neutral.types import F16, F32
 from bridge.operators import Result
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
-from bridge.quirks.known import Known, when_known
+from bridge.quirks.known import KnownAt, when_known
 from bridge.quirks.openvino_cpu.scaled_in_place import EXACT
 from bridge.quirks.quirk import RECURRENT, Place, Quirk, rewriting
 
@@ -28,7 +28,7 @@ def widen_twice(graph: Graph, context: Context) -> bool | None:
         stored = node.inputs[0]
         if stored is None or stored.element not in EXACT or node.attributes["to"] is not F32:
             return None
-        if node.outputs[0] not in weights or when_known(stored, place) is not Known.FOLDED:
+        if node.outputs[0] not in weights or when_known(stored, place) is not KnownAt.FOLDED:
             return None
         return b.cast(b.cast(stored, F16), F32)
 
