@@ -191,6 +191,13 @@ FOR_IR: tuple[At, ...] = (
     _at("outputs_of_shapes", "Shape", engines=(GPU,)),
     _at("computed_one_hot", "ir::OneHot", engines=(GPU,)),
     _at("saturating_nibbles", "Cast", "CastLike", engines=(GPU,)),
+    _at(
+        "places_in_constant_vector",
+        "GatherElements",
+        "ScatterElements",
+        "ScatterND",
+        engines=(GPU,),
+    ),
     _at("window_beyond_input", "AvgPool", engines=(GPU,)),
     _at("range_without_type", "Range", engines=(GPU,)),
     _at(
