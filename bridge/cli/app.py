@@ -52,7 +52,7 @@ class Convert(typer.core.TyperCommand):
         paths = [text for text in args if text not in ("-q", "--quiet")]
         if len(paths) != 2 or any(path.startswith("-") for path in paths):
             return super().parse_args(ctx, args)
-        function = import_module("bridge.cli.convert").convert
+        function = import_module(".convert", __package__).convert
         declared = inspect.signature(function).parameters.values()
         ctx.params = {each.name: each.default for each in declared}
         source, destination = map(Path, paths)

@@ -11,7 +11,7 @@ from bridge.cli.outcome import Outcome
 from bridge.cli.output import write_text
 from bridge.errors import BridgeError, UsageError
 from bridge.files.kinds import LEAVE, PAGE
-from bridge.show.folder import Row, as_markdown, as_page
+from bridge.show.folder import TableRow, as_markdown, as_page
 
 INDEX = "index.html"
 SUMMARY = "summary.md"
@@ -59,12 +59,12 @@ def write_folder(folder: Path, outcomes: Sequence[Outcome]) -> None:
     write_text(folder / SUMMARY, as_markdown(rows))
 
 
-def _row(folder: Path, outcome: Outcome) -> Row:
+def _row(folder: Path, outcome: Outcome) -> TableRow:
     model, verdict, time, line = outcome.row
     name = f"{model} and {outcome.other}" if outcome.other else model
     link = _link(outcome)
     has_page = outcome.report is not None and (folder / link).is_file()
-    return Row(name, verdict, outcome.good, time, line, outcome.text, link if has_page else "")
+    return TableRow(name, verdict, outcome.good, time, line, outcome.text, link if has_page else "")
 
 
 def _link(outcome: Outcome) -> str:

@@ -75,8 +75,8 @@ class Blocks:
             return inner
         if value.dims[self.axis] == 1:
             return value
-        if value.element is not None and value.element.bits < 8:
-            inner = b.cast(inner, F32)  # OpenVINO's slices of fewer bits write out of bounds.
+        # The arithmetic is in f32. Engines need not expand and slice elements of fewer bits.
+        inner = b.cast(inner, F32)
         target = [1] * (self.rank + 1)
         target[self.axis + 1] = self.block
         wide = b.op("Expand", inner, target)
