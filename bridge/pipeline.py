@@ -71,8 +71,9 @@ def _has_quirks(model: Model, context: Context) -> bool:
     """Whether the conversion works around faults of engines. In a specialized IR, the workarounds
     were undone and are made again."""
     asked = _from_other(model, context) or _loses_ifs_of_ir(model, context)
-    asked = asked or device_of(context.options).unrolls  # an IR of others is made safe, too
-    return asked and device_of(context.options).quirks
+    device = device_of(context.options)
+    asked = asked or device.unrolls == "all"  # An IR of others is made safe, too.
+    return asked and device.quirks
 
 
 def _for_device(model: Model, context: Context) -> bool:
@@ -82,8 +83,13 @@ def _for_device(model: Model, context: Context) -> bool:
 
 
 def _unrolls(model: Model, context: Context) -> bool:
-    """Whether Loops of known count become their iterations."""
-    return device_of(context.options).unrolls
+    """Whether some Loops of known count become their iterations."""
+    return bool(device_of(context.options).unrolls)
+
+
+def _counts(model: Model, context: Context) -> bool:
+    """Whether the states of Loops that stay are counted."""
+    return device_of(context.options).unrolls == "all"
 
 
 def _is_limited(model: Model, context: Context) -> bool:
@@ -238,9 +244,11 @@ TO_IR = (
     Pass("passes.strings.lower_strings", _has_strings),
     Pass("targets.unroll.unroll_loops", _unrolls),
     Pass("passes.select.ifs.select_branches", _selects),
-    Pass("targets.counted.count_loops", _unrolls),
+    Pass("targets.counted.count_loops", _counts),
     Pass("passes.quantized_pairs.join_pairs", _has_quantized),
+    Pass("passes.gates.use_h_sigmoid"),
     Pass("passes.legalize.legalize", _always),
+    Pass("passes.fake_quantize.use_fake_quantize"),
     Pass("passes.fold.fold"),
     Pass("passes.fuse.patterns.fuse_states", _has_variables),
     Pass("passes.impossible.prune_impossible", _prunes),
@@ -284,7 +292,7 @@ TO_ONNX = (
     Pass("passes.dead.trim_outputs"),
     Pass("passes.select.ifs.select_branches", _selects),
     Pass("passes.sequences.copies.spell_copies", _always),
-    Pass("passes.legalize.legalize", _always),
+    Pass("targets.runtimes.legalize", _always),
     Pass("passes.fuse.patterns.fuse_onnx"),
     Pass("passes.dead.trim_outputs"),
     Pass("passes.decompress.store_short", _stores_short),

@@ -26,7 +26,7 @@ from bridge.targets.gpu import CONSTANT
 from bridge.targets.operators import FORMS
 from tests.conformance import ledger
 from tests.control_flow import against
-from tests.gpu import nodes
+from tests.gpu import forms as gpu_forms, nodes
 from tests.quirks import nonfinite
 from tests.readers import table as readers
 from tests.releases import table
@@ -236,6 +236,7 @@ PARTS: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
     "devices.md": {
         "devices": devices,
         "constants": constants,
+        "forms of control flow": gpu_forms.table,
         "forms": forms,
         "nodes": nodes.table,
         "opsets": opsets,

@@ -11,7 +11,12 @@ from typing import Any, cast
 
 from bridge.check.inputs import Recipe
 from bridge.check.outputs import ATOL, RTOL
-from bridge.check.own_inputs import Place, files_of as files_of_inputs, places_of, require_free
+from bridge.check.own_inputs import (
+    GivenInputs,
+    files_of as files_of_inputs,
+    places_of,
+    require_free,
+)
 from bridge.check.pair import Pair
 from bridge.check.reduce import files_of as files_of_part
 from bridge.errors import UsageError
@@ -43,7 +48,7 @@ class Asked:
     samples: int
     budget: int
     own: OwnInputs | None
-    places: list[Place]
+    places: list[GivenInputs]
     tolerances: dict[str, tuple[float, float]]
     seconds: float
     quick: bool

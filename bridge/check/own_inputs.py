@@ -38,11 +38,11 @@ class InputSet:
     outputs: Mapping[str, Any] = field(default_factory=dict)
 
 
-Place = Path | Mapping[str, Any]
+GivenInputs = Path | Mapping[str, Any]
 """Where a set of inputs is: a file, a data set's folder, or the mapping itself."""
 
 
-def places_of(given: OwnInputs | None) -> list[Place]:
+def places_of(given: OwnInputs | None) -> list[GivenInputs]:
     """The `.npz` files, data sets and mappings that hold a user's inputs. UsageError for any other
     path."""
     if given is None:
@@ -75,7 +75,7 @@ def _by_number(path: Path) -> tuple[tuple[str, int], ...]:
 
 
 def read_inputs(
-    places: Sequence[Place],
+    places: Sequence[GivenInputs],
     model: Model,
     fixed: Mapping[str, np.ndarray],
     states: Sequence[Value] = (),
@@ -86,7 +86,7 @@ def read_inputs(
     return [_held(one, model, fixed, states) for one in read]
 
 
-def _read(place: Place, number: int, model: Model) -> InputSet:
+def _read(place: GivenInputs, number: int, model: Model) -> InputSet:
     if isinstance(place, Mapping):
         return InputSet(f"given input {number}", place)
     if place.is_dir():

@@ -34,7 +34,7 @@ class Version:
 
 
 @dataclass
-class Result:
+class OutputResult:
     """How an output of one version compares with the first version, over all inputs. `worst` is the
     worst difference, `sample` the number of its input."""
 
@@ -89,7 +89,7 @@ class CheckReport:
     recipes: list[Recipe] = field(default_factory=list)
     runs: int = 0
     refused: dict[str, int] = field(default_factory=dict)
-    results: list[Result] = field(default_factory=list)
+    results: list[OutputResult] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     sites: list[Site] = field(default_factory=list)

@@ -17,7 +17,7 @@ from bridge.check.engines import EngineError, Session, run_each
 from bridge.check.excused import Row, without_excused
 from bridge.check.lines import shortened
 from bridge.check.outputs import Results
-from bridge.check.report import Result
+from bridge.check.report import OutputResult
 from bridge.check.stateful import keeps_states
 from bridge.check.versions import Sessions, note_way_back, note_workarounds, twin_of
 from bridge.errors import amount
@@ -36,7 +36,7 @@ class Compared:
 
     wanted: Sequence[Results]
     aside: list[str]
-    worst: dict[tuple[str, str], Result] = field(default_factory=dict)
+    worst: dict[tuple[str, str], OutputResult] = field(default_factory=dict)
     bad: dict[int, str] = field(default_factory=dict)
     failed: dict[str, int] = field(default_factory=dict)
 
@@ -133,7 +133,7 @@ def _record(bench: Bench, compared: Compared, label: str, rows: Sequence[Row]) -
                 compared.bad[sample] = "differs"
             known = compared.worst.get((label, output))
             if known is None or _badness(difference) > _badness(known.worst):
-                compared.worst[label, output] = Result(label, output, difference, sample)
+                compared.worst[label, output] = OutputResult(label, output, difference, sample)
 
 
 def call_in_a_row(bench: Bench, sessions: Sessions, compared: Compared) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from bridge.check.instrument import Branch, branch_role
 from bridge.check.lines import shortened
 from bridge.check.neighbourhood import CONSTANT
-from bridge.check.report import CONVERSION, BranchState, CheckReport, Result
+from bridge.check.report import CONVERSION, BranchState, CheckReport, OutputResult
 from bridge.errors import amount
 from bridge.show.states import STATES
 
@@ -91,7 +91,7 @@ def _outputs(report: CheckReport) -> list[str]:
     return [f"outputs: {len(names)} equal {on}; {_worst(report.results)}"]
 
 
-def _worst(results: Sequence[Result]) -> str:
+def _worst(results: Sequence[OutputResult]) -> str:
     """The largest difference, in percent of the allowed difference."""
     worst = max(results, key=lambda result: result.worst.share)
     if not worst.worst.absolute:
@@ -157,7 +157,7 @@ def details(report: CheckReport) -> list[str]:
     return lines + _refused(report)
 
 
-def _result(result: Result) -> str:
+def _result(result: OutputResult) -> str:
     mark = f"DIFFERENT with input {result.sample}"
     if result.worst.ok:
         mark = "random" if result.worst.random else "equal"

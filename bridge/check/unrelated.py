@@ -1,4 +1,4 @@
-"""The verdict on two models of which one does not take the inputs of the other."""
+"""The verdict on two models, if one does not take the inputs of the other."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ _SHOWN = 5
 
 
 def require_related(bench: Bench) -> None:
-    """Raises UsageError, in one line, if the other model took no input because its inputs differ
-    from the original's: in number, or in type by name or else by place."""
+    """Raises UsageError, in one line, if the other model took no input because its inputs differ.
+
+    They differ in number, or in type: by name, or else by place."""
     pair, report = bench.pair, bench.report
     if pair.against is None or report.results:
         return

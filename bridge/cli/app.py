@@ -52,7 +52,7 @@ class Convert(typer.core.TyperCommand):
         paths = [text for text in args if text not in ("-q", "--quiet")]
         if len(paths) != 2 or any(path.startswith("-") for path in paths):
             return super().parse_args(ctx, args)
-        function = import_module("bridge.cli.convert").convert
+        function = import_module(".convert", __package__).convert
         declared = inspect.signature(function).parameters.values()
         ctx.params = {each.name: each.default for each in declared}
         source, destination = map(Path, paths)
@@ -92,7 +92,8 @@ def _without_types(command: Any) -> None:
 
     def help_option(context: Any) -> Any:
         option = give_help(context)
-        option.metavar = ""
+        if option is not None:
+            option.metavar = ""
         return option
 
     command.get_help_option = help_option

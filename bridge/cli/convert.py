@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from bridge.cli.keywords import takes_options
-from bridge.cli.many import convert_many
 from bridge.cli.models import Job, found, placed, sharded
 from bridge.cli.options import AsJson, Jobs, Quiet, Shard, Verbose, files_of_values, states
 from bridge.cli.output import echo, echo_json, progress, report_as_json, size_of
@@ -107,12 +106,15 @@ def convert(
     if not targets and len(given) == 1 and _is_model(given[0]):
         targets, options["outputs"] = given, None
     if output_dir is not None:
-        if options["weights"] or check:
-            raise UsageError("--weights and --check are for one model, without --output-dir")
-        many = sharded(placed(found([source, *targets]), output_dir), shard)
-        _require_places(many, arrays)
-        convert_many(many, options, jobs or 1, as_json, quiet)
-        return
+        many = placed(found([source, *targets]), output_dir, bool(options["stateful"]))
+        if not (options["weights"] or check):
+            many = sharded(many, shard)
+            _require_places(many, arrays)
+            from bridge.cli.many import convert_many
+
+            convert_many(many, options, jobs or 1, as_json, quiet)
+            return
+        source, targets, shard = *_only(many, jobs, shard), None
     target = _single_target(source, targets, shard)
     if arrays and target != STREAM:
         from bridge.files.outputs import require_outputs
@@ -120,6 +122,15 @@ def convert(
         require_outputs(dict.fromkeys((target, companion(target))), [], arrays)
     with errors_aside(as_json and target == STREAM):
         _convert(source, target, options, check, as_json, quiet, verbose)
+
+
+def _only(many: Sequence[Job], jobs: int | None, shard: str | None) -> tuple[Path, list[Path]]:
+    """The only model of a folder to write, and its place there, which is made."""
+    target = many[0].other
+    if len(many) > 1 or jobs or shard or target is None:
+        raise UsageError("--weights and --check are for one model")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return many[0].model, [target]
 
 
 def _single_target(source: Path, targets: Sequence[Path], shard: str | None) -> Path:

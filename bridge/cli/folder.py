@@ -11,7 +11,7 @@ from bridge.cli.outcome import Outcome
 from bridge.cli.output import write_text
 from bridge.errors import BridgeError, UsageError
 from bridge.files.kinds import LEAVE, PAGE
-from bridge.show.folder import Row, as_markdown, as_page
+from bridge.show.folder import TableRow, as_markdown, as_page
 
 INDEX = "index.html"
 SUMMARY = "summary.md"
@@ -59,17 +59,17 @@ def write_folder(folder: Path, outcomes: Sequence[Outcome]) -> None:
     write_text(folder / SUMMARY, as_markdown(rows))
 
 
-def _row(folder: Path, outcome: Outcome) -> Row:
+def _row(folder: Path, outcome: Outcome) -> TableRow:
     model, verdict, time, line = outcome.row
     name = f"{model} and {outcome.other}" if outcome.other else model
     link = _link(outcome)
     has_page = outcome.report is not None and (folder / link).is_file()
-    return Row(name, verdict, outcome.good, time, line, outcome.text, link if has_page else "")
+    return TableRow(name, verdict, outcome.good, time, line, outcome.text, link if has_page else "")
 
 
 def _link(outcome: Outcome) -> str:
-    """The place of a model's page in the folder: a name that any system takes, and one of its own,
-    also where the folders of several parts are joined."""
+    """The place of a model's page in the folder. Any system takes the name. No other model has it,
+    also if the folders of several parts are joined."""
     digest = hashlib.sha256(f"{outcome.model}\0{outcome.other}".encode(errors="replace"))
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(outcome.model).stem)[:60]
     return f"{PAGES}/{stem}-{digest.hexdigest()[:12]}.html"

@@ -24,6 +24,7 @@ from bridge.cli.output import (
     progress,
     report_as_json,
     report_error,
+    spoken,
     table,
     told,
     write_text,
@@ -110,7 +111,7 @@ def _tried(work: Work, job: Job, options: Mapping[str, Any]) -> Outcome:
 
 def _outcome(job: Job, verdict: str, text: str, report: Json | None = None) -> Outcome:
     other = None if job.other is None else str(job.other)
-    return Outcome(str(job.model), other, verdict, as_options(text), report)
+    return Outcome(str(job.model), other, verdict, as_options(text), spoken(report))
 
 
 def _run(

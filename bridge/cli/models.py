@@ -6,6 +6,7 @@ import glob
 import heapq
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,19 +108,30 @@ def _pair_of(model: Path) -> Job | None:
     return Job(model, ir) if ir != model and ir.is_file() and is_ir(ir) else None
 
 
-def placed(models: Mapping[Path, Path], folder: Path) -> list[Job]:
+def placed(models: Mapping[Path, Path], folder: Path, stateful: bool = False) -> list[Job]:
     """The conversions to do: each model to the other format, under its name in a folder, and in the
-    subfolder that it had in its own. UsageError if two results would have one name."""
+    subfolder that it had in its own. A `stateful` IR that is alone in its folder has the name that
+    OpenVINO GenAI wants. UsageError if two results would have one name."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder}: is no directory to write to")
     jobs: dict[Path, Job] = {}
+    together = Counter(model.parent for model in models)
     for model, base in models.items():
         suffix = ".onnx" if model.suffix.lower() == ".xml" else ".xml"
-        target = folder / model.relative_to(base).with_name(f"{model.stem}{suffix}")
+        alone = stateful and suffix == ".xml" and together[model.parent] == 1
+        stem = _name_for_genai(model) if alone else model.stem
+        target = folder / model.relative_to(base).with_name(f"{stem}{suffix}")
         if target in jobs:
             raise UsageError(f"{target}: would be both of {jobs[target].model} and of {model}")
         jobs[target] = Job(model, target)
     return list(jobs.values())
+
+
+def _name_for_genai(model: Path) -> str:
+    """The name of a decoder's IR that OpenVINO GenAI and optimum-intel look for: another one beside
+    an encoder."""
+    has_encoder = any(model.with_name(f"encoder_model{suffix}").exists() for suffix in _ONNX)
+    return "openvino_decoder_model" if has_encoder else "openvino_model"
 
 
 def _is_pattern(path: Path) -> bool:

@@ -51,17 +51,17 @@ def echo(*lines: str, aside: bool = False) -> None:
 
 def echo_json(data: Any, aside: bool = False) -> None:
     """Prints a document at once, in ASCII; the last that a command prints there."""
-    text = json.dumps(_spoken(data), indent=2).replace("##[", "\\u0023#[")  # see `printable`
+    text = json.dumps(spoken(data), indent=2).replace("##[", "\\u0023#[")  # see `printable`
     print(text, flush=True, file=sys.stderr if aside else None)
 
 
-def _spoken(data: Any) -> Any:
+def spoken(data: Any) -> Any:
     """Data of JSON whose texts say options of the command line."""
     if isinstance(data, str):
         return as_options(data)
     if isinstance(data, dict):
-        return {name: _spoken(value) for name, value in data.items()}
-    return list(map(_spoken, data)) if isinstance(data, list | tuple) else data
+        return {name: spoken(value) for name, value in data.items()}
+    return list(map(spoken, data)) if isinstance(data, list | tuple) else data
 
 
 class Defect(BridgeError):

@@ -72,7 +72,7 @@ class WeightsReader:
             except OSError as error:
                 raise InvalidModelError(
                     f"{self.path}: the weights cannot be read ({error.strerror}); "
-                    f"they belong beside the .xml"
+                    "they belong beside the .xml, or are named by `weights`"
                 ) from None
             if not regular:
                 raise InvalidModelError(f"{self.path}: the weights are no regular file")

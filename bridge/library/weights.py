@@ -8,7 +8,7 @@ from bridge.neutral.builder import stored_short
 from bridge.neutral.graph import Graph
 
 _LEAST = 0.01
-"""The share of the bytes from which a type is told."""
+"""Types with a smaller share of the bytes are not told."""
 
 
 def weights_of(graph: Graph) -> str:

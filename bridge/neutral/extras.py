@@ -24,6 +24,7 @@ class NodeExtras(TypedDict, total=False):
     ONNX: `doc_string`, `metadata_props`.
     Both: `provenance` is the ONNX node that this node replaces, with other nodes that lead to it.
     `restored` says that a record named this node, and the proof held.
+    `quantizes` marks the last node of a QuantizeLinear while passes run.
     """
 
     rt_info: str
@@ -35,6 +36,7 @@ class NodeExtras(TypedDict, total=False):
     metadata_props: dict[str, str]
     provenance: Provenance
     restored: bool
+    quantizes: bool
 
 
 class EdgeExtras(NodeExtras, total=False):

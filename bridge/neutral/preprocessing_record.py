@@ -1,5 +1,5 @@
-"""The record of preprocessing in a model's metadata: what stands between the inputs of the model
-and those of its original.
+"""The record of preprocessing in a model's metadata: the steps from the inputs of the model to the
+inputs of its original.
 
 With this record a check feeds the original the preprocessed inputs.
 """

@@ -133,6 +133,12 @@ class Tensor:
         return f"{self.element}{format_shape(self.shape)}"
 
 
+class GivenTensor(Tensor):
+    """A constant that the user gave in place of an input: no weight, however large it is."""
+
+    __slots__ = ()
+
+
 def are_equal(one: Tensor | None, other: Tensor | None) -> bool:
     """Whether two tensors are there and have one type, shape and content."""
     if one is None or other is None:

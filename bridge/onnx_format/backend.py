@@ -37,13 +37,11 @@ LARGEST_PROTO = (1 << 31) - 1
 """Bytes that a protobuf message can have."""
 
 
-def to_proto(model: Model, target: Target, external: ExternalData | None = None) -> onnx.ModelProto:
-    """The model as a ModelProto. Every node must have an ONNX spelling (`legalize` ensures it).
-    With `external`, large constants are references to the file it lays out; without it,
-    UsageError if a message cannot hold them."""
-    if external is None:
-        _require_room(size_of_constants(model.graph))
-    return Writer(model, target, external).model()
+def to_proto(model: Model, target: Target) -> onnx.ModelProto:
+    """The model as a ModelProto with its constants; UsageError if a message cannot hold them. Every
+    node must have an ONNX spelling (`legalize` ensures it)."""
+    _require_room(size_of_constants(model.graph))
+    return Writer(model, target, None).model()
 
 
 def write(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from types import MappingProxyType
 
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder, Target
@@ -33,26 +34,37 @@ TYPES: dict[str, tuple[Rule, ...]] = {
 of the operators need not."""
 
 
+NO_FORMS: Mapping[str, Rule] = MappingProxyType({})
+
+
 def _is_computed(value: Value | None) -> bool:
     return value is not None and value.computed is not None and value.constant is None
 
 
-def legalize(model: Model, context: Context) -> bool:
-    """Rewrites, in place, every node that the target cannot spell.
+def legalize(model: Model, context: Context, forms: Mapping[str, Rule] = NO_FORMS) -> bool:
+    """Rewrites, in place, every node that the target cannot spell. `forms` are rules of the target,
+    by operator, which come before the rules of the operators.
 
     Raises UnsupportedError with all nodes that are left.
     """
-    legalizer = Legalizer(context.target, model.format, bool(context.options.get("debug")))
-    return legalizer.legalize(model.graph)
+    debug = bool(context.options.get("debug"))
+    return Legalizer(context.target, model.format, debug, forms).legalize(model.graph)
 
 
 class Legalizer:
     """One run. Bodies come before their node, so that a rule sees the rewritten bodies."""
 
-    def __init__(self, target: Target, source: str, debug: bool = False) -> None:
+    def __init__(
+        self,
+        target: Target,
+        source: str,
+        debug: bool = False,
+        forms: Mapping[str, Rule] = NO_FORMS,
+    ) -> None:
         self.target = target
         self.source = source
         self.debug = debug
+        self.forms = forms
         self.findings: list[Unsupported] = []
         self._reported: set[Node] = set()
         self._used: dict[Graph, set[Value]] = {}
@@ -149,7 +161,7 @@ class Legalizer:
         own = legalization(self.target.format, node.op)
         if own is None and family_of(node.op) == "microsoft" and not self._native(node):
             own = legalization("ir", node.op)  # Its operators exist in both targets.
-        for rule in (*TYPES[self.target.format], own):
+        for rule in (*TYPES[self.target.format], self.forms.get(node.op), own):
             if rule is None:
                 continue
             before = fingerprint(node) if self.debug else None

@@ -1,8 +1,8 @@
 """Preprocessing as layers: mean, scale and layout of inputs.
 
 Behind an input stand a Sub and a Div along its channels, and a Transpose into the layout of the
-model, as OpenVINO's PrePostProcessor makes them. The model's record has what was done; an IR has
-the layout of the input where OpenVINO looks for it, in the rt_info of its port.
+model. OpenVINO's PrePostProcessor makes the same. The model's record has the steps. An IR also has
+the layout of the input in the rt_info of its port, where OpenVINO looks for it.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def preprocess(model: Model, steps: Sequence[Preprocessing]) -> None:
 
 
 def further_steps(original: Model, other: Model) -> list[Preprocessing]:
-    """The preprocessing that the other model has beyond that of its original."""
+    """The preprocessing that the other model has, without the steps of its original."""
     own = PREPROCESSED.read(original.metadata) or []
     steps = PREPROCESSED.read(other.metadata) or []
     names = {name for value in original.graph.inputs for name in value.names}

@@ -15,15 +15,22 @@ from bridge.neutral.graph import Model, Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import F32, Element
-from bridge.operators.quantization.quantize import NARROW, WIDEST_RANK
 from bridge.operators.quantization.quantize_dequantize import axis_of, limits
 from bridge.passes.context import Context
+from bridge.passes.dead import remove_dead_nodes
+from bridge.passes.fake_quantize import NARROW, WIDEST_RANK, is_taken, wants_all
 
 
 def join_pairs(model: Model, context: Context) -> bool:
-    """Joins the pairs of the model, in place. Nothing else may take the integers between them."""
-    pattern = Pattern(_joined, frozenset({"DequantizeLinear"}), context.target, uses=True)
-    return Rewriter(model.graph).run(pattern)
+    """Joins the pairs of the model that integer kernels take, in place. Nothing else may take the
+    integers between them."""
+    everywhere = wants_all(context)
+
+    def joined(b: Builder, node: Node, uses: Rewriter) -> Result:
+        return _joined(b, node, uses, everywhere)
+
+    pattern = Pattern(joined, frozenset({"DequantizeLinear"}), context.target, uses=True)
+    return Rewriter(model.graph).run(pattern) and remove_dead_nodes(model.graph)
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,7 @@ class _Scale:
     element: Element
 
 
-def _joined(b: Builder, node: Node, uses: Rewriter) -> Result:
+def _joined(b: Builder, node: Node, uses: Rewriter, everywhere: bool) -> Result:
     integers = node.inputs[0]
     first = uses.single_use(integers, "QuantizeLinear")
     if first is None or integers is None or not _is_plain(first, node):
@@ -43,6 +50,8 @@ def _joined(b: Builder, node: Node, uses: Rewriter) -> Result:
     x, *parameters = first.inputs
     found = _scale(parameters)
     if x is None or found is None or not _fits(x, found):
+        return None
+    if not everywhere and not is_taken(x, node.outputs[0], uses.uses):
         return None
     if not all(map(_same, parameters, node.inputs[1:])):
         return None

@@ -22,7 +22,7 @@ from bridge.neutral.specialized_record import (
     SpecializedRecord,
     recorded_shape,
 )
-from bridge.neutral.tensor import Tensor
+from bridge.neutral.tensor import GivenTensor, Tensor
 from bridge.neutral.types import (
     STRING,
     Element,
@@ -89,7 +89,7 @@ def tensor_for(value: Value, name: str, given: Any) -> Tensor:
         raise UsageError(
             f'the input "{name}" is {type}, not a value of shape {format_shape(array.shape)}{hint}'
         )
-    return Tensor(type.element, array.shape, array)
+    return GivenTensor(type.element, array.shape, array)
 
 
 def _array(element: Element, name: str, given: Any) -> np.ndarray:

@@ -28,7 +28,7 @@ _MARKDOWN = {ord(character): f"&#{ord(character)};" for character in "&<>\\`*_{}
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """A model of a table: its `name`, its `verdict`, whether that is `good`, the `time`, a `line`
     that says why, the whole `text`, and the `link` to its own page, "" if it has none."""
 
@@ -48,7 +48,7 @@ def counts_of(verdicts: Sequence[str]) -> str:
     return f"{amount(len(verdicts), 'model')}: {said or 'nothing to do'}"
 
 
-def as_page(rows: Sequence[Row]) -> str:
+def as_page(rows: Sequence[TableRow]) -> str:
     """The page of a folder: a table with a search, and a link to the page of each model."""
     ordered = sorted(rows, key=lambda row: row.good)
     return Template((_FOLDER / "folder.html").read_text(encoding="utf-8")).substitute(
@@ -60,7 +60,7 @@ def as_page(rows: Sequence[Row]) -> str:
     )
 
 
-def _row(row: Row) -> str:
+def _row(row: TableRow) -> str:
     name = f"<code>{_html(row.name)}</code>"
     name = f'<a href="{escape(row.link)}">{name}</a>' if row.link else name
     why = _html(row.line)
@@ -74,7 +74,7 @@ def _row(row: Row) -> str:
     )
 
 
-def as_markdown(rows: Sequence[Row]) -> str:
+def as_markdown(rows: Sequence[TableRow]) -> str:
     """The summary: the counts, and a table of the models that are not good, with the reasons."""
     bad = [row for row in rows if not row.good]
     lines = ["### Bridge", "", _markdown(counts_of([row.verdict for row in rows]))]

@@ -21,7 +21,8 @@ class Device:
     """The abilities of an OpenVINO plugin.
 
     `quirks` says whether the faults of the plugin get workarounds. `ifs` is the form of Ifs unless
-    the user asks for another. `unrolls` says whether a Loop of known count becomes its iterations.
+    the user asks for another. `unrolls` says which Loops of known count become their iterations:
+    "all", those with a state that is "growing", or none ("").
     `lacks` are the missing layer types, some "of" an operator set alone, and `types` the missing
     element types, by IR's names.
     `shapes` is "open" (any), "ranked" (a known rank) or "bounded" (a known rank and an upper bound
@@ -34,7 +35,7 @@ class Device:
     engine: str
     quirks: bool = False
     ifs: str = "keep"
-    unrolls: bool = False
+    unrolls: str = ""
     lacks: frozenset[str] = frozenset()
     types: frozenset[str] = frozenset({"string"})
     shapes: str = "open"
@@ -55,7 +56,7 @@ DEVICES = {
             "OpenVINO's GPU plugin",
             quirks=True,
             ifs="select-some",
-            unrolls=True,
+            unrolls="all",
             lacks=_STRINGS
             | {
                 "BitwiseNot", "ErfInv", "GroupedMatMul", "ISTFT", "Inverse", "NMSRotated",
@@ -87,6 +88,7 @@ DEVICES = {
             types=frozenset({
                 "string", "f4e2m1", "f8e8m0", "u1", "u3", "u6",
             }),
+            unrolls="growing",
             shapes="bounded",
             trip_counts=True,
             branches="order",

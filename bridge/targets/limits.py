@@ -14,7 +14,7 @@ from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Body, Graph, Model, Node, Value, loop_kind
 from bridge.neutral.inference import infer_graph, is_inferred
 from bridge.neutral.inference.known import bounding
-from bridge.neutral.ports import Sliced
+from bridge.neutral.ports import Carried, Sliced
 from bridge.neutral.types import (
     ANY,
     STRING,
@@ -29,7 +29,6 @@ from bridge.passes.context import Context
 from bridge.passes.legality import found
 from bridge.targets import Device, device_of, read_since
 from bridge.targets.branches import is_aligned, is_parted
-from bridge.targets.gpu import faults_of
 from bridge.vocabulary import ir_opset
 
 ON_STRINGS = frozenset({
@@ -56,7 +55,7 @@ def check_limits(model: Model, context: Context) -> None:
         title = str(context.target)
         if device.shapes != "open" or context.options.get("openvino"):
             release = context.options.get("openvino") or ""
-            title = f"{device.engine} {release}".strip()
+            title = f"IR for {device.engine} {release}".strip()
         raise UnsupportedError(title, findings)
 
 
@@ -120,7 +119,9 @@ def _of_device(node: Node, device: Device) -> Iterator[str]:
             f"{device.engine} has no {lacking}; `values` and `input_shapes` for the inputs that "
             "decide it may fold it, else run this part elsewhere"
         )
-    if device.unrolls:
+    if device.unrolls == "all":
+        from bridge.targets.gpu import faults_of
+
         yield from faults_of(node)
     yield from _types(device, node.outputs)
     operands = [value for value in node.inputs if value is not None]
@@ -130,14 +131,37 @@ def _of_device(node: Node, device: Device) -> Iterator[str]:
                 f"{why}; `input_shapes` or `values` for the inputs that decide it may help"
                 + (', or `ifs="select"`' if node.op == "If" else "")
             )
+    yield from _of_loop(node, device, operands)
     fits = {"order": is_aligned, "producer": is_parted}.get(device.branches)
     if fits is not None and node.op == "If" and not fits(node):
         yield f"{device.engine} gives its branches other inputs; convert the model for it"
-    if device.trip_counts and node.op == "Loop" and not _is_counted(node, node.body):
+
+
+def _of_loop(node: Node, device: Device, operands: Iterable[Value]) -> Iterator[str]:
+    """Why a device does not take a Loop."""
+    if node.op != "Loop":
+        return
+    if not device.quirks and _is_iterator(node) and any(map(_is_iterator, node.body.graph.walk())):
+        yield (
+            "OpenVINO reads no TensorIterator, GRUSequence, LSTMSequence or RNNSequence in a "
+            "TensorIterator; run this part elsewhere"
+        )
+    if device.shapes == "bounded" and not any(map(_is_unbounded, operands)):
+        states = [v for v, port in node.body.entries() if isinstance(port, Carried)]
+        for why in _sizes(device, states):
+            yield f"{why}; `input_shapes` or `values` for the inputs that decide it may help"
+    if device.trip_counts and not _is_counted(node, node.body):
         yield (
             f"{device.engine} wants a constant trip count; give the inputs that decide it with "
             "`values` or `input_shapes`"
         )
+
+
+def _is_iterator(node: Node) -> bool:
+    """Whether OpenVINO has a TensorIterator for a node."""
+    if node.op == "Loop":
+        return loop_kind(node) != "count"
+    return node.op in ("GRUSequence", "LSTMSequence", "RNNSequence")
 
 
 def _of_release(node: Node, options: Mapping[str, Any]) -> Iterator[str]:

@@ -19,6 +19,7 @@ from bridge.operators.branches import either
 from bridge.operators.control.loop_builder import is_positive, scalar
 from bridge.passes.context import Context
 from bridge.passes.fold import infer_and_fold
+from bridge.targets import device_of
 
 MOST_ITERATIONS = 64
 """The iterations of a Loop that is unrolled, at most."""
@@ -28,14 +29,31 @@ MOST_NODES = 4096
 
 
 def unroll_loops(model: Model, context: Context) -> bool:
-    """Unrolls, in place, each Loop whose count is known and small."""
-    if not Rewriter(model.graph).run(Pattern(_unrolled, frozenset({"Loop"}), context.target)):
+    """Unrolls, in place, each Loop whose count is known and small, or those that the device wants
+    so."""
+    growing = device_of(context.options).unrolls == "growing"
+
+    def unrolled(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+        return None if growing and not _grows(node) else _unrolled(b, node)
+
+    if not Rewriter(model.graph).run(Pattern(unrolled, frozenset({"Loop"}), context.target)):
         return False
     infer_and_fold(model.graph)
     return True
 
 
-def _unrolled(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+def _grows(node: Node) -> bool:
+    """Whether a state may have another size after an iteration than at the start."""
+    return any(
+        isinstance(port, Carried)
+        and port.input is not None
+        and (start := node.inputs[port.input]) is not None
+        and start.shape != value.shape
+        for value, port in node.body.entries()
+    )
+
+
+def _unrolled(b: Builder, node: Node) -> Result:
     trips = trips_of(node)
     size = sum(1 for _ in node.body.graph.walk())
     if trips is None or not 0 < trips <= MOST_ITERATIONS or trips * size > MOST_NODES:

@@ -49,6 +49,7 @@ domain that it reads although the vocabulary has no such word.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -318,30 +319,39 @@ def _texts() -> dict[str, str]:
     return {file.stem: file.read_text(encoding="utf-8") for file in files}
 
 
-@cache
-def _file(family: str) -> dict[str, Any]:
-    return tomllib.loads(_texts()[family])
-
-
-def _rows(family: str) -> dict[str, dict[str, Any]]:
-    """The rows of a family's file, by operator."""
-    return {name: row for name, row in _file(family).items() if isinstance(row, dict)}
+_HEADING = re.compile(r'^\[+(?:"(.+?)"|(\w+))', re.MULTILINE)
+"""The heading of a row, or of a part of it as `[Gelu.ir]`."""
 
 
 @cache
-def _operators_by_type(family: str) -> dict[str, tuple[str, ...]]:
-    """The operators of a family that a format spells so, by the format's type."""
-    found: dict[str, dict[str, None]] = {}
-    for name, row in _rows(family).items():
-        for spelling in (*_listed(row, "onnx"), *_listed(row, "ir")):
-            found.setdefault(spelling.get("type", name), {})[name] = None
-    return {type: tuple(names) for type, names in found.items()}
+def _parts(family: str) -> dict[str, str]:
+    """The text of each row of a family's file by operator, and of what stands before them by "".
+    Rows are parsed one by one: parsing all of a file takes longer than many a conversion."""
+    text = _texts()[family]
+    headings = [*_HEADING.finditer(text)]
+    ends = [*(heading.start() for heading in headings), len(text)]
+    parts = {"": text[: ends[0]]}
+    for heading, end in zip(headings, ends[1:], strict=True):
+        name = heading[1] or heading[2]
+        parts[name] = parts.get(name, "") + text[heading.start() : end]
+    return parts
+
+
+@cache
+def _head(family: str) -> dict[str, Any]:
+    """What stands before the rows of a family's file."""
+    return tomllib.loads(_parts(family)[""])
+
+
+def _names(family: str) -> list[str]:
+    """The operators of a family."""
+    return [name for name in _parts(family) if name]
 
 
 @cache
 def _families_that_name(word: str, any_case: bool = False) -> tuple[str, ...]:
     """The families whose files have `word` as a string or a heading. Only these can have a row
-    for it. The others are not parsed: parsing all takes longer than many a conversion."""
+    for it."""
     texts = _folded_texts() if any_case else _texts()
     forms = (f'"{word}"', f"[{word}]")
     return tuple(family for family, text in texts.items() if any(form in text for form in forms))
@@ -359,7 +369,7 @@ def families() -> tuple[str, ...]:
 
 def operators_of(family: str) -> dict[str, Operator]:
     """The operators of a family by their neutral names."""
-    return {name: _row(family, name) for name in _rows(family)}
+    return {name: _row(family, name) for name in _names(family)}
 
 
 @cache
@@ -370,13 +380,13 @@ def operators() -> dict[str, Operator]:
 
 @cache
 def _row(family: str, op: str) -> Operator:
-    return _operator(op, _file(family)[op], family)
+    return _operator(op, tomllib.loads(_parts(family)[op])[op], family)
 
 
 @cache
 def operator(op: str) -> Operator | None:
     """The operator with a neutral name; None for a name outside the vocabulary."""
-    found = [family for family in _families_that_name(op) if op in _file(family)]
+    found = [family for family in _families_that_name(op) if op in _parts(family)]
     if len(found) > 1:
         raise ValueError(f"mappings: {op} is in {' and in '.join(found)}")
     return _row(found[0], op) if found else None
@@ -399,7 +409,7 @@ def family_of(op: str) -> str | None:
 def _family_of_domain(domain: str) -> str | None:
     """The family that covers a domain of ONNX without rows."""
     named = _families_that_name(domain) if domain else ()
-    return next((f for f in named if domain in _file(f).get("domains", ())), None)
+    return next((f for f in named if domain in _head(f).get("domains", ())), None)
 
 
 @cache
@@ -415,16 +425,17 @@ def families_of_type(format: str, type: str) -> tuple[str, ...]:
         for spelling in (row.onnx if format == "onnx" else row.ir)
         if spelling.type == bare and spelling.domain == domain
     )
-    further = (f for f in _families_that_name(type) if type in _file(f).get("reads", ()))
+    further = (f for f in _families_that_name(type) if type in _head(f).get("reads", ()))
     return tuple(dict.fromkeys((*spelled, *further)))
 
 
 def _spelled(type: str) -> list[Operator]:
-    """The operators that a format spells with this type."""
+    """The operators whose rows name this type: all that a format spells so are among them."""
     return [
         _row(family, name)
         for family in _families_that_name(type)
-        for name in _operators_by_type(family).get(type, ())
+        for name, text in _parts(family).items()
+        if name and (name == type or f'"{type}"' in text)
     ]
 
 
@@ -473,10 +484,11 @@ def ir_type(text: str) -> str:
         return text
     folded = text.lower()
     types = (
-        type
+        spelling.type
         for family in _families_that_name(folded, any_case=True)
-        for type in _operators_by_type(family)
-        if type.lower() == folded
+        for row in operators_of(family).values()
+        for spelling in (*row.onnx, *row.ir)
+        if spelling.type.lower() == folded
     )
     return next((type for type in types if _ir_rows(type)), text)
 

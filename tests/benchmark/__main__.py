@@ -33,7 +33,9 @@ def main() -> None:
         help="conversions in one process against OpenVINO's: exporter models, or each --model",
     )  # fmt: skip
     parser.add_argument(
-        "--int8", action="store_true", help="quantised models and trees, both ways: each --model"
+        "--int8",
+        action="store_true",
+        help="quantised models, both ways: each --model, or what is exported (extra `served`)",
     )
     parser.add_argument("--seconds", type=float, default=4, help="time for each ratio")
     parser.add_argument("--kept", type=Path, metavar="FOLDER", help="keeps exporters' models")
@@ -41,7 +43,7 @@ def main() -> None:
     if options.int8:
         from tests.benchmark import int8
 
-        int8.main(options.model, 60)
+        int8.main(options.model, options.kept, 60)
     elif options.warm:
         from tests.benchmark import warm
 

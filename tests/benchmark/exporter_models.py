@@ -378,6 +378,15 @@ def starred(module: nn.Module) -> bool:
 
 def static_int8(source: Path, destination: Path, feed: Feed) -> None:
     """onnxruntime's static quantiser, Q/DQ pairs, 8 bits."""
+    _static(source, destination, feed, "QDQ")
+
+
+def operators_int8(source: Path, destination: Path, feed: Feed) -> None:
+    """onnxruntime's static quantiser, operators of integers, 8 bits."""
+    _static(source, destination, feed, "QOperator")
+
+
+def _static(source: Path, destination: Path, feed: Feed, form: str) -> None:
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, quantize_static
 
     class Reader(CalibrationDataReader):
@@ -388,8 +397,15 @@ def static_int8(source: Path, destination: Path, feed: Feed) -> None:
             return next(self.feeds, None)
 
     quantize_static(
-        str(source), str(destination), Reader(), quant_format=QuantFormat.QDQ, per_channel=True
+        str(source), str(destination), Reader(), quant_format=QuantFormat[form], per_channel=True
     )  # fmt: skip
+
+
+def dynamic_int8(source: Path, destination: Path, feed: Feed) -> None:
+    """onnxruntime's dynamic quantiser with its defaults, 8 bits."""
+    from onnxruntime.quantization import quantize_dynamic
+
+    quantize_dynamic(str(source), str(destination))
 
 
 def matmul_nbits(source: Path, destination: Path, feed: Feed) -> None:
@@ -451,3 +467,14 @@ FILES: dict[str, File] = {
     "Llama, int4": File("Llama", opset=21, quantizer=blocks_of_int4),
 }
 """What is measured, by name."""
+
+INT8: dict[str, File] = {
+    f"{name}, {kind}": File(name, quantizer=quantizer)
+    for kind, quantizer, names in (
+        ("Q/DQ", static_int8, ("ResNet", "MobileNet V2", "BERT", "ViT")),
+        ("QOperator", operators_int8, ("ResNet", "MobileNet V2", "BERT", "ViT")),
+        ("dynamic", dynamic_int8, ("BERT", "ViT", "GPT-2", "LSTM")),
+    )
+    for name in names
+}
+"""Quantised models by the form of their quantisation."""

@@ -21,7 +21,7 @@ import math
 import statistics
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,7 +34,7 @@ from openvino.frontend import OpConversionFailure
 
 import bridge
 from tests.benchmark.engines import Feed, Run, differ, in_onnxruntime, in_openvino
-from tests.benchmark.exporter_models import ARCHITECTURES, FILES, Made
+from tests.benchmark.exporter_models import ARCHITECTURES, FILES, File, Made
 
 HEADER = "| architecture | nodes | back | ratio | time | IR time | PT nodes | PT time | |"
 SLOW, LONGER = 1.02, 4
@@ -143,12 +143,15 @@ def read_by_openvino(made: Made, path: Path) -> None:
         openvino.save_model(model, path, compress_to_fp16=False)
 
 
-def made(folder: Path, name: str) -> tuple[Path, Feed, Path | None]:
+def made(
+    folder: Path, name: str, files: Mapping[str, File] = FILES
+) -> tuple[Path, Feed, Path | None]:
     """The ONNX file of an architecture, inputs, and OpenVINO's own IR; made where they are not
     there."""
-    source, inputs = folder / f"{name}.onnx", folder / f"{name}.npz"
-    file = FILES[name]
-    own = folder / f"{name}.torch.xml" if file.as_made else None
+    base = name.replace("/", "")
+    source, inputs = folder / f"{base}.onnx", folder / f"{base}.npz"
+    file = files[name]
+    own = folder / f"{base}.torch.xml" if file.as_made else None
     if not inputs.exists():
         torch.manual_seed(0)
         module, tensors = ARCHITECTURES[file.architecture]()

@@ -270,3 +270,28 @@ def test_what_cannot_be(arguments: list[str], says: str, tmp_path: Path) -> None
     finished = bridge(*(argument.format(**names) for argument in arguments))
     assert (finished.code, finished.out) == (2, "")
     assert says in finished.err and finished.err.count("Error:") == 1
+
+
+def test_a_stateful_model_has_the_name_of_openvinos_pipelines(tmp_path: Path) -> None:
+    """One that is alone in its folder, or beside an encoder; others keep their names."""
+    text = """<ir_version: 8, opset_import: ["": 17]>
+    g (float[1,h] x, float[1,h] past) => (float[1,h] y, float[1,h] present)
+    { y = Add (x, past) present = Neg (y) }"""
+    model = tmp_path / "given" / "decoder.onnxtxt"
+    model.parent.mkdir()
+    model.write_text(text)
+    for number, options in enumerate(([], ["--check"])):
+        made = tmp_path / f"made{number}"
+        finished = bridge("convert", model, "--stateful", "--output-dir", made, *options)
+        assert finished.code == 0, finished.err
+        assert {path.name for path in made.iterdir()} == {
+            "openvino_model.xml", "openvino_model.bin",
+        }  # fmt: skip
+    shutil.copy(model, model.with_name("encoder_model.onnx"))
+    bridge("convert", model, "--stateful", "--output-dir", tmp_path / "both")
+    assert (tmp_path / "both" / "openvino_decoder_model.xml").is_file()
+    model.with_name("encoder_model.onnx").rename(model.with_name("other.onnxtxt"))
+    bridge("convert", model.parent, "--stateful", "--output-dir", tmp_path / "two")
+    assert {path.stem for path in (tmp_path / "two").iterdir()} == {"decoder", "other"}
+    refused = bridge("convert", model.parent, "--output-dir", tmp_path / "no", "--check")
+    assert refused.code == 2 and "for one model" in refused.err

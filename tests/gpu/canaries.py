@@ -49,6 +49,19 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
           c = Cast <to = 21> (x) z = Cast <to = 1> (c) }""",
         [{"x": np.float32([-9, -8, -3, 7, 15, 17])}],
     ),
+    "openvino_gpu.window_beyond_input": (
+        """(float[1,1,32,32] x) => (float[1,1,9,9] y) {
+          y = AveragePool <kernel_shape = [5, 5], strides = [3, 3], dilations = [2, 2],
+                           ceil_mode = 1, count_include_pad = 1> (x) }""",
+        [{"x": np.ones((1, 1, 32, 32), np.float32)}],
+    ),
+    "openvino_gpu.places_in_constant_vector": (
+        """(float[2] x, int64[2] i, int64[2,1] j) => (float[4] y, float[4] z, float[2] w)
+          <float[4] some = {1, 2, 3, 4}> {
+            y = ScatterElements (some, i, x) z = ScatterND (some, j, x)
+            w = GatherElements (some, i) }""",
+        [{"x": X, "i": np.int64([3, 1]), "j": np.int64([[3], [1]])}],
+    ),
     "openvino_gpu.sizes_in_parts": (
         """(float[2,3] x, int64[4] pads) => (float[n,m] y) { y = Pad (x, pads) }""",
         [{"x": np.ones((2, 3), np.float32), "pads": np.int64([0, 0, 0, 2])}],

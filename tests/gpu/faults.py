@@ -1,10 +1,8 @@
-"""`python -m tests.gpu [TEXT]`: faults of OpenVINO's GPU plugin. Each has the smallest model that
+"""Faults of OpenVINO's GPU plugin. Each has the smallest model that
 shows it, built with OpenVINO's own interface. A line for each plugin has the numbers it gives."""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +11,6 @@ import openvino as ov
 import openvino.opset15 as op
 
 from bridge.check.isolation import LostProcessError, isolated
-from tests.gpu import device
 
 Shown = tuple[ov.Model, Sequence[Sequence[Any]]]
 """A model and its inputs, in turn for one request."""
@@ -23,15 +20,15 @@ YES, NO = np.array(True), np.array(False)
 ONES, FIVES = np.ones(2, np.float32), np.full(2, 5, np.float32)
 
 
-def _const(values: Any) -> Any:
+def a_constant(values: Any) -> Any:
     return op.constant(np.asarray(values))
 
 
-def _floats(*sizes: int) -> Any:
+def floats(*sizes: int) -> Any:
     return op.parameter(list(sizes), np.float32)
 
 
-def _if(
+def an_if(
     condition: Any, values: Sequence[Any], then: Callable[..., Any], otherwise: Callable[..., Any]
 ) -> list[Any]:
     """The outputs of an If whose branches get these values."""
@@ -52,7 +49,7 @@ def _if(
     return [node.set_output(first, second) for first, second in pairs]
 
 
-def _loop(
+def loop(
     trips: Any, first: Any, states: Sequence[Any], body: Callable[..., Sequence[Any]]
 ) -> list[Any]:
     """The last states of a Loop."""
@@ -60,7 +57,7 @@ def _loop(
     inputs = [
         op.parameter(v.get_output_partial_shape(0), v.get_output_element_type(0)) for v in states
     ]
-    results = [op.result(_const(True)), *(op.result(v) for v in body(*inputs))]
+    results = [op.result(a_constant(True)), *(op.result(v) for v in body(*inputs))]
     node = op.loop(trips, first)
     node.set_function(ov.Model(results, [number, *inputs]))
     node.set_special_body_ports([0, 0])
@@ -71,8 +68,8 @@ def _loop(
 
 def if_with_two_outputs() -> Shown:
     """Every shape of the model is known."""
-    c, x, y = op.parameter([], bool), _floats(2), _floats(2)
-    outputs = _if(
+    c, x, y = op.parameter([], bool), floats(2), floats(2)
+    outputs = an_if(
         c, [x, y], lambda a, b: [op.add(a, a), op.add(b, b)],
         lambda a, b: [op.negative(a), op.negative(b)],
     )  # fmt: skip
@@ -81,48 +78,48 @@ def if_with_two_outputs() -> Shown:
 
 def branch_hands_two_inputs_through() -> Shown:
     """The first output gets the second input, and the second output keeps old values."""
-    c, x, y = op.parameter([], bool), _floats(-1), _floats(-1)
-    outputs = _if(c, [x, y], lambda a, b: [op.add(a, a), op.add(b, b)], lambda a, b: [a, b])
+    c, x, y = op.parameter([], bool), floats(-1), floats(-1)
+    outputs = an_if(c, [x, y], lambda a, b: [op.add(a, a), op.add(b, b)], lambda a, b: [a, b])
     model = ov.Model([op.result(v) for v in outputs], [c, x, y])
     return model, [[YES, ONES, FIVES], [NO, ONES, FIVES]]
 
 
 def branch_hands_two_types_through() -> Shown:
     """The same; the types of the outputs differ, and the plugin refuses that."""
-    c, x, y = op.parameter([], bool), _floats(-1), op.parameter([-1], np.int32)
-    outputs = _if(c, [x, y], lambda a, b: [op.add(a, a), op.add(b, b)], lambda a, b: [a, b])
+    c, x, y = op.parameter([], bool), floats(-1), op.parameter([-1], np.int32)
+    outputs = an_if(c, [x, y], lambda a, b: [op.add(a, a), op.add(b, b)], lambda a, b: [a, b])
     model = ov.Model([op.result(v) for v in outputs], [c, x, y])
     return model, [[YES, ONES, np.int32([5, 5])], [NO, ONES, np.int32([5, 5])]]
 
 
 def if_in_a_branch() -> Shown:
     """What reads the inner If keeps the buffer of the branch taken first."""
-    p, q, x = op.parameter([], bool), op.parameter([], bool), _floats(2)
+    p, q, x = op.parameter([], bool), op.parameter([], bool), floats(2)
 
     def outer(a: Any, inner: Any) -> list[Any]:
         twice = op.add(a, a)
-        (chosen,) = _if(
+        (chosen,) = an_if(
             inner, [twice, a], lambda s, t: [op.multiply(s, t)], lambda s, t: [op.divide(s, s)]
         )
         return [op.subtract(chosen, twice)]
 
-    (output,) = _if(p, [x, q], lambda a, _: [op.ceiling(a)], outer)
+    (output,) = an_if(p, [x, q], lambda a, _: [op.ceiling(a)], outer)
     x0 = np.float32([2, 3])
     return ov.Model([op.result(output)], [p, q, x]), [[NO, NO, x0], [NO, YES, x0], [NO, NO, x0]]
 
 
 def first_condition_of_a_counted_loop() -> Shown:
     """The count is a constant, and the plugin unrolls the Loop; the condition is not asked."""
-    go, x = op.parameter([], bool), _floats(2)
-    outputs = _loop(_const(np.int64(3)), go, [x], lambda s: [op.exp(s)])
+    go, x = op.parameter([], bool), floats(2)
+    outputs = loop(a_constant(np.int64(3)), go, [x], lambda s: [op.exp(s)])
     zeros = np.zeros(2, np.float32)
     return ov.Model([op.result(v) for v in outputs], [go, x]), [[YES, zeros], [NO, zeros]]
 
 
 def states_that_change_places() -> Shown:
     """p, q = q, p + q."""
-    n, p, q = op.parameter([], np.int64), _floats(2), _floats(2)
-    outputs = _loop(n, _const(True), [p, q], lambda a, b: [b, op.add(a, b)])
+    n, p, q = op.parameter([], np.int64), floats(2), floats(2)
+    outputs = loop(n, a_constant(True), [p, q], lambda a, b: [b, op.add(a, b)])
     zeros = np.zeros(2, np.float32)
     model = ov.Model([op.result(v) for v in outputs], [n, p, q])
     return model, [[np.array(trips), zeros, ONES] for trips in (0, 1, 2, 3)]
@@ -130,9 +127,9 @@ def states_that_change_places() -> Shown:
 
 def state_that_grows() -> Shown:
     """One element more in each iteration."""
-    n, x = op.parameter([], np.int64), _floats(-1)
-    grown = lambda s: [op.concat([s, _const(np.float32([1]))], 0)]  # noqa: E731
-    outputs = _loop(n, _const(True), [x], grown)
+    n, x = op.parameter([], np.int64), floats(-1)
+    grown = lambda s: [op.concat([s, a_constant(np.float32([1]))], 0)]  # noqa: E731
+    outputs = loop(n, a_constant(True), [x], grown)
     zeros = np.zeros(2, np.float32)
     model = ov.Model([op.result(v) for v in outputs], [n, x])
     return model, [[np.array(trips), zeros] for trips in (1, 2, 3, 0)]
@@ -140,11 +137,11 @@ def state_that_grows() -> Shown:
 
 def output_of_shapes_alone() -> Shown:
     """The product of the sizes, beside another output."""
-    x = _floats(-1, 3)
-    sizes = op.reduce_prod(op.shape_of(x), _const(np.int64([0])), False)
+    x = floats(-1, 3)
+    sizes = op.reduce_prod(op.shape_of(x), a_constant(np.int64([0])), False)
     rows = [[np.ones((count, 3), np.float32)] for count in (2, 2, 4, 4)]
     return ov.Model(
-        [op.result(sizes), op.result(op.reduce_max(x, _const(np.int64([0, 1]))))], [x]
+        [op.result(sizes), op.result(op.reduce_max(x, a_constant(np.int64([0, 1]))))], [x]
     ), rows
 
 
@@ -153,21 +150,21 @@ def range_of_operator_set_1() -> Shown:
     import openvino.opset1 as opset1
 
     n = op.parameter([], np.int64)
-    output = opset1.range(_const(np.int64(0)), n, _const(np.int64(1)))
+    output = opset1.range(a_constant(np.int64(0)), n, a_constant(np.int64(1)))
     return ov.Model([op.result(output)], [n]), [[np.array(3)]]
 
 
 def floor_mod() -> Shown:
     """The kernel calls fmod, which has the dividend's sign."""
-    a, b = _floats(4), _floats(4)
+    a, b = floats(4), floats(4)
     inputs = [np.float32([5, -5, 5, -5]), np.float32([3, 3, -3, -3])]
     return ov.Model([op.result(op.floor_mod(a, b))], [a, b]), [inputs]
 
 
 def col2im_of_a_computed_size() -> Shown:
     """The plugin reads the size as a constant."""
-    x, size = _floats(1, 12, 9), op.parameter([2], np.int64)
-    output = op.col2im(x, size, _const(np.int64([2, 2])))
+    x, size = floats(1, 12, 9), op.parameter([2], np.int64)
+    output = op.col2im(x, size, a_constant(np.int64([2, 2])))
     data = np.ones((1, 12, 9), np.float32)
     return ov.Model([op.result(output)], [x, size]), [[data, np.int64([4, 4])]]
 
@@ -183,10 +180,10 @@ FAULTS: dict[str, Callable[[], Shown]] = {
 }  # fmt: skip
 
 
-def given(name: str, plugin: str) -> str:
-    """What a plugin gives for the inputs of a fault's model, in one request; and in fresh ones,
-    where that differs."""
-    model, feeds = FAULTS[name]()
+def given(made: Callable[[], Shown], plugin: str) -> str:
+    """What a plugin gives for the inputs of a model, in one request; and in fresh ones, where that
+    differs."""
+    model, feeds = made()
     try:
         compiled = ov.compile_model(model, plugin, {"INFERENCE_PRECISION_HINT": "f32"})
     except RuntimeError as error:
@@ -203,7 +200,7 @@ def _outputs(feeds: Sequence[Sequence[Any]], a_request: Callable[[], ov.InferReq
         request = a_request()
         try:
             request.infer(list(feed))
-            values = [tensor.data.tolist() for tensor in request.output_tensors]
+            values = [np.round(tensor.data, 4).tolist() for tensor in request.output_tensors]
             found.append(", ".join(map(str, values)))
         except RuntimeError as error:
             found.append(f"fails: {_short(error)}")
@@ -214,20 +211,9 @@ def _short(error: Exception) -> str:
     return " ".join(str(error).split())[-160:]
 
 
-def apart(name: str, plugin: str) -> str:
+def apart(made: Callable[[], Shown], plugin: str) -> str:
     """The same, in a process of its own."""
     try:
-        return str(isolated(given, name, plugin, seconds=SECONDS))
+        return str(isolated(given, made, plugin, seconds=SECONDS))
     except LostProcessError as error:
         return str(error)
-
-
-def main() -> None:
-    """Prints what each plugin gives."""
-    os.environ.update(device.environment())
-    text = sys.argv[1] if len(sys.argv) > 1 else ""
-    for name in FAULTS:
-        if text in name:
-            print(f"{name}: {FAULTS[name].__doc__}", flush=True)
-            for plugin in ("CPU", "GPU"):
-                print(f"  {plugin}: {apart(name, plugin)}", flush=True)

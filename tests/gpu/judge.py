@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 import onnx
 
 import bridge
-from bridge.check.isolation import LostProcessError, TooLongError, isolated
+from bridge.check.isolation import LostProcessError, TooLongError, Worker
 from tests.gpu.cases import Case
 from tests.support.running import OnnxRuntime, OpenVino, assert_close, flat
 
@@ -59,50 +60,82 @@ class Verdict:
         return re.sub(r"[\d.]+", "", self.said)[:60]
 
 
-def apart(case: Case, seconds: float = SECONDS, quirks: Mapping[str, Any] | None = None) -> Verdict:
-    """The verdict on a model, found in a process of its own."""
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        options = {"device": "GPU"} if quirks is None else dict(quirks)
-        verdict = _alone(case, folder, "GPU", seconds, options)
-        if verdict.kind in ("right", "refused", NO_MODEL):
-            return verdict
-        on_cpu = _alone(case, folder, "CPU", seconds, options)
-        return Verdict(verdict.kind, verdict.said, on_cpu.kind)
+RANDOM = "random"
+"""The verdict on a model whose outputs are drawn."""
+
+FINE = ("right", "refused", NO_MODEL, RANDOM)
+
+TOGETHER = 60
+"""How many models one process runs. The plugin keeps what it has built."""
 
 
-def _alone(
-    case: Case, folder: Path, plugin: str, seconds: float, options: Mapping[str, Any]
-) -> Verdict:
-    try:
-        found = isolated(judge, case, folder / plugin, plugin, options, seconds=seconds)
-        assert isinstance(found, Verdict)
-        return found
-    except LostProcessError as error:
-        step = (folder / plugin / STEP).read_text()
-        if step == MAKES:
-            return Verdict(NO_MODEL, str(error))
-        kind = "never ends" if isinstance(error, TooLongError) else "crashes"
-        return Verdict(kind, f"{step}: {error}")
+class Processes:
+    """Processes that judge models, many one after the other, because each takes seconds to start.
+
+    A model that is not right is judged again in a new process, so that none is blamed for what an
+    earlier one left behind. What is not right there is judged on the CPU plugin too."""
+
+    def __init__(self) -> None:
+        self._on = {"GPU": Worker(), "CPU": Worker()}
+        self._judged = 0
+
+    def close(self) -> None:
+        """Ends the processes."""
+        for worker in self._on.values():
+            worker.close()
+
+    def verdict(self, function: Callable[..., Verdict], *arguments: Any) -> Verdict:
+        """What `function(*arguments, folder, plugin)` finds; it notes its steps in the folder."""
+        self._judged += 1
+        if self._judged % TOGETHER == 0:
+            self._on["GPU"].close()
+        is_new = self._on["GPU"].process is None
+        found = self._found("GPU", function, *arguments)
+        if found.kind not in (*FINE, "does not compile") and not is_new:
+            self._on["GPU"].close()
+            found = self._found("GPU", function, *arguments)
+        if found.kind in FINE:
+            return found
+        return replace(found, cpu=self._found("CPU", function, *arguments).kind)
+
+    def _found(self, plugin: str, function: Callable[..., Verdict], *arguments: Any) -> Verdict:
+        with TemporaryDirectory() as name:
+            folder = Path(name)
+            call = self._on[plugin].call
+            try:
+                found = call(function, *arguments, folder, plugin, seconds=SECONDS)
+                assert isinstance(found, Verdict)
+                return found
+            except LostProcessError as error:
+                step = (folder / STEP).read_text() if (folder / STEP).exists() else MAKES
+                if step == MAKES:
+                    return Verdict(NO_MODEL, str(error))
+                kind = "never ends" if isinstance(error, TooLongError) else "crashes"
+                return Verdict(kind, f"{step}: {error}")
+
+
+def apart(case: Case) -> Verdict:
+    """The verdict on a model, found in processes of its own."""
+    with closing(Processes()) as processes:
+        return processes.verdict(judge, case)
 
 
 class _Stop(Exception):
     """Ends a judgement with its verdict."""
 
 
-def judge(case: Case, folder: Path, plugin: str, options: Mapping[str, Any]) -> Verdict:
-    """The verdict on a model, on this plugin of OpenVINO; the options are those of a conversion."""
-    folder.mkdir()
+def judge(case: Case, folder: Path, plugin: str) -> Verdict:
+    """The verdict on a model, converted for GPU, on this plugin of OpenVINO."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            _judge(case, folder, plugin, options)
+            _judge(case, folder, plugin)
         except _Stop as stop:
             return stop.args[0]
     return Verdict("right")
 
 
-def _judge(case: Case, folder: Path, plugin: str, options: Mapping[str, Any]) -> None:
+def _judge(case: Case, folder: Path, plugin: str) -> None:
     """Raises _Stop at the first thing that goes wrong."""
 
     def step(about: str, kind: str, function: Any, *arguments: Any) -> Any:
@@ -120,7 +153,7 @@ def _judge(case: Case, folder: Path, plugin: str, options: Mapping[str, Any]) ->
     scratch.mkdir()
     model, feeds = step(MAKES, NO_MODEL, case.make, *case.arguments, scratch)
     expected = step(MAKES, NO_MODEL, _expected, model, feeds)
-    step(CONVERTS, "fails to convert", lambda: bridge.convert(model, written, **options))
+    step(CONVERTS, "fails to convert", lambda: bridge.convert(model, written, device="GPU"))
     engine = step(COMPILES, "does not compile", OpenVino, written, plugin)
     boundary, names = bridge.Boundary.of(written), _names(model)
     used = engine.compiled.create_infer_request()

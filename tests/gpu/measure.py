@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from tests.gpu import cases, device
 from tests.gpu.cases import Case
-from tests.gpu.judge import KINDS, Verdict, apart
+from tests.gpu.judge import KINDS, Processes, Verdict, judge
 
 PARTS: Mapping[str, Callable[[], Iterable[Case]]] = {
     "roundtrip_models": cases.roundtrip_models,
@@ -48,9 +49,17 @@ def run(parts: Iterable[str], text: str = "", jobs: int = 1, store: bool = False
 
 def judged(chosen: Iterable[Case], jobs: int) -> Iterator[tuple[Case, Verdict]]:
     """Each model with its verdict, in order; so many processes at a time."""
-    chosen = list(chosen)
+    chosen, mine = list(chosen), threading.local()
+
+    def verdict(case: Case) -> Verdict:
+        if not hasattr(mine, "processes"):
+            mine.processes = Processes()
+        found = mine.processes.verdict(judge, case)
+        assert isinstance(found, Verdict)
+        return found
+
     with ThreadPoolExecutor(jobs) as pool:
-        yield from zip(chosen, pool.map(apart, chosen), strict=True)
+        yield from zip(chosen, pool.map(verdict, chosen), strict=True)
 
 
 def summary(found: Mapping[str, Verdict]) -> str:

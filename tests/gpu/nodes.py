@@ -1,8 +1,6 @@
 """The standard's node cases on the emulated device, each once: what the GPU plugin has right.
 
-Many cases run in one process, because that takes seconds to start. A case that is not right there
-runs again in a new process, so that none is blamed for what an earlier one left behind. What
-is not right there runs on the CPU plugin too. `nodes.json` keeps what was found.
+`nodes.json` keeps what was found.
 """
 
 from __future__ import annotations
@@ -16,32 +14,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from bridge.check.engines import EngineError, OpenVino, OpenVinoGpu
-from bridge.check.isolation import LostProcessError, TooLongError, Worker
 from bridge.errors import BridgeError, UnsupportedError
 from tests.conformance import ledger
 from tests.conformance.cases import Case, cases
 from tests.conformance.routes import WrongError, against_standard, convert, load_ir
-from tests.gpu.judge import STEP, Verdict
+from tests.gpu.judge import RANDOM, STEP, Processes, Verdict
 
 MEASURED = Path(__file__).parent / "nodes.json"
 """The verdicts of the last measurement: by operator, then by verdict, the cases."""
-
-SECONDS = 180.0
-"""How long a case may take; the device compiles most in a second."""
-
-TOGETHER = 60
-"""How many cases one process runs. The plugin keeps what it has built."""
-
-RANDOM = "random"
-"""The verdict on a case whose outputs are drawn."""
-
-FINE = ("right", "refused", RANDOM)
 
 EXPANDED = re.compile("_expanded.*")
 
@@ -53,31 +38,12 @@ def operator_of(name: str) -> str:
 
 def judged(names: Iterable[str]) -> Iterator[tuple[str, Verdict]]:
     """Each case with its verdict, in order."""
-    with closing(Worker()) as together, closing(Worker()) as on_cpu:
-        for number, name in enumerate(names):
-            if number % TOGETHER == TOGETHER - 1:
-                together.close()
-            verdict = _found(together, name, OpenVinoGpu)
-            if verdict.kind not in FINE and verdict.kind != "does not compile":
-                together.close()
-                verdict = _found(together, name, OpenVinoGpu)
-            if verdict.kind not in FINE:
-                verdict = replace(verdict, cpu=_found(on_cpu, name, OpenVino).kind)
-            yield name, verdict
+    with closing(Processes()) as processes:
+        for name in names:
+            yield name, processes.verdict(judge, cases()[name])
 
 
-def _found(worker: Worker, name: str, engine: type[OpenVino]) -> Verdict:
-    with TemporaryDirectory() as scratch:
-        try:
-            found = worker.call(judge, cases()[name], Path(scratch), engine, seconds=SECONDS)
-            assert isinstance(found, Verdict)
-            return found
-        except LostProcessError as error:
-            kind = "never ends" if isinstance(error, TooLongError) else "crashes"
-            return Verdict(kind, f"{(Path(scratch) / STEP).read_text()}: {error}")
-
-
-def judge(case: Case, scratch: Path, engine: type[OpenVino]) -> Verdict:
+def judge(case: Case, scratch: Path, plugin: str) -> Verdict:
     """The verdict on a case, converted for GPU, on a plugin of OpenVINO: its data sets in a fresh
     request, then in the same request once more."""
 
@@ -94,7 +60,7 @@ def judge(case: Case, scratch: Path, engine: type[OpenVino]) -> Verdict:
             return Verdict("refused", _refusal(error))
         step("compiling")
         try:
-            session = load_ir(case, target, _engine(engine))
+            session = load_ir(case, target, _engine(plugin))
         except EngineError as error:
             return Verdict("does not compile", _said(error))
         for request in ("fresh", "used"):
@@ -110,8 +76,8 @@ def judge(case: Case, scratch: Path, engine: type[OpenVino]) -> Verdict:
 
 
 @functools.cache
-def _engine(kind: type[OpenVino]) -> OpenVino:
-    return kind()
+def _engine(plugin: str) -> OpenVino:
+    return OpenVinoGpu() if plugin == "GPU" else OpenVino()
 
 
 def _allowing(case: Case) -> Case:

@@ -268,6 +268,8 @@ case(
     of(8, "MaxPool", kernel=[2] * 3, **spatial(3, 1, 1, 2)),
     random(1, 2, 6, 7, 5),
 )
+wide_pads = {"kernel": [2, 2], **spatial(2, 1, 2, 3)}
+case("max with pads as wide as its kernel", first_of(of(8, "MaxPool", **wide_pads)), ODD)
 SINCE["average dilated"] = 19
 case(
     "average dilated",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from contextlib import suppress
 from typing import Any
 
@@ -12,7 +13,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import ANY, F32, I64, Interval, Shape, TensorType
 from bridge.operators import Refused, legalization
-from bridge.vocabulary import operators
+from bridge.vocabulary import _parts, directory, operators
 from bridge.vocabulary.elements import ELEMENTS
 
 FAR = (1 << 63) - 1
@@ -157,3 +158,10 @@ def test_types_of_rows_name_what_there_is() -> None:
             assert set(names.split("|")) <= known | ELEMENTS.keys(), (row.name, text)
             words = set(re.findall(r"[A-Za-z_]\w*", shape))
             assert words <= known | {"like", "of", "broadcast"}, (row.name, text)
+
+
+def test_a_row_alone_is_the_row_in_its_file() -> None:
+    for file in sorted(directory().glob("*.toml")):
+        whole = tomllib.loads(file.read_text(encoding="utf-8"))
+        alone = [tomllib.loads(text) for text in _parts(file.stem).values()]
+        assert {key: row for part in alone for key, row in part.items()} == whole

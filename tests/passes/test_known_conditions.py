@@ -35,6 +35,9 @@ OF_VALUE: list[tuple[str, str, Any]] = [
      [[5, 2], [3, 4]]),
     ("bool[2] m", "v = Cast <to = 1> (m) w = ReduceMax <keepdims = 0> (v) c = Cast <to = 9> (w)",
      [False, True]),
+    ("float[5000] m", "v = ReduceSum <keepdims = 0> (m) c = Greater (v, two)", [1.0] * 5000),
+    ("int64[3000] m", "e = Equal (m, itwo) i = Cast <to = 7> (e) w = ReduceMax <keepdims = 0> (i) "
+     "c = Cast <to = 9> (w)", list(range(3000))),
 ]  # fmt: skip
 OF_SHAPE = [
     "s = Shape (x) d = Gather (s, izero) f = Cast <to = 1> (d) v = Mul (f, half) "

@@ -55,6 +55,9 @@ def _filled(number: float, *shape: int) -> str:
     return ", ".join([str(number)] * math.prod(shape))
 
 
+_TIES = np.arange(-140, 140, dtype=np.float32) + np.float32(0.5)
+"""Numbers halfway between two integers."""
+
 CANARIES: dict[str, Canary] = {
     "openvino_cpu.safe_loop.memory_behind": Canary(
         "(float[k] w, int64[t] trips) => (float[t, b, a] y, float[t] z) "
@@ -73,8 +76,9 @@ CANARIES: dict[str, Canary] = {
         ends=True,
     ),
     "openvino_cpu.negative_scale_of_quantisation": Canary(
-        "(float[n, 3] x) => (int8[n, 3] y) <float[3] scale = {-1, 2, 3}, float step = {0.5}, "
-        "int8 zero = {0}> { scaled = Mul (x, scale) y = QuantizeLinear (scaled, step, zero) }",
+        "(float[n, 3] x) => (float[n, 3] y) <float[3] scale = {-1, 2, 3}, float step = {0.5}, "
+        "int8 zero = {0}> { scaled = Mul (x, scale) q = QuantizeLinear (scaled, step, zero) "
+        "d = DequantizeLinear (q, step, zero) y = Add (d, x) }",
         {"x": _f32(2, 3)},
     ),
     "openvino_cpu.selection_by_itself": Canary(
@@ -104,9 +108,40 @@ CANARIES: dict[str, Canary] = {
         "(float[n] x) => (bool[n] y) { y = Cast <to = 9> (x) }",
         {"x": np.array([np.nan, 0, -2, np.inf], np.float32)},
     ),
+    "openvino_cpu.gather_of_nothing": Canary(
+        "(float[3, 0] x) => (float[n, 0] y) <bool[3] which = {1, 1, 0}> "
+        "{ y = Compress <axis = 0> (x, which) }",
+        {"x": _f32(3, 0)},
+        ends=True,
+    ),
+    "openvino_cpu.nan_beside_number": Canary(
+        "(float[n] x) => (float[n] y, float[n] z) <float one = {1}> "
+        "{ y = Max (x, one) z = Min (x, one) }",
+        {"x": np.array([np.nan, 0, -2, np.inf], np.float32)},
+    ),
     "openvino_cpu.power_of_integers": Canary(
         "(int64[n] x) => (int64[n] y) <int64 e = {3}> { y = Pow (x, e) }",
         {"x": _i64(1001, -3, 1289)},
+    ),
+    "openvino_cpu.power_of_integers, by a computed exponent": Canary(
+        "(int64[n] x, int64[n] e) => (int64[n] y) { y = Pow (x, e) }",
+        {
+            "x": _i64(4097, -3, 1289, 46337, 1, -1, -1, 0, 7),
+            "e": _i64(2, 19, 3, 2, 99, 98, 77, 70, 0),
+        },
+    ),
+    "openvino_cpu.rounded_quotient": Canary(
+        "(float[n] x) => (uint8[n] y) <float s = {0.3}, uint8 z = {128}> "
+        "{ y = QuantizeLinear (x, s, z) }",
+        {"x": _TIES * np.float32(0.3)},
+    ),
+    "openvino_cpu.rounded_quotient, by a scale that is given": Canary(
+        "(float[2, 280] x, float[2] s) => (int16[2, 280] y) <int16[2] z = {0, -9}> "
+        "{ y = QuantizeLinear <axis = 0> (x, s, z) }",
+        {
+            "x": np.stack([_TIES, 100 * _TIES]) * np.float32([[0.3], [0.007]]),
+            "s": np.float32([0.3, 0.007]),
+        },
     ),
     "openvino_cpu.broadcast_into_arithmetic": Canary(
         "(int64[1] s, float[1] x) => (float[n] y) <float[1] two = {2}> "
@@ -116,8 +151,17 @@ CANARIES: dict[str, Canary] = {
     "openvino_cpu.float8_beside_integers": Canary(
         "(float[2, 4] x) => (float[2, 4] y, float[2, 4] z) <float s = {0.5}, uint8 none = {128}> { "
         "h = Cast <to = 17> (x) f = Cast <to = 1> (h) y = Mul (f, s) "
-        "q = QuantizeLinear (x, s, none) z = DequantizeLinear (q, s, none) }",
+        "q = QuantizeLinear (x, s, none) d = DequantizeLinear (q, s, none) z = Add (d, x) }",
         {"x": _f32(2, 4)},
+    ),
+    "openvino_cpu.scaled_weights_of_recurrent_layer": Canary(
+        """(float[n, 1, 2] x) => (float[n, 1, 1, 1] y)
+        <int8[1, 3, 2] w = {1, 2, 3, -4, 5, 6}, int8[1, 3, 1] r = {7, -8, 9}, float s = {0.1},
+        int8 z = {0}> {
+        q = QuantizeLinear (x, s, z) d = DequantizeLinear (q, s, z)
+        u = DequantizeLinear (w, s, z) v = DequantizeLinear (r, s, z)
+        y = GRU <hidden_size = 1> (d, u, v) }""",
+        {"x": _f32(2, 1, 2)},
     ),
     "openvino_cpu.unique_of_nothing": Canary(
         "(float[n] x) => (float[u] y, int64[n] i) { y, f, i = Unique (x) }",

@@ -13,6 +13,16 @@ import bridge
 from bridge import Interval
 from tests.support.graphs import HEADER
 
+STACKS = (
+    "<body = b (int64 i, bool c, float[2,4] s) => (bool d, float[2,4] q, float[2,4] r) "
+    "{ z = ReduceMax <keepdims = 0> (s) e = Greater (z, zf) d = Identity (END) q = Identity (s) "
+    "r = Neg (s) }>"
+)
+GROWS = (
+    "<body = b (int64 i, bool c, float[K,4] s) => (bool d, float[L,4] q) "
+    "{ d = Identity (c) q = Concat <axis = 0> (s, s) }>"
+)
+
 # Inputs, and nodes that give y. T is 2 to 8, t a vector of it, s the shape of x.
 BOUNDED: list[tuple[str, str]] = [
     ("float[1,6,4] x, float[1,2,6] p", "y = NonMaxSuppression (x, p, three, half)"),
@@ -37,13 +47,22 @@ BOUNDED: list[tuple[str, str]] = [
     ("float[T,4] x", "d = Squeeze (t) e = Unsqueeze (d, zero) y = Expand (half, e)"),
     ("float[T,4] x", "d = ReduceProd (s) y = Expand (half, d)"),
     ("float[T,4] x, int64[2] k", "d = Squeeze (t) y = OneHot (k, d, pair)"),
-]
+    ("float[2,4] x", "last, y = Loop (trips, true, x) " + STACKS.replace("END", "c")),
+    ("float[2,4] x", "y = Loop (trips, true, x) " + GROWS),
+    ("float[T,4] x", "y = Loop (trips, true, x) " + GROWS),
+]  # fmt: skip
 
 OPEN: list[tuple[str, str]] = [
     ("float[T,4] x", "d = Squeeze (t) i = Squeeze (zero) j = Squeeze (one) y = Range (i, d, j)"),
     ("float[T,4] x, bool[1] c", "d = Where (c, t, two) y = Expand (half, d)"),
     ("float[T,4] x, int64[1] k", "d = Min (t, k) y = Expand (half, d)"),
     ("float[T,4] x, int64[1] k", "y = Expand (half, k)"),
+    ("float[2,4] x", "last, y = Loop (trips, true, x) " + STACKS.replace("END", "e")),
+    (
+        "float[2,4] x, bool c",
+        "y = If (c) <then_branch = t () => (float[2,4] u) { u = Neg (x) }, "
+        "else_branch = e () => (float[1,4] v) { v = ReduceMax (x, zero) }>",
+    ),
 ]
 """Sizes that OpenVINO does not bound."""
 
@@ -52,7 +71,8 @@ def model(inputs: str, nodes: str) -> onnx.ModelProto:
     """A model of y, of which nothing but the rank is declared."""
     parsed = onnx.parser.parse_model(f"""{HEADER} g ({inputs}) => (float y)
     <int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] two = {{2}}, int64[1] three = {{3}},
-     int64[1] minus = {{-1}}, float[1] half = {{0.5}}, float[2] pair = {{0, 1}}>
+     int64[1] minus = {{-1}}, float[1] half = {{0.5}}, float[2] pair = {{0, 1}},
+     bool true = {{1}}, int64 trips = {{3}}, float zf = {{0}}>
     {{ s = Shape (x) t = Slice (s, zero, one) {nodes} }}""")
     del parsed.graph.output[:]
     inferred = onnx.shape_inference.infer_shapes(parsed)

@@ -9,12 +9,6 @@ import bridge
 
 ROOT = Path(bridge.__file__).parent
 
-EXCEPTIONS = {
-    "Place": "the checker's place of given inputs, and the place where a quirk runs",
-    "Result": "a row of the checker's report, and what a pattern of the rewriter gives",
-}
-"""Names of two meanings, and what these are."""
-
 
 def declared(path: Path) -> Iterator[tuple[str, str]]:
     """The classes and the aliases of types of a module, each with what tells it from others."""
@@ -41,6 +35,4 @@ def test_a_name_has_one_meaning() -> None:
     for path in sorted(ROOT.rglob("*.py")):
         for name, module in declared(path):
             found[name].add(module)
-    twice = {name: sorted(modules) for name, modules in found.items() if len(modules) > 1}
-    assert {name: where for name, where in twice.items() if name not in EXCEPTIONS} == {}
-    assert EXCEPTIONS.keys() <= twice.keys(), "an exception that is none any more"
+    assert {name: modules for name, modules in found.items() if len(modules) > 1} == {}

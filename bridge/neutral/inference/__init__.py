@@ -26,7 +26,9 @@ from bridge.neutral.types import (
     TensorType,
     Type,
     broadcast,
+    is_static,
     meet,
+    size_of,
 )
 from bridge.vocabulary import has_trait, operator
 
@@ -206,7 +208,12 @@ def _is_fault(node: Node) -> bool:
 
 
 def _known(content: Content, node: Node) -> KnownValue | None:
-    """The content that a content function gives for a node, if it is short."""
+    """The content that a content function gives for a node, if it is short. For an output that is
+    long by its type the function is not asked: it would read weights."""
+    type = node.outputs[0].type
+    shape = type.shape if isinstance(type, TensorType) else None
+    if is_static(shape) and size_of(shape) > KNOWN_VALUE_LIMIT:
+        return None
     try:
         known = content(node)
     except Contradiction:

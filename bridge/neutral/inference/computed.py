@@ -16,12 +16,15 @@ import numpy as np
 from bridge.neutral.arrays import spend
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.tensor import Tensor
+from bridge.neutral.tensor import GivenTensor, Tensor
 from bridge.neutral.types import STRING, TensorType, high
 from bridge.vocabulary import operator
 
 MOST = 1 << 10
 """Most elements of an input or output of a computed node. Weights have more."""
+
+MOST_GIVEN = 1 << 20
+"""Most elements where a value that the user gave takes part."""
 
 Array = np.ndarray | None
 Compute = Callable[[Node, Sequence[Array]], Sequence[Array]]
@@ -45,11 +48,12 @@ def compute_by(function: Compute) -> None:
 class Computed:
     """The elements of a value, computed from the elements of others at the first request."""
 
-    __slots__ = ("_array", "_inputs", "_make")
+    __slots__ = ("_array", "_inputs", "_make", "most")
 
     def __init__(
         self, inputs: Sequence[Value | None], make: Callable[[Sequence[Array]], Array]
     ) -> None:
+        self.most = max(map(_most, inputs), default=MOST)
         self._inputs: Sequence[Value | None] | None = list(inputs)
         self._make = make
         self._array: Array = None
@@ -84,8 +88,18 @@ def _unfinished(value: Value | None) -> Computed | None:
     return None if value.constant is not None or _is_whole(value) else value.computed
 
 
+def _most(value: Value | None) -> int:
+    """The most elements of what is computed from a value."""
+    if value is None:
+        return MOST
+    if value.computed is not None:
+        return value.computed.most
+    return MOST_GIVEN if isinstance(value.constant, GivenTensor) else MOST
+
+
 def _is_small(tensor: Tensor) -> bool:
-    return tensor.size <= MOST and tensor.element is not STRING
+    most = MOST_GIVEN if isinstance(tensor, GivenTensor) else MOST
+    return tensor.size <= most and tensor.element is not STRING
 
 
 def _is_whole(value: Value) -> bool:
@@ -128,8 +142,11 @@ def defer(node: Node) -> None:
     for index, output in enumerate(node.outputs):
         output.computed = None
         type = output.type
-        if known and isinstance(type, TensorType) and _size(type) <= MOST and not _is_whole(output):
-            output.computed = Computed(node.inputs, partial(_output, node, index, type))
+        if not known or not isinstance(type, TensorType) or _is_whole(output):
+            continue
+        computed = Computed(node.inputs, partial(_output, node, index, type))
+        if _size(type) <= computed.most:
+            output.computed = computed
 
 
 def enter_known(value: Value, outer: Value) -> None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference import constraints as must, infer_graph, infers
 from bridge.neutral.inference.computed import enter_known
-from bridge.neutral.inference.known import known_of
+from bridge.neutral.inference.known import as_dim, between, is_bounding, known_of
 from bridge.neutral.ports import Carried, Condition, Invariant, Iteration, Sliced, Stacked, Yield
 from bridge.neutral.types import (
     ANY,
@@ -16,12 +16,15 @@ from bridge.neutral.types import (
     UNKNOWN,
     ContainerType,
     Dim,
+    Interval,
     TensorType,
     Type,
     differ,
     format_shape,
+    high,
     join,
     meet,
+    with_dims,
 )
 
 
@@ -71,13 +74,17 @@ def part_type(type: Type, port: Sliced) -> Type:
 
 @infers("If")
 def if_(node: Node) -> list[Type]:
-    """If: each output is the join of both branches' outputs for it."""
+    """If: each output is the join of both branches' outputs for it. OpenVINO keeps no bounds of
+    sizes."""
     types: list[Type | None] = [None] * len(node.outputs)
     for body in node.bodies:
         for value, port in body.exits():
             assert isinstance(port, Yield) and port.output is not None
             known = types[port.output]
-            types[port.output] = value.type if known is None else join(known, value.type)
+            joined = value.type if known is None else join(known, value.type)
+            if is_bounding() and isinstance(joined, TensorType):
+                joined = with_dims(joined, lambda dim: ANY if isinstance(dim, Interval) else dim)
+            types[port.output] = joined
     return [t or UNKNOWN for t in types]
 
 
@@ -143,6 +150,22 @@ def trip_count(node: Node) -> Dim:
     return ANY
 
 
+def most_iterations(node: Node) -> int | None:
+    """The largest number of iterations that the trip count and sliced inputs allow, if known.
+    OpenVINO knows none if a condition that is computed may end the Loop."""
+    for value, exit in node.body.exits():
+        if isinstance(exit, Condition) and not _is_true(value.behind("Identity")):
+            return None
+    known = known_of(node.trip_count).ints if node.trip_count is not None else None
+    found = [count for count in known or () if count >= 0]
+    for port in node.body.inputs:
+        outer = node.inputs[port.input] if isinstance(port, Sliced) else None
+        if isinstance(port, Sliced) and outer is not None and outer.shape is not None:
+            size = high(outer.shape[port.axis])
+            found += [] if size is None else [-(-size // abs(port.stride))]
+    return min(found, default=None)
+
+
 def _loop_outputs(node: Node, body: Body) -> list[Type]:
     types: list[Type] = [UNKNOWN] * len(node.outputs)
     states: dict[Value, list[Value]] = {}
@@ -167,6 +190,8 @@ def _stacked_type(node: Node, part: TensorType, port: Stacked) -> TensorType:
     if part.shape is None:
         return TensorType(part.element)
     count = trip_count(node) if len(node.inputs) < 2 or node.inputs[1] is None else ANY
+    if not isinstance(count, int | str):
+        count = as_dim(between(0, most_iterations(node)))
     if not port.keepdims:
         axis = port.axis % (len(part.shape) + 1)
         return TensorType(part.element, (*part.shape[:axis], count, *part.shape[axis:]))
@@ -175,6 +200,8 @@ def _stacked_type(node: Node, part: TensorType, port: Stacked) -> TensorType:
     joined: Dim = count if size == 1 else ANY
     if isinstance(count, int) and isinstance(size, int):
         joined = count * size
+    elif joined == ANY and (most := high(count)) is not None and (each := high(size)) is not None:
+        joined = as_dim(between(0, most * each))
     return TensorType(part.element, (*part.shape[:axis], joined, *part.shape[axis + 1 :]))
 
 

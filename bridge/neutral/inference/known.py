@@ -32,6 +32,11 @@ def bounding() -> Iterator[None]:
         _bounding.reset(token)
 
 
+def is_bounding() -> bool:
+    """Whether bounds are kept as OpenVINO keeps them."""
+    return _bounding.get()
+
+
 class Between:
     """An element between two numbers (None: no bound). It only equals itself, because two elements
     with the same bounds may differ."""

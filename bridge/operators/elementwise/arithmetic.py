@@ -9,7 +9,7 @@ import numpy as np
 
 from bridge.neutral.inference import knows
 from bridge.neutral.inference.known import Between, between, known_of
-from bridge.neutral.types import F32, I32, I64
+from bridge.neutral.types import F32
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.elementwise.known_values import (
     ARITHMETIC,
@@ -113,17 +113,6 @@ def _are_whole(numbers: np.ndarray | None) -> bool:
     """Whether all numbers are non-negative whole numbers, the exponents that small integer types
     support."""
     return numbers is not None and all(n in range(64) for n in numbers.reshape(-1).tolist())
-
-
-@legalizes("Pow", target="onnx")
-def widened_power(b: Builder, node: Node) -> Result:
-    """Pow (7 to 15). ONNX lacks Pow for small types, so that the base may run in a wider type. An
-    exponent of whole numbers then uses the same type, because runtimes of ONNX support few pairs of
-    types."""
-    x, y = required(node, 0, 1)
-    if x.element is None or y.element in (None, x.element, I32, I64) or not y.element.is_integer:
-        return None
-    return x ** b.cast(y, x.element)
 
 
 @legalizes("Reciprocal", target="ir")

@@ -193,8 +193,9 @@ def infer_gather(node: Node) -> list[Type]:
 @knows("Gather")
 def gather_content(node: Node) -> KnownValue | None:
     """Gather: elements of a vector at known places."""
-    content, indices = known_of(node.inputs[0]).parts, known_of(node.inputs[1]).ints
-    if content is None or indices is None or first(node).rank != 1:
+    indices = known_of(node.inputs[1]).ints if first(node).rank == 1 else None
+    content = None if indices is None else known_of(node.inputs[0]).parts
+    if content is None or indices is None:
         return None
     require(all(-len(content) <= i < len(content) for i in indices))
     return tuple(content[i] for i in indices)

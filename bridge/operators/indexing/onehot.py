@@ -9,13 +9,8 @@ from bridge.neutral.inference.dims import axis_of
 from bridge.neutral.inference.known import as_dim, known_of
 from bridge.neutral.types import (
     ANY,
-    BOOL,
-    F16,
-    F32,
-    F64,
     I32,
     I64,
-    STRING,
     Dim,
     TensorType,
     Type,
@@ -62,21 +57,12 @@ def ir_one_hot_for_onnx(b: Builder, node: Node) -> Value:
         if known is None or (known < 0).any():
             indices = b.where(indices < 0, depth, indices)
     on, off = b.scalar(on), b.scalar(off)
-    axis = node.attributes["axis"]
-    element = on.element
-    if element is F64:
-        hot = b.op("OneHot", indices, depth, [0, 1], axis=axis)
-        return b.where(b.cast(hot, BOOL), on, off)
-    if element not in (F16, F32, I64, STRING):
-        # Runtimes of ONNX support OneHot for values of these types.
-        wide = F32 if element is not None and element.is_float else I64
-        on, off = b.cast(on, wide), b.cast(off, wide)
     ends = [known_of(off).array, known_of(on).array]
     if ends[0] is not None and ends[1] is not None:
         values = b.constant(np.stack([ends[0], ends[1]]))
     else:
         values = b.concat(0, b.reshape(off, 1), b.reshape(on, 1))
-    return b.cast(b.op("OneHot", indices, depth, values, axis=axis), element)
+    return b.op("OneHot", indices, depth, values, axis=node.attributes["axis"])
 
 
 @infers("OneHot", "ir::OneHot")

@@ -7,7 +7,7 @@ import numpy as np
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, knows
 from bridge.neutral.inference.known import KnownValue, known_of
-from bridge.neutral.types import BOOL, F16, F32, Element
+from bridge.neutral.types import BOOL, Element
 from bridge.operators import Builder, element_type, legalizes, ranked, ranks, required
 from bridge.operators.indexing.gather import indices_of_elements, places_in_data
 
@@ -39,8 +39,6 @@ def initial_values_for_onnx(b: Builder, node: Node) -> Value | None:
     b.constants(axis, "its axis")
     if reduction == "none":
         return None if node.attributes["use_init_val"] else b.op("ScatterElements", *node.inputs)
-    if data.element is F16:
-        return _wider(b, node)
     if reduction == "mean":
         return _mean(b, node)
     if node.attributes["use_init_val"]:
@@ -49,13 +47,6 @@ def initial_values_for_onnx(b: Builder, node: Node) -> Value | None:
     start = b.op("Expand", neutral, b.op("Shape", updates))
     cleared = b.op("ScatterElements", data, indices, start, axis)
     return b.op("ScatterElements", cleared, indices, updates, axis, reduction=reduction)
-
-
-def _wider(b: Builder, node: Node) -> Value:
-    """The same operator in f32, because runtimes of ONNX do not reduce f16."""
-    data, indices, updates = required(node, 0, 1, 2)
-    wide = [b.cast(data, F32), indices, b.cast(updates, F32), *node.inputs[3:]]
-    return b.cast(b.op(node.op, *wide, **node.attributes), F16)
 
 
 def _neutral(reduction: str, element: Element) -> object:
@@ -87,8 +78,6 @@ def subtract_for_onnx(b: Builder, node: Node) -> Value | None:
     """ScatterND: the reduction `sub` of ScatterNDUpdate-15 is an addition of the negative
     updates."""
     data, indices, updates = required(node, 0, 1, 2)
-    if data.element is F16 and node.attributes["reduction"] != "none":
-        return _wider(b, node)
     if node.attributes["reduction"] != "sub":
         return None
     return b.op("ScatterND", data, indices, -updates, reduction="add")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from bridge.neutral.types import F32
+import numpy as np
+
+from bridge.neutral.inference import infers
+from bridge.neutral.types import F32, TensorType, Type
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 from bridge.operators.recurrent.lstm import lstm_step
 from bridge.operators.recurrent.recurrent import RecurrentLayer, layer_of, summed_bias, to_loop
@@ -19,8 +22,6 @@ def dynamic_quantize_lstm(b: Builder, node: Node) -> Result:
     bias, lengths, h, c, peepholes = (node.input(i) for i in range(3, 8))
     layer = layer_of(node, 4, ("sigmoid", "tanh", "tanh"))
     total = summed_bias(b, layer, 4, bias, x)
-    if peepholes is None:
-        peepholes = b.zeros(x, len(layer.directions), 3 * layer.hidden)
     w = b.transpose(_opened(b, w, node.input(8), node.input(9)), 0, 2, 1)
     r = b.transpose(_opened(b, r, node.input(10), node.input(11)), 0, 2, 1)
     coupled = bool(node.attributes.get("input_forget", 0))
@@ -36,8 +37,26 @@ def dynamic_quantize_lstm(b: Builder, node: Node) -> Result:
         states = [_rounded(b, states[0]), *states[1:]]
         return lstm_step(b, layer, way, share, states, own, coupled)
 
-    outputs = to_loop(b, layer, _rounded(b, x), (h, c), lengths, w, total, (r, peepholes), step)
+    own = (r,) if peepholes is None else (r, peepholes)
+    outputs = to_loop(b, layer, _rounded(b, x), (h, c), lengths, w, total, own, step)
     return outputs[: len(node.outputs)]
+
+
+@infers("com.microsoft::DynamicQuantizeLSTM")
+def types_of_lstm(node: Node) -> list[Type]:
+    """DynamicQuantizeLSTM: Y [length, directions, batch, hidden], the states [directions, batch,
+    hidden]. With `layout` the batch comes first."""
+    x, layer = required(node, 0)[0], layer_of(node, 4, ("sigmoid", "tanh", "tanh"))
+    if x.rank != 3:
+        return []
+    ways = len(layer.directions)
+    if layer.batch_first:
+        batch, length, _ = x.dims
+        shapes = [(batch, length, ways, layer.hidden), *[(batch, ways, layer.hidden)] * 2]
+    else:
+        length, batch, _ = x.dims
+        shapes = [(length, ways, batch, layer.hidden), *[(ways, batch, layer.hidden)] * 2]
+    return [TensorType(x.element, shape) for shape in shapes[: len(node.outputs)]]
 
 
 def _opened(b: Builder, weights: Value, scale: Value | None, zero_point: Value | None) -> Value:
@@ -51,6 +70,17 @@ def _opened(b: Builder, weights: Value, scale: Value | None, zero_point: Value |
     return values * b.unsqueeze(scale, *axes)
 
 
+SMALLEST = float(np.finfo(np.float32).tiny)
+"""A scale above 0 for a tensor of zeros."""
+
+
 def _rounded(b: Builder, x: Value) -> Value:
-    """Floats after quantisation and dequantisation."""
-    return b.op("DequantizeLinear", *b.ops("DynamicQuantizeLinear", 3, x))
+    """Floats after DynamicQuantizeLinear and DequantizeLinear. The integers between them stay
+    floats, which hold them exactly."""
+    low = b.min(b.op("ReduceMin", x, None, keepdims=False), b.like(0.0, x))
+    high = b.max(b.op("ReduceMax", x, None, keepdims=False), b.like(0.0, x))
+    scale = b.max((high - low) / b.like(255.0, x), b.like(SMALLEST, x))
+    least, most = b.like(0.0, x), b.like(255.0, x)
+    zero_point = b.op("Round", b.op("Clip", -low / scale, least, most))
+    integers = b.op("Clip", b.op("Round", x / scale) + zero_point, least, most)
+    return (integers - zero_point) * scale

@@ -70,15 +70,9 @@ def chosen(b: Builder, scores: Value, labels: np.ndarray) -> Value:
     return b.op("Gather", labels, best, 0)
 
 
-def positive_or_not(
-    b: Builder, scores: Value, threshold: float, labels: tuple[int, int], inclusive: bool = False
-) -> Value:
+def positive_or_not(b: Builder, scores: Value, threshold: float, labels: tuple[int, int]) -> Value:
     """One of two labels [rows], selected by a single score [rows, 1]."""
-    over = b.op(
-        "GreaterOrEqual" if inclusive else "Greater",
-        b.squeeze(scores, 1),
-        threshold,
-    )
+    over = b.squeeze(scores, 1) > threshold
     return b.where(b.cast(over, BOOL), b.constant(labels[1]), b.constant(labels[0]))
 
 

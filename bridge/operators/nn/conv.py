@@ -21,10 +21,10 @@ from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, r
 from bridge.operators.nn.shapes import convolved, full_attributes, window, window_faults
 
 
-def spatial_rank(node: Node, filters: Value, leading: int = 2) -> int:
+def spatial_rank(node: Node, filters: Value) -> int:
     """The number of spatial axes of a convolution; Refused if it is unknown."""
     if filters.rank is not None:
-        return filters.rank - leading
+        return filters.rank - 2
     for name, per_axis in (("kernel_shape", 1), ("strides", 1), ("dilations", 1), ("pads", 2)):
         if node.attributes.get(name):
             return len(node.attributes[name]) // per_axis
@@ -71,18 +71,11 @@ def conv_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("Conv", target="onnx")
 def conv_to_onnx(b: Builder, node: Node) -> Result:
-    """Conv (1 to 22). With dilations, auto_pad becomes explicit pads, which all runtimes interpret
-    in the same way."""
-    attributes = dict(node.attributes)
-    data, filters = required(node, 0, 1)
+    """Conv (1 to 22). IR may have pads and auto_pad together. ONNX has no Conv of integers."""
+    attributes = node.attributes
     if attributes["auto_pad"] != "NOTSET" and attributes.get("pads"):
-        full = full_attributes(node.attributes, spatial_rank(node, filters))
-        if full["auto_pad"] != "VALID" and any(d != 1 for d in full["dilations"]):
-            kernel = filters.shape[2:] if filters.shape else attributes.get("kernel_shape")
-            attributes |= explicitly_padded(data, kernel or (), full)
-        else:
-            attributes["pads"] = None
-        return b.op("Conv", *node.inputs, **attributes)
+        return b.op("Conv", *node.inputs, **{**attributes, "pads": None})
+    (data,) = required(node, 0)
     element = data.element
     if element is None or element.is_float:
         return None
@@ -192,8 +185,8 @@ def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
 def _longer(
     b: Builder, data: Value, filters: Value, extra: tuple[int, ...], attributes: dict[str, Any]
 ) -> Value:
-    """A transposed convolution with `extra` more elements at the ends, because onnxruntime requires
-    less than a stride. Uncropped padding and then zeros fill these elements."""
+    """A transposed convolution with `extra` more elements at the ends, because ONNX requires less
+    than a stride. Uncropped padding and then zeros fill these elements."""
     rank = len(extra)
     begins, ends = attributes["pads"][:rank], attributes["pads"][rank:]
     kept = (max(end - e, 0) for end, e in zip(ends, extra, strict=True))

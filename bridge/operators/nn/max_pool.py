@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from bridge.neutral.inference import constraints as must, infers
@@ -59,6 +62,21 @@ def _column_major(b: Builder, data: Value, indices: Value, rank: int) -> Value:
     return result
 
 
+def poolable(b: Builder, data: Value) -> tuple[Value, Any]:
+    """`data` in an element type of ONNX's MaxPool, and its original type."""
+    return (data, data.element) if data.element in (I8, U8) else windows.computable(b, data)
+
+
+def with_lowest(
+    b: Builder, data: Value, attributes: dict[str, Any], pads: Sequence[int]
+) -> tuple[Value, dict[str, Any]]:
+    """`data` with its padding as elements, and the attributes of a window without pads. They are
+    the lowest number, as the maximum of a window in the padding is in OpenVINO."""
+    kind = data.element or F32
+    lowest = (np.finfo if kind.is_float else np.iinfo)(kind.dtype).min
+    return windows.with_padding(b, data, attributes, lowest, pads)
+
+
 @legalizes("MaxPool", target="onnx")
 def max_pool_to_onnx(b: Builder, node: Node) -> Result:
     """MaxPool-1, -8 and -14. ONNX has fewer ways of rounding, and its indices count through the
@@ -66,10 +84,7 @@ def max_pool_to_onnx(b: Builder, node: Node) -> Result:
     (data,) = required(node, 0)
     attributes, rounding = windows.window_for_onnx(node)
     axis, index_element = node.attributes["axis"], node.attributes["index_element_type"]
-    explicit = attributes["auto_pad"] == "NOTSET"
-    pooled, element = (
-        (data, data.element) if data.element in (I8, U8) else windows.computable(b, data)
-    )
+    pooled, element = poolable(b, data)
     bare = node.attributes["auto_pad"] == "NOTSET" or not node.attributes.get("pads")
     exact = windows.rounded_down(b, data, attributes) if rounding != "floor" else {}
     plain_enough = pooled is data and axis == 0 and index_element is I64 and bare and not exact
@@ -80,21 +95,10 @@ def max_pool_to_onnx(b: Builder, node: Node) -> Result:
     plain["rounding_type"] = "floor" if rounding == "floor" else "ceil_torch"
     if exact:
         plain |= {**exact, "rounding_type": "floor"}
-    late = rounding == "ceil" and not windows.same_either_way(data, attributes)
-    wide = explicit and any(
-        pad >= size for pad, size in zip(plain["pads"], attributes["kernel_shape"] * 2, strict=True)
-    )
-    if late or (wide and plain["rounding_type"] == "floor"):
+    if rounding == "ceil" and not windows.same_either_way(data, attributes):
         if len(node.outputs) > 1:
-            raise Refused(
-                'a window of rounding type "ceil" may start in the padding' if late
-                else "onnxruntime does not accept pads as large as the kernel"
-            )  # fmt: skip
-        # The padding becomes elements with OpenVINO's result for a window without elements.
-        room = windows.with_room(attributes) if late else plain["pads"]
-        kind = pooled.element or F32
-        lowest = (np.finfo if kind.is_float else np.iinfo)(kind.dtype).min
-        pooled, plain = windows.with_padding(b, pooled, plain, lowest, room)
+            raise Refused('a window of rounding type "ceil" may start in the padding')
+        pooled, plain = with_lowest(b, pooled, plain, windows.with_room(attributes))
         plain["rounding_type"] = "floor"
     if len(node.outputs) == 1:
         return b.cast(b.op("MaxPool", pooled, **plain), element)

@@ -247,11 +247,7 @@ def lrn_to_onnx(b: Builder, node: Node) -> Result:
     alpha = attributes["alpha"] * (size / attributes["size"]) ** len(spans)
     attributes = {**attributes, "size": size, "alpha": alpha}
     if spans == [1]:
-        if rank == 4:
-            return b.op("LRN", data, **attributes)
-        # Runtimes of ONNX support LRN only for images.
-        image = b.op("LRN", b.reshape(data, 0, 0, -1, 1), **attributes)
-        return b.op("Reshape", image, b.op("Shape", data))
+        return b.op("LRN", data, **attributes)
     if not spans or spans[0] < 2:
         raise Refused(f"axes {list(given)}: OpenVINO has LRN over the channels or spatial axes")
     kernel = tuple(size if axis in spans else 1 for axis in range(2, rank))

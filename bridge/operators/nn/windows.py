@@ -31,8 +31,8 @@ def window_of(node: Node) -> dict[str, Any]:
 
 def window_for_onnx(node: Node) -> tuple[dict[str, Any], str]:
     """The explicit attributes of a window of IR for ONNX, and the rounding in ONNX's words. IR may
-    have pads and auto_pad together. In ONNX, auto_pad never rounds up. In onnxruntime, SAME ignores
-    dilations for the pads and fails if a kernel is shorter than its stride."""
+    have pads and auto_pad together. In ONNX, auto_pad never rounds up, and the pads of SAME are
+    negative if a kernel is shorter than its stride."""
     data, attributes, rounding = node.inputs[0], window_of(node), node.attributes["rounding_type"]
     assert data is not None
     auto_pad = attributes["auto_pad"]
@@ -42,16 +42,21 @@ def window_for_onnx(node: Node) -> tuple[dict[str, Any], str]:
         return attributes, "floor"
     kernel, explicit = attributes["kernel_shape"], False
     if auto_pad != "VALID":
-        steps = list(zip(kernel, attributes["strides"], strict=True))
-        short = any(k < s for k, s in steps)
+        short = is_short(attributes)
         if not short:
             rounding = "floor"  # The windows end at the end of the padding.
         known = data.shape is not None and is_static(data.shape[2:])
-        known = known or all(1 in step for step in steps)
-        explicit = lean(attributes)["dilations"] is not None or (short and known)
+        known = known or all(1 in step for step in zip(kernel, attributes["strides"], strict=True))
+        explicit = short and known
     if explicit or rounding != "floor":
         attributes = explicitly_padded(data, kernel, attributes)
     return attributes, rounding
+
+
+def is_short(attributes: dict[str, Any]) -> bool:
+    """Whether a kernel is shorter than its stride."""
+    kernel, strides = attributes["kernel_shape"], attributes["strides"]
+    return any(size < stride for size, stride in zip(kernel, strides, strict=True))
 
 
 def lean(attributes: dict[str, Any]) -> dict[str, Any]:

@@ -1,12 +1,10 @@
 """QuantizeLinear, DequantizeLinear and the QLinear operators.
 
-IR lacks them. Quantisation to 8 bits or fewer becomes a FakeQuantize and a Convert, and OpenVINO
-turns these into integer kernels. The other cases become division, rounding and clipping.
+IR lacks them. They become division, rounding and clipping; a pass writes FakeQuantize for some
+(`bridge/passes/fake_quantize.py`).
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -28,12 +26,6 @@ from bridge.neutral.types import (
 )
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
 from bridge.operators.nn.shapes import window
-
-NARROW = 8
-"""The widest element type for FakeQuantize. Its f32 arithmetic is not exact for more levels."""
-
-WIDEST_RANK = 5
-"""The highest rank of OpenVINO's FakeQuantize kernel."""
 
 
 class Blocks:
@@ -83,8 +75,8 @@ class Blocks:
             return inner
         if value.dims[self.axis] == 1:
             return value
-        if value.element is not None and value.element.bits < 8:
-            inner = b.cast(inner, F32)  # OpenVINO's slices of fewer bits write out of bounds.
+        # The arithmetic is in f32. Engines need not expand and slice elements of fewer bits.
+        inner = b.cast(inner, F32)
         target = [1] * (self.rank + 1)
         target[self.axis + 1] = self.block
         wide = b.op("Expand", inner, target)
@@ -129,30 +121,12 @@ def quantize_linear(b: Builder, node: Node) -> Result:
         y = x / b.cast(divisor, F32)
         y = b.op("Cast", y, to=element, saturate=node.attributes["saturate"])
         return blocks.close(y)
-    scales, offsets = (
-        known_of(divisor).array,
-        np.zeros(()) if offset is None else known_of(offset).array,
-    )
-    fits = element.bits <= NARROW and x.rank is not None and 0 < x.rank <= WIDEST_RANK
-    known = scales is not None and offsets is not None and bool((scales != 0).all())
-    if known and fits and not b.opset:
-        y = _fake_quantize(b, x, scales, offsets, element)
-    else:
-        low, high = element.bounds
-        y = b.op("Round", x / b.cast(divisor, F32))
-        y = b.plus(y, None if offset is None else b.cast(offset, F32))
-        y = b.op("Clip", y, float(low), float(high))
-    return blocks.close(b.op("Cast", y, to=element))
-
-
-def _fake_quantize(b: Builder, x: Value, scales: Any, offsets: Any, element: Element) -> Value:
     low, high = element.bounds
-    wide = scales.astype(np.float32)
-    ends = [wide * (np.float32(end) - offsets.astype(np.float32)) for end in (low, high)]
-    return b.op(
-        "FakeQuantize", x, *(b.constant(np.asarray(end, np.float32)) for end in ends),
-        float(low), float(high), levels=high - low + 1,
-    )  # fmt: skip
+    y = b.op("Round", x / b.cast(divisor, F32))
+    y = b.plus(y, None if offset is None else b.cast(offset, F32))
+    y = b.op("Clip", y, float(low), float(high))
+    made = b.node("Cast", [y], 1, {"to": element}, extras={"quantizes": True})
+    return blocks.close(made.outputs[0])
 
 
 @legalizes("DequantizeLinear", target="ir")

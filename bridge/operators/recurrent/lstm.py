@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
@@ -41,16 +42,20 @@ def lstm_step(
     coupled: bool,
 ) -> Values:
     """One step of ONNX's LSTM (equations in the documentation of the operator). `share` is the
-    product of W and the input. The parameters are R [4*hidden, hidden] and the peepholes."""
+    product of W and the input. The parameters are R [4*hidden, hidden] and, if there are any, the
+    peepholes."""
     f, g, h = layer.activations[direction]
     before, cell = states
-    r, peepholes = parameters
+    r, *peepholes = parameters
     sums = share + b.op("MatMul", before, r, transpose_b=True)
     i, o, forget, c = b.split(sums, 1, *[layer.hidden] * 4)
-    peep_i, peep_o, peep_f = b.split(peepholes, 0, *[layer.hidden] * 3)
+    peeps: Sequence[Value | None] = (None,) * 3
+    if peepholes:
+        peeps = b.split(peepholes[0], 0, *[layer.hidden] * 3)
+    peep_i, peep_o, peep_f = peeps
 
-    def gate(sum: Value, peep: Value, cell: Value) -> Value:
-        return layers.activate(b, f, sum + peep * cell, layer.clip)
+    def gate(sum: Value, peep: Value | None, cell: Value) -> Value:
+        return layers.activate(b, f, sum if peep is None else sum + peep * cell, layer.clip)
 
     i = gate(i, peep_i, cell)
     keep = 1 - i if coupled else gate(forget, peep_f, cell)

@@ -88,28 +88,13 @@ def interpolate_for_onnx(b: Builder, node: Node) -> Value:
     """Interpolate-11 as Resize if Resize computes the same, otherwise with explicit weights. As in
     OpenVINO, `antialias` has an effect only for `linear` on five axes. The Pillow modes always have
     it."""
-    x, wanted = required(node, 0, 1)
-    (rank,) = ranks(node, 0)
-    attributes = node.attributes
-    axes = list(range(rank))
-    if node.input(2) is not None:
-        axes = [axis % rank for axis in b.constants(node.input(2), "its axes")]
-    # ONNX would treat an input of unknown length as absent.
-    wanted = wanted if known_of(wanted).length is not None else b.reshape(wanted, len(axes))
-    begin, end = (
-        (list(attributes[name]) + [0] * rank)[:rank] for name in ("pads_begin", "pads_end")
-    )
-    if any(begin + end):
-        x = b.op("Pad", x, begin + end)
+    x, axes, wanted = padded(b, node)
+    attributes, rank = node.attributes, len(x.dims)
     mode, coordinates, nearest = _in_onnx(attributes)
     by_scales = attributes["shape_calculation_mode"] == "scales"
-    moving = _moving(x, axes, wanted, by_scales)
-    native = _onnx_takes(mode, rank, axes) or _onnx_takes(mode, rank, moving)
-    native = native and coordinates is not None
-    if native and by_scales:
-        native = not vanishing_scale(x.dims, axes, wanted)
-    if not native or _antialias(attributes, rank):
-        return _interpolate_by_axes(b, node, x, axes, wanted)
+    vanishes = by_scales and vanishing_scale(x.dims, axes, wanted)
+    if coordinates is None or vanishes or _antialias(attributes, rank):
+        return by_axes(b, node, x, axes, wanted)
     scales = b.cast(wanted, F32) if by_scales else None
     return b.op(
         "Resize",
@@ -141,29 +126,19 @@ def _in_onnx(attributes: dict[str, str]) -> tuple[str, str | None, str]:
     return mode, coordinates, nearest
 
 
-def _moving(x: Value, axes: list[int], wanted: Value, by_scales: bool) -> list[int]:
-    """The axes that may change their size."""
-    scales = known_of(wanted).array if by_scales else None
-    out = None if by_scales else known_of(wanted).parts
-    return [
-        axis
-        for index, axis in enumerate(axes)
-        if not (
-            (scales is not None and scales.reshape(-1)[index] == 1)
-            or (out is not None and out[index] is not None and out[index] == x.dims[axis])
-        )
-    ]
-
-
-def _onnx_takes(mode: str, rank: int, axes: list[int]) -> bool:
-    """Whether runtimes of ONNX support the mode. They support linear for the last one to three
-    axes, and cubic for the last two axes of an image."""
-    if mode == "nearest":
-        return True
-    last = sorted(axes) == list(range(rank - len(axes), rank))
-    if mode == "cubic":
-        return rank in (2, 4) and last and len(axes) == 2
-    return last and (rank, len(axes)) in ((1, 1), (2, 2), (3, 1), (3, 3), (4, 2), (5, 3))
+def padded(b: Builder, node: Node) -> tuple[Value, list[int], Value]:
+    """The padded data of an Interpolate, its axes, and their sizes or scales."""
+    x, wanted = required(node, 0, 1)
+    (rank,) = ranks(node, 0)
+    axes = list(range(rank))
+    if node.input(2) is not None:
+        axes = [axis % rank for axis in b.constants(node.input(2), "its axes")]
+    # ONNX would treat an input of unknown length as absent.
+    wanted = wanted if known_of(wanted).length is not None else b.reshape(wanted, len(axes))
+    begin, end = (
+        (list(node.attributes[name]) + [0] * rank)[:rank] for name in ("pads_begin", "pads_end")
+    )
+    return b.op("Pad", x, begin + end) if any(begin + end) else x, axes, wanted
 
 
 def _antialias(attributes: dict[str, Any], rank: int) -> bool:
@@ -178,9 +153,9 @@ _KINDS = {"linear_onnx": "linear", "bilinear_pillow": "linear", "bicubic_pillow"
 """Modes with the weights of another mode; the settings have the differences."""
 
 
-def _interpolate_by_axes(b: Builder, node: Node, x: Value, axes: list[int], wanted: Value) -> Value:
-    """Interpolate with explicit weights for each axis. An axis that keeps its size does not change,
-    as in OpenVINO."""
+def by_axes(b: Builder, node: Node, x: Value, axes: list[int], wanted: Value) -> Value:
+    """An Interpolate with explicit weights for each axis. As in OpenVINO, an axis that keeps its
+    size does not change."""
     attributes = node.attributes
     mode: str = attributes["mode"]
     pillow, antialias = mode.endswith("_pillow"), _antialias(attributes, len(x.dims))

@@ -5,12 +5,14 @@ if expanding the ONNX node for IR again gives exactly the present nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from bridge.neutral.attributes import fault_of
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.match import ValuePair
 from bridge.operators.spelling import choose
+from bridge.passes.fake_quantize import fake_quantize
 from bridge.passes.fuse.replay import IR, becomes
 from bridge.passes.legalize import Legalizer
 from bridge.passes.uses import Uses
@@ -33,7 +35,7 @@ def recorded_node(b: Builder, node: Node, uses: Uses) -> Value | None:
         return None
     made = b.node(provenance.op, provenance.inputs, len(outputs), dict(provenance.attributes))
     pairs = [(new, old) for new, old in zip(made.outputs, outputs, strict=True) if old in there]
-    within = becomes([made], pairs, _legalize) if _is_writable(made, b.target) else None
+    within = _within(made, pairs) if _is_writable(made, b.target) else None
     if within is None or (len(there) > 1 and any(_follows(v, there, uses) for v in inputs)):
         return None
     for value in missing:
@@ -70,6 +72,15 @@ def _follows(value: Value, outputs: Iterable[Value], uses: Uses) -> bool:
     return value.constant is None and not all(uses.is_before(value, maker) for maker in makers)
 
 
-def _legalize(graph: Graph) -> None:
-    """Rewrites a graph of ONNX for IR, in place."""
-    Legalizer(IR, "onnx").legalize(graph)
+def _within(made: Node, pairs: Sequence[ValuePair]) -> Collection[Node] | None:
+    """The nodes that stand for an ONNX node. Nobody knows here whether kernels take its outputs."""
+    for taken in (False, True):
+
+        def legalize(graph: Graph, taken: bool = taken) -> bool:
+            Legalizer(IR, "onnx").legalize(graph)
+            return fake_quantize(graph, taken)
+
+        found = becomes([made], pairs, legalize)
+        if found is not None:
+            return found
+    return None

@@ -51,11 +51,8 @@ def quantize_linear(b: Builder, found: Found, uses: Uses) -> Value | None:
 
 def _share(parameters: list[Value], others: list[Value], uses: Uses) -> None:
     """If scale and zero point are equal, the DequantizeLinear behind takes the same values."""
-    if len(parameters) != len(others):
-        return
-    pairs = list(zip(parameters, others, strict=True))
-    if all(np.array_equal(known_of(a).array, known_of(b).array) for a, b in pairs):  # type: ignore[arg-type]
-        for own, other in pairs:
+    if _are_equal(parameters, others):
+        for own, other in zip(parameters, others, strict=True):
             uses.hand_over(other, own, inside=0)
 
 
@@ -83,4 +80,21 @@ def dequantize_linear(b: Builder, found: Found, uses: Uses) -> Value | None:
     if element is not I32:
         inputs.append(b.constant(zero_point.reshape(form), element))
         uses.scales[integers] = inputs[1:]
+    inputs[1:] = _of_quantization(integers, inputs[1:])
     return b.op("DequantizeLinear", *inputs, **({"axis": axis} if axis else {}))
+
+
+def _of_quantization(integers: Value, parameters: list[Value]) -> list[Value]:
+    """The scale and zero point of the QuantizeLinear that a record restored before, if they are
+    equal to these; else these."""
+    made = integers.producer
+    own = [v for v in made.inputs[1:] if v] if made and made.op == "QuantizeLinear" else []
+    return own if _are_equal(own, parameters) else parameters
+
+
+def _are_equal(some: list[Value], others: list[Value]) -> bool:
+    """Whether these are as many known values, and equal."""
+    one, other = ([known_of(value).array for value in values] for values in (some, others))
+    pairs = list(zip(one, other, strict=False))
+    equal = all(a is not None and b is not None and np.array_equal(a, b) for a, b in pairs)
+    return len(one) == len(other) and equal

@@ -15,11 +15,13 @@ MOST = 63
 
 
 def by_squares(b: Builder, node: Node, place: Place) -> Result:
-    """Products of squares of the base, for a known exponent."""
+    """Products of squares of the base. The digits of the exponent select them."""
     base, exponent = node.inputs
     if base is None or base.element is None or not base.element.is_integer:
         return None
     known = known_of(exponent).array
+    if known is None and exponent is not None and exponent.element is base.element:
+        return _by_digits(b, base, exponent)
     if known is None or known.size != 1 or known.ndim > (base.rank or 0):
         return None
     power = known.reshape(-1)[0]
@@ -39,8 +41,24 @@ def _power(b: Builder, base: Value, power: int) -> Value:
     return result
 
 
+def _by_digits(b: Builder, base: Value, exponent: Value) -> Value:
+    """The power for an exponent that is computed. With a negative exponent, it is the inverse: 0,
+    unless the base is 1 or -1. A Where would compute in f32, too."""
+    last = b.op("BitwiseAnd", exponent, 1)
+    square, result = base, 1 + last * (base - 1)
+    # Above that, only powers of 0, 1 and -1 do not overflow. The last digit decides their sign.
+    limited = b.op("BitwiseOr", b.min(exponent, MOST - 1), last)
+    for digit in range(1, MOST.bit_length()):
+        square = square * square
+        selected = b.min(b.op("BitwiseAnd", limited, 1 << digit), 1)
+        result = result * (1 + selected * (square - 1))
+    is_inverse = b.cast(exponent < 0, base.element)
+    is_unit = b.cast((base * base).equal(1), base.element)
+    return result * (1 - is_inverse * (1 - is_unit))
+
+
 def _recorded(b: Builder, node: Node) -> Iterator[Value]:
-    """The Pow in the record of the last product. A product x * x without a record was a product
+    """The Pow in the record of the last node. A product x * x without a record was a product
     before."""
     former = (node.extras or {}).get("provenance")
     if former is not None and former.op == "Pow":
@@ -51,10 +69,11 @@ def _recorded(b: Builder, node: Node) -> Iterator[Value]:
 QUIRK = Quirk(
     releases="2026.4",
     symptom="A power of integers is computed in f32: 4097 squared is too small by one.",
-    fires="At a Pow of integers, if the exponent is one known number from 2 to 63.",
+    fires="At a Pow of integers, unless the exponent is known and is not one number from 2 to 63.",
     safe="The binary digits of the exponent select squares of the base. The power is their "
     "product.",
-    cost="a product for each bit of the exponent, and for each bit that is set",
+    cost="a product for each bit of the exponent, and for each bit that is set; about 40 operators "
+    "for an exponent that is computed",
     run=rewriting("Pow", by=by_squares),
     guess={"Mul": _recorded},
 )

@@ -1,0 +1,198 @@
+"""Quantisation that OpenVINO's integer kernels take.
+
+QuantizeLinear is a division by the scale, a rounding, a sum with the zero point, and limits. Where
+an integer kernel takes the integers, they become a FakeQuantize, which OpenVINO fuses into the
+kernel. FakeQuantize computes the place between its limits in another way. So a number halfway
+between two integers may go to the other one, and elsewhere the arithmetic stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.extras import NodeExtras
+from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.inference.known import known_of
+from bridge.neutral.rewrite import Pattern, Result, Rewriter, ValueUses
+from bridge.neutral.terms import Found, op, var
+from bridge.passes.context import Context
+
+NARROW = 8
+"""The widest element type for FakeQuantize. Its f32 arithmetic is not exact for more levels."""
+
+WIDEST_RANK = 5
+"""The highest rank of OpenVINO's FakeQuantize kernel."""
+
+SUMS = frozenset((
+    "Conv", "ConvTranspose", "ConvolutionBackpropData", "DeformConv", "DeformableConvolution",
+    "Gemm", "GroupConvolution", "GroupConvolutionBackpropData", "MatMul",
+))  # fmt: skip
+"""Operators whose kernels add products of integers, and quantise the sums."""
+
+KERNELS = SUMS | {
+    "Add", "AdaptiveAvgPool", "Attention", "AveragePool", "AvgPool", "BatchNormalization", "Einsum",
+    "GRU", "GlobalAveragePool", "GlobalMaxPool", "GroupNormalization", "InstanceNormalization",
+    "Interpolate", "LSTM", "LayerNormalization", "LpNormalization", "MVN", "MaxPool", "Mul",
+    "NormalizeL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "Resize", "Sub",
+}  # fmt: skip
+"""Operators that OpenVINO computes in integers of 8 bits (its low precision transformations), and
+those that become such operators."""
+
+MOVES = frozenset((
+    "BatchToSpace", "Broadcast", "Cast", "Clip", "Concat", "DepthToSpace", "DequantizeLinear",
+    "Dropout", "Expand", "FakeQuantize", "Flatten", "Gather", "Identity", "LeakyRelu", "Max",
+    "Min", "PRelu", "Pad", "QuantizeDequantize", "QuantizeLinear", "Relu", "Reshape", "Round",
+    "ShuffleChannels", "Slice", "SpaceToBatch", "SpaceToDepth", "Split", "Squeeze", "Tile",
+    "Transpose", "Unsqueeze", "VariadicSplit", "ir::Pad",
+))  # fmt: skip
+"""Operators that dequantised values pass before they meet a kernel."""
+
+SCALING = frozenset({"Div", "Mul", "Sub"})
+"""Operators that quantise and dequantise, with a constant."""
+
+FUSED = frozenset({"Add", "Clip", "LeakyRelu", "Mul", "PRelu", "Relu", "Reshape", "Sub"})
+"""Operators that OpenVINO joins with a kernel in front."""
+
+FAR = 200
+"""The values to follow. Behind so many others, a kernel is assumed."""
+
+X, SCALE, ZERO = var(), var(), var()
+ROUNDED = op("Round", X / SCALE)
+LIMITED = op("Clip", (ROUNDED + ZERO) | ROUNDED)
+
+
+def use_fake_quantize(model: Model, context: Context) -> bool:
+    """Writes FakeQuantize for QuantizeLinear, in place, where integer kernels take the result."""
+    everywhere = wants_all(context)
+    return fake_quantize(model.graph, everywhere, everywhere)
+
+
+def wants_all(context: Context) -> bool:
+    """Whether every known quantisation is for FakeQuantize. The other plugins compute in f16, where
+    the arithmetic is no better."""
+    return context.options.get("device") in ("GPU", "NPU")
+
+
+def fake_quantize(graph: Graph, outputs: bool, everywhere: bool = False) -> bool:
+    """Rewrites a graph; whether it changed. With `outputs`, kernels take the outputs of the graph;
+    `everywhere` writes each known quantisation so."""
+
+    def rewritten(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+        if "quantizes" not in (node.extras or {}):
+            return None
+        for found in LIMITED.matches(node.inputs[0], Found(), lambda value: 1):
+            x, integers = found[X], node.outputs[0]
+            among = {*rewriter.graph.outputs} if outputs else set()
+            if everywhere or is_taken(x, integers, rewriter.uses, among):
+                return _faked(b, node, found)
+            return None
+        return None
+
+    return Rewriter(graph).run(Pattern(rewritten, frozenset({"Cast"}), uses=True))
+
+
+def _faked(b: Builder, node: Node, found: Found) -> Value | None:
+    """The integers from a FakeQuantize. None if it has no such form."""
+    x, element = found[X], node.attributes["to"]
+    scale = known_of(found[SCALE]).reals
+    zero: np.ndarray | None = np.zeros((), np.float32)
+    if ZERO in found:
+        zero = known_of(found[ZERO]).reals
+    low, high = element.bounds
+    if scale is None or zero is None or not (scale != 0).all():
+        return None
+    if element.bits > NARROW or x.rank is None or not 0 < x.rank <= WIDEST_RANK:
+        return None
+    ends = [scale * (np.float32(end) - zero) for end in (low, high)]
+    y = b.op(
+        "FakeQuantize", x, *(b.constant(np.asarray(end, np.float32)) for end in ends),
+        float(low), float(high), levels=high - low + 1,
+    )  # fmt: skip
+    extras: NodeExtras = {**(node.extras or {})}
+    if "provenance" in extras and extras["provenance"].op == "QuantizeLinear":
+        del extras["provenance"]  # A pattern restores it.
+    return b.node("Cast", [y], 1, node.attributes, extras=extras).outputs[0]
+
+
+def is_taken(x: Value, quantized: Value, uses: ValueUses, outputs: Collection[Value] = ()) -> bool:
+    """Whether an integer kernel makes a value that is quantised, or takes the result. `quantized`
+    are the integers, or the floats of them. Kernels take what is among `outputs`."""
+    return _is_sum(x) or _reaches_kernel(quantized, uses, outputs)
+
+
+def _reaches_kernel(quantized: Value, uses: ValueUses, outputs: Collection[Value]) -> bool:
+    """Whether a kernel takes integers when they are dequantised."""
+    waiting, floats = [quantized], set[Value]()
+    if quantized.element is not None and quantized.element.is_float:
+        floats.add(quantized)
+    for value in waiting:
+        if value in outputs or len(waiting) > FAR:
+            return True
+        for user in uses.users(value):
+            if value not in floats:
+                passes = user.op in MOVES or user.op == "MaxPool"
+            elif _computes(user, value):
+                return True
+            else:
+                passes = user.op in MOVES or _shifts_or_scales(user, value)
+            if passes and user.outputs[0] not in waiting:
+                waiting += user.outputs
+                element = user.outputs[0].element
+                if element is not None and element.is_float:
+                    floats.update(user.outputs)
+    return False
+
+
+def _computes(node: Node, value: Value) -> bool:
+    """Whether a node computes in integers. A recurrent layer takes no integers for weights."""
+    if node.op in ("GRU", "GRUSequence", "LSTM", "LSTMSequence"):
+        return value in node.inputs[:1]
+    return node.op in KERNELS and not _shifts_or_scales(node, value)
+
+
+def _shifts_or_scales(node: Node, value: Value) -> bool:
+    """Whether a node quantises or dequantises a value, with a constant."""
+    rounded = value.producer is not None and value.producer.op == "Round"
+    ops = SCALING | {"Add"} if rounded else SCALING
+    return node.op in ops and any(map(_is_constant, node.inputs))
+
+
+def _is_sum(value: Value) -> bool:
+    """Whether a kernel adds products of integers, perhaps with a bias and an activation behind."""
+    for _ in range(FAR):
+        made = value.producer
+        if made is None:
+            return False
+        if made.op in SUMS:
+            return any(map(_is_dequantized, made.inputs[:2]))
+        data = [v for v in made.inputs if v is not None and not _is_constant(v)]
+        if (
+            made.op not in ("Add", "Sub", "Mul", "Clip", "LeakyRelu", "PRelu", "Relu", "Reshape")
+            or not data
+        ):
+            return False
+        value = data[0]
+    return False
+
+
+def _is_dequantized(value: Value | None) -> bool:
+    """Whether a value had 8 bits or fewer before it was scaled."""
+    for _ in range(FAR):
+        made = None if value is None else value.producer
+        if made is None or not (made.op in SCALING or made.op in MOVES):
+            return False
+        if made.op in ("DequantizeLinear", "FakeQuantize", "QuantizeDequantize"):
+            return True
+        before = made.inputs[0]
+        element = None if before is None else before.element
+        if element is not None and element.is_integer and element.bits <= NARROW:
+            return True
+        value = before
+    return False
+
+
+def _is_constant(value: Value | None) -> bool:
+    return value is None or value.behind("Cast").constant is not None

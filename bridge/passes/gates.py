@@ -1,0 +1,40 @@
+"""HardSigmoid with 1/6 and 1/2 as IR's HSigmoid, where it is the gate of a product.
+
+OpenVINO computes HSigmoid within the layers around it, and a HardSigmoid apart from them, with more
+conversions. HSigmoid of large numbers may be 1 less the last place. A product does not mind that; a
+comparison might.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Model, Node
+from bridge.neutral.inference.known import known_of
+from bridge.neutral.rewrite import Pattern, Result, Rewriter
+from bridge.neutral.types import F32
+from bridge.passes.context import Context
+
+GATED = {"FakeQuantize", "Mul", "QuantizeDequantize"}
+"""Operators that take a gate."""
+
+
+def use_h_sigmoid(model: Model, context: Context) -> bool:
+    """Uses HSigmoid for gates, in place."""
+    pattern = Pattern(_gate, frozenset({"HardSigmoid"}), context.target, uses=True)
+    return Rewriter(model.graph).run(pattern)
+
+
+def _gate(b: Builder, node: Node, uses: Rewriter) -> Result:
+    x, alpha, beta = node.inputs
+    slope, shift = known_of(alpha).array, known_of(beta).array
+    if x is None or x.element is not F32 or slope is None or shift is None:
+        return None
+    if (slope != np.float32(1 / 6)).any() or (shift != np.float32(0.5)).any():
+        return None
+    gate = node.outputs[0]
+    users = uses.users(gate)
+    if gate in uses.graph.outputs or not users or not {user.op for user in users} <= GATED:
+        return None
+    return b.op("HSigmoid", x)

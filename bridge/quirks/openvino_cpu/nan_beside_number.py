@@ -1,0 +1,42 @@
+"""The maximum or the minimum of NaN and a number. The kernels give the second operand. So NaN
+behind a constant stays NaN, and NaN in front of one is lost.
+
+With a dynamic shape, the plugin joins elementwise operators, and the constant is second again.
+"""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.operators import Result
+from bridge.passes.uses import Uses
+from bridge.quirks.openvino_cpu.nan_is_greater import MARK, NAME
+from bridge.quirks.quirk import Place, Quirk, rewriting
+
+
+def behind_constant(b: Builder, node: Node, place: Place) -> Result:
+    """The operator on a constant and what is computed, marked for the way back."""
+    x, y = node.inputs
+    if x is None or y is None or x.element is None or not x.element.is_float:
+        return None
+    if x.constant is not None or y.behind("Cast").constant is None:
+        return None
+    return b.node(node.op, [y, x], extras={"rt_info": MARK}).outputs[0]
+
+
+def in_front(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The original operator, from one with exchanged operands."""
+    x, y = node.inputs
+    marked = NAME in (node.extras or {}).get("rt_info", "")
+    return b.op(node.op, y, x) if marked else None
+
+
+QUIRK = Quirk(
+    releases="2026.4",
+    symptom="The Maximum or the Minimum of NaN and a constant is the constant.",
+    fires="At a Max or a Min of floats whose second operand alone is a constant.",
+    safe="The operands of a maximum and of a minimum may change places.",
+    cost="none: the operands are exchanged, and rt_info records it",
+    run=rewriting("Max", "Min", by=behind_constant),
+    undo={"Max": in_front, "Min": in_front},
+)
