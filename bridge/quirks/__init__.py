@@ -77,9 +77,9 @@ BOTH = (CPU, GPU)
 """The engines of a fault of both plugins."""
 
 
-def _clause(name: str, undo: str = "", until: str = "") -> At:
+def _clause(name: str, undo: str = "", until: str = "", engines: tuple[str, ...] = (CPU,)) -> At:
     """A clause of the safe Loop."""
-    return _at(f"safe_loop.{name}", "Loop", undo=undo, until=until)
+    return _at(f"safe_loop.{name}", "Loop", undo=undo, until=until, engines=engines)
 
 
 REDUCTIONS = (
@@ -160,7 +160,7 @@ FOR_IR: tuple[At, ...] = (
     _clause("sizes_of_stacks", undo="If"),
     _clause("axes_of_stacks"),
     _clause("sizes_beside_nothing", undo="Reshape"),
-    _clause("sizes_of_states", undo="If VariadicSplit"),
+    _clause("sizes_of_states", undo="If VariadicSplit", engines=BOTH),
     _clause("states_of_no_iteration", undo="If", until="2026.3"),
     _clause("copied_shapes", undo="Loop Squeeze", until="2025.2"),
     _clause("place_of_states", undo="Loop"),
@@ -187,6 +187,7 @@ FOR_IR: tuple[At, ...] = (
     _at("cast_of_variable", "ReadValue", undo="Max Or"),
     _at("assigned_input", "Assign", undo="Gather Max Or"),
     _at("assigned_size", "Assign", undo="VariadicSplit"),
+    _at("memory_of_branch", "If", undo="Max Or VariadicSplit", engines=(GPU,)),
     _at("memory_of_loop", "Loop", undo="Max Or", engines=(GPU,)),
     _at("outputs_of_shapes", "Shape", engines=(GPU,)),
     _at("computed_one_hot", "ir::OneHot", engines=(GPU,)),
