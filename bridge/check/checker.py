@@ -105,7 +105,8 @@ def _run(bench: Bench, asked: Asked) -> Mapping[int, str]:
     call_in_a_row(bench, sessions, compared)
     doubt_branches(bench, compared)
     force_branches(bench, fixed)
-    explain(bench, asked.small, {**failed, **compared.failed})
+    if asked.small is not None or not asked.quick:
+        explain(bench, asked.small, {**failed, **compared.failed})
     return compared.bad
 
 

@@ -541,8 +541,8 @@ class CheckOptions(ConvertOptions, total=False):
         "bool",
         Option(
             CHECK,
-            "Two inputs alone: no branches are sought or forced, and nothing is run with the "
-            "engines' defaults.",
+            "Two inputs alone: no branches are sought or forced, nothing is run with the engines' "
+            "defaults, and no difference is explained.",
             default=False,
             brief="Run two inputs, and seek no branches.",
         ),
