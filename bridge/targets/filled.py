@@ -88,14 +88,14 @@ class _Filling:
         ).outputs
         results = list(made)
         for index, axes in self.ends.items():
-            port = body.outputs[index]
-            if isinstance(port, Yield) and port.output is not None:
-                results[port.output] = _less(b, made[port.output], axes)
-            elif isinstance(port, Stacked):
-                if not port.keepdims:
-                    at = port.axis % (len(self.node.outputs[port.output].dims))
+            left = body.outputs[index]
+            if isinstance(left, Yield) and left.output is not None:
+                results[left.output] = _less(b, made[left.output], axes)
+            elif isinstance(left, Stacked):
+                if not left.keepdims:
+                    at = left.axis % (len(self.node.outputs[left.output].dims))
                     axes = [axis + (axis >= at) for axis in axes]
-                results[port.output] = _less(b, made[port.output], axes)
+                results[left.output] = _less(b, made[left.output], axes)
         return results
 
     def _enter(self, head: Builder, index: int) -> None:

@@ -103,5 +103,5 @@ def _of_loop(node: Node) -> Iterator[str]:
         return
     yield (
         "the GPU plugin has it right in no form: it reads or stacks only some parts, or more than "
-        "one at a time; a constant trip count of at most 64 helps (`values`), else run it on the CPU"
+        "one at a time; a constant trip count of at most 64 helps (`values`), else use the CPU"
     )
