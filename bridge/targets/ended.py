@@ -46,8 +46,8 @@ def ended(b: Builder, node: Node) -> list[Value] | None:
     for value, port in node.body.exits():
         if isinstance(port, Stacked) and (not is_plain(port) or value.rank is None):
             return None
-    for port in node.body.inputs:
-        if isinstance(port, Sliced) and not is_plain(port):
+    for entry in node.body.inputs:
+        if isinstance(entry, Sliced) and not is_plain(entry):
             return None
     return _Form(b, node).outputs()
 
