@@ -19,6 +19,7 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.rewrite import Pattern, Result, Rewriter, ValueUses
 from bridge.neutral.terms import Found, op, var
 from bridge.passes.context import Context
+from bridge.passes.dead import remove_dead_nodes
 
 NARROW = 8
 """The widest element type for FakeQuantize. Its f32 arithmetic is not exact for more levels."""
@@ -97,7 +98,10 @@ def fake_quantize(graph: Graph, outputs: bool, everywhere: bool = False) -> bool
             return None
         return None
 
-    return Rewriter(graph).run(Pattern(rewritten, frozenset({"Cast"}), uses=True))
+    changed = Rewriter(graph).run(Pattern(rewritten, frozenset({"Cast"}), uses=True))
+    if changed:
+        remove_dead_nodes(graph)
+    return changed
 
 
 def _faked(b: Builder, node: Node, found: Found) -> Value | None:

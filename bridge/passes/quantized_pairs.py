@@ -17,6 +17,7 @@ from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import F32, Element
 from bridge.operators.quantization.quantize_dequantize import axis_of, limits
 from bridge.passes.context import Context
+from bridge.passes.dead import remove_dead_nodes
 from bridge.passes.fake_quantize import NARROW, WIDEST_RANK, is_taken, wants_all
 
 
@@ -29,7 +30,10 @@ def join_pairs(model: Model, context: Context) -> bool:
         return _joined(b, node, uses, everywhere)
 
     pattern = Pattern(joined, frozenset({"DequantizeLinear"}), context.target, uses=True)
-    return Rewriter(model.graph).run(pattern)
+    changed = Rewriter(model.graph).run(pattern)
+    if changed:
+        remove_dead_nodes(model.graph)
+    return changed
 
 
 @dataclass(frozen=True)
