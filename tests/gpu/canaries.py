@@ -76,6 +76,11 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
         """(float[2] x, float[2] z) => (float y) { y = Einsum <equation = "i,i"> (x, z) }""",
         [{"x": X, "z": np.float32([3, 5])}],
     ),
+    "openvino_gpu.window_in_padding": (
+        """(float[1,1,2,2] x) => (float[1,1,1,1] y) {
+          y = MaxPool <kernel_shape = [1, 1], strides = [2, 2], ceil_mode = 1> (x) }""",
+        [{"x": np.ones((1, 1, 2, 2), np.float32)}],
+    ),
     "openvino_gpu.sizes_in_parts": (
         """(float[2,3] x, int64[4] pads) => (float[n,m] y) { y = Pad (x, pads) }""",
         [{"x": np.ones((2, 3), np.float32), "pads": np.int64([0, 0, 0, 2])}],
