@@ -202,6 +202,7 @@ FOR_IR: tuple[At, ...] = (
     _at("computed_power_of_integers", "Pow", engines=(GPU,)),
     _at("scalar_of_einsum", "Einsum", undo="Squeeze", engines=(GPU,)),
     _at("window_in_padding", "MaxPool", engines=(GPU,)),
+    _at("computed_slope", "PRelu", engines=(GPU,)),
     _at("window_beyond_input", "AvgPool", engines=(GPU,)),
     _at("range_without_type", "Range", engines=(GPU,)),
     _at(

@@ -81,6 +81,10 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
           y = MaxPool <kernel_shape = [1, 1], strides = [2, 2], ceil_mode = 1> (x) }""",
         [{"x": np.ones((1, 1, 2, 2), np.float32)}],
     ),
+    "openvino_gpu.computed_slope": (
+        "(float[3,4,2] x, float[2] s) => (float[3,4,2] y) { y = PRelu (x, s) }",
+        [{"x": -np.ones((3, 4, 2), np.float32), "s": X}],
+    ),
     "openvino_gpu.sizes_in_parts": (
         """(float[2,3] x, int64[4] pads) => (float[n,m] y) { y = Pad (x, pads) }""",
         [{"x": np.ones((2, 3), np.float32), "pads": np.int64([0, 0, 0, 2])}],
