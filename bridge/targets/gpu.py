@@ -15,7 +15,7 @@ from bridge.targets.counted import is_counted, reads_numbers
 from bridge.targets.ended import own_count
 from bridge.targets.unroll import trips_of
 from bridge.vocabulary import has_trait
-from bridge.vocabulary.elements import F4E2M1
+from bridge.vocabulary.elements import F4E2M1, F8E8M0
 
 _AXES = ((1, "axes"),)
 
@@ -74,8 +74,9 @@ def faults_of(node: Node) -> Iterator[str]:
     """Why the plugin cannot be trusted with a node."""
     if node.op == "Loop":
         yield from _of_loop(node)
-    if node.op in ("Cast", "CastLike") and node.outputs[0].element is F4E2M1:
-        yield f"OpenVINO's GPU plugin reads f4e2m1, but does not convert to it; {_HELP}"
+    if node.op in ("Cast", "CastLike") and node.outputs[0].element in (F4E2M1, F8E8M0):
+        element = node.outputs[0].element
+        yield f"OpenVINO's GPU plugin reads {element}, but does not convert to it rightly; {_HELP}"
     axes = max((value.rank or 0 for value in (*node.inputs, *node.outputs) if value), default=0)
     most = MOST_AXES if _takes_many_axes(node.op) else USUAL_AXES
     if axes > most:
