@@ -187,6 +187,7 @@ FOR_IR: tuple[At, ...] = (
     _at("memory_of_loop", "Loop", undo="Max Or", engines=(GPU,)),
     _at("outputs_of_shapes", "Shape", engines=(GPU,)),
     _at("range_without_type", "Range", engines=(GPU,)),
+    _at("slope_of_prelu", "PRelu", engines=(GPU,)),
     _at("sign_of_remainder", "Mod", undo="Where", engines=(GPU,)),
 )
 """Quirks for IR, in their order."""
