@@ -30,7 +30,7 @@ from bridge.passes.context import Context
 from bridge.passes.fold import infer_and_fold
 from bridge.passes.select.ifs import select_branches
 from bridge.quirks.opaque import revealed
-from bridge.targets.ended import ended, is_plain
+from bridge.targets.ended import depend_on, ended, is_plain, own_count
 from bridge.targets.filled import filled
 from bridge.targets.unroll import computed_ends
 
@@ -38,7 +38,7 @@ from bridge.targets.unroll import computed_ends
 def count_loops(model: Model, context: Context) -> bool:
     """Rewrites, in place, each Loop that is left in the form for its kind."""
     changed = False
-    for form in (_counted, filled):
+    for form in (_filled, _counted):
         if Rewriter(model.graph).run(Pattern(form, frozenset({"Loop"}), context.target)):
             infer_and_fold(model.graph)
             changed = True
@@ -66,6 +66,11 @@ def reads_numbers(node: Node) -> bool:
         if made is not None and made.op == "Range":
             return True
     return False
+
+
+def _filled(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+    has_form = own_count(node) is not None or (is_counted(node) and reads_numbers(node))
+    return None if has_form else filled(b, node)
 
 
 def _counted(b: Builder, node: Node, rewriter: Rewriter) -> Result:
@@ -184,6 +189,7 @@ class _Counting:
         body.graph.prepend(inner.nodes)
         end = Builder(body.graph.nodes, self.node.name, self.b.target)
         with end:
+            depend_on(end, body, number)
             for index, exit in enumerate(body.outputs):
                 value = body.graph.outputs[index]
                 if _leaves(exit) and value.element is not None:

@@ -64,6 +64,18 @@ def is_plain(port: object) -> bool:
     return port.part_size == 1 and (port.start, port.stride, port.end) in ways
 
 
+def depend_on(b: Builder, body: Body, number: Value) -> None:
+    """Each output of a body depends on the number of the iteration, a scalar, if it depends on no
+    input: the plugin ends the process at a state that becomes a constant."""
+    reached = {*body.graph.inputs, number}
+    for node in body.graph.nodes:
+        if not reached.isdisjoint(node.inputs):
+            reached.update(node.outputs)
+    for index, (value, exit) in enumerate(body.exits()):
+        if value not in reached and value.element is not None and not isinstance(exit, Condition):
+            body.graph.outputs[index] = b.where(number >= 0, value, b.like(0, value))
+
+
 @dataclass
 class _Stack:
     """The outputs of the new Loop that become a stack: the elements, and the sizes of a part."""
@@ -98,14 +110,16 @@ class _Form:
         with self.head:
             place = self.head.reshape(number)
             self._read(place)
+        body.graph.prepend(self.head.nodes)
+        with self.tail:
+            depend_on(self.tail, body, place)
         stacks = [self._stack(i) for i, p in enumerate(body.outputs) if isinstance(p, Stacked)]
         with self.tail:
             goes_on = scalar(self.tail, conditions[0]) if conditions else self.tail.constant(True)
-            if limit is not None:
-                goes_on = goes_on & (place + 1 < self._inside(limit))
+            runs = place >= 0 if limit is None else place + 1 < self._inside(limit)
+            goes_on = goes_on & runs
             if first is not None:
                 goes_on = goes_on & self._inside(first)
-        body.graph.prepend(self.head.nodes)
         kept = [i for i, port in enumerate(body.outputs) if not isinstance(port, Stacked)]
         body.keep_exits(kept)
         body.add_exit(goes_on, Condition())

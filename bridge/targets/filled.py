@@ -13,15 +13,12 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.clone import clone_body
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Carried, Condition, Invariant, Sliced, Stacked, Yield
-from bridge.neutral.rewrite import Result, Rewriter
 from bridge.neutral.types import BOOL, I64_MAX, STRING, U8, Dim, Interval, TensorType
-from bridge.targets.ended import own_count
 
 
-def filled(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+def filled(b: Builder, node: Node) -> list[Value] | None:
     """What stands for the outputs of such a Loop; None if no tensor of it can be empty."""
-    count = own_count(node)
-    ends = dict(_ends(node.body, count))
+    ends = dict(_ends(node.body))
     inputs = [
         _open_axes(value, _along(port))
         for value, port in node.body.entries()
@@ -33,11 +30,11 @@ def filled(b: Builder, node: Node, rewriter: Rewriter) -> Result:
     return filling.outputs()
 
 
-def _ends(body: Body, count: Carried | None) -> Iterator[tuple[int, Sequence[int]]]:
+def _ends(body: Body) -> Iterator[tuple[int, Sequence[int]]]:
     """The body outputs with the axes that may be empty; for a state, those of the input."""
     states = {port.output: v for v, port in body.entries() if isinstance(port, Carried)}
     for index, (value, port) in enumerate(body.exits()):
-        if isinstance(port, Condition) or (count is not None and index == count.output):
+        if isinstance(port, Condition):
             continue
         yield index, _open_axes(states.get(index, value), _along(port))
 
