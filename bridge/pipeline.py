@@ -260,6 +260,7 @@ TO_IR = (
     Pass("passes.own_outputs.own_outputs", _has_quirks),
     Pass("targets.operators.write_in_others", _for_device),
     Pass("targets.branches.arrange_branches", _for_device),
+    Pass("targets.empty_inputs.open_empty_inputs", _unrolls),
     Pass("passes.decompress.store_short", _concludes),
     Pass("passes.compress.compress", _compresses),
     Pass("passes.legality.check_legality", _always),

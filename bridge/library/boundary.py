@@ -112,7 +112,7 @@ def pack(source: Any, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
             if name in boundary.constants:
                 raise UsageError(
                     f'the input "{name}" became a constant, its default value; to feed it, convert '
-                    f'the model with its shape given: --input-shape "{name}=[...]"'
+                    "the model with its shape given, by `input_shapes`"
                 )
             recorded = boundary.inputs.get(name)
             if recorded is None:

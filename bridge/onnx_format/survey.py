@@ -28,7 +28,7 @@ _A = onnx.AttributeProto
 
 @dataclasses.dataclass(eq=False)
 class Survey:
-    """What a model has beside its computation.
+    """The facts of a model beside its computation.
 
     `nodes` is the number of nodes in all graphs and functions. `notes` are the notes of all graphs
     but those of functions, by path. For the top graph, `types` are the declared types of its
@@ -48,8 +48,8 @@ class Survey:
 
 
 def survey(proto: onnx.ModelProto, grafts: Grafts, own: bool) -> tuple[onnx.ModelProto, Survey]:
-    """The model, and what was found. Text that is not UTF-8 gets escapes. Only the model's `own`
-    messages are changed; others are copied first."""
+    """Returns the model and its survey. Escapes take the place of bytes that are not UTF-8. Only
+    the model's `own` messages are changed; others are copied first."""
     found = _survey(proto, grafts)
     if found.kinds <= {str}:
         return proto, found

@@ -1,18 +1,24 @@
 """Options in messages: the library says keywords, in backticks, and a command says its options.
 
 `force=True` is `--force` on the command line, `device="ANY"` is `--device ANY`, and
-`limits={"nodes": 9}` is `--limit nodes=9`. Backticks around other words stay.
+`input_shapes={"x": [None, 3]}` is `--input-shape 'x=[?,3]'`. Backticks around other words stay.
 """
 
 from __future__ import annotations
 
-import json
+import ast
 import re
 from functools import cache
+from shlex import quote
 
 from bridge.options.option import declared
 
 _KEYWORD = re.compile(r"`([a-z_0-9]+)(?:=([^`]*))?`")
+
+
+def keyword(name: str, value: object) -> str:
+    """A keyword with a value, for a message."""
+    return f"`{name}={value!r}`"
 
 
 def as_options(text: str) -> str:
@@ -27,9 +33,20 @@ def _option(found: re.Match[str]) -> str:
         return str(found[0])
     if value in (None, "True"):
         return flag
-    given = json.loads(value)
-    words = [f"{key}={each}" for key, each in given.items()] if isinstance(given, dict) else [given]
-    return " ".join(f"{flag} {word}" for word in words)
+    try:
+        given = ast.literal_eval(value)
+    except (ValueError, SyntaxError):  # a name with such a character
+        return str(found[0])
+    if not isinstance(given, dict):
+        return f"{flag} {given}"
+    return " ".join(f"{flag} {quote(f'{name}={_word(one)}')}" for name, one in given.items())
+
+
+def _word(value: object) -> str:
+    """A value as the command line takes it: of a dimension that is None, any size."""
+    if isinstance(value, list):
+        return f"[{','.join('?' if dim is None else str(dim) for dim in value)}]"
+    return str(value)
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from bridge.errors import UsageError
@@ -9,6 +10,7 @@ from bridge.neutral.expression import expression
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.ports import outer_input
 from bridge.neutral.rewrite import Rewriter
+from bridge.options.spoken import keyword
 from bridge.report import Report
 
 _EQUAL = re.compile(r"([^\s()\[\]]+) == (-?[\d.]+)")
@@ -39,10 +41,10 @@ def require_nothing_assumed(report: Report) -> None:
     lines = ["a branch that data could take would be pruned; `strict` refuses that:"]
     for line, text in report.assumed.items():
         equal = _EQUAL.fullmatch(text)
-        given = f"{equal[1]}={equal[2]}" if equal else "NAME=VALUE"
+        given = keyword("values", {equal[1]: json.loads(equal[2])}) if equal else "`values`"
         lines += [
             f"  {line}",
-            f"    only {text} would be left; say so (--value {given}), or leave shapes open",
+            f"    only {text} would be left; say so ({given}), or leave shapes open",
         ]
     raise UsageError(*lines)
 

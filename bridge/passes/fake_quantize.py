@@ -19,6 +19,7 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.rewrite import Pattern, Result, Rewriter, ValueUses
 from bridge.neutral.terms import Found, op, var
 from bridge.passes.context import Context
+from bridge.passes.dead import remove_dead_nodes
 
 NARROW = 8
 """The widest element type for FakeQuantize. Its f32 arithmetic is not exact for more levels."""
@@ -34,8 +35,8 @@ SUMS = frozenset((
 
 KERNELS = SUMS | {
     "Add", "AdaptiveAvgPool", "Attention", "AveragePool", "AvgPool", "BatchNormalization", "Einsum",
-    "GRU", "GlobalAveragePool", "GlobalMaxPool", "GroupNormalization", "InstanceNormalization",
-    "Interpolate", "LSTM", "LayerNormalization", "LpNormalization", "MVN", "MaxPool", "Mul",
+    "GlobalAveragePool", "GlobalMaxPool", "GroupNormalization", "InstanceNormalization",
+    "Interpolate", "LayerNormalization", "LpNormalization", "MVN", "MaxPool", "Mul",
     "NormalizeL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "Resize", "Sub",
 }  # fmt: skip
 """Operators that OpenVINO computes in integers of 8 bits (its low precision transformations), and
@@ -52,6 +53,12 @@ MOVES = frozenset((
 
 SCALING = frozenset({"Div", "Mul", "Sub"})
 """Operators that quantise and dequantise, with a constant."""
+
+RECURRENT = frozenset((
+    "GRU", "GRUCell", "GRUSequence", "LSTM", "LSTMCell", "LSTMSequence", "RNN", "RNNCell",
+    "RNNSequence",
+))  # fmt: skip
+"""Recurrent layers, whose weights are floats."""
 
 FUSED = frozenset({"Add", "Clip", "LeakyRelu", "Mul", "PRelu", "Relu", "Reshape", "Sub"})
 """Operators that OpenVINO joins with a kernel in front."""
@@ -91,7 +98,10 @@ def fake_quantize(graph: Graph, outputs: bool, everywhere: bool = False) -> bool
             return None
         return None
 
-    return Rewriter(graph).run(Pattern(rewritten, frozenset({"Cast"}), uses=True))
+    changed = Rewriter(graph).run(Pattern(rewritten, frozenset({"Cast"}), uses=True))
+    if changed:
+        remove_dead_nodes(graph)
+    return changed
 
 
 def _faked(b: Builder, node: Node, found: Found) -> Value | None:
@@ -118,37 +128,38 @@ def _faked(b: Builder, node: Node, found: Found) -> Value | None:
 
 
 def is_taken(x: Value, quantized: Value, uses: ValueUses, outputs: Collection[Value] = ()) -> bool:
-    """Whether an integer kernel makes a value that is quantised, or takes the result. `quantized`
-    are the integers, or the floats of them. Kernels take what is among `outputs`."""
-    return _is_sum(x) or _reaches_kernel(quantized, uses, outputs)
+    """Whether a value that is quantised, or the result, meets an integer kernel. `quantized` are
+    the integers, or the floats of them. Kernels take what is among `outputs`.
 
-
-def _reaches_kernel(quantized: Value, uses: ValueUses, outputs: Collection[Value]) -> bool:
-    """Whether a kernel takes integers when they are dequantised."""
-    waiting, floats = [quantized], set[Value]()
+    Floats between other operators of the graph count, too: nobody gives the graph numbers halfway
+    between two integers there, and one FakeQuantize takes less time."""
+    if _is_sum(x):
+        return True
+    waiting, floats, computes = [quantized], set[Value](), False
     if quantized.element is not None and quantized.element.is_float:
         floats.add(quantized)
     for value in waiting:
         if value in outputs or len(waiting) > FAR:
             return True
         for user in uses.users(value):
+            passes = user.op in MOVES or _shifts_or_scales(user, value)
             if value not in floats:
                 passes = user.op in MOVES or user.op == "MaxPool"
             elif _computes(user, value):
                 return True
             else:
-                passes = user.op in MOVES or _shifts_or_scales(user, value)
+                computes |= not passes and user.op not in RECURRENT
             if passes and user.outputs[0] not in waiting:
                 waiting += user.outputs
                 element = user.outputs[0].element
                 if element is not None and element.is_float:
                     floats.update(user.outputs)
-    return False
+    return computes and x.behind(*MOVES, *SCALING).producer is not None
 
 
 def _computes(node: Node, value: Value) -> bool:
     """Whether a node computes in integers. A recurrent layer takes no integers for weights."""
-    if node.op in ("GRU", "GRUSequence", "LSTM", "LSTMSequence"):
+    if node.op in RECURRENT:
         return value in node.inputs[:1]
     return node.op in KERNELS and not _shifts_or_scales(node, value)
 
@@ -169,10 +180,7 @@ def _is_sum(value: Value) -> bool:
         if made.op in SUMS:
             return any(map(_is_dequantized, made.inputs[:2]))
         data = [v for v in made.inputs if v is not None and not _is_constant(v)]
-        if (
-            made.op not in ("Add", "Sub", "Mul", "Clip", "LeakyRelu", "PRelu", "Relu", "Reshape")
-            or not data
-        ):
+        if made.op not in FUSED or not data:
             return False
         value = data[0]
     return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from types import MappingProxyType
 
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder, Target
@@ -34,14 +33,15 @@ TYPES: dict[str, tuple[Rule, ...]] = {
 of the operators need not."""
 
 
-NO_FORMS: Mapping[str, Rule] = MappingProxyType({})
+Forms = Mapping[str, Rule]
+"""Rules of a target, by operator."""
 
 
 def _is_computed(value: Value | None) -> bool:
     return value is not None and value.computed is not None and value.constant is None
 
 
-def legalize(model: Model, context: Context, forms: Mapping[str, Rule] = NO_FORMS) -> bool:
+def legalize(model: Model, context: Context, forms: Forms | None = None) -> bool:
     """Rewrites, in place, every node that the target cannot spell. `forms` are rules of the target,
     by operator, which come before the rules of the operators.
 
@@ -59,12 +59,12 @@ class Legalizer:
         target: Target,
         source: str,
         debug: bool = False,
-        forms: Mapping[str, Rule] = NO_FORMS,
+        forms: Forms | None = None,
     ) -> None:
         self.target = target
         self.source = source
         self.debug = debug
-        self.forms = forms
+        self.forms = forms or {}
         self.findings: list[Unsupported] = []
         self._reported: set[Node] = set()
         self._used: dict[Graph, set[Value]] = {}

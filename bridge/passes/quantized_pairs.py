@@ -30,7 +30,10 @@ def join_pairs(model: Model, context: Context) -> bool:
         return _joined(b, node, uses, everywhere)
 
     pattern = Pattern(joined, frozenset({"DequantizeLinear"}), context.target, uses=True)
-    return Rewriter(model.graph).run(pattern) and remove_dead_nodes(model.graph)
+    changed = Rewriter(model.graph).run(pattern)
+    if changed:
+        remove_dead_nodes(model.graph)
+    return changed
 
 
 @dataclass(frozen=True)

@@ -77,9 +77,9 @@ BOTH = (CPU, GPU)
 """The engines of a fault of both plugins."""
 
 
-def _clause(name: str, undo: str = "", until: str = "") -> At:
+def _clause(name: str, undo: str = "", until: str = "", engines: tuple[str, ...] = (CPU,)) -> At:
     """A clause of the safe Loop."""
-    return _at(f"safe_loop.{name}", "Loop", undo=undo, until=until)
+    return _at(f"safe_loop.{name}", "Loop", undo=undo, until=until, engines=engines)
 
 
 REDUCTIONS = (
@@ -107,7 +107,7 @@ FOR_IR: tuple[At, ...] = (
     _at("gather_of_nothing", "Gather", undo="Reshape"),
     _at("axes_of_interpolation", "Interpolate"),
     _at("slice_before_gather_elements", "GatherElements"),
-    _at("slice_of_computed_axes", "Slice", undo="Slice"),
+    _at("slice_of_computed_axes", "Slice", undo="Slice", engines=BOTH),
     _at("tile_of_computed_repeats", "Tile", undo="Reshape"),
     _at("computed_pad_value", "ir::Pad", undo="Where"),
     _at("padding_of_unknown_size", "MaxPool"),
@@ -132,7 +132,7 @@ FOR_IR: tuple[At, ...] = (
     _at("nan_beside_number", "Max", "Min", undo="Max Min"),
     _at("infinity_behind_arithmetic", "IsInf"),
     _at("arithmetic_behind_reduction", *REDUCTIONS, undo="Max Or"),
-    _at("power_of_integers", "Pow", undo="Mul"),
+    _at("power_of_integers", "Pow", undo="Mul", engines=BOTH),
     _at("saturating_bytes", "Add", "Div", "Mul", "Sub", undo="Cast"),
     _at("scaled_in_place", "Mul", undo="Mul"),
     _at("negative_scale_of_quantisation", "FakeQuantize", undo="Max Or", engines=BOTH),
@@ -160,7 +160,7 @@ FOR_IR: tuple[At, ...] = (
     _clause("sizes_of_stacks", undo="If"),
     _clause("axes_of_stacks"),
     _clause("sizes_beside_nothing", undo="Reshape"),
-    _clause("sizes_of_states", undo="If VariadicSplit"),
+    _clause("sizes_of_states", undo="If VariadicSplit", engines=BOTH),
     _clause("states_of_no_iteration", undo="If", until="2026.3"),
     _clause("copied_shapes", undo="Loop Squeeze", until="2025.2"),
     _clause("place_of_states", undo="Loop"),
@@ -187,6 +187,7 @@ FOR_IR: tuple[At, ...] = (
     _at("cast_of_variable", "ReadValue", undo="Max Or"),
     _at("assigned_input", "Assign", undo="Gather Max Or"),
     _at("assigned_size", "Assign", undo="VariadicSplit"),
+    _at("memory_of_branch", "If", undo="Max Or VariadicSplit", engines=(GPU,)),
     _at("memory_of_loop", "Loop", undo="Max Or", engines=(GPU,)),
     _at("outputs_of_shapes", "Shape", engines=(GPU,)),
     _at("computed_one_hot", "ir::OneHot", engines=(GPU,)),
@@ -198,6 +199,10 @@ FOR_IR: tuple[At, ...] = (
         "ScatterND",
         engines=(GPU,),
     ),
+    _at("computed_power_of_integers", "Pow", engines=(GPU,)),
+    _at("scalar_of_einsum", "Einsum", undo="Squeeze", engines=(GPU,)),
+    _at("window_in_padding", "MaxPool", engines=(GPU,)),
+    _at("computed_slope", "PRelu", engines=(GPU,)),
     _at("window_beyond_input", "AvgPool", engines=(GPU,)),
     _at("range_without_type", "Range", engines=(GPU,)),
     _at(

@@ -30,14 +30,20 @@ from bridge.passes.context import Context
 from bridge.passes.fold import infer_and_fold
 from bridge.passes.select.ifs import select_branches
 from bridge.quirks.opaque import revealed
+from bridge.targets.ended import depend_on, ended, is_plain, own_count
+from bridge.targets.filled import filled
 from bridge.targets.unroll import computed_ends
 
 
 def count_loops(model: Model, context: Context) -> bool:
-    """Rewrites, in place, each Loop that no computed condition ends."""
-    if not Rewriter(model.graph).run(Pattern(_counted, frozenset({"Loop"}), context.target)):
+    """Rewrites, in place, each Loop that is left in the form for its kind."""
+    changed = False
+    for form in (_filled, _counted):
+        if Rewriter(model.graph).run(Pattern(form, frozenset({"Loop"}), context.target)):
+            infer_and_fold(model.graph)
+            changed = True
+    if not changed:
         return False
-    infer_and_fold(model.graph)
     if context.options.get("ifs", "keep") != "keep":
         select_branches(model, context)
     return True
@@ -62,21 +68,20 @@ def reads_numbers(node: Node) -> bool:
     return False
 
 
+def _filled(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+    has_form = own_count(node) is not None or (is_counted(node) and reads_numbers(node))
+    return None if has_form else filled(b, node)
+
+
 def _counted(b: Builder, node: Node, rewriter: Rewriter) -> Result:
     outputs = [value for value in node.outputs if value.element not in (None, STRING)]
-    if not is_counted(node) or reads_numbers(node) or len(outputs) < len(node.outputs):
+    if not is_counted(node):
+        return ended(b, node)
+    if reads_numbers(node) or len(outputs) < len(node.outputs):
         return None
-    if not all(map(_is_plain, (*node.body.inputs, *node.body.outputs))):
+    if not all(map(is_plain, (*node.body.inputs, *node.body.outputs))):
         return None
     return _Counting(b, node).outputs()
-
-
-def _is_plain(port: object) -> bool:
-    """Whether a port reads or stacks all parts, each of size 1, forwards or backwards."""
-    if not isinstance(port, Sliced | Stacked):
-        return True
-    ways = ((0, 1, -1), (-1, -1, 0))
-    return port.part_size == 1 and (port.start, port.stride, port.end) in ways
 
 
 class _Counting:
@@ -184,6 +189,7 @@ class _Counting:
         body.graph.prepend(inner.nodes)
         end = Builder(body.graph.nodes, self.node.name, self.b.target)
         with end:
+            depend_on(end, body, number)
             for index, exit in enumerate(body.outputs):
                 value = body.graph.outputs[index]
                 if _leaves(exit) and value.element is not None:

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bridge.neutral.graph import Node
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.ports import Carried, Condition
-from bridge.neutral.types import Shape
+from bridge.neutral.ports import Carried
 from bridge.operators.control.loop_builder import is_positive
 from bridge.targets.counted import is_counted, reads_numbers
+from bridge.targets.ended import own_count
 from bridge.targets.unroll import trips_of
 from bridge.vocabulary import has_trait
-from bridge.vocabulary.elements import F4E2M1
+from bridge.vocabulary.elements import F4E2M1, F8E8M0
 
 _AXES = ((1, "axes"),)
 
@@ -74,8 +74,9 @@ def faults_of(node: Node) -> Iterator[str]:
     """Why the plugin cannot be trusted with a node."""
     if node.op == "Loop":
         yield from _of_loop(node)
-    if node.op in ("Cast", "CastLike") and node.outputs[0].element is F4E2M1:
-        yield f"OpenVINO's GPU plugin reads f4e2m1, but does not convert to it; {_HELP}"
+    if node.op in ("Cast", "CastLike") and node.outputs[0].element in (F4E2M1, F8E8M0):
+        element = node.outputs[0].element
+        yield f"OpenVINO's GPU plugin reads {element}, but does not convert to it rightly; {_HELP}"
     axes = max((value.rank or 0 for value in (*node.inputs, *node.outputs) if value), default=0)
     most = MOST_AXES if _takes_many_axes(node.op) else USUAL_AXES
     if axes > most:
@@ -96,34 +97,12 @@ def _of_loop(node: Node) -> Iterator[str]:
     starts = first is None or is_positive(first)
     if is_counted(node) and starts and trips_of(node) is not None:
         return  # The plugin unrolls it.
-    if is_counted(node) and reads_numbers(node):
+    if own_count(node) is not None or (is_counted(node) and reads_numbers(node)):
         states = [port.output for port in node.body.inputs if isinstance(port, Carried)]
         if len(states) > len({*states}):
             yield f"two of its states become one value, which the GPU plugin has wrong; {_HELP}"
-        for name in _changing(node):
-            yield f'the size of its state "{name}" may change, which the GPU plugin misses; {_HELP}'
         return
     yield (
-        "a computed condition ends it, and the GPU plugin may run an iteration less; a constant "
-        "trip count of at most 64 helps (`values`), else run it on the CPU"
-    )
-
-
-def _changing(node: Node) -> Iterator[str]:
-    """The states whose sizes may change."""
-    body = node.body
-    for value, port in body.entries():
-        if not isinstance(port, Carried) or isinstance(body.outputs[port.output], Condition):
-            continue
-        again = body.graph.outputs[port.output]
-        if again is not value and not _are_same(value.shape, again.shape):
-            yield value.name
-
-
-def _are_same(one: Shape, other: Shape) -> bool:
-    return (
-        one is not None
-        and other is not None
-        and len(one) == len(other)
-        and all(a == b and isinstance(a, int | str) for a, b in zip(one, other, strict=True))
+        "the GPU plugin has it right in no form: it reads or stacks only some parts, or more than "
+        "one at a time; a constant trip count of at most 64 helps (`values`), else use the CPU"
     )

@@ -13,7 +13,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import BOOL, F16, F32, F64, I32, I64, STRING
-from bridge.operators import Refused, Result, Rule, required
+from bridge.operators import Refused, Result, required
 from bridge.operators.nn.conv import explicitly_padded, spatial_rank
 from bridge.operators.nn.max_pool import poolable, with_lowest
 from bridge.operators.nn.shapes import full_attributes
@@ -25,7 +25,7 @@ from bridge.passes.context import Context
 
 def legalize(model: Model, context: Context) -> bool:
     """As `bridge.passes.legalize.legalize`; operators of IR get forms that runtimes have."""
-    return standard.legalize(model, context, FORMS if model.format == "ir" else standard.NO_FORMS)
+    return standard.legalize(model, context, FORMS if model.format == "ir" else None)
 
 
 def _reduced_f16(b: Builder, node: Node) -> Result:
@@ -142,7 +142,7 @@ def _has_resize(mode: str, rank: int, axes: list[int]) -> bool:
     return last and (rank, len(axes)) in ((1, 1), (2, 2), (3, 1), (3, 3), (4, 2), (5, 3))
 
 
-FORMS: Mapping[str, Rule] = {
+FORMS: standard.Forms = {
     "AvgPool": _dilated_pool,
     "Conv": _dilated_convolution,
     "Interpolate": _interpolated,

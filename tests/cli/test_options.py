@@ -68,6 +68,7 @@ def test_help_fits_two_screens(
         ("(`force=True`)", "(--force)"),
         ('`device="ANY"`, `ifs="select"`', "--device ANY, --ifs select"),
         ('`limits={"nodes": 9, "depth": 2}`', "--limit nodes=9 --limit depth=2"),
+        ("`input_shapes={'a b': [None, 3, 'n']}`", "--input-shape 'a b=[?,3,n]'"),
         ("`other` of `fills`", "`other` of `fills`"),  # fills is for Python alone
     ],
 )

@@ -71,5 +71,5 @@ def test_nothing_is_wrong(name: str, tmp_path: Path) -> None:
 
 
 def test_other_ways_to_debug_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match='debug is True or "run"'):
+    with pytest.raises(UsageError, match='`debug` is True or "run"'):
         bridge.convert(MODEL, tmp_path / "a.xml", debug="walk")

@@ -335,7 +335,7 @@ def test_permissions_are_kept(tmp_path: Path) -> None:
     target.chmod(0o600), beside(target).chmod(0o444)
     if os.geteuid() == 0:
         os.chown(target, 12345, 23456)
-    with pytest.raises(bridge.UsageError, match=r"model\.bin: is read-only; .*--force"):
+    with pytest.raises(bridge.UsageError, match=r"model\.bin: is read-only; .*`force=True`"):
         bridge.convert(source, target)
     assert not bridge.convert(source, target, force=True).notes
     assert stat.S_IMODE(target.stat().st_mode) == 0o600

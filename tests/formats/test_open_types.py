@@ -52,7 +52,7 @@ def test_a_type_that_is_given(type: str, xml: Path) -> None:
     [
         ({"y": "f32"}, 'no input "y"'),
         ({"x": "float"}, '"float" is no element type'),
-        ("f32", "input_types maps names to types"),
+        ("f32", "`input_types` maps names to types"),
     ],
 )
 def test_types_that_make_no_sense(types: object, says: str, xml: Path) -> None:

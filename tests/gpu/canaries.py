@@ -62,6 +62,29 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
             w = GatherElements (some, i) }""",
         [{"x": X, "i": np.int64([3, 1]), "j": np.int64([[3], [1]])}],
     ),
+    "openvino_gpu.computed_power_of_integers": (
+        "(int32[3] x, int32[3] e) => (int32[3] y) { y = Pow (x, e) }",
+        [{"x": np.int32([2, -3, 5]), "e": np.int32([3, 2, 0])}],
+    ),
+    "openvino_cpu.slice_of_computed_axes": (
+        """(float[3,4] x, int64[1] axes) => (float[n,m] y) {
+          start = Constant <value = int64[1] {1}> () end = Constant <value = int64[1] {3}> ()
+          y = Slice (x, start, end, axes) }""",
+        [{"x": np.ones((3, 4), np.float32), "axes": np.int64([-1])}],
+    ),
+    "openvino_gpu.scalar_of_einsum": (
+        """(float[2] x, float[2] z) => (float y) { y = Einsum <equation = "i,i"> (x, z) }""",
+        [{"x": X, "z": np.float32([3, 5])}],
+    ),
+    "openvino_gpu.window_in_padding": (
+        """(float[1,1,2,2] x) => (float[1,1,1,1] y) {
+          y = MaxPool <kernel_shape = [1, 1], strides = [2, 2], ceil_mode = 1> (x) }""",
+        [{"x": np.ones((1, 1, 2, 2), np.float32)}],
+    ),
+    "openvino_gpu.computed_slope": (
+        "(float[3,4,2] x, float[2] s) => (float[3,4,2] y) { y = PRelu (x, s) }",
+        [{"x": -np.ones((3, 4, 2), np.float32), "s": X}],
+    ),
     "openvino_gpu.sizes_in_parts": (
         """(float[2,3] x, int64[4] pads) => (float[n,m] y) { y = Pad (x, pads) }""",
         [{"x": np.ones((2, 3), np.float32), "pads": np.int64([0, 0, 0, 2])}],

@@ -218,7 +218,7 @@ def test_ranks_that_the_length_of_an_input_decides(op: str, tmp_path: Path) -> N
         g (float[1,3] x, int64[k] a) => (float[] y) {{ y = {op} (x, a) }}"""
     )
     model.graph.output[0].type.tensor_type.ClearField("shape")
-    with pytest.raises(bridge.UnsupportedError, match="--input-shape"):
+    with pytest.raises(bridge.UnsupportedError, match="`input_shapes`"):
         bridge.convert(model, tmp_path / "model.xml")
     bridge.convert(model, tmp_path / "model.xml", input_shapes={"a": [1]})
     feed = {"x": np.array([[1, 2, 3]], F32), "a": np.array([0])}

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from inspect import cleandoc
+from pathlib import Path
 
+import onnx.parser
 import pytest
 
+import bridge
 from bridge.passes.compress import compress
 from tests.support.graphs import after
 
@@ -74,3 +77,35 @@ CASES = {
 def test_compress(name: str) -> None:
     text, expected = CASES[name]
     assert after(compress, text) == cleandoc(expected)
+
+
+F32 = ("float[8] y", "<float[8] w = {1, 2, 3, 4, 5, 6, 7, 8}>", "y = Add (x, w)")
+F16 = ("float[2] y", "<float16[2] w = {1, 2}>", "v = Cast <to = 10> (x) u = Add (v, w) "
+       "y = Cast <to = 1> (u)")  # fmt: skip
+NONE = ("float[1] y", "<float w = {1}, int64[1] shape = {1}>", "v = Add (x, w) "
+        "y = Reshape (v, shape)")  # fmt: skip
+INT8 = (
+        "float[24] y", f"<float[2] w = {{1, 2}}, int8[24] q = {{{', '.join('1' * 24)}}}>",
+        "v = Mul (x, w) s = ReduceSum <keepdims = 0> (v) u = Cast <to = 1> (q) y = Mul (u, s)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("model", "compress", "said"),
+    [
+        (F32, False, "f32"),
+        (F32, True, "f16 (compressed)"),
+        (F16, False, "f16"),
+        (NONE, False, ""),
+        (INT8, False, "75% i8, 25% f32"),
+    ],
+)
+def test_a_conversion_says_what_weights_are_stored_in(
+    model: tuple[str, str, str], compress: bool, said: str, tmp_path: Path
+) -> None:
+    output, constants, nodes = model
+    text = f"""<ir_version: 8, opset_import: ["": 17]>
+    g (float[1] x) => ({output}) {constants} {{ {nodes} }}"""
+    proto = onnx.parser.parse_model(text)
+    report = bridge.convert(proto, tmp_path / "m.xml", compress_to_fp16=compress)
+    assert report.weights == said

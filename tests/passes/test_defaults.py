@@ -23,7 +23,7 @@ def test_a_constant_says_that_it_is_one(tmp_path: Path) -> None:
     assert 'the input "w" has a default value and became a constant' in report.notes[0]
     for source in (tmp_path / "a.xml", openvino.Core().read_model(tmp_path / "a.xml")):
         assert list(bridge.pack(source, {"x": X})) == ["x"]
-        with pytest.raises(bridge.UsageError, match=r'input "w" became a constant.*--input-shape'):
+        with pytest.raises(bridge.UsageError, match=r'input "w" became a constant.*`input_shapes`'):
             bridge.pack(source, {"x": X, "w": W})
     bridge.convert(tmp_path / "a.xml", tmp_path / "b.onnx")
     assert not onnx.load(tmp_path / "b.onnx").metadata_props

@@ -8,6 +8,7 @@ from bridge.neutral.graph import Model
 from bridge.passes.context import Context
 from bridge.passes.fake_quantize import use_fake_quantize
 from bridge.passes.legalize import legalize
+from bridge.passes.quantized_pairs import join_pairs
 from tests.support.graphs import after
 
 PARAMETERS = (
@@ -22,6 +23,12 @@ CASES = {
     "integers that go on": ("q = QuantizeLinear (x, s, z) y = Transpose (q)", "uint8", 0),
     "a pair at the end": (f"{PAIR} y = Identity (d)", "float", 0),
     "a pair before Sigmoid": (f"{PAIR} y = Sigmoid (d)", "float", 0),
+    "a pair between floats": (
+        "e = Sigmoid (x) q = QuantizeLinear (e, s, z) d = DequantizeLinear (q, s, z) "
+        "y = Sigmoid (d)",
+        "float",
+        1,
+    ),
     "a pair before Conv": (f"{PAIR} {WEIGHTS} y = Conv (d, v)", "float", 1),
     "moved before Conv": (f"{PAIR} m = Relu (d) {WEIGHTS} y = Conv (m, v)", "float", 1),
     "integers pooled before Conv": (
@@ -55,6 +62,7 @@ CASES = {
 
 
 def _written(model: Model, context: Context) -> None:
+    join_pairs(model, context)
     legalize(model, context)
     use_fake_quantize(model, context)
 

@@ -207,7 +207,7 @@ def test_one_decoder_is_refused(changes: dict, states: bool, why: str, tmp_path:
 
 
 def test_a_branch_that_gives_nothing_is_no_decoder(tmp_path: Path) -> None:
-    with pytest.raises(bridge.UsageError, match="ask for --one-decoder"):
+    with pytest.raises(bridge.UsageError, match="ask for `one_decoder`"):
         bridge.convert(
             merged(), tmp_path / "b.xml", stateful=True, values={"use_cache_branch": [True]}
         )

@@ -341,7 +341,7 @@ def test_a_declared_rank_is_not_believed_where_data_decide(name: str, tmp_path: 
     assert not report.pruned
     assert outputs(tmp_path / "a.xml") == ["y.data", "y.shape"]
     assert any("not believed" in note for note in report.notes)
-    assert any("--output-rank y=N" in note for note in report.notes)
+    assert any("`output_ranks` decides" in note for note in report.notes)
 
 
 def test_what_is_computed_from_such_a_value_is_not_believed_either(tmp_path: Path) -> None:
@@ -423,7 +423,7 @@ def test_a_rank_without_bound_is_refused_with_advice(tmp_path: Path) -> None:
     text = (FOLDER / "loop_state_grows_in_rank.onnxtxt").read_text()
     source = tmp_path / "a.onnxtxt"
     source.write_text(text.replace("y = Neg (z)", "y = Softmax <axis = -1> (z)"))
-    with pytest.raises(bridge.UnsupportedError, match="--output-rank") as refusal:
+    with pytest.raises(bridge.UnsupportedError, match="`output_ranks`") as refusal:
         bridge.convert(source, tmp_path / "a.xml")
     (finding,) = refusal.value.findings
     assert (finding.operator, finding.where) == ("Softmax", 'graph / Softmax "y"')

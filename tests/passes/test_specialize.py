@@ -186,9 +186,9 @@ WRONG = {
     "too large": ({"rate": 2**70}, "does not hold"),
     "text": ({"rate": "high"}, "does not hold high"),
     "another shape": ({"rate": [1, 2]}, r"not a value of shape \[2\]"),
-    "a number for an open shape": ({"x": 1}, "needs --input-shape"),
+    "a number for an open shape": ({"x": 1}, "needs `input_shapes`"),
     "another rank": ({"x": [[1]]}, r"not a value of shape \[1,1\]"),
-    "no mapping": ([1], "values maps names to values"),
+    "no mapping": ([1], "`values` maps names to values"),
 }
 
 

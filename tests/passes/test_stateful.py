@@ -165,8 +165,8 @@ def test_states_of_known_size(stateful: bool | Mapping[str, str], tmp_path: Path
         ({"stateful": {"z": "hn"}}, 'the model has no input "z"; it has x, h, c'),
         ({"stateful": {"h": "z"}}, 'the model has no output "z"; it has y, hn, cn'),
         ({"stateful": {"h": "hn", "c": "hn"}}, "the next state of one input alone"),
-        ({"stateful": "h=hn"}, "stateful is True, or maps inputs to outputs"),
-        ({"beam_idx": True}, "beam_idx is for a stateful model"),
+        ({"stateful": "h=hn"}, "`stateful` is True, or maps inputs to outputs"),
+        ({"beam_idx": True}, "`beam_idx` is for a stateful model"),
     ],
 )
 def test_what_is_no_state(options: dict, said: str, tmp_path: Path) -> None:

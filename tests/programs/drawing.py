@@ -14,6 +14,7 @@ from hypothesis.internal.conjecture.data import ConjectureData
 from tests.programs.blocks import ELEMENTS, TEXT
 from tests.programs.case_programs import case_programs
 from tests.programs.contrib_cases import contrib
+from tests.programs.odd_numbers import STATEMENTS as ODD
 from tests.programs.random_programs import programs
 from tests.programs.rank_programs import rank_programs
 from tests.programs.rarities import STATEMENTS
@@ -33,6 +34,7 @@ class Drawn(Protocol):
 KINDS: dict[str, st.SearchStrategy[Drawn]] = {
     "if": programs(),
     "rare": programs(STATEMENTS),
+    "odd": programs(ODD),
     "stored": programs((*STORED, *STATEMENTS)),
     "texts": programs(ON_TEXTS, elements=(*ELEMENTS, *[TEXT] * len(ELEMENTS))),
     "ranks": rank_programs(),

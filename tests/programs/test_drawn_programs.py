@@ -23,8 +23,8 @@ from tests.support.sample import few
 
 FEEDS = 4
 COUNTS = {
-    "if": 60, "rare": 50, "stored": 40, "texts": 40, "ranks": 30, "sequences": 50, "cases": 60,
-    "contrib": 10,
+    "if": 60, "rare": 50, "odd": 40, "stored": 40, "texts": 40, "ranks": 30, "sequences": 50,
+    "cases": 60, "contrib": 10,
 }  # fmt: skip
 
 

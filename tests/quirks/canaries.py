@@ -148,6 +148,11 @@ CANARIES: dict[str, Canary] = {
         "{ e = Expand (two, s) y = Sub (x, e) }",
         {"s": _i64(0), "x": _f32(1)},
     ),
+    "openvino_cpu.broadcast_into_arithmetic, of open size": Canary(
+        "(int64[1] s, float[n] x) => (float[m] y) <float[1] two = {2}> "
+        "{ e = Expand (two, s) y = Add (e, x) }",
+        {"s": _i64(0), "x": _f32(1)},
+    ),
     "openvino_cpu.float8_beside_integers": Canary(
         "(float[2, 4] x) => (float[2, 4] y, float[2, 4] z) <float s = {0.5}, uint8 none = {128}> { "
         "h = Cast <to = 17> (x) f = Cast <to = 1> (h) y = Mul (f, s) "

@@ -25,7 +25,15 @@ from tests.releases.worker import asked, run_ir, run_onnx
 from tests.support.model_files import INPUT_SETS, feeds, ir_inputs, load_onnx
 from tests.support.running import assert_close
 
-HELP = ("--value", "--input-shape", "--ifs select", "elsewhere", "does not compute with")
+HELP = (
+    "`values`",
+    "`input_shapes`",
+    "--value",
+    "--input-shape",
+    "`ifs=",
+    "elsewhere",
+    "does not compute with",
+)
 """Words that say what would help, or that nothing does."""
 
 KNOWN = " with known shapes"

@@ -75,7 +75,7 @@ AXES_AS_INPUT = """(float[2,3] x, int64[1] axes) => (float[1,3] y) {
 
 def test_what_the_gpu_plugin_reads_when_it_compiles(tmp_path: Path) -> None:
     model = onnx.parser.parse_model(HEADER + AXES_AS_INPUT)
-    with pytest.raises(UnsupportedError, match="wants a constant for its axes; --value"):
+    with pytest.raises(UnsupportedError, match="wants a constant for its axes; `values`"):
         bridge.convert(model, tmp_path / "m.xml", device="GPU")
     bridge.convert(model, tmp_path / "m.xml", device="GPU", values={"axes": [0]})
 

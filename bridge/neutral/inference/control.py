@@ -152,7 +152,7 @@ def trip_count(node: Node) -> Dim:
 
 def most_iterations(node: Node) -> int | None:
     """The largest number of iterations that the trip count and sliced inputs allow, if known.
-    OpenVINO knows none if a condition that is computed may end the Loop."""
+    None if a computed condition may end the Loop: shape inference of IR finds no bound there."""
     for value, exit in node.body.exits():
         if isinstance(exit, Condition) and not _is_true(value.behind("Identity")):
             return None

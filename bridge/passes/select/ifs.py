@@ -71,7 +71,11 @@ class _Selection:
         results = []
         for body, own, safe in zip(node.bodies, others, branches, strict=True):
             take_steps(body.graph, safe, own, self.made)
+            first = len(b.nodes)
             results.append(rewriter.inline(b, node, body, _NOTHING))
+            if any(made.op == "Loop" for made in b.nodes[first:]):
+                # Its sizes are as declared only if the branch is taken; else it does not run.
+                self.sizes.forget(b.nodes[first:])
         made, inlined = [], len(b.nodes)
         for output, *pair in zip(node.outputs, *results, strict=True):
             one, other = (rewriter.of(value) for value in pair if value is not None)

@@ -33,6 +33,14 @@ class NamedSizes:
         """Gives a value that replaces another the same declared type."""
         self._declared[new] = self._declared[old]
 
+    def forget(self, nodes: Sequence[Node]) -> None:
+        """Forgets the declared sizes of what nodes compute."""
+        for node in nodes:
+            for value in node.outputs:
+                declared = self._declared.get(value)
+                if isinstance(declared, TensorType):
+                    self._declared[value] = TensorType(declared.element)
+
     def __enter__(self) -> NamedSizes:
         for value in self._graph.computed():
             self._declared[value] = value.declared

@@ -119,11 +119,11 @@ class BodyLowering:
             self._movable[value] = self._taken(value, around[source])
         return self._movable[value]
 
-    def close(self, outputs: Iterable[Value], ports: Iterable[OutputPort]) -> Body:
+    def close(self, exits: Iterable[tuple[Value, OutputPort]]) -> Body:
         """The lowered body, with these outputs."""
         self.body.graph.nodes = self.inner.nodes
         self.body.set_entries(self.entries)
-        self.body.set_exits(zip(outputs, ports, strict=True))
+        self.body.set_exits(exits)
         return self.body
 
 

@@ -23,6 +23,7 @@ from bridge.neutral.types import (
     innermost,
 )
 from bridge.operators import Refused
+from bridge.options.spoken import keyword
 from bridge.passes.context import Context
 from bridge.passes.sequences.elements import Elements
 from bridge.passes.sequences.form import Form, Sequence, is_compound, undetermined
@@ -61,7 +62,7 @@ def input_form(name: str, type: Type) -> tuple[Form, BoundaryValue]:
         if item.shape is None:
             raise Refused(
                 f'nothing determines the rank of the optional input "{name}"; give its shape with '
-                f'--input-shape "{name}=[?,3]"'
+                + keyword("input_shapes", {name: [None, 3]})
             )
         held = Plain(Value(item, [name]))
         recorded = BoundaryValue("tensor", item.element.name, shape_of(item), optional)
@@ -102,7 +103,7 @@ def _of_wanted_rank(b: Builder, form: Open, name: str, context: Context) -> Tens
         context.report.notes.append(
             f'data decide whether the output "{name}" has rank {ranks}{instead}: it is '
             f'"{name}.data", its elements, and "{name}.shape", of which bridge.unpack makes it; '
-            f"--output-rank {name}=N decides for rank N"
+            "`output_ranks` decides for one rank"
         )
         return form
     if form.shapes is not None and rank not in form.ranks:

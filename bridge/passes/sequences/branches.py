@@ -7,19 +7,12 @@ branch that the flag allows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.passes.sequences.shape_vectors import Dims, PossibleShapes, joined
 
-
-@dataclass(frozen=True)
-class Exit:
-    """The output of a branch for one output of its If."""
-
-    value: Value
-    shapes: PossibleShapes
+Exit = tuple[Value, PossibleShapes]
+"""The output of a branch for one output of its If, and its possible shapes."""
 
 
 class Branches:
@@ -58,16 +51,15 @@ class Branches:
         deciding, in_then = self._stripped(own, True)
         found: list[Dims] = []
         for exits, runs in zip(self._exits[node], (in_then, not in_then), strict=True):
-            exit = exits[node.outputs.index(value)]
-            shapes = exit.shapes
+            exit, shapes = exits[node.outputs.index(value)]
             if deciding is condition and runs != truth:
                 continue
             if condition.producer is node:
-                flag, wanted = self._stripped(exits[node.outputs.index(condition)].value, truth)
+                flag, wanted = self._stripped(exits[node.outputs.index(condition)][0], truth)
                 known = known_of(flag).ints
                 if known is not None and known != (wanted,):
                     continue
-                shapes = self.shapes_where(exit.value, flag, wanted) or shapes
+                shapes = self.shapes_where(exit, flag, wanted) or shapes
             if shapes is None:
                 return None
             found += shapes

@@ -15,6 +15,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.types import ContainerType, Element, Shape, TensorType, is_static
 from bridge.operators import Refused
+from bridge.options.spoken import keyword
 
 if TYPE_CHECKING:
     from bridge.passes.sequences.ragged import Ragged
@@ -126,7 +127,8 @@ def undetermined(name: str) -> Refused:
     """The refusal of a sequence if nothing determines the rank of its tensors."""
     return Refused(
         f'nothing determines the rank of the elements of the sequence "{name}"; give the shape of '
-        f'the elements of the sequence inputs, for example --input-shape "{name}=[?,3]"'
+        "the elements of the sequence inputs, for example "
+        + keyword("input_shapes", {name: [None, 3]})
     )
 
 

@@ -42,7 +42,7 @@ class BranchBody(BodyLowering):
     def exits(self) -> list[Exit]:
         """The value for each output of the If, with the possible shapes of a tensor."""
         return [
-            Exit(value, form.known_shapes() if isinstance(form, TensorForm) else None)
+            (value, form.known_shapes() if isinstance(form, TensorForm) else None)
             for value, form in zip(self.values, self.given, strict=True)
         ]
 
@@ -52,7 +52,7 @@ class BranchBody(BodyLowering):
         with self.inner.builder as b:
             for target, form, output in zip(targets, self.given, self.node.outputs, strict=True):
                 leaves += target.hold(b, form, output.name).leaves()
-        return self.close(leaves, map(Yield, range(len(leaves))))
+        return self.close((leaf, Yield(number)) for number, leaf in enumerate(leaves))
 
 
 def lower_if(lowering: Lowering, node: Node) -> None:

@@ -146,14 +146,18 @@ class LoopBody(BodyLowering):
                 targets[exit.output] = self._behind(exit, forms[-1], own)
         results = [targets[index] for index in range(len(self.node.outputs))]
         self._start()
-        first = _first_leaves(forms)
+        inside, outside = _first_leaves(forms), _first_leaves(results)
         self.entries = [
-            (value, replace(port, output=first[port.output] + self._leaves.get(value, 0)))
+            (value, replace(port, output=inside[port.output] + self._leaves.get(value, 0)))
             if isinstance(port, Carried) else (value, port)
             for value, port in self.entries
         ]  # fmt: skip
-        leaves = [leaf for form in forms for leaf in form.leaves()]
-        return self.close(leaves, self._ports(forms, _first_leaves(results))), results
+        exits = [
+            (leaf, _port_of_leaf(exit, number, outside))
+            for form, exit in zip(forms, self.body.outputs, strict=True)
+            for number, leaf in enumerate(form.leaves())
+        ]
+        return self.close(exits), results
 
     def _brought(self, value: Value, exit: OutputPort, state: Form | None) -> Form:
         """The form of an output of the body: the one of its state. A condition is a scalar."""
@@ -181,16 +185,12 @@ class LoopBody(BodyLowering):
             for place, leaf in zip(reserved, form.leaves(), strict=True):
                 self.inputs.values[place] = leaf
 
-    def _ports(self, forms: Sequence[Form], first: Sequence[int]) -> list[OutputPort]:
-        """The port of each leaf of the outputs; `first` are the node's first outputs for them."""
-        ports: list[OutputPort] = []
-        for form, exit in zip(forms, self.body.outputs, strict=True):
-            for leaf in range(len(form.leaves())):
-                if isinstance(exit, Yield | Stacked) and exit.output is not None:
-                    ports.append(replace(exit, output=first[exit.output] + leaf))
-                else:
-                    ports.append(exit)
-        return ports
+
+def _port_of_leaf(exit: OutputPort, number: int, first: Sequence[int]) -> OutputPort:
+    """The port of a leaf of a body output. `first` are the node's first outputs for the forms."""
+    if isinstance(exit, Condition) or exit.output is None:
+        return exit
+    return replace(exit, output=first[exit.output] + number)
 
 
 def _first_leaves(forms: Sequence[Form]) -> list[int]:

@@ -29,6 +29,7 @@ from bridge.neutral.types import (
     size_of,
 )
 from bridge.operators import Refused
+from bridge.options.spoken import keyword
 from bridge.passes.sequences.form import Form
 from bridge.passes.sequences.shape_vectors import (
     Dims,
@@ -139,7 +140,7 @@ class Plain(TensorForm):
         if value.element is None or value.shape is None:
             raise Refused(
                 f'nothing determines the rank of "{value.name}", the value of an optional; give it '
-                f'with --input-shape "{value.name}=[?,3]"'
+                f"with {keyword('input_shapes', {value.name: [None, 3]})}"
             )
         shape = [dim if isinstance(dim, int) else 1 for dim in value.shape]
         zero = b.constant(np.zeros((), value.element.dtype))

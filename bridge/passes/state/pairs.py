@@ -155,7 +155,7 @@ def _require_pairs(
         if constant is not None and 0 in constant.shape:
             raise UsageError(
                 f'the output "{after}" never has elements, so it is not the next state of '
-                f'"{before}"; to keep one branch of a merged decoder, ask for --one-decoder '
+                f'"{before}"; to keep one branch of a merged decoder, ask for `one_decoder` '
                 "instead of fixing the input that chooses it"
             )
     if len(set(pairs.values())) < len(pairs):

@@ -10,7 +10,7 @@ from itertools import zip_longest
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import low
+from bridge.neutral.types import Dim, high, low
 from bridge.operators import Result
 from bridge.quirks.opaque import opaque, undone
 from bridge.quirks.quirk import ARITHMETIC, Place, Quirk, rewriting
@@ -35,21 +35,27 @@ def beside_memory(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _is_lost(value: Value, beside: Value) -> bool:
-    """Whether a broadcast value may be empty along an axis of size 1 of the other input."""
+    """Whether a broadcast value may be empty along an axis that may have size 1 in the other."""
     made = value.producer
     if made is None or made.op not in ("Broadcast", "Expand"):
         return False
     if value.shape is None or beside.shape is None:
         return False
     pairs = zip_longest(reversed(value.shape), reversed(beside.shape), fillvalue=1)
-    return any(low(dim) == 0 and single == 1 for dim, single in pairs)
+    return any(dim != other and low(dim) == 0 and _may_be_one(other) for dim, other in pairs)
+
+
+def _may_be_one(dim: Dim) -> bool:
+    most = high(dim)
+    return low(dim) <= 1 and (most is None or most >= 1)
 
 
 QUIRK = Quirk(
     releases="2026.4",
     symptom="A Broadcast to a size of 0 is dropped if only arithmetic reads it. The sum of the "
     "empty tensor and one number was that number.",
-    fires="At arithmetic on a Broadcast that may be empty, if the other input has a size of 1.",
+    fires="At arithmetic on a Broadcast that may be empty, if the other input may have a size of 1 "
+    "there.",
     safe="The maximum of a value with itself is the value.",
     cost="a Max of the broadcast value",
     run=rewriting(*OPS, by=beside_memory),

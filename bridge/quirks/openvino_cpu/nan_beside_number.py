@@ -10,6 +10,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
 from bridge.passes.uses import Uses
+from bridge.quirks.known import is_known
 from bridge.quirks.openvino_cpu.nan_is_greater import MARK, NAME
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
@@ -19,7 +20,8 @@ def behind_constant(b: Builder, node: Node, place: Place) -> Result:
     x, y = node.inputs
     if x is None or y is None or x.element is None or not x.element.is_float:
         return None
-    if x.constant is not None or y.behind("Cast").constant is None:
+    # The element type alone of the other input of a CastLike matters.
+    if is_known(x.behind("CastLike"), place) or not is_known(y.behind("CastLike"), place):
         return None
     return b.node(node.op, [y, x], extras={"rt_info": MARK}).outputs[0]
 
@@ -34,7 +36,7 @@ def in_front(b: Builder, node: Node, uses: Uses) -> Value | None:
 QUIRK = Quirk(
     releases="2026.4",
     symptom="The Maximum or the Minimum of NaN and a constant is the constant.",
-    fires="At a Max or a Min of floats whose second operand alone is a constant.",
+    fires="At a Max or a Min of floats, if OpenVINO knows the second operand alone.",
     safe="The operands of a maximum and of a minimum may change places.",
     cost="none: the operands are exchanged, and rt_info records it",
     run=rewriting("Max", "Min", by=behind_constant),

@@ -56,7 +56,8 @@ def _slices(b: Builder, node: Node) -> Iterator[Value]:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A Slice of a tensor of known shape with computed axes crashes.",
+    symptom="A Slice of a tensor of known shape with computed axes crashes. On the GPU plugin, "
+    "negative axes give wrong numbers.",
     fires="At a Slice with computed axes.",
     safe="An axis without bounds gets a slice from its start to its end with step 1, so it stays "
     "whole.",
