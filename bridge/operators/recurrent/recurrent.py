@@ -14,6 +14,7 @@ import numpy as np
 
 from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference.known import known_of
+from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import ANY, I32, I64
 from bridge.operators import Builder, Node, Refused, Value
 from bridge.operators.loops import Values, along
@@ -172,6 +173,9 @@ def permute_gates(b: Builder, x: Value, have: str, want: str, axis: int, hidden:
     if values is not None:
         parts = np.split(values, len(have), axis)
         return b.constant(np.concatenate([parts[i] for i in order], axis))
+    scaled = _scaled_again(b, x, order, axis)
+    if scaled is not None:
+        return scaled
     earlier = _permuted(x, axis, hidden, len(have))
     if earlier is not None:
         source, before = earlier
@@ -180,6 +184,33 @@ def permute_gates(b: Builder, x: Value, have: str, want: str, axis: int, hidden:
         return x
     pieces = b.split(x, axis, *[hidden] * len(have))
     return b.concat(axis, *(pieces[i] for i in order))
+
+
+def _scaled_again(b: Builder, x: Value, order: Sequence[int], axis: int) -> Value | None:
+    """Scaled integers with their gates in this order; None if `x` has another form."""
+    node = x.producer
+    if node is None or node.op not in ("Cast", "DequantizeLinear", "Mul", "Sub") or x.rank is None:
+        return None
+    if node.op == "DequantizeLinear" and node.attributes["block_size"]:
+        return None
+    inputs: list[Value | None] = []
+    for index, value in enumerate(node.inputs):
+        if value is None or value.rank is None:
+            return None
+        own = axis - x.rank + value.rank
+        if node.op == "DequantizeLinear" and index:
+            own = 0 if value.rank and node.attributes["axis"] % x.rank == axis else -1
+        if own < 0 or value.dims[own] == 1:
+            inputs.append(value)
+        elif value.constant is not None:
+            parts = np.split(value.constant.array(), len(order), own)
+            array = np.concatenate([parts[i] for i in order], own)
+            inputs.append(b.tensor(Tensor.of(array), list(value.names)))
+        else:
+            inputs.append(_scaled_again(b, value, order, own))
+    if None in inputs:
+        return None
+    return b.node(node.op, inputs, 1, dict(node.attributes), name=node.name).outputs[0]
 
 
 def _permuted(x: Value, axis: int, hidden: int, gates: int) -> tuple[Value, list[int]] | None:
