@@ -62,10 +62,6 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
             w = GatherElements (some, i) }""",
         [{"x": X, "i": np.int64([3, 1]), "j": np.int64([[3], [1]])}],
     ),
-    "openvino_gpu.computed_power_of_integers": (
-        "(int32[3] x, int32[3] e) => (int32[3] y) { y = Pow (x, e) }",
-        [{"x": np.int32([2, -3, 5]), "e": np.int32([3, 2, 0])}],
-    ),
     "openvino_gpu.scalar_of_einsum": (
         """(float[2] x, float[2] z) => (float y) { y = Einsum <equation = "i,i"> (x, z) }""",
         [{"x": X, "z": np.float32([3, 5])}],
