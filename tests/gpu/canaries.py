@@ -62,16 +62,6 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
             w = GatherElements (some, i) }""",
         [{"x": X, "i": np.int64([3, 1]), "j": np.int64([[3], [1]])}],
     ),
-    "openvino_gpu.computed_power_of_integers": (
-        "(int32[3] x, int32[3] e) => (int32[3] y) { y = Pow (x, e) }",
-        [{"x": np.int32([2, -3, 5]), "e": np.int32([3, 2, 0])}],
-    ),
-    "openvino_cpu.slice_of_computed_axes": (
-        """(float[3,4] x, int64[1] axes) => (float[n,m] y) {
-          start = Constant <value = int64[1] {1}> () end = Constant <value = int64[1] {3}> ()
-          y = Slice (x, start, end, axes) }""",
-        [{"x": np.ones((3, 4), np.float32), "axes": np.int64([-1])}],
-    ),
     "openvino_gpu.scalar_of_einsum": (
         """(float[2] x, float[2] z) => (float y) { y = Einsum <equation = "i,i"> (x, z) }""",
         [{"x": X, "z": np.float32([3, 5])}],
