@@ -68,7 +68,7 @@ class Asked:
         places = places_of(asked["inputs"])
         require_values(CheckOptions, asked)
         if not (places or asked["samples"]):
-            raise UsageError("samples is 0; it must be 1 or more")
+            raise UsageError("`samples` is 0; it must be 1 or more")
         save_inputs, small = (
             None if asked[name] is None else Path(asked[name]) for name in ("save_inputs", "reduce")
         )

@@ -17,7 +17,9 @@ import bridge
 from bridge.check.engines import Engine, EvaluatedOpenVino, OnnxRuntime, Reference, Session
 from bridge.check.loading import engine
 from bridge.check.outputs import Comparison, Results
+from bridge.check.variables import Variables
 from bridge.errors import BridgeError
+from bridge.library.boundary import Boundary
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Graph, Model, Value, size_of_constants
 from bridge.neutral.tensor import Tensor
@@ -82,8 +84,10 @@ class ExactModel:
         found = list[tuple[str, dict[Element, Element], Session]]()
         size = size_of_constants(self._model.graph)
         if self._path.suffix.lower() != ".onnx":
+            # Reference functions keep no states, and give the tensors that stand for sequences.
+            is_plain = Variables.of(self._model) is None and not Boundary.of(self._model)
             with suppress(BridgeError):
-                if size <= _LARGEST_IR:
+                if size <= _LARGEST_IR and is_plain:
                     functions = engine(EvaluatedOpenVino)
                     found.append((functions.name, {}, functions.load(self._path)))
             return found

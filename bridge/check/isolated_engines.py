@@ -35,10 +35,11 @@ class IsolatedEngine:
 
     def __init__(self, kind: type[Engine], worker: Worker, **options: Any) -> None:
         self.name = kind.name
-        self.kind = kind, tuple(options.items())
+        self.kind, self.options = kind, options
+        self.made: _Kind = kind, tuple(options.items())
         self.worker = worker
         self.unused: list[int] = []  # sessions that nobody here has any more
-        self.version: str = self.call(_version, self.kind)
+        self.version: str = self.call(_version, self.made)
 
     def load(self, source: Loadable) -> IsolatedSession:
         """See `Engine.load`."""
@@ -46,7 +47,7 @@ class IsolatedEngine:
 
     def device(self) -> str:
         """The full name of the device that an engine of OpenVINO runs on."""
-        return str(self.call(_device, self.kind))
+        return str(self.call(_device, self.made))
 
     def call(self, *call: Any, seconds: float | None = None) -> Any:
         """As `Worker.call`; a lost process is an EngineError."""
@@ -87,8 +88,8 @@ class IsolatedSession:
     def _load(self) -> _Loaded:
         engine = self._engine
         unused = [engine.unused.pop() for _ in range(len(engine.unused))]
-        engine.call(_version, engine.kind)  # A process that starts only now imports it.
-        call = (_load, self._key, engine.kind, self._source, unused)
+        engine.call(_version, engine.made)  # A process that starts only now imports it.
+        call = (_load, self._key, engine.made, self._source, unused)
         try:
             loaded: _Loaded = engine.call(*call, seconds=engine.worker.seconds)
         except EndlessError as error:

@@ -160,7 +160,7 @@ def _load_ir(path: Path, model: Model, settings: Settings) -> tuple[Session, str
         # A second process opens a part while the first runs the one before.
         beside = Worker()
         beside.seconds = _worker.seconds
-        second = IsolatedEngine(kind, beside, **dict(openvino.kind[1]))
+        second = IsolatedEngine(kind, beside, **openvino.options)
         session = parts = PartsSession(model, [openvino.load, second.load])
         said += f", in {amount(parts.count, 'part')}"
     else:

@@ -62,7 +62,14 @@ NEVER_SHOWN = {
         "if_masks_doubles_with_infinity: Add → Subtract (Add_9)",
         "if_masks_doubles_with_infinity: Add → Subtract (Add_12)",
         "loop_state_grows_in_branch: Add → Subtract (Add_11)",
+        "int8: Add → Subtract (Add_40)",
     ),
+    # Of a QuantizeLinear as arithmetic: k + (x - k * scale) / scale is x / scale for any k.
+    "what is added is taken away again, but for the last bits": (
+        "int8: Multiply → Add (Multiply_26)",
+        "int8: Add → Subtract (Add_30)",
+    ),
+    "the number is smaller than the last bit": ("int8: Subtract → Add (Subtract_36)",),
     "the Loop never runs": (
         "loop_of_constants_never_starts: Negative → Abs (Negative_3)",
         "loop_of_constants_never_starts: Abs → Negative (Abs_4)",

@@ -549,7 +549,7 @@ def test_without_onnxruntime_the_extra_is_named(
     assert "pip install 'onnx-openvino-bridge[check]'" in failures[-1]
 
 
-def without_onnxruntime(kind: type[Engine]) -> Engine:
+def without_onnxruntime(kind: type[Engine], settings: object = None) -> Engine:
     if kind is OnnxRuntime:
         raise EngineError(
             "onnxruntime is not installed; install the extra 'check': "
@@ -607,8 +607,8 @@ def test_ranges_of_sizes(tmp_path: Path) -> None:
         ({"rtol": float("nan")}, "rtol is nan"),
         ({"atol": -1}, "atol is -1"),
         ({"rtol": float("inf")}, "rtol is inf"),
-        ({"seed": -1}, "seed is -1"),
-        ({"samples": 0}, "samples is 0"),
+        ({"seed": -1}, "`seed` is -1"),
+        ({"samples": 0}, "`samples` is 0"),
         ({"sizes": {"foo": 2}}, '"foo" is no open dimension of the inputs; open are N$'),
         ({"sizes": {"x.1": 4}}, '"x.1" is no open dimension of the inputs; open are N$'),
         ({"sizes": {"N": "M"}}, 'the size of "N" must be a number or a range'),

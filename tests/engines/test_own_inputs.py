@@ -140,7 +140,7 @@ def test_all_kinds_of_inputs_are_saved_and_read(tmp_path: Path) -> None:
         ({"ranges": {"mode": (0.2, 0.7)}}, 'the range of "mode" has no number of i64 in it'),
         ({"rtol": {"Y": 1}}, 'no output "Y"; did you mean "y"'),
         ({"atol": {"y": -1}}, "atol is -1"),
-        ({"samples": 0}, "samples is 0"),
+        ({"samples": 0}, "`samples` is 0"),
     ],
 )
 def test_what_does_not_fit_is_refused(options: dict[str, Any], says: str, tmp_path: Path) -> None:
