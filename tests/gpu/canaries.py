@@ -26,6 +26,19 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
     "openvino_gpu.memory_of_loop": (
         COUNTED, [{"x": X, "n": np.array(2)}, {"x": 3 * X, "n": np.array(2)}]
     ),
+    "openvino_gpu.memory_of_branch": (
+        """(bool c, float[n, k] x, float[m, 2] w) => (float[n, 2] y, float[n, 2] z) {
+          p, q = If (c) <
+            then_branch = then () => (float[n, 2] a, float[n, 2] b) {
+              a = MatMul (x, w) b = Neg (a) },
+            else_branch = other () => (float[n, 2] d, float[n, 2] e) {
+              e = MatMul (x, w) d = Exp (e) }>
+          y = Add (p, q) z = Abs (q) }""",
+        [
+            {"c": np.array(c), "x": np.float32([[1, 2]]), "w": np.float32([[1, 0], [0, 1]])}
+            for c in (True, False, True)
+        ],
+    ),
     "openvino_gpu.outputs_of_shapes": (
         """(float[n, 3] x) => (int64 size, float y) {
           sizes = Shape (x) size = ReduceProd <keepdims = 0> (sizes)
@@ -38,6 +51,7 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
           y = Range (zero, n, one) }""",
         [{"n": np.array(3)}],
     ),
+<<<<<<< HEAD
     "openvino_gpu.computed_one_hot": (
         """(int64[2,3] i, int64 depth, float[2] values) => (float[2,d,3] y) {
           y = OneHot <axis = 1> (i, depth, values) }""",
@@ -78,6 +92,11 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
     "openvino_gpu.sizes_in_parts": (
         """(float[2,3] x, int64[4] pads) => (float[n,m] y) { y = Pad (x, pads) }""",
         [{"x": np.ones((2, 3), np.float32), "pads": np.int64([0, 0, 0, 2])}],
+=======
+    "openvino_gpu.slope_of_prelu": (
+        "(float[2] x, float[2] slope) => (float[2] y) { y = PRelu (x, slope) }",
+        [{"x": np.float32([-1, 1]), "slope": X}],
+>>>>>>> gpuprog
     ),
     "openvino_gpu.sign_of_remainder": (
         "(int32[4] a, int32[4] b) => (int32[4] y) { y = Mod (a, b) }",
