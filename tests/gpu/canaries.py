@@ -51,7 +51,6 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
           y = Range (zero, n, one) }""",
         [{"n": np.array(3)}],
     ),
-<<<<<<< HEAD
     "openvino_gpu.computed_one_hot": (
         """(int64[2,3] i, int64 depth, float[2] values) => (float[2,d,3] y) {
           y = OneHot <axis = 1> (i, depth, values) }""",
@@ -92,11 +91,6 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
     "openvino_gpu.sizes_in_parts": (
         """(float[2,3] x, int64[4] pads) => (float[n,m] y) { y = Pad (x, pads) }""",
         [{"x": np.ones((2, 3), np.float32), "pads": np.int64([0, 0, 0, 2])}],
-=======
-    "openvino_gpu.slope_of_prelu": (
-        "(float[2] x, float[2] slope) => (float[2] y) { y = PRelu (x, slope) }",
-        [{"x": np.float32([-1, 1]), "slope": X}],
->>>>>>> gpuprog
     ),
     "openvino_gpu.sign_of_remainder": (
         "(int32[4] a, int32[4] b) => (int32[4] y) { y = Mod (a, b) }",
