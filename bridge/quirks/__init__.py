@@ -199,7 +199,6 @@ FOR_IR: tuple[At, ...] = (
         "ScatterND",
         engines=(GPU,),
     ),
-    _at("computed_power_of_integers", "Pow", engines=(GPU,)),
     _at("scalar_of_einsum", "Einsum", undo="Squeeze", engines=(GPU,)),
     _at("window_in_padding", "MaxPool", engines=(GPU,)),
     _at("computed_slope", "PRelu", engines=(GPU,)),

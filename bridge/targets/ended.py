@@ -43,12 +43,10 @@ def ended(b: Builder, node: Node) -> list[Value] | None:
     cannot have it."""
     if own_count(node) is not None or not all(map(_has_tensors, node.outputs)):
         return None
-    for value, port in node.body.exits():
-        if isinstance(port, Stacked) and (not is_plain(port) or value.rank is None):
-            return None
-    for entry in node.body.inputs:
-        if isinstance(entry, Sliced) and not is_plain(entry):
-            return None
+    if not all(map(is_plain, (*node.body.inputs, *node.body.outputs))):
+        return None
+    if any(value.rank is None for value, exit in node.body.exits() if isinstance(exit, Stacked)):
+        return None
     return _Form(b, node).outputs()
 
 

@@ -20,7 +20,7 @@ def filled(b: Builder, node: Node) -> list[Value] | None:
     """What stands for the outputs of such a Loop; None if no tensor of it can be empty."""
     ends = dict(_ends(node.body))
     inputs = [
-        _open_axes(value, _along(port))
+        _open_axes(value, _along(port, value))
         for value, port in node.body.entries()
         if not isinstance(port, Carried)
     ]
@@ -36,12 +36,14 @@ def _ends(body: Body) -> Iterator[tuple[int, Sequence[int]]]:
     for index, (value, port) in enumerate(body.exits()):
         if isinstance(port, Condition):
             continue
-        yield index, _open_axes(states.get(index, value), _along(port))
+        yield index, _open_axes(states.get(index, value), _along(port, value))
 
 
-def _along(port: object) -> int | None:
+def _along(port: object, part: Value) -> int | None:
     """The axis of a part along which a Loop goes."""
-    return port.axis if isinstance(port, Sliced | Stacked) and port.keepdims else None
+    if not isinstance(port, Sliced | Stacked) or not port.keepdims or not part.rank:
+        return None
+    return port.axis % part.rank
 
 
 def _open_axes(value: Value, along: int | None = None) -> Sequence[int]:
@@ -85,14 +87,14 @@ class _Filling:
         ).outputs
         results = list(made)
         for index, axes in self.ends.items():
-            left = body.outputs[index]
-            if isinstance(left, Yield) and left.output is not None:
-                results[left.output] = _less(b, made[left.output], axes)
-            elif isinstance(left, Stacked):
-                if not left.keepdims:
-                    at = left.axis % (len(self.node.outputs[left.output].dims))
+            exit = body.outputs[index]
+            if isinstance(exit, Yield) and exit.output is not None:
+                results[exit.output] = _less(b, made[exit.output], axes)
+            elif isinstance(exit, Stacked):
+                if not exit.keepdims:
+                    at = exit.axis % len(self.node.outputs[exit.output].dims)
                     axes = [axis + (axis >= at) for axis in axes]
-                results[left.output] = _less(b, made[left.output], axes)
+                results[exit.output] = _less(b, made[exit.output], axes)
         return results
 
     def _enter(self, head: Builder, index: int) -> None:
@@ -103,7 +105,7 @@ class _Filling:
         if isinstance(port, Carried):
             axes = self.ends.get(port.output, ())
         else:
-            axes = _open_axes(value, _along(port))
+            axes = _open_axes(value, _along(port, value))
         if not axes or outer is None:
             return
         around = axes

@@ -255,7 +255,7 @@ def convert(case: Case, target: Path, **options: Any) -> None:
     try:
         bridge.convert(case.model, target, **options)
     except UnsupportedError as error:
-        if "--input-shape" not in str(error):
+        if "`input_shapes" not in str(error):
             raise
         shapes = {}
         for info, value in zip(case.model.graph.input, case.data_sets[0][0], strict=True):

@@ -26,6 +26,19 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
     "openvino_gpu.memory_of_loop": (
         COUNTED, [{"x": X, "n": np.array(2)}, {"x": 3 * X, "n": np.array(2)}]
     ),
+    "openvino_gpu.memory_of_branch": (
+        """(bool c, float[n, k] x, float[m, 2] w) => (float[n, 2] y, float[n, 2] z) {
+          p, q = If (c) <
+            then_branch = then () => (float[n, 2] a, float[n, 2] b) {
+              a = MatMul (x, w) b = Neg (a) },
+            else_branch = other () => (float[n, 2] d, float[n, 2] e) {
+              e = MatMul (x, w) d = Exp (e) }>
+          y = Add (p, q) z = Abs (q) }""",
+        [
+            {"c": np.array(c), "x": np.float32([[1, 2]]), "w": np.float32([[1, 0], [0, 1]])}
+            for c in (True, False, True)
+        ],
+    ),
     "openvino_gpu.outputs_of_shapes": (
         """(float[n, 3] x) => (int64 size, float y) {
           sizes = Shape (x) size = ReduceProd <keepdims = 0> (sizes)
@@ -61,16 +74,6 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
             y = ScatterElements (some, i, x) z = ScatterND (some, j, x)
             w = GatherElements (some, i) }""",
         [{"x": X, "i": np.int64([3, 1]), "j": np.int64([[3], [1]])}],
-    ),
-    "openvino_gpu.computed_power_of_integers": (
-        "(int32[3] x, int32[3] e) => (int32[3] y) { y = Pow (x, e) }",
-        [{"x": np.int32([2, -3, 5]), "e": np.int32([3, 2, 0])}],
-    ),
-    "openvino_cpu.slice_of_computed_axes": (
-        """(float[3,4] x, int64[1] axes) => (float[n,m] y) {
-          start = Constant <value = int64[1] {1}> () end = Constant <value = int64[1] {3}> ()
-          y = Slice (x, start, end, axes) }""",
-        [{"x": np.ones((3, 4), np.float32), "axes": np.int64([-1])}],
     ),
     "openvino_gpu.scalar_of_einsum": (
         """(float[2] x, float[2] z) => (float y) { y = Einsum <equation = "i,i"> (x, z) }""",

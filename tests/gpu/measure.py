@@ -31,11 +31,23 @@ EMULATION = {
 """Causes that no GPU has, by the place in OpenVINO's sources."""
 
 
-def run(parts: Iterable[str], text: str = "", jobs: int = 1, store: bool = False) -> None:
-    """Prints each model that is not right with what becomes of it, and the counts of each part."""
+def run(
+    parts: Iterable[str],
+    text: str = "",
+    jobs: int = 1,
+    store: bool = False,
+    shard: str = "1/1",
+    resume: bool = False,
+) -> None:
+    """Prints each model that is not right with what becomes of it, and the counts of each part.
+    `shard` is I/N, for every N-th model; `resume` leaves out what is kept as right or refused."""
+    first, step = map(int, shard.split("/"))
     os.environ.update(device.environment())
     for part in parts:
-        chosen = [case for case in PARTS[part]() if text in case.name]
+        chosen = [case for case in list(PARTS[part]())[first - 1 :: step] if text in case.name]
+        if resume:
+            kept = _read().get(part, {})
+            chosen = [case for case in chosen if kept.get(case.name) not in ("right", "refused")]
         found: dict[str, Verdict] = {}
         for case, verdict in judged(chosen, jobs):
             found[case.name] = verdict
@@ -69,8 +81,16 @@ def summary(found: Mapping[str, Verdict]) -> str:
     return ", ".join(f"{counts[kind]} {kind}" for kind in order if counts[kind])
 
 
+def _read() -> dict[str, dict[str, str]]:
+    """The verdicts that are kept, by part and name."""
+    found: dict[str, dict[str, str]] = {}
+    if MEASURED.exists():
+        found = json.loads(MEASURED.read_text(encoding="utf-8"))
+    return found
+
+
 def _store(part: str, name: str, verdict: Verdict) -> None:
-    stored = json.loads(MEASURED.read_text(encoding="utf-8")) if MEASURED.exists() else {}
+    stored = _read()
     row = " | ".join(filter(None, (verdict.kind, verdict.cause, verdict.cpu)))
     if verdict.kind in ("right", "refused"):
         row = verdict.kind

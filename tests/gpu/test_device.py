@@ -10,7 +10,13 @@ from tests.gpu.cases import Case, of_file
 from tests.gpu.judge import Verdict, apart
 from tests.support.model_files import FOLDER
 
-SAMPLE = ("if_captures_condition", "if_bool")
+SAMPLE = (
+    "if_captures_condition",
+    "if_bool",
+    "exporter_while_stacks",  # a condition ends the Loop
+    "loop_grows_from_nothing",
+    "loop_state_that_is_absent_at_first",  # an If stays in the Loop
+)
 
 CASES = [*blocks(), *(Case(name, of_file, (FOLDER / f"{name}.onnxtxt",)) for name in SAMPLE)]
 

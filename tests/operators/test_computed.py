@@ -14,8 +14,10 @@ import pytest
 import bridge
 import bridge.hooks  # registers what operators need
 from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Value
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import F32, I64
+from bridge.neutral.tensor import Tensor
+from bridge.neutral.types import F32, I8, I64, TensorType
 from bridge.passes.specialize import fix_values
 from tests.conformance.cases import cases
 from tests.support import sample
@@ -142,3 +144,21 @@ def test_nothing_is_computed_that_nobody_asks_for() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
+
+
+def test_no_weights_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large matrix of integers has the shape of weights, and says nothing of sizes."""
+    weights = Tensor.of(np.zeros((64, 64), np.int8))
+
+    read = []
+
+    def array(tensor: Tensor) -> np.ndarray:
+        read.append(tensor.shape)
+        return np.zeros(tensor.shape, np.int8)
+
+    b = Builder([])
+    matrix, places, axis = b.tensor(weights), Value(TensorType(I64, (3,))), b.constant(0)
+    monkeypatch.setattr(Tensor, "array", array)
+    for op, others in (("Gather", [places, axis]), ("Identity", []), ("Squeeze", [])):
+        assert b.op(op, matrix, *others).element is I8
+    assert (64, 64) not in read

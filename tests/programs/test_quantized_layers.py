@@ -145,6 +145,9 @@ def run(file: Path, x: np.ndarray) -> np.ndarray:
 
 
 PAIR = "q = QuantizeLinear (x, s, z) y = DequantizeLinear (q, s, z)"
+KERNEL = "out = Add (y, x)"
+"""An integer kernel behind the pair: else it would be arithmetic."""
+
 OF_ONNX = {
     "one scale": ("float s = {0.5}, int8 z = {3}", PAIR, True),
     "a scale for each channel": ("float[2] s = {0.5, 0.25}, uint8[2] z = {3, 4}", PAIR, True),
@@ -164,18 +167,18 @@ OF_ONNX = {
 def test_pairs(name: str, tmp_path: Path) -> None:
     constants, body, is_one = OF_ONNX[name]
     opset = '<ir_version: 10, opset_import: ["": 21]>'
-    text = f"{opset} g (float[2,2,3] x) => (float[2,2,3] y) <{constants}> {{ {body} }}"
+    text = f"{opset} g (float[2,2,3] x) => (float[2,2,3] out) <{constants}> {{ {body} {KERNEL} }}"
     model = onnx.parser.parse_model(text)
     for i, node in enumerate(model.graph.node):
         node.name = f"node {i}"
     bridge.convert(model, tmp_path / "a.xml")
-    assert (layers(tmp_path / "a.xml") == 1) == is_one
+    assert (layers(tmp_path / "a.xml") == 2) == is_one
     bridge.convert(tmp_path / "a.xml", tmp_path / "b.onnx")
     again = onnx.load(tmp_path / "b.onnx").graph.node
     if is_one:
-        assert [node.op_type for node in again] == ["QuantizeLinear", "DequantizeLinear"]
-        assert [node.name for node in again] == ["node 0", "node 1"]
-        assert [node.output for node in again] == [["q"], ["y"]]
+        assert [node.op_type for node in again] == ["QuantizeLinear", "DequantizeLinear", "Add"]
+        assert [node.name for node in again] == ["node 0", "node 1", "node 2"]
+        assert [node.output for node in again] == [["q"], ["y"], ["out"]]
     feed = {"x": floats(2, 2, 3) * 9}
     (expected,) = OnnxRuntime(model).run(feed)
     np.testing.assert_array_equal(OnnxRuntime(tmp_path / "b.onnx").run(feed)[0], expected)

@@ -30,10 +30,8 @@ def main() -> None:
     parser.add_argument(
         "--part", action="append", choices=[*PARTS, NODES], help="of what --run runs"
     )
-    parser.add_argument("--shard", default="1/1", metavar="I/N", help="of nodes: every N-th case")
-    parser.add_argument(
-        "--resume", action="store_true", help="of nodes: without what is kept as right or refused"
-    )
+    parser.add_argument("--shard", default="1/1", metavar="I/N", help="every N-th model")
+    parser.add_argument("--resume", action="store_true", help="without what is kept as right")
     parser.add_argument("-k", default="", metavar="TEXT", help="models whose name has this in it")
     parser.add_argument("-j", "--jobs", type=int, default=1)
     parser.add_argument("--store", action="store_true", help="keep what --run finds")
@@ -43,7 +41,8 @@ def main() -> None:
         nodes.run(nodes.names_of(given.shard, given.k, given.resume), given.store)
         return
     if given.run:
-        run(given.part or PARTS, given.k, given.jobs, given.store)
+        parts = given.part or PARTS
+        run(parts, given.k, given.jobs, given.store, given.shard, given.resume)
         return
     paths = given.files or [*ONNX_FILES, *IR_FILES]
     for device in given.device:

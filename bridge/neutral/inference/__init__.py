@@ -176,8 +176,10 @@ def infer(node: Node) -> None:
         inferred = types[index] if index < len(types) else UNKNOWN
         output.type = meet(_possible(inferred), output.declared)
     content = _known_values.get(op) if node.outputs else None
-    if content is not None and (
-        not any(map(_is_matrix, node.inputs)) or has_trait(op, "known_value_of_any_rank")
+    if (
+        content is not None
+        and not any(map(_is_weight, node.inputs))
+        and (not any(map(_is_matrix, node.inputs)) or has_trait(op, "known_value_of_any_rank"))
     ):
         node.outputs[0].known_value = _known(content, node)
     computed.defer(node)
@@ -243,6 +245,12 @@ def _possible(type: Type) -> Type:
 def _is_matrix(value: Value | None) -> bool:
     """Whether some elements of a matrix, or of a tensor with more axes, are known."""
     return value is not None and value.known_value is not None and (value.rank or 0) > 1
+
+
+def _is_weight(value: Value | None) -> bool:
+    """Whether a value is a large constant matrix."""
+    tensor = None if value is None else value.constant
+    return tensor is not None and len(tensor.shape) > 1 and tensor.size > computed.MOST
 
 
 def infer_graph(graph: Graph) -> None:

@@ -9,7 +9,7 @@ from bridge.passes.uses import Uses
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
 NAME = "bridge_exchanged"
-MARK = f'<attribute name="{NAME}" version="0" />'
+MARK = f'<attribute name="{NAME}" version="0"/>'
 """The key in the rt_info of a comparison with exchanged operands. OpenVINO ignores it."""
 
 EXCHANGED = {

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.operators import Result
+from bridge.passes.context import Context
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
 MOST = 63
@@ -15,17 +16,30 @@ MOST = 63
 
 
 def by_squares(b: Builder, node: Node, place: Place) -> Result:
-    """Products of squares of the base. The digits of the exponent select them."""
+    """Products of squares of the base, for a known exponent."""
     base, exponent = node.inputs
     if base is None or base.element is None or not base.element.is_integer:
         return None
     known = known_of(exponent).array
-    if known is None and exponent is not None and exponent.element is base.element:
-        return _by_digits(b, base, exponent)
     if known is None or known.size != 1 or known.ndim > (base.rank or 0):
         return None
     power = known.reshape(-1)[0]
     return _power(b, base, int(power)) if power in range(2, MOST + 1) else None
+
+
+def by_digits(b: Builder, node: Node, place: Place) -> Result:
+    """The same. The digits of an exponent that is computed select the squares."""
+    base, exponent = node.inputs
+    if base is None or exponent is None or known_of(exponent).array is not None:
+        return by_squares(b, node, place)
+    whole = base.element is not None and base.element.is_integer
+    return _by_digits(b, base, exponent) if whole and exponent.element is base.element else None
+
+
+def write_products(graph: Graph, context: Context) -> bool | None:
+    """Writes products, in place. For the GPU plugin, another quirk has computed exponents."""
+    of_known = context.options.get("device") == "GPU"
+    return rewriting("Pow", by=by_squares if of_known else by_digits)(graph, context)
 
 
 def _power(b: Builder, base: Value, power: int) -> Value:
@@ -74,6 +88,6 @@ QUIRK = Quirk(
     "product.",
     cost="a product for each bit of the exponent, and for each bit that is set; about 40 operators "
     "for an exponent that is computed",
-    run=rewriting("Pow", by=by_squares),
+    run=write_products,
     guess={"Mul": _recorded},
 )
