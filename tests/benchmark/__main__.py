@@ -37,6 +37,9 @@ def main() -> None:
         action="store_true",
         help="quantised models, both ways: each --model, or what is exported (extra `served`)",
     )
+    parser.add_argument(
+        "--checks", action="store_true", help="time of a check and of a quick one of each --model"
+    )
     parser.add_argument("--seconds", type=float, default=4, help="time for each ratio")
     parser.add_argument("--kept", type=Path, metavar="FOLDER", help="keeps exporters' models")
     options = parser.parse_args()
@@ -44,6 +47,10 @@ def main() -> None:
         from tests.benchmark import int8
 
         int8.main(options.model, options.kept, 60)
+    elif options.checks:
+        from tests.benchmark import checks
+
+        checks.main(options.model, options.n)
     elif options.warm:
         from tests.benchmark import warm
 
