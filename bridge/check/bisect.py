@@ -7,7 +7,6 @@ goes on inside an If or a Loop among them; in a Loop, in the first iteration tha
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +38,6 @@ from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.types import TensorType
 
 _AT_ONCE = 100  # values compared in one run, so that memory stays small
-_FEW = 24  # values that are compared at once in a small graph: OpenVINO takes long to load many
 _LOADS = 80  # pairs of models that are made and loaded
 
 
@@ -402,10 +400,9 @@ def twins(graph: Graph, other: Graph | None, nested: bool = False) -> dict[Spot,
 
 def _some(spots: Sequence[Spot], wanted: Collection[Spot]) -> list[Spot]:
     """As many spots as one run compares, evenly spread, and the wanted spots among them."""
-    most = min(max(_FEW, math.isqrt(len(spots))), _AT_ONCE)
-    if len(spots) <= most:
+    if len(spots) <= _AT_ONCE:
         return list(spots)
-    chosen = [spot for spot in spots if spot in wanted][: most // 2]
-    step = len(spots) / (most - len(chosen))
-    spread = [spots[int((i + 1) * step) - 1] for i in range(most - len(chosen))]
+    chosen = [spot for spot in spots if spot in wanted][: _AT_ONCE // 2]
+    step = len(spots) / (_AT_ONCE - len(chosen))
+    spread = [spots[int((i + 1) * step) - 1] for i in range(_AT_ONCE - len(chosen))]
     return sorted({*chosen, *spread})

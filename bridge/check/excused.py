@@ -96,9 +96,8 @@ class _Version:
         pair, comparison = self.bench.pair, self.bench.comparison
         self._exact = ExactModel(pair.source, comparison, pair.scratch)
         self._noisy = cache(self._load_noisy)
-        self._models = pair.both()
-        self._shown = pair.seen(
-            self._models, self.label, lambda: self.bench.tell("seeking decisions")
+        self._models, self._shown = pair.seen_unchanged(
+            self.label, lambda: self.bench.tell("seeking decisions")
         )
 
     def excuse(self, feed: dict[str, Any]) -> str:

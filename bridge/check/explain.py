@@ -79,8 +79,14 @@ def explain(bench: Bench, small: Path | None, failed: Mapping[str, int]) -> None
 def _explain(bench: Bench, mismatch: _Mismatch, small: Path | None) -> None:
     """Says where the models differ first, and who is at fault."""
     report, pair = bench.report, bench.pair
-    models = steered(bench, mismatch.switched)
-    shown = pair.seen(models, mismatch.version, lambda: bench.tell("seeking the first difference"))
+
+    def tell() -> None:
+        bench.tell("seeking the first difference")
+
+    models, shown = pair.seen_unchanged(mismatch.version, tell)
+    if mismatch.switched:
+        models = steered(bench, mismatch.switched)
+        shown = pair.seen(models, mismatch.version, tell)
     first = first_difference(*models, shown, mismatch.feed, *mismatch.allowed)
     report.first = first
     if isinstance(first, FirstDifference):

@@ -50,6 +50,7 @@ class Pair:
     pruned: list[str] = field(default_factory=list)
     facts: dict[str, tuple[FileFacts, ...]] = field(default_factory=dict)
     _models: dict[Path, Model] = field(default_factory=dict)
+    _seen: dict[str, tuple[Models, Load]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for role, path in (("source", self.source), ("against", self.against)):
@@ -256,7 +257,8 @@ class Pair:
             given = options.get(name) or {}
             options[name] = {key: given[key] for key in given if key in ends} or None
         found = copy(self)
-        found.options, found.pruned, found._models = cast(ConvertOptions, options), [], {}
+        found.options, found.pruned = cast(ConvertOptions, options), []
+        found._models, found._seen = {}, {}
         return found
 
     def convert_alike(self) -> None:
@@ -306,6 +308,13 @@ class Pair:
             return first, self.converted(f"{name}-too", mine)
         other = self.rewritten(self.against, its, f"{name}-too")
         return first, iter([(self.against.name, other)])
+
+    def seen_unchanged(self, label: str, tell: Callable[[], None]) -> tuple[Models, Load]:
+        """Both models as they are, and `seen` of them: what one search loads, the next one has."""
+        if label not in self._seen:
+            models = self.both()
+            self._seen[label] = models, self.seen(models, label, tell)
+        return self._seen[label]
 
     def seen(self, models: Models, label: str, tell: Callable[[], None]) -> Load:
         """Loads both `models`, the changed source and the version `label`, with values as outputs.
