@@ -74,9 +74,9 @@ def faults_of(node: Node) -> Iterator[str]:
     """Why the plugin cannot be trusted with a node."""
     if node.op == "Loop":
         yield from _of_loop(node)
-    if node.op in ("Cast", "CastLike") and node.outputs[0].element in (F4E2M1, F8E8M0):
-        element = node.outputs[0].element
-        yield f"OpenVINO's GPU plugin reads {element}, but does not convert to it rightly; {_HELP}"
+    made = node.attributes.get("to") or node.outputs[0].element
+    if node.op in ("Cast", "CastLike", "ir::Convert") and made in (F4E2M1, F8E8M0):
+        yield f"OpenVINO's GPU plugin reads {made}, but does not convert to it rightly; {_HELP}"
     axes = max((value.rank or 0 for value in (*node.inputs, *node.outputs) if value), default=0)
     most = MOST_AXES if _takes_many_axes(node.op) else USUAL_AXES
     if axes > most:
