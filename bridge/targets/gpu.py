@@ -15,7 +15,7 @@ from bridge.targets.counted import is_counted, reads_numbers
 from bridge.targets.ended import own_count
 from bridge.targets.unroll import trips_of
 from bridge.vocabulary import has_trait
-from bridge.vocabulary.elements import F4E2M1, F8E8M0
+from bridge.vocabulary.elements import F4E2M1, F8E4M3FN, F8E5M2, F8E8M0, Element
 
 _AXES = ((1, "axes"),)
 
@@ -65,6 +65,8 @@ OF_MANY_AXES = frozenset({
 })  # fmt: skip
 """Operators that take 7 and 8 axes, as reductions and those element by element do (but Where)."""
 
+CONVERSIONS = frozenset({"Cast", "CastLike", "ir::Convert"})
+
 _ELSEWHERE = "run it on the CPU, or this part elsewhere"
 
 _HELP = "`values` or `input_shapes` for the inputs that decide it may help, else run it on the CPU"
@@ -74,9 +76,8 @@ def faults_of(node: Node) -> Iterator[str]:
     """Why the plugin cannot be trusted with a node."""
     if node.op == "Loop":
         yield from _of_loop(node)
-    if node.op in ("Cast", "CastLike") and node.outputs[0].element in (F4E2M1, F8E8M0):
-        element = node.outputs[0].element
-        yield f"OpenVINO's GPU plugin reads {element}, but does not convert to it rightly; {_HELP}"
+    if node.op in CONVERSIONS:
+        yield from _of_conversion(node)
     axes = max((value.rank or 0 for value in (*node.inputs, *node.outputs) if value), default=0)
     most = MOST_AXES if _takes_many_axes(node.op) else USUAL_AXES
     if axes > most:
@@ -85,6 +86,23 @@ def faults_of(node: Node) -> Iterator[str]:
         value = node.input(place)
         if value is not None and value.constant is None and known_of(value).array is None:
             yield f"OpenVINO's GPU plugin wants a constant for its {name}; {_HELP}"
+
+
+def _of_conversion(node: Node) -> Iterator[str]:
+    made, before = _made(node), node.inputs[0].producer if node.inputs[0] is not None else None
+    if made in (F4E2M1, F8E8M0):
+        yield f"OpenVINO's GPU plugin reads {made}, but converts to it wrongly; {_ELSEWHERE}"
+    if before is not None and before.op in CONVERSIONS and _made(before) in (F8E4M3FN, F8E5M2):
+        yield (
+            f"OpenVINO's GPU plugin leaves out a conversion to {_made(before)} that is converted "
+            f"back, with its rounding; {_ELSEWHERE}"
+        )
+
+
+def _made(node: Node) -> Element | None:
+    """The type that a conversion gives."""
+    to = node.attributes.get("to")
+    return to if isinstance(to, Element) else node.outputs[0].element
 
 
 def _takes_many_axes(op: str) -> bool:

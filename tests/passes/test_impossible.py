@@ -389,7 +389,7 @@ def test_what_fails_on_either_way_is_refused(tmp_path: Path) -> None:
 
 
 def test_branch_that_fails_is_not_kept(tmp_path: Path) -> None:
-    with pytest.raises(bridge.UnsupportedError, match=r"multiplied; without --keep-branches"):
+    with pytest.raises(bridge.UnsupportedError, match=r"multiplied; without `?keep_branches"):
         bridge.convert(model_of("y = MatMul(x, x)"), tmp_path / "m.xml", keep_branches=True)
     model = model_of("y = Neg(x)")
     model.graph.node.add(op_type="MatMul", input=["x", "x"], output=["z"])
