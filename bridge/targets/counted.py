@@ -30,7 +30,7 @@ from bridge.passes.context import Context
 from bridge.passes.fold import infer_and_fold
 from bridge.passes.select.ifs import select_branches
 from bridge.quirks.opaque import revealed
-from bridge.targets.ended import depend_on, ended, is_plain, own_count
+from bridge.targets.ended import ENDLESS, depend_on, ended, is_plain, own_count
 from bridge.targets.filled import filled
 from bridge.targets.unroll import computed_ends
 
@@ -128,6 +128,11 @@ class _Counting:
         b = self.b
         if stack is not None:
             parts = b.cut(value, stack.axis, 0, b.reshape(wanted, 1))
+            if not is_positive(wanted):
+                most = b.where(b.reshape(wanted, 1) > 0, ENDLESS, 0)
+                for axis, dim in enumerate(value.dims):  # 0 as well, as onnxruntime has them
+                    if axis != stack.axis % len(value.dims) and not isinstance(dim, int):
+                        parts = b.cut(parts, axis, 0, most)
             return b.flip(parts, stack.axis) if stack.stride < 0 else parts
         if initial is None:
             return value

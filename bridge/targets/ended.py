@@ -22,7 +22,8 @@ from bridge.operators.control.loop_builder import is_positive, scalar, trips_of_
 from bridge.quirks.opaque import opaque, revealed
 
 ENDLESS = 2**31 - 1
-"""A trip count from which on a Loop has none: the plugin computes with 32 bits."""
+"""A trip count from which on a Loop has none: the plugin computes with 32 bits. No axis has
+as many elements."""
 
 
 def own_count(node: Node) -> Carried | None:
@@ -289,6 +290,9 @@ class _Form:
             sizes = b.constant(known, I64)
         else:
             sizes = b.take(made[stack.sizes], 0, *axes) if axes else b.constant([], I64)
+            if ran is not None and axes:  # Open sizes are 0 then, as onnxruntime has them.
+                least = [d if isinstance(d := stack.dims[axis], int) else 0 for axis in axes]
+                sizes = b.where(ran, sizes, b.constant(least, I64))
         elements = b.cut(made[stack.elements], 0, 1, None)
         if ran is not None:
             trips = b.where(ran, trips, 0)
