@@ -39,7 +39,8 @@ def count_loops(model: Model, context: Context) -> bool:
     """Rewrites, in place, each Loop that is left in the form for its kind."""
     changed = False
     for form in (_filled, _counted):
-        if Rewriter(model.graph).run(Pattern(form, frozenset({"Loop"}), context.target)):
+        pattern = Pattern(form, frozenset({"Loop"}), context.target, uses=True)
+        if Rewriter(model.graph).run(pattern):
             infer_and_fold(model.graph)
             changed = True
     if not changed:
@@ -70,7 +71,7 @@ def reads_numbers(node: Node) -> bool:
 
 def _filled(b: Builder, node: Node, rewriter: Rewriter) -> Result:
     has_form = own_count(node) is not None or (is_counted(node) and reads_numbers(node))
-    return None if has_form else filled(b, node)
+    return None if has_form else filled(b, node, rewriter)
 
 
 def _counted(b: Builder, node: Node, rewriter: Rewriter) -> Result:

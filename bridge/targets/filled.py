@@ -2,6 +2,9 @@
 
 OpenVINO's GPU plugin ends the process, or keeps old elements, where a tensor that enters a Loop has
 none. So each axis that may be empty gets a further element in front, which the body cuts off.
+
+A state stays as it is if the shape of a Reshape behind the Loop is computed from it. The plugin
+would read the shape before the Slice behind the Loop has run.
 """
 
 from __future__ import annotations
@@ -13,12 +16,17 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.clone import clone_body
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Carried, Condition, Invariant, Sliced, Stacked, Yield
-from bridge.neutral.types import BOOL, I64_MAX, STRING, U8, Dim, Interval, TensorType
+from bridge.neutral.rewrite import Rewriter
+from bridge.neutral.types import BOOL, I64, I64_MAX, STRING, U8, Dim, Interval, TensorType
 
 
-def filled(b: Builder, node: Node) -> list[Value] | None:
+def filled(b: Builder, node: Node, rewriter: Rewriter) -> list[Value] | None:
     """What stands for the outputs of such a Loop; None if no tensor of it can be empty."""
-    ends = dict(_ends(node.body))
+    ends = {
+        index: axes
+        for index, axes in _ends(node.body)
+        if not _is_a_shape(node, node.body.outputs[index], rewriter)
+    }
     inputs = [
         _open_axes(value, _along(port, value))
         for value, port in node.body.entries()
@@ -37,6 +45,23 @@ def _ends(body: Body) -> Iterator[tuple[int, Sequence[int]]]:
         if isinstance(port, Condition):
             continue
         yield index, _open_axes(states.get(index, value), _along(port, value))
+
+
+def _is_a_shape(node: Node, port: object, rewriter: Rewriter) -> bool:
+    """Whether a Reshape takes a shape that is computed from a state of a Loop."""
+    if not isinstance(port, Yield) or port.output is None:
+        return False
+    values, seen = [node.outputs[port.output]], set()
+    while values:
+        value = values.pop()
+        if value in seen or value.element is not I64:
+            continue
+        seen.add(value)
+        for user in rewriter.users(value):
+            if user.op == "Reshape" and user.inputs[1] is value:
+                return True
+            values += user.outputs
+    return False
 
 
 def _along(port: object, part: Value) -> int | None:
