@@ -23,15 +23,23 @@ from bridge.neutral.ports import (
     Yield,
 )
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
-from bridge.neutral.types import I64, STRING, TensorType
-from bridge.operators.branches import either
+from bridge.neutral.types import I64, TensorType
 from bridge.operators.control.loop_builder import is_positive, scalar, trips_of_slices
 from bridge.passes.context import Context
 from bridge.passes.fold import infer_and_fold
 from bridge.passes.select.ifs import select_branches
 from bridge.quirks.opaque import revealed
-from bridge.targets.ended import ENDLESS, depend_on, ended, is_plain, own_count
+from bridge.targets.ended import ended, own_count
 from bridge.targets.filled import filled
+from bridge.targets.loop_forms import (
+    ENDLESS,
+    chosen,
+    depend_on,
+    has_numbers,
+    initial_states,
+    is_plain,
+    with_zeros,
+)
 from bridge.targets.unroll import computed_ends
 
 
@@ -75,10 +83,9 @@ def _filled(b: Builder, node: Node, rewriter: Rewriter) -> Result:
 
 
 def _counted(b: Builder, node: Node, rewriter: Rewriter) -> Result:
-    outputs = [value for value in node.outputs if value.element not in (None, STRING)]
     if not is_counted(node):
         return ended(b, node)
-    if reads_numbers(node) or len(outputs) < len(node.outputs):
+    if reads_numbers(node) or not all(map(has_numbers, node.outputs)):
         return None
     if not all(map(is_plain, (*node.body.inputs, *node.body.outputs))):
         return None
@@ -99,12 +106,7 @@ class _Counting:
         b, node = self.b, self.node
         wanted = self._wanted()
         trips = b.max(wanted, 1)
-        states: dict[int | None, Value | None] = {}
-        for port in node.body.inputs:
-            if isinstance(port, Carried) and port.input is not None:
-                exit = node.body.outputs[port.output]
-                if isinstance(exit, Yield):  # Of states that become one output, the first counts.
-                    states.setdefault(exit.output, self.inputs[port.input])
+        states = initial_states(self.inputs, self.body)
         self._free_heads()
         for index, port in enumerate(self.body.inputs):
             if isinstance(port, Sliced):
@@ -137,8 +139,7 @@ class _Counting:
             return b.flip(parts, stack.axis) if stack.stride < 0 else parts
         if initial is None:
             return value
-        (chosen,) = either(b, wanted > 0, [value, initial], lambda _, v: v[:1], lambda _, v: v[1:])
-        return chosen
+        return chosen(b, wanted > 0, value, initial)
 
     def _wanted(self) -> Value:
         """How often the Loop runs; i64, a scalar."""
@@ -170,11 +171,7 @@ class _Counting:
         if port.stride < 0:
             outer = b.flip(outer, port.axis)
         if not isinstance(outer.dims[port.axis], int):
-            dims = [
-                1 if axis == port.axis else b.dim(outer, axis) for axis in range(len(outer.dims))
-            ]
-            outer = b.concat(port.axis, outer, b.zeros(outer, *dims))
-            outer = b.cut(outer, port.axis, 0, b.reshape(trips, 1))
+            outer = b.cut(with_zeros(b, outer, port.axis), port.axis, 0, b.reshape(trips, 1))
         self.inputs.append(outer)
         return Sliced(len(self.inputs) - 1, port.axis, keepdims=port.keepdims)
 

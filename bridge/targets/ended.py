@@ -16,14 +16,18 @@ from bridge.neutral.clone import clone_body
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Condition, Invariant, Iteration, Sliced, Stacked, Yield
-from bridge.neutral.types import ANY, BOOL, I64, STRING, U8, Interval, TensorType, is_static
-from bridge.operators.branches import either
+from bridge.neutral.types import ANY, BOOL, I64, U8, Interval, TensorType, is_static
 from bridge.operators.control.loop_builder import is_positive, scalar, trips_of_slices
 from bridge.quirks.opaque import opaque, revealed
-
-ENDLESS = 2**31 - 1
-"""A trip count from which on a Loop has none: the plugin computes with 32 bits. No axis has
-as many elements."""
+from bridge.targets.loop_forms import (
+    ENDLESS,
+    chosen,
+    depend_on,
+    has_numbers,
+    initial_states,
+    is_plain,
+    with_zeros,
+)
 
 
 def own_count(node: Node) -> Carried | None:
@@ -42,37 +46,13 @@ def own_count(node: Node) -> Carried | None:
 def ended(b: Builder, node: Node) -> list[Value] | None:
     """What stands for the outputs of a Loop, in this form; None if it has the form already, or
     cannot have it."""
-    if own_count(node) is not None or not all(map(_has_tensors, node.outputs)):
+    if own_count(node) is not None or not all(map(has_numbers, node.outputs)):
         return None
     if not all(map(is_plain, (*node.body.inputs, *node.body.outputs))):
         return None
     if any(value.rank is None for value, exit in node.body.exits() if isinstance(exit, Stacked)):
         return None
     return _Form(b, node).outputs()
-
-
-def _has_tensors(value: Value) -> bool:
-    return value.element not in (None, STRING)
-
-
-def is_plain(port: object) -> bool:
-    """Whether a port reads or stacks all parts, each of size 1, forwards or backwards."""
-    if not isinstance(port, Sliced | Stacked):
-        return True
-    ways = ((0, 1, -1), (-1, -1, 0))
-    return port.part_size == 1 and (port.start, port.stride, port.end) in ways
-
-
-def depend_on(b: Builder, body: Body, number: Value) -> None:
-    """Each output of a body depends on the number of the iteration, a scalar, if it depends on no
-    input: the plugin ends the process at a state that becomes a constant."""
-    reached = {*body.graph.inputs, number}
-    for node in body.graph.nodes:
-        if not reached.isdisjoint(node.inputs):
-            reached.update(node.outputs)
-    for index, (value, exit) in enumerate(body.exits()):
-        if value not in reached and value.element is not None and not isinstance(exit, Condition):
-            body.graph.outputs[index] = b.where(number >= 0, value, b.like(0, value))
 
 
 @dataclass
@@ -102,7 +82,7 @@ class _Form:
         """What stands for the outputs of the Loop."""
         b, body = self.b, self.body
         limit, first = self._limit(), self._first()
-        initials = self._initials()
+        initials = initial_states(self.inputs, body)
         conditions = [v for v, port in body.exits() if isinstance(port, Condition)]
         self._part_conditions()
         number, counted = self._count()
@@ -135,9 +115,7 @@ class _Form:
             results[stack.port.output] = self._stacked(stack, made, trips, ran)
         for output, initial in initials.items():
             if ran is not None:
-                (results[output],) = either(
-                    b, ran, [results[output], initial], lambda _, v: v[:1], lambda _, v: v[1:]
-                )
+                results[output] = chosen(b, ran, results[output], initial)
         return results
 
     def _limit(self) -> Value | None:
@@ -158,18 +136,6 @@ class _Form:
         """The first condition, a scalar; None if it is true."""
         first = self.inputs[1]
         return None if first is None or is_positive(first) else scalar(self.b, first)
-
-    def _initials(self) -> dict[int, Value]:
-        """The initial states, by output of the Loop."""
-        found: dict[int, Value] = {}
-        for port in self.body.inputs:
-            if isinstance(port, Carried) and port.input is not None:
-                exit = self.body.outputs[port.output]
-                initial = self.inputs[port.input]
-                # Of states that become one output, the first counts.
-                if isinstance(exit, Yield) and exit.output is not None and initial is not None:
-                    found.setdefault(exit.output, initial)
-        return found
 
     def _inside(self, outer: Value) -> Value:
         """An outer value, inside the body."""
@@ -253,8 +219,7 @@ class _Form:
         size = outer.dims[port.axis]
         if isinstance(size, int) and size > 0:
             return outer
-        dims = [1 if axis == port.axis else b.dim(outer, axis) for axis in range(len(outer.dims))]
-        return b.concat(port.axis, outer, b.zeros(outer, *dims))
+        return with_zeros(b, outer, port.axis)
 
     def _stack(self, index: int) -> _Stack:
         """The states that join the elements of a stack; the first element is none of them."""

@@ -9,7 +9,7 @@ would read the shape before the Slice behind the Loop has run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from bridge.neutral.builder import Builder
@@ -17,7 +17,8 @@ from bridge.neutral.clone import clone_body
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Carried, Condition, Invariant, Sliced, Stacked, Yield
 from bridge.neutral.rewrite import Rewriter
-from bridge.neutral.types import BOOL, I64, I64_MAX, STRING, U8, Dim, Interval, TensorType
+from bridge.neutral.types import BOOL, I64, I64_MAX, U8, Dim, Interval, TensorType
+from bridge.targets.loop_forms import has_numbers
 
 
 def filled(b: Builder, node: Node, rewriter: Rewriter) -> list[Value] | None:
@@ -27,15 +28,15 @@ def filled(b: Builder, node: Node, rewriter: Rewriter) -> list[Value] | None:
         for index, axes in _ends(node.body)
         if not _is_a_shape(node, node.body.outputs[index], rewriter)
     }
-    inputs = [
-        _open_axes(value, _along(port, value))
+    heads = [
+        ends.get(port.output, ())
+        if isinstance(port, Carried)
+        else _open_axes(value, _along(port, value))
         for value, port in node.body.entries()
-        if not isinstance(port, Carried)
     ]
-    if not any(ends.values()) and not any(inputs):
+    if not any(ends.values()) and not any(heads):
         return None
-    filling = _Filling(b, node, ends)
-    return filling.outputs()
+    return _Filling(b, node, ends, heads).outputs()
 
 
 def _ends(body: Body) -> Iterator[tuple[int, Sequence[int]]]:
@@ -73,7 +74,7 @@ def _along(port: object, part: Value) -> int | None:
 
 def _open_axes(value: Value, along: int | None = None) -> Sequence[int]:
     """The axes of a tensor that may be empty, without the one along which a Loop goes."""
-    if value.element in (None, STRING):
+    if not has_numbers(value):
         return ()
     return [
         axis for axis, dim in enumerate(value.shape or ()) if axis != along and not _is_filled(dim)
@@ -87,10 +88,17 @@ def _is_filled(dim: Dim) -> bool:
 class _Filling:
     """A Loop in that form."""
 
-    def __init__(self, b: Builder, node: Node, ends: dict[int, Sequence[int]]) -> None:
+    def __init__(
+        self,
+        b: Builder,
+        node: Node,
+        ends: Mapping[int, Sequence[int]],
+        heads: Sequence[Sequence[int]],
+    ) -> None:
         self.b = b
         self.node = node
         self.ends = ends
+        self.heads = heads
         self.inputs = list(node.inputs)
         self.body = clone_body(node.body)
 
@@ -116,28 +124,18 @@ class _Filling:
             if isinstance(exit, Yield) and exit.output is not None:
                 results[exit.output] = _less(b, made[exit.output], axes)
             elif isinstance(exit, Stacked):
-                if not exit.keepdims:
-                    at = exit.axis % len(self.node.outputs[exit.output].dims)
-                    axes = [axis + (axis >= at) for axis in axes]
-                results[exit.output] = _less(b, made[exit.output], axes)
+                around = _around(axes, exit, self.node.outputs[exit.output])
+                results[exit.output] = _less(b, made[exit.output], around)
         return results
 
     def _enter(self, head: Builder, index: int) -> None:
         """A body input of the longer tensor, and in the body the tensor itself."""
         value, port = self.body.graph.inputs[index], self.body.inputs[index]
         assert isinstance(port, Invariant | Carried | Sliced) and port.input is not None
-        outer = self.inputs[port.input]
-        if isinstance(port, Carried):
-            axes = self.ends.get(port.output, ())
-        else:
-            axes = _open_axes(value, _along(port, value))
+        outer, axes = self.inputs[port.input], self.heads[index]
         if not axes or outer is None:
             return
-        around = axes
-        if isinstance(port, Sliced) and not port.keepdims:
-            at = port.axis % len(outer.dims)
-            around = [axis + (axis >= at) for axis in axes]
-        self.inputs.append(_more(self.b, outer, around))
+        self.inputs.append(_more(self.b, outer, _around(axes, port, outer)))
         longer = [1 + dim if isinstance(dim, int) else Interval(1, None) for dim in value.dims]
         dims = (
             long if axis in axes else dim
@@ -148,6 +146,14 @@ class _Filling:
         self.body.graph.inputs[index] = entry
         self.body.inputs[index] = replace(port, input=len(self.inputs) - 1)
         head.node("Slice", [entry, *_ranges(head, axes)], [value])
+
+
+def _around(axes: Sequence[int], port: object, whole: Value) -> Sequence[int]:
+    """The axes of a part, in the whole that a Loop slices or stacks."""
+    if not isinstance(port, Sliced | Stacked) or port.keepdims:
+        return axes
+    at = port.axis % len(whole.dims)
+    return [axis + (axis >= at) for axis in axes]
 
 
 def _more(b: Builder, value: Value, axes: Sequence[int]) -> Value:
