@@ -9,13 +9,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
-from string import Template
 
 from bridge.errors import amount, printable
 from bridge.release import release
-
-_FOLDER = Path(__file__).parent
+from bridge.show.frame import framed
 
 MOST_ROWS = 100
 """Models that a summary lists; GitHub takes 1 MiB of it."""
@@ -51,9 +48,12 @@ def counts_of(verdicts: Sequence[str]) -> str:
 def as_page(rows: Sequence[TableRow]) -> str:
     """The page of a folder: a table with a search, and a link to the page of each model."""
     ordered = sorted(rows, key=lambda row: row.good)
-    return Template((_FOLDER / "folder.html").read_text(encoding="utf-8")).substitute(
-        title="Models · Bridge",
-        style=(_FOLDER / "page.css").read_text(encoding="utf-8"),
+    return framed(
+        "folder.html",
+        "Models · Bridge",
+        "page.css",
+        "folder.css",
+        heading="Models · Bridge",
         counts=_html(counts_of([row.verdict for row in rows])),
         rows="\n".join(map(_row, ordered)),
         made=_html(f"Made by bridge check, {release() or 'not installed'}."),

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from html import escape
 from pathlib import Path
-from string import Template
 from typing import Any
 
 from bridge.errors import UsageError, printable
 from bridge.metadata import Json
+from bridge.show.frame import framed
 from bridge.show.states import STATES
-
-_FOLDER = Path(__file__).parent
 
 
 def page(outline: Json, check: Json | None = None) -> str:
@@ -21,14 +19,12 @@ def page(outline: Json, check: Json | None = None) -> str:
     if check is not None:
         require_same(outline, check)
     outline, check = escaped(outline), escaped(check)
-    template, style, script = (
-        (_FOLDER / f"page.{suffix}").read_text(encoding="utf-8") for suffix in ("html", "css", "js")
-    )
     data = {"outline": outline, "check": check, "states": STATES}
-    return Template(template).substitute(
-        title=escape(f"{Path(outline['file']).name} · Bridge", quote=False),
-        style=style,
-        script=script,
+    return framed(
+        "page.html",
+        escape(f"{Path(outline['file']).name} · Bridge", quote=False),
+        "page.css",
+        script=(Path(__file__).parent / "page.js").read_text(encoding="utf-8"),
         # No name in the model may end the element that the data stands in.
         data=json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
     )
