@@ -18,6 +18,7 @@ from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.rewrite import Pattern, Result, Rewriter, ValueUses
 from bridge.neutral.terms import Found, op, var
+from bridge.neutral.types import Element
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
 
@@ -90,12 +91,12 @@ def fake_quantize(graph: Graph, outputs: bool, everywhere: bool = False) -> bool
     def rewritten(b: Builder, node: Node, rewriter: Rewriter) -> Result:
         if "quantizes" not in (node.extras or {}):
             return None
-        for found in LIMITED.matches(node.inputs[0], Found(), lambda value: 1):
-            x, integers = found[X], node.outputs[0]
-            among = {*rewriter.graph.outputs} if outputs else set()
-            if everywhere or is_taken(x, integers, rewriter.uses, among):
-                return _faked(b, node, found)
+        found = next(iter(LIMITED.matches(node.inputs[0], Found(), lambda value: 1)), None)
+        if found is None:
             return None
+        among = {*rewriter.graph.outputs} if outputs else set()
+        if everywhere or is_taken(found[X], node.outputs[0], rewriter.uses, among):
+            return _faked(b, node, found)
         return None
 
     changed = Rewriter(graph).run(Pattern(rewritten, frozenset({"Cast"}), uses=True))
@@ -114,7 +115,7 @@ def _faked(b: Builder, node: Node, found: Found) -> Value | None:
     low, high = element.bounds
     if scale is None or zero is None or not (scale != 0).all():
         return None
-    if element.bits > NARROW or x.rank is None or not 0 < x.rank <= WIDEST_RANK:
+    if not has_levels(x, element):
         return None
     ends = [scale * (np.float32(end) - zero) for end in (low, high)]
     y = b.op(
@@ -125,6 +126,11 @@ def _faked(b: Builder, node: Node, found: Found) -> Value | None:
     if "provenance" in extras and extras["provenance"].op == "QuantizeLinear":
         del extras["provenance"]  # A pattern restores it.
     return b.node("Cast", [y], 1, node.attributes, extras=extras).outputs[0]
+
+
+def has_levels(x: Value, element: Element) -> bool:
+    """Whether OpenVINO has a FakeQuantize for a tensor and the type of the integers."""
+    return element.bits <= NARROW and x.rank is not None and 0 < x.rank <= WIDEST_RANK
 
 
 def is_taken(x: Value, quantized: Value, uses: ValueUses, outputs: Collection[Value] = ()) -> bool:

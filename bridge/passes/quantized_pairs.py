@@ -18,7 +18,7 @@ from bridge.neutral.types import F32, Element
 from bridge.operators.quantization.quantize_dequantize import axis_of, limits
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
-from bridge.passes.fake_quantize import NARROW, WIDEST_RANK, is_taken, wants_all
+from bridge.passes.fake_quantize import has_levels, is_taken, wants_all
 
 
 def join_pairs(model: Model, context: Context) -> bool:
@@ -88,9 +88,9 @@ def _scale(parameters: list[Value | None]) -> _Scale | None:
 
 def _fits(x: Value, found: _Scale) -> bool:
     """Whether one FakeQuantize has levels for the integers, all of them different floats."""
-    if found.element.kind not in ("int", "uint") or found.element.bits > NARROW:
+    if found.element.kind not in ("int", "uint") or x.element is not F32:
         return False
-    if x.element is not F32 or x.rank is None or not 0 < x.rank <= WIDEST_RANK:
+    if not has_levels(x, found.element):
         return False
     low, high = limits(found.scale, found.zero_point, found.element)
     return bool(np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all())

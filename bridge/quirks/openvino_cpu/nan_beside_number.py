@@ -7,11 +7,10 @@ With a dynamic shape, the plugin joins elementwise operators, and the constant i
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Node
 from bridge.operators import Result
-from bridge.passes.uses import Uses
 from bridge.quirks.known import is_known
-from bridge.quirks.openvino_cpu.nan_is_greater import MARK, NAME
+from bridge.quirks.openvino_cpu.nan_is_greater import MARK, exchanged_again
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
 
@@ -26,13 +25,6 @@ def behind_constant(b: Builder, node: Node, place: Place) -> Result:
     return b.node(node.op, [y, x], extras={"rt_info": MARK}).outputs[0]
 
 
-def in_front(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The original operator, from one with exchanged operands."""
-    x, y = node.inputs
-    marked = NAME in (node.extras or {}).get("rt_info", "")
-    return b.op(node.op, y, x) if marked else None
-
-
 QUIRK = Quirk(
     releases="2026.4",
     symptom="The Maximum or the Minimum of NaN and a constant is the constant.",
@@ -40,5 +32,5 @@ QUIRK = Quirk(
     safe="The operands of a maximum and of a minimum may change places.",
     cost="none: the operands are exchanged, and rt_info records it",
     run=rewriting("Max", "Min", by=behind_constant),
-    undo={"Max": in_front, "Min": in_front},
+    undo={"Max": exchanged_again, "Min": exchanged_again},
 )

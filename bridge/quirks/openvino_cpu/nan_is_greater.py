@@ -10,13 +10,13 @@ from bridge.quirks.quirk import Place, Quirk, rewriting
 
 NAME = "bridge_exchanged"
 MARK = f'<attribute name="{NAME}" version="0"/>'
-"""The key in the rt_info of a comparison with exchanged operands. OpenVINO ignores it."""
+"""The key in the rt_info of an operator with exchanged operands. OpenVINO ignores it."""
 
 EXCHANGED = {
     "Greater": "Less", "GreaterOrEqual": "LessOrEqual", "Less": "Greater",
     "LessOrEqual": "GreaterOrEqual",
 }  # fmt: skip
-"""The comparison that gives the same result for exchanged operands."""
+"""The comparison that gives the same result for exchanged operands. Other operators stay."""
 
 
 def exchanged(b: Builder, node: Node, place: Place) -> Result:
@@ -28,11 +28,11 @@ def exchanged(b: Builder, node: Node, place: Place) -> Result:
 
 
 def exchanged_again(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The original comparison, from one with exchanged operands."""
+    """The original operator, from a marked one with exchanged operands."""
     if NAME not in (node.extras or {}).get("rt_info", ""):
         return None
     x, y = node.inputs
-    return b.op(EXCHANGED[node.op], y, x)
+    return b.op(EXCHANGED.get(node.op, node.op), y, x)
 
 
 QUIRK = Quirk(
