@@ -30,6 +30,7 @@ from bridge.errors import BridgeError
 from bridge.vocabulary.elements import F16
 
 _INPUTS = 3
+_MORE_LOADS = 4
 _SAMPLES = 16
 _MORE = 3.0  # times the original's difference
 _BF16 = 2.0**-6
@@ -52,42 +53,87 @@ def run_as_people_do(bench: Bench, sessions: Sessions, compared: Compared) -> No
         [compared.wanted[place] for place in kept],
         bench.comparison,
     )
-    known: dict[bool, list[float] | None] = {}
+    in_defaults = {is_ir: Original(source, is_ir, runs) for is_ir in (False, True)}
     halves = HalvedOriginal(runs, bench.pair) if plugin().halves else None
     for label, session in sessions[1:]:
-        path = report.path(label)
-        is_ir = path.suffix.lower() == ".xml"
-        people = _loaded(path)
-        results = runs.of(people)
-        its = runs.shares(results)
-        least = max(bench.comparison.rtol, _BF16 if is_ir else 0.0)
-        if its is not None and max(its) > least:
-            # What is wrong in a first run alone is the engine's fault.
-            results = runs.of(people)
-            its = runs.shares(results)
-        if results is None or its is None or max(its) <= least:
-            continue
-        plain = runs.shares(runs.of(session))
-        if plain is None:
-            continue
-        own = None
+        is_ir = report.path(label).suffix.lower() == ".xml"
         # OpenVINO keeps the cache of a variable in 8 bits by default. Inputs are no such cache.
-        if not keeps_states(session) or keeps_states(original):
-            if is_ir not in known:
-                known[is_ir] = runs.shares(runs.of(_original(source, is_ir)))
-            own = known[is_ir]
-        text = f"as people run it, {label} differs by {100 * max(its):.2g} %"
+        is_alike = not keeps_states(session) or keeps_states(original)
+        version = _Version(
+            report.path(label),
+            session,
+            max(bench.comparison.rtol, _BF16 if is_ir else 0.0),
+            in_defaults[is_ir] if is_alike else None,
+            halves if is_ir else None,
+        )
+        text, is_more = version.judge(runs)
+        # The results may differ from load to load: that is the engine's fault.
+        for _ in range(_MORE_LOADS):
+            if not is_more:
+                break
+            text, is_more = version.judge(runs)
+        if text:
+            (report.findings if is_more else report.as_run).append(
+                f"as people run it, {label} {text}"
+            )
+
+
+@dataclass(frozen=True)
+class _Version:
+    """A conversion, and what explains its differences."""
+
+    path: Path
+    session: Session
+    least: float
+    original: Original | None
+    halves: HalvedOriginal | None
+
+    def judge(self, runs: Runs) -> tuple[str, bool]:
+        """Loads the conversion anew. Says how far it is off, and whether the original is not so
+        far off. "" where it differs by nothing that counts."""
+        results = runs.of(_loaded(self.path))
+        its = runs.shares(results)
+        if results is None or its is None or max(its) <= self.least:
+            return "", False
+        plain = runs.shares(runs.of(self.session))
+        if plain is None:
+            return "", False
+        own = self.original.shares() if self.original else None
+        text = f"differs by {100 * max(its):.2g} %"
         text += "" if own is None else f", and the original by {100 * max(own):.2g} %"
-        rounds = is_ir and halves is not None
-        why = halves.explain(results) if rounds and halves is not None else ""
-        is_more = (own is not None or rounds) and all(
-            one > max(_MORE * max(others), least)
+        why = self.halves.explain(results) if self.halves else ""
+        is_more = (own is not None or self.halves is not None) and all(
+            one > max(_MORE * max(others), self.least)
             for one, *others in zip(its, own or plain, plain, strict=True)
         )
-        if is_more and not why:
-            report.findings.append(text)
-        else:
-            report.as_run.append(f"{text}, {why}" if why else text)
+        return (f"{text}, {why}" if why else text), is_more and not why
+
+
+class Original:
+    """The original in the defaults of OpenVINO, or of the engine of its own format."""
+
+    def __init__(self, path: Path, in_openvino: bool, runs: Runs) -> None:
+        self._path, self._in_openvino, self._runs = path, in_openvino, runs
+        self._largest: list[float] | None = None
+
+    def shares(self) -> list[float] | None:
+        """The largest shares of all loads so far, with one load more. None where no engine takes
+        the original."""
+        found = self._runs.shares(self._runs.of(self._load()))
+        if found is not None:
+            self._largest = list(map(max, found, self._largest or found))
+        return self._largest
+
+    def _load(self) -> Session | None:
+        is_ir = self._path.suffix.lower() == ".xml"
+        if is_ir == self._in_openvino:
+            return _loaded(self._path)
+        if is_ir:
+            return None
+        try:
+            return engine(cast(type[Engine], plugin()), DEFAULTS).load(self._path)
+        except BridgeError:
+            return None
 
 
 @dataclass(frozen=True)
@@ -160,20 +206,6 @@ class HalvedOriginal:
                 return load(pair.rewritten(pair.source, model, "halves"))[0]
         except BridgeError:
             return None
-
-
-def _original(path: Path, in_openvino: bool) -> Session | None:
-    """The original in an engine's defaults: in OpenVINO, or in that of its own format. None where
-    that engine does not take it."""
-    is_ir = path.suffix.lower() == ".xml"
-    if is_ir == in_openvino:
-        return _loaded(path)
-    if is_ir:
-        return None
-    try:
-        return engine(cast(type[Engine], plugin()), DEFAULTS).load(path)
-    except BridgeError:
-        return None
 
 
 def _loaded(path: Path) -> Session | None:

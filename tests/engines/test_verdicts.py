@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -10,10 +11,10 @@ import openvino
 import pytest
 
 import bridge
-from bridge.check import check
+from bridge.check import as_run, check
 from bridge.check.as_run import HalvedOriginal, Runs, run_as_people_do
 from bridge.check.bench import Bench
-from bridge.check.engines import OnnxRuntime
+from bridge.check.engines import OnnxRuntime, Session
 from bridge.check.loading import load
 from bridge.check.noise import outside
 from bridge.check.outputs import Comparison
@@ -37,11 +38,15 @@ def test_quick_seeks_no_branches(tmp_path: Path) -> None:
     assert report.ok and len(report.feeds) == 2 and not report.sites, str(report)
 
 
-@pytest.mark.parametrize(("factor", "is_found"), [(1.0, False), (1.5, True)])
+@pytest.mark.parametrize(
+    ("factor", "loads", "is_found"),
+    [(1.0, [], False), (1.5, [], True), (1.5, ["b", "b", "a"], False)],
+)
 def test_defaults_that_cost_a_conversion_alone(
-    factor: float, is_found: bool, tmp_path: Path
+    factor: float, loads: list[str], is_found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Here another model stands for a conversion that defaults make wrong."""
+    """Here another model stands for a conversion that defaults make wrong. The engine may be wrong
+    after some of its loads only."""
     paths = [tmp_path / "a.onnx", tmp_path / "b.onnx"]
     for path, times in zip(paths, (1.0, factor), strict=True):
         one_branch(path, f"{{ h = Constant <value_float = {times:.1f}> () y = Mul (x, h) }}")
@@ -52,6 +57,13 @@ def test_defaults_that_cost_a_conversion_alone(
     pair = Pair(*paths, tmp_path, {}, None, report.notes)
     bench = Bench(pair, report, Comparison(1e-3, 1e-5, report.note), lambda step: None)
     sessions = [(path.name, session) for path in paths]
+    found = [load(tmp_path / f"{name}.onnx") for name in loads]
+    loaded = as_run.load
+
+    def load_next(path: Path, **settings: Any) -> tuple[Session, str]:
+        return found.pop(0) if found and path == paths[1] else loaded(path, **settings)
+
+    monkeypatch.setattr(as_run, "load", load_next)
     run_as_people_do(bench, sessions, Compared([session.run(feed)], [""]))
     assert bool(report.findings) == is_found and not report.as_run
 
