@@ -59,7 +59,7 @@ def run_as_people_do(bench: Bench, sessions: Sessions, compared: Compared) -> No
         is_ir = report.path(label).suffix.lower() == ".xml"
         # OpenVINO keeps the cache of a variable in 8 bits by default. Inputs are no such cache.
         is_alike = not keeps_states(session) or keeps_states(original)
-        version = _Version(
+        version = _Conversion(
             report.path(label),
             session,
             max(bench.comparison.rtol, _BF16 if is_ir else 0.0),
@@ -79,7 +79,7 @@ def run_as_people_do(bench: Bench, sessions: Sessions, compared: Compared) -> No
 
 
 @dataclass(frozen=True)
-class _Version:
+class _Conversion:
     """A conversion, and what explains its differences."""
 
     path: Path
