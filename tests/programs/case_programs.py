@@ -196,8 +196,7 @@ class Block:
         return self.constant(np.array(numbers, np.int64))
 
     def flag(self) -> str:
-        """A condition: an input, its opposite, a constant, or one made from the iteration number.
-        """
+        """A condition: an input, its opposite, a constant, or a comparison of the iteration."""
         name = self.program.choose(FLAGS)
         kinds = ["input", "input", "not", "constant"] + ["iteration"] * 3 * bool(self.number)
         match self.program.choose(kinds):

@@ -78,8 +78,7 @@ def _through_bytes(block: Block, var: Var) -> None:
 
 
 def _turning(block: Block, var: Var) -> None:
-    """A Loop that negates its condition, or has a constant one. It runs once, or to its trip count.
-    """
+    """A Loop whose condition is negated or constant. It runs once, or to its trip count."""
     helper, kind = onnx.helper, onnx.TensorProto
     step, go, given, on, again = (block.fresh() for _ in range(5))
     shape = [dim for dim in var.shape if isinstance(dim, int)]

@@ -79,8 +79,7 @@ class Scope:
 
 @dataclass(frozen=True)
 class SequenceProgram:
-    """A model and feeds for it by seed: arrays, lists of arrays, and None for an absent optional.
-    """
+    """A model and feeds for it by seed: arrays, lists of arrays, None for an absent optional."""
 
     model: onnx.ModelProto
     dtype: type
