@@ -6,7 +6,7 @@ Processor times on one thread, in turn, the shortest of several runs:
 - *convert*: ONNX → IR against OpenVINO's own reading and writing.
 - *IR's time*: against OpenVINO's own reading of the file.
 - *back*: the ONNX that comes back against the file, in onnxruntime with all optimisations. The
-error of its results is given relative to the largest result of the file.
+  error of its results is given relative to the largest result of the file.
 
 For an IR, *convert* is IR → ONNX against OpenVINO's own reading and writing of the IR. *back* is
 ONNX → IR against OpenVINO's reading and writing of the ONNX. *time* and *off by* compare the IR
