@@ -94,13 +94,13 @@ def table() -> Iterator[str]:
     whole = [each for each in free if not each.lacking]
     rest = [each for each in free if each.lacking or each.computed]
     yield (
-        f"Of the {len(found)} models of `roundtrip_models/` that have an If, `--ifs select-some` "
-        f"leaves {len(free)} without If, Loop, Scan, sequence and optional. The reader has all "
-        f"operators of {len(whole)} of these. In {len(free) - len(rest)}, all inputs are constants "
-        "that it wants to be. These are the others:"
+        f"`roundtrip_models/` has {len(found)} models with an If. `--ifs select-some` leaves "
+        f"{len(free)} of them without If, Loop, Scan, sequence and optional. The reader has all "
+        f"operators of {len(whole)} of these. In {len(free) - len(rest)} models, the inputs that "
+        "must be constants are constants, too. The table lists the others:"
     )
     yield ""
-    yield "| model | operators that the reader lacks | inputs that it wants as constants |"
+    yield "| model | operators that the reader lacks | inputs that must be constants |"
     yield "| --- | --- | --- |"
     for each in rest:
         cells = (
