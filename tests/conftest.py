@@ -1,8 +1,8 @@
 """Makes every conversion in the tests check itself, and makes drawn tests draw the same in every
 run.
 
-A failure is reported as it was drawn. Hypothesis may take minutes to shrink it; `pytest
---hypothesis-profile=shrink` does so.
+A failure is reported as it was drawn. Hypothesis may take minutes to shrink it;
+`pytest --hypothesis-profile=shrink` does so.
 """
 
 import os

@@ -339,7 +339,8 @@ class File:
     """How an architecture becomes an ONNX file.
 
     By default PyTorch's exporter runs with its defaults. A file may have another operator set, the
-    older exporter (`script`), open sizes of the given axes of inputs, or a quantiser behind it."""
+    older exporter (`script`), open sizes of the given axes of inputs, or a quantiser behind it.
+    """
 
     architecture: str
     opset: int | None = None

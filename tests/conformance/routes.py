@@ -119,7 +119,8 @@ def _onnx_to_ir(case: Case, scratch: Path) -> str:
     """ONNX → IR, run by OpenVINO, against the standard's outputs.
 
     If OpenVINO cannot run the IR, its layers run as plain ONNX. The way back would not show a wrong
-    rule, because it replays the rules."""
+    rule, because it replays the rules.
+    """
     try:
         session, engine = _through_ir(case, scratch)
         against_standard(case, session)
@@ -308,7 +309,8 @@ def against_standard(case: Case, session: Session, by_position: bool = False) ->
     """Runs the case's data sets; raises WrongError for other outputs.
 
     `by_position` ignores the names of inputs, which OpenVINO sometimes changes. A model that Bridge
-    converts must keep them."""
+    converts must keep them.
+    """
     names = [info.name for info in case.model.graph.output]
     for inputs, expected in case.data_sets:
         if by_position:

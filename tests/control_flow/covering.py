@@ -1,6 +1,7 @@
 """Rows that cover the combinations of a few levels of different axes, if these go together.
 
-Most levels here exclude others. With such exclusions, libraries for covering arrays miss pairs."""
+Most levels here exclude others. With such exclusions, libraries for covering arrays miss pairs.
+"""
 
 from __future__ import annotations
 
@@ -90,8 +91,8 @@ class Levels:
                         self._note(one, other, False)
 
     def _few(self, pick: tuple[Level, Level]) -> Iterator[Row]:
-        """A few rows of a pair that may go together after all. The first ones have other excluded
-        pairs left out."""
+        """A few rows of a pair that may go together after all; first rows without any other
+        excluded pair."""
         one, other = pick
         avoided = {**self.apart}
         avoided[one] &= ~self.bits[other]

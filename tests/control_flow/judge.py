@@ -31,7 +31,8 @@ def case_of(entry: Entry) -> Case:
     """The program in its place, with onnxruntime's outputs for every combination of its inputs.
 
     Raises NoFormError if ONNX has no such form. Raises onnxruntime's error if it cannot run the
-    program."""
+    program.
+    """
     program = entry.program()
     model, feeds = program.model(), program.feeds()
     sets = zip((tuple(f.values()) for f in feeds), _expected(model, feeds), strict=True)

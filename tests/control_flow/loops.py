@@ -58,7 +58,8 @@ class State:
     """A state of a Loop: its type outside and in the body, its initial value, and its nodes.
 
     The nodes make the next state `{o}` from the state before, `{a}`. `number` makes from `{a}` the
-    f32 scalar `total`, which the body may use in its condition."""
+    f32 scalar `total`, which the body may use in its condition.
+    """
 
     type: str
     initial: str

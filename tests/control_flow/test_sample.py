@@ -1,7 +1,8 @@
 """A sample of the suite that covers every pair of levels of different axes.
 
-Every sixteenth program also runs for old releases, and as plain meaning. `python -m
-tests.control_flow` runs all programs so."""
+Every sixteenth program also runs for old releases, and as plain meaning.
+`python -m tests.control_flow` runs all programs so.
+"""
 
 from __future__ import annotations
 

@@ -132,7 +132,8 @@ def hard_linked(target: Path, elsewhere: Path) -> None:
 def test_killed_at_each_step(name: str, case: Callable[[Path, Path], None], tmp_path: Path) -> None:
     """A kill leaves the old pair, the new pair, or no file that could be loaded.
 
-    Data that another model may share stay. The next write leaves the remains as they are."""
+    Data that another model may share stay. The next write leaves the remains as they are.
+    """
     place, elsewhere = tmp_path / "place", tmp_path / "elsewhere"
     target, others = place / name, beside(elsewhere / f"other{Path(name).suffix}")
     old, new = b"names old" + b"old data", b"names new" + b"new data"

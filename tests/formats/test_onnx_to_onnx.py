@@ -182,7 +182,8 @@ def test_graphs_given_to_functions(suffix: str, tmp_path: Path) -> None:
 
     Here the call is two calls deep, from inside another If, and values of the functions have the
     same names. Neither onnxruntime nor the standard's inliner accepts that, so numpy computes the
-    numbers."""
+    numbers.
+    """
     path = tmp_path / f"a{suffix}"
     bridge.convert(onnx.parser.parse_model(GIVEN_GRAPH), path)
     x = np.array([0.3, -1.2], np.float32)

@@ -2,7 +2,8 @@
 files (extra `models-pipelines`).
 
 The models are small and have random weights. A row for each way says whether the tokens equal the
-tokens of onnxruntime or of PyTorch."""
+tokens of onnxruntime or of PyTorch.
+"""
 
 from __future__ import annotations
 

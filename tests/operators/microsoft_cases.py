@@ -591,7 +591,8 @@ def grouped(
     """GroupQueryAttention with 4 heads of 8 and 2 heads of keys.
 
     Each sequence gets `new` tokens and then has its number of `totals`. The cache has length
-    `past`."""
+    `past`.
+    """
     batch, width = len(totals), 16
     if packed:
         inputs: list[np.ndarray | None] = [random(batch, new, 8 * width), None, None]

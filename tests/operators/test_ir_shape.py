@@ -496,7 +496,8 @@ NOT_DYNAMIC = (
 """Cases without a dynamic run.
 
 Some have no sizes to leave open. Some need sizes at conversion for the rank of the result. For the
-rest OpenVINO does not accept weights of unknown size, or empty ones."""
+rest OpenVINO does not accept weights of unknown size, or empty ones.
+"""
 
 
 def build(name: str, dynamic: bool) -> tuple[ov.Model, list[np.ndarray]]:

@@ -1,6 +1,7 @@
 """Shape arithmetic and data movement of ONNX, written as IR and compared with onnxruntime.
 
-The standard's node cases leave these forms out: old versions, unknown sizes, constant operands."""
+The standard's node cases leave these forms out: old versions, unknown sizes, constant operands.
+"""
 
 from __future__ import annotations
 

@@ -233,7 +233,8 @@ def _kinds(model: Model | Path) -> list[list[str]]:
     """The kinds of ports of each body.
 
     First the used inputs, without a condition that is a state; then the used outputs, in the order
-    of the node's outputs."""
+    of the node's outputs.
+    """
     result = []
     model = bridge.load(model) if isinstance(model, Path) else model
     for body in control(model).bodies:

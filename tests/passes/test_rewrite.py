@@ -178,7 +178,8 @@ class Rewrites:
     """Random answers of a pattern.
 
     It keeps a node, replaces it with its input, or replaces it with new nodes. It may rewrite the
-    new nodes as well, inline a branch, or change the node in place."""
+    new nodes as well, inline a branch, or change the node in place.
+    """
 
     def __init__(self, data: st.DataObject, backwards: bool) -> None:
         self.data = data
@@ -227,7 +228,8 @@ def exchanged(node: Node) -> bool:
 def test_random_rewrites(graph: Graph, backwards: bool, data: st.DataObject) -> None:
     """Whatever a pattern answers, the rewriter ends and the graph is valid and in order.
 
-    A new count gives the same uses, and an unchanged graph prints the same."""
+    A new count gives the same uses, and an unchanged graph prints the same.
+    """
     verify(graph)
     before = show(graph)
     rewrites = Rewrites(data, backwards)

@@ -132,7 +132,8 @@ def one_of(draw: Draw, options: Sequence[Any]) -> Any:
     """Draws one of the options, by its index.
 
     Hypothesis tells draws apart by a hash of the options. The hash of a function is an address, so
-    each run would draw other programs."""
+    each run would draw other programs.
+    """
     return options[draw(st.sampled_from(range(len(options))))]
 
 

@@ -22,7 +22,8 @@ from tests.support.running import OnnxRuntime, assert_close, flat
 def at_opset(opset: int) -> dict[str, list[Case]]:
     """The cases whose operators mean the same in this operator set as in their own.
 
-    The key is the operator with which the case's name begins."""
+    The key is the operator with which the case's name begins.
+    """
     found: dict[str, list[Case]] = {}
     for case in map(cases().__getitem__, _runnable()):
         if _is_alike(case, opset):

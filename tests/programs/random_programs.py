@@ -45,7 +45,8 @@ def programs(
     """Draws a program with up to five inputs and up to `most_statements` top statements.
 
     Some statements are of the `further` kinds; the nodes of such a program are in any order. Inputs
-    have the given element types."""
+    have the given element types.
+    """
     opset = draw(st.sampled_from([13, 16, 19, 21, 23, 25]))
     block = Block(draw, opset, draw(st.booleans()), statements)
     block.max_depth = draw(st.sampled_from([MAX_DEPTH, DEEP])) if statements else MAX_DEPTH

@@ -28,7 +28,8 @@ class Var:
     """A tensor of f32.
 
     `ranks` are its possible ranks. `rows` says that its shape is the end of [1, 1, N, 3]: two such
-    tensors go together in an operator. `exact` says that all engines compute the same elements."""
+    tensors go together in an operator. `exact` says that all engines compute the same elements.
+    """
 
     name: str
     ranks: frozenset[int]
@@ -64,7 +65,8 @@ class Block:
     """A graph under construction, as lines of ONNX's text syntax.
 
     `around` holds the values it may capture. All blocks of a program share `count`, which numbers
-    the names."""
+    the names.
+    """
 
     draw: Callable[[st.SearchStrategy[Any]], Any]
     count: Iterator[int]

@@ -13,7 +13,8 @@ Fails = Callable[[onnx.ModelProto], bool]
 def reduced(model: onnx.ModelProto, fails: Fails, most: int = 400) -> onnx.ModelProto:
     """A smaller model for which `fails` holds as well.
 
-    It ends when no single step of `_smaller` keeps the failure, or after `most` trials."""
+    It ends when no single step of `_smaller` keeps the failure, or after `most` trials.
+    """
     tried = 0
     found = True
     while found:

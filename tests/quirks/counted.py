@@ -1,7 +1,8 @@
 """The models in which each quirk fires.
 
 `python -m tests.quirks --count FOLDER` counts them. `fires.tsv` stores them by model,
-`bridge/quirks/counts.py` by quirk."""
+`bridge/quirks/counts.py` by quirk.
+"""
 
 from __future__ import annotations
 

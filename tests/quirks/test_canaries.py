@@ -2,7 +2,8 @@
 out.
 
 When the engine is mended its canary passes. Then the strict test fails, and the quirk's file can
-go."""
+go.
+"""
 
 from __future__ import annotations
 

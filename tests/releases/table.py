@@ -23,7 +23,8 @@ class Row:
 
     For each of `WAYS`, `counts` has the number of right models and the number of models that the
     engine itself runs rightly. `not_right` lists the other models by title. `faults` lists the
-    faults of old releases alone that were seen."""
+    faults of old releases alone that were seen.
+    """
 
     openvino: str
     onnxruntime: str

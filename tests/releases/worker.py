@@ -99,7 +99,8 @@ def compare(
     """The outcomes of some models: of the original, of the conversion and of the way back.
 
     They run in one process. If it crashes, each model runs in a process of its own; if that
-    crashes, each version does."""
+    crashes, each version does.
+    """
     with tempfile.TemporaryDirectory() as name:
         jobs = [_job(path, *expected[path.name], chosen, Path(name)) for path in paths]
         found = apart(_all, jobs, seconds=60 + 10 * len(jobs))

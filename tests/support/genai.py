@@ -17,7 +17,8 @@ class Decoder:
     """The properties of a decoder.
 
     `bits` is the width of MatMulNBits' weights, 0 for MatMul. A `packed` projection gives queries,
-    keys and values at once. `long` selects one of two tables of rotary embeddings by the length."""
+    keys and values at once. `long` selects one of two tables of rotary embeddings by the length.
+    """
 
     layers: int = 2
     bits: int = 0

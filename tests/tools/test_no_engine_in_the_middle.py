@@ -2,7 +2,8 @@
 
 They may name an engine to explain a file, or a meaning that the specification leaves open ("as in
 onnxruntime"). Abilities and faults of engines decide nothing there: they are for quirks and
-targets."""
+targets.
+"""
 
 import ast
 import io
