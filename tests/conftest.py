@@ -1,7 +1,8 @@
-"""Has every conversion in the tests check itself, and makes drawn tests draw the same in every
-run, and report a failure as it was drawn.
+"""Makes every conversion in the tests check itself, and makes drawn tests draw the same in every
+run.
 
-Hypothesis may take minutes to shrink what fails; `pytest --hypothesis-profile=shrink` has it do so.
+A failure is reported as it was drawn. Hypothesis may take minutes to shrink it;
+`pytest --hypothesis-profile=shrink` does so.
 """
 
 import os
@@ -15,11 +16,11 @@ from hypothesis.internal.conjecture import providers
 
 from tests.support import once, sample
 
-# Before Bridge is imported, here and in the processes that tests start: the graph is verified after
-# each pass, a rule must leave its node as it was, and inference swallows no exception.
+# Set before Bridge is imported, here and in the processes that tests start. The graph is verified
+# after each pass, a rule must leave its node as it was, and inference swallows no exception.
 os.environ.setdefault("BRIDGE_DEBUG", "1")
 
-# Hundreds of processes import Bridge: each would compile it anew where bytecode is not to be kept.
+# Hundreds of processes import Bridge. Without kept bytecode each would compile it anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
@@ -29,8 +30,8 @@ settings.register_profile(
 )
 settings.load_profile("report")
 
-# Hypothesis mixes constants from the source files loaded so far into what it draws; a derandomized
-# test would draw other programs after each edit, and in each order of tests. There is no setting.
+# Hypothesis mixes constants from the loaded source files into its draws. So a derandomized test
+# would draw other programs after each edit, and for each order of tests. No setting prevents that.
 if hasattr(providers, "_get_local_constants"):
     _none = providers.Constants()
     providers._get_local_constants = lambda: _none
@@ -43,7 +44,7 @@ def pytest_addoption(parser: Any) -> None:
 
 
 def pytest_configure(config: Any) -> None:
-    from tests.support import current_builder  # It imports Bridge.
+    from tests.support import current_builder  # This imports Bridge.
 
     current_builder.hold()
     sample.WHOLE = config.getoption("--whole")

@@ -1,8 +1,8 @@
 """`python -m tests.docs`: writes the generated parts of `docs/`, and their picture, anew.
 
 The commands come from the command line itself. The tables come from `mappings/`, the rules, the
-quirks, the limits, the conformance ledger and what `python -m tests.releases` measured. A test
-fails where a page or the picture is another.
+quirks, the limits, the conformance ledger and the results of `python -m tests.releases`. A test
+fails if a page or the picture differs.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PICTURE = DRAWN.with_suffix(".svg")
 
 
 def picture() -> str:
-    """The model `DRAWN`, painted with what a check finds of it."""
+    """The picture of the model `DRAWN`, painted with the findings of a check."""
     import bridge
     from bridge.check import check
     from bridge.show.outline import outline
@@ -81,7 +81,7 @@ def commands() -> Iterator[str]:
 
 
 def _help(text: str) -> Iterator[str]:
-    """Paragraphs, with what is indented, a table of words, as code."""
+    """Paragraphs; indented text (a table of words) becomes code."""
     for paragraph in text.strip().split("\n\n"):
         lines = paragraph.splitlines()
         plain = [line for line in lines if not line.startswith("  ")]
@@ -100,7 +100,7 @@ def _spelled(parameter: Any) -> str:
 
 
 def _default(parameter: Any) -> str:
-    """The default of a number; other options are off, or say in words what they leave."""
+    """The default of a number. Other options are off by default, or their help says it."""
     number = type(parameter.default) in (int, float)
     return f" Default: {parameter.default}." if number else ""
 
@@ -113,7 +113,7 @@ def _escaped(text: str) -> str:
 
 
 def operators() -> Iterator[str]:
-    """How many operators of each family are converted, and which are not."""
+    """For each family, the number of converted operators, and the others."""
     lines = coverage()
     yield "| operators | in ONNX | of these to IR | in IR | of these to ONNX |"
     yield "| --- | ---: | ---: | ---: | ---: |"
@@ -142,18 +142,19 @@ def _missing(lines: list[Line], direction: str) -> str:
 
 
 def conformance() -> Iterator[str]:
-    """How many of the standard's cases are not right, by route."""
+    """The number of the standard's cases that are not right, by route."""
     routes = [route for _, route in ledger.read()]
-    yield f"- to IR and run by OpenVINO, all but {routes.count('onnx-ir')} give its results;"
-    yield f"- to IR and back and run by onnxruntime, all but {routes.count('onnx-ir-onnx')} do;"
+    failing = routes.count("onnx-ir-onnx")
+    yield f"- all but {routes.count('onnx-ir')} give the right results as IR in OpenVINO;"
+    yield f"- all but {failing} give them after the way back, as ONNX in onnxruntime;"
     yield (
-        "- from the IR that OpenVINO's own converter makes of them (of those it takes) to ONNX, "
-        f"all but {routes.count('ir-onnx')} do what OpenVINO does with that IR."
+        "- OpenVINO's own converter makes IRs of the cases that it can convert; all but "
+        f"{routes.count('ir-onnx')} of these IRs give the same results as ONNX."
     )
 
 
 def limits() -> Iterator[str]:
-    """The limits and what they are of."""
+    """The limits and the quantities that they limit."""
     yield "| limit | | of |"
     yield "| --- | ---: | --- |"
     for name, meaning in MEANINGS.items():
@@ -164,7 +165,7 @@ def limits() -> Iterator[str]:
 
 
 def releases() -> Iterator[str]:
-    """What was right in which releases of the engines."""
+    """The number of right models by release of the engines."""
     yield from table.table(table.read())
 
 
@@ -191,12 +192,12 @@ def quirks() -> Iterator[str]:
 
 
 def control_flow() -> Iterator[str]:
-    """What readers of ONNX get right of the control-flow suite."""
+    """The number of right programs of the control-flow suite by reader of ONNX."""
     yield against.table(json.loads(against.STORED.read_text(encoding="utf-8")))
 
 
 def devices() -> Iterator[str]:
-    """What each device takes."""
+    """The operators and types that each device accepts."""
     yield "| device | sizes | trip counts | element types that it lacks | layers that it lacks |"
     yield "| --- | --- | --- | --- | --- |"
     shapes = {"open": "any", "ranked": "any, of known rank", "bounded": "known or bounded"}
@@ -208,21 +209,21 @@ def devices() -> Iterator[str]:
 
 
 def constants() -> Iterator[str]:
-    """What the GPU plugin wants as constants."""
+    """The inputs that must be constants for the GPU plugin."""
     for op, inputs in CONSTANT.items():
         names = " and ".join(name for _, name in inputs)
         yield f"- `{op.removeprefix('ir::')}`: {names}"
 
 
 def forms() -> Iterator[str]:
-    """The layers that are written in others."""
+    """The layers that are written in other forms."""
     for type, form in FORMS.values():
         words = " ".join((form.__doc__ or "").split())
         yield f"- `{type}`: {words}"
 
 
 def opsets() -> Iterator[str]:
-    """Since when the layers of an operator set are read."""
+    """For each operator set, the first release of OpenVINO that reads its layers."""
     yield "| layers of | are read since |"
     yield "| --- | --- |"
     for key, since in READ_SINCE.items():
@@ -247,7 +248,7 @@ PARTS: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
     "limits.md": {"limits": limits},
     "ifs.md": {"readers": readers.table},
 }
-"""The pages that have generated parts, and what makes each part."""
+"""The pages with generated parts, and the functions that make the parts."""
 
 
 def updated(page: str, text: str) -> str:

@@ -20,7 +20,7 @@ def ops(
         ),
     ] = None,
     missing: Annotated[
-        bool, typer.Option("--missing", help="Only those that cannot be converted both ways.")
+        bool, typer.Option("--missing", help="Only operators without a conversion both ways.")
     ] = False,
     quirks: Annotated[
         bool,

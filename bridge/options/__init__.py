@@ -176,22 +176,22 @@ class CommonOptions(TypedDict, total=False):
         "Mapping[str, float | Sequence[float]] | None",
         Option(
             INPUTS,
-            "What is subtracted from an input, by its name: one number, or one for each channel. "
+            "The mean to subtract from an input, by its name: one number, or one for each channel. "
             "The model gets a layer for it, and for `scale` and `layout`.",
             written="For example x=127.5 or 'x=[123.68,116.78,103.94]'.",
             takes=list[str],
             form="NAME=X",
-            brief="What is subtracted from an input: 'x=[123.68,116.78,103.94]'.",
+            brief="The mean to subtract from an input: 'x=[123.68,116.78,103.94]'.",
         ),
     ]
     scale: Annotated[
         "Mapping[str, float | Sequence[float]] | None",
         Option(
             INPUTS,
-            "What an input is divided by, behind `mean`: one number, or one for each channel.",
+            "The divisor of an input, after `mean`: one number, or one for each channel.",
             takes=list[str],
             form="NAME=X",
-            brief="What it is then divided by: x=58.8.",
+            brief="The divisor after that: x=58.8.",
         ),
     ]
     layout: Annotated[
@@ -199,7 +199,7 @@ class CommonOptions(TypedDict, total=False):
         Option(
             INPUTS,
             "The layout of an input, by its name: a letter for each axis, C for the channels. "
-            '"NHWC->NCHW" is for a model of NHWC that is to be fed NCHW.',
+            '"NHWC->NCHW" is for a model of NHWC whose new input is NCHW.',
             takes=list[str],
             form="NAME=LAYOUT",
             brief="The layout of an input, also a new one: 'x=NHWC->NCHW'.",
@@ -416,8 +416,8 @@ class ConvertOptions(OnnxFileOptions, IrOptions, total=False):
         "bool",
         Option(
             FILES,
-            "A file is overwritten that is read-only or of another kind, a `.bin` or `.data` file "
-            "of another model, or, in a conversion, the source itself.",
+            "Overwrites a file that is read-only or of another kind, a `.bin` or `.data` file of "
+            "another model, or, in a conversion, the source itself.",
             default=False,
             brief="Overwrite files that are read-only or of other models.",
         ),

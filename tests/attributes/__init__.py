@@ -1,1 +1,1 @@
-"""Single operators, enumerated over their attributes: ONNX first, and IR first."""
+"""Single operators with all combinations of their attributes: ONNX first, and IR first."""

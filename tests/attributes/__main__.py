@@ -12,7 +12,7 @@ from tests.control_flow.apart import judged
 
 
 def main() -> int:
-    """Returns 1 where a case did not come out right."""
+    """Returns 1 if a case did not come out right."""
     parser = argparse.ArgumentParser(prog="python -m tests.attributes", description=__doc__)
     parser.add_argument(
         "names", nargs="*", metavar="TEXT", help="cases whose name has one of these"

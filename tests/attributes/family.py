@@ -1,4 +1,5 @@
-"""Families of single-operator programs: axes as data, and a function that makes a call of a row."""
+"""Families of single-operator programs: axes as data, and a function that makes a call from a
+row."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ class Draw:
         return self.rng.standard_normal(shape).astype(np.float32)
 
     def of(self, type: str, *shape: int, scale: float = 5) -> np.ndarray:
-        """Numbers of a type, without a sign where it has none."""
+        """Numbers of a type, not negative if the type is unsigned."""
         values = self.rng.standard_normal(shape) * scale
         return (np.abs(values) if type[0] in "ub" else values).astype(type)
 
@@ -36,7 +37,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class Call:
-    """An operator on its inputs. `types` are those of the outputs, where inference has none."""
+    """An operator on its inputs. `types` are the types of the outputs if inference has none."""
 
     operator: str
     version: int
@@ -54,7 +55,7 @@ def call(
     types: tuple[int, ...] = (),
     **attributes: Any,
 ) -> Call:
-    """A call without the attributes that are None."""
+    """A call without the attributes whose value is None."""
     given = tuple(None if value is None else np.asarray(value) for value in inputs)
     kept = {name: value for name, value in attributes.items() if value is not None}
     return Call(operator, version, given, kept, outputs, types)
@@ -67,8 +68,8 @@ Make = Callable[..., Call | None]
 
 @dataclass(frozen=True)
 class Family:
-    """Programs of one kind. `make` gives None where levels do not go together. The axis
-    `constants` names positions of inputs, as in "12"; `shapes` says whether inputs are open."""
+    """Programs of one kind. `make` returns None if levels exclude each other. The axis `constants`
+    names positions of inputs, as in "12"; `shapes` says whether inputs are open."""
 
     format: str
     name: str
@@ -93,14 +94,14 @@ class Family:
 
 @dataclass(frozen=True)
 class Case:
-    """A program: a row of a family. It travels to another process as the family's name."""
+    """A program: a row of a family. It goes to another process as the family's name and the row."""
 
     family: str
     row: Row
 
     @property
     def name(self) -> str:
-        """What a run prints, and takes."""
+        """The name, as a run prints it and accepts it."""
         return FAMILIES[self.family].named(self.row)
 
 
@@ -108,7 +109,7 @@ FAMILIES: dict[str, Family] = {}
 
 
 def family(format: str, constants: Sequence[str] = ("",), **axes: Sequence[Any]) -> Any:
-    """Registers the families of a function, by its name."""
+    """Registers the families of a function under its name."""
 
     def registered(make: Make) -> Make:
         every = {**axes, "constants": constants, "shapes": ("static", "open")}

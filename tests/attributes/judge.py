@@ -1,4 +1,4 @@
-"""What becomes of a case in each direction, against the engine of the format it begins in."""
+"""The outcome of a case in each direction, against the engine of its first format."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tests.attributes.suite import FAMILIES
 from tests.support.running import OnnxRuntime, OpenVino, assert_close, flat
 
 Verdicts = dict[str, str]
-"""What became of a case, by route: "right", "refused: ..." or what went wrong."""
+"""The outcome of a case, by route: "right", "refused: ..." or the failure."""
 
 NO_PROGRAM = "no program"
-"""The route of what the first engine does not run itself."""
+"""The route if the first engine cannot run the case itself."""
 
 
 def judge(case: Case) -> Verdicts:
@@ -49,7 +49,7 @@ def _judged(case: Case, as_f16: bool) -> Verdicts:
 
 
 def onnx_model(call: Call, constants: list[int], is_open: bool) -> onnx.ModelProto:
-    """The call as a model; raises where it has no outputs of a known type."""
+    """The call as a model; raises if no output has a known type."""
     domain, _, operator = call.operator.rpartition("::")
     names = ["" if value is None else f"x{i}" for i, value in enumerate(call.inputs)]
     given = [(name, value) for name, value in zip(names, call.inputs, strict=True) if name]
@@ -121,7 +121,7 @@ def _from_onnx(call: Call, constants: list[int], is_open: bool, folder: Path) ->
 
 
 def ir_model(call: Call, constants: list[int], is_open: bool) -> openvino.Model:
-    """The call as a model of OpenVINO; raises where OpenVINO does not have it."""
+    """The call as a model of OpenVINO; raises if OpenVINO lacks it."""
     parameters, arguments = [], []
     for place, value in enumerate(call.inputs):
         assert value is not None
@@ -180,6 +180,6 @@ def _along(routes: dict[str, object]) -> Verdicts:
 
 
 def line(error: Exception) -> str:
-    """An error on one short line; the end of it says most."""
+    """An error on one short line; the end of the error says most."""
     said = " ".join(str(error).split())
     return said if len(said) < 220 else f"{said[:110]} ... {said[-110:]}"

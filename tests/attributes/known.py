@@ -1,4 +1,4 @@
-"""What is not right for a reason that is not Bridge's: rows of a family, and the reason."""
+"""Rows of a family that are not right for a reason outside Bridge, and the reason."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from tests.attributes.family import Case
 
 @dataclass(frozen=True)
 class Known:
-    """Cases of a family with these levels of axes are not right, for a reason."""
+    """Cases of a family with these levels of axes that are not right, and the reason."""
 
     family: str
     levels: dict[str, tuple[str, ...]]
     reason: str
 
     def covers(self, case: Case) -> bool:
-        """Whether a case is among them."""
+        """Whether a case has these levels."""
         return case.family == self.family and all(
             case.row[axis] in levels for axis, levels in self.levels.items()
         )
@@ -79,12 +79,13 @@ KNOWN = (
 
 
 def reason_of(case: Case) -> str | None:
-    """Why a case need not be right; None where it has to be."""
+    """Why a case need not be right; None if it must be."""
     return next((known.reason for known in KNOWN if known.covers(case)), None)
 
 
 def is_right(case: Case, verdict: str) -> bool:
-    """Whether a verdict is as it should be. What is open may be refused, with what closes it."""
+    """Whether a verdict is as expected. Bridge may refuse open shapes and say which sizes would
+    help."""
     if verdict.startswith("refused") and case.row["shapes"] == "open":
         return True
     return verdict == "right" or reason_of(case) is not None

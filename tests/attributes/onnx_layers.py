@@ -1,4 +1,5 @@
-"""ONNX's layers: pools, convolutions, resizes, normalisations, recurrent ones, losses, regions."""
+"""ONNX's layers: pools, convolutions, resizes, normalisations, recurrent layers, losses,
+regions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators of ai.onnx.ml by attributes, where the standard and onnxruntime mean the same."""
+"""Operators of ai.onnx.ml by attributes, if the standard and onnxruntime agree."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def linear_models(d: Draw, rows: int, regresses: int, transform: str) -> Call | 
     if regresses:
         return ml("LinearRegressor", x, VALUES, targets=rows, **shared)
     if rows == 1 and transform == "PROBIT":
-        return None  # onnxruntime fills half of the scores.
+        return None  # onnxruntime fills in half of the scores.
     labels = list(range(4, 4 + max(rows, 2)))
     return ml("LinearClassifier", x, CLASSIFIED, classlabels_ints=labels, **shared)
 
@@ -90,7 +90,7 @@ def forests(
             target_treeids=trees, target_nodeids=ids, target_ids=places, target_weights=weights,
         )  # fmt: skip
     if columns == 2 or (columns == 3 and sparse) or (columns == 1 and transform == "PROBIT"):
-        return None  # Where onnxruntime names other labels than those of the largest scores.
+        return None  # Here onnxruntime names other labels than the largest scores have.
     return ml(
         "TreeEnsembleClassifier", x, CLASSIFIED, **nodes, class_treeids=trees, class_nodeids=ids,
         class_ids=places, class_weights=weights,

@@ -36,7 +36,7 @@ def reductions(
     d: Draw, op: str, axes: tuple[int, ...] | None, keep: int, noop: int, type: str, size: int
 ) -> Call | None:
     if (type != "f4" and ("Log" in op or not size)) or (op == "Mean" and not size):
-        return None  # The mean of nothing is not defined.
+        return None  # The mean of an empty tensor is not defined.
     x = d.of(type, 2, size, 4)
     x = np.abs(x) + np.float32(0.1) if op == "LogSum" else x
     places = None if axes is None else np.array(axes, np.int64)
@@ -102,7 +102,7 @@ def scatters(d: Draw, op: str, axis: int, depth: int, reduction: str, type: str)
         if depth == 2:
             return None
         places = d.places(-2, 2, 2, 3, 2)
-        if reduction == "none":  # Which of equal places wins, the standard leaves open.
+        if reduction == "none":  # The standard leaves open which of two equal places wins.
             places = np.argsort(d.rng.random((2, 3, 2)), axis=axis)
         return call(op, 18, x, places, d.of(type, 2, 3, 2), axis=axis, reduction=reduction)
     if axis:

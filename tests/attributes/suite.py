@@ -18,7 +18,7 @@ MODULES: tuple[ModuleType, ...] = (
 
 
 def cases(pairs: bool, formats: Sequence[str]) -> Iterator[Case]:
-    """The cases of every family: all rows, or rows in which every two levels meet."""
+    """The cases of every family: all rows, or rows that cover every pair of levels."""
     for kind in FAMILIES.values():
         if kind.format not in formats:
             continue

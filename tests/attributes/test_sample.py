@@ -1,4 +1,4 @@
-"""A sample of the rows in which every two levels of a family meet; `python -m tests.attributes`
+"""A sample of the rows that covers every pair of levels of a family; `python -m tests.attributes`
 runs all rows."""
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""How fast Bridge is, and how fast is what it writes: `python -m tests.benchmark`."""
+"""The speed of Bridge and of the models that it writes: `python -m tests.benchmark`."""

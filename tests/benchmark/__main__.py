@@ -1,6 +1,8 @@
-"""`python -m tests.benchmark`: whole processes against OpenVINO's own converter; with `--warm`, one
-process that has converted before. `--served`, `--control-flow` and `--decoders` measure what is
-written against what others write."""
+"""`python -m tests.benchmark` compares whole processes with OpenVINO's own converter.
+
+`--warm` compares conversions in one process that has converted before. `--served`, `--control-flow`
+and `--decoders` compare the models that Bridge writes with the models of others.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """`python -m tests.benchmark --checks --model FILE.onnx`: the time of a check, as whole processes.
 
-A check and a quick one stand beside a process that loads the model in onnxruntime and the IR in
-OpenVINO, and runs two inputs in each. Median processor times; processes of a check count, too.
+A check and a quick one are compared with a process that loads the model in onnxruntime and the IR
+in OpenVINO, and runs two inputs in each. Times are median processor times, with the processes that
+a check starts.
 """
 
 from __future__ import annotations

@@ -3,12 +3,12 @@
 Makes the models of `tests.models` whose exporters are installed. For each it prints the latency
 
 - of Bridge's IR in OpenVINO against OpenVINO's own reading of the file (`own`),
-- of the same IR against plain meaning, `--device ANY` (`plain`): what quirks cost,
-- of what comes back from that IR in onnxruntime, against the file (`back`).
+- of the same IR against plain meaning, `--device ANY` (`plain`), which shows the cost of quirks,
+- of the ONNX that comes back from the IR, in onnxruntime, against the file (`back`).
 
-All of an engine run in turn, A B C A B C ..., on one thread; a ratio is that of the medians of the
-processor's time. An engine that does not run a version, or computes other numbers with it than
-onnxruntime with the file, has a word in the place of a ratio.
+All versions of an engine run in turn, A B C A B C ..., on one thread. A ratio compares the medians
+of processor time. A word replaces the ratio if an engine cannot run a version, or computes other
+numbers than onnxruntime for the file.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ VALUES = {
     "steps": 20, "rate": 16000, "most": 20, "lengths": [40, 25], "use_cache_branch": [True],
     "attention_mask": [[1] * 41], "counts": [9, 7], "many": 5, "size": 5, "width": 3,
 }  # fmt: skip
-"""Inputs that say what runs, and how often."""
+"""Inputs that decide what runs, and how often."""
 HEADER = "| group | model | own | plain | back |"
 LEAST = 15
-"""How often each version runs at least."""
+"""The least number of runs of each version."""
 
 
 def feed_of(path: Path) -> Feed:
@@ -55,13 +55,13 @@ def feed_of(path: Path) -> Feed:
 
 
 def _told(drawn: np.ndarray, value: object) -> np.ndarray:
-    """A value of an input, in its shape if it is one number."""
+    """A value for an input, in the input's shape if it is one number."""
     told = np.asarray(value, drawn.dtype)
     return told if told.ndim else np.full_like(drawn, told)
 
 
 def medians(runs: Sequence[Run], seconds: float) -> list[float]:
-    """The median time of the processor that each takes, in turn over so many seconds."""
+    """The median processor time of each, in turn for this many seconds."""
     times: list[list[float]] = [[] for _ in runs]
     for run in runs:
         run()
@@ -75,7 +75,7 @@ def medians(runs: Sequence[Run], seconds: float) -> list[float]:
 
 
 def ratios(path: Path, folder: Path, with_own: bool, seconds: float) -> list[str]:
-    """The cells of a row; without OpenVINO's own reading where that ends the process."""
+    """The cells of a row; without OpenVINO's own reading if that crashes."""
     there, plain, back = (folder / name for name in ("ir.xml", "plain.xml", "back.onnx"))
     bridge.convert(path, there)
     bridge.convert(path, plain, device="ANY")
@@ -115,7 +115,7 @@ def row(path: Path, seconds: float) -> list[str]:
 
 
 def made(make: Callable[[Path], Path], folder: Path) -> Path:
-    """The model of a folder, where it is there already."""
+    """The model in a folder; it is made if it does not exist yet."""
     note = folder / "made"
     if not note.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -124,15 +124,15 @@ def made(make: Callable[[Path], Path], folder: Path) -> Path:
 
 
 def named(names: Sequence[str]) -> Iterator[tuple[str, str, Callable[[Path], Path]]]:
-    """What makes the models whose names have one of these in them."""
+    """The makers of models with one of these texts in their names."""
     for group, name, make in models():
         if not names or any(asked.lower() in f"{group} {name}".lower() for asked in names):
             yield group, name, make
 
 
 def main(names: Sequence[str], seconds: float, kept: Path | None) -> None:
-    """Prints the table, row by row, and means and worst cases. `kept` is a folder for the models,
-    from which they are taken the next time."""
+    """Prints the table, row by row, and means and worst cases. `kept` is a folder that keeps the
+    models for the next time."""
     warnings.filterwarnings("ignore")
     print(HEADER, "| --- | --- | ---: | ---: | ---: |", sep="\n", flush=True)
     columns: list[list[float]] = [[], [], []]

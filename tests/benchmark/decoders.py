@@ -1,10 +1,10 @@
 """`python -m tests.benchmark --decoders`: decoders of onnxruntime-genai against PyTorch's.
 
-The same decoder, with the same weights, comes to OpenVINO in two ways: onnxruntime-genai's ONNX
-file through Bridge, and a PyTorch module through OpenVINO's PyTorch frontend. Both have their
-caches as inputs and outputs, or as variables, which OpenVINO's own transformation makes of the
-module's. One word is computed behind 40 others, and a text of 40 words; in turn, on one thread:
-medians of the processor's time. The numbers are compared.
+The same decoder, with the same weights, comes to OpenVINO in two ways. onnxruntime-genai's ONNX
+file goes through Bridge; a PyTorch module goes through OpenVINO's PyTorch frontend. Both keep their
+caches as inputs and outputs, or as variables, which OpenVINO's own transformation makes for the
+module. The calls compute one word behind 40 others, and a text of 40 words. They run in turn on one
+thread; times are medians of processor time. The numbers are compared.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def compiled(model: Any) -> openvino.InferRequest:
 
 
 def feed(new: int, past: int, layers: int, variables: bool) -> dict[str, np.ndarray]:
-    """Inputs of a call with so many new words behind others."""
+    """Inputs of a call with this many new words behind others."""
     rng = np.random.default_rng(past)
     given = {
         "input_ids": rng.integers(0, WORDS, (1, new)),
@@ -157,7 +157,7 @@ def feed(new: int, past: int, layers: int, variables: bool) -> dict[str, np.ndar
 
 
 def call(request: openvino.InferRequest, given: dict[str, np.ndarray]) -> float:
-    """How long the processor works."""
+    """The processor time of one call."""
     for port in request.model_inputs:
         request.set_tensor(port, openvino.Tensor(given[port.any_name]))
     start = time.process_time()
@@ -166,7 +166,7 @@ def call(request: openvino.InferRequest, given: dict[str, np.ndarray]) -> float:
 
 
 def ratios(pair: list[openvino.InferRequest], layers: int, variables: bool, seconds: float):
-    """Of a word and of a text, the first request's time against the second's."""
+    """The ratios for a word and for a text: the first request's time against the second's."""
     word, text = (feed(new, past, layers, variables) for new, past in ((1, LENGTH), (LENGTH, 0)))
     taken: dict[tuple[int, bool], list[float]] = {}
     end = time.perf_counter() + seconds
@@ -176,7 +176,7 @@ def ratios(pair: list[openvino.InferRequest], layers: int, variables: bool, seco
                 request.reset_state()
             taken.setdefault((place, False), []).append(call(request, text))
             taken.setdefault((place, True), []).append(call(request, word))
-            if variables:  # The first word moves the caches to a larger place.
+            if variables:  # The first word moves the caches to larger memory.
                 taken[place, True][-1] = call(request, feed(1, LENGTH + 1, layers, True))
         logits = [request.get_tensor("logits").data for request in pair]
         np.testing.assert_allclose(*logits, rtol=1e-3, atol=1e-5)

@@ -1,4 +1,4 @@
-"""Models that run in an engine on one thread, and what they give."""
+"""Models that run in an engine on one thread, and their outputs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def in_openvino(path: Path, feed: Feed) -> Run:
 
 
 def unpacked(run: Run, ir: Path, outputs: Sequence[str]) -> Run:
-    """A run of an IR that gives the outputs of the ONNX model which has these names."""
+    """A run of an IR that returns the outputs of the ONNX model with these names."""
     boundary = bridge.Boundary.of(ir)
     if not boundary:
         return run
@@ -60,7 +60,7 @@ def unpacked(run: Run, ir: Path, outputs: Sequence[str]) -> Run:
 
 
 def differ(ours: Run, theirs: Run) -> bool:
-    """Whether outputs differ by more than the engines' own ways of computing do."""
+    """Whether outputs differ by more than the engines' usual rounding."""
     return any(_differ(a, b) for a, b in zip(ours(), theirs(), strict=True))
 
 

@@ -1,8 +1,8 @@
 """Models for the served benchmark: the architectures that people export, small, with random
-weights. All need PyTorch, most `transformers`.
+weights. All need PyTorch, most need `transformers`.
 
-Each entry of `ARCHITECTURES` gives a module that takes and gives tensors alone, and inputs of it;
-each of `FILES` says how one is exported.
+Each entry of `ARCHITECTURES` makes a module whose inputs and outputs are tensors alone, and its
+inputs. Each entry of `FILES` says how one is exported.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ IMAGE = (1, 3, 96, 96)
 
 
 def architecture(name: str) -> Callable[[Callable[[], Made]], Callable[[], Made]]:
-    """Enters what makes a model."""
+    """Registers the function that makes an architecture."""
 
     def enter(make: Callable[[], Made]) -> Callable[[], Made]:
         ARCHITECTURES[name] = make
@@ -74,7 +74,7 @@ def text(kind: str, model: str, output: str = "last_hidden_state", **changes: An
 
 
 def image(kind: str, model: str, output: str, size: tuple = IMAGE, **options: Any) -> Made:
-    """A model of transformers that looks at an image."""
+    """A model of transformers that reads an image."""
     import transformers
 
     config = getattr(transformers, f"{kind}Config")(**options)
@@ -221,7 +221,7 @@ def detr() -> Made:
 
 @architecture("U-Net")
 def unet() -> Made:
-    """GroupNorm, SiLU, upsampling, pixel shuffle: what diffusion models are made of."""
+    """GroupNorm, SiLU, upsampling, pixel shuffle: the parts of diffusion models."""
 
     class Block(nn.Module):
         def __init__(self, before: int, behind: int) -> None:
@@ -303,7 +303,7 @@ def clip() -> Made:
 
 @architecture("Llama with a cache")
 def llama_with_a_cache() -> Made:
-    """One token, with the keys and values of those before it as inputs and outputs."""
+    """One token, with the keys and values of earlier tokens as inputs and outputs."""
     import transformers
     from transformers.cache_utils import DynamicCache
 
@@ -336,9 +336,11 @@ def llama_with_a_cache() -> Made:
 
 @dataclass(frozen=True)
 class File:
-    """How an architecture becomes an ONNX file: PyTorch's exporter with the defaults that people
-    leave, or another operator set, its older exporter (`script`), open sizes of the given axes of
-    inputs, or a quantiser behind it."""
+    """How an architecture becomes an ONNX file.
+
+    By default PyTorch's exporter runs with its defaults. A file may have another operator set, the
+    older exporter (`script`), open sizes of the given axes of inputs, or a quantiser behind it.
+    """
 
     architecture: str
     opset: int | None = None
@@ -348,7 +350,7 @@ class File:
 
     @property
     def as_made(self) -> bool:
-        """Whether this is the module itself, with nothing done to it."""
+        """Whether this is the exported module itself, without further steps."""
         return self.opset is None and not self.script and not self.quantizer
 
     def export(self, made: Made, path: Path) -> None:
@@ -372,7 +374,7 @@ class File:
 
 
 def starred(module: nn.Module) -> bool:
-    """Whether its inputs are all one parameter to PyTorch."""
+    """Whether PyTorch sees all its inputs as one parameter."""
     return isinstance(module, Plain)
 
 
@@ -466,7 +468,7 @@ FILES: dict[str, File] = {
     "Llama, MatMulNBits": File("Llama", quantizer=matmul_nbits),
     "Llama, int4": File("Llama", opset=21, quantizer=blocks_of_int4),
 }
-"""What is measured, by name."""
+"""The measured files, by name."""
 
 INT8: dict[str, File] = {
     f"{name}, {kind}": File(name, quantizer=quantizer)

@@ -1,6 +1,7 @@
-"""The base line of start-up: the packages that a conversion stands on, and nothing done with them.
+"""The base line of start-up: a script that imports the packages of a conversion and does not use
+them.
 
-A script with the commands and the options of `bridge`, whose commands do nothing.
+It has the commands and the options of `bridge`; the commands do nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def write(path: Path) -> None:
 
 
 def _command(name: str) -> str:
-    """A command of Bridge's without what it does."""
+    """A command of Bridge's without its work."""
     command = command_line().commands[name]
     parameters = ", ".join(_parameters(command))
     about = f"    {command.help!r}\n"

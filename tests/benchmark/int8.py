@@ -1,14 +1,16 @@
-"""`python -m tests.benchmark --int8`: quantised models, both ways. Without `--model FILE` they
-are exported and quantised in three forms (extra `served`).
+"""`python -m tests.benchmark --int8`: quantised models, both ways. Without `--model FILE` it
+exports models and quantises them in three forms (extra `served`).
 
-Processor times on one thread, in turn, the shortest of several runs. *convert*: ONNX → IR against
-OpenVINO's own reading and writing. *IR's time*: against OpenVINO's own reading of the file. *back*:
-what comes back to ONNX against the file, in onnxruntime with all optimisations, and how far its
-results are off, against the largest of the file's.
+Processor times on one thread, in turn, the shortest of several runs:
 
-Of an IR, *convert* is IR → ONNX against OpenVINO's own reading and writing of the IR, and *back*
-ONNX → IR against its reading and writing of that ONNX. *time* and *off by* are those of the IR that
-comes back, against the first IR, with OpenVINO's defaults.
+- *convert*: ONNX → IR against OpenVINO's own reading and writing.
+- *IR's time*: against OpenVINO's own reading of the file.
+- *back*: the ONNX that comes back against the file, in onnxruntime with all optimisations. The
+  error of its results is given relative to the largest result of the file.
+
+For an IR, *convert* is IR → ONNX against OpenVINO's own reading and writing of the IR. *back* is
+ONNX → IR against OpenVINO's reading and writing of the ONNX. *time* and *off by* compare the IR
+that comes back with the first IR, with OpenVINO's defaults.
 """
 
 from __future__ import annotations
@@ -36,11 +38,12 @@ HEADER_OF_IR = """\
 |---|---:|---:|---:|---:|---:|---:|---:|---:|"""
 
 SIZE = 4
-"""The size of axes whose size is open."""
+"""The size of open axes."""
 
 
 def ratio(one: Callable[[], object], other: Callable[[], object], count: int) -> float:
-    """The shortest processor time of one function against that of another, called in turn."""
+    """The shortest processor time of one function divided by that time of another, called in
+    turn."""
     times: tuple[list[float], list[float]] = ([], [])
     for turn in range(count + 1):
         for run, kept in zip((one, other), times, strict=True):
@@ -71,7 +74,7 @@ def drawn(model: onnxruntime.InferenceSession) -> dict[str, np.ndarray]:
 
 
 def row(name: str, source: Path, folder: Path, count: int, feed: Feed | None = None) -> str:
-    """A row of the table. Without a feed, inputs are drawn."""
+    """A row of the table. Without a feed, it draws inputs."""
     ours, own, back = (folder / name for name in ("ours.xml", "own.xml", "back.onnx"))
     core = openvino.Core()
     core.set_property("CPU", {"INFERENCE_NUM_THREADS": 1})
@@ -133,13 +136,13 @@ def row_of_ir(source: Path, folder: Path, count: int) -> str:
 
 
 def layers(model: openvino.Model) -> int:
-    """The layers that compute something."""
+    """The layers that do not only hold constants, inputs or outputs."""
     kinds = [op.get_type_name() for op in model.get_ops()]
     return sum(kind not in ("Constant", "Parameter", "Result") for kind in kinds)
 
 
 def main(files: Sequence[Path], kept: Path | None, count: int) -> None:
-    """Prints the tables row by row, first that of ONNX models."""
+    """Prints the tables row by row, first the table of ONNX models."""
     irs = [file for file in files if file.suffix == ".xml"]
     others = [file for file in files if file.suffix != ".xml"]
     with TemporaryDirectory() as scratch:
@@ -155,7 +158,7 @@ def main(files: Sequence[Path], kept: Path | None, count: int) -> None:
 
 
 def models(files: Sequence[Path], folder: Path) -> Iterator[tuple[str, Path, Feed | None]]:
-    """The models with their names and inputs: the files, or what is exported and quantised."""
+    """The models with their names and inputs: the files, or the exported and quantised models."""
     if files:
         yield from ((file.stem, file, None) for file in files)
         return

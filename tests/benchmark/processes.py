@@ -3,14 +3,15 @@
 Makes its inputs in a temporary folder, and runs the commands of a row in turn, A B A B. It prints
 the median processor time of each, which other work on the machine disturbs little. It also prints
 the median of the ratios pair by pair, and peak memory. The rows with weights of 1 GiB need 7 GiB of
-disk and are compared with `cp` of those weights. Where ONNXifier is installed, it stands beside
+disk and are compared with `cp` of those weights. If ONNXifier is installed, the table has it beside
 Bridge on the way from IR to ONNX. A model of one's own, `--model`, is compared with OpenVINO. It is
 also compared with a process that imports onnx and lxml.etree and runs a Typer app with the same
 commands and options that do nothing (`idle_app.py`).
 
-Below the table: what a conversion takes in a process that has imported onnx, the first one and the
-next ones, shortest processor times, which other work on the machine disturbs least; and what an If
-takes in a model of many, which should not depend on how many there are.
+Two figures stand below the table, as shortest processor times, which other work on the machine
+disturbs least. The first is the time of a conversion in a process that has imported onnx, for the
+first conversion and later ones. The second is the time for one If in a model of many, which should
+not depend on their number.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def timed():
 print(timed(), min(timed() for _ in range(4)))
 """
 MANY = (500, 2_000, 8_000)
-"""Ifs of the models without constants."""
+"""The numbers of Ifs in the models without constants."""
 
 OPENVINO = (
     "import sys, openvino as ov; model = ov.Core().read_model(sys.argv[1]); "
@@ -61,7 +62,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Row:
-    """What is measured: Bridge's command against another."""
+    """A measurement: Bridge's command against another one."""
 
     title: str
     bridge: list[str]
@@ -70,13 +71,13 @@ class Row:
 
 
 def environment() -> dict[str, str]:
-    """That of the processes. Bytecode is kept, as it is for an installed package, however this
-    process was started."""
+    """The environment of the processes. They keep bytecode, as an installed package does, even if
+    this process does not."""
     return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
 
 
 def measure(command: Sequence[str]) -> Run | None:
-    """The finished run, None where the command failed."""
+    """The finished run; None if the command failed."""
     quiet = subprocess.DEVNULL
     process = subprocess.Popen(command, stdout=quiet, stderr=quiet, env=environment())
     _, status, usage = os.wait4(process.pid, 0)
@@ -90,7 +91,7 @@ def python(code: str, source: Path, destination: Path) -> list[str]:
 
 
 def bridge(source: Path, target: Path) -> list[str]:
-    """The command that converts."""
+    """The command of a conversion."""
     return [sys.executable, "-m", "bridge", "convert", "--quiet", str(source), str(target)]
 
 
@@ -183,15 +184,15 @@ def heavy(path: Path, external: bool) -> None:
 
 
 def apart(make: Callable, *arguments: object) -> None:
-    """Makes an input in a process of its own: a command that is started by a large process counts
-    the memory of that as its own."""
+    """Makes an input in a process of its own. Otherwise the memory of this large process would
+    count as the memory of the commands that it starts."""
     process = multiprocessing.get_context("fork").Process(target=make, args=arguments)
     process.start()
     process.join()
 
 
 def rows(folder: Path, weights: bool, given: Sequence[Path]) -> list[Row]:
-    """Makes the inputs; what to measure on them and on the given models."""
+    """Makes the inputs; the rows to measure with them and with the given models."""
     models: dict[str, Callable[[Path], None]] = {
         "2.8 MB of convolutions": convolutions,
         "500 Ifs": lambda path: ifs(path, 500),
@@ -244,7 +245,8 @@ def many(folder: Path, count: int) -> Path:
 
 
 def in_process(source: Path, folder: Path) -> tuple[float, float]:
-    """Processor seconds of the first conversion, and of the next ones, where onnx is imported."""
+    """Processor seconds of the first conversion, and of the next ones, in a process that has
+    imported onnx."""
     command = python(TIMED, source, folder / "timed.xml")
     finished = subprocess.run(
         command, env=environment(), capture_output=True, text=True, check=True

@@ -1,16 +1,16 @@
-"""`python -m tests.benchmark --served`: how good is what Bridge writes.
+"""`python -m tests.benchmark --served`: the quality of the models that Bridge writes.
 
 Exports the architectures of `exporter_models` and converts them. For each it prints the nodes of
-PyTorch's ONNX file and of what ONNX → IR → ONNX makes of it, and the latency
+PyTorch's ONNX file and of the ONNX after ONNX → IR → ONNX. It also prints the latency
 
-- of that in onnxruntime, all optimisations, against the file's (`back`),
+- of that ONNX in onnxruntime, all optimisations, against the file's (`back`),
 - of ONNX → IR in OpenVINO against OpenVINO's own reading of the file (`IR`),
 - of OpenVINO's own IR of the PyTorch module, as ONNX, against the file in onnxruntime (`PT`).
 
-Each pair runs in turn, A B A B ..., on one thread; a ratio is that of the shortest times of the
-processor, which other load disturbs least. What seems slow runs longer, to tell a difference from
-that load. Outputs are compared, without onnxruntime's optimisations: a row whose numbers differ
-says so, and one whose second round trip is not the first, byte for byte. `--seconds 0` is for these
+Each pair runs in turn, A B A B ..., on one thread. A ratio compares the shortest processor times,
+which other load disturbs least. A pair that seems slow runs longer, to tell a difference from that
+load. Outputs are compared without onnxruntime's optimisations. A row says if its numbers differ, or
+if its second round trip has other bytes than the first. `--seconds 0` makes these comparisons
 alone.
 """
 
@@ -38,12 +38,12 @@ from tests.benchmark.exporter_models import ARCHITECTURES, FILES, File, Made
 
 HEADER = "| architecture | nodes | back | ratio | time | IR time | PT nodes | PT time | |"
 SLOW, LONGER = 1.02, 4
-"""The ratio above which a pair runs longer, and how often as long at most."""
+"""The ratio above which a pair runs longer, and the largest factor by which it is longer."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A row: nodes of the file and of what comes back, ratios of latencies, what went wrong."""
+    """A row: nodes of the file and of the ONNX that comes back, ratios of latencies, faults."""
 
     name: str
     nodes: int
@@ -78,8 +78,8 @@ def nodes_of(path: Path) -> int:
 
 
 def ratio(ours: Run, theirs: Run, seconds: float) -> float:
-    """The shortest time of one by that of the other, over so many seconds, or more where it is
-    large."""
+    """The shortest time of one divided by that of the other, over `seconds`, or longer for a large
+    ratio."""
     best = [float("inf"), float("inf")]
     for run in (ours, theirs):
         run()
@@ -98,7 +98,7 @@ def ratio(ours: Run, theirs: Run, seconds: float) -> float:
 
 
 def round_trip_of(source: Path, there: Path, back: Path) -> None:
-    """ONNX to IR and to ONNX again."""
+    """ONNX to IR and back to ONNX."""
     bridge.convert(source, there)
     bridge.convert(there, back)
 
@@ -136,7 +136,7 @@ def measure(name: str, source: Path, feed: Feed, seconds: float, own: Path | Non
 
 
 def read_by_openvino(made: Made, path: Path) -> None:
-    """OpenVINO's IR of a PyTorch module, where it takes that."""
+    """OpenVINO's IR of a PyTorch module, if OpenVINO can read it."""
     module, inputs = made
     with contextlib.suppress(OpConversionFailure):
         model = openvino.convert_model(module, example_input=tuple(inputs.values()))
@@ -146,8 +146,7 @@ def read_by_openvino(made: Made, path: Path) -> None:
 def made(
     folder: Path, name: str, files: Mapping[str, File] = FILES
 ) -> tuple[Path, Feed, Path | None]:
-    """The ONNX file of an architecture, inputs, and OpenVINO's own IR; made where they are not
-    there."""
+    """The ONNX file of an architecture, inputs, and OpenVINO's own IR; they are made if missing."""
     base = name.replace("/", "")
     source, inputs = folder / f"{base}.onnx", folder / f"{base}.npz"
     file = files[name]
@@ -167,8 +166,8 @@ def made(
 
 
 def main(names: Sequence[str], seconds: float, kept: Path | None) -> None:
-    """Prints the table, row by row, and means and worst cases. `kept` is a folder for the models,
-    from which they are taken the next time."""
+    """Prints the table, row by row, and means and worst cases. `kept` is a folder that keeps the
+    models for the next time."""
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     print(HEADER)

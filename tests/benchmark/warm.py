@@ -1,8 +1,10 @@
-"""`python -m tests.benchmark --warm`: conversions in one process that has made them before.
+"""`python -m tests.benchmark --warm`: conversions in one process that has converted the model
+before.
 
-Each model goes to IR by Bridge, and by OpenVINO's own `read_model` and `save_model`. The figures
-are the shortest processor times of several runs, which other work on the machine disturbs least,
-and the sizes of the two `.xml` files. Models are exported as for `--served`; `--model` takes files.
+Bridge converts each model to IR, and so do OpenVINO's own `read_model` and `save_model`. The
+figures are the shortest processor times of several runs, which other work on the machine disturbs
+least, and the sizes of the two `.xml` files. Models are exported as for `--served`; `--model` takes
+files.
 """
 
 from __future__ import annotations
@@ -73,7 +75,7 @@ def main(files: Sequence[Path], kept: Path | None, count: int) -> None:
 
 
 def models(files: Sequence[Path], folder: Path) -> list[tuple[str, Path]]:
-    """The models with their names: the files, or what PyTorch exports where none are given."""
+    """The models with their names: the files, or PyTorch's exports if no file is given."""
     if files:
         return [(file.stem, file) for file in files]
     from tests.benchmark.exporter_models import FILES

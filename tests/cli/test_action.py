@@ -1,4 +1,5 @@
-"""The action for GitHub and the hook for pre-commit: names are names, and exit codes arrive."""
+"""The action for GitHub and the hook for pre-commit: file names are only names, and exit codes
+arrive."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def step() -> str:
 
 
 def command(folder: Path, script: str) -> str:
-    """A PATH with `onnx-bridge`, which is a script of a shell."""
+    """A PATH with `onnx-bridge`, which is a shell script."""
     folder.mkdir(exist_ok=True)
     path = folder / "onnx-bridge"
     path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
@@ -81,7 +82,7 @@ def test_exit_codes_of_the_action(code: int, tmp_path: Path) -> None:
 
 @posix
 def test_the_summary_of_the_action(tmp_path: Path) -> None:
-    """It is of this run alone."""
+    """The summary is about this run alone."""
     report = tmp_path / "temp" / "bridge-report"
     write = f"mkdir -p {report}; echo new > {report}/summary.md; exit 1"
     assert run_step(tmp_path, "a.onnx", "", write).returncode == 1
@@ -91,7 +92,7 @@ def test_the_summary_of_the_action(tmp_path: Path) -> None:
 
 @posix
 def test_words_that_are_none(tmp_path: Path) -> None:
-    """1 is for differences alone."""
+    """Exit code 1 means differences alone."""
     finished = run_step(tmp_path, "'a.onnx", "", "exit 0")
     assert finished.returncode == 2 and "No closing quotation" in finished.stderr
 
@@ -105,7 +106,8 @@ def repository(tmp_path: Path) -> Path:
 
 
 def run_hook(repository: Path) -> subprocess.CompletedProcess[str]:
-    """Stages all files and runs the hook, as pre-commit does: its entry's words, then names."""
+    """Stages all files and runs the hook as pre-commit does: the words of its entry, then the file
+    names."""
     text = HOOKS.read_text(encoding="utf-8")
     entry, files = (
         re.findall(rf"^  {key}: (.*)$", text, re.MULTILINE)[0] for key in ("entry", "files")
@@ -159,7 +161,7 @@ def test_an_xml_that_is_no_ir(repository: Path) -> None:
 
 @pytest.mark.parametrize("changed", ["ir", "onnx", "both"])
 def test_a_wrong_ir_of_a_commit(repository: Path, changed: str) -> None:
-    """Whichever of a pair is staged, the two are compared. No comment hides the IR."""
+    """The two files of a pair are compared if either is staged. No comment hides the IR."""
     source = MODELS / "if_before_growing_chain.onnxtxt"
     model, ir = repository / "scripted.onnx", repository / "scripted.xml"
     bridge.convert(source, model)

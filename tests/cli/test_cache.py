@@ -1,4 +1,4 @@
-"""Verdicts that are kept: what they rest on, and what counts for nothing."""
+"""Kept verdicts: the facts that they depend on, and the facts that do not matter."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*options: str) -> tuple[bool, Finished]:
-    """Whether the verdict came from the cache, and what was printed."""
+    """Whether the verdict came from the cache, and the printed text."""
     finished = bridge("check", "m.onnx", "--samples", "1", "--cache", "kept", "--json", *options)
     (model,) = json.loads(finished.out)["models"]
     return model["cached"], finished
@@ -44,7 +44,7 @@ def entry(folder: Path) -> Path:
 
 
 def test_what_a_key_holds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Contents and versions: not times, nor where the folder is."""
+    """The key holds contents and versions, but neither times nor the folder's place."""
 
     def key(**options: Any) -> tuple[str, Path]:
         cache, models = caching.Cache(Path("kept"), {"limits": {}, **options}), [Path("m.onnx")]
@@ -72,7 +72,8 @@ def test_what_a_key_holds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_another_folder_has_other_data(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One cache for two folders: the data of the second count, though their names are the same."""
+    """One cache for two folders. The second folder has other data under the same names, so it is
+    checked."""
     keys = set()
     for number in (1, 2):
         place = folder / str(number)
@@ -117,7 +118,7 @@ def changed(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], obje
 
 
 def forged(**fields: Any) -> Callable[[Path], object]:
-    """An entry of other fields, with the digest that goes with them."""
+    """An entry of other fields, with a matching digest."""
 
     def change(data: dict[str, Any]) -> None:
         data["outcome"] |= fields

@@ -1,4 +1,4 @@
-"""The command line: what it writes and prints, its exit codes, and how quickly it starts."""
+"""The command line: its files and output, its exit codes, and the time to start."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_onto_itself_with_external_data(tmp_path: Path) -> None:
 
 
 def test_what_stood_at_the_destination(tmp_path: Path) -> None:
-    """A link stays a link, permissions stay, and so do data that the new model does not need."""
+    """A link stays a link. Permissions stay, and so do data that the new model does not need."""
     proto = onnx.parser.parse_model(f"{HEAD} g (float[9] x) => (float[9] y) {{ y = Sub (x, w) }}")
     proto.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(9, np.float32), "w"))
     onnx.save(proto, tmp_path / "small.onnx")
@@ -118,7 +118,7 @@ def test_an_interrupted_replacement(
     before = [path.read_bytes() for path in sorted(tmp_path.iterdir())]
 
     def failing(old: Path, new: Path) -> None:
-        if old.suffix == new.suffix == ".xml":  # the last file to be put in place
+        if old.suffix == new.suffix == ".xml":  # the last file to move into place
             raise error
         rename(old, new)
 
@@ -159,7 +159,7 @@ def test_debug_verifies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     def verify(graph: object, where: str = "") -> None:
         seen.extend([where] if where else [])
 
-    # What imports the function by name has the right one.
+    # Importing the function by name gives the right object.
     assert bridge("convert", IF, tmp_path / "model.xml").code == 0
     monkeypatch.setattr("bridge.neutral.verify.verify", verify)
     monkeypatch.setattr("bridge.library.api.DEBUG", False)
@@ -208,7 +208,7 @@ def test_check_differs(tmp_path: Path) -> None:
 
 
 def test_check_that_cannot_compare(tmp_path: Path) -> None:
-    """What fails is an error, not a difference."""
+    """A failure to compare is an error rather than a difference."""
     (tmp_path / "garbage.onnx").write_bytes(b"garbage")
     custom = '<ir_version: 8, opset_import: ["": 17, "my": 1]> g (float x) => (float y) %s'
     (tmp_path / "custom.onnxtxt").write_text(custom % "{ y = my.Foo (x) }")
@@ -309,7 +309,7 @@ def test_the_version_of_a_tree_that_is_not_installed(monkeypatch: pytest.MonkeyP
 
 
 def _family_of_module(function: Callable[..., object]) -> str:
-    """The folder of bridge/operators/ that a function stands in; "control" for the graph's own."""
+    """The folder of bridge/operators/ with a function; "control" for the graph's own operators."""
     parts = function.__module__.split(".")
     return parts[2] if parts[1] == "operators" else "control"
 
@@ -371,12 +371,12 @@ def test_starts_without_what_it_does_not_use(arguments: list[str]) -> None:
         "onnxruntime",
     }
     assert "typer" in loaded and not loaded & heavy
-    assert seconds < 5  # far more than it takes; only a gross slip fails on a busy machine
+    assert seconds < 5  # far more than it takes; only a gross slowdown fails on a busy machine
 
 
 @pytest.mark.parametrize("further", [[], ["-q"], ["--quiet"]])
 def test_two_paths_are_read_as_typer_reads_them(further: list[str]) -> None:
-    """Without pydantic, which Typer imports for any value: it takes a fifth of a small
+    """This works without pydantic. Typer imports it for any value, which takes a fifth of a small
     conversion."""
     command = command_line("convert").commands["convert"]
     given = ["a.onnx", "b.xml", *further]
@@ -523,7 +523,7 @@ def test_output_that_goes_nowhere(command: str, code: int, says: str, tmp_path: 
 def test_a_stopped_conversion_leaves_nothing_behind(
     name: str, swallow: bool, tmp_path: Path
 ) -> None:
-    """Within a second, even where what runs does not let the signal through."""
+    """It stops within a second, even if the running code blocks the signal."""
     code = (
         "import sys, time, bridge.ir_format.backend, bridge.cli\n"
         "def stuck(*_):\n"

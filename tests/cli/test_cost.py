@@ -1,4 +1,4 @@
-"""What `inspect --cost` counts."""
+"""The counts of `inspect --cost`."""
 
 from __future__ import annotations
 

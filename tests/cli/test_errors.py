@@ -1,4 +1,4 @@
-"""Bad input gives one readable error, exit code 2, and leaves what is at the destination alone."""
+"""Bad input gives one readable error, exit code 2, and leaves the destination unchanged."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ IR = """<?xml version="1.0"?>
 
 @dataclass(frozen=True)
 class Case:
-    """`files` makes the source file in a directory; `arguments` follow `bridge convert`, with
-    {} for the directory; `says` is what the message must hold."""
+    """`files` makes the source file in a directory. `arguments` follow `bridge convert`, with {}
+    for the directory. The message must contain `says`."""
 
     name: str
     files: Callable[[Path], object]
@@ -79,7 +79,7 @@ def proto(text: str) -> onnx.ModelProto:
 
 
 def onnx_text(text: str) -> Callable[[Path], object]:
-    """Makes `model.onnx` from the text syntax; the checker is not asked."""
+    """Makes `model.onnx` from the text syntax without the checker."""
     return lambda folder: onnx.save(onnx.parser.parse_model(text), folder / "model.onnx")
 
 
@@ -90,8 +90,8 @@ def onnx_bytes(change: Callable[[bytes], bytes]) -> Callable[[Path], object]:
 
 
 def external(**entries: str) -> Callable[[Path], object]:
-    """Makes `model.onnx`, whose initializer is in an external file as `entries` say, and
-    `weights`, which holds 8 bytes, beside and above it."""
+    """Makes `model.onnx`, whose initializer is in an external file described by `entries`. Also
+    makes `weights` with 8 bytes, beside and above it."""
 
     def files(folder: Path) -> None:
         model = onnx.parser.parse_model(f"{HEAD} g (float[2] x) => (float[2] y) {{y = Add(x, w)}}")
@@ -431,7 +431,7 @@ CASES = [
 ]
 
 G = "g (bool c, float[2] x) => (float[2] y)"
-# What is wrong, the model's text, what the message holds.
+# The fault, the model's text, and parts of the message.
 INVALID: list[tuple[str, str, tuple[str, ...]]] = [
     ("a name for two values", f"{HEAD} {G} {{a = Neg (x) a = Exp (x) y = Neg (a)}}", ('"a"',)),
     (
@@ -717,8 +717,8 @@ def test_no_error(name: str, tmp_path: Path) -> None:
 
 @dataclass(frozen=True)
 class Misuse:
-    """A wrong call of the library: what `call` does, with a directory that holds `model.onnx`,
-    `model.xml` and `seq.xml`, and what the UsageError says."""
+    """A wrong call of the library. `call` gets a directory with `model.onnx`, `model.xml` and
+    `seq.xml`; the UsageError contains `says`."""
 
     name: str
     call: Callable[[Path], object]
@@ -824,7 +824,7 @@ def test_more_than_a_proto_can_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         with pytest.raises(bridge.UsageError, match="external data"):
             call()
         assert not list(tmp_path.iterdir())
-        # A file has more than its constants.
+        # A file has other parts beside its constants.
         monkeypatch.setattr("bridge.onnx_format.backend.LARGEST_PROTO", weights.nbytes)
     bridge.convert(model, target, external_data=True)
 
@@ -847,7 +847,7 @@ def test_unwritable_directory(tmp_path: Path) -> None:
     onnx_text(MODEL)(tmp_path)
     closed = tmp_path / "closed"
     if os.geteuid() == 0:
-        closed = Path("/proc/self")  # nobody may make files there, not even root
+        closed = Path("/proc/self")  # nobody can make files there, not even root
     else:
         closed.mkdir(mode=0o500)
     finished = command_line.bridge("convert", tmp_path / "model.onnx", closed / "out.xml")
@@ -894,7 +894,7 @@ FILES = {path.name: path for path in (*ONNX_FILES, *IR_FILES)}
 
 @pytest.mark.parametrize("name", spread(FILES, 3, lambda name: name.split("_")[0] + name[-3:]))
 def test_a_damaged_model_gives_no_unforeseen_error(name: str, tmp_path: Path) -> None:
-    """Whatever is wrong with a model is found before something else breaks."""
+    """Bridge finds every fault of a model before another error occurs."""
     path = FILES[name]
     rng = random.Random(path.name)
     for _ in range(5):

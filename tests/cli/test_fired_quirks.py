@@ -1,4 +1,5 @@
-"""`bridge inspect --quirks` and `bridge convert --verbose` tell which quirks fire where."""
+"""`bridge inspect --quirks` and `bridge convert --verbose` print which quirks fire, and their
+places."""
 
 from __future__ import annotations
 

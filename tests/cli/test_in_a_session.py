@@ -1,4 +1,4 @@
-"""What a session of Python shows and calls: a loaded model, and the package of checks."""
+"""A session of Python: how it shows a loaded model, and how it calls the package of checks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IF = Path(__file__).parents[2] / "roundtrip_models" / "if_bool.onnxtxt"
     "before", ["import bridge.check", "from bridge.check import check", "import bridge.testing", ""]
 )
 def test_check_can_be_called(before: str) -> None:
-    """Whatever was imported before, `bridge.check` is the package, and calls its function."""
+    """After any imports, `bridge.check` is the package, and calls its function."""
     code = (
         f"import bridge; {before or 'pass'}\n"
         "assert 'bridge.check' in str(bridge.check) and 'model' in bridge.check.__doc__\n"

@@ -1,4 +1,4 @@
-"""Many models at once: what is printed, written and returned about each."""
+"""Many models at once: the output, the files and the result for each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="the names of files hold a
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ten models: eight that are right, one that is broken, and one with another's conversion."""
+    """Ten models: eight right ones, a broken one, and one beside the conversion of another."""
     made = tmp_path_factory.mktemp("models")
     for path in GOOD:
         shutil.copy(path, made)
@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_folder_is_checked(folder: Path, tmp_path: Path) -> None:
-    """The second time, verdicts come from the cache: no process is started."""
+    """The second time, verdicts come from the cache: no process starts."""
     junit, cache = tmp_path / "report.xml", tmp_path / "cache"
     options = ("--jobs", "2", "--junit", junit, "--cache", cache, "--samples", "1")
     first = bridge("check", folder, *options)
@@ -63,7 +63,7 @@ def test_a_folder_is_checked(folder: Path, tmp_path: Path) -> None:
     assert again.code == 1
     data = json.loads(again.out)
     assert data["counts"] == {"equal": 8, "different": 1, "nothing compared": 1}
-    broken = str(folder / "broken.onnx")  # was not compared
+    broken = str(folder / "broken.onnx")  # it was not compared
     assert [m["model"] for m in data["models"] if not m["cached"]] == [broken]
     (wrong,) = (model for model in data["models"] if model["verdict"] == "different")
     assert wrong["other"] == str(folder / "wrong.xml")
@@ -90,7 +90,7 @@ def test_a_folder_is_checked(folder: Path, tmp_path: Path) -> None:
     ],
 )
 def test_what_is_a_pair(given: str, folder: Path) -> None:
-    """However several models are named, an IR is compared with the ONNX model of its name."""
+    """In any list of models, an IR is compared with the ONNX model of its name."""
     words = given.format(folder=folder).split()
     from bridge.cli.models import found, paired
 
@@ -106,7 +106,7 @@ def test_what_is_a_pair(given: str, folder: Path) -> None:
 def test_one_of_a_pair(
     name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A line says what was not compared, and how to."""
+    """A line names the model that was not compared, and how to compare it."""
     for path in folder.glob("wrong.*"):
         shutil.copy(path, tmp_path / f"{Path(name).stem}{path.suffix}")
     monkeypatch.chdir(tmp_path)
@@ -125,7 +125,7 @@ def test_a_folder_is_converted(folder: Path, tmp_path: Path) -> None:
     finished = bridge("convert", folder, "--output-dir", tmp_path, "--jobs", "2", "--json")
     assert finished.code == 2 and "broken.onnx: is not an ONNX model" in finished.err
     data = json.loads(finished.out)
-    # An IR and the ONNX model of its name would not be told apart if both went to one format.
+    # Converted to one format, an IR and the ONNX model of its name would have the same name.
     assert data["counts"] == {"converted": 10, "failed": 1}
     written = {Path(file["name"]).name for m in data["models"] if m["report"]
                for file in m["report"]["files"]}  # fmt: skip
@@ -179,7 +179,7 @@ HOSTILE = "<img src=x onerror=alert(1)>|`$x`[a](b)"
 
 @posix
 def test_a_folder_of_pages(folder: Path, tmp_path: Path) -> None:
-    """A table with all models, a page of each, and a summary; names of files are only text."""
+    """A table with all models, a page for each, and a summary. File names are only text."""
     given, report = tmp_path / "given", tmp_path / "report"
     given.mkdir()
     for path in (*folder.glob("wrong.*"), folder / "broken.onnx"):
@@ -273,7 +273,7 @@ def test_what_cannot_be(arguments: list[str], says: str, tmp_path: Path) -> None
 
 
 def test_a_stateful_model_has_the_name_of_openvinos_pipelines(tmp_path: Path) -> None:
-    """One that is alone in its folder, or beside an encoder; others keep their names."""
+    """A model alone in its folder, or beside an encoder, gets the name; others keep their names."""
     text = """<ir_version: 8, opset_import: ["": 17]>
     g (float[1,h] x, float[1,h] past) => (float[1,h] y, float[1,h] present)
     { y = Add (x, past) present = Neg (y) }"""

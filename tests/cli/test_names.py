@@ -1,4 +1,4 @@
-"""Names are data: none of them prints a line of its own, moves a cursor or is a command of CI."""
+"""Names are data: no name prints a line of its own, moves a cursor or becomes a command of CI."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="such names of files")
 
 
 def save(path: Path, operator: str = "Relu") -> None:
-    """A model with an If, each of whose names is hostile."""
+    """A model with an If in which every name is hostile."""
 
     def named(name: str) -> str:
         return name + BAD
@@ -112,7 +112,7 @@ class Terminal(io.StringIO):
 
 
 def test_on_a_terminal(folder: Path) -> None:
-    """What rich draws is no other way out."""
+    """rich cannot print them either."""
     with redirect_stdout(Terminal()) as out, redirect_stderr(Terminal()) as err:
         with pytest.raises(SystemExit, match="0"):
             main(["inspect", "evil.onnx", "--cost"])
@@ -127,7 +127,7 @@ def test_on_a_terminal(folder: Path) -> None:
 
 @pytest.mark.parametrize("written", ["report.xml", "page.html", "tree.html", "tree.svg"])
 def test_in_files(written: str, folder: Path) -> None:
-    """JUnit's XML, pages and pictures hold no control character, nor markup of a name."""
+    """JUnit's XML, pages and pictures hold no control character, and no markup from a name."""
     line = {
         "report.xml": "check . --samples 1 --junit report.xml",
         "page.html": "check evil.onnx --samples 1 --report page.html",
@@ -147,7 +147,7 @@ def test_in_files(written: str, folder: Path) -> None:
 
 
 def test_errors_are_lines() -> None:
-    """An error's lines are those that it was made of, also in another process."""
+    """An error keeps its own lines, also in another process."""
     error = BridgeError(f"a{BAD}", "b")
     assert str(error).split("\n") == [printable(f"a{BAD}"), "b"] == list(error.args)
     assert str(pickle.loads(pickle.dumps(error))) == str(error)

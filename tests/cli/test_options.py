@@ -1,4 +1,4 @@
-"""An option is declared once: keyword, docstring and command line say the same of it."""
+"""An option is declared once: keyword, docstring and command line agree."""
 
 from __future__ import annotations
 

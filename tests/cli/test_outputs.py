@@ -1,4 +1,5 @@
-"""What options write: never over what the command reads, over another kind with `--force` alone."""
+"""Options never overwrite a file that the command reads. They replace a file of another kind with
+`--force` alone."""
 
 from __future__ import annotations
 
@@ -109,7 +110,7 @@ def test_outputs_over_inputs(
 
 
 def test_the_same_again(models: Path, tmp_path: Path) -> None:
-    """What a command has written it writes again, and over an empty file."""
+    """A command overwrites its own earlier output, and empty files."""
     model, page, picture = models / "m.onnx", tmp_path / "tree.html", tmp_path / "tree.svg"
     report, junit, cache = tmp_path / "r.html", tmp_path / "junit.xml", tmp_path / "cache"
     part, few = tmp_path / "small.onnx", ("--samples", "1")

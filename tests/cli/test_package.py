@@ -109,7 +109,7 @@ def test_installed_wheel_converts_both_ways(wheel: Path, tmp_path: Path) -> None
 
 
 def test_signatures() -> None:
-    """Type checkers see every option; what is not Any, they can refuse."""
+    """Type checkers see every option, and can refuse any argument whose type is not Any."""
     convert = signature(bridge.convert)
     options = {p.name for p in convert.parameters.values() if p.kind is p.KEYWORD_ONLY}
     assert set(ConvertOptions.__annotations__) == options
@@ -172,7 +172,7 @@ def test_readme_is_short() -> None:
 
 
 def test_readme_has_the_commands() -> None:
-    """`.ci/run` runs the second one."""
+    """`.ci/run` runs the second command."""
     text = README.read_text(encoding="utf-8")
     for marker in ("<!-- set-up -->", "<!-- tests -->"):
         assert text.count(marker) == 1

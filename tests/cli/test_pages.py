@@ -1,4 +1,4 @@
-"""What `inspect` and `check` draw: outlines, pictures, and pages in a real browser."""
+"""The drawings of `inspect` and `check`: outlines, pictures, and pages in a real browser."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.support.command_line import bridge as run
 from tests.support.model_files import FOLDER, IR_FILES, ONNX_FILES
 
 NESTED = FOLDER / "if_nested_captures_every_scope.onnxtxt"
-# Both branches of the inner If compute something else than GATE does.
+# Both branches of the inner If compute something else than GATE.
 WRONG = GATE.replace("Neg(positive)", "Sigmoid(positive)").replace("Exp", "Neg")
 
 ODD = '</script><script>alert("1")</script>&amp;'
@@ -79,7 +79,7 @@ def test_conditions_read_as_formulas(nodes: str, says: str) -> None:
 
 
 def ports(made: dict[str, Any], node: int, body: int, side: str) -> list[tuple[str, ...]]:
-    """Ports with their names: inner name, type, other name, and what makes it."""
+    """Ports with their names: inner name, type, other name, and the producer."""
     names = [full for _, full in made["names"]]
     return [
         (names[name], type, words.replace("#", names[other or 0]), near)
@@ -240,7 +240,7 @@ def opened(tab: Page, path: Path) -> Page:
 
 
 def seek(tab: Page, text: str) -> list[str]:
-    """What the tree shows after a search."""
+    """The items of the tree after a search."""
     tab.run(
         f"const box = document.getElementById('search'); box.value = {json.dumps(text)};"
         "box.dispatchEvent(new Event('input'))".join(("{", "}"))
@@ -313,7 +313,7 @@ def test_a_tree_obeys_keys(tab: Page, tmp_path: Path) -> None:
 
 
 def test_operators_stand_in_their_branch(tab: Page, tmp_path: Path) -> None:
-    """They are folded, beside an If in a group, and a search finds them."""
+    """The operators are folded, beside an If in a group. A search finds them."""
     assert run("inspect", NESTED, "--html", tmp_path / "m.html").code == 0
     opened(tab, tmp_path / "m.html")
     assert [row.split() for row in shown(tab) if "operator" in row] == [["▸", "1", "operator"]] * 2
@@ -327,7 +327,7 @@ def test_operators_stand_in_their_branch(tab: Page, tmp_path: Path) -> None:
 
 
 def test_a_picture_of_many_ifs_folds(tmp_path: Path) -> None:
-    """It shows a few in each place, those that differ first."""
+    """A picture shows a few Ifs at each place; Ifs with differences come first."""
     ifs(tmp_path / "m.onnx", 300)
     made = outline(bridge.load(tmp_path / "m.onnx"), "m")
     equal, wrong = ({"state": state, "text": ""} for state in ("reached", "different"))
@@ -339,7 +339,7 @@ def test_a_picture_of_many_ifs_folds(tmp_path: Path) -> None:
 
 
 def test_a_page_of_2000_ifs(tab: Page, tmp_path: Path) -> None:
-    """It is there in half a second on a quiet machine; each branch can be found."""
+    """The page appears in half a second on a quiet machine. Each branch can be found."""
     ifs(tmp_path / "m.onnx", 2000)
     assert run("inspect", tmp_path / "m.onnx", "--html", tmp_path / "m.html").code == 0
     opened(tab, tmp_path / "m.html")

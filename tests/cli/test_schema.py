@@ -1,4 +1,4 @@
-"""The JSON that commands print is one document, and what the schema in the package says."""
+"""Commands print one JSON document that follows the schema in the package."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def valid(name: str) -> Draft202012Validator:
 
 
 def document(name: str, text: str) -> Any:
-    """The one document that `text` is, held against the schema; no number in it is JSON's not."""
+    """The one document of `text`, validated with the schema. It has no NaN or infinity."""
 
     def refuse(number: str) -> None:
         raise AssertionError(number)
@@ -65,7 +65,7 @@ def test_json(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.chdir(tmp_path)
     command, *arguments = CASES[name]
     data = document(name, bridge(command, "--json", *arguments).out)
-    data.pop("error", None)  # of a check that could not run all versions
+    data.pop("error", None)  # of a check that did not run all versions
     del data[sorted(data.keys() - OPTIONAL)[0]]
     with pytest.raises(ValidationError):
         valid(name).validate(data)
@@ -73,7 +73,7 @@ def test_json(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files that commands refuse, each in its way, and a conversion that is wrong."""
+    """Files that commands refuse, each in another way, and a wrong conversion."""
     folder = tmp_path_factory.mktemp("broken")
     (folder / "broken.onnx").write_bytes(b"no model")
     head = '<ir_version: 8, opset_import: ["": 17, "x": 1]> g'
@@ -143,7 +143,7 @@ def test_failures(name: str, broken: Path, tmp_path: Path, monkeypatch: pytest.M
 def test_a_conversion_tells_what_its_check_found(
     wrong: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The verdict stands in the document of the conversion, which is written all the same."""
+    """The verdict is in the document of the conversion. The conversion is still written."""
     from bridge import check as checker
 
     def found(*arguments: object, **options: object) -> object:
@@ -179,7 +179,7 @@ def test_a_defect_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("good", [True, False])
 def test_of_a_stream(good: bool, tmp_path: Path) -> None:
-    """The document goes aside, also that of an error."""
+    """The document goes to the standard error output, also for an error."""
     (tmp_path / "broken.onnx").write_bytes(b"no model")
     finished = subprocess.run(
         [sys.executable, "-m", "bridge", "convert", IF if good else tmp_path / "broken.onnx", "-",

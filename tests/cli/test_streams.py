@@ -43,7 +43,7 @@ def test_from_a_stream(tmp_path: Path) -> None:
 
 
 def test_from_stream_to_stream() -> None:
-    """Notes go aside."""
+    """Notes go to the standard error output."""
     model = bridge.to_onnx(PRUNED).SerializeToString()
     finished = run("convert", "-", "-", "--input-shape", "x=[1..8,?]", given=model)
     assert onnx.load_from_string(finished.stdout).graph.node

@@ -1,4 +1,4 @@
-"""What was nearly right is told what it was probably meant to be."""
+"""Messages about a small mistake suggest the word that was probably meant."""
 
 from __future__ import annotations
 

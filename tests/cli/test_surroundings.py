@@ -20,7 +20,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(PROJECT)}
 TEXT = '<ir_version: 9, opset_import: ["": 18]> g (float[2] x) => (float[2] y) { y = Neg (x) }'
 
 PLANTED = "open(f'ran-{__name__}', 'w').close(); raise SystemExit(f'{__name__} was planted')"
-"""A module that leaves a file where it runs, and ends the process."""
+"""A module that leaves a file in the current folder, and ends the process."""
 
 SCRIPT = "from bridge.cli import main; main()"
 """The command `bridge`, as an installation writes it."""
@@ -73,7 +73,7 @@ def test_nothing_is_imported_from_the_current_directory(module: bool, tmp_path: 
 
 
 def shell(command: str, folder: Path, seconds: float = 120) -> subprocess.CompletedProcess[str]:
-    """Runs a line of a shell, in which `bridge` is Bridge."""
+    """Runs a shell line in which `bridge` is Bridge."""
     (folder / "m.onnxtxt").write_text(TEXT)
     (folder / "f.txt").write_text(TEXT)
     (folder / "deep.json").write_text("[" * 100_000)
@@ -113,7 +113,7 @@ def test_bad_surroundings_end_with_one_line(command: str, says: str, tmp_path: P
 
 @POSIX
 def test_engines_run_where_the_output_is_closed(tmp_path: Path) -> None:
-    """The first file that a process of theirs opens must not be its standard output."""
+    """The first file that an engine's process opens must not become its standard output."""
     finished = shell("bridge check m.onnxtxt >&- 2>said", tmp_path)
     assert (finished.returncode, (tmp_path / "said").read_text()) == (0, "")
 

@@ -18,7 +18,7 @@ from .runner import run_all
 
 
 def main() -> int:
-    """Returns 1 when the outcome is not what the ledger says."""
+    """Returns 1 if the outcome differs from the ledger."""
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
     parser.add_argument(
         "-k", metavar="PATTERN", help="only cases whose name holds PATTERN, or fits it as a glob"
@@ -96,7 +96,8 @@ def _print_counts(outcomes: Mapping[tuple[str, str], Outcome], routes: list[str]
 
 
 def _print_causes(outcomes: Mapping[tuple[str, str], Outcome]) -> None:
-    """The failures of each route by their wording, names and numbers left out, most first."""
+    """The failures of each route by their wording without names and numbers, the most frequent
+    first."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for (name, route), outcome in outcomes.items():
         if outcome.kind not in ("right", "absent"):

@@ -1,24 +1,22 @@
 """The standard's node cases inside a body: in a branch of an If, in a Loop, in a Scan.
 
-- `if`: the case is the then branch and captures all its inputs; the condition is an input of the
-  model. It runs twice: with the branch taken, and with the other branch taken, which gives
-  constants of the expected outputs' types and shapes.
-- `loop`: two iterations that capture all inputs. Outputs are stacked; sequences and optionals,
-  which ONNX does not stack, are states that each iteration replaces.
-- `scan`: the first tensor among the inputs is given twice over and sliced, the rest is captured.
-  Outputs are stacked.
+- `if`: the case is the then branch and captures all its inputs. The condition is an input of the
+  model. The model runs twice. The second time runs the other branch, whose outputs are constants of
+  the expected types and shapes.
+- `loop`: two iterations that capture all inputs. Outputs are stacked. ONNX does not stack sequences
+  and optionals, so these are states that each iteration replaces.
+- `scan`: the input is the first tensor of the case twice over, sliced. The body captures the other
+  inputs. Outputs are stacked.
 
-A model keeps the operator set of its case where the control flow of that set takes the case's
-types; otherwise it has the first set that does and that has the same versions of the case's
-operators. Some cases have no such form (`NoFormError`):
+A model keeps the operator set of its case if that set's control flow accepts the case's types.
+Otherwise it has the first set that accepts them and has the same versions of the case's operators.
+Some cases have no such form (`NoFormError`):
 
-- a Scan slices and stacks tensors alone, so a case without a tensor among its inputs, or with a
-  sequence or optional among its outputs, has none;
-- an old version of an operator and a body or a type that later control flow brought do not meet in
-  any operator set (a Scan with batches, of set 8, and a Loop that must have a state, before set 11,
-  are not written);
-- the outputs of an operator that is random have no expected value, and are others in each
-  iteration.
+- A Scan slices and stacks tensors alone. So a case needs a tensor among its inputs, and no sequence
+  or optional among its outputs.
+- Some old versions of operators share no operator set with a newer body or type. Scans with batches
+  (set 8) and Loops that must have a state (before set 11) are not written.
+- The outputs of a random operator have no expected value, and differ in each iteration.
 """
 
 from __future__ import annotations
@@ -37,11 +35,11 @@ ITERATIONS = 2
 
 
 class NoFormError(Exception):
-    """ONNX has no way to write the case in this body; the message says why."""
+    """ONNX cannot express the case in this body; the message says why."""
 
 
 def wrap(case: Case, body: str) -> Case:
-    """The case inside a `body` of `BODIES`, with inputs and outputs to suit."""
+    """The case inside a `body` of `BODIES`, with suitable inputs and outputs."""
     for node in _nodes(case.model.graph):
         if _is_random(case, node):
             raise NoFormError(f"{node.op_type} is random")
@@ -171,7 +169,7 @@ def _model(
 def _body(
     graph: onnx.GraphProto, name: str, inputs: Sequence[onnx.ValueInfoProto]
 ) -> onnx.GraphProto:
-    """The case's graph with `inputs` alone; the rest of its inputs is captured."""
+    """The case's graph with `inputs` alone; it captures the other inputs."""
     body = onnx.GraphProto()
     body.CopyFrom(graph)
     body.name = name
@@ -246,7 +244,7 @@ _FIRST = {"Scan": 9, "Loop": 11}
 
 
 def _needs(value: Any) -> list[Need]:
-    """What `_constant` needs for `value`."""
+    """The operators and types that `_constant` needs for `value`."""
     if value is None:
         return []
     if isinstance(value, list):
@@ -265,8 +263,8 @@ def _type(type_: onnx.TypeProto) -> str:
 
 
 def _operator_set(case: Case, needs: Sequence[Need]) -> int:
-    """The first operator set from the case's own on that has the case's operators as they are and
-    takes all `needs`."""
+    """The first operator set, from the case's own on, that has the case's operators unchanged and
+    accepts all `needs`."""
     first = _own_set(case)
     operators = {node.op_type for node in _nodes(case.model.graph) if not node.domain}
     for version in range(first, defs.onnx_opset_version() + 1):
@@ -282,7 +280,7 @@ def _own_set(case: Case) -> int:
     for opset in case.model.opset_import:
         if not opset.domain:
             return opset.version
-    # The case has operators of another domain alone.
+    # All operators of the case are of another domain.
     return max(row[2] for row in helper.VERSION_TABLE if row[1] <= case.model.ir_version)
 
 
@@ -306,7 +304,7 @@ def _is_random(case: Case, node: onnx.NodeProto) -> bool:
 
 
 def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    """All nodes, those in bodies too."""
+    """All nodes, also in bodies."""
     for node in graph.node:
         yield node
         for attribute in node.attribute:

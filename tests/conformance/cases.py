@@ -30,7 +30,7 @@ def cases() -> dict[str, Case]:
     from onnx.backend.test.case import base
     from onnx.backend.test.case.node import collect_testcases
 
-    base.process_snippet = lambda *_: ("", "")  # The texts of examples take a second.
+    base.process_snippet = lambda *_: ("", "")  # Formatting the examples' texts takes a second.
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

@@ -1,12 +1,11 @@
 """The ledgers: one line for every case and route that is not right, with the reason.
 
-`ledger.tsv` is about the cases as they stand, `ledger_bodies.tsv` about those that are not the same
-inside a body as outside. Both have three columns: case, route, reason. A reason begins with the
-kind of failure (see `outcome.Outcome`); the tests hold the outcome to that kind, the rest is for
-people. The kind `either` allows right and wrong: for operators that are random, or an engine that
-is. Where the kind depends on the kernels that an engine chooses, it is followed by `with` or
-`without` and a feature of the processor (see `tests/support/processor.py`); where that does not
-hold, the case is right.
+`ledger.tsv` is about the plain cases, `ledger_bodies.tsv` about cases that come out differently in
+a body. Both have three columns: case, route, reason. A reason begins with the kind of failure (see
+`outcome.Outcome`). The tests compare the outcome with that kind alone; the rest is for people. The
+kind `either` allows right and wrong, for random operators or an engine with random results. The
+kind may depend on the kernels that an engine chooses. Then `with` or `without` and a feature of the
+processor follow it (see `tests/support/processor.py`). On other processors the case is right.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def write(reasons: Mapping[Pair, str], path: Path = PATH) -> None:
 def updated(
     reasons: Mapping[Pair, str], outcomes: Mapping[Pair, Outcome], refresh: bool = False
 ) -> dict[Pair, str]:
-    """The ledger after `outcomes`: a reason stands while its kind does, unless `refresh`."""
+    """The ledger after `outcomes`: a reason stays while its kind does, unless `refresh`."""
     result = {pair: reason for pair, reason in reasons.items() if pair not in outcomes}
     for pair, outcome in outcomes.items():
         old = reasons.get(pair, "")
@@ -56,7 +55,7 @@ def updated(
 
 
 def disagreements(reasons: Mapping[Pair, str], outcomes: Mapping[Pair, Outcome]) -> list[str]:
-    """One readable line for every outcome that the ledger does not say."""
+    """One readable line for every outcome that differs from the ledger."""
     lines = []
     for (case, route), outcome in outcomes.items():
         reason = reasons.get((case, route), "")
@@ -72,7 +71,7 @@ _FINE = ("right", "absent")
 
 
 def _agree(reason: str, outcome: Outcome) -> bool:
-    """Whether an outcome is what the ledger says; it says "" of what is right."""
+    """Whether an outcome agrees with the ledger; a right one has the reason ""."""
     kind = _kind(reason)
     if kind == "either":
         return outcome.kind in ("right", "wrong")
@@ -89,5 +88,5 @@ def _kind(reason: str) -> str:
 
 
 def _is_plain(reason: str) -> bool:
-    """Whether a reason says no more than an outcome does."""
+    """Whether a reason says no more than an outcome."""
     return reason.partition(":")[0].isalpha() and _kind(reason) != "either"

@@ -1,4 +1,4 @@
-"""What came of a case on a route."""
+"""The outcome of a case on a route."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a case on a route.
+    """The outcome of a case on a route.
 
-    `kind` is one of `right`, `refused` (Bridge says it cannot convert the model), `wrong` (a
-    result differs), `engine` (an engine does not take or run what Bridge wrote), `error` (Bridge
-    raised something it should not), `crash`, `timeout`, or `absent` (the route has nothing to
-    start from). `detail` says why, in one line, or which engine was right.
+    `kind` is one of `right`, `refused` (Bridge says that it cannot convert the model), `wrong` (a
+    result differs), `engine` (an engine cannot read or run the file that Bridge wrote), `error` (an
+    exception that Bridge should not raise), `crash`, `timeout`, or `absent` (the route has no model
+    to start from). `detail` says why, in one line, or which engine was right.
     """
 
     kind: str

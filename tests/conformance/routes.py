@@ -1,4 +1,4 @@
-"""The routes a case can take from its inputs to its outputs, and what came of it."""
+"""The routes of a case from its inputs to its outputs, and the outcomes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .outcome import Outcome
 
 
 class WrongError(Exception):
-    """A route gives something else than the standard."""
+    """The outputs of a route differ from the standard's."""
 
 
 class _AbsentError(Exception):
@@ -95,7 +95,7 @@ def _through_ir(case: Case, scratch: Path) -> tuple[Session, str]:
 
 
 def load_ir(case: Case, target: Path, engine: OpenVino) -> Session:
-    """The IR of a case, which takes what the case has."""
+    """The IR of a case, which accepts the case's own inputs."""
     session: Session = engine.load(target)
     if any(
         info.type.tensor_type.elem_type in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING)
@@ -116,9 +116,11 @@ _CONVERTED = {"onnx-ir": _through_ir, "onnx-ir-onnx": _through_ir_and_back}
 
 
 def _onnx_to_ir(case: Case, scratch: Path) -> str:
-    """ONNX → IR, run by OpenVINO, against the standard's outputs. If OpenVINO does not run the IR,
-    its layers run as plain ONNX: the way back would replay the rules, and be right with wrong
-    ones."""
+    """ONNX → IR, run by OpenVINO, against the standard's outputs.
+
+    If OpenVINO cannot run the IR, its layers run as plain ONNX. The way back would not show a wrong
+    rule, because it replays the rules.
+    """
     try:
         session, engine = _through_ir(case, scratch)
         against_standard(case, session)
@@ -129,8 +131,8 @@ def _onnx_to_ir(case: Case, scratch: Path) -> str:
 
 
 def _require_plain_meaning(case: Case, ir: Path) -> None:
-    """Raises WrongError if the layers of an IR mean something else than the case. What does not run
-    as plain ONNX shows nothing."""
+    """Raises WrongError if the layers of an IR mean something else than the case. Layers that
+    cannot run as plain ONNX prove nothing."""
     with suppress(BridgeError):
         (session, _), boundary = _load_onnx(plain_onnx(bridge.load(ir))), Boundary.of(ir)
         against_standard(case, PackedSession(session, boundary) if boundary else session)
@@ -174,15 +176,15 @@ def _openvino_alone(case: Case, scratch: Path) -> str:
 
 
 def _onnxruntime_alone(case: Case, scratch: Path) -> str:
-    """The case as it stands in onnxruntime: shows that feeding and comparing are right."""
+    """The plain case in onnxruntime: it shows that the tests feed and compare correctly."""
     session, engine = _load_onnx(case.model)
     against_standard(case, session)
     return engine
 
 
 def _in_body(body: str, route: str, case: Case, scratch: Path) -> str:
-    """A case inside a body, against what it gives outside on the same route: the standard's
-    outputs, or where it does not give those, its own."""
+    """A case inside a body, against the standard's outputs. If the case outside gives other outputs
+    on the same route, these are the expected ones."""
     try:
         wrapped = bodies.wrap(case, body)
     except bodies.NoFormError as error:
@@ -209,7 +211,7 @@ def _refused_outside(case: Case, scratch: Path) -> None:
 
 
 def _as_run(case: Case, session: Session) -> Case:
-    """The case with the outputs that the session computes as the expected ones."""
+    """The case with the session's outputs as the expected ones."""
     data_sets = tuple(
         (inputs, tuple(session.run(_feeds(case, session, inputs)).values()))
         for inputs, _ in case.data_sets
@@ -251,7 +253,7 @@ def _reference() -> Reference:
 
 
 def convert(case: Case, target: Path, **options: Any) -> None:
-    """Converts; where nothing in the model says the rank of an input's elements, the data do."""
+    """Converts. If the model declares no rank for an input's elements, the data give it."""
     try:
         bridge.convert(case.model, target, **options)
     except UnsupportedError as error:
@@ -292,7 +294,7 @@ def _load_onnx(source: Path | onnx.ModelProto) -> tuple[Session, str]:
 
 
 def _feeds(case: Case, session: Session, inputs: Sequence[Any]) -> dict[str, Any]:
-    """The case's inputs by the names under which the session asks for them, in its order."""
+    """The case's inputs under the session's names, in the session's order."""
     given = {info.name: value for info, value in zip(case.model.graph.input, inputs, strict=True)}
     feeds = {}
     for port in session.inputs:
@@ -306,8 +308,9 @@ def _feeds(case: Case, session: Session, inputs: Sequence[Any]) -> dict[str, Any
 def against_standard(case: Case, session: Session, by_position: bool = False) -> None:
     """Runs the case's data sets; raises WrongError for other outputs.
 
-    `by_position` lets input names go, which OpenVINO sometimes does; what Bridge converts has to
-    keep them."""
+    `by_position` ignores the names of inputs, which OpenVINO sometimes changes. A model that Bridge
+    converts must keep them.
+    """
     names = [info.name for info in case.model.graph.output]
     for inputs, expected in case.data_sets:
         if by_position:

@@ -1,4 +1,4 @@
-"""Runs cases in child processes, so that an engine that dies or hangs costs one case only."""
+"""Runs cases in child processes, so that an engine that crashes or hangs costs one case only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TIMEOUT = 60.0  # seconds for one case on one route
 
 
 class Worker:
-    """A process that runs cases one at a time, replaced when it dies or hangs."""
+    """A process that runs cases one at a time. A new one replaces it if it crashes or hangs."""
 
     def __init__(self) -> None:
         self._worker = isolation.Worker()

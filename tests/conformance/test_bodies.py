@@ -1,4 +1,4 @@
-"""The standard's node cases inside bodies, against the ledger of those that are not as outside."""
+"""The standard's node cases inside bodies, against the ledger of cases that differ from outside."""
 
 from __future__ import annotations
 

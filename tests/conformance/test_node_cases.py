@@ -1,6 +1,6 @@
-"""The standard's node cases, in both directions, against the ledger of what is not right.
+"""The standard's node cases, in both directions, against the ledger of failures.
 
-Of each operator the first case is run, and a 24th of the others; `--whole` runs all, and so does
+The first case of each operator runs, and a 24th of the others. `--whole` runs all, and so does
 `python -m tests.conformance`.
 """
 
@@ -20,7 +20,7 @@ PART = 24
 
 
 def operator(name: str) -> str:
-    """The operator that a case is of."""
+    """The operator of a case."""
     return cases()[name].model.graph.node[-1].op_type
 
 

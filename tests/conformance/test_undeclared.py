@@ -1,5 +1,5 @@
-"""What a file declares of its outputs decides nothing that follows from its inputs: the standard's
-cases convert without the shapes of their outputs as they do with them."""
+"""Declared shapes of outputs decide nothing that follows from the inputs. The standard's cases
+convert the same without the shapes of their outputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHUNKS = 8
 
 
 def refusal(model: onnx.ModelProto, folder: Path) -> str:
-    """Why Bridge does not convert a model to IR; "" where it does."""
+    """Why Bridge does not convert a model to IR; "" if it does."""
     try:
         bridge.convert(model, folder / "a.xml")
     except bridge.BridgeError as error:

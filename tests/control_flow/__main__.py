@@ -1,4 +1,4 @@
-"""`python -m tests.control_flow`: runs the control-flow suite, and says what differs by axis."""
+"""`python -m tests.control_flow`: runs the control-flow suite, and prints the failures by axis."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Found = list[tuple[Entry, dict[str, str]]]
 
 
 def main() -> int:
-    """Returns 1 where a program did not come out right."""
+    """Returns 1 if a program did not come out right."""
     parser = argparse.ArgumentParser(prog="python -m tests.control_flow", description=__doc__)
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="these programs alone, named as a run prints them"
@@ -85,14 +85,14 @@ def _sampled(options: argparse.Namespace) -> list[Entry]:
     chosen = list(entries(options.strength, [k for k in kinds if k in KINDS]))
     if "ir" in kinds and options.export is None and options.against is None:
         chosen += ir_first.entries(options.strength)
-    # Every part of them is a sample of all.
+    # Every slice of them is a sample of all.
     random.Random(0).shuffle(chosen)
     return chosen[options.first :: options.every]
 
 
 def summary(found: Found, wrong: Sequence[Entry]) -> str:
-    """How many programs there are, and for each level of an axis how many of its programs did not
-    come out right, where some did not."""
+    """The number of programs, and for each level of an axis the number of its failures, if it has
+    any."""
     none = sum(NO_PROGRAM in verdicts or not verdicts for _, verdicts in found)
     lines = [f"{len(found)} programs, of which {none} have no form or onnxruntime does not run: "
              f"{len(wrong)} did not come out right"]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Other readers of ONNX on the suite: what share of each kind's programs they get right."""
+"""Other readers of ONNX on the suite: the share of each kind's programs that they get right."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _reference(case: Case) -> None:
 
 
 def _command(case: Case, command: str) -> None:
-    """A command that is given the folder of a case."""
+    """A command with the folder of a case as its argument."""
     with TemporaryDirectory() as folder:
         write_case(case, Path(folder))
         subprocess.run([*command.split(), folder], check=True, capture_output=True, timeout=60)
@@ -67,11 +67,11 @@ READERS: dict[str, Callable[[Case], None]] = {
 
 
 Rows = dict[str, dict[str, int]]
-"""By kind and place (`loop, in an If`): how many programs there are, and how many each reader
+"""By kind and place (`loop, in an If`): the number of programs, and the number that each reader
 gets right."""
 
 STORED = Path(__file__).parent / "readers.json"
-"""What `--store` writes and `docs/control_flow.md` shows."""
+"""The counts that `--store` writes and `docs/control_flow.md` shows."""
 
 
 def counted(chosen: Iterable[Entry], names: Sequence[str], jobs: int) -> Rows:
@@ -80,7 +80,7 @@ def counted(chosen: Iterable[Entry], names: Sequence[str], jobs: int) -> Rows:
         name: READERS.get(name) or partial(_command, command=name) for name in names or READERS
     }
     rows: dict[str, Counter[str]] = defaultdict(Counter)
-    # One at a time: a reader that ends its process costs the others nothing.
+    # One reader at a time: a crash of one costs the others nothing.
     tasks = [(name, reader, entry) for entry in chosen for name, reader in readers.items()]
     for (name, _, entry), verdicts in judged(_judge, tasks, jobs):
         row = rows[f"{entry.kind}, {entry.place}"]

@@ -12,12 +12,12 @@ def judge_any(entry: Entry) -> judge.Verdicts:
 
 
 def judge_default(entry: Entry) -> judge.Verdicts:
-    """The verdicts on the routes that are taken where nobody chooses."""
+    """The verdicts on the routes that conversions take by default."""
     return (ir_first if entry.kind == "ir" else judge).judge(entry, ("default",))
 
 
 def is_right(entry: Entry, route: str, said: str) -> bool:
-    """Whether a route says "right", or refuses what `REFUSED` says that it refuses."""
+    """Whether the verdict on a route is "right", or a refusal that `REFUSED` lists."""
     if route == judge.NO_PROGRAM or said == "right":
         return True
     return dict(entry.levels).get("place") != "top" and any(
@@ -27,5 +27,5 @@ def is_right(entry: Entry, route: str, said: str) -> bool:
 
 
 REFUSED = {("loop", "states", "string"): "it may be a string that no operator of the model names"}
-"""Levels with which a program that does not stand at the top is refused, and why: IR has those
-strings alone that operators name, and those that are handed on at the top."""
+"""Levels that make Bridge refuse a program below the top, and why. An IR has strings only if
+operators name them or the top graph hands them on."""

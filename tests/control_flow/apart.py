@@ -1,5 +1,5 @@
-"""Judges programs in processes of their own, a few at a time: an engine may end its process, and a
-Loop may have no end."""
+"""Judges programs in processes of their own, a few at a time: an engine may crash, and a Loop may
+never end."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def judged(
 
 
 def alone(worker: Worker, judge: Callable[[Item], Verdicts], item: Item) -> Verdicts:
-    """The verdicts on an item; where the process is lost, that is one."""
+    """The verdicts on an item; a lost process is a verdict, too."""
     try:
         verdicts: Verdicts = worker.call(judge, item, seconds=TIMEOUT)
     except LostProcessError as error:

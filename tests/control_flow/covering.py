@@ -1,6 +1,7 @@
-"""Rows in which every few levels of different axes meet, where they go together at all.
+"""Rows that cover the combinations of a few levels of different axes, if these go together.
 
-Most levels here exclude others, with which libraries for covering arrays leave pairs out."""
+Most levels here exclude others. With such exclusions, libraries for covering arrays miss pairs.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +11,21 @@ from itertools import combinations, islice, product
 
 Row = Mapping[str, str]
 Level = tuple[str, str]
-"""An axis, and a level of it. In sets of levels each has a bit: `Levels.bits`."""
+"""An axis and a level of it. A set of levels has one bit for each: `Levels.bits`."""
 
 TRIES = 60
-"""How many rows are tried for a pick. One of which none exists is left out."""
+"""The number of rows tried for a pick. A pick without a row is left out."""
 FEW = 8
-"""How many rows are tried for a pair, as long as more pairs turn out to go together."""
+"""The number of rows tried for a pair, as long as more pairs turn out to go together."""
 DRAWN = 3000
-"""How many rows are drawn to find which pairs of levels go together."""
+"""The number of rows drawn to find the pairs of levels that go together."""
 
 
 def covering(
     axes: Mapping[str, Sequence[str]], exists: Callable[[Row], bool], strength: int
 ) -> Iterator[Row]:
-    """Rows, greedily: each begins with a pick of levels that have not met, and takes those further
-    levels that meet most others for the first time. The same axes give the same rows."""
+    """Rows, by a greedy search. Each begins with a pick of levels that have not met. It then adds
+    the levels that meet most others for the first time. The same axes give the same rows."""
     levels = Levels(axes, exists)
     levels.part()
     unmet = {
@@ -49,7 +50,7 @@ def _picks(axes: Mapping[str, Sequence[str]], strength: int) -> Iterator[tuple[L
 
 
 class Levels:
-    """The levels of all axes, and which pairs of them are known to keep apart."""
+    """The levels of all axes, and the pairs of them that exclude each other."""
 
     def __init__(self, axes: Mapping[str, Sequence[str]], exists: Callable[[Row], bool]) -> None:
         self.axes = axes
@@ -58,19 +59,19 @@ class Levels:
         every = [(axis, level) for axis, levels in axes.items() for level in levels]
         self.bits = {level: 1 << place for place, level in enumerate(every)}
         self.apart = dict.fromkeys(every, 0)
-        """Of each level the set of those that it does not go together with."""
+        """For each level the set of levels that it excludes."""
 
     def set(self, levels: Collection[Level]) -> int:
         """A set of levels."""
         return sum(self.bits[level] for level in levels)
 
     def are_apart(self, pair: Sequence[Level]) -> bool:
-        """Whether two levels do not go together."""
+        """Whether two levels exclude each other."""
         one, other = pair
         return bool(self.apart[one] & self.bits[other])
 
     def part(self) -> None:
-        """Finds the pairs that do not go together: those of which no row was found."""
+        """Finds the pairs that exclude each other: no row was found for them."""
         apart = {(one, other) for one, other in _picks(self.axes, 2)}
         for _ in range(DRAWN):
             row = {axis: self.order.choice(levels) for axis, levels in self.axes.items()}
@@ -90,8 +91,8 @@ class Levels:
                         self._note(one, other, False)
 
     def _few(self, pick: tuple[Level, Level]) -> Iterator[Row]:
-        """A few rows of a pair that may go together after all; first those in which all other
-        pairs do."""
+        """A few rows of a pair that may go together after all; first rows without any other
+        excluded pair."""
         one, other = pick
         avoided = {**self.apart}
         avoided[one] &= ~self.bits[other]
@@ -110,8 +111,8 @@ class Levels:
         strength: int,
         apart: Mapping[Level, int] | None = None,
     ) -> Iterator[Row]:
-        """Rows with these levels, which may exist: half of them with many picks that are `unmet`,
-        the rest at random. No two of their levels are known to keep `apart`."""
+        """Rows with these levels that may exist. Half of them have many picks that are `unmet`; the
+        rest is random. No two of their levels exclude each other by `apart`."""
         apart, bits = self.apart if apart is None else apart, self.bits
         for number in range(TRIES):
             row = dict(pick)

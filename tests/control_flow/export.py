@@ -18,8 +18,8 @@ from tests.control_flow.suite import Entry
 
 
 def write(chosen: Iterable[Entry], folder: Path) -> int:
-    """Writes `NAME/model.onnx`, `NAME/test_data_set_0/input_0.pb`, ... and `manifest.json`, which
-    has the levels of each case by its name; how many there are."""
+    """Writes `NAME/model.onnx`, `NAME/test_data_set_0/input_0.pb`, ... and `manifest.json`, with
+    the levels of each case by its name. Returns the number of cases."""
     manifest: dict[str, dict[str, str]] = {}
     for number, entry in enumerate(chosen):
         try:

@@ -1,4 +1,4 @@
-"""ONNX Ifs: every way to ask, and every pair of what the branches give."""
+"""ONNX Ifs: every form of condition, and every pair of outputs of branches."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ CONDITIONS: dict[str, Callable[[Program], str]] = {
 
 @dataclass(frozen=True)
 class Given:
-    """What a branch gives: the nodes that make `{o}`, and its type."""
+    """The output of a branch: the nodes that make `{o}`, and its type."""
 
     type: str
     nodes: tuple[str, ...]
@@ -114,7 +114,7 @@ AXES: Mapping[str, Sequence[str]] = {
 
 
 def build(condition: str, then: str, otherwise: str, data: str, consumer: str) -> Program:
-    """The If of these levels. Raises Invalid where they do not go together."""
+    """The If of these levels. Raises Invalid if they exclude each other."""
     branches = GIVEN[then], GIVEN[otherwise]
     if branches[0].type != branches[1].type or "nothing optional" in (then, otherwise):
         raise Invalid

@@ -1,5 +1,5 @@
-"""Loops, TensorIterators and Ifs of IR, made with OpenVINO's own interface: they go to ONNX, and
-back to IR. What they should give is what OpenVINO gives for them."""
+"""Loops, TensorIterators and Ifs of IR, made with OpenVINO's own interface. They go to ONNX, and
+back to IR. OpenVINO's outputs are the expected ones."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SLICES: Mapping[str, Mapping[str, int] | None] = {
     "last axis": {"start": 0, "stride": 1, "part_size": 1, "end": -1, "axis": 1},
     "last axis, backwards": {"start": -1, "stride": -1, "part_size": 1, "end": 0, "axis": 1},
 }
-"""Which parts of x [4, 2] an iteration gets, or along which a stack is put together."""
+"""The slices of x [4, 2] that iterations get, or the order of a stack."""
 
 STACKS = tuple(
     name
@@ -66,7 +66,7 @@ IF_AXES: Mapping[str, Sequence[str]] = {
 
 
 def entries(strength: int | None) -> Iterator[Entry]:
-    """The programs in which every `strength` levels meet (None: three)."""
+    """The programs that cover every combination of `strength` levels (None: three)."""
     for axes in (LOOP_AXES, IF_AXES):
         rows: Iterator[Mapping[str, str]] = covering(axes, _goes, strength or 3)
         if axes is IF_AXES and strength is None:
@@ -76,7 +76,7 @@ def entries(strength: int | None) -> Iterator[Entry]:
 
 
 def _goes(levels: Mapping[str, str]) -> bool:
-    """Whether levels go together, and the loop has an end."""
+    """Whether the levels go together, and the loop ends."""
     if levels["operator"] == "If":
         return True
     if levels["states"] == levels["stack"] == "none":
@@ -95,7 +95,7 @@ def _goes(levels: Mapping[str, str]) -> bool:
 
 
 class _Feeds:
-    """Inputs of a model with the values that each takes."""
+    """Inputs of a model with their values."""
 
     def __init__(self, sizes: str) -> None:
         self.parameters: list[Any] = []
@@ -118,7 +118,7 @@ X = np.arange(8, dtype=np.float32).reshape(4, 2) - 3
 
 
 def build(levels: Mapping[str, str]) -> tuple[openvino.Model, list[list[np.ndarray]]]:
-    """The model and its feeds. Raises Invalid where OpenVINO's interface makes no such model."""
+    """The model and its feeds. Raises Invalid if OpenVINO's interface cannot make such a model."""
     feeds = _Feeds(levels["sizes"])
     make = _if if levels["operator"] == "If" else _loop
     results = make(levels, feeds)
@@ -345,7 +345,7 @@ def judge(entry: Entry, choices: Sequence[str] = tuple(CHOICES)) -> Verdicts:
 def _require_meaning(
     levels: Mapping[str, str], feeds: Sequence[Any], found: Sequence[Sequence[np.ndarray]]
 ) -> None:
-    """Raises AssertionError where OpenVINO does not give what the specification says."""
+    """Raises AssertionError if OpenVINO's outputs differ from the specification's."""
     sizes = SLICES[levels["slice"]], SLICES[levels["stack"]]
     for feed, outputs in zip(feeds, found, strict=True):
         assert_close(outputs, ir_meaning.outputs(levels, *sizes, feed))

@@ -1,4 +1,4 @@
-"""What the loops of `ir_first` give by the specification (Loop-5, TensorIterator-1), in numpy:
+"""The outputs of the loops of `ir_first` by the specification (Loop-5, TensorIterator-1), in numpy.
 OpenVINO's CPU plugin gets some of them wrong."""
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Sizes = Mapping[str, int]
 def outputs(
     levels: Mapping[str, str], sliced: Sizes | None, stacked: Sizes | None, feed: Sequence[Any]
 ) -> list[np.ndarray]:
-    """The outputs of the loop of these levels. Raises Invalid where it asks for more slices than
-    there are, which the specification leaves open."""
+    """The outputs of the loop of these levels. Raises Invalid if it needs more slices than exist,
+    which the specification leaves open."""
     x, w, *more = feed
     rest = iter(more)
     goes_on = bool(next(rest)) if levels["again"] == "captured" else True

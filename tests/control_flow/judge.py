@@ -1,4 +1,4 @@
-"""What becomes of a program of the suite in each direction, under each choice of quirks."""
+"""The outcome of a program of the suite in each direction, with each choice of quirks."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ from tests.support.choices import CHOICES
 from tests.support.running import OnnxRuntime, OpenVino, assert_close, flat
 
 Verdicts = dict[str, str]
-"""What became of a program by route: "right", or what went wrong."""
+"""The outcome of a program by route: "right", or the failure."""
 
 NO_PROGRAM = "no program"
-"""The route, and the verdict, of what onnxruntime does not run itself."""
+"""The route, and the verdict, if onnxruntime cannot run the program itself."""
 
 
 def case_of(entry: Entry) -> Case:
-    """The program in its place, with what it gives for every combination of its inputs, which
-    onnxruntime says. Raises NoFormError where ONNX has no such form, and what onnxruntime raises
-    for one that it does not run."""
+    """The program in its place, with onnxruntime's outputs for every combination of its inputs.
+
+    Raises NoFormError if ONNX has no such form. Raises onnxruntime's error if it cannot run the
+    program.
+    """
     program = entry.program()
     model, feeds = program.model(), program.feeds()
     sets = zip((tuple(f.values()) for f in feeds), _expected(model, feeds), strict=True)
@@ -46,8 +48,8 @@ def _expected(model: onnx.ModelProto, feeds: Sequence[Mapping[str, Any]]) -> lis
 
 
 def judge(entry: Entry, choices: Sequence[str] = tuple(CHOICES)) -> Verdicts:
-    """Runs a program along the routes of these choices. An IR for OpenVINO is run there; what comes
-    back of it, and of plain meaning, in onnxruntime."""
+    """Runs a program along the routes of these choices. An IR for OpenVINO runs there. The ONNX
+    that comes back, from this IR and from plain meaning, runs in onnxruntime."""
     with warnings.catch_warnings(), TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")
         try:
@@ -75,8 +77,8 @@ def _routes(
     verdicts: Verdicts,
     seen: dict[bytes, str],
 ) -> None:
-    """The routes of one choice of quirks. `seen` are the verdicts on what other choices wrote: the
-    same files are not run again."""
+    """The routes of one choice of quirks. `seen` holds the verdicts on files of other choices, so
+    that equal files run once."""
     back = ir.with_suffix(".onnx")
     try:
         bridge.convert(model, ir, **CHOICES[quirks])
@@ -106,9 +108,8 @@ def run_ir(
     feeds: Sequence[Mapping[str, Any]],
     expected: Sequence[Sequence[np.ndarray]],
 ) -> None:
-    """Runs an IR of Bridge's with each feed in a request of its own, then with each twice in a row
-    in one that has run, and with the first again. Raises AssertionError for the first that
-    differs."""
+    """Runs an IR of Bridge's with each feed in a fresh request. Then one request runs each feed
+    twice in a row, and the first feed again. Raises AssertionError for the first wrong output."""
     boundary, engine = bridge.Boundary.of(ir), OpenVino(ir)
     used = engine.compiled.create_infer_request()
     runs = [(engine.compiled.create_infer_request(), number) for number in range(len(feeds))]
@@ -123,7 +124,7 @@ def run_ir(
 def run_onnx(
     path: Path, feeds: Sequence[Mapping[str, Any]], expected: Sequence[Sequence[np.ndarray]]
 ) -> None:
-    """Runs an ONNX model with each feed. Raises AssertionError for the first that differs."""
+    """Runs an ONNX model with each feed. Raises AssertionError for the first wrong output."""
     session = OnnxRuntime(path)
     for number, feed in enumerate(feeds):
         _compare(session.run(feed), expected[number], f"input {number}")

@@ -1,4 +1,4 @@
-"""ONNX Loops: every way to count, to go on, to carry and to stack."""
+"""ONNX Loops: every way to count, to continue, to carry and to stack."""
 
 from __future__ import annotations
 
@@ -55,9 +55,11 @@ FIRSTS: dict[str, Head] = {
 
 @dataclass(frozen=True)
 class State:
-    """A state of a Loop: its type outside and in the body, its initial value, and the nodes that
-    make `{o}` of `{a}`, what the state is in the iteration before. `number` makes of that the f32
-    scalar `total`, by which the body may decide."""
+    """A state of a Loop: its type outside and in the body, its initial value, and its nodes.
+
+    The nodes make the next state `{o}` from the state before, `{a}`. `number` makes from `{a}` the
+    f32 scalar `total`, which the body may use in its condition.
+    """
 
     type: str
     initial: str
@@ -264,7 +266,7 @@ AGAINS: dict[str, Again] = {
     "by state": _by_state,
     "captured": _captured,
 }
-"""Nodes that make the condition `d` of the next iteration, of the one before, `c`."""
+"""Nodes that make the next condition `d` from the condition before, `c`."""
 
 Stack = Callable[[Program, Sequence[State]], tuple[str, list[str]]]
 
@@ -289,7 +291,7 @@ STACKS: dict[str, Stack | None] = {
     "bytes": lambda p, states: ("int8", ["s = Cast <to = 3> (i)"]),
     "nothing": lambda p, states: ("float[0]", ["s = Constant <value = float[0] {}> ()"]),
 }
-"""The type of what each iteration adds to the stack, and the nodes that make it, `s`."""
+"""The type of one part of the stack, and the nodes that make the part, `s`."""
 
 AXES: Mapping[str, Sequence[str]] = {
     "trips": tuple(TRIPS),
@@ -309,21 +311,21 @@ NEVER = (
 
 
 def ends(trips: str, first: str, again: str, states: str, **_: str) -> bool:
-    """Whether the Loop surely ends: without a trip count its conditions must see to it."""
+    """Whether the Loop surely ends; without a trip count its conditions must end it."""
     if trips != "absent" or again in ("false", "negated", "by iteration"):
         return True
     return again == "by state" and states not in NEVER
 
 
 def build(trips: str, first: str, again: str, states: str, stack: str, consumer: str) -> Program:
-    """The Loop of these levels. Raises Invalid where they do not go together."""
+    """The Loop of these levels. Raises Invalid if they exclude each other."""
     if not ends(trips, first, again, states) or states == stack == "none":
         raise Invalid
     p = Program()
     heads = TRIPS[trips](p), FIRSTS[first](p)
     carried = STATES[states](p)
     nodes = AGAINS[again](p, carried)
-    # The checker wants a condition to have one shape all along where it has a known one.
+    # The checker wants all shapes of a condition to be equal if one is known.
     shape = "[]" if first == "input of rank 1" else ""
     inputs, outputs = ["int64 i", f"bool{shape} c"], [f"bool{shape} d"]
     results: list[Result] = []

@@ -18,13 +18,13 @@ NUMPY = {
 
 
 class Invalid(Exception):
-    """Raised for levels that do not go together: such a program does not exist, or has no end."""
+    """Raised for levels that exclude each other: such a program does not exist, or never ends."""
 
 
 @dataclass
 class Program:
-    """Declarations and nodes in ONNX's text syntax. `values` has the values of each input, of
-    which every combination is run; `functions` are model-local ones."""
+    """Declarations and nodes in ONNX's text syntax. `values` has the values of each input, and
+    every combination runs; `functions` are model-local."""
 
     inputs: dict[str, str] = field(default_factory=dict)
     values: dict[str, list[Any]] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Program:
     functions: list[str] = field(default_factory=list)
 
     def input(self, name: str, type: str, *values: Any) -> str:
-        """Declares an input with the values that it takes; its name."""
+        """Declares an input with its values; returns its name."""
         if name not in self.inputs:
             dtype = NUMPY[type.partition("[")[0]]
             self.inputs[name] = type
@@ -42,7 +42,7 @@ class Program:
         return name
 
     def constant(self, name: str, type: str, *values: Any) -> str:
-        """Declares an initializer; its name."""
+        """Declares an initializer; returns its name."""
         self.constants[name] = f"{type} {name} = {{{', '.join(map(str, values))}}}"
         return name
 

@@ -1,4 +1,4 @@
-"""What a program does with what control flow gives: the axis `consumer` of Loop, Scan and If."""
+"""How a program reads the outputs of control flow: the axis `consumer` of Loop, Scan and If."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.control_flow.program import Invalid, Program
 
 @dataclass(frozen=True)
 class Result:
-    """A value that a Loop, a Scan or an If gives, and its type in ONNX's text syntax."""
+    """An output of a Loop, a Scan or an If, and its type in ONNX's text syntax."""
 
     name: str
     type: str
@@ -47,7 +47,7 @@ def total(p: Program, result: Result) -> None:
 
 
 def in_a_row(p: Program, result: Result) -> None:
-    """Its elements, in a row with a number more."""
+    """Its elements in a row, with one more number."""
     if not result.is_tensor_of_numbers:
         raise Invalid
     name = result.name
@@ -60,7 +60,7 @@ def in_a_row(p: Program, result: Result) -> None:
 
 
 def asked(p: Program, result: Result) -> None:
-    """An If asks how many elements there are, and its branches capture them."""
+    """An If whose condition is the number of elements; its branches capture the value."""
     if not result.is_tensor_of_numbers:
         raise Invalid
     name = result.name
@@ -92,7 +92,7 @@ def product(p: Program, result: Result) -> None:
 
 
 def compared(p: Program, result: Result) -> None:
-    """Compared with nothing, so that nothing is left, of which the sizes are asked."""
+    """A comparison with an empty tensor. The result is empty, and its sizes are the output."""
     if not result.is_tensor_of_numbers:
         raise Invalid
     name = result.name

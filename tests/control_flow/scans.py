@@ -8,14 +8,13 @@ from tests.control_flow.program import Invalid, Program, body
 from tests.control_flow.results import CONSUMERS, Result
 
 LENGTHS = {"3": "3", "1": "1", "open": "n"}
-"""How long the sliced axis is; an open one is 3 and 1 long. onnxruntime ends the process where it
-is 0 long."""
+"""Lengths of the sliced axis. An open one runs with 3 and 1; onnxruntime crashes with 0."""
 
 SLICED = {
     "first axis": (0, 0), "first axis, backwards": (0, 1), "last axis": (1, 0),
     "last axis from the end": (-1, 0), "last axis, backwards": (1, 1),
 }  # fmt: skip
-"""Axis and direction of what is sliced."""
+"""Axis and direction of the sliced input."""
 
 STACKED = {
     "none": None, "first axis": (0, 0), "first axis, backwards": (0, 1), "last axis": (1, 0),
@@ -46,7 +45,7 @@ PARTS: dict[str, Sequence[str]] = {
     "captured": ("s = Add (part, w)",),
     "part and size": ("p_n = Shape (part)", "p_f = Cast <to = 1> (p_n)", "s = Add (part, p_f)"),
 }
-"""Nodes that make what is stacked, `s`, of the slice `part`."""
+"""Nodes that make a part of the stack, `s`, from the slice `part`."""
 
 AXES: Mapping[str, Sequence[str]] = {
     "length": tuple(LENGTHS),
@@ -62,14 +61,14 @@ AXES: Mapping[str, Sequence[str]] = {
 def build(  # noqa: C901 (one for each axis)
     length: str, sliced: str, inputs: str, states: str, stack: str, part: str, consumer: str
 ) -> Program:
-    """The Scan of these levels. Raises Invalid where they do not go together."""
+    """The Scan of these levels. Raises Invalid if they exclude each other."""
     carried = STATES[states]
     if (not carried and STACKED[stack] is None) or (
         part == "state" and (not carried or states == "bytes")
     ):
         raise Invalid
     if part == "nothing" and stack != "first axis":
-        raise Invalid  # onnxruntime divides by zero, and ends the process.
+        raise Invalid  # onnxruntime divides by zero, and crashes.
     p = Program()
     axis, backwards = SLICED[sliced]
     p.input("x", _type(LENGTHS[length], axis), *_values(LENGTHS[length], axis))

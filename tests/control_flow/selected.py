@@ -1,4 +1,4 @@
-"""What becomes of the suite's Ifs when both branches run and what counts is selected."""
+"""The suite's Ifs when both branches run and a selection takes the result."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from tests.control_flow.suite import Entry, feeds_of
 from tests.support.running import flat
 
 ROUTES = {"ONNX": ".onnx", "IR": ".xml", "back": ".onnx"}
-"""The suffix of what is written by route: from ONNX, and from the IR that Bridge makes of it."""
+"""The suffix of each route's file: from ONNX, and from the IR that Bridge makes of it."""
 
 REFUSED = frozenset({"text", "texts", "optional", "nothing optional"})
-"""What branches give that ONNX cannot select: strings of other sizes, and optionals."""
+"""Outputs of branches that ONNX cannot select: strings of other sizes, and optionals."""
 
 
 def judge_selected(entry: Entry) -> Verdicts:
-    """Converts a program with `ifs="select"` along all routes, and runs what has no If then."""
+    """Converts a program with `ifs="select"` along all routes, and runs the models without an
+    If."""
     with warnings.catch_warnings(), TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")
         try:
@@ -55,7 +56,7 @@ def judge_selected(entry: Entry) -> Verdicts:
 
 
 def summary(found: Iterable[Verdicts]) -> str:
-    """How many programs lost all Ifs, and how many are refused, by route."""
+    """The number of programs that lost all Ifs and of programs that are refused, by route."""
     counts = Counter(
         (route, "right" if said == "right" else "refused" if _is_refusal(said) else "wrong")
         for verdicts in found
@@ -72,8 +73,8 @@ def _is_refusal(said: str) -> bool:
 
 
 def is_right(entry: Entry, route: str, said: str) -> bool:
-    """Whether a route says "right", or an If is refused in ONNX whose branches give strings or
-    optionals. In IR all of these are tensors of one rank."""
+    """Whether the verdict on a route is "right", or ONNX refuses an If of strings or optionals. In
+    IR all of these are tensors of one rank."""
     levels = dict(entry.levels)
     in_onnx_alone = REFUSED & {levels["then"], levels["otherwise"]} and route != "IR"
     refused = bool(in_onnx_alone) and _is_refusal(said)

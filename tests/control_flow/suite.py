@@ -1,4 +1,4 @@
-"""The programs of the suite: which levels of which axes go together in one."""
+"""The programs of the suite: their axes, and the levels that go together."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ PLACES: Mapping[str, Sequence[str]] = {
     "in an If in a Loop": ("if", "loop"),
     "in an If in a Scan": ("if", "scan"),
 }
-"""Where a program stands: what is put around it, innermost first."""
+"""The place of a program: the control flow around it, innermost first."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of control flow: its axes, and what builds a program of their levels. `core` are the
-    axes whose every combination is run; the others take turns."""
+    """A kind of control flow: its axes, and the function that builds a program from their levels.
+    Every combination of the `core` axes runs; the other axes take turns."""
 
     axes: Mapping[str, Sequence[str]]
     build: Callable[..., Program]
@@ -54,7 +54,7 @@ KINDS: Mapping[str, Kind] = {
 
 @dataclass(frozen=True)
 class Entry:
-    """A program of the suite: its levels, of the axes of its kind and of `place`."""
+    """A program of the suite: its levels, for the axes of its kind and for `place`."""
 
     kind: str
     levels: Levels
@@ -66,7 +66,7 @@ class Entry:
 
     @classmethod
     def named(cls, name: str, axes: Iterable[str]) -> Entry:
-        """The program of a name, as a run prints it; these are its axes."""
+        """The program with a name as a run prints it; the axes are its parts."""
         kind, _, levels = name.partition(": ")
         parts = re.split(rf", (?=(?:{'|'.join(axes)}) )", levels)
         return cls(
@@ -80,13 +80,13 @@ class Entry:
 
     @property
     def place(self) -> str:
-        """Where it stands."""
+        """The place of the program."""
         return dict(self.levels).get("place", "top")
 
 
 def entries(strength: int | None, kinds: Sequence[str] = tuple(KINDS)) -> Iterator[Entry]:
-    """The programs in which every `strength` levels of different axes meet, where they go together;
-    with None every combination of each kind's core axes, the others in turn."""
+    """The programs that cover every combination of `strength` levels of different axes, if these go
+    together. With None, every combination of each kind's core axes, with the other axes in turn."""
     for kind in kinds:
         for levels in _whole(kind) if strength is None else _covering(kind, strength):
             yield Entry(kind, tuple(levels.items()))
@@ -130,7 +130,8 @@ def _is_built(kind: str, levels: tuple[str, ...]) -> bool:
 
 
 def placed(case: Case, place: str) -> Case:
-    """A case with what its place puts around it. Raises NoFormError where ONNX has no such form."""
+    """A case with the control flow of its place around it. Raises NoFormError if ONNX has no such
+    form."""
     for around in PLACES[place]:
         case = in_function(case) if around == "function" else bodies.wrap(case, around)
     return case

@@ -1,5 +1,8 @@
-"""A sample of the suite, in which every two levels of different axes meet. Every sixteenth program
-is run for old releases, and as plain meaning, too; `python -m tests.control_flow` runs all so."""
+"""A sample of the suite that covers every pair of levels of different axes.
+
+Every sixteenth program also runs for old releases, and as plain meaning.
+`python -m tests.control_flow` runs all programs so.
+"""
 
 from __future__ import annotations
 

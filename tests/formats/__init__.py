@@ -1,1 +1,1 @@
-"""Readers and writers of both formats."""
+"""Tests of the readers and writers of both formats."""

@@ -1,6 +1,7 @@
-"""Tests of the formats and of the command line, again, where Python lacks what only POSIX has.
+"""Repeats tests of the formats and of the command line without the parts of Python that only POSIX
+has.
 
-It stands in for Windows, which the workflow of the repository runs too.
+They stand in for Windows, where the repository's workflow runs them too.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ AGAIN = (
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Takes the calls away when pytest has made the folder, for which it asks who it runs as."""
+    """Removes the calls. By now pytest has made the folder, for which it needs to know the user."""
     for name in ONLY_POSIX:
         monkeypatch.delattr(os, name, raising=False)
     for name in ("SIGHUP", "SIGQUIT", "SIGALRM", "pthread_sigmask", "setitimer"):

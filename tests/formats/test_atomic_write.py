@@ -1,4 +1,5 @@
-"""What stands at the destination: after a kill at any step, beside strangers, of other owners."""
+"""The state of the destination after a kill at any step, beside strange files, and with other
+owners."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ from bridge.files.atomic_write import whole
 from bridge.neutral.storage import RangeCopier
 
 QUERIES = ("fspath", "stat", "lstat", "fstat", "listxattr", "is_dir", "_path_normpath")
-"""Calls before which a kill leaves what the next kill leaves."""
+"""Calls that change nothing: a kill before one leaves the same files as a kill before the next
+call."""
 
 WRITER = whole.__wrapped__.__code__  # type: ignore[attr-defined]
 
@@ -52,15 +54,15 @@ def beside(target: Path) -> Path:
 
 
 def content(target: Path) -> bytes:
-    """That of both files; b"" where there is none that names the other."""
+    """The content of both files; b"" if the file that names the other is missing."""
     if not target.exists():
         return b""
     return target.read_bytes() + beside(target).read_bytes()
 
 
 def killed(step: int, work: Callable[[], None]) -> bool:
-    """Does some work in another process, which is killed before its `step`-th call of the system
-    within the writer, or comes to the end of the work: then False."""
+    """Runs some work in another process and kills it before its `step`-th system call within the
+    writer. Returns False if the work ends before."""
     child = os.fork()
     if child:
         status = os.waitpid(child, 0)[1]
@@ -86,13 +88,13 @@ def killed(step: int, work: Callable[[], None]) -> bool:
 
 
 def tree(*folders: Path) -> dict[str, bytes | None]:
-    """All that is in folders."""
+    """All contents of folders."""
     paths = [path for folder in folders for path in sorted(folder.rglob("*"))]
     return {str(path): path.read_bytes() if path.is_file() else None for path in paths}
 
 
 def plain(target: Path, elsewhere: Path) -> None:
-    """Both files stand at their places."""
+    """Both files are at their places."""
 
 
 def fresh(target: Path, elsewhere: Path) -> None:
@@ -110,7 +112,7 @@ def both_linked(target: Path, elsewhere: Path) -> None:
 
 
 def shared(target: Path, elsewhere: Path) -> None:
-    """The data are a link to those of another model."""
+    """The data file is a link to the data of another model."""
     other = elsewhere / f"other{target.suffix}"
     beside(target).rename(beside(other))
     beside(target).symlink_to(beside(other))
@@ -128,8 +130,10 @@ def hard_linked(target: Path, elsewhere: Path) -> None:
     ],
 )
 def test_killed_at_each_step(name: str, case: Callable[[Path, Path], None], tmp_path: Path) -> None:
-    """What stands there is the old pair, the new one, or nothing that could be loaded. Data that
-    another model may share stay, and the next write touches nothing of what is left."""
+    """A kill leaves the old pair, the new pair, or no file that could be loaded.
+
+    Data that another model may share stay. The next write leaves the remains as they are.
+    """
     place, elsewhere = tmp_path / "place", tmp_path / "elsewhere"
     target, others = place / name, beside(elsewhere / f"other{Path(name).suffix}")
     old, new = b"names old" + b"old data", b"names new" + b"new data"
@@ -166,7 +170,7 @@ def test_killed_at_each_step(name: str, case: Callable[[Path, Path], None], tmp_
 
 def test_one_file_replaces_another_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = model(tmp_path / "a.onnx", 1), model(tmp_path / "b.onnx", 2)
-    monkeypatch.delattr(os, "rename")  # with which nothing would stand there for a moment
+    monkeypatch.delattr(os, "rename")  # It would leave no file in place for a moment.
     bridge.convert(source, target)
     assert bridge.load(target).graph.name == "adds_1"
     assert len(list(tmp_path.iterdir())) == 2
@@ -197,7 +201,7 @@ MARKERS = ("whole", "bridge", "unfinished", "marker", ".bridge")
 
 @pytest.mark.parametrize("name", [".bridge-0123abcd", ".bridge-settings", ".bridge-verdicts"])
 def test_folders_that_look_like_those_of_bridge_stay(name: str, tmp_path: Path) -> None:
-    """Nothing in them takes the place of another file, or goes, whatever its name says."""
+    """Their contents neither replace another file nor are removed, whatever the folder's name."""
     place, home = tmp_path / "place", tmp_path / "home"
     planted = place / name
     planted.mkdir(parents=True), home.mkdir()
@@ -216,7 +220,7 @@ def test_folders_that_look_like_those_of_bridge_stay(name: str, tmp_path: Path) 
 
 
 def test_a_folder_that_is_replaced_meanwhile(tmp_path: Path) -> None:
-    """Neither are files of the link's folder moved, nor removed."""
+    """Files in the link's folder are neither moved nor removed."""
     home, target = tmp_path / "home", tmp_path / "model.xml"
     home.mkdir()
     with (
@@ -261,7 +265,7 @@ def test_a_link_of_another_user_in_a_folder_of_all(tmp_path: Path) -> None:
 
 
 def test_data_that_two_models_share(tmp_path: Path) -> None:
-    """What the new model does not need may be needed by another."""
+    """Another model may still need data that the new model does not need."""
     first, small = model(tmp_path / "a.onnx", 1), model(tmp_path / "small.onnx", 2)
     decoder, second = tmp_path / "decoder.onnx", tmp_path / "decoder_with_past.onnx"
     converted(first, decoder)
@@ -322,7 +326,7 @@ def test_files_of_nobody_are_not_overwritten(name: str, tmp_path: Path) -> None:
         bridge.convert(source, target, **options(target))
     assert precious.read_text() == "precious" and not target.exists()
     if name.endswith(".onnx"):
-        bridge.convert(source, target)  # needs no file beside it
+        bridge.convert(source, target)  # needs no second file
         assert precious.read_text() == "precious"
         target.unlink()
     bridge.convert(source, target, force=True, **options(target))
@@ -384,7 +388,7 @@ def test_a_source_that_changes_meanwhile(
     kind: str, change: Callable[[Path, Path], None], tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """Nothing is written, rather than half of each."""
+    """No file is written, rather than half of each state."""
     paths = []
     for number in (1, 2):
         path = model(tmp_path / f"{number}.onnx", number, 100_000)
@@ -400,7 +404,7 @@ def test_a_source_that_changes_meanwhile(
 
     def changing(copier: RangeCopier, *arguments: Any) -> None:
         if data[1].exists():
-            time.sleep(0.02)  # the clock of the file system ticks
+            time.sleep(0.02)  # lets the clock of the file system advance
             change(*data)
             data[1].unlink(missing_ok=True)
         copy(copier, *arguments)
@@ -449,7 +453,7 @@ def test_what_replaces_its_source_is_on_the_disk_first(
     target = tmp_path / name
     bridge.convert(model(tmp_path / "a.onnx", 1), target, **options(target))
     bridge.convert(tmp_path / "a.onnx", target, **options(target))
-    assert not written  # it could be made again
+    assert not written  # Bridge could make it again.
     bridge.convert(target, target, force=True, **options(target))
     companion = bridge.files.companion(target)
     assert written == [path.stat().st_ino for path in (target, companion, tmp_path)]

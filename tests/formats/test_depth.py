@@ -57,7 +57,7 @@ def test_depth_survives_both_ways(depth: int, local: bool, tmp_path: Path) -> No
         last = tmp_path / step
     ifs = [node for node in bridge.load(last).graph.walk() if node.op == "If"]
     assert len(ifs) == depth
-    if not local:  # the path of its call is one more name of a function's value
+    if not local:  # The path of its call is one more name of the function's value.
         assert (tmp_path / "b.xml").read_bytes() == (tmp_path / "d.xml").read_bytes()
     assert (tmp_path / "c.onnx").read_bytes() == (tmp_path / "e.onnx").read_bytes()
 

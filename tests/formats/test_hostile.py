@@ -1,4 +1,5 @@
-"""Files that ask for more than they are, look where they should not, or lie."""
+"""Files that ask for more than their size allows, refer to foreign places, or contradict
+themselves."""
 
 from __future__ import annotations
 
@@ -86,7 +87,7 @@ def node(op: str, inputs: str, outputs: str = "y", **attributes: Any) -> onnx.No
 
 
 def calls(depth: int, twice: bool = True) -> onnx.ModelProto:
-    """Functions each of which calls the next one, once or twice."""
+    """Functions in a chain: each calls the next one, once or twice."""
     imports = [helper.make_opsetid("", 18), helper.make_opsetid("f", 1)]
     functions = []
     for level in range(depth):
@@ -110,8 +111,8 @@ def sparse(size: int) -> onnx.ModelProto:
 
 
 def nested_ifs(depth: int) -> bytes:
-    """Ifs within one another, each with a condition of its own, as protobuf would not write them:
-    y is -x where the sum of x is not a number."""
+    """Ifs within one another, each with a condition of its own, deeper than protobuf would write
+    them. y is -x if the sum of x is NaN."""
 
     def field(number: int, content: bytes) -> bytes:
         return encode(number << 3 | 2) + encode(len(content)) + content
@@ -168,7 +169,7 @@ LOOP = helper.make_graph(
     [value("i", [], 7), value("c", [HUGE], 9), value("v")], [value("c2", [HUGE], 9), value("w")],
 )  # fmt: skip
 
-# What is asked for, and the limit that it meets.
+# The demand of a file, and the limit that it exceeds.
 DEMANDS: dict[str, tuple[onnx.ModelProto | bytes | str, str]] = {
     "functions that double": (calls(20), "nodes"),
     "functions that double for ever": (calls(60), "nodes"),
@@ -274,14 +275,15 @@ def test_what_multiplies_nodes_counts_them() -> None:
 
 
 def test_a_thousand_ifs_go_both_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # To hold the rules to their word takes time that grows with the square of the depth.
+    # Verifying each rule takes time that grows with the square of the depth.
     monkeypatch.setattr(bridge.library.api, "DEBUG", False)
     (tmp_path / "a.onnx").write_bytes(nested_ifs(1000))
     for source, target in pairwise(["a.onnx", "b.xml", "c.onnx"]):
         bridge.convert(tmp_path / source, tmp_path / target)
     last = bridge.load(tmp_path / "c.onnx").graph
     assert sum(found.op == "If" for found in last.walk()) == 1000
-    assert (tmp_path / "b.xml").stat().st_size < 30_000_000  # each If takes as much as the others
+    # each If takes as much space as the others
+    assert (tmp_path / "b.xml").stat().st_size < 30_000_000
 
 
 def ir(folder: Path, text: str) -> Path:
@@ -299,7 +301,7 @@ def with_record(key: str, text: str) -> str:
 PORT = '{"inputs": {"p": {"kind": %s, "element": %s, "shape": %s, "count": %s, "optional": true}}, '
 PORT += '"outputs": {}, "input_order": ["p"]}'
 
-# A file, and what is said of it.
+# A file, and the message about it.
 LIES: dict[str, tuple[str, str]] = {
     "a document type": (NET.replace("<net", '<!DOCTYPE net [<!ENTITY a "b">]><net', 1), "type"),
     "an entity of a file": (
@@ -351,7 +353,7 @@ def test_lies_of_an_ir(text: str, says: str, tmp_path: Path) -> None:
         bridge.convert(source, tmp_path / target)
 
 
-# A model, what is changed in its IR, and what is said of it.
+# A model, the text to replace in its IR with the new text, and the message.
 CHANGED: dict[str, tuple[str, str, str, str]] = {
     "a state of other elements": (
         "tensor_iterator_part_size.xml",
@@ -397,7 +399,7 @@ def test_an_ir_that_is_changed(what: str, tmp_path: Path) -> None:
         bridge.convert(tmp_path / "m.xml", tmp_path / "o.onnx")
 
 
-# What an ONNX node is given that it cannot take, and what is said of it.
+# The message about a node, and the node with inputs or attributes that it cannot have.
 NO_PLACE = {
     "elements of rank 2 cannot be joined along axis 5": "s = SequenceConstruct (x, x) "
     "y = ConcatFromSequence <axis = 5> (s)",
@@ -442,8 +444,8 @@ def test_nobody_is_warned_of_numbers_that_overflow(tmp_path: Path) -> None:
 
 
 def test_a_shape_that_is_changed_by_hand(tmp_path: Path) -> None:
-    """OpenVINO infers all layers anew from the shapes of Parameters; ports and records say what
-    was."""
+    """OpenVINO infers all layers anew from the shapes of Parameters. Ports and records hold old
+    shapes."""
     source = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]>
         g (float[1,3] x, bool c) => (float[1,3] y) {
           v = If (c) <then_branch = t () => (float[1,3] a) { a = Neg (x) },
@@ -462,7 +464,7 @@ def test_a_shape_that_is_changed_by_hand(tmp_path: Path) -> None:
 
 
 def test_a_size_of_an_if_that_is_changed_by_hand(tmp_path: Path) -> None:
-    """OpenVINO infers it from the branches, of which a record says how large they were."""
+    """OpenVINO infers it from the branches. A record holds their old sizes."""
     source = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]>
         g (float[N,M] x, bool c) => (float[N,M] y) {
           v = If (c) <then_branch = t () => (float[N,5] a) { a = Neg (x) },
@@ -480,7 +482,7 @@ def test_a_size_of_an_if_that_is_changed_by_hand(tmp_path: Path) -> None:
 
 
 def test_a_record_of_a_rank_that_is_another(tmp_path: Path) -> None:
-    """What the file computes is believed rather than what its record says."""
+    """The computed rank counts rather than the rank in the record."""
     source = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]>
         g (float[N] x) => (float[N] data, int64[1] length) {
           data = Relu (x)
@@ -502,7 +504,7 @@ def test_a_record_of_a_rank_that_is_another(tmp_path: Path) -> None:
 
 
 def written_back(text: str, folder: Path) -> Path:
-    """The file as ONNX, whose records IR restores."""
+    """The file as ONNX. Its records restore the ONNX form."""
     bridge.convert(ir(folder, text), folder / "m.onnx")
     return folder / "m.onnx"
 
@@ -540,7 +542,7 @@ def test_rt_info_of_any_depth_stays(tmp_path: Path) -> None:
 def test_zeros_are_no_model(tmp_path: Path) -> None:
     for name in ("z.onnx", "z.xml", "z.onnxtxt"):
         with (tmp_path / name).open("wb") as file:
-            file.truncate(1 << 31)  # a hole, which takes no room
+            file.truncate(1 << 31)  # a hole, which takes no space on the disk
         with pytest.raises(bridge.InvalidModelError):
             bridge.load(tmp_path / name)
 
@@ -565,7 +567,7 @@ def test_external_data_behind_links(tmp_path: Path) -> None:
         (home / "w").unlink()
     (home / "inside").write_bytes(secret.read_bytes())
     bridge.load(linked(home, home / "inside"))
-    # A store that keeps files under other names and links to them, as Hugging Face's cache does.
+    # A store that keeps files under other names and links to them, as in Hugging Face's cache.
     (home / "m.onnx").rename(other / "blob")
     (home / "m.onnx").symlink_to(other / "blob")
     (home / "w").unlink()

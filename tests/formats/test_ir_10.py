@@ -36,7 +36,7 @@ def said(path: Path) -> tuple[list[str], list[str]]:
 
 @pytest.mark.parametrize("type", TYPES)
 def test_types_are_those_of_the_file(type: str, tmp_path: Path) -> None:
-    """In the ONNX, and in the check, which knows what OpenVINO makes of them."""
+    """The ONNX has the file's types. So has the check, although OpenVINO reads other ones."""
     x = op.parameter([1, 3], BY_IR[type].dtype, name="x")
     others = [op.convert(x, other) for other in ("f16", "f32", "i64", "u8", "boolean")]
     path = saved(tmp_path, [*others, op.concat([x, x], 1)], [x])

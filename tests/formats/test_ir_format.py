@@ -75,7 +75,7 @@ def store(model: Model, xml: Path) -> Path:
 
 
 def again(xml: Path) -> Path:
-    """The IR that Bridge makes of an IR; the second time it comes out byte for byte the same."""
+    """The IR that Bridge makes from an IR; the second time it has the same bytes."""
     once = store(read(xml), xml.with_name("once.xml"))
     twice = store(read(once), xml.with_name("twice.xml"))
     assert twice.read_text() == once.read_text()
@@ -84,12 +84,12 @@ def again(xml: Path) -> Path:
 
 
 def check(model: OpenVinoModel, folder: Path, *feed_sets: tuple[object, ...]) -> Path:
-    """Saves a model, converts it to IR, and compares the outputs of both; the new IR."""
+    """Saves a model, converts it to IR, and compares the outputs of both; returns the new IR."""
     return check_file(save(model, folder), *feed_sets)
 
 
 def check_file(xml: Path, *feed_sets: tuple[object, ...]) -> Path:
-    """Converts an IR to IR and compares the outputs of both; the new IR."""
+    """Converts an IR to IR and compares the outputs of both; returns the new IR."""
     made = again(xml)
     for feeds in feed_sets:
         for expected, found in zip(run(xml, *feeds), run(made, *feeds), strict=True):
@@ -98,7 +98,7 @@ def check_file(xml: Path, *feed_sets: tuple[object, ...]) -> Path:
 
 
 def from_onnx(text: str, folder: Path) -> Path:
-    """The IR that OpenVINO makes of an ONNX model in ONNX's text syntax."""
+    """The IR that OpenVINO makes from an ONNX model in ONNX's text syntax."""
     header = '<ir_version: 8, opset_import: ["" : 16]>\n'
     model = onnx.parser.parse_model(header + text)
     return save(CORE.read_model(model.SerializeToString()), folder)
@@ -259,7 +259,7 @@ def layer(
 
 
 def net(layers: Sequence[str], edges: str, version: int = 11, more: str = "") -> str:
-    """An IR; edges are "from:port>to:port", parted by blanks."""
+    """An IR; edges are "from:port>to:port", separated by blanks."""
     return (
         f'<?xml version="1.0"?><net name="m" version="{version}">{graph(layers, edges)}{more}</net>'
     )
@@ -287,8 +287,8 @@ VECTOR_PORT = "FP32 -1"
 
 
 def specification_if(first_output: int) -> str:
-    """The specification's example: two Parameters in each body, some of an outer value that the
-    other body does not see; the output ports of the maps count from `first_output`."""
+    """The specification's example. Each body has two Parameters, and some read an outer value that
+    the other body does not read. The output ports of the maps count from `first_output`."""
 
     def entries(inputs: str, results: str) -> str:
         lines = [
@@ -403,7 +403,7 @@ def test_if_with_an_integer_condition(tmp_path: Path) -> None:
 
 
 def test_loop_with_integer_conditions(tmp_path: Path) -> None:
-    """OpenVINO reads it, but its CPU plugin does not run it."""
+    """OpenVINO reads it, but its CPU plugin cannot run it."""
     session = with_integer_condition(loop_body_with_odd_iteration("i64"), tmp_path)
     for condition, count in ((0, 0), (1, 3)):
         (found,) = session.run({"n": np.array(3), "c": np.array(condition, np.int32)})
@@ -432,7 +432,7 @@ def test_layers_in_any_order(tmp_path: Path) -> None:
 
 
 def test_deep_nesting(tmp_path: Path) -> None:
-    # OpenVINO takes many minutes to compile this, so it is not asked.
+    # OpenVINO takes many minutes to compile this, so it does not run here.
     inner = Body(Graph([Value(TensorType(BOOL, ())), x := Value(VECTOR)], [x]))
     inner.inputs, inner.outputs = [Invariant(1), Invariant(2)], [Yield(0)]
     other = Body(Graph([y := Value(VECTOR)], [y]), [Invariant(2)], [Yield(0)])
@@ -635,7 +635,7 @@ def test_bool_attributes_in_every_spelling() -> None:
 
 
 def constants(*tensors: Tensor) -> Model:
-    """A model that gives out constants."""
+    """A model whose outputs are constants."""
     graph = Graph()
     builder = Builder(graph.nodes)
     graph.outputs = [builder.tensor(tensor) for tensor in tensors]
@@ -779,7 +779,7 @@ def test_friendly_names_are_kept(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-# Bodies that no ONNX file makes OpenVINO write.
+# Bodies that OpenVINO never writes for an ONNX file.
 
 
 def scalar(element: Element, name: str) -> Value:
@@ -801,7 +801,7 @@ def test_loop_ports(
     after = builder.op("Add", s, builder.op("Cast", i, to=F32))
     row = builder.op("Unsqueeze", after, builder.constant([0]))
     total = builder.op("ReduceSum", after, builder.constant([0]), keepdims=False)
-    read = builder.op("Or", go, builder.op("Not", go))  # A state has a reader.
+    read = builder.op("Or", go, builder.op("Not", go))  # The state has a reader.
     on = builder.op("And", read, builder.op("Less", total, builder.constant(np.float32(5))))
     body.outputs = [on, after, row, on] if early_exit else [go, after, row, go]
     ports = [Condition() if early_exit else Yield(None), Yield(0), Stacked(1), Yield(2)]
@@ -935,8 +935,8 @@ def test_document_type_in_another_encoding(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("flag", ["1", "True", "0"])
 def test_rounding_of_integer_division(flag: str, tmp_path: Path) -> None:
-    """Every spelling of a truth value; OpenVINO's CPU plugin takes the rounding from none, and so
-    does the ONNX model."""
+    """Every spelling of a boolean. OpenVINO's CPU plugin ignores this attribute, and so does the
+    ONNX model."""
     data = f'auto_broadcast="none" m_pythondiv="{flag}"'
     parameter = 'element_type="i32" shape="1"'
     xml = put(
@@ -958,7 +958,7 @@ def test_rounding_of_integer_division(flag: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("replacement", [None, "", "7", "-1", "Result"])
 def test_damaged_files_are_refused_or_read(replacement: str | None, tmp_path: Path) -> None:
-    """Whatever becomes of an attribute, nothing but a BridgeError comes out."""
+    """Any change of an attribute raises a BridgeError or none."""
     for text in (specification_if(4), loop_body_with_odd_iteration("i32"), WITH_CONST):
         found = list(re.finditer(r' [\w-]+="[^"]*"', text))
         for match in found:

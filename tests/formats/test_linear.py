@@ -1,5 +1,5 @@
-"""Conversions whose work grows with the model alone: lines of Bridge's own code are counted, which
-no other load of the machine changes."""
+"""Conversions whose work grows linearly with the model. The test counts executed lines of Bridge's
+own code, since other load on the machine does not change them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def of_one_name(count: int) -> onnx.ModelProto:
 
 
 def lines(work: Callable[[], Any]) -> int:
-    """How many lines of Bridge's code the work runs."""
+    """The number of executed lines of Bridge's code."""
     count = 0
 
     def line(frame: FrameType, event: str, argument: Any) -> Any:
@@ -57,7 +57,7 @@ def lines(work: Callable[[], Any]) -> int:
         return line
 
     def call(frame: FrameType, event: str, argument: Any) -> Any:
-        # What dataclasses generate has no file: that is where comparing them shows.
+        # Code that dataclasses generate has no file; comparisons of dataclasses are counted there.
         name = frame.f_code.co_filename
         return line if "/bridge/" in name or name == "<string>" else None
 
@@ -93,6 +93,6 @@ def test_work_grows_with_the_model(
         source = make(count)
         return lines(lambda: bridge.convert(source, tmp_path / target, **options))
 
-    work(2)  # what is imported and cached once
+    work(2)  # imports and caches all that is needed once
     small, large = work(100), work(400)
     assert large < 4.4 * small

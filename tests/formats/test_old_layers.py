@@ -1,4 +1,4 @@
-"""IRs with layers of older operator sets, which declare more than OpenVINO gives."""
+"""IRs with layers of older operator sets. Their ports declare more than OpenVINO gives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BOXES, SCORES = [1, 6, 4], [1, 2, 6]
 
 
 def suppression(version: int) -> openvino.Model:
-    """Boxes that are suppressed by a NonMaxSuppression of a version in a branch."""
+    """Boxes from a NonMaxSuppression of the given version in a branch."""
     outer = [op.parameter(shape, np.float32) for shape in (BOXES, SCORES)]
     inner = [op.parameter(shape, np.float32) for shape in (BOXES, SCORES)]
     limits = (op.constant(np.int64(20)), op.constant(np.float32(0.3)), op.constant(np.float32(0)))
@@ -37,7 +37,7 @@ def suppression(version: int) -> openvino.Model:
 
 @pytest.mark.parametrize("version", [1, 3, 4])
 def test_rows_are_those_that_there_are(version: int, tmp_path: Path) -> None:
-    """Ports declare the most rows, of these and of what follows."""
+    """The ports of the layer and of later layers declare the most rows possible."""
     openvino.save_model(suppression(version), tmp_path / "a.xml", compress_to_fp16=False)
     bridge.convert(tmp_path / "a.xml", tmp_path / "a.onnx")
     bridge.convert(tmp_path / "a.onnx", tmp_path / "b.xml")
@@ -59,7 +59,7 @@ def test_rows_are_those_that_there_are(version: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rows", [-1, 6])
 def test_lengths_of_parts_are_drawn(rows: int, tmp_path: Path) -> None:
-    """What VariadicSplit cuts off in a branch: a check shows both branches."""
+    """The lengths of VariadicSplit in a branch are drawn so that a check shows both branches."""
     outer, lengths = op.parameter([rows, 3], np.float32), op.parameter([3], np.int64)
     x, own = op.parameter([rows, 3], np.float32), op.parameter([3], np.int64)
     whole = op.parameter([rows, 3], np.float32)

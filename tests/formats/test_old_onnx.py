@@ -1,4 +1,4 @@
-"""Old versions of ONNX's elementwise operators, activations and reductions mean what they did."""
+"""Old versions of ONNX's elementwise operators, activations and reductions keep their meaning."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ CASES: list[tuple[str, int, dict[str, Any], Sequence[np.ndarray], Sequence[np.nd
 
 def model_of(op: str, opset: int, attributes: dict[str, Any], arrays: Sequence[np.ndarray],
              outputs: Sequence[np.ndarray]) -> onnx.ModelProto:  # fmt: skip
-    """A model of one node. Vectors of integers, and scalars, become constants, as axes and counts
-    mostly are."""
+    """A model of one node. Vectors of integers, and scalars, become constants, as most axes and
+    counts are."""
     names = [f"in{i}" for i in range(len(arrays))]
     constants = [i for i, a in enumerate(arrays) if i and (a.dtype == np.int64 or not a.ndim)]
     graph = helper.make_graph(

@@ -1,4 +1,4 @@
-"""What ONNX alone can say passes from ONNX to ONNX unchanged."""
+"""Content that only ONNX can express passes from ONNX to ONNX unchanged."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_attributes_of_unknown_operators(fields: dict, external: bool, tmp_path:
 
 
 def test_optional_outputs_stay_absent(tmp_path: Path) -> None:
-    """An engine computes what has a name, and takes some names as a wish for training."""
+    """Engines compute each named output, and take some names as a request for training."""
     nodes = [
         helper.make_node("MaxPool", ["x"], ["p", ""], kernel_shape=[1, 1]),
         helper.make_node("Shape", ["p"], ["y0"]),
@@ -123,8 +123,7 @@ def test_notes(tmp_path: Path) -> None:
 
 
 def test_absent_training_outputs(tmp_path: Path) -> None:
-    """Before operator set 14 further outputs of BatchNormalization meant training, if they had
-    names."""
+    """Before operator set 14, further named outputs of BatchNormalization meant training."""
     outputs = ["y0", "", "", "", ""]
     node = helper.make_node("BatchNormalization", ["x", "s", "s", "s", "s"], outputs)
     image = helper.make_tensor_type_proto(TensorProto.FLOAT, [1, 1, 2, 2])
@@ -179,9 +178,12 @@ either <branch> (c, x) => (y) {
 
 @pytest.mark.parametrize("suffix", [".onnx", ".xml"])
 def test_graphs_given_to_functions(suffix: str, tmp_path: Path) -> None:
-    """A branch that is given to a function uses values of where that is called: here two calls
-    deep, from inside another If, beside values of the functions that have the same names. Neither
-    onnxruntime nor the standard's inliner takes that, so numpy says what is right."""
+    """A branch as a function's attribute reads values of the caller.
+
+    Here the call is two calls deep, from inside another If, and values of the functions have the
+    same names. Neither onnxruntime nor the standard's inliner accepts that, so numpy computes the
+    numbers.
+    """
     path = tmp_path / f"a{suffix}"
     bridge.convert(onnx.parser.parse_model(GIVEN_GRAPH), path)
     x = np.array([0.3, -1.2], np.float32)
@@ -197,7 +199,7 @@ def test_graphs_given_to_functions(suffix: str, tmp_path: Path) -> None:
 
 
 def test_types_that_the_file_does_not_say(tmp_path: Path) -> None:
-    """Those of what control flow gives are not added: who checks the file may see more in them."""
+    """Types of an If's outputs are not added: a checker of the file may infer more precise ones."""
     model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
         g (bool c, float[2] x) => (float[N] y) {
           v = If (c) <then_branch = t () => (float[2] a) { a = Neg (x) },
@@ -217,7 +219,8 @@ def test_a_graph_in_an_operator_of_another_domain_is_named(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("place", ["initializer", "attribute"])
 def test_large_tensors_that_say_where_their_data_are(place: str, tmp_path: Path) -> None:
-    """As onnx leaves them that has loaded external data: their data lie in the file, they say."""
+    """Tensors as onnx leaves them after it loaded external data: they claim that their data are in
+    the file."""
     large = onnx.TensorProto()
     large.CopyFrom(LARGE)
     large.data_location = TensorProto.DEFAULT

@@ -1,4 +1,4 @@
-"""An IR whose Parameters have no element type, as that of a scripted module of PyTorch."""
+"""An IR whose Parameters have no element type, like the IR of a scripted module of PyTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes and layers that do not stand in topological order are sorted; cycles alone are refused."""
+"""Nodes and layers out of topological order are sorted; only cycles are refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import bridge
 from tests.support.model_files import FOLDER
 from tests.support.running import OnnxRuntime, OpenVino, assert_close
 
-# In the graph, in a branch, in a function; values that bodies capture from behind them.
+# In the graph, in a branch, in a function; bodies may capture values of later nodes.
 MODEL = """<ir_version: 8, opset_import: ["" : 17, "local" : 1]>
 g (float[3] x, bool c) => (float[3] y) {
   y = If (c) <

@@ -1,4 +1,4 @@
-"""What an ONNX model says beside what it computes survives the way through IR."""
+"""Information in an ONNX model beside its computation survives the way through IR."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def names(graph: onnx.GraphProto) -> list[tuple[str, str]]:
 
 
 def graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
-    """The graph of a model and all that are in it."""
+    """The graph of a model and all its nested graphs."""
     stack = [model.graph]
     while stack:
         graph = stack.pop()
@@ -116,7 +116,7 @@ def test_what_comes_back(what: str, tmp_path: Path) -> None:
 
 
 def test_sizes_of_other_shapes_are_not_kept(tmp_path: Path) -> None:
-    """What a file declares is of the inputs that it has."""
+    """A declared shape goes if the user fixes the shape of an input."""
     source = onnx.parser.parse_model(
         """<ir_version: 8, opset_import: ["": 17]> g (float[n, 4] x, int64[1] k) => (float[m, 8] y)
         { y = Reshape (x, k) }"""
@@ -185,7 +185,7 @@ def test_a_record_that_is_none_says_nothing(record: str, tmp_path: Path) -> None
 
 
 def test_a_newer_operator_is_no_reason_to_refuse(tmp_path: Path) -> None:
-    """An IR that has changed since may need more than the operator set that it came from."""
+    """A changed IR may need a newer operator set than its origin."""
     bridge.convert(model(), tmp_path / "a.xml")
     text = (tmp_path / "a.xml").read_text()
     record = json.dumps({"opset": 28, "bodies": ["x"], "named": 3, "notes": [], "about": "?"})

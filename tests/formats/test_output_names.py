@@ -1,5 +1,5 @@
-"""What an output is called: each by its own name alone, in an IR that was read and compiled, and
-again in ONNX."""
+"""The names of outputs: each output keeps its own name alone in an IR that is read and compiled,
+and again in ONNX."""
 
 from __future__ import annotations
 

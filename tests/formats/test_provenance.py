@@ -1,4 +1,4 @@
-"""Operators that IR says with others come back, unless the others are no longer what they were."""
+"""Operators that IR expresses by others come back, unless the others have changed."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def feed_of(model: onnx.ModelProto) -> dict[str, np.ndarray]:
 
 
 def nodes(graph: onnx.GraphProto) -> Iterator[tuple[Any, ...]]:
-    """The nodes that are no constants, in order, by operator and attributes."""
+    """The nodes without the constants, in order, by operator and attributes."""
     for node in graph.node:
         if node.op_type not in ("Constant", "If"):
             yield node.op_type, node.domain
@@ -161,14 +161,14 @@ def test_openvino_keeps_the_record(tmp_path: Path) -> None:
 
 
 def select_others(model: openvino.Model) -> None:
-    """Has what is not selected be another number."""
+    """Replaces the value for unselected elements with another number."""
     for op in model.get_ordered_ops():
         if op.get_type_name() == "Select":
             op.input(2).replace_source_output(ops.constant(np.float32(-9)).output(0))
 
 
 def take_what_is_before(model: openvino.Model) -> None:
-    """Leaves out a layer."""
+    """Removes a layer."""
     for op in model.get_ordered_ops():
         if op.get_type_name() == "Sqrt":
             op.output(0).replace(op.input_value(0))
@@ -228,7 +228,7 @@ def test_records_that_are_not_so(name: str, tmp_path: Path) -> None:
 
 
 def is_what_openvino_runs(path: Path, name: str, op: str) -> None:
-    """Whether the way back is in other operators, one of them this."""
+    """Whether the way back uses other operators, including this one."""
     source = model_of(name)
     feed, back = feed_of(source), bridge.to_onnx(path)
     assert op in [node.op_type for node in back.graph.node]

@@ -1,4 +1,4 @@
-"""Models in memory: what other libraries hold, and the bytes of both formats."""
+"""Models in memory: objects of other libraries, and the bytes of both formats."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EXPECTED = FEED["x"] * [2, 3] + [2, 3]
 
 
 def library_object(module: str, name: str, **attributes: Any) -> Any:
-    """An object as a library has it that may not be installed."""
+    """An object like the one of a library that may not be installed."""
     return type(name, (), {"__module__": module, **attributes})()
 
 

@@ -1,4 +1,4 @@
-"""Ranges of files are copied without being read, holes as holes."""
+"""Ranges of files are copied without being read, and holes stay holes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MEGABYTE = 1 << 20
 
 
 def test_holes_stay_holes(tmp_path: Path) -> None:
-    """Data at both ends and in the middle, beside holes; ranges that begin and end in each."""
+    """Data at both ends and in the middle, between holes; ranges that begin and end in each."""
     source, target = tmp_path / "source", tmp_path / "target"
     with source.open("wb") as file:
         for place in (0, 8 * MEGABYTE, 15 * MEGABYTE):
@@ -45,7 +45,8 @@ def test_holes_stay_holes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("data", [0, 1 << 17])
 def test_a_range_beyond_the_end(data: int, tmp_path: Path) -> None:
-    """Of a whole file, and of one with a hole, which is not taken for what is missing."""
+    """The range exceeds a full file, or a file with a hole. The hole does not count as missing
+    data."""
     source = tmp_path / "source"
     with source.open("wb") as file:
         file.write(b"x" * data)

@@ -1,4 +1,4 @@
-"""IR of which constants are stored as f16, behind a Convert, as OpenVINO saves it by default."""
+"""IR with constants stored as f16 behind a Convert, as OpenVINO saves it by default."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WEIGHTS = np.random.default_rng(1).standard_normal((4, 4, 3, 3)).astype(np.float
 
 
 def convolution(folder: Path) -> Path:
-    """A group convolution and a number for each channel, saved as by default."""
+    """A group convolution and a number for each channel, as OpenVINO saves them by default."""
     x = op.parameter([1, 4, 8, 8], np.float32, name="x")
     filters = op.constant(WEIGHTS.reshape(2, 2, 4, 3, 3)[:, :, :2].copy())
     y = op.group_convolution(x, filters, [1, 1], [1, 1], [1, 1], [1, 1])
@@ -40,7 +40,7 @@ F16, F32 = onnx.TensorProto.FLOAT16, onnx.TensorProto.FLOAT
 
 @pytest.mark.parametrize(("decompress", "stored"), [(False, F16), (True, F32)])
 def test_weights_come_back(decompress: bool, stored: int, tmp_path: Path) -> None:
-    """As they are stored, behind a Cast and nothing else, or plain."""
+    """The weights come back in f16 behind a Cast alone, or plain."""
     xml, made = convolution(tmp_path), tmp_path / "m.onnx"
     bridge.convert(xml, made, decompress=decompress, external_data=True)
     model = onnx.load(made)
@@ -97,7 +97,7 @@ def test_thresholds_of_non_max_suppression(softness: float, tmp_path: Path) -> N
 
 
 def test_channels_behind_a_reduction(tmp_path: Path) -> None:
-    """What works round a fault of OpenVINO sees a constant behind a Cast."""
+    """A quirk recognises a constant behind a Cast."""
     model = onnx.parser.parse_model(
         """<ir_version: 8, opset_import: ["": 17]> g (float[N, 3, 4] x) => (float[N, 3] y)
         <float[1, 3] row = {0.5, -2, 30}, int64[1] last = {2}> {

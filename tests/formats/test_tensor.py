@@ -25,7 +25,7 @@ def test_packed_bytes_are_read_back(element: Element, count: int, data: st.DataO
         packed = bytes(byte & 1 for byte in packed)
     used = element.bits * count % 8
     if element.bits < 8 and used:
-        # What is behind the last element is not part of the tensor.
+        # Bits behind the last element are not part of the tensor.
         mask = (0xFF << (8 - used)) & 0xFF if element.name == "u1" else (1 << used) - 1
         packed = packed[:-1] + bytes([packed[-1] & mask])
     array = unpack(packed, element, count)

@@ -24,7 +24,8 @@ class NoDeviceError(Exception):
 def environment() -> dict[str, str]:
     """The environment variables with which OpenVINO in a process that starts now has the device.
 
-    Builds the shim unless it is there. Raises NoDeviceError where something is missing."""
+    Builds the shim unless it is there. Raises NoDeviceError where something is missing.
+    """
     for package in PACKAGES:
         try:
             version(package)

@@ -73,7 +73,8 @@ class Processes:
     """Processes that judge models, many one after the other, because each takes seconds to start.
 
     A model that is not right is judged again in a new process, so that none is blamed for what an
-    earlier one left behind. What is not right there is judged on the CPU plugin too."""
+    earlier one left behind. What is not right there is judged on the CPU plugin too.
+    """
 
     def __init__(self) -> None:
         self._on = {"GPU": Worker(), "CPU": Worker()}

@@ -1,7 +1,10 @@
-"""`python -m tests.models`: models with control flow as exporters write them, small and with random
-weights, both ways, in a table. Groups whose exporter is not installed are left out: the extras
-`models-torch`, `models-jax`, `models-tensorflow`, `models-paddle`, `models-spox` and
-`models-onnxscript`, each for an environment of its own."""
+"""`python -m tests.models`: models with control flow as exporters write them, both ways, in a
+table.
+
+The models are small and have random weights. Groups whose exporter is not installed are left out:
+the extras `models-torch`, `models-jax`, `models-tensorflow`, `models-paddle`, `models-spox` and
+`models-onnxscript`, each for an environment of its own.
+"""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Voice(nn.Module):
 
 
 class Speech(nn.Module):
-    """Synthesis: each symbol lasts as many frames as a layer says."""
+    """Synthesis: a layer computes how many frames each symbol lasts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class Writer(nn.Module):
 
 
 class Attention(nn.Module):
-    """A recurrent decoder that looks at all that an encoder gives, in each step of its loop."""
+    """A recurrent decoder that attends to all outputs of an encoder, in each step of its loop."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -202,4 +202,4 @@ KINDS: dict[str, Callable[[Path], Path]] = {
     ),
     "torch.cond": partial(traced, Expert, {"x": torch.randn(3, 6)}),
 }  # fmt: skip
-"""What writes a model into a folder, by name."""
+"""The functions that write a model into a folder, by name."""

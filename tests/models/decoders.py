@@ -33,7 +33,7 @@ TEXT, SPEECH = "text2text-generation-with-past", "automatic-speech-recognition-w
 
 
 def random_model(kind: str, model: str, options: dict[str, Any]) -> Any:
-    """A model whose weights are so large that its words differ."""
+    """A model whose weights are large, so that its words differ."""
     torch.manual_seed(0)
     made = getattr(transformers, model)(getattr(transformers, f"{kind}Config")(**options)).eval()
     with torch.no_grad():
@@ -87,4 +87,4 @@ KINDS |= {
     "GPT-2": partial(decoder_alone, ("GPT2", "GPT2LMHeadModel", GPT2)),
     "Llama": partial(decoder_alone, ("Llama", "LlamaForCausalLM", LLAMA)),
 }
-"""What writes a merged decoder into a folder, by name."""
+"""The functions that write a merged decoder into a folder, by name."""

@@ -36,4 +36,4 @@ KINDS: dict[str, Callable[[Path], Path]] = {
         {"score_thresh": 0.0, "detections_per_img": 8},
     ),
 }  # fmt: skip
-"""What writes a model into a folder, by name."""
+"""The functions that write a model into a folder, by name."""

@@ -22,4 +22,4 @@ KINDS: dict[str, Callable[[Path], Path]] = {
     "Llama, int4": partial(written, Decoder(bits=4)),
     "LongRoPE": partial(written, Decoder(long=True)),
 }
-"""What writes a model into a folder, by name."""
+"""The functions that write a model into a folder, by name."""

@@ -37,7 +37,7 @@ def experts(x: Array) -> Array:
 
 
 def recurrence(x: Array) -> tuple[Array, Array]:
-    """A recurrent layer over time steps, which forgets where a step is silent."""
+    """A recurrent layer over time steps, which forgets its state at silent steps."""
 
     def step(state: Array, now: Array) -> tuple[Array, Array]:
         state = lax.cond(
@@ -64,7 +64,7 @@ def root(x: Array) -> tuple[Array, Array]:
 
 
 def powers(x: Array) -> Array:
-    """Layers in a loop, another one in every second iteration."""
+    """Layers in a loop; every second iteration has another layer."""
 
     def step(i: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         y, x = state
@@ -110,4 +110,4 @@ KINDS: dict[str, Callable[[Path], Path]] = {
         written, search, [jax.ShapeDtypeStruct((8, 6), np.float32)]
     ),
 }
-"""What writes a model into a folder, by name."""
+"""The functions that write a model into a folder, by name."""

@@ -36,12 +36,12 @@ def encoder(folder: Path) -> Path:
 
 
 def merged(kind: str, options: dict[str, Any], folder: Path) -> Path:
-    """A merged decoder, or what else there is beside it."""
+    """A merged decoder, or the separate files beside it."""
     return encoder_decoder(TEXT, (kind, f"{kind}ForConditionalGeneration", options), folder)
 
 
 def optimised(make: Make, kind: str, name: str, halves: bool, folder: Path) -> Path:
-    """The file `name` beside what is made, with its operators fused; in float16 if asked for."""
+    """The file `name` beside the made one, with its operators fused; in float16 if asked for."""
     source = make(folder).with_name(name)
     model = optimize_model(str(source), kind, num_heads=4, hidden_size=32, opt_level=0)
     if halves:
@@ -50,7 +50,7 @@ def optimised(make: Make, kind: str, name: str, halves: bool, folder: Path) -> P
 
 
 def in_8_bits(make: Make, folder: Path) -> Path:
-    """Weights of 8 bits, in branches too, and data that are quantised as they come."""
+    """Weights of 8 bits, also in branches; data are quantised at run time."""
     target = folder / "changed.onnx"
     options = {"EnableSubgraph": True, "MatMulConstBOnly": True}
     quantize_dynamic(make(folder), target, extra_options=options)
@@ -82,4 +82,4 @@ KINDS: dict[str, Make] = {
     "BART, merged, 8 bits": partial(in_8_bits, _BART),
     "BART, merged, 4 bits": partial(in_4_bits, _BART),
 }
-"""What writes a model into a folder, by name."""
+"""The functions that write a model into a folder, by name."""

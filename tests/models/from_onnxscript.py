@@ -1,5 +1,5 @@
-"""Functions that are written in Python with onnxscript: its `if`, `for`, `while` and `break`,
-functions that call functions, sequences, optionals and Scans."""
+"""Functions written in Python with onnxscript: its `if`, `for`, `while` and `break`, functions that
+call functions, sequences, optionals and Scans."""
 # ruff: noqa: SIM108 - onnxscript reads the statement `if`, and no expression of Python.
 
 from collections.abc import Callable
@@ -20,13 +20,13 @@ _random = np.random.default_rng(0)
 
 @script(bounds, default_opset=op)
 def scaled(x, low: float, high: float):
-    """Values between two bounds, of which attributes say which."""
+    """Values between two bounds, which are attributes."""
     return op.Min(op.Max(x, op.Constant(value_float=low)), op.Constant(value_float=high))
 
 
 @script(own, default_opset=op)
 def power(x, many: INT64):
-    """A matrix, so many times multiplied with itself."""
+    """A matrix multiplied with itself `many` times."""
     y = x
     for _ in range(many):
         y = op.MatMul(y, x)
@@ -35,7 +35,7 @@ def power(x, many: INT64):
 
 @script(own, default_opset=op)
 def linear(x, layer, bias=None):
-    """A layer whose bias need not be given."""
+    """A layer with an optional bias."""
     y = op.MatMul(x, layer)
     if op.OptionalHasElement(bias):
         y = op.Add(y, op.OptionalGetElement(bias))
@@ -56,7 +56,7 @@ def gate(x: ROWS, one: SQUARE, other: SQUARE) -> ROWS:
 
 @script(default_opset=op)
 def pooled(x: ROWS, per_row: BOOL) -> ANY:
-    """A mean over all that is there, or for each row: branches of two ranks."""
+    """A mean over all elements, or for each row: branches of two ranks."""
     if per_row:
         y = op.ReduceMean(x, [1], keepdims=0)
     else:
@@ -97,7 +97,7 @@ def decoding(state: FLOAT[6], layer: SQUARE, most: INT64) -> WORDS:
 
 @script(default_opset=op)
 def collatz(start: INT64) -> (INT64, INT64):
-    """An If in a while: how many steps lead to 1, and the highest number on the way."""
+    """An If in a while: the number of steps to 1, and the highest number on the way."""
     n = op.Abs(start) + 1
     steps = op.Constant(value_int=0)
     highest = n
@@ -115,7 +115,7 @@ def collatz(start: INT64) -> (INT64, INT64):
 
 @script(default_opset=op)
 def chunks(x: ROWS, layer: SQUARE, size: INT64) -> ROWS:
-    """A long signal chunk by chunk, the last of which may be short: a list, joined in the end."""
+    """A long signal in chunks, the last possibly short: a list, joined in the end."""
     whole = op.Max(size, 1)
     rows = op.Squeeze(op.Shape(x, start=0, end=1), [0])
     many = (rows + whole - 1) / whole
@@ -166,7 +166,7 @@ def powers(x: SQUARE, many: INT64) -> SQUARE:
 
 @script(default_opset=op)
 def layers(x: ROWS, one: SQUARE, bias: FLOAT[6], other: SQUARE) -> ROWS:
-    """A function with an optional input, which the first call gives."""
+    """A function with an optional input, present in the first call."""
     return linear(op.Relu(linear(x, one, bias)), other)
 
 
@@ -234,4 +234,4 @@ KINDS: dict[str, Callable[[Path], Path]] = {
     "optional that a for carries": partial(written, kept),
     "for with a break, beam search": partial(written, beams),
 }
-"""What writes a model into a folder, by name."""
+"""The functions that write a model into a folder, by name."""

@@ -1,4 +1,4 @@
-"""Layers with control flow of Paddle, as paddle2onnx writes them: `if` and `while` of Python that
+"""Layers with control flow of Paddle, as paddle2onnx writes them: Python's `if` and `while`, which
 `to_static` reads, and the functions of `paddle.static.nn`."""
 # ruff: noqa: SIM108 - the statement `if` is what these models are about.
 
@@ -56,7 +56,7 @@ class Branch(nn.Layer):
 
 
 class Lengths(nn.Layer):
-    """Rows that are positive, unless there are none."""
+    """Positive rows, unless there are none."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -140,7 +140,7 @@ class Writer(nn.Layer):
 
 
 class Newton(nn.Layer):
-    """Newton's method, with an `if` in a `while`: the last steps are half of what they were."""
+    """Newton's method, with an `if` in a `while`: the last steps are half as long."""
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         square = x.abs() + 1
@@ -156,8 +156,8 @@ class Newton(nn.Layer):
 
 
 class Boxes(nn.Layer):
-    """Detection as PaddleDetection's models end: boxes of images of open size, suppressed for each
-    class, and what remains, if something does."""
+    """Detection as PaddleDetection's models end. The images have open sizes, and boxes are
+    suppressed for each class. The output is the rest of the boxes, if there are any."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -238,7 +238,7 @@ class Beams(nn.Layer):
 
 @contextlib.contextmanager
 def silent() -> Iterator[None]:
-    """Leaves out what paddle2onnx prints, which comes from C++."""
+    """Hides the output of paddle2onnx, which comes from C++."""
     sys.stdout.flush()
     kept = os.dup(1)
     with open(os.devnull, "w") as nowhere:
@@ -280,4 +280,4 @@ KINDS: dict[str, Callable[[Path], Path]] = {
     "for over chunks, voice activity": partial(written, Chunks, [("x", [1, None], "float32")]),
     "while, beam search": partial(written, Beams, [_seen, _steps]),
 }
-"""What writes a model into a folder, by name."""
+"""The functions that write a model into a folder, by name."""

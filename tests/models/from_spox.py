@@ -1,4 +1,4 @@
-"""Graphs that are written in Python with spox: preprocessing, tables, search after a model."""
+"""Graphs written in Python with spox: preprocessing, tables, search after a model."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def rows(name: str = "N", width: int = 6) -> Var:
 
 
 def imputed() -> Made:
-    """Gaps filled with the mean of their column, where there are gaps at all."""
+    """Gaps filled with the mean of their column, if there are any."""
     x = rows()
     known = op.not_(op.isnan(x))
     gaps = op.cast(op.reduce_min(op.cast(known, to=np.int32), keepdims=0), to=bool)
@@ -60,7 +60,7 @@ def imputed() -> Made:
 
 
 def batched() -> Made:
-    """One example is scored without its axis of examples, several with it."""
+    """One example is scored without its axis of examples, several are scored with it."""
     x = rows()
     scores = op.softmax(op.matmul(x, const(ONE)), axis=1)
     (y,) = op.if_(
@@ -75,7 +75,7 @@ def batched() -> Made:
 
 
 def trimmed() -> Made:
-    """Outliers are left out, unless nothing would remain."""
+    """Outliers are left out, unless no row would remain."""
     x = argument(Tensor(np.float32, ("N",)))
     kept = op.less(op.abs(op.sub(x, op.reduce_mean(x))), const(0.5))
     many = op.reduce_sum(op.cast(kept, to=np.int32), keepdims=0)
@@ -136,7 +136,7 @@ def sessions() -> Made:
 
 
 def masked() -> Made:
-    """A mask that need not be given."""
+    """A model with an optional mask."""
     x, mask = rows(), argument(Optional(Tensor(np.bool_, ("N",))))
     (kept,) = op.if_(
         op.optional_has_element(mask),
@@ -148,7 +148,7 @@ def masked() -> Made:
 
 
 def first_match() -> Made:
-    """The first row over a bound, which may be none: an optional that a loop carries."""
+    """The first row over a bound, or none: an optional that a loop carries."""
     x, bound = rows(), argument(Tensor(np.float32, ()))
     row = Tensor(np.float32, (6,))
 
@@ -208,7 +208,7 @@ def smoothed() -> Made:
 
 
 def windows() -> Made:
-    """Overlapping windows of a signal, as a sequence that the model gives."""
+    """Overlapping windows of a signal, as a sequence that is the model's output."""
     x, width = argument(Tensor(np.float32, ("N",))), argument(Tensor(np.int64, ()))
     step = op.max([width, const(1, np.int64)])
     many = op.div(op.add(count(x), op.sub(step, const(1, np.int64))), step)
@@ -223,7 +223,7 @@ def windows() -> Made:
 
 
 def chosen() -> Made:
-    """One of several tensors that a caller gives as a sequence, by a name."""
+    """A tensor that a name chooses from the caller's sequence."""
     parts, name = argument(Sequence(Tensor(np.float32, ("N", 6)))), argument(Tensor(np.str_, ()))
 
     def other() -> list[Var]:
@@ -261,4 +261,4 @@ KINDS: dict[str, Callable[[Path], Path]] = {
     "windows as a sequence": partial(written, windows),
     "a sequence and a string": partial(written, chosen),
 }
-"""What writes a model into a folder, by name."""
+"""The functions that write a model into a folder, by name."""

@@ -22,7 +22,7 @@ def gate(x: Tensor) -> Tensor:
 
 
 def lengths(x: Tensor) -> Tensor:
-    """Branches of which one is longer."""
+    """Branches of different lengths."""
     return tf.cond(tf.reduce_max(x) > 1, lambda: tf.concat([x, x * 2], 0), lambda: x)
 
 
@@ -36,7 +36,7 @@ def experts(x: Tensor) -> Tensor:
 
 
 def recurrence(x: Tensor) -> Tensor:
-    """A recurrent layer that is written step by step, with a list of tensors."""
+    """A recurrent layer written step by step, with a list of tensors."""
     steps = tf.shape(x)[0]
     states = tf.TensorArray(tf.float32, size=steps, element_shape=(6,))
 
@@ -75,14 +75,14 @@ def mapped(x: Tensor) -> Tensor:
 
 
 def boxes(corners: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
-    """The best boxes, where there are any."""
+    """The best boxes, if there are any."""
     best = tf.image.non_max_suppression(corners, scores, 4, 0.5, 0.1)
     some = tf.size(best) > 0
     return tf.cond(some, lambda: tf.gather(corners, best), lambda: tf.zeros((1, 4))), best
 
 
 def durations(x: Tensor, counts: Tensor) -> Tensor:
-    """Rows, each as often as is said."""
+    """Rows, each repeated as often as an input says."""
     return tf.repeat(x, counts, axis=0) @ ONE
 
 
@@ -120,4 +120,4 @@ KINDS: dict[str, Callable[[Path], Path]] = {
         masked(), [((None, None), tf.int32)], folder
     ),
 }
-"""What writes a model into a folder, by name."""
+"""The functions that write a model into a folder, by name."""

@@ -90,7 +90,7 @@ class Writer(nn.Module):
 
 
 class Recurrence(nn.Module):
-    """A recurrent layer as a scan, which forgets where a step is silent."""
+    """A recurrent layer as a scan, which forgets its state at silent steps."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -178,4 +178,4 @@ KINDS: dict[str, Callable[[Path], Path]] = {
     "as many rows as data say": partial(written, Found, _rows, _open),
     "scans in a cond": partial(written, Nested, _rows, _open),
 }  # fmt: skip
-"""What writes a model into a folder, by name."""
+"""The functions that write a model into a folder, by name."""

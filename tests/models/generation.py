@@ -16,7 +16,7 @@ PROMPT = np.array([[2, 7, 5], [2, 9, 11]], np.int64)
 
 
 def same_tokens(merged: Path, stateful: Path) -> int:
-    """How many tokens are the same until one differs, of those that both generate."""
+    """The number of equal tokens before the first difference."""
     session = onnxruntime.InferenceSession(str(merged), providers=["CPUExecutionProvider"])
     compiled = openvino.Core().compile_model(stateful, "CPU", EXACT)
     request = compiled.create_infer_request()
@@ -38,7 +38,7 @@ def same_tokens(merged: Path, stateful: Path) -> int:
             outputs, {**feeds, **past, "use_cache_branch": np.array([call > 0])}
         ), strict=True))  # fmt: skip
         for name, value in found.items():
-            # As optimum does: later calls give no keys and values of an encoder.
+            # As in optimum, later calls give no keys and values of an encoder.
             if name.startswith("present") and not (call and ".encoder." in name):
                 past[name.replace("present", "past_key_values")] = value
         given = {name: value for name, value in feeds.items() if name in taken}
@@ -50,7 +50,7 @@ def same_tokens(merged: Path, stateful: Path) -> int:
 
 
 def _of_words(ids: np.ndarray, length: int) -> dict[str, np.ndarray]:
-    """The inputs that depend on the words, of which there are `length` so far."""
+    """The inputs that depend on the words; `length` words exist so far."""
     batch, words = ids.shape
     positions = np.arange(length - words, length, dtype=np.int64)
     return {
@@ -61,7 +61,7 @@ def _of_words(ids: np.ndarray, length: int) -> dict[str, np.ndarray]:
 
 
 def _of_an_encoder(ports: dict[str, Any]) -> dict[str, np.ndarray]:
-    """What an encoder gives, drawn: the second sequence is shorter."""
+    """Random outputs of an encoder: the second sequence is shorter."""
     hidden = ports.get("encoder_hidden_states")
     if hidden is None:
         return {}

@@ -1,4 +1,4 @@
-"""The groups of models that `tests.models` writes, as far as their exporters are installed."""
+"""The groups of models that `tests.models` writes, if their exporters are installed."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ MODULES = {
 
 
 def models() -> Iterator[tuple[str, str, Callable[[Path], Path]]]:
-    """Group and name of each model, and what writes it into a folder. A group whose exporter is
-    not installed is left out, and named on the standard error output."""
+    """Group and name of each model, and the function that writes it into a folder. A group whose
+    exporter is not installed is left out, and named on the standard error output."""
     for group, module in MODULES.items():
         try:
             kinds = import_module(f"tests.models.{module}").KINDS

@@ -1,4 +1,4 @@
-"""How a model fares both ways, as a line of the table."""
+"""The outcome of a model both ways, as a line of the table."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def row(group: str, name: str, make: Callable[[Path], Path], folder: Path) -> st
             stateful = folder / f"stateful-{place}.xml"
             try:
                 bridge.convert(path, stateful, stateful=True, one_decoder=one_decoder)
-            except bridge.UsageError:  # one decoder is not to be had
+            except bridge.UsageError:  # the model has no single decoder
                 tokens[place] = "refused"
                 continue
             tokens[place] = same_tokens(path, stateful)
@@ -51,7 +51,7 @@ def row(group: str, name: str, make: Callable[[Path], Path], folder: Path) -> st
 
 
 def verdict(report: CheckReport, version: int) -> str:
-    """How a version went: right, wrong or refused."""
+    """The outcome of a version: right, wrong or refused."""
     if len(report.versions) <= version:
         return "refused"
     label = report.versions[version].label
@@ -61,12 +61,12 @@ def verdict(report: CheckReport, version: int) -> str:
 
 
 def own_reading(path: Path, report: CheckReport) -> str:
-    """How OpenVINO's own reading of the file does with the inputs of a check."""
+    """The outcome of OpenVINO's own reading of the file with the inputs of a check."""
     feeds = [feed for n, feed in enumerate(report.feeds) if n not in report.aside]
     try:
         found = isolated(_read_by_openvino, path, feeds, seconds=300)
     except LostProcessError:
-        return "ends"  # the process, or never
+        return "ends"  # a crash, or no end
     except Exception:
         return "refused"
     session = OnnxRuntime(path)
@@ -96,10 +96,10 @@ def _read_by_openvino(path: Path, feeds: list[dict[str, np.ndarray]]) -> list[ob
 
 
 def ifs(model: Model) -> int:
-    """How many Ifs a model has, at any depth."""
+    """The number of Ifs in a model, at any depth."""
     return sum(node.op == "If" for node in model.graph.walk())
 
 
 def nodes(model: Model) -> int:
-    """How many nodes a model has but constants, at any depth."""
+    """The number of nodes in a model without constants, at any depth."""
     return sum(node.op != "Constant" for node in model.graph.walk())

@@ -1,6 +1,9 @@
-"""`python -m tests.models.pipelines`: OpenVINO GenAI and optimum-intel generate text with what
-Bridge writes (extra `models-pipelines`). Small models with random weights; a row for each way says
-whether the tokens are those of onnxruntime, or of PyTorch."""
+"""`python -m tests.models.pipelines`: OpenVINO GenAI and optimum-intel generate text with Bridge's
+files (extra `models-pipelines`).
+
+The models are small and have random weights. A row for each way says whether the tokens equal the
+tokens of onnxruntime or of PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -55,11 +58,11 @@ MODELS = {
 }
 
 Row = tuple[str, str, bool]
-"""A pipeline, what it did, and whether the tokens were the same."""
+"""A pipeline, its outcome, and whether the tokens were the same."""
 
 
 def decoder_alone(decoder: Decoder, folder: Path) -> Iterator[Row]:
-    """A decoder of onnxruntime-genai, of which all logits are alike."""
+    """A decoder of onnxruntime-genai whose logits are all alike."""
     onnx.save(decoder.model(), folder / "model.onnx")
     path = folder / "openvino_model.xml"
     bridge.convert(folder / "model.onnx", path, stateful=True, beam_idx=True)
@@ -73,7 +76,7 @@ def decoder_alone(decoder: Decoder, folder: Path) -> Iterator[Row]:
     yield "LLMPipeline", "one text", one == expected[:1]
     both = openvino_genai.TokenizedInputs(openvino.Tensor(words), openvino.Tensor(mask))
     yield "LLMPipeline", "two texts", pipeline.generate(both, asked).tokens == expected
-    if not decoder.long:  # Its tables depend on the mask, which pages do not have.
+    if not decoder.long:  # Its tables depend on the mask, which paged attention does not have.
         pages = openvino_genai.LLMPipeline(str(folder), "CPU", ATTENTION_BACKEND="PA", **F32)
         yield "LLMPipeline", "in pages", pages.generate(both, asked).tokens == expected
     model = OVModelForCausalLM.from_pretrained(folder, ov_config={**F32, "CACHE_DIR": ""})
@@ -85,7 +88,7 @@ def decoder_alone(decoder: Decoder, folder: Path) -> Iterator[Row]:
 
 
 def exported(name: str, folder: Path) -> Iterator[Row]:
-    """A decoder as optimum exports it, whose caches GenAI may divide into pages."""
+    """A decoder as optimum exports it; GenAI may divide its caches into pages."""
     parts = EXPORTED[name]
     onnx_export_from_model(
         random_model(*parts), folder, task="text-generation-with-past", do_validation=False
@@ -108,7 +111,7 @@ def exported(name: str, folder: Path) -> Iterator[Row]:
 
 
 def _write_tokenizer(count: int, folder: Path) -> PreTrainedTokenizerFast:
-    """One that knows so many words by their numbers; the last is the end of a text."""
+    """A tokenizer with this many words, each a number; the last one ends a text."""
     words = {f"w{i}": i for i in range(count - 2)} | {"<unk>": count - 2, "</s>": count - 1}
     plain = Tokenizer(WordLevel(words, unk_token="<unk>"))
     plain.pre_tokenizer = WhitespaceSplit()
@@ -133,7 +136,7 @@ def _write_configuration(decoder: Decoder, folder: Path) -> None:
 
 
 def _greedy(path: Path, text: list[int], layers: int) -> list[int]:
-    """The tokens that follow in onnxruntime."""
+    """The next tokens in onnxruntime."""
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     caches = [f"past_key_values.{i}.{kind}" for i in range(layers) for kind in ("key", "value")]
     held = [np.zeros((1, GROUPS, 0, SIZE), np.float32)] * len(caches)
@@ -174,7 +177,7 @@ def with_encoder(name: str, folder: Path) -> Iterator[Row]:
 
 
 def speech(folder: Path) -> Iterator[Row]:
-    """A Whisper, with what its pipeline asks of a configuration."""
+    """A Whisper, with the configuration that its pipeline needs."""
     count, start, silent = 160, 101, 104
     ids = {"decoder_start_token_id": start, "eos_token_id": count - 1, "pad_token_id": count - 1}
     parts = ("Whisper", "WhisperForConditionalGeneration", WHISPER | ids | {"vocab_size": count})

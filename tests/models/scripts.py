@@ -1,4 +1,4 @@
-"""What people script in PyTorch beside speech: lists, optionals, early returns, loops in loops."""
+"""Other modules that people script in PyTorch: lists, optionals, early returns, loops in loops."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.models.control_flow import scripted
 
 
 class Texts(nn.Module):
-    """Attention within each of several texts, which one tensor holds one after the other."""
+    """Attention within each of several texts; one tensor holds them one after another."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,8 +31,7 @@ class Texts(nn.Module):
 
 
 class Pyramid(nn.Module):
-    """A list of layers of several sizes, each of which a loop over the list adds to the one
-    before."""
+    """A list of layers of several sizes. A loop over the list adds each to the one before."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +52,7 @@ class Pyramid(nn.Module):
 
 
 class Early(nn.Module):
-    """Layers that a sample leaves early, where one of them is sure."""
+    """Layers that a sample leaves early if one of them is sure."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,7 +69,7 @@ class Early(nn.Module):
 
 
 class Maybe(nn.Module):
-    """A memory that the first call lacks, and a mask, which is empty where nothing is masked."""
+    """A memory that the first call lacks, and a mask that may be empty."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -104,7 +103,7 @@ class Sorted(nn.Module):
 
 
 class Suppressed(nn.Module):
-    """Suppression of boxes in a `while` over those that remain, with `continue` and `break`."""
+    """Suppression of boxes in a `while` over the remaining ones, with `continue` and `break`."""
 
     def forward(self, boxes: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         order = scores.argsort(descending=True)
@@ -152,7 +151,7 @@ class Beams(nn.Module):
 
 
 class Windows(nn.Module):
-    """Overlapping windows of an image, and a sum of what is seen in each, in its place."""
+    """Overlapping windows of an image, with a sum of each window at its place."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -197,4 +196,4 @@ KINDS: dict[str, Callable[[Path], Path]] = {
         {"image": {2: "height", 3: "width"}},
     ),
 }  # fmt: skip
-"""What writes a model into a folder, by name."""
+"""The functions that write a model into a folder, by name."""

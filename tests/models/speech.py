@@ -13,8 +13,8 @@ from tests.models.control_flow import scripted
 
 
 class Block(nn.Module):
-    """A block of a Conformer: attention over what is kept of earlier calls too, a convolution
-    that is causal, and two layers of half weight."""
+    """A block of a Conformer: attention that includes the cache of earlier calls, a causal
+    convolution, and two layers of half weight."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -66,7 +66,8 @@ class Encoder(nn.Module):
 
 
 class Streaming(nn.Module):
-    """A Conformer that gets a signal piece by piece, with what its layers kept of earlier ones."""
+    """A Conformer that gets a signal piece by piece, with caches of its layers from earlier
+    pieces."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,7 +86,7 @@ class Streaming(nn.Module):
 
 
 class Segments(nn.Module):
-    """An encoder that goes through a signal segment by segment, and remembers a mean of each, as an
+    """An encoder that reads a signal segment by segment, and remembers a mean of each, as an
     Emformer does."""
 
     def __init__(self) -> None:
@@ -132,7 +133,7 @@ class Transducer(nn.Module):
 
 
 class Speaks(nn.Module):
-    """Voice activity with a state: starts and ends of what is spoken, where a silence is long."""
+    """Voice activity with a state: starts and ends of speech, separated by long silences."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -165,8 +166,8 @@ class Speaks(nn.Module):
 
 
 class Predictor(nn.Module):
-    """The predictor and the joiner of an RNN-T: a recurrent layer with norms, step by step, and a
-    state that is absent at first."""
+    """The predictor and the joiner of an RNN-T: a recurrent layer with norms, step by step. Its
+    state is absent at first."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -190,7 +191,8 @@ class Predictor(nn.Module):
 
 
 class Spoken(nn.Module):
-    """A decoder as Tacotron's: attention by place, frames until all of a batch have ended."""
+    """A decoder like Tacotron's: attention by place, and frames until every sample of a batch has
+    ended."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -262,4 +264,4 @@ KINDS: dict[str, Callable[[Path], Path]] = {
         {"x": {0: "samples"}},
     ),
 }  # fmt: skip
-"""What writes a model into a folder, by name."""
+"""The functions that write a model into a folder, by name."""

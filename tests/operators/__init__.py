@@ -1,1 +1,1 @@
-"""Operators: each against both engines."""
+"""Tests of operators, each against both engines."""

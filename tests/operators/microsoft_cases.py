@@ -29,8 +29,8 @@ def whole(*shape: int, type: Any = np.uint8, low: int = 0, high: int = 255) -> n
 
 
 def weights(*shape: int) -> np.ndarray:
-    """i8 of 7 bits: where a processor has no VNNI, the engines add products of u8 and i8 by pairs
-    in 16 bits, which larger ones exceed (`test_engine_faults.py`)."""
+    """Weights of i8 that use 7 bits. On a processor without VNNI the engines add products of u8 and
+    i8 in pairs of 16 bits; larger weights overflow (`test_engine_faults.py`)."""
     return whole(*shape, type=np.int8, low=-64, high=65)
 
 
@@ -61,7 +61,7 @@ def u8(value: int) -> np.ndarray:
 # Quantised --------------------------------------------------------------------------------------
 
 IMAGE, OTHER = whole(1, 3, 6, 8), whole(1, 3, 6, 8)
-# Scales that are powers of two: all engines compute the same, and agree about what lies half way
+# With scales that are powers of two all engines compute the same; they agree on numbers halfway
 # between two levels of 8 bits.
 X = (f32(1 / 64), u8(120))
 Y = (f32(1 / 16), u8(100))
@@ -588,8 +588,11 @@ def grouped(
     type: Any = np.float32,
     **attributes: Any,
 ) -> Case:
-    """GroupQueryAttention with 4 heads of 8 over 2 of keys: `new` tokens in each sequence of the
-    batch, which then have `totals`, and a cache of length `past`."""
+    """GroupQueryAttention with 4 heads of 8 and 2 heads of keys.
+
+    Each sequence gets `new` tokens and then has its number of `totals`. The cache has length
+    `past`.
+    """
     batch, width = len(totals), 16
     if packed:
         inputs: list[np.ndarray | None] = [random(batch, new, 8 * width), None, None]
@@ -597,7 +600,7 @@ def grouped(
         inputs = [random(batch, new, count * width) for count in (4, 2, 2)]
     caches: list[np.ndarray | None] = [None, None]
     if past is not None:
-        # Behind what is in use, too: the operator puts zeros there.
+        # Random numbers also behind the used part: the operator puts zeros there.
         caches = [random(batch, 2, past, width) for _ in range(2)]
     inputs += [*caches, i32(totals) - 1, i32(max(totals))]
     if attributes.get("do_rotary"):
@@ -676,7 +679,7 @@ ROTARY: dict[str, Case] = {
 
 LEAST = -3.4028234663852886e38
 PADDING = i32([[0] * 5, [1, 1, 1, 0, 0]])
-"""A row of nothing but padding, and one of some."""
+"""One row is padding alone, one has some padding."""
 WRITTEN: dict[str, Case] = {
     **{
         f"rows of 4 bits, {width} in blocks of 16": Case(
@@ -747,7 +750,7 @@ SKIP, BIAS = random(2, 6), random(6)
 POINTWISE, OFFSETS, SQUARE = random(5, 6, 1, 1), random(5), random(8, 8)
 TABLE, WORDS = random(8, 2), i64([12])
 STORED = f32(TABLE.T.reshape(8, 2))
-"""The table as onnxruntime's optimiser stores it: the numbers are those of the transpose."""
+"""The table as onnxruntime's optimiser stores it: the numbers of the transpose."""
 WITHOUT_KERNEL: dict[str, tuple[Case, np.ndarray]] = {
     "bias": (Case("BiasAdd", [X3, B8, ADDED], data=(0, 2)), X3 + B8 + ADDED),
     "split gelu": (
@@ -792,4 +795,4 @@ WITHOUT_KERNEL: dict[str, tuple[Case, np.ndarray]] = {
         np.maximum(X3 @ SQUARE / 2, 0),
     ),
 }
-"""Operators that onnxruntime has for other devices alone, and what they give by definition."""
+"""Operators that onnxruntime computes on other devices alone, and their outputs by definition."""

@@ -1,11 +1,11 @@
 """Operators of IR with constants and attributes that no valid file has.
 
-Nobody checks an IR before Bridge reads it. Each case of the tables of tests is written with every
-input but the first as a constant; then one constant or one attribute at a time becomes odd.
+Nobody checks an IR before Bridge reads it. The cases are the tables of tests. Each is written with
+every input but the first as a constant; then one constant or one attribute at a time becomes odd.
 
     python -m tests.operators.odd_constants [-k PART] [--every N] [--from N]
 
-prints what is no BridgeError. Without `--every`, about 60,000 files are converted.
+prints each exception other than BridgeError. Without `--every`, about 60,000 files are converted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NUMBERS: dict[str, tuple[Any, ...]] = {
     "b": (False, True),
     "f": (-1.5, 0.0, 0.5, 2.5, 3e38, float("nan"), float("inf"), float("-inf")),
 }
-"""By the kind of the element type; a type that is too short keeps the low bits."""
+"""Odd numbers by the kind of the element type. A shorter type keeps their low bits."""
 
 SHAPES = ("", "0", "1", "3", "1,1", "2,2,2", "0,2", "1,1,1,1,1,1,1")
 
@@ -48,7 +48,8 @@ TEXTS = (
 )  # fmt: skip
 
 Edit = tuple[int, str, Any]
-"""What is changed: of which layer; "numbers", "shape" or the name of an attribute; to what."""
+"""One change: the layer's index; "numbers", "shape" or the name of an attribute; its new
+content."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,8 @@ def cases() -> dict[str, tuple[Any, tuple[Any, ...]]]:
 
 @cache
 def of_constants(name: str) -> Ir | None:
-    """A case with all inputs but the first as constants; as it is where OpenVINO refuses that."""
+    """A case with all inputs but the first as constants; the case as it is if OpenVINO refuses
+    that."""
     make, arguments = cases()[name]
     for all_constant in (True, False):
         nodes, parameters = [], []
@@ -95,7 +97,7 @@ def of_constants(name: str) -> Ir | None:
 
 
 def _dtype(element: str) -> np.dtype[Any]:
-    """The type of a Const's numbers; those of types that numpy lacks are bytes."""
+    """The type of a Const's numbers; bytes for types that numpy lacks."""
     names = {"boolean": "?", **{f"f{8 * n}": f"f{n}" for n in (2, 4, 8)}}
     names |= {f"{kind}{8 * n}": f"{kind}{n}" for kind in "iu" for n in (1, 2, 4, 8)}
     return np.dtype(names.get(element, "u1"))
@@ -119,7 +121,7 @@ def edits(ir: Ir) -> Iterator[Edit]:
 
 
 def edited(ir: Ir, edit: Edit) -> tuple[bytes, bytes]:
-    """The files with one change; an attribute that is None is left out."""
+    """The files with one change; an attribute of None is removed."""
     index, what, to = edit
     root, weights = etree.fromstring(ir.text), ir.weights
     data = list(root.iter("layer"))[index].find("data")
@@ -146,7 +148,7 @@ def edited(ir: Ir, edit: Edit) -> tuple[bytes, bytes]:
 
 @contextmanager
 def little_time(seconds: int) -> Iterator[None]:
-    """Raises TimeoutError where the block takes longer."""
+    """Raises TimeoutError if the block takes longer."""
 
     def late(*_: Any) -> None:
         raise TimeoutError(f"takes more than {seconds} seconds")
@@ -161,7 +163,7 @@ def little_time(seconds: int) -> Iterator[None]:
 
 
 def fault(ir: Ir, edit: Edit) -> str | None:
-    """What is wrong with how Bridge takes the files: an exception of another kind, and where."""
+    """The fault in reading the files, if any: an exception of another kind, and its place."""
     try:
         with little_time(5):
             bridge.to_onnx(edited(ir, edit))
@@ -176,7 +178,7 @@ def fault(ir: Ir, edit: Edit) -> str | None:
 
 
 def main() -> None:
-    """Prints each fault once, with the first file that has it, and how many have."""
+    """Prints each fault once, with the first file that has it and the number of files."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-k", default="", help="the cases with this text in their names")
     parser.add_argument("--every", type=int, default=1)

@@ -1,4 +1,4 @@
-"""Nodes whose inputs are all known are known themselves, and are what onnxruntime computes."""
+"""Nodes with known inputs have known outputs, equal to the results of onnxruntime."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support import sample
 from tests.support.running import OnnxRuntime
 
 SPECIAL = np.array([np.inf, -np.inf, -0.0, 0.5, -0.5, 1.5, -2.5, 1e30, 3e9])
-"""Real numbers that operators round, or that other types do not hold."""
+"""Real numbers that operators round or that other types cannot hold."""
 
 Feeds = dict[str, np.ndarray]
 
@@ -61,7 +61,7 @@ def single_nodes() -> Iterator[tuple[str, onnx.ModelProto, Feeds]]:
 
 
 def computed(model: onnx.ModelProto, feeds: Feeds) -> list[np.ndarray | None]:
-    """What is known of the outputs when the inputs are constants."""
+    """The known values of the outputs if the inputs are constants."""
     loaded = bridge.load(model)
     fix_values(loaded, feeds)
     return [known_of(value).array for value in loaded.graph.outputs]
@@ -87,7 +87,7 @@ def test_known_nodes_are_what_onnxruntime_computes() -> None:
 
 
 def known(op: str, *inputs: Any, **attributes: Any) -> Any:
-    """What is known of a node's output: as a list, or None."""
+    """The known value of a node's output as a list, or None."""
     array = known_of(Builder([]).op(op, *inputs, **attributes)).array
     return None if array is None else array.tolist()
 
@@ -103,12 +103,12 @@ CASES: list[tuple[str, list[Any], dict[str, Any], Any]] = [
     ("Cast", [np.array([1.5], np.float16)], {"to": F32}, [1.5]),
     ("ArgMax", [[1.0, 5.0, 7.0]], {"axis": 0, "keepdims": False}, 2),
     ("Gather", [[0.5, 1.5], 1, 0], {}, 1.5),
-    # Engines do not agree on these.
+    # Engines disagree on these.
     ("Div", [[7], [0]], {"floor": False}, None),
     ("Mul", [[I64_MAX], [2]], {}, None),
     ("Cast", [[3e30]], {"to": I64}, None),
     ("Cast", [[np.nan]], {"to": I64}, None),
-    # What takes long, or may give anything, is left to the engine.
+    # Bridge leaves nodes to the engine if they take long or their result is not defined.
     ("Range", [0.0, 1e12, 1.0], {}, None),
     ("Expand", [1.0, [1 << 40]], {}, None),
     ("Add", [np.ones((1 << 10) + 1, np.float32), 1.0], {}, None),
@@ -147,7 +147,7 @@ def test_nothing_is_computed_that_nobody_asks_for() -> None:
 
 
 def test_no_weights_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A large matrix of integers has the shape of weights, and says nothing of sizes."""
+    """A large matrix of integers is taken for weights, and has no part in sizes."""
     weights = Tensor.of(np.zeros((64, 64), np.int8))
 
     read = []

@@ -1,4 +1,4 @@
-"""From one declaration beside an operator follow the refusal, the sizes and the ranks."""
+"""One declaration beside an operator gives the refusal, the sizes and the ranks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Each function that is registered for an operator says what it is about.
+"""The docstring of each function that is registered for an operator names the operator.
 
-Of the other public functions ruff asks for a docstring (D101 to D103).
+ruff asks for docstrings of the other public functions (D101 to D103).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from bridge.operators import legalizations, load_all, readers
 from bridge.passes.sequences.operators import LOWERED
 
 MANY = 5
-"""A function for as many operators names what they have in common."""
+"""A function for this many operators or more may name their common subject instead."""
 
 
 def registered() -> dict[Callable[..., Any], set[str]]:
-    """The functions with the operators that they are for."""
+    """The registered functions with their operators."""
     load_all()
     found: dict[Callable[..., Any], set[str]] = defaultdict(set)
     for (_, op), rule in legalizations.items():

@@ -1,4 +1,4 @@
-"""onnxruntime's operators come back from IR: decoders as onnxruntime-genai writes them."""
+"""onnxruntime's operators come back from IR, in decoders as onnxruntime-genai writes them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DECODERS = {
     "operator set 23": Decoder(opset=23),
 }
 STEPS = ((7, 0), (1, 7), (1, 15))
-"""New words, and words before them."""
+"""The lengths of new words, and of words before them."""
 
 
 @pytest.mark.parametrize("name", DECODERS)
@@ -122,7 +122,7 @@ def stateful(decoder: Decoder, folder: Path, **options: object) -> openvino.Comp
 
 
 def generated(compiled: openvino.CompiledModel, texts: list[list[int]], steps: int) -> np.ndarray:
-    """The logits of the last word, for each of so many calls, of texts that are padded in front."""
+    """The logits of the last word for each of `steps` calls. The texts are padded in front."""
     request, width = compiled.create_infer_request(), max(map(len, texts))
     beams = {"beam_idx": np.arange(len(texts), dtype=np.int32)}
     mask = np.array([[0] * (width - len(text)) + [1] * len(text) for text in texts])
@@ -140,8 +140,8 @@ def generated(compiled: openvino.CompiledModel, texts: list[list[int]], steps: i
 
 @pytest.mark.parametrize("name", DECODERS)
 def test_stateful_decoder(name: str, tmp_path: Path) -> None:
-    """The variables are caches that OpenVINO's CPU plugin joins within its attention, or divides
-    into pages, and texts of several lengths give what each gives alone."""
+    """The variables are caches: OpenVINO's CPU plugin joins them within its attention, or divides
+    them into pages. Texts of several lengths give the same together as alone."""
     decoder = DECODERS[name]
     compiled = stateful(decoder, tmp_path)
     if not decoder.long:  # Its tables depend on the mask's length.
@@ -175,7 +175,7 @@ def test_stateful_decoder_comes_back(name: str, tmp_path: Path) -> None:
 
 
 def test_stateful_decoder_of_one_text(tmp_path: Path) -> None:
-    """Where there is one sequence, none is shorter, and no mask says so."""
+    """A single sequence has no shorter one beside it, so no mask is needed."""
     shapes = {"input_ids": (1, None), "attention_mask": (1, None)}
     compiled = stateful(Decoder(), tmp_path, input_shapes=shapes)
     assert 'type="LogicalOr"' not in (tmp_path / "a.xml").read_text()
@@ -198,7 +198,7 @@ def test_changed_layers_are_what_counts(tmp_path: Path) -> None:
 
 
 def test_outputs_without_a_use_stay(tmp_path: Path) -> None:
-    """onnxruntime computes attention with a cache only where the node gives the cache, too."""
+    """onnxruntime computes attention with a cache only if the node has the cache as an output."""
     model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17, "com.microsoft" : 1]>
         g (float[b,s,8] x, float[b,2,p,4] key, float[b,2,p,4] value) => (float[b,s,8] y) {
             y, whole_key, whole_value = com.microsoft.MultiHeadAttention <num_heads = 2>

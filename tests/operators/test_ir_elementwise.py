@@ -1,5 +1,5 @@
-"""Elementwise operators, activations, reductions and TopK of IR, written as ONNX: the files that
-OpenVINO writes, converted, give in onnxruntime what OpenVINO computes."""
+"""Elementwise operators, activations, reductions and TopK of IR, written as ONNX. OpenVINO writes
+the files; onnxruntime computes the same numbers from the converted ones."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ for name in ("bitwise_left_shift", "bitwise_right_shift"):
     CASES[f"{name} u8"] = of(15, name), (np.abs(INT).astype(np.uint8), BY.astype(np.uint8))
 CASES["logical_not"] = of(1, "logical_not"), (BOOL,)
 SINCE_18 = {"bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not"}
-"""Cases that ONNX has no operators for before operator set 18."""
+"""Cases without an operator in ONNX before operator set 18."""
 CASES["logical_not of numbers"] = of(1, "logical_not"), (HALVES,)
 CASES["logical_not of integers"] = of(1, "logical_not"), (INT,)
 CASES["bitwise_not"] = of(13, "bitwise_not"), (INT,)
@@ -170,7 +170,7 @@ for exclusive in (False, True):
         )  # fmt: skip
 CASES["cumsum of integers"] = of(3, "cumsum", np.int32(-1)), (INT,)
 
-# Nearer to 1 OpenVINO computes less exactly.
+# OpenVINO computes less exactly nearer to 1.
 FRACTIONS = np.array([-1, -0.99, -0.9, -1e-4, 0, 1e-7, 0.3, 0.98, 1], np.float32)
 for type in (np.float32, np.float16):
     CASES[f"erf_inv {type.__name__}"] = (
@@ -224,7 +224,7 @@ def test_inverse_error_function_near_its_poles(tmp_path: Path) -> None:
     values = np.array([-0.999999, 0.99, 0.9999, 0.99999994], np.float32)
     name = onnx.load(tmp_path / "a.onnx").graph.input[0].name
     (found,) = run_onnx(tmp_path / "a.onnx", {name: values})
-    # 1 - |x| is exact, and erfc keeps its digits where erf is near 1.
+    # 1 - |x| is exact, and erfc keeps its digits as erf gets near 1.
     beyond = [math.erfc(abs(value)) for value in found.astype(float)]
     np.testing.assert_allclose(beyond, 1 - np.abs(values.astype(float)), rtol=1e-4)
     np.testing.assert_array_equal(np.sign(found), np.sign(values))

@@ -1,5 +1,5 @@
-"""Matrix products, recurrent layers, random numbers and signals of IR, written as ONNX: the files
-that OpenVINO writes, converted, give in onnxruntime what OpenVINO computes."""
+"""Matrix products, recurrent layers, random numbers and signals of IR, written as ONNX. OpenVINO
+writes the files; onnxruntime computes the same numbers from the converted ones."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ CASES["inverse with zeros on the diagonal"] = (
     of(14, "Inverse", adjoint=False), (np.array([[0, 2, 0], [0, 0, 4], [1, 1, 0]], F32),),
 )  # fmt: skip
 
-# OpenVINO CPU runs constant weights alone, and refuses rows past those of the last group.
+# OpenVINO's CPU plugin runs constant weights alone, and refuses rows behind the last group's.
 EXPERTS = Constant(random(3, 5, 4))
 for offsets in ([2, 5, 7], [0, 3, 7], [2, 2, 7], [7, 7, 7]):
     for type in (np.int32, I64):
@@ -167,7 +167,7 @@ for axes, sizes in (([1], None), ([-1, 0], None), ([2, 1], [4, -1]), ([-2], [8])
     extra = (Constant(axes, I64), *(() if sizes is None else (Constant(sizes, I64),)))
     for name in ("DFT", "IDFT"):
         CASES[f"{name} {axes} {sizes}"] = of(7, name), (COMPLEX, *extra)
-    # OpenVINO takes no larger signal_size, and no -1.
+    # OpenVINO accepts no larger signal_size, and no -1.
     if sizes is None or sizes == [4, -1]:
         extra = (extra[0], *([] if sizes is None else [Constant([4, 6], I64)]))
         CASES[f"RDFT {axes} {sizes}"] = of(9, "RDFT"), (WAVE, *extra)
@@ -192,7 +192,7 @@ for centred in (False, True):
 
 
 def convert(case: Case, folder: Path, **options: Any) -> tuple[Path, Path, list[np.ndarray]]:
-    """OpenVINO's file, Bridge's, and the arrays of the inputs."""
+    """OpenVINO's file, Bridge's file, and the arrays of the inputs."""
     build, arguments = case
     nodes, parameters, arrays = [], [], []
     for argument in arguments:
@@ -220,8 +220,8 @@ def test_same_numbers(name: str, tmp_path: Path) -> None:
 
 
 def test_grouped_matmul_of_computed_weights(tmp_path: Path) -> None:
-    """OpenVINO's CPU plugin runs none; the expectation is that of its specification, with the
-    second matrices transposed as this release has them."""
+    """OpenVINO's CPU plugin cannot run it. The expected numbers follow OpenVINO's specification,
+    with the second matrices transposed as in this release."""
     rows, weights, offsets = random(7, 4), random(3, 5, 4), np.array([2, 2, 7], I64)
     source, target, arrays = convert((of(17, "GroupedMatMul"), (rows, weights, offsets)), tmp_path)
     expected = np.concatenate([rows[:2] @ weights[0].T, rows[2:] @ weights[2].T])
@@ -239,8 +239,8 @@ def test_grouped_matmul_of_computed_weights(tmp_path: Path) -> None:
 def test_cells_of_unknown_sizes_come_back(
     name: str, gates: int, functions: list[str], tmp_path: Path
 ) -> None:
-    """Activations that only a Loop can say, on states whose sizes the file does not tell.
-    OpenVINO reads such cells, but runs none."""
+    """The cells have activations that only a Loop can express, and states whose sizes the file
+    leaves open. OpenVINO reads such cells, but cannot run them."""
     build, (x, h, *weights) = cell(
         3, name, gates, 1, gates, activations=functions, activations_alpha=[0.3],
         activations_beta=[0.4],

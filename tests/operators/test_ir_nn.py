@@ -1,5 +1,5 @@
-"""Convolution, pooling, normalisation, quantisation and detection of IR, written as ONNX: the files
-that OpenVINO writes, converted, give in onnxruntime what OpenVINO computes."""
+"""Convolution, pooling, normalisation, quantisation and detection of IR, written as ONNX. OpenVINO
+writes the files; onnxruntime computes the same numbers from the converted ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CASES: dict[str, Case] = {}
 STATIC: set[str] = set()
 """Cases that need static shapes."""
 SINCE: dict[str, int] = {}
-"""The first operator set of ONNX that can say it."""
+"""The first operator set of ONNX that can express the case."""
 
 
 def case(name: str, build: Callable[..., Any], *arguments: Any, static: bool = False) -> None:
@@ -141,12 +141,12 @@ case(
     random(1, 4, 6, 7), random(1, 18, 3, 4), Constant(random(6, 4, 3, 3)),
 )  # fmt: skip
 
-# Channels by eights: of others OpenVINO reads the bits of their neighbours.
+# The number of channels is a multiple of 8; otherwise OpenVINO reads the bits of neighbours.
 BITS = _RNG.integers(0, 2, (3, 16, 3, 2))
 
 
 def binary(**attributes: Any) -> Callable[..., Any]:
-    """BinaryConvolution of filters that are packed as OpenVINO runs them."""
+    """BinaryConvolution with its filters packed as OpenVINO runs them."""
     packed = np.unpackbits(np.packbits(BITS.reshape(-1), bitorder="little"))
     filters = ov.op.Constant(ov.Type.u1, ov.Shape(BITS.shape), packed.tolist())
     build = of(1, "BinaryConvolution", mode="xnor-popcount", **attributes)
@@ -169,7 +169,7 @@ for fill in (0.0, 1.0, -1.0):
             numbers, static=True,
         )  # fmt: skip
 
-# Of integers OpenVINO rounds what it computes in f32.
+# For integers OpenVINO computes in f32 and rounds the result.
 for type in (np.uint8, np.int8, np.int32):
     x = np.random.default_rng(9).integers(0, 200, (2, 4, 7, 6)).astype(type)
     window = {"kernel": [2, 3], **spatial(2, 2, 1)}
@@ -357,7 +357,7 @@ case(
     IMAGE,
     *(np.array([v], F32) for v in (-1.0, 1.0, -2.0, 2.0)),
 )
-# Limits are inputs: with constants that are equal the CPU plugin gives NaN.
+# Limits are inputs: with equal constant limits the CPU plugin gives NaN.
 ROUND = np.round(IMAGE * 4) / 4
 CENTRES = np.array([0, 0.25, -0.5, 1], F32).reshape(1, 4, 1, 1)
 for levels in (2, 4, 256):
@@ -442,7 +442,7 @@ for overlap in (0.0, 0.5, 1.0):
         Constant(overlap, F32),
         Constant(0.1, F32),
     )
-# Of scores that are lowered those below 0 rise.
+# Scores below 0 rise as they are scaled down.
 for sort, encoding, sigma in product((False, True), ("corner", "center"), (0.1, 2.0)):
     case(
         f"soft nms {sort} {encoding} {sigma}",
@@ -514,7 +514,7 @@ for size in ((3, 2), (1, 4)):
         IMAGE,
         FRACTIONS,
     )
-# Regions of which one has no size, one lies outside and one is half a pixel wide; -1 ends them.
+# One region has no size, one lies outside, and one is half a pixel wide; -1 ends the list.
 SPOTS = np.array(
     [[0, 1, 2, 5, 6], [1, 2.5, 0.5, 2.5, 0.5], [1, 20, 20, 30, 30], [0, -3, -2.5, 9, 4.5],
      [1, 3, 1, 3.5, 1.5], [-1, 0, 0, 0, 0], [0, 1, 1, 5, 5]], F32,
@@ -710,7 +710,7 @@ for name, counts, more in (
         f"multiclass of classes {name}", of(9, "MulticlassNms", **full), OF_CLASSES, CLASSES[0],
         np.array(counts, np.int32), static=True,
     )  # fmt: skip
-# Boxes that are less than a pixel wide and apart overlap with none.
+# Boxes less than a pixel wide that lie apart do not overlap.
 corner = _RNG.uniform(0, 6, (4, 5, 3, 2))
 full = {"min_size": 0.0, "nms_threshold": 0.3, "pre_nms_count": 60, "post_nms_count": 60}
 case(
@@ -732,8 +732,8 @@ for name, attributes in MATRIX.items():
             "sort_result_type": kind, "sort_result_across_batch": across, "score_threshold": 0.2,
             **attributes,
         }  # fmt: skip
-        # The second image has nothing above the threshold, the third two boxes without area and
-        # two that are the same.
+        # The second image has no score above the threshold. The third has two boxes without area
+        # and two equal ones.
         scores = np.concatenate([CLASSES, CLASSES * 0.1, CLASSES[:, :, ::-1] / 1.1])
         boxes = np.concatenate([CORNERS, CORNERS, CORNERS[:, ::-1] * 0.9]).astype(F32)
         boxes[2, :2] = 0.3
@@ -742,7 +742,7 @@ for name, attributes in MATRIX.items():
             f"matrix nms {name} {kind} {across}", of(8, "MatrixNms", **full), boxes, scores,
             static=True,
         )  # fmt: skip
-# Of the second image all boxes are upright, some the same, some without area.
+# The second image has upright boxes alone; some are equal, some have no area.
 LEANING = np.concatenate(
     [
         _RNG.uniform(0, 12, (2, 14, 2)),
@@ -824,7 +824,7 @@ for count in (5, 30):
         random(12, 4, 4) / 3,
         _RNG.uniform(0, 1, (3, 4, 4)).astype(F32),
     )
-    # Of the small regions many are narrower than a pixel, and less than one apart.
+    # Many of the small regions are narrower than a pixel and lie less than a pixel apart.
     for name, regions in (("", REGIONS), (" of small regions", REGIONS / 30)):
         case(
             f"detectron detections {count}{name}",
@@ -909,7 +909,7 @@ for merge in (False, True):
             *blank,
         )
 
-# The fourth has no path where labels that follow each other become one.
+# The fourth has no path if equal labels in a row become one.
 SPOKEN, STEPS = 2 * random(4, 7, 5), np.array([7, 5, 3, 4], np.int32)
 LABELS = np.array(
     [[1, 1, 2, 3, 3, 1, 0], [2, 2, 1, 2, 0, 0, 0], [3, 0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0, 0]],
@@ -966,7 +966,7 @@ def test_same_numbers(name: str, tmp_path: Path) -> None:
 
 
 def test_matrix_nms_of_nothing(tmp_path: Path) -> None:
-    """OpenVINO leaves `selected_num` as the memory was, or fails: its specification says zeros."""
+    """OpenVINO leaves old memory in `selected_num`, or fails; its specification says zeros."""
     parameters = [opset1.parameter(shape, ov.Type.f32) for shape in ([2, 5, 4], [2, 3, 5])]
     for name, parameter in zip("xs", parameters, strict=True):
         parameter.output(0).tensor.set_names({name})
@@ -1005,8 +1005,8 @@ MAY_BE_EMPTY = [
 
 
 def window(name: str, folder: Path, **written: str) -> Path:
-    """A model with one window along two axes, which is not padded before them; `written` are texts
-    that stand in its file in the place of what OpenVINO writes."""
+    """A model with one window along two axes without padding before them. `written` gives
+    attributes that replace those in OpenVINO's file."""
     version, (x, *rest), attributes = WINDOWS[name]
     parameter = opset1.parameter(list(x.shape), ov.Type(x.dtype))
     parameter.output(0).tensor.set_names({"x"})
@@ -1051,7 +1051,7 @@ def test_windows_that_are_none(name: str, tmp_path: Path) -> None:
 
 
 def test_thresholds_of_constants(tmp_path: Path) -> None:
-    """What the CPU plugin gives for the same limits as inputs, constant limits give in ONNX."""
+    """Constant limits in ONNX give the same as the same limits as inputs."""
     limits = CENTRES, CENTRES + np.maximum(CENTRES, 0), np.array([-1.0], F32), np.array([2.0], F32)
     outputs = []
     for constant in (False, True):

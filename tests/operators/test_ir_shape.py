@@ -1,5 +1,5 @@
-"""Shape arithmetic and data movement of IR, written as ONNX: the files that OpenVINO writes,
-converted, give in onnxruntime what OpenVINO computes."""
+"""Shape arithmetic and data movement of IR, written as ONNX. OpenVINO writes the files; onnxruntime
+computes the same numbers from the converted ones."""
 
 from __future__ import annotations
 
@@ -373,7 +373,7 @@ def interpolate(version: int, mode: str, by: str, **attributes: Any) -> Callable
     )
 
 
-# Of integers they are computed in f32, rounded, and held to the limits of the type.
+# Integers are computed in f32, rounded, and clamped to the limits of the type.
 SMALL = np.random.default_rng(9).integers(0, 256, IMAGE.shape)
 for mode in ("nearest", "linear", "cubic"):
     for type in (np.uint8, np.int8, I32):
@@ -493,12 +493,15 @@ NOT_DYNAMIC = (
     "interpolate tf", "interpolate pytorch", "interpolate scale without", "grid_sample",
     "scatter_elements", "one_hot", "eye", "gather_tree", "fill empty rows of nothing",
 )  # fmt: skip
-"""Cases to which unknown sizes mean nothing, or that need the sizes at conversion: for the rank of
-the result, or because OpenVINO takes no weights of unknown size, or none that are empty."""
+"""Cases without a dynamic run.
+
+Some have no sizes to leave open. Some need sizes at conversion for the rank of the result. For the
+rest OpenVINO does not accept weights of unknown size, or empty ones.
+"""
 
 
 def build(name: str, dynamic: bool) -> tuple[ov.Model, list[np.ndarray]]:
-    """The model of a case, its inputs of known sizes or of none, and values for them."""
+    """The model of a case, with known or unknown sizes of its inputs, and values for them."""
     make, arguments = CASES[name]
     values = [a for a in arguments if not isinstance(a, Fixed)]
     inputs, parameters = [], []
@@ -509,7 +512,7 @@ def build(name: str, dynamic: bool) -> tuple[ov.Model, list[np.ndarray]]:
             )  # fmt: skip
             inputs.append(constant.output(0))
             continue
-        data = argument.dtype.kind == "f"  # Whatever holds a shape or indices keeps its own.
+        data = argument.dtype.kind == "f"  # Shapes and indices keep their sizes.
         dims = [-1] * argument.ndim if dynamic and data else list(argument.shape)
         parameter = ov.op.Parameter(ov.Type(argument.dtype), ov.PartialShape(dims))
         parameters.append(parameter)
@@ -541,7 +544,7 @@ def test_dynamic(name: str, tmp_path: Path) -> None:
 
 
 def test_interpolate_of_mode_area(tmp_path: Path) -> None:
-    """In IR it stays what it is, though OpenVINO reads it only."""
+    """IR keeps this mode, although OpenVINO can only read it."""
     x = ov.op.Parameter(ov.Type.f32, ov.PartialShape(IMAGE.shape))
     y = of(1, "Interpolate", axes=[2, 3], mode="area")(x, ov.op.Constant(SIZES.value))
     ov.save_model(ov.Model([y], [x]), tmp_path / "model.xml")
@@ -554,7 +557,7 @@ def test_interpolate_of_mode_area(tmp_path: Path) -> None:
 
 
 def test_gathering_from_an_axis_without_elements(tmp_path: Path) -> None:
-    """Zeros, as the specification has them (Gather-8); OpenVINO gives what is in memory."""
+    """The result is zeros, as Gather-8 specifies; OpenVINO returns uninitialised memory."""
     x = ov.op.Parameter(ov.Type.f32, ov.PartialShape([-1, 0, 3]))
     indices = ov.op.Constant(np.array([[0, 1]], I64))
     y = of(8, "Gather")(x, indices, ov.op.Constant(np.array(-2, I64)))
@@ -581,7 +584,7 @@ def test_segments_without_a_number_come_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("by", ["sizes", "scales"])
 def test_resizing_to_a_vector_of_unknown_length(by: str, tmp_path: Path) -> None:
-    """ONNX takes a vector of sizes or scales that may be empty for an absent one."""
+    """ONNX treats an empty vector of sizes or scales as an absent one."""
     x = ov.op.Parameter(ov.Type.f32, ov.PartialShape([1, 2, -1, -1]))
     wanted = ov.op.Parameter(ov.Type.i64 if by == "sizes" else ov.Type.f32, ov.PartialShape([-1]))
     y = interpolate(11, "nearest", by)(x, wanted, ov.op.Constant(np.array([2, 3])))

@@ -1,5 +1,5 @@
-"""Operators of onnxruntime's own, written as IR: OpenVINO computes what onnxruntime does, and so
-does onnxruntime with what the IR becomes in ONNX. None of these models imports the domain."""
+"""Operators of onnxruntime's own, written as IR. OpenVINO computes the same as onnxruntime, and so
+does onnxruntime with the ONNX that comes back. None of these models imports the domain."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.support.running import EXACT, OnnxRuntime, assert_close
 
 
 def model_of(case: Case, dynamic: bool = False) -> onnx.ModelProto:
-    """The case as a model; a `dynamic` one knows of its inputs the last sizes, and of images the
-    channels."""
+    """The case as a model. A `dynamic` model declares only the last sizes of its inputs, and the
+    channels of images."""
     inputs, constants, names = [], [], []
     for i, argument in enumerate(case.inputs):
         names.append("" if argument is None else f"i{i}")
@@ -59,7 +59,7 @@ def test_same_numbers(name: str, dynamic: bool, tmp_path: Path) -> None:
 
 
 NOT_BACK = {"unique"}
-"""What comes back as the standard's operator of the same name."""
+"""Cases that come back as the standard's operator of the same name."""
 
 
 @pytest.mark.parametrize("name", WITHOUT_KERNEL)
@@ -69,7 +69,7 @@ def test_by_definition(name: str, tmp_path: Path) -> None:
 
 
 def test_packed_heads(tmp_path: Path) -> None:
-    """onnxruntime's CPU kernel takes separate queries, keys and values alone."""
+    """onnxruntime's CPU kernel accepts separate queries, keys and values alone."""
     query, key, value = (np.random.default_rng(i).normal(size=(2, 5, 8)) for i in range(3))
     parts = [x.astype(np.float32) for x in (query, key, value)]
     separate = Case("MultiHeadAttention", list(parts), {"num_heads": 2}, data=(0, 1, 2))
@@ -182,7 +182,7 @@ def check(
     folder: Path,
     standard: bool = False,
 ) -> None:
-    """Runs the model as IR, and what the IR becomes in ONNX, with `standard` operators or not."""
+    """Runs the model as IR, and the ONNX that the IR becomes, with `standard` operators or not."""
     bridge.convert(model, folder / "a.xml")
     compiled = openvino.Core().compile_model(
         folder / "a.xml", "CPU",

@@ -1,4 +1,4 @@
-"""Models of ai.onnx.ml as IR: OpenVINO computes what onnxruntime does."""
+"""Models of ai.onnx.ml as IR: OpenVINO computes the same as onnxruntime."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def model(op: str, x: np.ndarray, attributes: dict[str, Any], version: int) -> o
 
 @pytest.mark.parametrize("name", CASES)
 def test_types(name: str) -> None:
-    """What is known of the results where no file says it: all that comes behind needs it."""
+    """The types of results are known although no file declares them; later nodes need them."""
     op, x, attributes = CASES[name]
     proto = model(op, x, attributes, 3)
     types = [value.type for value in bridge.load(proto).graph.outputs]
@@ -243,8 +243,8 @@ def test_same_numbers(name: str, tmp_path: Path) -> None:
 
 
 def test_categories_side_by_side(tmp_path: Path) -> None:
-    """As Core ML's converter writes them: the categories of each column have an axis of their own,
-    and a vectorizer takes all axes behind the first for columns."""
+    """Core ML's converter writes categories like this: the categories of each column get an axis of
+    their own, and a vectorizer treats all axes behind the first as columns."""
     text = """<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3]>
     g (int64[rows,1] x, float[rows,2] z) => (float[rows,5] y) {
       a = ai.onnx.ml.OneHotEncoder <cats_int64s = [0, 1, 3], zeros = 1> (x)

@@ -1,4 +1,4 @@
-"""An IR with odd constants and attributes is converted or refused; none ends in a traceback."""
+"""An IR with odd constants and attributes is converted or refused, without a traceback."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.operators.odd_constants import (
 )
 
 EVERY = 300
-"""Of all files; `python -m tests.operators.odd_constants` converts them all."""
+"""The share of all files; `python -m tests.operators.odd_constants` converts all of them."""
 
 FOUND: tuple[tuple[str, Edit], ...] = (
     ("matmul ISTFT False", (2, "numbers", -1)),

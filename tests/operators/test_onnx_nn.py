@@ -1,5 +1,5 @@
 """Convolution, pooling, normalisation, quantisation and detection of ONNX, written as IR: OpenVINO
-computes what onnxruntime does."""
+computes the same as onnxruntime."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RNG = np.random.default_rng(11)
 
 
 class Constant:
-    """An argument that is a constant of the model, not an input."""
+    """An argument as a constant of the model rather than an input."""
 
     def __init__(self, value: Any, type: Any = np.float32) -> None:
         self.value = np.asarray(value, type)
@@ -363,8 +363,8 @@ def test_weights_of_open_sizes_are_refused_with_advice(op: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("size", [2, 4])
 def test_even_window_of_lrn(size: int, tmp_path: Path) -> None:
-    """onnxruntime takes odd ones alone. The evaluator of the standard counts as many channels as
-    there are images."""
+    """onnxruntime accepts odd windows alone. The standard's evaluator counts as many channels as
+    images."""
     model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17]>
         g (float[n,c,h,w] x) => (float[n,c,h,w] y) {{
             y = LRN <size = {size}, alpha = 0.5, bias = 2.0> (x)

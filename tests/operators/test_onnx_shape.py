@@ -1,5 +1,7 @@
-"""Shape arithmetic and data movement of ONNX, written as IR: forms that the standard's node cases
-leave out (old versions, unknown sizes, constant operands), onnxruntime against OpenVINO."""
+"""Shape arithmetic and data movement of ONNX, written as IR and compared with onnxruntime.
+
+The standard's node cases leave these forms out: old versions, unknown sizes, constant operands.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ F32, I32, I64 = np.float32, np.int32, np.int64
 
 
 class Fixed:
-    """An operand that is an initializer, not an input."""
+    """An operand as an initializer rather than an input."""
 
     def __init__(self, value: Any, type: Any = I64) -> None:
         self.value = np.asarray(value, type)
@@ -27,7 +29,7 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Case:
-    """One operator: its version by an operator set, operands (None: absent) and attributes."""
+    """One operator. An operator set gives its version; None stands for an absent operand."""
 
     op: str
     opset: int
@@ -166,7 +168,7 @@ case("resize one kept", "Resize", 19, random(1, 1, 3, 5), None, Fixed([1, 1, 1.3
 
 
 def build(name: str, dynamic: bool) -> tuple[onnx.ModelProto, list[np.ndarray]]:
-    """The model of a case, its inputs of known sizes or of none, and values for them."""
+    """The model of a case, with known or unknown sizes of its inputs, and values for them."""
     chosen = CASES[name]
     inputs, initializers, names, values = [], [], [], []
     for index, operand in enumerate(chosen.operands):
@@ -175,7 +177,7 @@ def build(name: str, dynamic: bool) -> tuple[onnx.ModelProto, list[np.ndarray]]:
             initializers.append(numpy_helper.from_array(operand.value, names[-1]))
         elif operand is not None:
             element = helper.np_dtype_to_tensor_dtype(operand.dtype)
-            data = operand.dtype.kind == "f"  # Whatever holds a shape or indices keeps its own.
+            data = operand.dtype.kind == "f"  # Shapes and indices keep their sizes.
             dims = (
                 [f"d{index}_{axis}" for axis in range(operand.ndim)] if dynamic and data else None
             )
@@ -195,8 +197,8 @@ NOT_DYNAMIC = (
     "grid_sample", "resize antialias", "resize crop", "scatter_", "one_hot", "unique",
     "resize one kept",
 )  # fmt: skip
-"""Cases to which unknown sizes mean nothing, or the one that cannot be right without them: an axis
-that keeps its size by a scale that is not 1."""
+"""Cases without a dynamic run. Most have no sizes to leave open. One needs its sizes: an axis keeps
+its size although its scale is not 1."""
 
 RUNS = [(name, False) for name in CASES]
 RUNS += [(name, True) for name in CASES if not name.startswith(NOT_DYNAMIC)]
@@ -212,7 +214,7 @@ def test_onnx_to_ir(name: str, dynamic: bool, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("op", ["ReduceSum <keepdims = 0>", "Squeeze", "Unsqueeze", "GatherND"])
 def test_ranks_that_the_length_of_an_input_decides(op: str, tmp_path: Path) -> None:
-    """OpenVINO does not compile them; with that length they are right."""
+    """OpenVINO cannot compile them as they are; with the length given they are right."""
     model = onnx.parser.parse_model(
         f"""<ir_version: 10, opset_import: ["": 21]>
         g (float[1,3] x, int64[k] a) => (float[] y) {{ y = {op} (x, a) }}"""

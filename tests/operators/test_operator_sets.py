@@ -1,4 +1,4 @@
-"""What is written for an older operator set is valid there: its operators take these types."""
+"""A model written for an older operator set is valid there: its operators have these types."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_standard_models_in_an_older_operator_set(opset: int) -> None:
             onnx.checker.check_model(case.model, full_check=True)
             model = bridge.to_onnx(case.model, opset=opset)
         except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
-            continue  # The checker does not know this of the case itself.
+            continue  # The checker cannot verify this even for the case itself.
         except bridge.UnsupportedError:
             continue
         try:
@@ -36,7 +36,7 @@ def test_standard_models_in_an_older_operator_set(opset: int) -> None:
     assert written > 1500 // (1 if sample.WHOLE else len(OPSETS))
 
 
-# The graph's inputs and outputs, its nodes, the operator set to write, and what is said where that
+# The graph's inputs and outputs, its nodes, the operator set to write, and the message if that set
 # lacks the types.
 TYPES = [
     ("bool[2] c, bfloat16[2] x", "bfloat16[2] y", "y = Where(c, x, x)", 13, None),

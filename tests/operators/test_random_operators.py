@@ -1,4 +1,4 @@
-"""Random numbers, both ways: element types, shapes, ranges and means; the numbers themselves differ
+"""Random numbers, both ways: element types, shapes, ranges and means. The numbers themselves differ
 between the engines."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LIKE = np.zeros(SHAPE, np.float32)
 CHANCES = np.log(np.tile(np.array([[0.1, 0.2, 0.7]], np.float32), (20, 1)))
 F32, F16, F64 = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE
 
-# Operator, input, attributes; then dtype, shape, least, most, mean.
+# Operator, input, attributes, and the expected dtype, shape, minimum, maximum and mean.
 ONNX: dict[str, tuple[Any, ...]] = {
     "uniform": ("RandomUniform", None, {"shape": SHAPE, "low": -2.0, "high": 4.0},
                 np.float32, SHAPE, -2, 4, 1),

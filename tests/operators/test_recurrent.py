@@ -1,5 +1,5 @@
-"""LSTM, GRU and RNN of ONNX as IR: every attribute, dynamic sizes, lengths, absent inputs; OpenVINO
-computes what onnxruntime does."""
+"""LSTM, GRU and RNN of ONNX as IR: every attribute, dynamic sizes, lengths, absent inputs. OpenVINO
+computes the same as onnxruntime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sequences and optionals at the edges: refusals, packing, and what older operator sets lack."""
+"""Sequences and optionals at the edges: refusals, packing, and gaps of older operator sets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def model_of(text: str) -> onnx.ModelProto:
 
 
 def assert_same(model: onnx.ModelProto, xml: Path, *feeds: dict[str, Any]) -> None:
-    """Asserts that the IR gives what onnxruntime gives, there and after the way back."""
+    """Asserts that the IR and the way back give the same as onnxruntime on the original."""
     back = xml.with_suffix(".onnx")
     bridge.convert(xml, back)
     original, there, again = OnnxRuntime(model), OpenVino(xml), OnnxRuntime(back)

@@ -1,4 +1,4 @@
-"""What is known at conversion of short integer vectors, symbols included, and of types."""
+"""Knowledge at conversion about short integer vectors, symbols included, and about types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bridge.neutral.types import BOOL, F32, I32, I64, U8, Element, TensorType
 
 KnownValue = tuple[int | str | None, ...]
 
-# Operator, contents of its inputs (each a vector, or a scalar where it is no tuple), the result.
+# Operator, contents of its inputs (a tuple is a vector, anything else a scalar), the result.
 CASES: list[tuple[str, list[Any], KnownValue | None]] = [
     ("Add", [(1, "n", None), (2, 0, 3)], (3, "n", None)),
     ("Sub", [("n", "n", 5), ("n", 0, 7)], (0, "n", -2)),
@@ -74,7 +74,7 @@ MATRICES: list[tuple[str, list[Any], dict[str, Any], list[np.ndarray]]] = [
     ("ScatterElements", [M, [[1]], [[9]], 0], {}, [np.array([[0, 1, 2], [9, 4, 5]])]),
     ("ScatterND", [M, [[1]], [[9, 9, 9]]], {}, [np.array([[0, 1, 2], [9, 9, 9]])]),
 ]
-"""Operator, its inputs, attributes, and what it gives."""
+"""Operator, its inputs, attributes, and its results."""
 
 
 @pytest.mark.parametrize("op, inputs, attributes, results", MATRICES)

@@ -1,4 +1,4 @@
-"""Shapes of data movement, with symbols and unknown dimensions, and what is known of vectors."""
+"""Shapes of data movement, with symbols and unknown dimensions, and known vectors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def value(operand: Any) -> Value | None:
     return known
 
 
-# Operator, operands (data, or what is known of a vector or scalar), attributes, the shapes.
+# Operator, operands (data, or the known content of a vector or scalar), attributes, the shapes.
 SHAPES: list[tuple[str, list[Any], dict[str, Any], list[Shape]]] = [
     ("Reshape", [Data(2, "n", 6), (0, 0, -1)], {}, [(2, "n", 6)]),
     ("Reshape", [Data(2, "n", 6), ("n", -1)], {}, [("n", 12)]),
@@ -74,7 +74,7 @@ SHAPES: list[tuple[str, list[Any], dict[str, Any], list[Shape]]] = [
     ("Gather", [Data("b", 5, "n"), Data("b", 3), 1], {"batch_dims": 1}, [("b", 3, "n")]),
     ("GatherND", [Data("b", 5, 6), Data("b", 3, 1)], {"batch_dims": 1}, [("b", 3, 6)]),
     ("Flatten", [Data("n", 3, 4)], {"axis": 1}, [("n", 12)]),
-    # No tensor has as many axes.
+    # No tensor has this many axes.
     ("Reshape", [Data(2, 6), Data(1 << 54)], {}, [None]),
     ("Tile", [Data(2, 6), Data(1 << 54)], {}, [None]),
     ("AffineGrid", [Data(1, 1 << 54, 3), Data(ANY)], {}, [None]),
@@ -82,7 +82,7 @@ SHAPES: list[tuple[str, list[Any], dict[str, Any], list[Shape]]] = [
     ("SpaceToDepth", [Data("n", 3, 4, 6)], {"blocksize": 2}, [("n", 12, 2, 3)]),
 ]
 
-# Operator, operands, attributes, what is known of the elements of the first result.
+# Operator, operands, attributes, the known elements of the first result.
 CONTENTS: list[tuple[str, list[Any], dict[str, Any], tuple[Any, ...] | None]] = [
     ("Shape", [Data("n", 3, ANY)], {}, ("n", 3, None)),
     ("Shape", [Data("n", 3, ANY)], {"start": -2}, (3, None)),

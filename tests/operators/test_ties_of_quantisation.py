@@ -1,4 +1,4 @@
-"""Numbers halfway between two integers, and their neighbours, go where onnxruntime puts them."""
+"""Numbers halfway between two integers, and their neighbours, round as in onnxruntime."""
 
 from __future__ import annotations
 

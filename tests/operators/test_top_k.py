@@ -1,5 +1,5 @@
-"""TopK where OpenVINO's stable one would take long: unstable ones give ONNX's order of equal
-elements."""
+"""TopK in forms that OpenVINO's stable TopK would compute slowly: unstable ones give ONNX's order
+of equal elements."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import bridge
 from tests.support.running import OnnxRuntime, OpenVino
 
 INPUTS = ((1, 1), (50, 7), (50, 50), (500, 90))
-"""Elements, and how many of them are asked for."""
+"""The number of elements, and how many of them TopK returns."""
 LONG = 60_000
-"""More elements than are put in order at once."""
+"""More elements than one unstable TopK can sort."""
 
 
 def model_of(shape: str, k: str, element: str, **attributes: int) -> onnx.ModelProto:
@@ -31,7 +31,7 @@ def model_of(shape: str, k: str, element: str, **attributes: int) -> onnx.ModelP
 
 
 def drawn(shape: list[int], element: str) -> np.ndarray:
-    """Numbers of which many are equal."""
+    """Numbers with many equal ones."""
     x = np.random.default_rng(0).integers(-3, 3, shape)
     if element == "int64":
         return x
@@ -89,7 +89,7 @@ def test_equal_elements_of_known_sizes(shape: str, axis: int, k: str, tmp_path: 
 
 @pytest.mark.parametrize(("shape", "k"), [(f"{LONG}", "all"), (f"{LONG}", "count"), ("n", "all")])
 def test_many_elements(shape: str, k: str, tmp_path: Path) -> None:
-    """The stable TopK, which would take minutes, is not asked where they are known to be few
+    """The stable TopK would take minutes. It is left out if the elements are known to be few
     enough."""
     model = model_of(shape, k, "float", axis=0)
     comes_back(model, tmp_path)
@@ -100,7 +100,7 @@ def test_many_elements(shape: str, k: str, tmp_path: Path) -> None:
 
 
 def test_more_than_are_put_in_order_at_once(tmp_path: Path) -> None:
-    """Of an open number there, the stable TopK takes over."""
+    """With an open number of elements, the stable TopK takes over here."""
     model = model_of("n", "count", "float", axis=0)
     bridge.convert(model, tmp_path / "a.xml")
     same(model, tmp_path / "a.xml", drawn([50_000], "float"), 46_400)

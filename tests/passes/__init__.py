@@ -1,1 +1,1 @@
-"""Passes, one by one."""
+"""Tests of single passes."""

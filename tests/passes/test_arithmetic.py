@@ -1,4 +1,4 @@
-"""Arithmetic on values: the nodes that formulas make, and where."""
+"""Arithmetic on values: the nodes that formulas make, and their graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of branches that are pruned though data could take them."""
+"""Reports of pruned branches that some data could reach."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TWICE = """
 
 
 def model(folder: Path, condition: str, again: str = "", size: str = "8") -> Path:
-    """A model of Ifs whose else_branch a Conv does not take."""
+    """A model of Ifs whose else_branch makes a value that Conv refuses."""
     ifs = TWICE % {"n": "p", "c": "c"} + (TWICE % {"n": "q", "c": again} if again else "")
     last = "Add (y_p, y_q)" if again else "Identity (y_p)"
     inputs = f"int64 sr, bool go, float[1, {size}] x"
@@ -87,7 +87,7 @@ def test_strict(tmp_path: Path) -> None:
 
 
 def _seconds(count: int) -> float:
-    """How long it takes to prune a branch of each of so many Ifs."""
+    """The seconds to prune a branch of each of `count` Ifs."""
     ifs = "".join(
         f"""
         p_{i} = If (go) <

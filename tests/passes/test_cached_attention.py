@@ -1,4 +1,4 @@
-"""Attention as exporters write it, with a cache that becomes a variable: OpenVINO's CPU plugin runs
+"""Attention as exporters write it, with a cache that becomes a variable. OpenVINO's CPU plugin runs
 it as one node, and it comes back."""
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ def model_of(parts: tuple[str, ...]) -> onnx.ModelProto:
 
 
 def calls(model: onnx.ModelProto, rng: np.random.Generator) -> list[dict[str, np.ndarray]]:
-    """Inputs of calls with 3, 1 and 1 new words of two texts; no key is masked from all."""
+    """Inputs of calls with 3, 1 and 1 new words of two texts; each query sees at least the last
+    key."""
     groups, past, found = model.graph.input[1].type.tensor_type.shape.dim[1].dim_value, 0, []
     for new in (3, 1, 1):
         past += new
@@ -166,7 +167,7 @@ def test_operator_of_the_standard(groups: int, mask: str, attributes: str, tmp_p
 
 
 def test_query_whose_keys_are_all_masked(tmp_path: Path) -> None:
-    """It gives 0, as the guard in the file says."""
+    """The result is 0, by the guard in the file."""
     model = model_of(FUSED["scales on both sides, a guard"])
     bridge.convert(model, tmp_path / "a.xml", stateful=True, beam_idx=True)
     request = openvino.Core().compile_model(tmp_path / "a.xml", "CPU", EXACT).create_infer_request()

@@ -1,4 +1,4 @@
-"""Constants of f32 are stored as f16, but for single numbers and those that f16 cannot hold."""
+"""Constants of f32 become f16, except single numbers and numbers that f16 cannot hold."""
 
 from __future__ import annotations
 

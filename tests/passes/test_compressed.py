@@ -1,5 +1,5 @@
-"""Scaled integer constants, as IR keeps weights: they stay Cast, Sub and Mul in f32, or become
-DequantizeLinear where they meet integers."""
+"""Scaled integer constants, as IR keeps weights. They stay Cast, Sub and Mul in f32, or become
+DequantizeLinear beside integers."""
 
 from __future__ import annotations
 

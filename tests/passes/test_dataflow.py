@@ -1,4 +1,4 @@
-"""The driver of data flow: what it finds in random nests of Ifs and Loops, in how many steps."""
+"""The driver of data flow: its facts for random nests of Ifs and Loops, and its number of steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Origins = frozenset[Value]
 
 
 class From(Forward[Origins]):
-    """Of which inputs and constants a value is computed."""
+    """The inputs and constants that a value is computed from."""
 
     bottom = iteration = frozenset()
 
@@ -39,7 +39,7 @@ class From(Forward[Origins]):
 
 
 class Reaches(Analysis[Origins]):
-    """Which outputs of the graph are computed of a value: backwards."""
+    """The outputs of the graph that are computed from a value: backwards."""
 
     bottom: Origins = frozenset()
     backward = True
@@ -61,7 +61,7 @@ class Reaches(Analysis[Origins]):
 
 
 def edges_of(node: Node) -> Iterator[tuple[Value, Value]]:
-    """The ports of a node as pairs of values; what flows from the first into the second."""
+    """The ports of a node as pairs of values; the first flows into the second."""
     for body in node.bodies:
         for value, port in body.entries():
             if not isinstance(port, Iteration) and port.input is not None:
@@ -77,7 +77,7 @@ def edges_of(node: Node) -> Iterator[tuple[Value, Value]]:
 
 
 def all_edges(graph: Graph) -> dict[Value, set[Value]]:
-    """The naive interpreter's graph: each value with those that follow from it in one step."""
+    """The naive interpreter's graph: each value with its direct successors."""
     after: dict[Value, set[Value]] = {}
     for node in graph.walk():
         if node.bodies:
@@ -90,7 +90,7 @@ def all_edges(graph: Graph) -> dict[Value, set[Value]]:
 
 
 def reached(value: Value, after: dict[Value, set[Value]]) -> set[Value]:
-    """A value and all that follows from it."""
+    """A value and all its successors."""
     found, todo = {value}, [value]
     while todo:
         for other in after.get(todo.pop(), ()):
@@ -123,7 +123,7 @@ def graphs(draw: st.DrawFn, depth: int = 2, inputs: int = 2) -> Graph:
 
 @st.composite
 def bodies_of(draw: st.DrawFn, kind: str, count: int, depth: int) -> Body:
-    """A body of a node with so many inputs and two outputs."""
+    """A body of a node with this many inputs and two outputs."""
     ports: list[InputPort] = [Invariant(index) for index in range(count)]
     if kind == "Loop":
         for index in range(count):
@@ -136,7 +136,7 @@ def bodies_of(draw: st.DrawFn, kind: str, count: int, depth: int) -> Body:
 
 
 def values_of(graph: Graph) -> Iterator[Value]:
-    """Every value of a graph and of those in it."""
+    """Every value of a graph and of its nested graphs."""
     yield from graph.inputs
     for node in graph.walk():
         yield from node.outputs
@@ -206,7 +206,8 @@ def test_without_a_graph_what_a_value_is_computed_of_is_followed(graph: Graph) -
 
 
 def test_a_chain_of_states_takes_linear_time() -> None:
-    """Each state takes that before it: a fact goes one state further in each iteration."""
+    """Each state takes the value of the state before it: a fact goes one state further in each
+    iteration."""
     visits = []
     for count in (100, 1000):
         states = [Value() for _ in range(count)]
@@ -227,7 +228,7 @@ def test_a_chain_of_states_takes_linear_time() -> None:
 
 
 class Odd(Forward[bool]):
-    """Whether a value is computed of one input."""
+    """Whether a value is computed from one input."""
 
     bottom = iteration = False
 

@@ -1,4 +1,4 @@
-"""What no output depends on goes."""
+"""Nodes go if no output depends on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metadata that exporters write for debugging stays out of an IR, unless it is asked for."""
+"""Metadata that exporters write for debugging stays out of an IR, unless the user asks for it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_all_is_kept(model: onnx.ModelProto, tmp_path: Path, path: list[str]) ->
 
 
 def test_a_loaded_model_keeps_them(model: onnx.ModelProto, tmp_path: Path) -> None:
-    """An IR that is written of it has none; the model itself stays as it was loaded."""
+    """An IR of the model has no such entries; the model in memory keeps them."""
     loaded = bridge.load(model)
     bridge.save(loaded, tmp_path / "a.xml")
     bridge.save(loaded, tmp_path / "b.onnx")

@@ -1,4 +1,4 @@
-"""What a file says of computed sizes is not believed where an input was opened since."""
+"""Declared shapes of computed values do not count once an input was opened."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_inputs_opened_by_option(name: str, tmp_path: Path) -> None:
     report = bridge.convert(model, tmp_path / "a.xml", input_shapes=shapes)
     assert not report.pruned
     values = inputs_of(model, sizes)
-    # The original, without what it says of shapes.
+    # The original without its declared shapes.
     open_model = onnx.ModelProto()
     open_model.CopyFrom(model)
     del open_model.graph.value_info[:]

@@ -1,4 +1,4 @@
-"""The names of dimensions in ONNX: those of an IR's inputs are made up, all others follow."""
+"""The names of dimensions in ONNX: Bridge makes up those on an IR's inputs; all others follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers that nobody reads get the rank of what they stand in for, and others keep theirs."""
+"""Unread dummies get the rank of the real value; read dummies keep theirs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIRST = """chosen, held = If (c) <
 
 
 def picked(condition: str, otherwise: str = "Identity (x)") -> str:
-    """A model that reads what `FIRST` holds where this is false."""
+    """A model that reads the output `held` of `FIRST` if this condition is false."""
     return f"""<ir_version: 8, opset_import: ["": 17]>
     g (float[n,3] x, bool c, bool d) => (float[] y) {{ {FIRST}
         y = If ({condition}) <then_branch = t2 () => (float[] a) {{ a = {otherwise} }},
@@ -47,7 +47,7 @@ READ = {
 
 
 def outcome(text: str, folder: Path) -> bool:
-    """Whether something travels as elements and shape; it computes the same in any case."""
+    """Whether a value travels as elements and shape. The numbers must be right in any case."""
     model = parser.parse_model(text)
     bridge.convert(model, folder / "a.xml")
     boundary = bridge.Boundary.of(folder / "a.xml")

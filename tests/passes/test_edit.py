@@ -54,7 +54,7 @@ def test_cut(outputs: list[str], inputs: list[str], model: Path, tmp_path: Path)
 
 
 def test_rename(model: Path, tmp_path: Path) -> None:
-    """A name that a value inside has is free."""
+    """A name is free for an input although an inner value has it."""
     given = {"x": "image", "z": "x", "y": "out"}
     proto = bridge.to_onnx(model, rename=given, input_shapes={"image": (3,), "x": (3,)})
     assert names(proto) == (["image", "x", "c"], ["out", "w"])

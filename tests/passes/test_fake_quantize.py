@@ -1,4 +1,4 @@
-"""QuantizeLinear is a FakeQuantize where integer kernels take the result, else arithmetic."""
+"""QuantizeLinear is a FakeQuantize if integer kernels read the result, else arithmetic."""
 
 from __future__ import annotations
 

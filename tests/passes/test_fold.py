@@ -1,4 +1,4 @@
-"""What is known becomes constant, and an If that always goes one way is that branch."""
+"""Known values become constants, and an If with a known condition becomes its branch."""
 
 from __future__ import annotations
 

@@ -588,7 +588,7 @@ def counted_up(count: Any) -> Any:
 
 
 def stacked(n: Any, asked: Any, far: int = 1 << 30, none: int = 0) -> Any:
-    """The numbers below max(n, 0), of which none are taken where the other is not positive."""
+    """The numbers below max(n, 0), cut to an empty tensor unless `asked` is positive."""
     count = ops.maximum(n, np.int64(0))
     runs = ops.greater(count if asked is n else asked, np.int64(0))
     end = ops.select(runs, np.array([far]), np.array([none]))
@@ -596,7 +596,7 @@ def stacked(n: Any, asked: Any, far: int = 1 << 30, none: int = 0) -> Any:
 
 
 def guarded(n: Any, asked: Any, *otherwise: int) -> Any:
-    """The numbers below max(n, 0), or what else there is where the other is not positive."""
+    """The numbers below max(n, 0), or `otherwise` unless `asked` is positive."""
     count = ops.maximum(n, np.int64(0))
     inner = ops.parameter([], np.int64)
     runs = ops.greater(count if asked is n else asked, np.int64(0))
@@ -719,7 +719,7 @@ def less(x: Any, zero: Any) -> Any:
 
 
 def scaled_to_bytes(x: Any, top: float = 255.0) -> Any:
-    """What DynamicQuantizeLinear gives: the bytes, and the scale and the zero point as f32."""
+    """The outputs of DynamicQuantizeLinear: the bytes, and the scale and the zero point as f32."""
     axes, zero, limit = np.arange(2), ops.constant(np.float32(0)), ops.constant(np.float32(top))
     low = ops.minimum(ops.reduce_min(x, axes), zero)
     high = ops.maximum(ops.reduce_max(x, axes), zero)
@@ -736,8 +736,8 @@ def product_of_bytes(x: Any, w: Any, **numbers: float) -> Any:
     return ops.convert(found, "f32") * scale
 
 
-# Seven bits: processors without VNNI add pairs of products of u8 and i8 in 16 bits, in which
-# onnxruntime's MatMulInteger and ConvInteger saturate.
+# Weights of seven bits. A processor without VNNI adds pairs of products of u8 and i8 in 16 bits, so
+# onnxruntime's MatMulInteger and ConvInteger saturate with more bits.
 BYTE_FILTERS = RNG.integers(-64, 64, (3, 4, 2, 2)).astype(np.int8)
 WEIGHTS, COLUMNS = RNG.integers(-64, 64, (4, 3)).astype(np.int8), [1, -2, 3, 4]
 case(

@@ -1,4 +1,4 @@
-"""HSigmoid stands for HardSigmoid of 1/6 and 1/2 where it is the gate of a product."""
+"""HSigmoid stands for HardSigmoid of 1/6 and 1/2 if it is the gate of a product."""
 
 from __future__ import annotations
 

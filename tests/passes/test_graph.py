@@ -38,8 +38,8 @@ DRAWN = settings(max_examples=25, deadline=None, derandomize=True)
 
 @st.composite
 def models(draw: st.DrawFn) -> Model:
-    """A model of one Loop or If over two vectors and two matrices, all of its outputs the
-    model's."""
+    """A model of one Loop or If over two vectors and two matrices. All outputs of the node are
+    outputs of the model."""
     graph = Graph([Value(t, [f"x{i}"]) for i, t in enumerate((VECTOR, VECTOR, ROWS, ROWS))])
     graph.inputs.append(Value(TensorType(BOOL, ()), ["flag"]))
     b = Builder(graph.nodes)
@@ -223,15 +223,18 @@ def test_ports_in_both_formats(model: Model) -> None:
 
 
 def _alive(path: Path) -> Model:
-    """Without the Slices that ONNX has for slices that nothing reads."""
+    """The model without the Slices that ONNX has for unread slices."""
     model = bridge.load(path)
     remove_dead_nodes(model.graph)
     return model
 
 
 def _kinds(model: Model | Path) -> list[list[str]]:
-    """What the ports are of each body: of the inputs that are used, but for a condition that goes
-    round, and of the outputs that lead somewhere, in the order of the node's."""
+    """The kinds of ports of each body.
+
+    First the used inputs, without a condition that is a state; then the used outputs, in the order
+    of the node's outputs.
+    """
     result = []
     model = bridge.load(model) if isinstance(model, Path) else model
     for body in control(model).bodies:

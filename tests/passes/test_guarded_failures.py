@@ -1,4 +1,4 @@
-"""What would fail if it ran, and is kept from running, stops nothing."""
+"""A node that would fail does not stop a conversion if it never runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ X = np.array([[1, 2, 3], [4, -5, 6]], np.float32)
 
 
 def branch(nodes: str, before: str = "") -> str:
-    """`y` is what `nodes` make of it where `go` is true, and else -x."""
+    """`y` is the result of `nodes` if `go` is true, else -x."""
     return f"""{HEAD} g (float[2,3] x, bool go) => (float[m,n] y) {{
       {before}
       y = If (go) <
@@ -71,8 +71,7 @@ def test_branch(name: str, tmp_path: Path) -> None:
         OnnxRuntime(parser.parse_model(text)).run(feed | {"go": np.array(True)})
 
 
-# A Loop over as many elements as there are; one whose body fails, over as many as an input says;
-# one whose first iteration takes the branch that does not fail.
+# A Loop over an empty sequence; Loops whose body fails and whose trip count is an input.
 LOOPS = {
     "as many as there are": f"""{HEAD}
 g (float[2,3] x, int64 n) => (float[2,3] y, float[k,2,3] z) {{

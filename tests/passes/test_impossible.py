@@ -1,4 +1,5 @@
-"""Branches that cannot run with the shapes they get are pruned; what fails anyhow is refused."""
+"""Branches that cannot run with the given shapes are pruned; a graph that always fails is
+refused."""
 
 from __future__ import annotations
 
@@ -357,7 +358,7 @@ FAILING = [
 
 
 def model_of(nodes: str) -> onnx.ModelProto:
-    """An If that does `nodes` where `go` is false, and else something possible."""
+    """An If that runs `nodes` if `go` is false, else a possible node."""
     return onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 18]>
         choice (float[2,6] x, bool go) => (float out) {{
           r = If (go) <
@@ -487,7 +488,7 @@ def test_node_of_ir_that_fails(
 
 
 COUNTING = {"com.microsoft::GroupQueryAttention"}
-"""What it counts says which inputs are drawn; others are not refused."""
+"""Its counts decide which inputs are drawn; other inputs are not refused."""
 
 
 def test_every_check_is_tried() -> None:
@@ -498,7 +499,7 @@ def test_every_check_is_tried() -> None:
 
 
 def test_what_steps_down_to_a_size_is_empty(tmp_path: Path) -> None:
-    """And so the branch fails, whose Reshape asks it for a size that it has not."""
+    """So the branch fails: its Reshape copies a size that does not exist."""
     model = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 19]>
         g (float[k] x, bool c) => (float[u] y) {
           down = Constant <value = int64 {-1}> ()
@@ -531,7 +532,7 @@ def test_parts_of_another_size(tmp_path: Path) -> None:
 
 
 def test_slices_of_other_numbers(tmp_path: Path) -> None:
-    """OpenVINO opens such a model and does not compile it."""
+    """OpenVINO reads such a model but does not compile it."""
     source = Path(__file__).parents[2] / "roundtrip_models" / "scan_axis_1.onnxtxt"
     bridge.convert(source, tmp_path / "m.xml")
     text = (tmp_path / "m.xml").read_text()

@@ -1,4 +1,4 @@
-"""Ifs that go when inputs are given, whatever operators lie between."""
+"""Ifs go when the inputs of their conditions are given, through any operators between."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bridge.report import Report
 from tests.support.graphs import HEADER, context
 from tests.support.running import OnnxRuntime
 
-# How a condition c is computed of m, a vector or a scalar, or of the shape of x, [n, 4].
+# How a condition c is computed from m (a vector or a scalar), or from the shape of x, [n, 4].
 OF_VALUE: list[tuple[str, str, Any]] = [
     ("float m", "v = Div (m, two) c = Greater (v, one)", 2.5),
     ("float m", "v = Sqrt (m) c = Greater (v, one)", 2.5),
@@ -64,7 +64,7 @@ TYPES = {"float": np.float32, "int64": np.int64, "bool": np.bool_}
 
 
 def assert_decided(made: onnx.ModelProto, original: onnx.ModelProto, **given: Any) -> None:
-    """One branch is left, the one that onnxruntime takes."""
+    """One branch is left: the branch that onnxruntime runs."""
     (expected,) = OnnxRuntime(original).run({"x": X, **given})
     (result,) = OnnxRuntime(made).run({"x": X})
     assert [node.op_type for node in made.graph.node] in (["Relu"], ["Neg"])

@@ -1,4 +1,5 @@
-"""What was restored at the boundary of a model is known again, and nothing else is taken for it."""
+"""Sequences and optionals that were restored at a model's boundary are recognised, and nothing else
+is."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ MODELS = {path.stem: path for path in ONNX_FILES}
 
 
 def boundary(model: onnx.ModelProto) -> list[str]:
-    """The names of the inputs and outputs that are left when parts are known."""
+    """The names of inputs and outputs after the pass."""
     neutral = read(model)
     know_parts(neutral, context("ir"))
     return [*(value.name for value in neutral.graph.inputs), *names_of_outputs(neutral.graph)]
@@ -63,13 +64,13 @@ def test_what_was_not_restored_stays(stem: str) -> None:
 
 
 def another_use(model: onnx.ModelProto) -> None:
-    """What is made of the input is not all that is made of it."""
+    """The input has a further use."""
     model.graph.node.append(helper.make_node("SequenceLength", ["parts"], ["length"]))
     model.graph.output.append(helper.make_tensor_value_info("length", TensorProto.INT64, []))
 
 
 def another_axis(model: onnx.ModelProto) -> None:
-    """Elements are cut elsewhere."""
+    """The elements are cut at another place."""
     loop = next(node for node in model.graph.node if node.op_type == "Loop")
     (body,) = (a.g for a in loop.attribute if a.name == "body")
     (cut,) = (node for node in body.node if node.op_type == "Slice")
@@ -78,7 +79,7 @@ def another_axis(model: onnx.ModelProto) -> None:
 
 
 def swapped_branches(model: onnx.ModelProto) -> None:
-    """What is present is absent."""
+    """A present optional is taken for absent."""
     last = next(node for node in reversed(model.graph.node) if node.op_type == "If")
     then, otherwise = last.attribute
     then.name, otherwise.name = otherwise.name, then.name

@@ -1,4 +1,4 @@
-"""Merged decoders, an If on whether there are states, as stateful models."""
+"""Merged decoders, with an If on whether there are states, as stateful models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PRESENT = ("present_0_key", "present_0_value", "present_0_encoder")
 
 
 def branch(name: str, key: str, value: str, cross: str, last: str) -> str:
-    """A decoder that looks at all words before and at `looks`, made of what an encoder saw."""
+    """A decoder that reads all earlier words, and `looks`, made from the encoder's states."""
     return f"""{name} () => (float[b, s, {WORDS}] {name}_logits, float[b, p, {WIDTH}] {name}_keys,
                     float[b, p, {WIDTH}] {name}_values, float[b, f, {WIDTH}] {name}_cross) {{
         {name}_x = Gather(words, input_ids)
@@ -55,7 +55,7 @@ FIRST = branch(
 def merged(
     then: str = LATER, otherwise: str = FIRST, flag: str = "use_cache_branch", more: str = ""
 ) -> onnx.ModelProto:
-    """A merged decoder, laid out as optimum does: later calls give no encoder's states."""
+    """A merged decoder, laid out as optimum does: later calls return no encoder's states."""
     rng = np.random.default_rng(0)
     model = onnx.parser.parse_model(f"""
         <ir_version: 8, opset_import: ["" : 17]>
@@ -136,7 +136,7 @@ def test_generates_as_the_merged_decoder_does(
                 {**given, **states, "use_cache_branch": np.array([later])}
             )  # fmt: skip
             past = [*new[:2], past[2] if call else new[2]]
-            if call:  # Nothing looks at it any more.
+            if call:  # No node reads it any more.
                 given["encoder_hidden_states"] = np.zeros_like(seen)
             if beam_idx:
                 given["beam_idx"] = np.arange(2, dtype=np.int32)
@@ -151,7 +151,7 @@ def test_check_runs_both_branches(tmp_path: Path) -> None:
     (found,) = report.as_json()["ifs"]
     assert (found["then"]["state"], found["else"]["state"]) == ("reached", "reached")
     assert check(tmp_path / "b.xml").ok
-    # The encoder's states of another model are wrong in both branches.
+    # The encoder's states of another model would be wrong in both branches.
     other = merged()
     other.graph.initializer[2].CopyFrom(
         onnx.numpy_helper.from_array(np.ones((WIDTH, WIDTH), np.float32), "w")
@@ -163,7 +163,7 @@ def test_check_runs_both_branches(tmp_path: Path) -> None:
 @pytest.mark.parametrize("one_decoder", [False, True])
 @pytest.mark.parametrize("branches", [{}, FLIPPED], ids=["later first", "flipped"])
 def test_check_compares_the_way_back(branches: dict, one_decoder: bool, tmp_path: Path) -> None:
-    """It has no flag: the states that it is fed say the same."""
+    """The way back has no flag: the states in its feed say the same."""
     onnx.save(merged(**branches), tmp_path / "a.onnx")
     report = check(tmp_path / "a.onnx", stateful=True, one_decoder=one_decoder)
     assert report.ok and len(report.reached) == 2, str(report)
@@ -181,7 +181,7 @@ def test_check_compares_the_way_back(branches: dict, one_decoder: bool, tmp_path
 
 
 def test_check_shows_whether_one_decoder_is_enough(tmp_path: Path) -> None:
-    """It is not where later calls hold another value than the first does."""
+    """One decoder is not enough if later calls hold another value than the first."""
     onnx.save(merged(), tmp_path / "a.onnx")
     onnx.save(merged(then=LATER.replace("Neg(later_x)", "Abs(later_x)")), tmp_path / "b.onnx")
     for name, one_decoder, right in (("a", True, True), ("b", False, True), ("b", True, False)):

@@ -1,4 +1,4 @@
-"""An IR with the variables, names and notes that optimum gives a decoder, in ONNX and back."""
+"""An IR with optimum's variables, names and notes of a decoder, in ONNX and back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOTES = {
 
 
 def decoder() -> ov.Model:
-    """A decoder whose caches are variables that start empty, for as many sequences as there are."""
+    """A decoder whose caches are variables. They start empty, with one row for each sequence."""
     x = ops.parameter([-1, -1, 8], np.float32)
     x.output(0).set_names({"inputs_embeds"})
     beams = ops.parameter([-1], np.int32)

@@ -1,4 +1,4 @@
-"""A constant index that is out of range is told, and nothing else is."""
+"""The report names a constant index out of range, and no other index."""
 
 from __future__ import annotations
 

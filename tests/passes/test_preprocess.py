@@ -1,4 +1,4 @@
-"""Mean, scale and layout as layers compute what OpenVINO's own preprocessing computes."""
+"""Mean, scale and layout as layers give the same as OpenVINO's own preprocessing."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def run(model: Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
 
 
 def expected(model: Path, options: dict[str, Any], feeds: dict[str, np.ndarray]) -> Any:
-    """What OpenVINO makes of the same preprocessing."""
+    """The outputs of the model with OpenVINO's own preprocessing."""
     read = openvino.Core().read_model(model)
     steps = PrePostProcessor(read)
     for name in {name for given in options.values() for name in given}:

@@ -1,4 +1,4 @@
-"""Ifs whose branches differ in rank: pruned where only one can be meant, kept where both can."""
+"""Ifs whose branches differ in rank: pruned if only one rank is possible, kept if both are."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ OPERATORS = {
         then_branch = t () => (float[] p) { p = Identity (y) },
         else_branch = e () => (float[] q) { q = Neg (f) }>""",
 }
-"""What follows a value y of rank 1 or 2."""
+"""Readers of a value y of rank 1 or 2."""
 
 MATRIX_ALONE = {
     "repeated": "k = Constant <value_ints = [2, 1]> () z = Tile (y, k)",
@@ -182,7 +182,7 @@ MATRIX_ALONE = {
       two = Constant <value_float = 2.0> () twice = Mul (two, y)
       z = ScatterND (x, column, twice)""",
 }
-"""The same, of what fails where y has rank 1."""
+"""Readers that fail if y has rank 1."""
 
 
 @pytest.mark.parametrize("name", [*OPERATORS, *MATRIX_ALONE])
@@ -220,12 +220,12 @@ BOTH_RUN = {
         else_branch = e () => (float[1, 1] b) { b = Unsqueeze (sum, both) }>
       r = Squeeze (y, both)""",
 }
-"""A scalar r of values of two ranks."""
+"""A scalar r made from values of two ranks."""
 
 
 @pytest.mark.parametrize("name", BOTH_RUN)
 def test_both_branches_run_whatever_the_number_of_axes(name: str, tmp_path: Path) -> None:
-    """The next nodes want a scalar. Both branches lead to one."""
+    """The next nodes need a scalar. Both branches lead to one."""
     joined = "row = Unsqueeze (r, first) tail = Constant <value_floats = [7.0]> ()"
     body = AXES + BOTH_RUN[name] + joined + " z = Concat <axis = 0> (row, tail)"
     assert not check_both_ways(model(body, "float[2] z"), tmp_path).pruned
@@ -247,7 +247,7 @@ SQUEEZED = """
 
 
 def test_branch_that_no_consumer_takes_is_pruned(tmp_path: Path) -> None:
-    """Conv with 3-D weights takes rank 3, so only the branch that keeps it can be meant."""
+    """Conv with 3-D weights needs rank 3, so only the branch that keeps rank 3 is possible."""
     body = SQUEEZED + "z = Conv (y, w)"
     source = model(body, "float[n, 2, k] z", "float[n, c, m] x, float[2, 4, 3] w")
     report = bridge.convert(source, tmp_path / "a.xml")
@@ -375,7 +375,8 @@ def test_kept_branches_of_open_rank_run(tmp_path: Path) -> None:
 
 
 def many(count: int, tail: str) -> onnx.ModelProto:
-    """Ifs in a row, each with a condition of its own. `tail` makes s{new} of y{old} and s{old}."""
+    """Ifs in a row, each with a condition of its own. `tail` makes s{new} from y{old} and
+    s{old}."""
     lines = ["s0 = Identity (x)"]
     for index in range(count):
         lines.append(BRANCHES.replace("y = If (c)", f"y{index} = If (c{index})"))

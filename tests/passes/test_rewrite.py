@@ -1,4 +1,4 @@
-"""Putting values in the place of others, and the inputs of nodes with bodies."""
+"""Replacing values, and the inputs of nodes with bodies."""
 
 from __future__ import annotations
 
@@ -175,8 +175,11 @@ def graphs(draw: st.DrawFn, depth: int = 2, inputs: int = 2) -> Graph:
 
 
 class Rewrites:
-    """Random answers of a pattern: keep a node, one of its inputs in its place, several others,
-    these looked at again, a branch inlined, the node changed where it stands."""
+    """Random answers of a pattern.
+
+    It keeps a node, replaces it with its input, or replaces it with new nodes. It may rewrite the
+    new nodes as well, inline a branch, or change the node in place.
+    """
 
     def __init__(self, data: st.DataObject, backwards: bool) -> None:
         self.data = data
@@ -187,7 +190,7 @@ class Rewrites:
         )
 
     def answer(self, b: Builder, node: Node, rewriter: Rewriter) -> Result:
-        """What takes the place of a node."""
+        """The replacement of a node."""
         self.rewriters[rewriter.graph] = rewriter
         if self.pattern.backwards:
             rewriter.descend(node, self.pattern)
@@ -223,8 +226,10 @@ def exchanged(node: Node) -> bool:
 @settings(max_examples=100, deadline=None)
 @given(graphs(), st.booleans(), st.data())
 def test_random_rewrites(graph: Graph, backwards: bool, data: st.DataObject) -> None:
-    """Whatever a pattern answers: the rewriter ends, the graph keeps its rules, its order among
-    them, uses are those that one counts anew, and what nobody changed stays as it was."""
+    """Whatever a pattern answers, the rewriter ends and the graph is valid and in order.
+
+    A new count gives the same uses, and an unchanged graph prints the same.
+    """
     verify(graph)
     before = show(graph)
     rewrites = Rewrites(data, backwards)
@@ -245,7 +250,7 @@ def test_random_rewrites(graph: Graph, backwards: bool, data: st.DataObject) -> 
 @settings(max_examples=30, deadline=None)
 @given(graphs(depth=1))
 def test_dead_code(graph: Graph) -> None:
-    """Going backwards, nodes that nobody uses go, and all that only they used."""
+    """Going backwards, unused nodes go, and also the nodes that only they used."""
     Rewriter(graph).run(Pattern(lambda b, node, rewriter: None, backwards=True))
     verify(graph)
     uses = ValueUses(graph)
@@ -253,7 +258,7 @@ def test_dead_code(graph: Graph) -> None:
 
 
 def test_what_is_handed_over_may_be_made_later() -> None:
-    """Of two nodes, the first takes what the second gives; the nodes are sorted anew."""
+    """The first node takes a value that the second one makes; the nodes are sorted anew."""
     graph = Graph([vector("x")])
     b = Builder(graph.nodes)
     scale = b.op("Abs", graph.inputs[0])

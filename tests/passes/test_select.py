@@ -1,4 +1,4 @@
-"""Ifs that become selections, and those that are refused."""
+"""Ifs that become selections, and Ifs that are refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAN = float("nan")
 
 @dataclass(frozen=True)
 class Case:
-    """An If `y` of the branches' nodes, which make `t` and `e`, in a graph with these inputs."""
+    """An If `y` whose branches make `t` and `e`, in a graph with these inputs."""
 
     name: str
     then: str
@@ -319,7 +319,7 @@ SELECTED = (
 
 @pytest.mark.parametrize("case", SELECTED, ids=lambda case: case.name)
 def test_both_branches_run(case: Case, tmp_path: Path) -> None:
-    """The numbers are those of the original, along each way."""
+    """The numbers equal the original's, with either branch."""
     original = OnnxRuntime(case.model)
     expected = [original.run(feed) for feed in case.feeds]
     bridge.convert(case.model, tmp_path / "plain.xml")
@@ -355,7 +355,7 @@ IN_PARTS = (
 
 @pytest.mark.parametrize("case", IN_PARTS, ids=lambda case: case.name)
 def test_what_takes_several_tensors(case: Case, tmp_path: Path) -> None:
-    """It is selected in parts, and kept where some Ifs may stay."""
+    """The value is selected in parts with `select`; its If stays with `select-some`."""
     model = onnx.parser.parse_model(onnx.printer.to_text(case.model))
     original, path = OnnxRuntime(model), tmp_path / "a.onnx"
     bridge.convert(model, path, ifs="select")
@@ -398,7 +398,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_selected(name: str, tmp_path: Path) -> None:
-    """It is refused with the reason, or stays."""
+    """The If is refused with the reason, or stays."""
     case, why = REFUSED[name]
     model = case.model
     with pytest.raises(bridge.UnsupportedError, match=f'(?s)without Ifs.*If .*{why}.*If "y"'):
@@ -409,7 +409,7 @@ def test_what_cannot_be_selected(name: str, tmp_path: Path) -> None:
 
 
 def test_all_are_refused_at_once(tmp_path: Path) -> None:
-    """And what one in another is refused for is told once."""
+    """An If inside a refused If is reported once."""
     text = f"""{HEADER} g (float[n] x, bool c, bool d) => (float[] y, float[] z, float[] w) {{
         y = If (c) <then_branch = a () => (float[] t) {{ t = Bernoulli (x) }},
                     else_branch = b () => (float[] e) {{ e = Neg (x) }}>
@@ -446,7 +446,8 @@ def test_the_report_says_what_it_costs(tmp_path: Path) -> None:
 
 
 def test_the_first_element_of_a_sequence(tmp_path: Path) -> None:
-    """OpenVINO knows the rank of the element, whose shape stands in a row that may be none."""
+    """OpenVINO knows the rank of the element. Its shape is a row of a matrix that may have no
+    rows."""
     model = onnx.parser.parse_model(f"""{HEADER} g (seq(float[k]) s, float[m] y) => (float[d] z) {{
         zero = Constant <value = int64 {{0}}> ()
         n = SequenceLength (s)

@@ -1,4 +1,4 @@
-"""Sequences and optionals become tensors, and at the boundary of a model sequences again."""
+"""Sequences and optionals become tensors; at the boundary of a model they are restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which integers are known not to be negative."""
+"""Integers that are known to be 0 or more."""
 
 from __future__ import annotations
 

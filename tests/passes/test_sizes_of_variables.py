@@ -1,5 +1,5 @@
-"""Variables whose size changes from call to call, and at a reset: of an IR that went to ONNX and
-came back. OpenVINO runs most of the IRs themselves wrongly, so the numbers are numpy's."""
+"""Variables whose size changes from call to call, and at a reset, in an IR that went to ONNX and
+came back. OpenVINO runs most of these IRs wrongly, so numpy computes the expected numbers."""
 
 from __future__ import annotations
 

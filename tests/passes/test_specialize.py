@@ -1,4 +1,4 @@
-"""Inputs that become constants, fixed shapes, and what follows from them."""
+"""Inputs that become constants, fixed shapes, and the simplifications that they allow."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ BY_DATA = f"""{HEADER} g (float[2] x, float[2] y, int64 n) => (float[2] z) {{
 
 @dataclass(frozen=True)
 class Case:
-    """A model, what is fixed, what the report says, and how many Ifs are left."""
+    """A model, the fixed values and shapes, the lines of the report, and the number of remaining
+    Ifs."""
 
     name: str
     text: str
@@ -125,7 +126,7 @@ def test_what_follows_is_folded(case: Case, source: str, target: str, tmp_path: 
 
 
 def test_a_check_feeds_the_original_what_is_fixed(tmp_path: Path) -> None:
-    """Whichever of the two comes first; branches that are folded away count as pruned."""
+    """The order of the two files does not matter; folded branches count as pruned."""
     original, fixed = tmp_path / "original.onnx", tmp_path / "fixed.xml"
     bridge.convert(onnx.parser.parse_model(RATE), original)
     bridge.convert(original, fixed, values={"rate": 8000}, input_shapes={"x": [2]})
@@ -137,7 +138,8 @@ def test_a_check_feeds_the_original_what_is_fixed(tmp_path: Path) -> None:
 
 
 def test_a_file_that_was_specialized_goes_on(tmp_path: Path) -> None:
-    """It may be converted, and specialized further; its record holds all that was fixed."""
+    """A specialized file may be converted and specialized further; its record holds all fixed
+    inputs."""
     original, middle, end = (tmp_path / name for name in ("a.onnx", "b.xml", "c.onnx"))
     bridge.convert(onnx.parser.parse_model(ABOVE), original)
     bridge.convert(original, middle, values={"limit": 0.1})

@@ -15,7 +15,7 @@ from tests.support.running import OnnxRuntime
 
 
 def stateful(start: str, name: str = "sum") -> ov.Model:
-    """A sum over calls, in a variable that starts with a constant, or twice the input."""
+    """A sum over calls in a variable that starts with a constant, or with twice the input."""
     x = opset13.parameter([-1, 3], np.float32)
     x.output(0).tensor.set_names({"x"})
     initial = {
@@ -41,7 +41,7 @@ def stateful(start: str, name: str = "sum") -> ov.Model:
         ("constant", "sum", "sum"),
         ("sized", "sum", "sum"),
         ("computed", "sum", "sum"),
-        # As optimum-intel calls a variable of an encoder's states, which are an input too.
+        # optimum-intel's name of a variable of an encoder's states, which are an input too.
         ("constant", "x", "x.before"),
         ("computed", "x", "x.before"),
     ],

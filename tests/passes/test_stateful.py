@@ -1,4 +1,4 @@
-"""States that an ONNX model takes and gives, as variables of IR, and back."""
+"""States that an ONNX model takes and returns become variables of IR, and come back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEADS, SIZE, WORDS = 2, 4, 11
 
 
 def decoder() -> onnx.ModelProto:
-    """One layer of attention over what came before, which it keeps in a cache."""
+    """One layer of attention over earlier words, which it keeps in a cache."""
     rng = np.random.default_rng(0)
 
     def weights(name: str, *shape: int) -> onnx.TensorProto:
@@ -206,7 +206,7 @@ def test_a_stateful_ir_is_checked_against_its_conversion(tmp_path: Path) -> None
     assert {"past_0_key", "past_0_value"} <= report.feeds[0].keys()
 
 
-# Models with one state of an open batch, and what `y` has after calls with 2, 1 and 3 elements.
+# Models with one state of an open batch, and the sizes of `y` after calls with 2, 1 and 3 elements.
 STATES = {
     "grows": ("present = Concat <axis = 1> (past, x) y = Neg (present)", [2, 3, 6]),
     "is cut": (
@@ -220,7 +220,7 @@ STATES = {
 
 @pytest.mark.parametrize("name", STATES)
 def test_one_state_of_open_sizes(name: str, tmp_path: Path) -> None:
-    """OpenVINO has faults where a variable is the only one that starts with what it does."""
+    """OpenVINO has faults if no other variable starts with the same value."""
     text, sizes = STATES[name]
     model = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 21]>
         g (float[b, n] x, float[b, m] past) => (float[b, k] y, float[b, l] present)

@@ -1,4 +1,4 @@
-"""Strings from a vocabulary and maps: places and rows in IR, themselves again in ONNX."""
+"""Strings from a vocabulary and maps become places and rows in IR, and come back in ONNX."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ CLASSES = {
 
 
 def both_ways(proto: onnx.ModelProto, feed: dict[str, Any], folder: Path) -> None:
-    """The IR gives what the model does, and so does the model that comes back from it."""
+    """The IR gives the same as the model, and so does the ONNX that comes back."""
     expected = OnnxRuntime(proto).run(feed)
     names = [value.name for value in proto.graph.output]
     bridge.convert(proto, folder / "a.xml")
@@ -150,7 +150,7 @@ OPEN = {
         }""",
     "what is there": "g (string[3] x) => (string[k] y) { y = Unique (x) }",
 }
-"""What OpenVINO does not do with strings, or ends the process with."""
+"""Operators on strings that OpenVINO lacks, or on which it crashes."""
 
 
 @pytest.mark.parametrize("name", OPEN)
@@ -173,14 +173,14 @@ def test_label_encoder_1(name: str, tmp_path: Path) -> None:
 
 
 def test_newer_operators_than_the_source_has(tmp_path: Path) -> None:
-    """What the way back adds may be younger than the operator set of the file that was read."""
+    """Operators added on the way back may be newer than the operator set of the source file."""
     proto = onnx.parser.parse_model(f"{HEAD.replace(': 3]', ': 1]')} {STRINGS['one hot']}")
     both_ways(proto, {"x": WORDS}, tmp_path)
 
 
 @pytest.mark.parametrize("name", STRINGS)
 def test_second_round(name: str, tmp_path: Path) -> None:
-    """What is written of a vocabulary is read as that vocabulary, and no more."""
+    """A vocabulary reads back as the same vocabulary, without additions."""
     bridge.convert(onnx.parser.parse_model(f"{HEAD} {STRINGS[name]}"), tmp_path / "a.xml")
     for before, after in (("a", "b"), ("b", "c")):
         bridge.convert(tmp_path / f"{before}.xml", tmp_path / f"{after}.onnx")
@@ -226,7 +226,7 @@ def test_maps(labels: list[Any], opset: int, tmp_path: Path) -> None:
 
 
 def test_map_of_an_input(tmp_path: Path) -> None:
-    """Its row has a name of its own, and is another output too."""
+    """The row of the map has a name of its own, and is another output too."""
     proto = classifier(["a", "b", "c"], True)
     del proto.graph.node[0], proto.graph.output[0]
     proto.graph.node[0].input[0] = "x"

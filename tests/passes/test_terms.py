@@ -1,4 +1,4 @@
-"""Declared patterns: what fits them, and which values their terms stand for."""
+"""Declared patterns: the values that fit them, and the values of their terms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ X, Y = var(F32), var()
 SQUARE = X * X
 HALF = op("Split", X).taking(1)
 
-# A pattern, and whether x + |x| * 2, twice x, x * x, and the second part of x fit it.
+# A pattern, and which of these values fit it: x + |x| * 2, twice x, x * x, the second part of x.
 CASES: list[tuple[Term, str]] = [
     (abs(X) * 2 + X, "sum"),
     (X + 2 * abs(X), "sum"),
@@ -57,7 +57,7 @@ def test_what_fits(pattern: Term, fitting: str, used_elsewhere: bool) -> None:
     }
     wanted = set(fitting.split())
     if used_elsewhere and pattern in {case for case, _ in CASES[:4]}:
-        wanted.clear()  # What others use is no part of a pattern.
+        wanted.clear()  # A value with other users is no part of a pattern.
     assert {name for name, match in fits.items() if match is not None} == wanted
     for name, match in fits.items():
         if match is not None:

@@ -1,4 +1,4 @@
-"""A computed trip count below 0 ends a Loop at once in ONNX and never in OpenVINO; counts that
+"""A computed trip count below 0 ends a Loop at once in ONNX but never in OpenVINO. Counts that
 cannot be negative stay as they are."""
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def test_never_end(name: str) -> None:
 
 
 def from_ir(model: Model, context: Context) -> None:
-    """Counts as a quirk did not write them, and then as ONNX reads them."""
+    """Counts in other forms than a quirk writes, and the same counts in ONNX."""
     undo_quirks(model, context)
     never_end(model, context)
 

@@ -1,5 +1,5 @@
-"""`python -m tests.programs`: draws programs, runs them in both formats and engines, and prints
-those that do not come out right, made small.
+"""`python -m tests.programs`: draws programs, runs them in both formats and engines, makes the
+faulty ones small and prints them.
 
 `--splice FOLDER` takes the models of a folder, each whole in a branch, in a Loop and in a Scan.
 """
@@ -85,7 +85,7 @@ def _show(
 
 
 def _wrong_stages(model: onnx.ModelProto, feeds: Feeds) -> Iterator[Stage | str]:
-    """The first pass or quirk towards IR after which a number differs, for each of the inputs."""
+    """For each of the inputs, the first pass or quirk towards IR after which a number differs."""
     comparison = Comparison(1e-3, 1e-5, lambda note: None)
     with scratch_folder() as folder:
         onnx.save(model, folder / "model.onnx")

@@ -1,9 +1,9 @@
-"""Graphs of nested If, Loop and Scan under construction, drawn so that they are valid and that
-every engine can run them.
+"""Graphs of nested If, Loop and Scan under construction. They are valid, and every engine can run
+them.
 
-Values keep what later choices need to know: element type, shape, a bound of their magnitude and
-how many fractional bits they have. The last two keep the arithmetic from blowing up and the
-decisions (comparisons, Floor, casts to integers) away from numbers that engines round differently.
+Values keep what later choices need to know: element type, shape, a bound of their magnitude and how
+many fractional bits they have. The last two keep the arithmetic from blowing up and the decisions
+(comparisons, Floor, casts to integers) away from numbers that engines round differently.
 """
 
 from __future__ import annotations
@@ -49,14 +49,15 @@ STORED = {
     "u4": (TensorProto.UINT4, ml_dtypes.uint4),
     "u2": (TensorProto.UINT2, ml_dtypes.uint2),
 }
-"""Types of which values are kept, and in which nothing is computed (`stored_types.py`)."""
+"""Types that hold values and that no engine computes in (`stored_types.py`)."""
 TEXT, WORD = "text", "word"
 TEXTS = {TEXT: (TensorProto.STRING, np.object_), WORD: (TensorProto.STRING, np.object_)}
-"""Strings that may be any, as those that a program is given, and those of `WORDS` (`texts.py`)."""
+"""`TEXT` is any string, for example an input of the program; `WORD` is one of `WORDS` (`texts.py`).
+"""
 WORDS = ("red", "blue", "", "pink", "7", "red blue", "-2", "é", "a,b", "<x>")
 TYPES = ELEMENTS | STORED | TEXTS
 OTHERS = SIGNED + UNSIGNED
-"""Integers that move, are joined and converted, and that few engines compute with."""
+"""Integers that move, are joined and converted. Few engines compute with them."""
 
 MAX_BOUND = 16.0
 MAX_BITS = 6
@@ -71,8 +72,8 @@ MAX_ELEMENTS = 256
 class Var:
     """A value that nodes may read.
 
-    `bits` counts the fractional bits of floats that every engine computes alike, None if engines
-    may round differently. `fed` values surely depend on the program's inputs.
+    `bits` counts the fractional bits of a float if every engine computes it alike, else None. The
+    content of `fed` values surely depends on the program's inputs.
     """
 
     name: str
@@ -99,7 +100,7 @@ class Program:
     inputs: tuple[Var, ...]
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Shows a program that fails; Hypothesis asks."""
+        """Shows a program that fails; Hypothesis calls this."""
         printer.text(onnx.printer.to_text(self.model))
 
     def feed(self, seed: int) -> dict[str, np.ndarray]:
@@ -124,12 +125,15 @@ def shuffle(graph: onnx.GraphProto, seed: int) -> None:
 
 
 GO = "go"
-"""The input that says whether a Loop without a trip count starts."""
+"""The input that decides whether a Loop without a trip count starts."""
 
 
 def one_of(draw: Draw, options: Sequence[Any]) -> Any:
-    """Draws one of the options, by its index: Hypothesis tells draws apart by the hash of what they
-    choose from, which is an address for functions, and would draw other programs in each run."""
+    """Draws one of the options, by its index.
+
+    Hypothesis tells draws apart by a hash of the options. The hash of a function is an address, so
+    each run would draw other programs.
+    """
     return options[draw(st.sampled_from(range(len(options))))]
 
 
@@ -163,7 +167,7 @@ def _random_values(
 
 @dataclass
 class Block:
-    """A graph under construction; `outer` is the graph around it, `required` values must be outputs
+    """A graph under construction. `outer` is the graph around it; `required` values must be outputs
     of the program."""
 
     draw: Draw
@@ -241,7 +245,7 @@ class Block:
         return var
 
     def literal(self, values: np.ndarray) -> str:
-        """A constant of this block that is nobody's operand but its reader's."""
+        """A constant of this block that only its own reader may read: no other node draws it."""
         name = self.fresh()
         self.add("Constant", [], [name], value=onnx.numpy_helper.from_array(values))
         return name
@@ -342,14 +346,14 @@ def elementwise(block: Block, var: Var) -> Iterator[Callable[[], Var]]:
 
 
 def stored(block: Block, var: Var) -> Iterator[Callable[[], Var]]:
-    """What is done with a value that is kept in its type."""
+    """Statements on a value that keeps its type."""
     yield lambda: block.emit("Identity", [var], var)
     yield lambda: widened(block, var)
     yield lambda: reshape(block, var, (-1,))
 
 
 def widened(block: Block, var: Var) -> Var:
-    """A value of a type that nothing computes in, in f32."""
+    """A value of a stored type, converted to f32."""
     return block.emit("Cast", [var], replace(var, element="f32"), to=TensorProto.FLOAT)
 
 
@@ -395,7 +399,7 @@ def combination(block: Block, var: Var) -> Iterator[Callable[[], Var]]:
 
 
 def double_first(var: Var) -> Var | None:
-    """The value with axis 0 twice as long, None if that has no meaning or becomes too large."""
+    """The value with axis 0 twice as long; None if that makes no sense or becomes too large."""
     sizes = [dim for dim in var.shape if isinstance(dim, int)]
     if not sizes or not var.is_fixed or math.prod(sizes) > MAX_ELEMENTS / 4:
         return None
@@ -439,7 +443,7 @@ def unsqueeze(block: Block, var: Var) -> Var:
 
 
 def slice_first(block: Block, var: Var) -> Var:
-    """The first element along axis 0, or none if there is none; sometimes read backwards."""
+    """The first element along axis 0, or no element if there is none; sometimes read backwards."""
     backwards = block.flip()
     start, end, step = (0, 1, 1) if not backwards else (-1, -2, -1)
     bounds = [block.literal(np.asarray([x], np.int64)) for x in (start, end, 0, step)]
@@ -547,7 +551,7 @@ def output(block: Block, like: Var, taken: set[str], freely: str = "") -> Var:
 
 
 def merge(name: str, a: Var, b: Var) -> Var:
-    """What is known of a value that is either of two of one rank."""
+    """The common knowledge of two values of one rank: it holds for either."""
     shape = tuple(m if m == n else None for m, n in zip(a.shape, b.shape, strict=True))
     bits = None if a.bits is None or b.bits is None else max(a.bits, b.bits)
     return Var(name, a.element, shape, max(a.bound, b.bound), bits, a.fed and b.fed)
@@ -578,7 +582,7 @@ def add_if(block: Block) -> None:
             either = merge(name, a, b)
             block.variables.append(replace(either, fed=either.fed or flag.fed))
         else:
-            # Nothing but a Reshape is sure to take either rank.
+            # Only a Reshape is sure to take either rank.
             flat = replace(merge(name, replace(a, shape=()), replace(b, shape=())), shape=(None,))
             reshape(block, flat, (-1,))
 
@@ -662,13 +666,13 @@ def can_carry(var: Var) -> bool:
 def can_grow(block: Block, var: Var) -> bool:
     """Whether a Loop's state may start with a value and change its shape.
 
-    OpenVINO's CPU plugin runs no Loop where such a state comes out and nobody takes it, so that
-    states grow at the top only, where they become outputs of the program. It fails to fold such
-    a Loop where all that it starts with is constant, and does not see a state of no elements grow.
+    OpenVINO's CPU plugin cannot run a Loop if such a state is an output that nothing reads. So
+    states grow at the top only, where they become outputs of the program. OpenVINO also fails to
+    fold such a Loop if all its initial values are constant, and misses that an empty state grows.
     """
     if block.outer is not None or not var.fed or not var.shape or 0 in var.shape[1:]:
         return False
-    if var.element == TEXT or var.element in STORED:  # can be no output
+    if var.element == TEXT or var.element in STORED:  # cannot be an output
         return False
     return replace(var, shape=var.shape[1:]).is_fixed
 
@@ -713,10 +717,10 @@ def add_loop(block: Block) -> None:
         go_on = body.emit("Identity", [still], still)
     taken.add(go_on.name)
     carried = [next_state(body, s, grows, taken) for s, grows in zip(states, growth, strict=True)]
-    # OpenVINO fails to fold a Loop of constants alone whose stacks a condition cuts short, and to
-    # load one that stacks rows without elements of a state that changes ("to_shape was called on a
-    # dynamic shape"), or of u8 beside one ("Can not create StaticMemory object"). onnxruntime
-    # stacks the strings of the first iteration alone.
+    # OpenVINO fails to fold a Loop of constants alone if a condition cuts its stacks short. It
+    # cannot load one that stacks rows without elements of a state that changes ("to_shape was
+    # called on a dynamic shape"), or of u8 beside one ("Can not create StaticMemory object").
+    # onnxruntime stacks the strings of the first iteration alone.
     rows = [
         stacked(
             body,

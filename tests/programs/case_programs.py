@@ -1,6 +1,6 @@
-"""Draws programs of node cases, the standard's own or others: two or three of them in one nest of
-If, Loop and Scan, where their inputs are inputs of the program, constants, states, slices, elements
-of sequences or what an earlier case made, captured across any number of levels."""
+"""Draws programs of two or three node cases, the standard's own or others, in one nest of If, Loop
+and Scan. The inputs of a case are inputs of the program, constants, states, slices, elements of
+sequences or results of an earlier case, captured across any number of levels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.programs.known_cases import at_opset
 OPSETS = (17, 18, 19, 20, 21, 22, 23, 24, 25)
 FLAGS = ("flag0", "flag1")
 TRIPS, ROUNDS = "trips", "rounds"
-"""How many iterations a Loop has; the second is never 0."""
+"""The trip counts of a Loop; the second is never 0."""
 MAX_TRIPS = 3
 
 CARRIERS = {
@@ -31,7 +31,7 @@ CARRIERS = {
     TensorProto.INT4: TensorProto.INT8,
     TensorProto.UINT4: TensorProto.UINT8,
 }
-"""What goes in and out of a program in place of element types that numpy lacks."""
+"""The element types of inputs and outputs of a program, in place of types that numpy lacks."""
 
 MOVING = {
     "Identity", "Reshape", "Transpose", "Concat", "Slice", "Gather", "GatherElements",
@@ -40,27 +40,27 @@ MOVING = {
     "Flatten", "Compress", "OneHot", "Trilu", "ReverseSequence", "Ceil", "Floor", "Sign",
     "CenterCropPad", "Shape", "Size",
 }  # fmt: skip
-"""Operators whose results every engine has to the last bit."""
+"""Operators whose results agree to the last bit in every engine."""
 
 SHARP = {
     "Ceil", "Floor", "Round", "Sign", "Mod", "ThresholdedRelu", "Shrink", "Hardmax", "TopK",
     "Unique", "RoiAlign", "GridSample", "Cast", "CastLike", "Inverse", "Det", "Acos", "Acosh",
     "Asin", "Atanh", "Log", "Sqrt", "Pow", "Reciprocal", "Div", "Tan",
 }  # fmt: skip
-"""Operators of floats whose results jump where the engines round an operand differently."""
+"""Operators of floats whose results jump if the engines round an operand differently."""
 
 UNSAFE = frozenset(["Div", "Mod", "Pow", "BitShift"])
-"""Operators that do not take any integers."""
+"""Operators that fail on some integers."""
 
 
 ILL_CONDITIONED = frozenset(["Inverse"])
-"""Operators that take no other numbers than those of their cases."""
+"""Operators that accept only the numbers of their own cases."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """A value with an example of its content, of which the shape is that of every run unless it is
-    `loose`; `exact` says that all engines have the same elements."""
+    """A value with an example of its content. Its shape is the same in every run unless it is
+    `loose`. `exact` says that all engines compute the same elements."""
 
     name: str
     type: TypeProto
@@ -104,8 +104,8 @@ class CaseProgram:
 
 
 def _varied(data: Any, steps: int) -> Any:
-    """Another content that does as well: floats of rank 2 and more, elsewhere along the last axis;
-    those of lower rank may be scales or sizes."""
+    """Other content that the case accepts as well. Floats of rank 2 and more are rotated along the
+    last axis. Floats of lower rank stay, since they may be scales or sizes."""
     if isinstance(data, np.ndarray) and data.dtype.kind == "f" and data.ndim > 1:
         return np.roll(data, steps, -1)
     return data
@@ -128,7 +128,7 @@ def _innermost(type: TypeProto) -> TypeProto:
 
 
 def _ranked(type: TypeProto, data: Any) -> TypeProto:
-    """The type of a sequence or optional with the rank of what is in it, where there is one."""
+    """The type of a sequence or optional, with the rank of its tensors if they have one."""
     ranked = TypeProto()
     ranked.CopyFrom(type)
     inner = _innermost(ranked)
@@ -177,7 +177,7 @@ class Block:
     length: int = 2
 
     def visible(self) -> list[Value]:
-        """What cases and nests made, in reach."""
+        """Results of cases and nests in reach."""
         return [*self.values, *(self.outer.visible() if self.outer else [])]
 
     def op(self, op_type: str, inputs: Sequence[str], **attributes: Any) -> str:
@@ -196,7 +196,7 @@ class Block:
         return self.constant(np.array(numbers, np.int64))
 
     def flag(self) -> str:
-        """A condition: an input, its opposite, a constant, or one of the iteration."""
+        """A condition: an input, its opposite, a constant, or a comparison of the iteration."""
         name = self.program.choose(FLAGS)
         kinds = ["input", "input", "not", "constant"] + ["iteration"] * 3 * bool(self.number)
         match self.program.choose(kinds):
@@ -209,11 +209,11 @@ class Block:
                 return self.op(op_type, [self.number, self.constant(np.array(1, np.int64))])
         return str(name)
 
-    # What a case reads
+    # Sources of a case's inputs
 
     def source(self, type: TypeProto, data: Any, wanted: Callable[[Value], bool]) -> Value:
-        """A value of this type with this content or the like; one that was made before where it is
-        `wanted`."""
+        """A value of this type with this content or similar content; an earlier result only if it
+        is `wanted`."""
         kinds = ["input", "input"]
         tensor = type.HasField("tensor_type")
         # A short list of numbers may be scales, limits or sizes.
@@ -263,7 +263,7 @@ class Block:
         return self.constant(data)
 
     def state(self, type: TypeProto, data: Any) -> str:
-        """A carried value that starts as one of the graph around it."""
+        """A carried value that starts as a value of the graph around it."""
         assert self.outer
         name = self.program.fresh("s")
         first = self.outer.given(type, data)
@@ -300,7 +300,7 @@ class Block:
         return self.op("If", [flag], then_branch=graphs[0], else_branch=graphs[1])
 
     def fitted(self, value: Value, type: TypeProto, data: np.ndarray) -> Value:
-        """The elements of a value in another shape, filled up with those of `data`."""
+        """The elements of a value in another shape. Elements of `data` fill it up."""
         flat = self.op("Reshape", [value.name, self.ints(-1)])
         if value.element != type.tensor_type.elem_type:
             flat = self.op("Cast", [flat], to=type.tensor_type.elem_type)
@@ -309,7 +309,7 @@ class Block:
         name = self.op("Reshape", [cut, self.ints(*data.shape)])
         return Value(name, type, data, value.exact)
 
-    # What a case is
+    # The nodes of a case
 
     def case(self, case: Case) -> list[Value]:
         """The nodes of a case, here or in a function."""
@@ -319,7 +319,7 @@ class Block:
         wanted = _wanted(graph, operators)
         given = []
         for info, data in zip(graph.input, inputs, strict=True):
-            # What comes after the first input is often weights, or sizes.
+            # Inputs after the first one are often weights or sizes.
             self.program.opens = not given
             given.append(self.source(info.type, data, wanted))
         exact = all(value.exact for value in given)
@@ -361,7 +361,8 @@ class Block:
         return helper.make_graph(self.nodes, self.program.fresh("g"), *infos, self.initializers)
 
     def info(self, value: Value) -> onnx.ValueInfoProto:
-        """The sizes, the rank or nothing; onnxruntime asks for a rank in Loop and Scan."""
+        """The declared type with its sizes, its rank or no shape; onnxruntime needs a rank in Loop
+        and Scan."""
         type = _bare(value.type)
         if value.is_tensor and (self.role in ("Loop", "Scan") or self.program.chance()):
             open_sizes = value.loose or (value.data.ndim > 0 and self.program.chance())
@@ -380,7 +381,7 @@ class Block:
         return [left.pop(self.program.draw(st.integers(0, len(left) - 1))) for _ in range(count)]
 
     def other(self, value: Value, resizes: bool = True) -> Value:
-        """A value of the type of another, of another shape where it `resizes`."""
+        """A value of the type of another one; it has another shape if it `resizes`."""
         shape = value.data.shape if value.is_tensor else ()
         if shape and resizes and self.program.chance(3):
             smaller = value.data[: shape[0] // 2]
@@ -412,7 +413,7 @@ class Block:
         return made
 
     def split(self, made: Sequence[Value], body: Block) -> tuple[list[Value], list[Value]]:
-        """Which of the values a body hands out as states, and which stacked."""
+        """Which of the values a body gives as states, and which ones stacked."""
         stacks = []
         for value in made:
             if value.is_tensor and not value.loose and self.program.chance():
@@ -424,7 +425,7 @@ class Block:
         return [body.next(name, first, made) for name, first in body.states], stacks
 
     def next(self, name: str, first: Value, made: Sequence[Value]) -> Value:
-        """What a state is in the next iteration."""
+        """The state of the next iteration."""
         fitting = [value for value in made if value.fits(first.type, first.data)]
         floats = first.is_tensor and _is_float(first.element)
         if floats and fitting and self.program.chance():
@@ -451,7 +452,7 @@ class Block:
             *(replace(first, name=name, loose=True) for name, first in body.states),
         ]
         graph = body.graph(inputs, [ends[1], *nexts, *stacks])
-        # The sizes of a stack of no iteration are what each engine knows of them.
+        # The sizes of a stack of no iteration differ by what each engine knows of them.
         least = 1 if stacks else 0
         count = program.draw(st.integers(least, MAX_TRIPS))
         given = ROUNDS if stacks else TRIPS
@@ -516,8 +517,8 @@ def _can_fit(value: Value, type: TypeProto) -> bool:
 
 
 def _wanted(graph: onnx.GraphProto, operators: set[str]) -> Callable[[Value], bool]:
-    """Which values of others a case takes: none that are places or sizes to it, and none whose
-    rounding would show."""
+    """Which earlier values a case accepts: only numbers that it does not take as places or sizes,
+    and only values whose rounding does not show."""
     if operators & ILL_CONDITIONED:
         return lambda value: False
     elements = {info.type.tensor_type.elem_type for info in graph.input}
@@ -560,7 +561,7 @@ def _rename(graph: onnx.GraphProto, new: Callable[[str], str]) -> None:
 
 
 def _fill(block: Block, levels: Sequence[str], cases: Sequence[tuple[Case, int]]) -> list[Value]:
-    """Some cases here, and others as many levels further in as they ask for."""
+    """Some cases here. Others stand deeper, by as many levels as they ask for."""
     here = [case for case, depth in cases if depth <= 0]
     made = [value for case in here for value in block.case(case)]
     further = [(case, depth - 1) for case, depth in cases if depth > 0]
@@ -576,8 +577,8 @@ def case_programs(
     draw: Callable[[st.SearchStrategy[Any]], Any],
     further: Callable[[], Mapping[str, list[Case]]] = dict,
 ) -> CaseProgram:
-    """A program of three cases, about half of them `further` ones where there are any; what they
-    make, at the top, are outputs."""
+    """A program of three cases; about half of them are `further` ones if there are any. All results
+    at the top are outputs."""
     program = Program(draw, draw(st.sampled_from(OPSETS)))
     known = at_opset(program.opset)
     stems = list(known)

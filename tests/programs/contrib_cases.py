@@ -1,5 +1,5 @@
-"""Node cases of domains that the standard has few or none of, for programs: onnxruntime's own
-operators, and those of ai.onnx.ml."""
+"""Node cases of domains with few cases in the standard or none: onnxruntime's own operators and
+ai.onnx.ml. Programs are made of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OPSET = 17
 
 @functools.cache
 def contrib() -> dict[str, list[Case]]:
-    """The cases by operator, those alone that onnxruntime runs."""
+    """The cases by operator; only those cases are kept that onnxruntime runs."""
     found: dict[str, list[Case]] = {}
     for name, case in microsoft_cases.CASES.items():
         if case.domain in VERSIONS:
@@ -45,7 +45,7 @@ def _add(
     inputs: list[np.ndarray | None],
     data: set[int],
 ) -> None:
-    """A case of the node; those of its inputs that are not `data` are constants."""
+    """A case of the node. Inputs outside `data` are constants."""
     nodes, infos, given = [], [], []
     for index, array in enumerate(inputs):
         node.input.append("" if array is None else f"i{index}")

@@ -45,8 +45,8 @@ KINDS: dict[str, st.SearchStrategy[Drawn]] = {
 
 
 def draw(kind: str, count: int, seed: int) -> list[Drawn]:
-    """So many programs; the same for the same seed. None is made of another, as those are that
-    Hypothesis draws for a test."""
+    """Draws `count` programs; the same for the same seed. Each is drawn anew, while Hypothesis in a
+    test makes some programs from others."""
     return [draw_one(kind, seed, number) for number in range(count)]
 
 

@@ -1,4 +1,4 @@
-"""The standard's node cases that programs can be made of."""
+"""The standard's node cases that can be parts of programs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from tests.support.running import OnnxRuntime, assert_close, flat
 
 @functools.cache
 def at_opset(opset: int) -> dict[str, list[Case]]:
-    """The cases whose operators are in this operator set what they are in their own, by what their
-    names begin with, which is an operator."""
+    """The cases whose operators mean the same in this operator set as in their own.
+
+    The key is the operator with which the case's name begins.
+    """
     found: dict[str, list[Case]] = {}
     for case in map(cases().__getitem__, _runnable()):
         if _is_alike(case, opset):
@@ -51,7 +53,7 @@ def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
 
 @once_a_run
 def _runnable() -> list[str]:
-    """The names of cases that come out right as they stand and that onnxruntime runs."""
+    """The names of cases that convert correctly by themselves and that onnxruntime runs."""
     known = {name for path in (ledger.PATH, ledger.BODIES) for name, _ in ledger.read(path)}
     asked = [
         case
@@ -66,19 +68,19 @@ def _runnable() -> list[str]:
 
 
 def _runs(worker: Worker, case: Case) -> bool:
-    """Whether onnxruntime, which some cases end, runs a case and gives what it should."""
+    """Whether onnxruntime runs a case and gives the expected outputs; some cases crash it."""
     try:
         worker.call(_try, case)
-    except Exception:  # of any kind
+    except Exception:  # of any kind, a crash too
         return False
     return True
 
 
 def _meets_fault(node: onnx.NodeProto) -> bool:
-    """Whether onnxruntime computes a node wrongly in a larger model; each of these faults has its
-    test in `tests/quirks/test_other_faults.py`."""
+    """Whether onnxruntime computes a node wrongly inside a larger model. Each of these faults has
+    its test in `tests/quirks/test_other_faults.py`."""
     set_ones = {attribute.name for attribute in node.attribute if attribute.i}
-    # It writes the running mean into the input.
+    # The kernel writes the running mean into its input.
     return node.op_type == "BatchNormalization" and "training_mode" in set_ones
 
 

@@ -1,6 +1,5 @@
-"""Statements that are small, and in which engines and conversions were wrong: scalars made of
-products, comparisons with nothing, states of 8 bits, and Loops whose condition is negated or
-constant."""
+"""Small statements on which engines and conversions were wrong: scalars made of products,
+comparisons with empty tensors, states of 8 bits, and Loops with a negated or constant condition."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from tests.programs.blocks import Block, Var, has_elements, new_constant, reshap
 
 
 def little(block: Block) -> None:
-    """One of them, of a value of f32 whose shape is known."""
+    """One of these statements, on a value of f32 whose shape is known."""
     var = block.pick(lambda x: x.element == "f32" and has_elements(x))
     if var is None:
         new_constant(block)
@@ -27,7 +26,7 @@ def _count(var: Var) -> int:
 
 
 def _scalar_of_product(block: Block, var: Var) -> None:
-    """The sum of its elements, as a row times a column of ones, reshaped."""
+    """The sum of the value's elements, as a row times a column of ones, reshaped."""
     size = _count(var)
     row = reshape(block, var, (1, size))
     ones = block.literal(np.ones((size, 1), np.float32))
@@ -38,7 +37,7 @@ def _scalar_of_product(block: Block, var: Var) -> None:
 
 
 def _compared_with_nothing(block: Block, var: Var) -> None:
-    """How many axes are left of a comparison with a constant without elements."""
+    """The number of axes of a comparison with a constant without elements."""
     row = reshape(block, var, (1, _count(var)))
     nothing = block.literal(np.zeros((0, 1), np.float32))
     less = block.emit("Less", [row, nothing], Var("", "bool", (0, _count(var))))
@@ -79,8 +78,7 @@ def _through_bytes(block: Block, var: Var) -> None:
 
 
 def _turning(block: Block, var: Var) -> None:
-    """A Loop that negates its condition, or has a constant one: it runs once, or as often as it
-    may."""
+    """A Loop whose condition is negated or constant. It runs once, or to its trip count."""
     helper, kind = onnx.helper, onnx.TensorProto
     step, go, given, on, again = (block.fresh() for _ in range(5))
     shape = [dim for dim in var.shape if isinstance(dim, int)]

@@ -1,5 +1,5 @@
-"""Statements on numbers at which engines differ: ties of quantisation, NaN and infinities, empty
-tensors beside one number, and recurrent layers with quantised weights."""
+"""Statements on numbers at which engines differ: ties of quantisation, NaN and infinities. Others
+have empty tensors beside one number, or recurrent layers with quantised weights."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUANTIZED = {
 
 
 def odd_number(block: Block) -> None:
-    """One of them, of a value of f32 whose shape is known."""
+    """One of these statements, on a value of f32 whose shape is known."""
     var = block.pick(lambda x: x.element == "f32" and x.bits is not None and has_elements(x))
     if var is None:
         new_constant(block)
@@ -59,7 +59,7 @@ def _tie(block: Block, var: Var) -> None:
 
 
 def _not_finite(block: Block, var: Var) -> None:
-    """Numbers beside NaN or an infinity, and what comparisons say of them."""
+    """Numbers beside NaN or an infinity, and the results of comparing them."""
     number = block.choose([np.nan, np.inf, -np.inf])
     first = block.literal(np.asarray(number, np.float32))
     last = block.fresh()
@@ -98,7 +98,7 @@ def _flag(var: Var) -> Var:
 
 
 def _beside_nothing(block: Block, var: Var) -> None:
-    """The number of elements of an empty tensor with one number: none."""
+    """The size of an empty tensor combined with one number: zero."""
     one = reshape(block, var, (math.prod(d for d in var.shape if isinstance(d, int)),))
     axes, zero = block.literal(np.array([0], np.int64)), block.literal(np.array([0], np.int64))
     single, shape, none, empty, made = (block.fresh() for _ in range(5))
@@ -133,4 +133,4 @@ def _recurrent(block: Block, var: Var) -> None:
 
 
 STATEMENTS = (odd_number,) * 3
-"""What programs draw of these."""
+"""The statements that programs draw."""

@@ -1,4 +1,4 @@
-"""Draws ONNX programs of nested If, Loop and Scan that are valid and that every engine can run."""
+"""Draws valid ONNX programs of nested If, Loop and Scan that every engine can run."""
 
 from __future__ import annotations
 
@@ -42,9 +42,11 @@ def programs(
     most_statements: int = 6,
     elements: Sequence[str] = tuple(ELEMENTS),
 ) -> Program:
-    """Draws a program with up to five inputs and up to `most_statements` top statements, of which
-    some are of these further kinds; the nodes of those are in any order. Inputs are of these
-    elements."""
+    """Draws a program with up to five inputs and up to `most_statements` top statements.
+
+    Some statements are of the `further` kinds; the nodes of such a program are in any order. Inputs
+    have the given element types.
+    """
     opset = draw(st.sampled_from([13, 16, 19, 21, 23, 25]))
     block = Block(draw, opset, draw(st.booleans()), statements)
     block.max_depth = draw(st.sampled_from([MAX_DEPTH, DEEP])) if statements else MAX_DEPTH
@@ -65,10 +67,10 @@ def programs(
     block.fill(most_statements)
     block.choose([add_if, add_loop, add_if])(block)
 
-    # onnxruntime gives numpy no value of these types.
+    # onnxruntime cannot return these types to numpy.
     for var in [v for v in block.variables if v.element in STORED]:
         widened(block, var)
-    # Only strings that the model names can leave an IR.
+    # Only strings that the model names can be outputs of an IR.
     for var in [v for v in block.variables if v.element == TEXT]:
         encoded(block, var)
     read = {name for node in block.nodes for name in node.input}

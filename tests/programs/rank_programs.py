@@ -1,8 +1,8 @@
-"""Draws ONNX programs whose values differ in rank from run to run: If branches, Loop states, sizes
-that Squeeze looks at.
+"""Draws ONNX programs whose values differ in rank from run to run: If branches, Loop states, and
+Squeeze, whose axes depend on sizes.
 
-Numbers are steps of a half and stay so wherever a condition is made of them, so that engines which
-round differently decide alike.
+Numbers are steps of a half and stay so before a condition reads them. So engines that round
+differently decide alike.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ TRIPS = "trips"
 
 @dataclass(frozen=True)
 class Var:
-    """A tensor of f32. `ranks` are those that it may have; `rows` says that its shape is the end of
-    [1, 1, N, 3], so that it goes with others of which that is so; `exact` that all engines have the
-    same elements."""
+    """A tensor of f32.
+
+    `ranks` are its possible ranks. `rows` says that its shape is the end of [1, 1, N, 3]: two such
+    tensors go together in an operator. `exact` says that all engines compute the same elements.
+    """
 
     name: str
     ranks: frozenset[int]
@@ -60,8 +62,11 @@ class RankProgram:
 
 @dataclass
 class Block:
-    """A graph under construction, as lines of ONNX's text syntax; `around` holds what it captures.
-    All blocks of a program share `count`, by which names differ."""
+    """A graph under construction, as lines of ONNX's text syntax.
+
+    `around` holds the values it may capture. All blocks of a program share `count`, which numbers
+    the names.
+    """
 
     draw: Callable[[st.SearchStrategy[Any]], Any]
     count: Iterator[int]
@@ -164,7 +169,7 @@ class Block:
             self.keep(like, f"{op} ({a.name}, {b.name})")
 
     def flag(self) -> str:
-        """A condition: an input, a comparison of data, or one of a rank or size."""
+        """A condition: an input, a comparison of data, or a comparison of a rank or size."""
         kinds = [*FLAGS, "rank", "size"]
         exact = self.visible(lambda var: var.exact)
         kinds += ["data"] if exact else []
@@ -188,7 +193,7 @@ class Block:
         return replace(var, name=self.op(f"Identity ({var.name})"))
 
     def branches(self) -> None:
-        """An If, of which the branches give whatever rank they like."""
+        """An If whose branches may have different ranks."""
         flag = self.flag()
         rows = [self.draw(st.booleans()) for _ in range(self.draw(st.integers(1, 2)))]
         bodies, given = [], []
@@ -287,7 +292,7 @@ def graph(name: str, inputs: Sequence[str], outputs: Sequence[Var], lines: Seque
 
 @st.composite
 def rank_programs(draw: Callable[[st.SearchStrategy[Any]], Any]) -> RankProgram:
-    """A program; the last values of open rank, and one of any, are outputs."""
+    """A program. Its outputs are the last values of open rank and one value of any rank."""
     block = Block(draw, count())
     block.around = tuple(Var(name, frozenset({len(shape)})) for name, shape in TENSORS.items())
     block.branches()

@@ -104,7 +104,7 @@ def _split(block: Block, var: Var, axis: int) -> None:
 
 
 def _largest(block: Block, var: Var, axis: int) -> None:
-    """The largest numbers along an axis, in order; where they stand is not asked."""
+    """The largest numbers along an axis, in order; their positions are left out."""
     shape = list(_sizes(var))
     count = block.draw(st.integers(1, shape[axis]))
     names = [block.fresh(), block.fresh()]
@@ -207,7 +207,7 @@ def call(block: Block) -> None:
         block.emit(name, [var], double, domain="local", by=block.choose([2.0, -1.0]))
 
 
-# What fails
+# Operators that fail
 
 
 def add_guarded(block: Block) -> None:
@@ -255,12 +255,12 @@ def _guarding_loop(block: Block, body: Block, var: Var, never: Var) -> None:
 
 
 def new_scalar(block: Block) -> Var:
-    """A constant that is a number."""
+    """A constant scalar."""
     return block.constant("f32", (), block.flip())
 
 
 def _never(block: Block) -> Var:
-    """A condition that no input makes true, though nobody can know."""
+    """A condition that no input makes true, though no engine can know that."""
     number = block.pick(lambda x: x.element in ("f32", "i64", "i32") and x.bits is not None)
     if number is None or block.flip():
         go = next(x for x in block.visible() if x.name == GO)
@@ -306,4 +306,4 @@ def _failed(block: Block, like: Var) -> Var:
 
 
 STATEMENTS = (rare_node, rare_node, call, add_guarded, little)
-"""What programs draw beside the usual."""
+"""Further statements that programs draw."""

@@ -1,4 +1,4 @@
-"""Makes a failing program small, for a report that can be read."""
+"""Makes a failing program small, so that a report is readable."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ Fails = Callable[[onnx.ModelProto], bool]
 
 
 def reduced(model: onnx.ModelProto, fails: Fails, most: int = 400) -> onnx.ModelProto:
-    """A smaller model that `fails`, too: no single step of `_smaller` keeps it failing, or `most`
-    have been tried."""
+    """A smaller model for which `fails` holds as well.
+
+    It ends when no single step of `_smaller` keeps the failure, or after `most` trials.
+    """
     tried = 0
     found = True
     while found:
@@ -108,7 +110,7 @@ FEWER_INPUTS = ("Clip", "ReduceSum", "Slice", "SequenceConstruct", "SequenceInse
 
 
 def _rename(graph: onnx.GraphProto, name: str, other: str) -> None:
-    """Has all that reads one value read another, in place."""
+    """Makes all readers of one value read another, in place."""
     for inner in _graphs(graph):
         for node in inner.node:
             for at, read in enumerate(node.input):
@@ -120,7 +122,7 @@ def _rename(graph: onnx.GraphProto, name: str, other: str) -> None:
 
 
 def _fewer_states(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
-    """An If with an output less, a Loop or Scan with a stack or a state less."""
+    """An If with one output less; a Loop or Scan with one stack or state less."""
     for place, graph in enumerate(_graphs(model.graph)):
         for number, node in enumerate(graph.node):
             bodies = [a.g for a in node.attribute if a.type == onnx.AttributeProto.GRAPH]
@@ -145,7 +147,7 @@ def _fewer_states(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
 
 
 def _read(graph: onnx.GraphProto) -> set[str]:
-    """The names that a graph and what is nested in it read."""
+    """The names that a graph and its nested graphs read."""
     names = {value.name for value in graph.output}
     for node in graph.node:
         names.update(node.input)
@@ -156,7 +158,7 @@ def _read(graph: onnx.GraphProto) -> set[str]:
 
 
 def _drop_unused(model: onnx.ModelProto) -> None:
-    """Takes away what nothing reads, in place."""
+    """Removes nodes that no other node reads, in place."""
     before = -1
     while before != model.ByteSize():
         before = model.ByteSize()

@@ -1,9 +1,11 @@
-"""Random programs on sequences and optionals: construct, insert, erase, at, split, concat, present
-or absent, in Ifs, Loops and Scans, and as inputs and outputs of the model.
+"""Random programs on sequences and optionals.
 
-A drawn program is valid for every feed: a sequence keeps a lower bound of its length, positions
-are taken modulo the length, the kind of a sequence says along which axis it can be joined, and an
-optional is opened where it is present alone.
+They construct, insert, erase, read, split, concatenate, and ask whether an optional is present.
+They do so in Ifs, Loops and Scans, and with inputs and outputs of the model.
+
+A drawn program is valid for every feed. A sequence keeps a lower bound of its length, and positions
+are taken modulo the length. The kind of a sequence says along which axis it can be joined. An
+optional is opened only if it is present.
 """
 
 from __future__ import annotations
@@ -20,17 +22,17 @@ from onnx import TensorProto, helper
 from tests.programs.blocks import one_of
 
 ROWS, VECTORS, COLUMNS, MIXED = "rows", "vectors", "columns", "mixed"
-"""Elements [k, 3] with k of each its own; [3]; [k, ?] cut from one tensor along axis 1; those of
-rows, each of its own rank."""
+"""The kinds of sequences by their elements: [k, 3] with a k of its own for each element; [3]; [k,
+?] cut from one tensor along axis 1; rows, each with a rank of its own."""
 
 KINDS = [ROWS, VECTORS, ROWS, VECTORS, MIXED]
-"""What items can be made of."""
+"""The kinds whose elements a program can make one by one."""
 
 RANKS = [[-1], [-1, 3], [1, -1, 3]]
 """Shapes of mixed elements."""
 
 TENSOR = "tensor"
-"""What an optional holds that is no sequence: a tensor [k, 3]."""
+"""The kind of an optional that holds a tensor [k, 3] rather than a sequence."""
 
 OPSETS = [11, 12, 13, 14, 15, 16, 17, 18, 21, 24]
 ELEMENTS = [np.float32, np.float32, np.int64, np.bool_, np.float16]
@@ -38,7 +40,7 @@ ELEMENTS = [np.float32, np.float32, np.int64, np.bool_, np.float16]
 
 @dataclass(frozen=True)
 class Sequence:
-    """A sequence in scope: its name, what its elements are, and the least length it can have."""
+    """A sequence in scope: its name, the kind of its elements, and its least possible length."""
 
     name: str
     kind: str
@@ -47,7 +49,7 @@ class Sequence:
 
 @dataclass(frozen=True)
 class Optional:
-    """An optional in scope: its name, what it holds, and the least length of a sequence in it."""
+    """An optional in scope: its name, its content, and the least length of a sequence in it."""
 
     name: str
     kind: str
@@ -77,13 +79,13 @@ class Scope:
 
 @dataclass(frozen=True)
 class SequenceProgram:
-    """A model and feeds for it by seed: arrays, lists of arrays, and None for what is absent."""
+    """A model and feeds for it by seed: arrays, lists of arrays, None for an absent optional."""
 
     model: onnx.ModelProto
     dtype: type
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Shows a program that fails; Hypothesis asks."""
+        """Shows a program that fails; Hypothesis calls this."""
         printer.text(onnx.printer.to_text(self.model))
 
     def feed(self, seed: int) -> dict[str, Any]:
@@ -179,7 +181,7 @@ class Writer:
         return self.op(scope, "Gather", [tensor, self.constant(scope, 0)], "v", axis=0)
 
     def item(self, scope: Scope, kind: str) -> str:
-        """A tensor that can be an element of a sequence of this kind."""
+        """A tensor [k, 3] with at least one row."""
         tensor = self.tensor(scope)
         if kind == MIXED:
             return self.op(scope, "Reshape", [tensor, self.constant(scope, self.pick(RANKS))], "e")
@@ -193,7 +195,8 @@ class Writer:
         return self.op(scope, "SequenceErase", [longer], "o")
 
     def position(self, scope: Scope, sequence: Sequence, room: int) -> str:
-        """A valid position; `room` is 1 where the end counts (insertion)."""
+        """A valid position; with `room` 1 the position behind the last element counts too
+        (insertion)."""
         if self.chance():
             high = sequence.least - 1 + room
             return self.constant(scope, self.draw(st.integers(-sequence.least, high)))
@@ -236,7 +239,7 @@ class Writer:
         split = self.constant(scope, sizes)
         axis = self.pick([1, -1])
         name = self.op(scope, "SplitToSequence", [self.tensor(scope), split], "s", axis=axis)
-        # A part of no columns must not be all that is left.
+        # At least one part with columns must stay.
         least = sum(size > 0 for size in sizes) if isinstance(sizes, list) else -(-3 // sizes)
         return Sequence(name, COLUMNS, least)
 
@@ -248,7 +251,7 @@ class Writer:
                 inputs.append(self.position(scope, sequence, 1))
             name = self.op(scope, "SequenceInsert", inputs, "s")
             return Sequence(name, sequence.kind, sequence.least + 1)
-        # What is left of columns is joined later, so one stays.
+        # The remaining columns are joined later, so one element stays.
         if sequence.kind == COLUMNS and sequence.least < 2:
             return sequence
         inputs = [sequence.name]
@@ -291,7 +294,7 @@ class Writer:
     # Statements on optionals.
 
     def hold(self, scope: Scope, kind: str) -> Optional:
-        """An optional that is present."""
+        """An optional with a value."""
         if kind == TENSOR:
             return Optional(self.op(scope, "Optional", [self.tensor(scope)], "o"), kind)
         fitting = [s for s in scope.sequences if s.kind == kind]
@@ -329,7 +332,7 @@ class Writer:
         return Optional(name, kind, held.least)
 
     def open(self, scope: Scope, optional: Optional) -> None:
-        """What an optional holds, or something else where it is absent."""
+        """The content of an optional, or another value if it is absent."""
         present = self.op(scope, "OptionalHasElement", [optional.name], "h")
         scope.flags.append(present)
         if optional.kind != TENSOR and self.opset < 13:

@@ -23,7 +23,7 @@ SECONDS = 300.0
 """The most that one model in one body may take."""
 
 SIZES = (4, 32, 64)
-"""Tried in turn for all sizes that a model leaves open."""
+"""Sizes for all open dimensions of a model, tried in turn."""
 
 
 def splice(folder: Path, every: int) -> int:
@@ -40,7 +40,7 @@ def splice(folder: Path, every: int) -> int:
 
 
 def check_close(actual: Sequence[Any], expected: Sequence[Any]) -> None:
-    """Asserts what `bridge check` asks of whole models."""
+    """Asserts the closeness that `bridge check` requires of whole models."""
     assert len(actual) == len(expected)
     comparison = Comparison(RTOL, ATOL, lambda note: None)
     for position, (got, want) in enumerate(zip(actual, expected, strict=True)):
@@ -67,8 +67,8 @@ def _spliced(path: Path) -> Iterator[tuple[str, onnx.ModelProto, Feeds]]:
 
 
 def _case(path: Path) -> Case:
-    """The model of a file with inputs that onnxruntime takes, and the outputs for them; NoFormError
-    where it takes none."""
+    """The model of a file with inputs that onnxruntime accepts, and the outputs for them. Raises
+    NoFormError if onnxruntime accepts none."""
     model = onnx.load(path)
     defaults = {tensor.name for tensor in model.graph.initializer}
     for value in [value for value in model.graph.input if value.name in defaults]:

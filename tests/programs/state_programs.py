@@ -1,9 +1,10 @@
 """Random programs that keep states: called several times, reset, and called again.
 
-`python -m tests.programs.state_programs -n 300 --seed 7` prints those that are wrong, are
-refused or do not run. Each is converted with its states as variables. It runs in a request, in
-another one, and in the first again after a reset, and is held to onnxruntime, which is fed what
-it gave before. The way back has the inputs and outputs of the original, and the same numbers.
+`python -m tests.programs.state_programs -n 300 --seed 7` prints the programs that are wrong,
+refused or do not run. Each is converted with its states as variables. It runs in one request, in
+another one, and in the first again after a reset. onnxruntime computes the expected outputs: each
+call gets the states that the call before returned. The way back has the inputs and outputs of the
+original, and the same numbers.
 """
 
 from __future__ import annotations
@@ -35,16 +36,16 @@ ELEMENTS = (
 COMPUTED_IN = {
     "float16": "float", "int16": "int32", "int8": "int32", "uint8": "int32", "uint32": "int64",
 }  # fmt: skip
-"""Types in which onnxruntime lacks arithmetic, and those that it has."""
+"""Types without arithmetic in onnxruntime, and the types to compute in instead."""
 
 SHAPES = ("2", "2,3", "", "1", "b", "b,2", "g,2", "g", "2,g", "o", "o,2")
-"""Of states: sizes that are known (numbers), are those of an input (b), grow (g), or are open, and
-those of an input after the first call (o)."""
+"""Shapes of states. A number is a known size, b the size of an input, and g a size that grows. An
+open size o is the size of an input after the first call."""
 
 
 @dataclass
 class State:
-    """A state, and whether it starts with something else than zeros."""
+    """A state, and whether its initial value is other than zeros."""
 
     name: str
     element: str
@@ -58,11 +59,11 @@ class State:
 
     @property
     def input(self) -> str:
-        """The input that goes with it."""
+        """The input with which the state is combined."""
         return f"x_{self.element}_{self.shape.replace(',', '_')}"
 
     def type(self, symbol: str) -> str:
-        """Its type in ONNX's text syntax; `symbol` stands for a size that is its own."""
+        """The state's type in ONNX's text syntax; `symbol` names a size that no other value has."""
         own = {"g": symbol, "o": f"o{symbol}"}
         dims = [own.get(d, d) for d in self.shape.split(",") if d]
         return f"{self.element}[{','.join(dims)}]" if dims else self.element
@@ -70,7 +71,7 @@ class State:
 
 @dataclass
 class Program:
-    """A graph in text syntax, with its states as pairs of an input and an output."""
+    """A graph in text syntax. Each state is a pair of an input and an output."""
 
     text: str
     pairs: Mapping[str, str]
@@ -84,7 +85,7 @@ class Program:
 
 @dataclass
 class Drawing:
-    """What is drawn so far."""
+    """The parts of a program drawn so far."""
 
     rng: Random
     states: list[State]
@@ -100,18 +101,18 @@ class Drawing:
         return f"t{self.count}"
 
     def add(self, text: str) -> str:
-        """A node; its result."""
+        """Adds a node; returns its result."""
         name = self.fresh()
         self.nodes.append(f"{name} = {text}")
         return name
 
     def flag(self) -> str:
-        """An input that is true or false."""
+        """A boolean input."""
         self.inputs["f"] = "bool f"
         return "f"
 
     def input(self, state: State) -> str:
-        """The input of a state's type."""
+        """The input of the same type as the state."""
         dims = [{"g": "n", "o": "b"}.get(d, d) for d in state.shape.split(",") if d]
         type = f"{state.element}[{','.join(dims)}]" if dims else state.element
         self.inputs[state.input] = f"{type} {state.input}"
@@ -122,7 +123,7 @@ class Drawing:
         return state.shape.split(",").index("g")
 
     def computed(self, element: str, op: str, *given: str) -> str:
-        """A node of arithmetic, in a type that onnxruntime has."""
+        """A node of arithmetic, in a type that onnxruntime supports."""
         other = COMPUTED_IN.get(element)
         if other is None:
             return self.add(f"{op} ({', '.join(given)})")
@@ -132,12 +133,12 @@ class Drawing:
         return self.add(f"Cast <to = {getattr(TensorProto, element.upper())}> ({made})")
 
     def with_other(self, element: str, one: str, other: str) -> str:
-        """Something of two values of one shape."""
+        """A node on two values of one shape."""
         ops = ("And", "Or", "Xor") if element == "bool" else ("Add", "Max", "Min", "Add")
         return self.computed(element, self.rng.choice(ops), one, other)
 
     def alone(self, element: str, value: str) -> str:
-        """Something of one value."""
+        """A node on one value."""
         if element == "bool":
             return self.add(f"Not ({value})")
         if element.startswith("uint"):
@@ -145,7 +146,7 @@ class Drawing:
         return self.computed(element, self.rng.choice(("Neg", "Abs")), value)
 
     def view(self, state: State, value: str) -> str:
-        """The value as it is, by another way."""
+        """The same value, by another node."""
         kind = self.rng.choice(("Identity", "Reshape", "Slice", "Split", "Unsqueeze"))
         if kind == "Identity" or not state.shape:
             return self.add(f"Identity ({value})")
@@ -194,7 +195,7 @@ class Drawing:
         return self.add(f"Slice ({joined}, last, big, {name})")
 
     def guarded(self, state: State) -> str:
-        """A next state that an If gives: that of a program's other forms, in either branch."""
+        """A next state that an If gives; each branch makes it in another simple way."""
         outer, given = self.nodes, []
         for _ in range(2):
             self.nodes = []
@@ -211,7 +212,7 @@ class Drawing:
         return self.add(f"If ({self.flag()}) < {', '.join(branches)} >")
 
     def repeated(self, state: State) -> str:
-        """A next state that a Loop gives, perhaps after no iteration."""
+        """A next state that a Loop gives; the Loop may run no iteration."""
         self.inputs["trips"] = "int64 trips"
         x, kind = self.input(state), state.type("l" + self.fresh())
         i, go, s, went, t = (self.fresh() for _ in range(5))
@@ -228,7 +229,7 @@ class Drawing:
         )
 
     def read(self, state: State) -> None:
-        """What reads a state: an output, or nothing but dead code."""
+        """A reader of the state: an output, dead code only, or no reader."""
         rng = self.rng
         form = rng.choice(("itself", "alone", "alone", "with", "with", "dead", "not"))
         if form == "itself":
@@ -324,7 +325,7 @@ def calls(model: onnx.ModelProto, states: Mapping[str, str], seed: int) -> Itera
 def first(
     model: onnx.ModelProto, states: Mapping[str, str], feed: Feed, empty: Set[str] = frozenset()
 ) -> Feed:
-    """What states start with; those of open sizes may be `empty`."""
+    """The initial values of states; states of open sizes may be `empty`."""
     started = {one.name: onnx.numpy_helper.to_array(one) for one in model.graph.initializer}
     batches = {
         d.dim_param: size
@@ -345,7 +346,7 @@ def first(
 
 
 def _starts(model: onnx.ModelProto, states: Mapping[str, str]) -> Iterator[Set[str]]:
-    """Which states of open sizes may be empty at first: what takes one may take any size."""
+    """The sets of states of open sizes that are empty at first: such a state may have any size."""
     open = [
         value.name
         for value in model.graph.input
@@ -357,12 +358,12 @@ def _starts(model: onnx.ModelProto, states: Mapping[str, str]) -> Iterator[Set[s
 
 
 def _size(symbol: str, sizes: Mapping[str, int]) -> int:
-    """An open size is that of the input that goes with it."""
+    """The number for a symbol; an open size is the size of its input."""
     return sizes["b"] if symbol.startswith("o") else sizes.get(symbol, 0)
 
 
 def fault_of(program: Program, folder: Path) -> str:
-    """What is wrong with a program: "" for nothing, "refused: …" where it is not converted."""
+    """The fault of a program: "" if there is none, "refused: …" if it is not converted."""
     model, path = program.model(), folder / "a.xml"
     try:
         bridge.convert(model, path, stateful=dict(program.pairs))
@@ -407,7 +408,7 @@ def _fault_of_row(
         given |= {one.flag: np.array((given[one.state].size > 0) is one.later) for one in said}
         try:
             wanted = dict(zip(names, original.run(given), strict=True))
-        except Exception as error:  # the original takes no such state
+        except Exception as error:  # the original does not accept such a state
             return f"the original fails: {error}"
         try:
             found = dict(
@@ -446,7 +447,7 @@ def _fault_of_way_back(
         if before != after:
             return f"way back, {kind}s: {after} is not {before}"
     if gone & {value.name for value in model.graph.input} - pairs.keys():
-        return ""  # The way back has no such input: the states say it.
+        return ""  # The way back has no such input: only the states have that size.
     feed = next(calls(model, pairs, 9))
     given, again = feed | first(model, pairs, feed), OnnxRuntime(back)
     taken = {value.name for value in back.graph.input}
@@ -458,13 +459,13 @@ def _fault_of_way_back(
 
 
 def checked(seed: str) -> str:
-    """What is wrong with the program of a seed; see `fault_of`."""
+    """The fault of the program of a seed; see `fault_of`."""
     with tempfile.TemporaryDirectory() as folder:
         return fault_of(draw(seed), Path(folder))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Draws programs and prints those that have faults."""
+    """Draws programs and prints the faulty ones."""
     from tests.programs import state_programs  # Another process finds it by its name.
 
     parser = argparse.ArgumentParser(description=main.__doc__)

@@ -1,5 +1,5 @@
-"""Statements on values of types in which nothing is computed: of 16 and 8 bits, which bodies take
-and give, and of 4 and 2 bits, which bodies take."""
+"""Statements on values of types that no engine computes in. Types of 16 and 8 bits are inputs and
+outputs of bodies; types of 4 and 2 bits are inputs alone."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from tests.programs.blocks import (
 )
 
 EXACT = {"bf16": 256, "f8e4m3fn": 16, "f8e5m2": 8}
-"""Up to which number a float has all integers."""
+"""The largest number up to which a float type holds all integers."""
 
 LIMITS = {"i4": (-8, 7), "u4": (0, 15), "u2": (0, 3)}
 """The least and the largest number of integers of few bits; IR has no i2."""
 
 SINCE = {"bf16": 16, "u2": 25, "i4": 21, "u4": 21, "f8e4m3fn": 19, "f8e5m2": 19}
-"""The first operator set in which bodies take them."""
+"""The first operator set in which bodies accept the type."""
 
 
 def add_stored(block: Block) -> None:
-    """A number in another type, which is then there for all statements."""
+    """A number in another type, which all later statements may use."""
     var = block.pick(lambda x: x.element in NUMBERS and bool(_exact_in(x, block.opset)))
     if var is None:
         new_constant(block)
@@ -40,7 +40,7 @@ def add_stored(block: Block) -> None:
 
 
 def _exact_in(var: Var, opset: int) -> list[str]:
-    """The types that have a number as it is."""
+    """The types that hold a number exactly."""
     if var.bits is None:
         return []
     return [
@@ -51,7 +51,8 @@ def _exact_in(var: Var, opset: int) -> list[str]:
 
 
 def add_packed(block: Block) -> None:
-    """An If or a Scan whose bodies take a value of few bits. onnxruntime gives none out of one."""
+    """An If or a Scan whose bodies read a value of few bits. onnxruntime cannot return such a value
+    from a body."""
     numbers = block.pick(
         lambda x: x.element in ("f32", "i32", "i64") and x.bits is not None and has_elements(x)
     )
@@ -83,7 +84,7 @@ def _converted(block: Block, var: Var, element: str) -> Var:
 
 
 def _read_in_branches(block: Block, packed: Var) -> None:
-    """The value in f32 from one branch or both, or from further in."""
+    """The value in f32 from one branch or both, or from a deeper branch."""
     flag = condition(block)
     result = replace(packed, element="f32", bound=max(packed.bound, 2))
     graphs = []
@@ -105,4 +106,4 @@ def _read_in_branches(block: Block, packed: Var) -> None:
 
 
 STATEMENTS = (add_stored, add_stored, add_packed)
-"""What programs draw of these."""
+"""The statements that programs draw."""

@@ -76,8 +76,7 @@ UNLIKE = """<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] 
 
 
 def test_verdicts() -> None:
-    """Of a program that is right, of what is no program, and where a conversion ends the process
-    and refuses."""
+    """A right program, a file that is no program, and conversions that crash or refuse."""
     feeds = [{"c": np.array(True), "x": np.ones(2, np.float32)}]
     right, none = judge(LARGER, feeds), judge(parser.parse_model(UNLIKE), feeds)
     ended, refused = judge(LARGER, feeds, _ends), judge(LARGER, feeds, _refuses)

@@ -1,7 +1,7 @@
-"""What exporters write and nobody would write by hand.
+"""Models as exporters write them; nobody would write them by hand.
 
 The ONNX models are `roundtrip_models/exporter_*.onnxtxt`, which `test_roundtrip_models.py` runs
-both ways; the IR models here are made as OpenVINO's own frontends make them.
+both ways. The IR models here are made as OpenVINO's own frontends make them.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def weights(inputs: int, hidden: int) -> list[np.ndarray]:
 
 
 def stacked_layers() -> ov.Model:
-    """PyTorch's LSTM of two layers: the lengths of both are those of the input."""
+    """PyTorch's LSTM of two layers: both layers get the lengths of the input."""
     x = parameter([-1, -1, 4])
     sizes, zero = opset13.shape_of(x), opset13.constant(0)
     batch, length = (opset13.gather(sizes, np.array([axis]), zero) for axis in (0, 1))
@@ -111,8 +111,9 @@ def compressed_weights() -> ov.Model:
 
 
 def fake_quantised_convolution() -> ov.Model:
-    """FakeQuantize before a convolution of dequantised weights, of 7 bits: where a processor has no
-    VNNI, OpenVINO adds products of u8 and i8 by pairs in 16 bits, which larger ones exceed."""
+    """FakeQuantize before a convolution of dequantised weights, of 7 bits. On a processor without
+    VNNI, OpenVINO adds products of u8 and i8 in pairs of 16 bits; weights of 8 bits would overflow.
+    """
     x = parameter([-1, 3, 6, 6])
     bounds = [opset13.constant(np.float32(v)) for v in (-1.28, 1.27, -1.28, 1.27)]
     quantised = opset13.fake_quantize(x, *bounds, 256)
@@ -161,7 +162,7 @@ def test_lengths_that_are_the_whole_are_not_said(tmp_path: Path) -> None:
 
 
 def test_dummies_of_another_rank_prune_nothing(tmp_path: Path) -> None:
-    """A branch that hands on a dummy is no branch that cannot run."""
+    """A branch that hands on a dummy may still run, so it stays."""
     source = FOLDER / "exporter_break_and_continue.onnxtxt"
     assert not bridge.convert(source, tmp_path / "a.xml").pruned
 

@@ -1,5 +1,5 @@
-"""Matrix products with weights of few bits go to IR and come back as the operator that they were,
-the weights as large as before."""
+"""Matrix products with weights of few bits go to IR and come back as the same operator, with
+weights of the same size."""
 
 from __future__ import annotations
 
@@ -111,7 +111,8 @@ def test_there_and_back(name: str, tmp_path: Path) -> None:
 
 
 def test_the_weights_of_an_ir_stay_of_few_bits(tmp_path: Path) -> None:
-    """That never was ONNX: in the form of which onnxruntime makes the same operator."""
+    """The IR never was ONNX. Its weights have the form from which onnxruntime makes the same
+    operator."""
     bridge.convert(made(Case(zeros=True)), tmp_path / "a.xml")
     model = openvino.Core().read_model(tmp_path / "a.xml")
     bare = openvino.Model(model.get_results(), model.get_parameters(), "bare")
@@ -150,7 +151,7 @@ COMPRESSED = {
 
 
 def compress(kind: str, group: int, path: Path) -> None:
-    """Writes an IR: a product with a matrix as NNCF compresses it, in f16, unsigned integers with
+    """Writes an IR with a product with a matrix as NNCF compresses it: f16, unsigned integers with
     zero points, in groups along the rows of the matrix."""
     random, element = np.random.default_rng(3), getattr(openvino.Type, kind)
     alive: list[np.ndarray] = []  # OpenVINO's tensors do not keep their memory.
@@ -181,7 +182,7 @@ def compress(kind: str, group: int, path: Path) -> None:
 
 @pytest.mark.parametrize("name", COMPRESSED)
 def test_compressed_weights(name: str, tmp_path: Path) -> None:
-    """They stay of few bits, and onnxruntime quantises nothing else with all optimisations."""
+    """The weights stay of few bits. With all optimisations, onnxruntime quantises nothing else."""
     kind, group, element = COMPRESSED[name]
     model, back = tmp_path / "a.xml", tmp_path / "b.onnx"
     compress(kind, group, model)
@@ -217,7 +218,7 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_scaled_weights_by_default(form: str) -> None:
-    """What comes back computes the same with onnxruntime's optimisations, in as many nodes."""
+    """The way back computes the same with onnxruntime's optimisations, in as many nodes."""
     model = onnx.parser.parse_model(
         f'<ir_version: 8, opset_import: ["": 17]> g (float[N,128] x) => (float[N,{ROWS}] y)'
         f" <int64[2] shape = {{128, {ROWS}}}> {{ {FORMS[form]} }}"

@@ -1,5 +1,5 @@
-"""A language model of few bits: its caches become variables, its weights stay as small as they
-are, in IR and in the ONNX that comes back, and token by token it computes what it computed."""
+"""A language model of few bits. Its caches become variables. Its weights keep their size in IR and
+in the ONNX that comes back. Both compute the same numbers, token by token."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ CONSTANTS = {
 
 
 Product = Callable[[str, str], str]
-"""The text of a product of a value with a matrix, by the names of both; it gives `…_flat`."""
+"""The text of a product of a value with a matrix, by their names; the result is `…_flat`."""
 
 
 def layer(i: int, product: Product) -> str:
@@ -161,7 +161,7 @@ def decoder(form: str) -> onnx.ModelProto:
 
 
 def matrix(form: str, length: int, columns: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """What stands for a matrix of 4 bits, in the order of inputs, for MatMulNBits or for
+    """The tensors of a matrix of 4 bits, in the order of inputs, for MatMulNBits or
     DequantizeLinear."""
     blocks = length // BLOCK
     scale = rng.uniform(0.02, 0.04, (blocks, columns)).astype(np.float32)
@@ -169,7 +169,7 @@ def matrix(form: str, length: int, columns: int, rng: np.random.Generator) -> di
     if form.startswith("MatMulNBits"):
         packed = rng.integers(0, 256, (columns, blocks, BLOCK // 2), np.uint8)
         made = {"weight": packed, "scale": scale.reshape(-1)}
-        # Two blocks are a byte; what is left of the last is nothing.
+        # One byte holds the zero points of two blocks; the unused half of the last byte is 0.
         mask = np.array([255] * (blocks // 2) + [15] * (blocks % 2), np.uint8)
         points = rng.integers(0, 256, (columns, len(mask)), np.uint8) & mask
         return {**made, "zeros": points.reshape(-1)} if zeros else made
@@ -180,7 +180,7 @@ def matrix(form: str, length: int, columns: int, rng: np.random.Generator) -> di
 
 
 def calls() -> Iterator[tuple[list[int], dict[str, np.ndarray]]]:
-    """A prompt and words behind it: which sequence each one continues, and the inputs."""
+    """A prompt and words behind it: the sequence that each row continues, and the inputs."""
     rng, past = np.random.default_rng(1), 0
     for length, order in ((4, [0, 1]), (1, [1, 0]), (1, [1, 1]), (2, [0, 1])):
         total = past + length
@@ -196,7 +196,7 @@ def calls() -> Iterator[tuple[list[int], dict[str, np.ndarray]]]:
 
 
 def products(compiled: openvino.CompiledModel) -> list[str]:
-    """The types in which the engine holds the weights of its matrix products."""
+    """The types of the weights of matrix products in the compiled model."""
     infos = [op.get_rt_info() for op in compiled.get_runtime_model().get_ops()]
     types = [
         info["runtimePrecision"].astype(str)

@@ -1,4 +1,4 @@
-"""What a second round trip gives is byte for byte what the first gave."""
+"""A second round trip gives the same bytes as the first."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from tests.support.sample import spread
 def rounds(
     model: onnx.ModelProto | Path, folder: Path, first: str, second: str, choice: str = "default"
 ) -> None:
-    """Writes the model as 1 in the first format, unless it is there, that as 1 in the second, and
-    both once more."""
+    """Writes four files: the model as 1 in the first format (unless it exists), from it 1 in the
+    second format, and from that both formats once more."""
     for number in ("1", "2"):
         for suffix in (first, second):
             path = folder / f"{number}.{suffix}"
@@ -42,16 +42,16 @@ def same(folder: Path, *suffixes: str) -> bool:
 
 
 def operators(path: Path) -> Iterator[tuple[str, object]]:
-    """The nodes of a model, those in bodies too, in order, with their attributes."""
+    """The nodes of a model, also in its bodies, in order and with their attributes."""
     for node in bridge.load(path).graph.walk():
         yield node.op, str(sorted(node.attributes.items(), key=lambda item: item[0]))
 
 
 RANDOM = {"RandomUniform", "RandomUniformLike", "RandomNormal", "RandomNormalLike", "Multinomial"}
-"""Operators of which quirks make numbers that nobody knows, and which nobody sees in ONNX."""
+"""Operators for which quirks make numbers that no graph knows, and that do not show in ONNX."""
 
 FOR_OTHERS = spread([path.stem for path in ONNX_FILES], 6, lambda name: name.split("_")[0])
-"""The models that are written for old releases, and for any reader, too."""
+"""The models that are also written for old releases and for any reader."""
 
 
 @pytest.mark.parametrize("path", ONNX_FILES, ids=lambda path: path.stem)
@@ -72,7 +72,7 @@ def test_a_second_round_trip_changes_nothing(path: Path, tmp_path: Path) -> None
             rounds(model, folder, "xml", "onnx", choice)
             drawn = {op for op, _ in operators(folder / "1.onnx") if op in RANDOM}
             assert drawn <= {node.op for node in bridge.load(model).graph.walk()}, choice
-            if choice == "old":  # Its constants without names may get other numbers.
+            if choice == "old":  # Constants without names may get other numbers.
                 first, second = (list(operators(folder / f"{n}.onnx")) for n in ("1", "2"))
                 assert first == second
             else:
@@ -89,7 +89,7 @@ def test_a_second_round_trip_of_ir_changes_nothing(path: Path, tmp_path: Path) -
         assert same(folder, "onnx", "xml", "bin"), choice
 
 
-# What others than Bridge write: OpenVINO's readers of ONNX and of PyTorch.
+# Files of other tools: OpenVINO's readers of ONNX and of PyTorch.
 def model_of(*types: Any, build: Callable[..., Any]) -> openvino.Model:
     inputs = [ops.parameter(shape, element) for shape, element in types]
     return openvino.Model([ops.result(value) for value in build(*inputs)], inputs)
@@ -106,14 +106,14 @@ def size(value: Any, axis: int) -> Any:
 
 
 def halves(x: Any) -> list[Any]:
-    """PyTorch's chunk: the last part is what is left."""
+    """PyTorch's chunk: the last part holds the remaining elements."""
     half = ops.divide(size(x, 1), np.int32(2))
     lengths = ops.concat([half, np.array([-1], np.int32)], 0)
     return ops.variadic_split(x, np.int64(1), lengths).outputs()
 
 
 def counted(x: Any) -> list[Any]:
-    """PyTorch's arange, upwards and by a step that is computed."""
+    """PyTorch's arange, upwards and by a computed step."""
     stop = ops.squeeze(size(x, 0), np.array([0]))
     step = ops.squeeze(size(x, 1))
     return [
@@ -128,7 +128,7 @@ def unsigned(x: Any) -> list[Any]:
 
 
 def doubled(x: Any) -> list[Any]:
-    """PyTorch's while: as many iterations as there are numbers."""
+    """PyTorch's while: one iteration for each number."""
     y, lower = ops.parameter([-1, -1, -1], np.float32), np.float32(100)
     twice = ops.add(y, ops.abs(y))
     more = ops.less(ops.reduce_sum(ops.abs(twice), np.array([0, 1, 2])), lower)
@@ -142,7 +142,7 @@ def doubled(x: Any) -> list[Any]:
 
 
 def turned(x: Any) -> list[Any]:
-    """PyTorch's if: constants come in, and become attributes of ONNX."""
+    """PyTorch's if: constants are inputs, and become attributes of ONNX."""
     order, branches = ops.constant(np.array([0, 2, 1])), []
     positive = ops.greater(ops.reduce_sum(x, np.array([0, 1, 2])), np.float32(0))
     choice = ops.if_op(positive.output(0))

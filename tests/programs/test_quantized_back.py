@@ -1,4 +1,4 @@
-"""Quantised operators and trees, of many layers each in IR, come back as the one node of before."""
+"""Quantised operators and trees have many layers in IR and come back as the one original node."""
 
 from __future__ import annotations
 

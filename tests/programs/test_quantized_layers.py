@@ -1,5 +1,5 @@
-"""Quantised networks as tools write them keep their layers there and back: a FakeQuantize is a pair
-of QuantizeLinear and DequantizeLinear, and weights of 8 bits are one DequantizeLinear."""
+"""Quantised networks as tools write them keep their layers there and back. A FakeQuantize becomes a
+pair of QuantizeLinear and DequantizeLinear; weights of 8 bits become one DequantizeLinear."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def run(file: Path, x: np.ndarray) -> np.ndarray:
 
 PAIR = "q = QuantizeLinear (x, s, z) y = DequantizeLinear (q, s, z)"
 KERNEL = "out = Add (y, x)"
-"""An integer kernel behind the pair: else it would be arithmetic."""
+"""A reader of the pair with an integer kernel; otherwise the pair becomes arithmetic."""
 
 OF_ONNX = {
     "one scale": ("float s = {0.5}, int8 z = {3}", PAIR, True),

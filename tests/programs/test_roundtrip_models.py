@@ -31,8 +31,8 @@ def without_dropped_defaults(inputs: list[Input], kept: list[str]) -> list[int]:
 
 
 def check_onnx(model: onnx.ModelProto, full: bool = True) -> None:
-    """The standard's check, which wants outputs to have a rank: those that may have several, and
-    so declare none, are given one for it."""
+    """The standard's check. It wants outputs to have a rank, so outputs of several ranks, which
+    declare none, get one for the check."""
     checked = onnx.ModelProto()
     checked.CopyFrom(model)
     for value in checked.graph.output:
@@ -42,7 +42,8 @@ def check_onnx(model: onnx.ModelProto, full: bool = True) -> None:
 
 
 def interface(values: list[onnx.ValueInfoProto], back: bool = False) -> list[tuple[str, str]]:
-    """Names and types; those that come back from an IR are optional where they declare no rank."""
+    """Names and types. With `back`, a tensor without a declared rank is an optional, as it comes
+    back from an IR."""
     return [
         (value.name, f"optional({name})" if back and is_open(value.type) else name)
         for value in values
@@ -65,8 +66,8 @@ def type_name(type: onnx.TypeProto) -> str:
 @each_onnx
 def test_onnx_model_is_valid(path: Path) -> None:
     model = model_files.load_onnx(path)
-    # Type inference takes a sparse initializer for a value of sparse type, which no operator
-    # accepts; the specification and onnxruntime take it for a dense tensor.
+    # Type inference gives a sparse initializer a sparse type, which no operator accepts. The
+    # specification and onnxruntime treat it as a dense tensor.
     check_onnx(model, full=not model.graph.sparse_initializer)
 
 
@@ -119,7 +120,7 @@ def test_onnx_to_ir_and_back(path: Path, tmp_path: Path) -> None:
 
 
 def parts(boundary: bridge.Boundary, output: str) -> list[str]:
-    """The tensors that stand for an output."""
+    """The tensors of one output."""
     port = boundary.outputs.get(output)
     return [output] if port is None else port.parts(output)
 
@@ -191,7 +192,7 @@ SAVED = {path.name: path for path in [*ONNX_FILES, *IR_FILES]}
 
 @pytest.mark.parametrize("name", sample(SAVED, 8))
 def test_as_openvino_saves_it_by_default(name: str, tmp_path: Path) -> None:
-    """Constants of real numbers are then f16."""
+    """OpenVINO saves constants of real numbers as f16 by default."""
     path, xml, saved = SAVED[name], tmp_path / "m.xml", tmp_path / "saved.xml"
     if path.suffix == ".xml":
         xml = path
@@ -227,7 +228,7 @@ def test_as_openvino_saves_it_by_default(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", [*ONNX_FILES, *IR_FILES], ids=lambda path: path.name)
 def test_a_loaded_model_can_be_saved_again(path: Path, tmp_path: Path) -> None:
-    """Each time to the bytes that a conversion writes, weights included."""
+    """Saving gives the same bytes as a conversion, weights included."""
     model = bridge.load(path)
     for suffix in (".xml", ".onnx"):
         bridge.convert(path, tmp_path / f"converted{suffix}")

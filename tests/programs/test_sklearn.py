@@ -250,8 +250,8 @@ def test_there_and_back(name: str, tmp_path: Path) -> None:
 
 
 def _assert_same(actual: Any, expected: Any) -> None:
-    """Equal structure, types, and words; numbers within 1e-3, which what a tree or a neighbour
-    decides in f32 never needs, and distances that cancel do."""
+    """Equal structure, types and words; numbers within 1e-3. Decisions of a tree or a neighbour in
+    f32 need less than that; distances that cancel need it."""
     if isinstance(expected, dict):
         assert actual.keys() == expected.keys()
         for key, value in expected.items():

@@ -1,5 +1,5 @@
-"""The standard's whole models (exports of PyTorch, sequences, well-known networks with weights that
-are computed), there and back, against the outputs that come with them, else onnxruntime's."""
+"""The standard's whole models, there and back: exports of PyTorch, sequences, and well-known
+networks with computed weights. The expected outputs come with the models, else from onnxruntime."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ REFUSED = {
     "Gradient": "it differentiates the graph around it",
     "StringNormalizer": "no operators on strings",
 }
-"""Operators with which a model is refused, and why."""
+"""Operators that make a conversion refuse a model, and why."""
 
 BEYOND_F32 = {
     "test_operator_add_broadcast", "test_operator_add_size1_right_broadcast",
     "test_operator_add_size1_singleton_broadcast", "test_operator_addconstant",
 }  # fmt: skip
-"""Models with inputs of f64 that f32 cannot hold, in which OpenVINO's CPU plugin computes."""
+"""Models with inputs of f64 that f32 cannot hold; OpenVINO's CPU plugin computes in f32."""
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))

@@ -109,7 +109,7 @@ def select(block: Block) -> None:
 
 
 def number_from_text(block: Block) -> None:
-    """Words that are numbers, read."""
+    """Numbers read from words."""
     var = block.pick(_is_text)
     if var is None:
         new_text(block)
@@ -123,7 +123,7 @@ def number_from_text(block: Block) -> None:
 
 
 def number_to_text(block: Block) -> None:
-    """Integers written out, and known by that."""
+    """Integers written out as text; the text is compared with known words."""
     var = block.pick(lambda x: x.element == "i64" and x.bound <= MAX_BOUND and has_elements(x))
     if var is None:
         new_constant(block)
@@ -136,4 +136,4 @@ def number_to_text(block: Block) -> None:
 STATEMENTS = (
     new_text, encode, encode, decode, decode, compare, select, number_from_text, number_to_text,
 )  # fmt: skip
-"""What programs draw of these."""
+"""The statements that programs draw."""

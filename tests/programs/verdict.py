@@ -1,4 +1,4 @@
-"""What becomes of a program in both formats and both engines, found in another process."""
+"""The outcome of a program in both formats and both engines, found in another process."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def judge(
     close: Close = assert_close,
     seconds: float = TIMEOUT,
 ) -> Verdict:
-    """Runs a model in onnxruntime, its IR in OpenVINO, and what comes back of that in onnxruntime.
+    """Runs a model in onnxruntime, its IR in OpenVINO, and the ONNX that comes back in onnxruntime.
     `close` asserts that the numbers are the same.
 
-    Another process does it, whose end or silence is a verdict, too.
+    Another process does this. If it crashes or hangs, that is a verdict, too.
     """
     fresh = _worker.process is None
     verdict = _in_worker(model, feeds, convert, close, seconds)
@@ -95,7 +95,7 @@ def _in_worker(
 
 ENDED = "ended the process"
 STEP = "step.txt"
-"""What the process is about, so that it is known where it ends."""
+"""Writes down the current step, so that it is known when the process crashes."""
 
 
 def _verdict(

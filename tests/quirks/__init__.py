@@ -1,1 +1,1 @@
-"""Faults of engines: a canary for each, and what is written to avoid them."""
+"""Faults of engines: a canary for each, and the forms that avoid them."""

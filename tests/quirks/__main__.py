@@ -1,8 +1,8 @@
-"""`python -m tests.quirks`: runs each quirk alone over models of all kinds, and prints where the
-graph means something else afterwards.
+"""`python -m tests.quirks`: runs each quirk alone over models of all kinds, and prints each graph
+whose meaning it changes.
 
-`--count FOLDER` counts instead in how many models of `roundtrip_models/`, and of the exporter files
-in the folder (`python -m tests.benchmark --served --kept FOLDER`), each quirk fires. Without a
+`--count FOLDER` counts instead the models in which each quirk fires. It reads `roundtrip_models/`
+and the exporter files in the folder (`python -m tests.benchmark --served --kept FOLDER`). Without a
 folder the counts of exporter files stay.
 """
 
@@ -19,7 +19,7 @@ from tests.quirks.sources import SOURCES, judged, sources
 
 
 def main() -> int:
-    """Returns 1 where a quirk changes a meaning."""
+    """Returns 1 if a quirk changes a meaning."""
     parser = argparse.ArgumentParser(prog="python -m tests.quirks", description=__doc__)
     parser.add_argument("--kind", choices=list(SOURCES), action="append", help="these alone")
     parser.add_argument("--every", type=int, default=1, help="each N-th model of a kind")

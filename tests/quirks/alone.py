@@ -1,6 +1,6 @@
-"""Each quirk alone: where it fires, and whether the graph means the same after it.
+"""Each quirk alone: the models in which it fires, and whether the graph means the same after it.
 
-The meaning is what onnxruntime computes of the graph as plain ONNX, before the quirk and after it.
+onnxruntime computes the graph as plain ONNX, before the quirk and after it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from tests.support.running import assert_close, flat
 
 Feeds = Sequence[Mapping[str, Any]]
 Runs = list[tuple[Mapping[str, Any], list[Any]]]
-"""Inputs with what the model gave for them."""
+"""Inputs with the outputs of the model."""
 
 
 @dataclass(frozen=True)
 class Fired:
-    """A quirk that rewrote a model. `said` is what is wrong, "" where nothing is; `ran` is whether
+    """A quirk that rewrote a model. `said` is the fault, "" if there is none; `ran` is whether
     onnxruntime ran both graphs."""
 
     path: str
@@ -40,7 +40,7 @@ class Fired:
 
 
 def legalized(source: onnx.ModelProto | Model) -> tuple[Model, Context]:
-    """A model as quirks find it."""
+    """A model as it comes to the quirks."""
     model, told = bridge.load(source), context()
     model = clone_model(model)
     for step in TO_IR:
@@ -52,8 +52,8 @@ def legalized(source: onnx.ModelProto | Model) -> tuple[Model, Context]:
 
 
 def fired(source: onnx.ModelProto) -> dict[str, Model]:
-    """The model after each quirk that rewrites it alone, by the path of the quirk; and as all find
-    it, as ""."""
+    """The model after each quirk that rewrites it alone, by the path of the quirk, and under "" the
+    model before all quirks."""
     model, told = legalized(source)
     ops = {node.op for node in model.graph.walk()}
     found = {"": model}
@@ -68,8 +68,8 @@ def fired(source: onnx.ModelProto) -> dict[str, Model]:
 
 
 def outline(graph: Graph) -> list[object]:
-    """The nodes of a graph with attributes, what they read, and the ports of their bodies: a quirk
-    that rewrites changes some of it."""
+    """The nodes of a graph with attributes, inputs and the ports of their bodies. A quirk that
+    rewrites the graph changes some of it."""
     lines: list[object] = []
     for node in graph.walk():
         ports = [(body.inputs[:], body.outputs[:]) for body in node.bodies]
@@ -79,7 +79,7 @@ def outline(graph: Graph) -> list[object]:
 
 
 def judge(source: onnx.ModelProto, feeds: Feeds) -> Iterator[Fired]:
-    """The quirks that fire in a model, and what each makes of its meaning."""
+    """The quirks that fire in a model, and whether each keeps its meaning."""
     made = fired(source)
     model = made.pop("")
     runs = _runs(model, feeds) if made else []
@@ -88,7 +88,7 @@ def judge(source: onnx.ModelProto, feeds: Feeds) -> Iterator[Fired]:
 
 
 def _runs(model: Model, feeds: Feeds) -> Runs:
-    """What onnxruntime computes for the inputs that the model takes; nothing where it lacks an
+    """onnxruntime's outputs for the inputs that the model accepts; empty if onnxruntime lacks an
     operator or a type."""
     runs = []
     with suppress(BridgeError):

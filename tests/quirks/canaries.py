@@ -1,4 +1,4 @@
-"""One model for each quirk that shows the engine's fault where that quirk alone is left out."""
+"""One model for each quirk. It shows the engine's fault if that quirk alone is left out."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ class Canary:
     """A model and the inputs that show the fault.
 
     `model` is a graph in ONNX's text syntax. It runs with `before`, if that is given, and then with
-    `feed`; the latter's outputs are compared with onnxruntime's, or with `expected`, where that
-    cannot run the model. `hidden_by` are quirks that hide the fault and are left out, too. `seen`
-    is whether this processor has the fault, `on` which do. A fault that `ends` the process runs in
-    one of its own. `stateful` makes variables of inputs and outputs that are named as states.
+    `feed`. The outputs for `feed` are compared with onnxruntime's, or with `expected` if
+    onnxruntime cannot run the model. `hidden_by` are quirks that hide the fault and are left out,
+    too. `seen` says whether this processor has the fault, `on` names the processors that have it. A
+    canary with `ends` crashes, so it runs in a process of its own. `stateful` makes variables of
+    inputs and outputs with the names of states.
     """
 
     model: str
@@ -37,12 +38,12 @@ class Canary:
 
 
 def quirk_of(path: str) -> str:
-    """The path of the quirk that a canary is for."""
+    """The path of a canary's quirk."""
     return path.partition(",")[0]
 
 
 def _f32(*shape: int) -> np.ndarray:
-    """Numbers of this shape, all of them different."""
+    """Different numbers of this shape."""
     return np.arange(1, 1 + math.prod(shape), dtype=np.float32).reshape(shape)
 
 
@@ -51,7 +52,7 @@ def _i64(*numbers: int) -> np.ndarray:
 
 
 def _filled(number: float, *shape: int) -> str:
-    """The numbers of a constant in text syntax, all of them this one."""
+    """The content of a constant in text syntax: this number repeated."""
     return ", ".join([str(number)] * math.prod(shape))
 
 
@@ -723,4 +724,4 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(2), "n": np.array(0)},
     ),
 }  # fmt: skip
-"""By the path of the quirk; of several, with what differs behind."""
+"""The canaries by the path of the quirk; if it has several, with the difference behind a comma."""

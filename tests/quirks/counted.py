@@ -1,5 +1,8 @@
-"""In which models each quirk fires: counted by `python -m tests.quirks --count FOLDER`, stored in
-`fires.tsv` by model, and in `bridge/quirks/counts.py` by quirk."""
+"""The models in which each quirk fires.
+
+`python -m tests.quirks --count FOLDER` counts them. `fires.tsv` stores them by model,
+`bridge/quirks/counts.py` by quirk.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,11 @@ from tests.support.model_files import ONNX_FILES, load_onnx
 
 STORED = Path(__file__).parent / "fires.tsv"
 MADE_OF_THEM = (".again.onnx", ".back.onnx", ".float.onnx")
-"""Suffixes of what the benchmark makes of exporter files."""
+"""Suffixes of the files that the benchmark makes from exporter files."""
 
 
 def paths(file: Path) -> list[str]:
-    """The quirks that fire in a model, each alone; none where it is refused before."""
+    """The quirks that fire in a model, each alone; none if the model is refused before."""
     try:
         return sorted(path for path in fired(load_onnx(file)) if path)
     except BridgeError:
@@ -47,7 +50,7 @@ def read() -> dict[tuple[str, str], list[str]]:
 
 
 def as_code(found: dict[tuple[str, str], list[str]]) -> str:
-    """The module that says in how many models each quirk fires, with other numbers."""
+    """The module with the number of models in which each quirk fires, with new numbers."""
     models = Counter(kind for kind, _ in found)
     by_kind = {
         kind: Counter(path for (of, _), fires in found.items() if of == kind for path in fires)

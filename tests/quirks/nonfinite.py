@@ -1,8 +1,8 @@
-"""`python -m tests.quirks.nonfinite`: what OpenVINO makes of NaN and infinities.
+"""`python -m tests.quirks.nonfinite`: how OpenVINO computes with NaN and infinities.
 
 Each operator of the table runs on rows that hold one such number among others, in each type of
-floats, at the top of a model and in a branch. Where OpenVINO differs from onnxruntime stands in
-`nonfinite.tsv` and in `docs/quirks.md`.
+floats, at the top of a model and in a branch. `nonfinite.tsv` and `docs/quirks.md` list the
+differences between OpenVINO and onnxruntime.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ STAYS = {
     ): "The kernel subtracts the greatest element, as a ReduceMax finds it.",
     ("Sign",): "onnxruntime gives 0 for NaN in f16, and OpenVINO NaN.",
 }
-"""Why operators stay as they are in f32 and f16."""
+"""The reasons why these operators stay unchanged in f32 and f16."""
 
 F64 = (
     "Of f64, an infinity is the largest number of f32 as soon as the plugin reads it. So operators "
@@ -90,12 +90,12 @@ INTEGER = {"ArgMax", "ArgMin"}
 
 
 def _applied(node: str, of: str, output: str) -> str:
-    """The node of a table, of another input and with another output."""
+    """The node of a table with another input and another output."""
     return re.sub(r"\by\b", output, re.sub(r"\bx\b", of, node))
 
 
 def model(name: str, type: str, branch: bool) -> str:
-    """A graph of an operator; in a branch, the other one applies it to the other input."""
+    """A graph of an operator. With a branch, the other branch applies it to the other input."""
     given = "bool" if name in BOOLEAN else "int64" if name in INTEGER else type
     to = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dict(TYPES.values())[type]))
     limits = "".join(
@@ -119,7 +119,8 @@ def model(name: str, type: str, branch: bool) -> str:
 
 
 def wrong(name: str, type: str, branch: bool) -> set[str]:
-    """The probes with which OpenVINO differs from onnxruntime; none where that cannot run it."""
+    """The probes on which OpenVINO differs from onnxruntime; none if onnxruntime cannot run
+    them."""
     spelled, dtype = TYPES[type]
     proto = onnx.parser.parse_model(model(name, spelled, branch))
     try:
@@ -143,7 +144,7 @@ def wrong(name: str, type: str, branch: bool) -> set[str]:
 
 
 def rows() -> Iterator[str]:
-    """Tab-separated: an operator, a type, and for each probe where OpenVINO differs."""
+    """Tab-separated: an operator, a type, and for each probe the place of a difference."""
     for name in sorted(NODES):
         for type in TYPES:
             top, inside = (wrong(name, type, branch) for branch in (False, True))
@@ -155,7 +156,7 @@ def rows() -> Iterator[str]:
 
 
 def table() -> Iterator[str]:
-    """What is stored, as a table of `docs/quirks.md`."""
+    """The stored differences as a table of `docs/quirks.md`."""
     yield f"| operator | type | {' | '.join(PROBES)} |"
     yield "| --- | --- | --- | --- | --- |"
     for line in STORED.read_text(encoding="utf-8").splitlines():

@@ -1,4 +1,4 @@
-"""Models with inputs, in which quirks may fire."""
+"""Models with inputs, on which quirks may fire."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Feeds = list[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Source:
-    """A model with inputs, made when it is asked for; NoFormError where there is none."""
+    """A model with inputs, made on demand; raises NoFormError if it does not exist."""
 
     name: str
     make: Callable[[], tuple[onnx.ModelProto, Feeds]]
@@ -57,7 +57,7 @@ def of_round_trip() -> Iterator[Source]:
 
 
 def of_control_flow() -> Iterator[Source]:
-    """The programs of the control-flow suite in which every two levels of different axes meet."""
+    """The programs of the control-flow suite that cover every pair of levels of different axes."""
     for entry in entries(2):
         yield Source(entry.name, lambda entry=entry: _program(entry))
 
@@ -67,7 +67,7 @@ def _program(entry: Entry) -> tuple[onnx.ModelProto, Feeds]:
 
     try:
         case = case_of(entry)
-    except Exception as error:  # onnxruntime does not run the program itself
+    except Exception as error:  # onnxruntime cannot run the program itself
         raise NoFormError(str(error)) from error
     return case.model, list(feeds_of(case))
 
@@ -100,7 +100,7 @@ def sources(kind: str) -> list[Source]:
 
 
 def judged(kind: str, index: int) -> list[Fired]:
-    """What quirks make of one source; nothing where onnxruntime or Bridge refuses that."""
+    """The effect of the quirks on one source; empty if onnxruntime or Bridge refuses it."""
     try:
         model, feeds = sources(kind)[index].make()
         return list(judge(model, feeds))

@@ -1,6 +1,6 @@
-"""Each quirk alone keeps the meaning of a graph, and fires where its fault is and nowhere else.
+"""Each quirk alone keeps the meaning of a graph, and fires at its fault and nowhere else.
 
-This is a sample; `python -m tests.quirks` is the whole.
+This is a sample; `python -m tests.quirks` runs all.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.support.model_files import ONNX_FILES
 from tests.support.sample import WHOLE
 
 SAMPLE = {"canaries": 1, "roundtrip": 12, "control-flow": 40}
-"""Each how many sources of a kind is looked at."""
+"""The step between tested sources of a kind."""
 
 LOOP = """(float[2,3] x, int64 n, bool k) => (float[2,3] y) {
   y = Loop (%s, %s, x) <body = b (int64 i, bool c, float[2,3] s) => (bool d, float[2,3] t) {
@@ -127,7 +127,7 @@ def test_where_it_fires(quirk: str, text: str, fires: bool) -> None:
 
 
 def test_what_is_counted() -> None:
-    """`python -m tests.quirks --count FOLDER` brings it up to date."""
+    """`python -m tests.quirks --count FOLDER` updates the counts."""
     stored = counted.read()
     files = {file.stem: file for file in ONNX_FILES}
     assert [name for kind, name in stored if kind == "roundtrip"] == list(files)

@@ -1,5 +1,5 @@
-"""Infinities of bf16 are what they are, whether they come in at run time or stand in the model, and
-whether the processor has instructions for bf16 or not."""
+"""Infinities of bf16 stay infinite, as inputs and as constants, on processors with and without
+instructions for bf16."""
 
 from __future__ import annotations
 

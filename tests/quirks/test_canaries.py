@@ -1,6 +1,9 @@
-"""Each quirk has a canary: a model that the engine computes wrongly, or not at all, where that
-quirk is left out. When the engine is mended its canary passes, and the test, strict, fails: the
-quirk's file can go."""
+"""Each quirk has a canary: the engine crashes on it or computes it wrongly if that quirk is left
+out.
+
+When the engine is mended its canary passes. Then the strict test fails, and the quirk's file can
+go.
+"""
 
 from __future__ import annotations
 
@@ -57,13 +60,13 @@ def run(canary: Canary, path: Path) -> list[np.ndarray]:
 
 
 def run_in_one_request(path: Path, runs: list[list[np.ndarray]]) -> list[np.ndarray]:
-    """The outputs of the last run, each with tensors that do not outlive it."""
+    """The outputs of the last run, copied so that they outlive it."""
     request = OpenVino(path).compiled.create_infer_request()
     return [run_request(request, [value.copy() for value in inputs]) for inputs in runs][-1]
 
 
 def compare(canary: Canary, path: Path) -> None:
-    """Holds the engine to what the model means."""
+    """Compares the engine's outputs with the model's meaning."""
     model = proto_of(canary)
     bridge.convert(model, path, debug=True, stateful=canary.stateful)
     expected = canary.expected
@@ -96,7 +99,7 @@ def test_without_the_quirk(path: str, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def worked_round(model: Model, told: Context) -> Model:
-    """The model as it is when the quirks have run."""
+    """The model after the quirks."""
     for step in TO_IR:
         if step.when(model, told):
             step.run(model, told)
@@ -127,7 +130,7 @@ def test_a_second_time_nothing_is_found(name: str) -> None:
 
 @pytest.mark.parametrize("path", OLD)
 def test_quirks_of_old_releases(path: str, tmp_path: Path) -> None:
-    """They run where they are asked for, change nothing a second time, and are right here too."""
+    """These quirks run on request, change nothing a second time, and are right here too."""
     canary = CANARIES[path]
     model, written = proto_of(canary), tmp_path / "old.xml"
     bridge.convert(model, tmp_path / "default.xml", debug=True)
@@ -146,7 +149,7 @@ def test_quirks_of_old_releases(path: str, tmp_path: Path) -> None:
 
 
 def operators(path: Path) -> list[str]:
-    """The operators of a model, those in bodies too."""
+    """The operators of a model, also in bodies."""
     return sorted(node.op for node in bridge.load(path).graph.walk())
 
 

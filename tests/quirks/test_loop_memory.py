@@ -1,5 +1,5 @@
-"""States of a Loop that OpenVINO would compute in the memory of another: the numbers are
-onnxruntime's all the same."""
+"""States of a Loop that OpenVINO would compute in the memory of another value. The numbers equal
+onnxruntime's."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Loops of which OpenVINO can tell, when a model is reshaped, that they run no iteration: that may
-end the process, which has one of its own here."""
+"""Loops that run no iteration after a model is reshaped, and OpenVINO notices it. That may crash,
+so each runs in a process of its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRIPS = {
         1,
     ),
 }
-"""What computes the trip count, and the size of which it is 0."""
+"""The nodes that compute the trip count, and the size that makes it 0."""
 
 
 def shape_of_stack(ir: Path, size: int) -> tuple[int, ...]:

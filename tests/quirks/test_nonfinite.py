@@ -1,4 +1,4 @@
-"""The table of NaN and infinities is what an enumeration finds."""
+"""A new enumeration finds the same table of NaN and infinities."""
 
 from __future__ import annotations
 

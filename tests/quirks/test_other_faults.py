@@ -1,7 +1,7 @@
-"""Faults of the engines that no quirk works round and that other tests step around; a test fails
-once its fault is gone.
+"""Faults of the engines without a quirk; other tests avoid them. A test fails once its fault is
+gone.
 
-Some are those of the kernels for one kind of processor; on others their tests are plain tests.
+Some faults are in the kernels for one kind of processor. On others their tests are plain tests.
 """
 
 from __future__ import annotations

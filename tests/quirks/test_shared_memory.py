@@ -1,4 +1,4 @@
-"""Which inputs of a Loop's body lack a memory of their own: the clause alone."""
+"""The inputs of a Loop's body without a memory of their own, found by the clause alone."""
 
 from __future__ import annotations
 

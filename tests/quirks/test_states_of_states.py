@@ -1,4 +1,5 @@
-"""States of a Loop that start with those of the Loop around: their sizes are hidden once, there."""
+"""States of a Loop that start with the states of the outer Loop: their sizes are hidden once, in
+the outer Loop."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def test_sizes_are_hidden_once(change: str, ask: str, tmp_path: Path) -> None:
     text = MODEL.replace("ASK", ASKS[ask]).replace("CHANGE", CHANGES[change])
     model = onnx.parser.parse_model(text)
     bridge.convert(model, tmp_path / "a.xml")
-    # One hides the sizes, one keeps what the If gives that guards the Loop within.
+    # One hides the sizes. One keeps the output of the If that guards the inner Loop.
     assert (tmp_path / "a.xml").read_text().count('type="VariadicSplit"') == 2
     engine = OnnxRuntime(model)
     compiled = openvino.Core().compile_model(tmp_path / "a.xml", "CPU", EXACT)

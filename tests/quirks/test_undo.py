@@ -1,4 +1,4 @@
-"""What quirks wrote, their own files undo, whichever of them were asked for."""
+"""The file of a quirk undoes its forms, whichever quirks the user asked for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_the_table_names_what_is_undone() -> None:
 
 @pytest.mark.parametrize("asked", CHOICES)
 def test_the_record_does_not_depend_on_quirks(asked: str, tmp_path: Path) -> None:
-    """Two operators that are rewritten for old releases, one of which is expanded before."""
+    """Two operators that are rewritten for old releases. A pass expands one of them before."""
     model = onnx.parser.parse_model(
         """<ir_version: 10, opset_import: ["": 21]>
         g (float[n,m] x, int64[k,m] i) => (float[k] y) <int64[1] axes = {1}>

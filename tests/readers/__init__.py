@@ -1,1 +1,1 @@
-"""Readers without If, Loop, Scan and sequences: what they take of the models that Bridge writes."""
+"""Readers without If, Loop, Scan and sequences: the share of Bridge's models that they can read."""

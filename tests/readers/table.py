@@ -1,7 +1,8 @@
-"""Which models with control flow a reader takes that has none, once Bridge has written them so.
+"""The models with control flow that a reader without it can read, once Bridge has written them for
+it.
 
 The reader is WebNN by way of onnxruntime-web. `webnn.json` holds the operators of its
-documentation, and which of their inputs must be constants.
+documentation, and the inputs that must be constants.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def reader() -> dict[str, frozenset[str]]:
 @dataclass(frozen=True)
 class Line:
     """A model: its Ifs before, its control flow and sequences afterwards, operators that the reader
-    lacks, and inputs that it wants as constants."""
+    lacks, and inputs that must be constants for the reader."""
 
     name: str
     ifs: int
@@ -43,7 +44,7 @@ class Line:
 
 
 def lines() -> Iterator[Line]:
-    """Every model that has an If, written as ONNX with all Ifs selected that can be."""
+    """Every model that has an If, written as ONNX with all possible Ifs selected."""
     for path in sorted(MODELS.glob("*.onnxtxt")):
         model = bridge.load(path)
         ifs = sum(node.op == "If" for node in model.graph.walk())
@@ -52,7 +53,7 @@ def lines() -> Iterator[Line]:
 
 
 def line(name: str, ifs: int, model: Model) -> Line:
-    """What a reader finds in one model."""
+    """The obstacles for a reader in one model."""
     proto = bridge.to_onnx(model, ifs="select-some")
     nodes = list(_nodes(proto.graph))
     named = {
@@ -86,19 +87,20 @@ def _formals(op: str, opset: int) -> list[str]:
 
 
 def table() -> Iterator[str]:
-    """How many models lose all control flow, and where the reader lacks something of those."""
+    """The number of models that lose all control flow, and the gaps of the reader for these
+    models."""
     found = list(lines())
     free = [each for each in found if not each.left]
     whole = [each for each in free if not each.lacking]
     rest = [each for each in free if each.lacking or each.computed]
     yield (
-        f"Of the {len(found)} models of `roundtrip_models/` that have an If, `--ifs select-some` "
-        f"leaves {len(free)} without If, Loop, Scan, sequence and optional. The reader has all "
-        f"operators of {len(whole)} of these. In {len(free) - len(rest)}, all inputs are constants "
-        "that it wants to be. These are the others:"
+        f"`roundtrip_models/` has {len(found)} models with an If. `--ifs select-some` leaves "
+        f"{len(free)} of them without If, Loop, Scan, sequence and optional. The reader has all "
+        f"operators of {len(whole)} of these. In {len(free) - len(rest)} models, the inputs that "
+        "must be constants are constants, too. The table lists the others:"
     )
     yield ""
-    yield "| model | operators that the reader lacks | inputs that it wants as constants |"
+    yield "| model | operators that the reader lacks | inputs that must be constants |"
     yield "| --- | --- | --- |"
     for each in rest:
         cells = (

@@ -1,1 +1,2 @@
-"""Which releases of onnx, onnxruntime and OpenVINO a conversion is right in; see `__main__`."""
+"""The releases of onnx, onnxruntime and OpenVINO for which a conversion is right; see
+`__main__`."""

@@ -1,10 +1,10 @@
 """`python -m tests.releases FOLDER`: runs `roundtrip_models/` with the releases that people have.
 
-Makes an environment in FOLDER for each row of `RELEASES`, with pip, unless it is there; converts
-the models there and back in it and runs them. What a model should give is what the engines that run
-this script give. Keeps what was measured for `docs/releases.md`, which `python -m tests.docs`
-writes. What became of each model, and of the canaries of the faults that only old releases have,
-is in `FOLDER/<OpenVINO's release>.jsonl`.
+Makes an environment in FOLDER for each row of `RELEASES`, with pip, unless it exists. There it
+converts the models both ways and runs them. The expected outputs come from the engines that run
+this script. It keeps the results for `docs/releases.md`, which `python -m tests.docs` writes.
+`FOLDER/<OpenVINO's release>.jsonl` has the outcome of each model, and of the canaries of faults
+that only old releases have.
 """
 
 from __future__ import annotations
@@ -41,17 +41,18 @@ RELEASES = (
     ("2026.3.1", "1.30.0", "1.23.2"),
     ("2026.4.1", "1.31.1", "1.23.2"),
 )
-"""Releases of OpenVINO, onnxruntime and onnx that are about as old as one another."""
+"""Releases of OpenVINO, onnxruntime and onnx of about the same age."""
 
 
 def environment(folder: Path, openvino: str, onnxruntime: str, onnx: str) -> Path:
-    """The Python of an environment with these releases, which is made unless it is there."""
+    """The Python of an environment with these releases; the environment is made unless it
+    exists."""
     place = folder / f"openvino-{openvino}-onnxruntime-{onnxruntime}-onnx-{onnx}"
     python = place / ("Scripts" if os.name == "nt" else "bin") / "python"
     if not (place / "whole").exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", place], check=True)
         packages = [f"openvino=={openvino}", f"onnxruntime=={onnxruntime}", f"onnx=={onnx}"]
-        # What was built for NumPy 1 does not say so everywhere.
+        # Not every package built for NumPy 1 declares so.
         packages.append("numpy<2" if onnxruntime < "1.19" or openvino < "2024.5" else "numpy")
         packages += ["ml_dtypes>=0.5", "typer>=0.24", "lxml>=5"]
         pip = [python, "-m", "pip", "install", "-q", "--no-compile", *packages]
@@ -61,9 +62,9 @@ def environment(folder: Path, openvino: str, onnxruntime: str, onnx: str) -> Pat
 
 
 def run(python: str | Path, *arguments: str | Path) -> Iterator[str]:
-    """The lines that the worker prints, as it prints them."""
+    """Yields the worker's lines as it prints them."""
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}
-    # A module that is run by its name would be imported again in each process that it starts.
+    # A module run by its name would be imported again in each process that it starts.
     command = [python, "-c", "from tests.releases.worker import main; main()", *arguments]
     with subprocess.Popen(
         command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True

@@ -1,5 +1,4 @@
-"""What `python -m tests.releases` has measured (`measured.json`), as a table of
-`docs/releases.md`."""
+"""The results of `python -m tests.releases` (`measured.json`), as a table of `docs/releases.md`."""
 
 from __future__ import annotations
 
@@ -12,17 +11,20 @@ PATH = Path(__file__).with_name("measured.json")
 
 WAYS = (("ONNX to IR", False, "there"), ("and back", False, "back"),
         ("IR to ONNX", True, "there"), ("and back to IR", True, "back"))  # fmt: skip
-"""A title, whether the model is IR, and which of its conversions is counted."""
+"""A title, whether the model is IR, and the conversion that is counted."""
 
 Found = Mapping[str, Mapping[str, str]]
-"""By model, what became of the original, of the conversion and of the way back."""
+"""By model, the outcomes of the original, of the conversion and of the way back."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What became of the models in one environment: for each of `WAYS`, how many are right and of
-    how many that the engine itself runs rightly; which are not right, by title; and which faults
-    that only old releases have were seen there."""
+    """The results in one environment.
+
+    For each of `WAYS`, `counts` has the number of right models and the number of models that the
+    engine itself runs rightly. `not_right` lists the other models by title. `faults` lists the
+    faults of old releases alone that were seen.
+    """
 
     openvino: str
     onnxruntime: str
@@ -33,7 +35,7 @@ class Row:
 
     @classmethod
     def of(cls, releases: tuple[str, str, str], found: Found, faults: list[str]) -> Row:
-        """The row of what was found."""
+        """The row of these results."""
         counts, not_right = {}, {}
         for title, is_ir, version in WAYS:
             able = [
@@ -56,7 +58,7 @@ def read() -> list[Row]:
 
 
 def keep(row: Row) -> None:
-    """Writes a row in the place of the one of its release of OpenVINO."""
+    """Replaces the row of the same release of OpenVINO."""
     rows = {known.openvino: known for known in (*read(), row)}
     text = json.dumps([asdict(rows[name]) for name in sorted(rows)], indent=1)
     PATH.write_text(text + "\n", encoding="utf-8")

@@ -1,9 +1,9 @@
-"""Runs `roundtrip_models/` with the packages of the environment that it is started in.
+"""Runs `roundtrip_models/` with the packages of its own environment.
 
-`record FILE` keeps what the engines give for the models as they are; `compare FILE RELEASE`
-converts the models, runs them and their conversions, and prints a line of JSON for each: what
-became of each version. Of each quirk for old releases it says what becomes of its canary with and
-without it, and of `bridge check` what it says of one model.
+`record FILE` keeps the engines' outputs for the original models. `compare FILE RELEASE` converts
+the models, runs them and their conversions, and prints a line of JSON for each, with the outcome of
+each version. For each quirk for old releases it prints the outcome of its canary with and without
+the quirk. It also prints the verdict of `bridge check` on one model.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tests.support.model_files import INPUT_SETS, IR_FILES, ONNX_FILES
 from tests.support.running import OnnxRuntime, OpenVino, assert_close, flat
 
 Outputs = list[list[np.ndarray]]
-"""For each set of inputs."""
+"""The outputs for each set of inputs."""
 
 Call = Callable[..., Any]
 """Calls a function with arguments, here or elsewhere."""
@@ -43,17 +43,17 @@ Call = Callable[..., Any]
 RIGHT = "right"
 
 CHECKED = "if_nested_captures_every_scope.onnxtxt"
-"""The model that `bridge check` runs."""
+"""The model for `bridge check`."""
 
 TOGETHER = 16
-"""How many models run in one process: an engine is slower to load than to run one."""
+"""The number of models in one process: loading an engine takes longer than running a model."""
 
 _OPSET = 20 if onnxruntime.__version__.startswith("1.17.") else None
-"""In which operator set IR is written; onnxruntime 1.17 does not take the default one."""
+"""The operator set of ONNX made from IR; onnxruntime 1.17 does not read the default one."""
 
 
 def apart(run: Call, *arguments: Any, seconds: float = 120) -> Any:
-    """What a call returns in a process of its own, or how that process was lost."""
+    """The result of a call in a process of its own, or how that process was lost."""
     try:
         return isolated(run, *arguments, seconds=seconds)
     except LostProcessError as error:
@@ -61,8 +61,8 @@ def apart(run: Call, *arguments: Any, seconds: float = 120) -> Any:
 
 
 def record(path: Path) -> tuple[bytes, Outputs]:
-    """The model as bytes, since old releases of onnx do not read all of its text, and what it
-    gives in the engine of its own format."""
+    """The model as bytes, and its outputs in the engine of its own format. Old releases of onnx
+    cannot read all of its text."""
     is_ir = path.suffix == ".xml"
     data = path.read_bytes() if is_ir else model_files.load_onnx(path).SerializeToString()
     return data, list(_original(path, data))
@@ -83,8 +83,8 @@ def _original(path: Path, data: bytes) -> Iterator[list[np.ndarray]]:
 
 @dataclass(frozen=True)
 class Job:
-    """A model, what it should give, and the files that it was converted to. `refused` says why
-    there are not both."""
+    """A model, its expected outputs, and its converted files. `refused` says why a file is
+    missing."""
 
     path: Path
     data: bytes
@@ -96,9 +96,11 @@ class Job:
 def compare(
     paths: Sequence[Path], expected: dict[str, Any], chosen: str | None
 ) -> Iterator[dict[str, str]]:
-    """What became of some models: of the original, of the conversion and of the way back. They run
-    in one process, each in a process of its own where one of them ends it, and each version in one
-    where a version does."""
+    """The outcomes of some models: of the original, of the conversion and of the way back.
+
+    They run in one process. If it crashes, each model runs in a process of its own; if that
+    crashes, each version does.
+    """
     with tempfile.TemporaryDirectory() as name:
         jobs = [_job(path, *expected[path.name], chosen, Path(name)) for path in paths]
         found = apart(_all, jobs, seconds=60 + 10 * len(jobs))
@@ -122,7 +124,7 @@ def _all(jobs: Sequence[Job]) -> list[dict[str, str]]:
 def _conversions(
     path: Path, data: bytes, chosen: str | None, folder: Path
 ) -> tuple[dict[str, Path], dict[str, str]]:
-    """The files of the conversion and of the way back, and why there is none."""
+    """The files of the conversion and of the way back, and the reason if one is missing."""
     suffixes = (".onnx", ".xml") if path.suffix == ".xml" else (".xml", ".onnx")
     files: dict[str, Path] = {}
     source: Path | bytes = path if path.suffix == ".xml" else data
@@ -158,7 +160,7 @@ def _outcomes(job: Job, call: Call) -> dict[str, str]:
 
 
 def _inputs(path: Path, data: bytes) -> list[model_files.Input] | str:
-    """The inputs of a model, or why this release does not read it."""
+    """The inputs of a model; or the reason if this release cannot read it."""
     if path.suffix == ".xml":
         try:
             return model_files.ir_inputs(openvino.Core().read_model(path))
@@ -168,12 +170,12 @@ def _inputs(path: Path, data: bytes) -> list[model_files.Input] | str:
 
 
 def asked(model: onnx.ModelProto) -> list[model_files.Input]:
-    """The inputs without those that have a default, which is a constant in IR."""
+    """The inputs without a default; an input with a default is a constant in IR."""
     return [input for input in model_files.onnx_inputs(model) if not input.has_default]
 
 
 def run_onnx(path: Path, feeds: Sequence[dict[str, Any]], names: list[str]) -> Iterator[Any]:
-    """What an ONNX file gives for inputs of its original, which may be an IR."""
+    """The outputs of an ONNX file for inputs of its original, which may be an IR."""
     session = OnnxRuntime(path)
     known = [port.name for port in session.session.get_inputs()]
     for feed in feeds:
@@ -184,8 +186,8 @@ def run_onnx(path: Path, feeds: Sequence[dict[str, Any]], names: list[str]) -> I
 
 
 def run_ir(path: Path, feeds: Sequence[dict[str, Any]], names: list[str]) -> Iterator[Any]:
-    """What an IR gives for inputs of its original, in the order of that one's outputs; `names` are
-    those of an ONNX original."""
+    """The outputs of an IR for inputs of its original, in the original's order. `names` are the
+    outputs of an ONNX original."""
     model = openvino.Core().read_model(path)
     engine, boundary = OpenVino(model), bridge.Boundary.of(path)
     owners = {boundary.owner(name) for port in model.inputs for name in port.get_names()}
@@ -216,7 +218,7 @@ def _here(run: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def record_canary(path: str) -> tuple[bytes, list[Feed], list[np.ndarray]]:
-    """The model of a canary, its inputs, and what it gives with the last of them."""
+    """The model of a canary, its inputs, and its outputs for the last of them."""
     canary = CANARIES[path]
     header = f'<ir_version: 8, opset_import: ["": {min(canary.opset, 17)}]>'
     model = onnx.parser.parse_model(f"{header} g {canary.model}")
@@ -225,7 +227,7 @@ def record_canary(path: str) -> tuple[bytes, list[Feed], list[np.ndarray]]:
 
 
 def sing(path: str, data: bytes, feeds: list[Feed], expected: list[np.ndarray]) -> dict[str, str]:
-    """What becomes of a canary with its quirk, and without it."""
+    """The outcome of a canary with its quirk, and without it."""
     found = {"quirk": path}
     without = tuple(at for at in quirks.FOR_IR if at.path != path)
     for title, chosen in (("with", quirks.FOR_IR), ("without", without)):
@@ -234,7 +236,7 @@ def sing(path: str, data: bytes, feeds: list[Feed], expected: list[np.ndarray]) 
             try:
                 with mock.patch.object(quirks, "FOR_IR", chosen):
                     bridge.convert(data, file, openvino=OLDEST)
-            except UnsupportedError:  # The release does not read a layer of it.
+            except UnsupportedError:  # The release cannot read one of its layers.
                 found[title] = "refused"
                 continue
             found[title] = apart(_outcome, [expected], _run_last, file, feeds)
@@ -247,7 +249,7 @@ def _run_last(path: Path, feeds: Sequence[Feed]) -> Iterator[list[np.ndarray]]:
 
 
 def checked(data: bytes, chosen: str) -> str:
-    """What `bridge check` says of a model and its conversion."""
+    """The verdict of `bridge check` on a model and its conversion."""
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "model.onnx"
         file.write_bytes(data)

@@ -1,1 +1,2 @@
-"""What tests share: engines run plainly, the models of `roundtrip_models/`, the command line."""
+"""Parts that tests share: plain runs of the engines, the models of `roundtrip_models/`, the command
+line."""

@@ -1,4 +1,5 @@
-"""A headless Chromium, spoken to over a pipe in the DevTools protocol, without further packages."""
+"""A headless Chromium, controlled over a pipe by the DevTools protocol, without further
+packages."""
 
 from __future__ import annotations
 
@@ -19,14 +20,14 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 def found() -> str | None:
-    """The browser that is installed, None where there is none."""
-    if sys.platform == "win32":  # it has no pipes at the places where the browser looks for them
+    """The installed browser, or None."""
+    if sys.platform == "win32":  # Windows has no pipes at the file numbers that the browser reads.
         return None
     return next((path for path in map(shutil.which, NAMES) if path), None)
 
 
 class Page:
-    """One page. `problems` are the errors of its scripts, and all that it asked a network for."""
+    """One page. `problems` are the errors of its scripts, and all its requests to a network."""
 
     def __init__(self, write: int, read: int) -> None:
         self._write = write
@@ -42,7 +43,7 @@ class Page:
             self.call(f"{domain}.enable")
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """What the browser answers to a command."""
+        """Sends a command; returns the browser's answer."""
         number = next(self._numbers)
         message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
         if self._session is not None:
@@ -101,7 +102,7 @@ class Page:
         return float(milliseconds) / 1000
 
     def type(self, text: str) -> None:
-        """Types into what has the focus."""
+        """Types into the focused element."""
         self.call("Input.insertText", text=text)
 
     def press(self, key: str) -> None:
@@ -110,7 +111,7 @@ class Page:
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key)
 
     def look(self, path: Path, width: int, height: int, dark: bool = False) -> None:
-        """Writes a picture of the page as it is on a screen of this size."""
+        """Saves a picture of the page on a screen of this size."""
         self.call(
             "Emulation.setEmulatedMedia",
             features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}],

@@ -1,4 +1,5 @@
-"""Whom the tests write IR for: OpenVINO's newest CPU plugin, the oldest release, and any reader."""
+"""The readers for which the tests write IR: OpenVINO's newest CPU plugin, the oldest release, and
+any reader."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from bridge.cli import main
 
 @dataclass(frozen=True)
 class Finished:
-    """Exit code and what was printed."""
+    """Exit code and printed text."""
 
     code: int
     out: str

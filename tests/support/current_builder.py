@@ -1,5 +1,5 @@
-"""Holds functions that get a builder to be called while that is the current one: arithmetic would
-put its nodes into another graph otherwise."""
+"""Checks in tests that a function with a builder is called while that builder is the current one.
+Otherwise arithmetic would put its nodes into another graph."""
 
 import sys
 from pathlib import Path
@@ -14,7 +14,7 @@ _builder = arithmetic._builder
 def _held() -> Builder:
     current = _builder()
     frame = sys._getframe(1)
-    # A comprehension stands in a frame of its own.
+    # A comprehension has a frame of its own.
     while frame.f_code.co_filename == _HERE or frame.f_code.co_name.startswith("<"):
         frame = frame.f_back
     known = [local for local in frame.f_locals.values() if isinstance(local, Builder)]
@@ -25,5 +25,5 @@ def _held() -> Builder:
 
 
 def hold() -> None:
-    """Has arithmetic on values check this from now on."""
+    """From now on arithmetic on values makes this check."""
     arithmetic._builder = _held

@@ -57,7 +57,7 @@ def damaged_onnx(path: Path, folder: Path, rng: random.Random) -> Path:
 
 
 def _messages(model: onnx.ModelProto) -> list[Any]:
-    """All messages in a model but for itself."""
+    """All messages in a model except the model itself."""
     found: list[Any] = []
     stack: list[Any] = [model]
     while stack:

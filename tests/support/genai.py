@@ -14,9 +14,11 @@ WIDTH, INNER, PLACES = HEADS * SIZE, 112, 64
 
 @dataclass(frozen=True)
 class Decoder:
-    """What a decoder is made with. `bits` are those of MatMulNBits' weights, 0 for MatMul; a
-    `packed` projection gives queries, keys and values at once; `long` chooses among two tables of
-    rotary embeddings by the length."""
+    """The properties of a decoder.
+
+    `bits` is the width of MatMulNBits' weights, 0 for MatMul. A `packed` projection gives queries,
+    keys and values at once. `long` selects one of two tables of rotary embeddings by the length.
+    """
 
     layers: int = 2
     bits: int = 0
@@ -120,7 +122,7 @@ class _Writer:
         return names
 
     def layer(self, i: int, x: str) -> str:
-        """What attention gives, and what the projections after it do."""
+        """A layer: attention and the projections after it."""
         root, wide = f"/model/layers.{i}", GROUPS * SIZE
         if self.decoder.packed:
             both = self.product(f"{root}/attn/qkv_proj", x, WIDTH, WIDTH + 2 * wide)
@@ -148,7 +150,7 @@ class _Writer:
         return self.skip(f"{root}/next_layernorm", y, last=i + 1 == self.decoder.layers)
 
     def skip(self, root: str, y: str, last: bool = False) -> str:
-        """The normalised sum with what was before; that sum is what comes after."""
+        """Adds `y` to the residual and normalises the sum; the sum is the next residual."""
         name = f"{root}/SkipLayerNorm"
         outputs = [f"{name}/output_0"] if last else [f"{name}/output_0", "", "", f"{name}/output_3"]
         made = self.node(
@@ -201,7 +203,7 @@ class _Writer:
 
 
 def feed(decoder: Decoder, length: int, past: int, batch: int = 1) -> dict[str, np.ndarray]:
-    """Inputs of a decoder that has seen `past` words of each sequence."""
+    """Inputs of a decoder after `past` words of each sequence."""
     rng = np.random.default_rng(length + past)
     result = {
         "input_ids": rng.integers(0, WORDS, (batch, length)),

@@ -25,8 +25,8 @@ def read(text: str) -> Model:
 
 
 def context(format: str = "ir", **options: Any) -> Context:
-    """What a pass is told: `format` is the target's, `options` are those of
-    `bridge.convert`, and the `report`."""
+    """The context of a pass: `format` is the target format, `options` are options of
+    `bridge.convert` and the `report`."""
     report = options.pop("report", Report())
     target = Target(format, 21 if format == "onnx" else 0)
     return Context(target, report, {"debug": True, **options})

@@ -15,7 +15,7 @@ from bridge.check.engines import LacksOperatorError, OnnxRuntime, OpenVino, Refe
 
 
 class Constant:
-    """An argument that is a constant of the model, not an input."""
+    """An argument as a constant of the model rather than an input."""
 
     def __init__(self, value: Any, type: Any = None) -> None:
         self.value = np.asarray(value, type)
@@ -33,7 +33,7 @@ def engines() -> tuple[OpenVino, OnnxRuntime, Reference]:
 
 
 def run_onnx(path: Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
-    """The outputs of a valid model, by onnxruntime, or by the reference where that lacks it."""
+    """The outputs of a valid model by onnxruntime, or by the reference if onnxruntime lacks it."""
     onnx.checker.check_model(onnx.load(path), full_check=True)
     _, runtime, reference = engines()
     try:

@@ -29,8 +29,8 @@ _ONE_WAY = re.compile(r"^\W*one-way: ", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Input:
-    """A graph input: its dimensions are sizes, symbols, or None where nothing is known. Those of a
-    sequence are its elements'."""
+    """A graph input. A dimension is a size, a symbol, or None if it is unknown. The dimensions of a
+    sequence describe its elements."""
 
     name: str
     dtype: np.dtype
@@ -85,14 +85,14 @@ def ir_inputs(model: openvino.Model) -> list[Input]:
 
 
 def feeds(path: Path, inputs: list[Input], index: int) -> dict[str, Any]:
-    """The input set `index` of the model at `path`, by input name: arrays, lists of arrays for
-    sequences, and None for an optional that is absent, as each third is."""
+    """The input set `index` of the model at `path`, by input name. Sequences are lists of arrays.
+    An optional is absent (None) in each third set."""
     feeder = _Feeder(path.read_text(encoding="utf-8"), index)
     return {item.name: feeder.feed(item) for item in inputs}
 
 
 class _Feeder:
-    """Makes the input set `index` of the model in `text`, whose comments say of which ranges and
+    """Makes the input set `index` of the model in `text`; comments of the text give ranges and
     sizes."""
 
     def __init__(self, text: str, index: int) -> None:
@@ -104,7 +104,7 @@ class _Feeder:
         self.switches = 0
 
     def feed(self, item: Input) -> Any:
-        """The value of one input; the inputs are asked for in order."""
+        """The value of one input; call it in the order of the inputs."""
         if item.is_optional and self.index % 3 == 2:
             return None
         if item.is_sequence:

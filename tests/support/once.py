@@ -1,4 +1,4 @@
-"""What takes seconds to make is made once in a run of the tests, for all of its processes."""
+"""Objects that take seconds to make are made once in a run of the tests, for all its processes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Made = TypeVar("Made")
 
 
 def once_a_run(make: Callable[[], Made]) -> Callable[[], Made]:
-    """The function, which is called by the first process that asks; others read what it gave.
-    Outside of a run it is called once in each process."""
+    """The function, called by one process alone; the other processes read its result. Outside of a
+    run of tests it is called once in each process."""
 
     @functools.cache
     def made() -> Made:
@@ -31,7 +31,7 @@ def once_a_run(make: Callable[[], Made]) -> Callable[[], Made]:
         result = make()
         part = path.with_name(f"{path.name}.{os.getpid()}")
         part.write_bytes(pickle.dumps(result))
-        part.replace(path)  # Two processes may make it at once; each writes it whole.
+        part.replace(path)  # Two processes may make it at once; each writes a whole file.
         return result
 
     return made

@@ -13,8 +13,8 @@ from typing import Any
 
 @contextmanager
 def process(command: Sequence[str | Path], **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """A process whose standard output is text, which ends with the block in any case. It heeds
-    signals even where the tests were started to ignore them (by `nohup`, or in the background)."""
+    """A process whose standard output is text; it ends with the block in any case. It obeys signals
+    even if the tests ignore them (after `nohup`, or in the background)."""
     if os.name == "posix":
         options["preexec_fn"] = _heed_signals
     options = {"stdout": subprocess.PIPE, "text": True, **options}

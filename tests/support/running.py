@@ -20,8 +20,8 @@ EXACT = {
     "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
     "KV_CACHE_PRECISION": "f32",
 }
-"""OpenVINO's settings in which it rounds nothing to fewer bits. Without the second, processors with
-VNNI multiply by weights of few bits in 8 bits; without the third, caches of attention have 8."""
+"""OpenVINO's settings without loss of bits. Without the second setting, processors with VNNI
+multiply by weights of few bits in 8 bits. Without the third, caches of attention have 8 bits."""
 
 # Relative and absolute tolerance by the size of a float in bytes. OpenVINO's CPU plugin computes
 # 64-bit floats in 32 bits.
@@ -55,13 +55,13 @@ def run_request(request: openvino.InferRequest, values: Sequence[np.ndarray]) ->
 
 def _array(tensor: openvino.Tensor) -> np.ndarray:
     if tensor.element_type == openvino.Type.string:
-        # `data` ends the process where there are no strings.
+        # Reading `data` of strings crashes if there are no strings.
         return np.array(tensor.str_data, object)
     return tensor.data.copy()
 
 
 class OpenVino:
-    """A model on a plugin of OpenVINO, by default that for CPUs, computing in 32-bit floats."""
+    """A model on a plugin of OpenVINO, by default the CPU plugin, computing in 32-bit floats."""
 
     def __init__(self, model: openvino.Model | Path, device: str = "CPU") -> None:
         settings = EXACT if device == "CPU" else {"INFERENCE_PRECISION_HINT": "f32"}
@@ -101,7 +101,7 @@ class OpenVino:
 
 
 def flat(values: Sequence[Any]) -> list[np.ndarray]:
-    """Sequences opened, so that lengths show in the count; a False for what is absent."""
+    """Sequences flattened, with their lengths; False for an absent optional."""
     result: list[np.ndarray] = []
     for value in values:
         if value is None:

@@ -1,4 +1,4 @@
-"""How much the tests run: a sample, which is the same each time, or with `pytest --whole` all."""
+"""How much the tests run: a sample, the same each time, or everything with `pytest --whole`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterable
 from zlib import crc32
 
 WHOLE = False
-"""Whether all is run; `tests/conftest.py` sets it before test files are read."""
+"""Whether everything runs; `tests/conftest.py` sets it before test files are read."""
 
 
 def sample(names: Iterable[str], part: int) -> list[str]:
-    """One of `part` names, as drawn by their checksums."""
+    """One of `part` names, chosen by their checksums."""
     return [name for name in names if WHOLE or crc32(name.encode()) % part == 0]
 
 
 def spread(names: Iterable[str], part: int, kind: Callable[[str], str]) -> list[str]:
-    """The first name of each kind, and of the others one of `part`."""
+    """The first name of each kind, and one of `part` of the others."""
     seen: dict[str, int] = {}
     found = []
     for name in names:

@@ -1,5 +1,5 @@
-"""See `tests.targets.judge`. With `--run GPU`, models are run on OpenVINO's GPU plugin instead, on
-an emulated device: see `tests.gpu.measure`."""
+"""See `tests.targets.judge`. With `--run GPU`, models run on OpenVINO's GPU plugin instead, on an
+emulated device: see `tests.gpu.measure`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tests.support.model_files import IR_FILES, ONNX_FILES
 from tests.targets import judge
 
 NODES = "nodes"
-"""The standard's node cases, which `tests.gpu.nodes` runs: a part of its own, on demand alone."""
+"""The standard's node cases, which `tests.gpu.nodes` runs: a part of its own, only on demand."""
 
 TOGETHER = 16
-"""How many models run in one process."""
+"""The number of models in one process."""
 
 
 def main() -> None:

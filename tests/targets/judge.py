@@ -1,9 +1,9 @@
-"""What becomes of a model for a device that is not here, as far as that shows without it.
+"""The outcome of a model for a device that is missing here, as far as other engines can show it.
 
-It is refused with what would help, or it is written within the device's table, no branch gets other
-inputs than it should, and OpenVINO's CPU plugin and onnxruntime give what the default gives.
-`python -m tests.targets FILE ...` prints that of files and, without any, of `roundtrip_models/`.
-The inputs are those in the `.npz` beside a file, if there is one.
+A model may be refused with a way to help. Otherwise the file must fit the device's table, and no
+branch may get wrong inputs. OpenVINO's CPU plugin and onnxruntime must compute the same as for the
+default device. `python -m tests.targets FILE ...` prints the outcomes of files or, without any, of
+`roundtrip_models/`. The inputs come from the `.npz` beside a file, if there is one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HELP = (
     "elsewhere",
     "does not compute with",
 )
-"""Words that say what would help, or that nothing does."""
+"""Words of a reason that offer help, or say that no help exists."""
 
 KNOWN = " with known shapes"
 
@@ -42,12 +42,13 @@ GOOD = ("refused", "right", "right as ONNX")
 
 
 def judge(path: Path, device: str, call: Callable[..., Any] = lambda run, *a: run(*a)) -> str:
-    """`refused`, `right`, `right as ONNX`, or what is wrong. A file that is refused for open sizes
-    is written with the shapes that its inputs have, where these are known.
+    """`refused`, `right`, `right as ONNX`, or the fault.
 
-    A file for another device has no workarounds for faults of the CPU plugin. Where plain meaning
-    is wrong there too, onnxruntime runs what the way back makes of the file. `call` calls what runs
-    a file.
+    If a file is refused for open sizes and its inputs are known, it is written with their shapes.
+
+    A file for another device has no workarounds for faults of the CPU plugin. If plain meaning is
+    wrong there too, onnxruntime runs the ONNX that comes back from the file. `call` calls the
+    function that runs a file.
     """
     found = _judge(path, device, {}, call)
     if found == "refused" and path.with_suffix(".npz").is_file():
@@ -76,7 +77,7 @@ def _judge(path: Path, device: str, shapes: dict[str, Any], call: Callable[..., 
         expected = call(_run, default, given, names)
 
         def fault(file: Path) -> str | None:
-            """What the engine of a file does wrong with it."""
+            """The fault of a file's engine, if any."""
             try:
                 for actual, wanted in zip(call(_run, file, given, names), expected, strict=True):
                     assert_close(actual, wanted)
@@ -100,7 +101,7 @@ def _run(file: Path, given: list[dict[str, Any]], names: list[str]) -> list[list
 
 
 def _given(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """Inputs of a model, and the names of the outputs of one that is ONNX."""
+    """Inputs of a model, and the names of the outputs of an ONNX model."""
     if path.suffix == ".xml":
         inputs, names = ir_inputs(openvino.Core().read_model(path)), []
     else:
@@ -109,7 +110,7 @@ def _given(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
     beside = path.with_suffix(".npz")
     if beside.is_file():
         arrays = dict(np.load(beside))
-        if arrays.keys() != {item.name for item in inputs}:  # By their order, then.
+        if arrays.keys() != {item.name for item in inputs}:  # Then their order decides.
             known = [item.name for item in inputs]
             arrays = dict(zip(known, arrays.values(), strict=True))
         return [arrays], names
@@ -129,8 +130,8 @@ def _safely(path: Path, device: str) -> str:
 
 
 def apart(paths: Sequence[Path], device: str) -> list[str]:
-    """The same in a process of their own; each in one where one of them ends it, and each of its
-    runs in one where such a run does."""
+    """The verdicts, found in a process of their own. If it crashes, each model gets a process of
+    its own; if that crashes, each run does."""
     try:
         found = isolated(judge_all, paths, device, seconds=60 + 60 * len(paths))
         assert isinstance(found, list)

@@ -1,4 +1,5 @@
-"""Sizes with upper bounds, as OpenVINO's NPU compiler wants them: OpenVINO finds them too."""
+"""Sizes with upper bounds, as OpenVINO's NPU compiler needs them: OpenVINO finds the same
+bounds."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ GROWS = (
     "{ d = Identity (c) q = Concat <axis = 0> (s, s) }>"
 )
 
-# Inputs, and nodes that give y. T is 2 to 8, t a vector of it, s the shape of x.
+# Inputs, and nodes that make y. T is 2 to 8, t a vector of T elements, s the shape of x.
 BOUNDED: list[tuple[str, str]] = [
     ("float[1,6,4] x, float[1,2,6] p", "y = NonMaxSuppression (x, p, three, half)"),
     ("float[2,3] x", "y = NonZero (x)"),
@@ -64,11 +65,11 @@ OPEN: list[tuple[str, str]] = [
         "else_branch = e () => (float[1,4] v) { v = ReduceMax (x, zero) }>",
     ),
 ]
-"""Sizes that OpenVINO does not bound."""
+"""Sizes for which OpenVINO finds no bound."""
 
 
 def model(inputs: str, nodes: str) -> onnx.ModelProto:
-    """A model of y, of which nothing but the rank is declared."""
+    """A model of y, with only the rank of y declared."""
     parsed = onnx.parser.parse_model(f"""{HEADER} g ({inputs}) => (float y)
     <int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] two = {{2}}, int64[1] three = {{3}},
      int64[1] minus = {{-1}}, float[1] half = {{0.5}}, float[2] pair = {{0, 1}},

@@ -1,4 +1,4 @@
-"""A check for a device, which the CPU plugin runs."""
+"""A check for another device, which runs on the CPU plugin."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHIFT = '(uint8[4] x, uint8[4] n) => (uint8[4] y) { y = BitShift <direction="LEF
     ],
 )
 def test_a_written_file(text: str, options: dict[str, str], wrong: str, tmp_path: Path) -> None:
-    """A file that was written for the CPU plugin, and what a check for another finds in it."""
+    """A file for the CPU plugin, and the findings of a check for another device."""
     model = onnx.parser.parse_model(HEADER + text)
     bridge.convert(model, tmp_path / "m.xml")
     report = check(model, tmp_path / "m.xml", samples=1, **options)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Whom an IR is for: what is written for a device, and what is refused."""
+"""The device of an IR: the forms that are written for it, and the models that are refused."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ SCATTERED = """(float[3,A,2] x, int64[2,B,2] i, float[2,B,2] u) => (float[3,A,2]
 
 @pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min"])
 def test_updates_of_elements_for_updates_of_rows(reduction: str, tmp_path: Path) -> None:
-    """The GPU plugin has no ScatterNDUpdate with a reduction. Two indices are of one row."""
+    """The GPU plugin has no ScatterNDUpdate with a reduction. Two indices name the same row."""
     model = onnx.parser.parse_model(HEADER + SCATTERED.format(reduction))
     bridge.convert(model, tmp_path / "m.xml", device="GPU")
     sets = {node.op for node in bridge.load(tmp_path / "m.xml").graph.nodes}
@@ -133,7 +133,7 @@ COUNTED = """(float[4] x, bool c) => (float[4] y) <int64 n = {3}> {
 
 
 def test_trip_counts_stay_constant(tmp_path: Path) -> None:
-    """Those of Loops in branches that become selections."""
+    """Trip counts of Loops in branches that become selections."""
     model, path = onnx.parser.parse_model(HEADER + COUNTED), tmp_path / "m.xml"
     bridge.convert(model, path, device="NPU", ifs="select")
     for taken in (True, False):
@@ -143,7 +143,8 @@ def test_trip_counts_stay_constant(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("device", ["GPU", "NPU"])
 def test_branches_get_their_inputs(device: str, tmp_path: Path) -> None:
-    """The order of the NPU, the producers of the GPU; the way back drops what they needed."""
+    """The order that the NPU needs, and the producers that the GPU needs. The way back drops
+    both."""
     model = onnx.parser.parse_model(HEADER + BRANCHES)
     bridge.convert(model, tmp_path / "m.xml", device=device, ifs="keep")
     (node,) = (node for node in bridge.load(tmp_path / "m.xml").graph.walk() if node.op == "If")

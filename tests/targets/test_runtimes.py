@@ -1,5 +1,5 @@
-"""A model of ONNX keeps what onnxruntime has no kernel for. Models of IR get other forms, which
-`tests/operators` runs."""
+"""A model of ONNX keeps operators without a kernel in onnxruntime. Models of IR get other forms;
+`tests/operators` runs them."""
 
 import onnx
 import onnx.parser

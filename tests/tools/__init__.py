@@ -1,1 +1,1 @@
-"""What other tools make of ONNX models, and what Bridge does with that; see `__main__`."""
+"""Models as other tools change them, and their conversions; see `__main__`."""

@@ -1,9 +1,9 @@
 """`python -m tests.tools FOLDER`: models as other tools leave them, checked both ways.
 
 Needs onnxslim, onnxsim, onnxoptimizer, spox, onnxscript and sympy beside the tests' packages. Each
-tool makes a model of each source (`sources.py`, `changes.py`), or has programs written for it
-(`programs.py`); `bridge check` compares what that computes with its conversions. Prints a line of
-JSON for what is not right, and a table.
+tool makes a model from each source (`sources.py`, `changes.py`), or has programs written for it
+(`programs.py`). `bridge check` compares each model with its conversions. It prints a line of JSON
+for each failure, and a table.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Tools that make a model of a model. Each gets the path of a model, that of the one to be made,
-and inputs to calibrate with."""
+"""Tools that make a model from a model. Each gets the path of the source, the path of the result,
+and inputs for calibration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a model that a tool has made."""
+"""The outcome of a model that a tool has made."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def sources_in(folder: Path, extra: list[Path]) -> dict[str, Path]:
 
 
 def outcome(tool: str, name: str, source: Path | None, target: Path) -> tuple[str, str]:
-    """What became of a model: a word, and the details where it is not "right"."""
+    """The outcome of a model: a word, and the details if it is not "right"."""
     target.unlink(missing_ok=True)
     try:
         if source is None:

@@ -1,4 +1,4 @@
-"""The models that tools are given: some of `roundtrip_models/`, and nets with weights."""
+"""The tools' sources: some of `roundtrip_models/`, and nets with weights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMES = (
     "loop_scan_output", "loop_state_grows", "scan_with_lstm", "sequence_in_loop",
     "detection_if_any",
 )  # fmt: skip
-"""Of `roundtrip_models/`."""
+"""Names of `roundtrip_models/`."""
 
 _ENCODER = """<ir_version: 8, opset_import: ["" : 17]>
 encoder (float[b,s,64] x, bool wide) => (float[b,s,64] y) <

@@ -1,5 +1,5 @@
-"""An import by string is not seen by import-linter. So it stays within its own package, or the
-table below says where it leads."""
+"""import-linter cannot see an import by string. So it stays within its own package, or the table
+below lists it."""
 
 import ast
 from pathlib import Path
@@ -14,7 +14,7 @@ ELSEWHERE = {
     "check/engines.py": "engines, which are no part of Bridge",
     "pipeline.py": "packages below it",
 }
-"""Modules that import others by string, and what these are."""
+"""Modules that import others by string, and the modules that they import."""
 
 
 def leads_elsewhere(path: Path) -> bool:

@@ -1,6 +1,9 @@
-"""Rules, readers and writers follow the two specifications. They may name an engine for what a
-file says, or for a meaning that the specification leaves open ("as in onnxruntime"). What an engine
-takes, lacks or gets wrong decides nothing there: that is for quirks and targets."""
+"""Rules, readers and writers follow the two specifications.
+
+They may name an engine to explain a file, or a meaning that the specification leaves open ("as in
+onnxruntime"). Abilities and faults of engines decide nothing there: they are for quirks and
+targets.
+"""
 
 import ast
 import io

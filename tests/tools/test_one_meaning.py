@@ -11,7 +11,7 @@ ROOT = Path(bridge.__file__).parent
 
 
 def declared(path: Path) -> Iterator[tuple[str, str]]:
-    """The classes and the aliases of types of a module, each with what tells it from others."""
+    """The classes and the type aliases of a module, each with a text that tells it from others."""
     name_of_module = str(path.relative_to(ROOT))
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ClassDef):
@@ -24,7 +24,7 @@ def declared(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def is_type(name: str, value: ast.expr | None) -> bool:
-    """Whether a name is that of an alias: `CamelCase`, and not a variable of a generic function."""
+    """Whether a name is a type alias: `CamelCase`, and not a variable of a generic function."""
     word = name.lstrip("_")
     is_variable = isinstance(value, ast.Call) and ast.unparse(value.func) == "TypeVar"
     return word[:1].isupper() and any(map(str.islower, word)) and not is_variable

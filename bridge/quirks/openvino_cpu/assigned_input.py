@@ -1,4 +1,4 @@
-"""A variable that takes an input of the model, or a constant, as it lies in memory."""
+"""A variable that the plugin places in the memory of an input of the model, or of a constant."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ VIEWS = {
     "Broadcast", "Cast", "Concat", "Expand", "Identity", "Reshape", "Slice", "Split", "Squeeze",
     "Tile", "Transpose", "Unsqueeze", "VariadicSplit", "ir::Split",
 }  # fmt: skip
-"""Operators that may give their first operand, or the only one, as it lies in memory."""
+"""Operators whose output may share the memory of their first or only operand."""
 
 
 def in_memory_of_its_own(b: Builder, node: Node, place: Place) -> Result:
-    """What a variable takes, out of the place where it lies."""
+    """The new value of a variable, moved to memory of its own."""
     (after,) = node.inputs
     assert after is not None
     if after.producer is not None and hides(after.producer, "memory", "content"):
@@ -32,7 +32,7 @@ def in_memory_of_its_own(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _source(value: Value) -> Value:
-    """What a value may be a view of."""
+    """The value whose memory a value may share."""
     while (made := value.producer) is not None and made.op in VIEWS and made.inputs[0] is not None:
         value = made.inputs[0]
     return value
@@ -40,11 +40,11 @@ def _source(value: Value) -> Value:
 
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="A variable that takes an input of the model is a call ahead: it lies where the input "
-    "does, which the next call overwrites. One that takes a constant keeps what it had.",
-    fires="At an Assign of an input, of a view of one, or of what is known before the model runs.",
+    symptom="A variable that takes an input of the model is a call ahead. It shares the memory of "
+    "the input, and the next call overwrites it. One that takes a constant keeps its old value.",
+    fires="At an Assign of an input, of a view of one, or of a value known before the model runs.",
     safe="The greatest of a value and itself is the value, as is the only row of a stack of it.",
-    cost="a copy of what is assigned.",
+    cost="a copy of the assigned value.",
     run=rewriting("Assign", by=in_memory_of_its_own),
     undo=undone("memory", "content"),
 )
