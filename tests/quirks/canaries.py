@@ -115,6 +115,22 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(3, 0)},
         ends=True,
     ),
+    "openvino_cpu.top_of_none": Canary(
+        "(float[2, n] x, int64[1] k) => (float[2, m] y, int64[2, m] i) { "
+        "y, i = TopK <sorted = 0> (x, k) }",
+        {"x": _f32(2, 3), "k": _i64(0)},
+    ),
+    "openvino_cpu.kernel_of_lower_rank, of an Expand": Canary(
+        "(float[k] u, float[a, b, 1, d, 1, f] x, int64[7] s) => "
+        "(float[k] y, float[g, a, b, h, d, i, f] z) { y = Mul (u, u) z = Expand (x, s) }",
+        {"u": _f32(3), "x": _f32(2, 3, 1, 2, 1, 2), "s": _i64(3, 1, 1, 3, 1, 2, 2)},
+    ),
+    "openvino_cpu.kernel_of_lower_rank": Canary(
+        "(float[k] u, float[a, b, c, d, e, f, g] x, float[g] w) => "
+        "(float[k] y, float[a, b, c, d, e, f, g] z, float[a, b, c, d, e, f, g] v) "
+        "{ y = Exp (u) z = Exp (x) v = Add (x, w) }",
+        {"u": _f32(3), "x": _f32(2, 3, 1, 2, 1, 2, 3) / 99, "w": _f32(3)},
+    ),
     "openvino_cpu.nan_beside_number": Canary(
         "(float[n] x) => (float[n] y, float[n] z) <float one = {1}> "
         "{ y = Max (x, one) z = Min (x, one) }",
@@ -173,6 +189,11 @@ CANARIES: dict[str, Canary] = {
         "(float[n] x) => (float[u] y, int64[n] i) { y, f, i = Unique (x) }",
         {"x": _f32(0)},
         before={"x": _f32(3)},
+    ),
+    "openvino_cpu.unique_of_nothing, in the first inference": Canary(
+        "(float[n, 3] x) => (float[n, u] y, int64[u] i, int64[3] j, int64[u] c) { "
+        "y, i, j, c = Unique <axis = 1> (x) }",
+        {"x": _f32(0, 3)},
     ),
     "openvino_cpu.unique_of_nothing, along an axis": Canary(
         "(float[2, n] x) => (float[2, u] y) { y = Unique <axis = -1> (x) }",
@@ -353,6 +374,11 @@ CANARIES: dict[str, Canary] = {
         less = Sub (dims, five)
         y = Abs (less) }""",
         {"x": _f32(2, 3)},
+    ),
+    "openvino_cpu.absolute_value_of_shape, of a constant that is stored as f16": Canary(
+        "(float[2] x) => (float[2] y) <float16[2] few = {48128, 16384}> { "
+        "wide = Cast <to = 1> (few) a = Abs (wide) y = Add (a, x) }",
+        {"x": _f32(2)},
     ),
     "openvino_cpu.cast_of_later_output": Canary(
         """(float[4] x) => (bool[2] y) {
