@@ -216,6 +216,7 @@ FOR_IR: tuple[At, ...] = (
     _at("computed_slope", "PRelu", engines=(GPU,)),
     _at("window_beyond_input", "AvgPool", engines=(GPU,)),
     _at("range_without_type", "Range", engines=(GPU,)),
+    _at("pads_of_vector", "ir::Pad", undo="Squeeze", engines=(GPU,)),
     _at(
         "sizes_in_parts",
         "Slice",
@@ -226,6 +227,19 @@ FOR_IR: tuple[At, ...] = (
         engines=(GPU,),
     ),
     _at("sign_of_remainder", "Mod", undo="Where", engines=(GPU,)),
+    _at("rows_of_scaled_bytes", "Gather", undo="Max Or", engines=(GPU,)),
+    _at("boxes_of_input", "ir::NonMaxSuppression", undo="Max Or", engines=(GPU,)),
+    _at("rows_behind_boxes", "ir::NonMaxSuppression", undo="Slice", engines=(GPU,)),
+    _at(
+        "parts_in_place",
+        "Gather",
+        "Slice",
+        "StridedSlice",
+        "VariadicSplit",
+        "ir::Split",
+        undo="Max Or",
+        engines=(GPU,),
+    ),
 )
 """Quirks for IR, in their order."""
 

@@ -17,6 +17,11 @@ HEADER = '<ir_version: 10, opset_import: ["": 21]> g '
 Feeds = Sequence[Mapping[str, Any]]
 
 X = np.float32([1, 2])
+Z = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
+
+SAME = [[[0, 0, 1, 1]] * 3]
+APART = [[[0, 0, 1, 1], [2, 2, 3, 3], [4, 4, 5, 5]]]
+SCORES = np.float32([[[0.9, 0.8, 0.7]]])
 
 COUNTED = """(float[2] x, int64 n) => (float[2] y) {
   y = Loop (n, , x) <body = b (int64 i, bool c, float[2] p) => (bool again, float[2] r) {
@@ -91,6 +96,41 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
     "openvino_gpu.sizes_in_parts": (
         """(float[2,3] x, int64[4] pads) => (float[n,m] y) { y = Pad (x, pads) }""",
         [{"x": np.ones((2, 3), np.float32), "pads": np.int64([0, 0, 0, 2])}],
+    ),
+    "openvino_gpu.rows_of_scaled_bytes": (
+        """(float[1] x) => (float[2,2] y)
+          <uint8[4,2] table = {1, 2, 3, 4, 5, 6, 7, 8}, float scale = {0.5},
+           int64[2] places = {1, 3}> {
+            floats = DequantizeLinear (table, scale) rows = Gather (floats, places)
+            y = Add (rows, x) }""",
+        [{"x": np.float32([0])}],
+    ),
+    "openvino_gpu.rows_behind_boxes": (
+        """(float[1,3,4] boxes, float[1,1,3] scores) => (int64[k,3] y)
+          <int64 most = {3}, float overlap = {0.5}> {
+            y = NonMaxSuppression (boxes, scores, most, overlap) }""",
+        [{"boxes": np.float32(boxes), "scores": SCORES} for boxes in (APART, SAME)],
+    ),
+    "openvino_gpu.boxes_of_input": (
+        """(float[1,n,m] boxes, float[1,1,n] scores) => (int64[k,3] y)
+          <int64[3] sizes = {0, 0, 4}, int64 most = {3}, float overlap = {0.5}> {
+            reshaped = Reshape (boxes, sizes)
+            y = NonMaxSuppression (reshaped, scores, most, overlap) }""",
+        [{"boxes": np.float32(boxes), "scores": SCORES} for boxes in (APART, SAME) * 10],
+    ),
+    "openvino_gpu.pads_of_vector": (
+        """(float[2] x, int64[2] pads) => (float[k] y, float[l] z, float[m] v, float[n] w) {
+          more = Add (pads, pads) most = Add (more, pads) last = Add (more, more)
+          y = Pad (x, pads) z = Pad (x, more) v = Pad (y, most) w = Pad (z, last) }""",
+        [{"x": X, "pads": np.int64([1, n])} for n in range(16)],
+    ),
+    "openvino_gpu.parts_in_place": (
+        """(float[3,2] x, float[2,3,2] z) => (float[1,2] y, float[2,1,2] w)
+          <int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}, float factor = {2},
+           float[2,2] m = {1, 2, 3, 4}> {
+            row = Slice (x, one, two, zero) y = Mul (row, factor)
+            part = Slice (z, one, two, one) w = MatMul (part, m) }""",
+        [{"x": np.float32([[1, 2], [3, 4], [5, 6]]), "z": Z}],
     ),
     "openvino_gpu.sign_of_remainder": (
         "(int32[4] a, int32[4] b) => (int32[4] y) { y = Mod (a, b) }",
