@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bridge.errors import InvalidModelError
-from bridge.ir_format.document import XmlElement, select
+from bridge.ir_format.document import select
 from bridge.ir_format.layers import Layer, number, read_layers
 from bridge.ir_format.values import extras_of, parameter, values_of_ports
 from bridge.limits import budget
@@ -30,6 +30,7 @@ from bridge.neutral.ports import (
 from bridge.neutral.types import BOOL, I64, TensorType, join, without_sizes
 
 if TYPE_CHECKING:
+    from bridge.ir_format.document import XmlElement
     from bridge.ir_format.frontend import IrReader
 
 
@@ -43,11 +44,11 @@ class _Entry:
 
     @property
     def purpose(self) -> str:
-        return self.xml.get("purpose")
+        return self.xml.get("purpose", "")
 
     @property
     def has_axis(self) -> bool:
-        return "axis" in self.xml.attributes
+        return "axis" in self.xml.attrib
 
 
 @dataclass(eq=False)
@@ -246,7 +247,7 @@ def _output_port(entry: _Entry, index: int, where: str) -> OutputPort:
 
 def _slicing(entry: _Entry, where: str) -> dict[str, Any]:
     names = ("axis", "start", "stride", "end", "part_size")
-    return {n: number(entry.xml, n, where) for n in names if n in entry.xml.attributes}
+    return {n: number(entry.xml, n, where) for n in names if n in entry.xml.attrib}
 
 
 def _in_result_order(

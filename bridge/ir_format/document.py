@@ -2,17 +2,20 @@
 little more than the graph itself is in memory at once.
 
 libxml2 refuses a tree with more than 2,048 nested elements, which seven hundred nested Ifs have.
-So lxml calls a target for all it reads, and the target keeps elements of its own.
+So lxml gives what it reads to the builder of Python's own elements, which nest without end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bridge.errors import InvalidModelError
 from bridge.limits import budget
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element as XmlElement
 
 PIECE = 1 << 16
 """The bytes of one read."""
@@ -23,20 +26,8 @@ LONGEST = 1 << 26
 STRANGERS = 1000
 """A file with more unknown elements of a `<net>` than this is no IR."""
 
-
-@dataclass(slots=True, eq=False)
-class XmlElement:
-    """An element, with the text before its first child and the text behind its end."""
-
-    tag: str
-    attributes: Mapping[str, str]
-    children: list[XmlElement] = field(default_factory=list)
-    text: str = ""
-    tail: str = ""
-
-    def get(self, name: str, default: str = "") -> str:
-        """An attribute."""
-        return self.attributes.get(name, default)
+_TAKEN = ("layers", "edges")
+"""The sections of a `<net>` whose elements are taken over."""
 
 
 def select(elements: Iterable[XmlElement], *tags: str) -> list[XmlElement]:
@@ -44,10 +35,10 @@ def select(elements: Iterable[XmlElement], *tags: str) -> list[XmlElement]:
     is any tag."""
     first, *further = tags
     found = [element for element in elements if first in ("*", element.tag)]
-    return select((c for e in found for c in e.children), *further) if further else found
+    return select((c for e in found for c in e), *further) if further else found
 
 
-Take = Callable[[XmlElement, XmlElement], None]
+Take = Callable[["XmlElement", "XmlElement"], None]
 
 
 def read_document(path: Path, take: Take) -> XmlElement:
@@ -61,8 +52,9 @@ def read_document(path: Path, take: Take) -> XmlElement:
 
     # Without a document type, XML's own five entities are the only ones. A parser that does not
     # resolve entities gives its target `&#38;` for `&amp;`.
+    document = _Document(path)
     parser = etree.XMLParser(
-        target=_Document(path, take),
+        target=document,
         huge_tree=True,
         resolve_entities="internal",
         load_dtd=False,
@@ -78,7 +70,9 @@ def read_document(path: Path, take: Take) -> XmlElement:
                 if waiting > LONGEST:
                     raise InvalidModelError(f"{path}: holds a text of more than {LONGEST} bytes")
                 parser.feed(piece)
+                document.hand_over(take)
         root: XmlElement = parser.close()
+        document.hand_over(take, is_whole=True)
         return root
     except OSError as error:
         raise InvalidModelError(f"{path}: cannot be read: {error.strerror}") from error
@@ -87,25 +81,27 @@ def read_document(path: Path, take: Take) -> XmlElement:
 
 
 class _Document:
-    """The document so far: the target that lxml calls for the elements and texts of a file."""
+    """The document so far: the target that lxml calls for the elements and texts of a file. Ends
+    and texts go to the builder without a call of Python: they are most of what is read."""
 
-    def __init__(self, path: Path, take: Take) -> None:
+    def __init__(self, path: Path) -> None:
+        from xml.etree.ElementTree import TreeBuilder
+
+        builder = TreeBuilder()
         self._path = path
-        self._take = take
-        self._open: list[XmlElement] = []
         self._root: XmlElement | None = None
-        self._texts: list[str] = []
-        self._strangers = 0
+        self._begin = builder.start
+        self.data = builder.data
+        self.end = builder.end
+        self.close = builder.close
 
     def doctype(self, *_: object) -> None:
         """Refuses a document type."""
         raise InvalidModelError(f"{self._path}: is no OpenVINO IR: it has a document type")
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Begins an element."""
-        self._end_text()
-        element = XmlElement(tag, attributes)
-        self._open.append(element)
+        """Begins an element. lxml gives one without attributes no dictionary."""
+        element = self._begin(tag, attributes or {})  # type: ignore[arg-type]
         if self._root is None:
             self._root = element
             if tag != "net":
@@ -113,38 +109,24 @@ class _Document:
                     f"{self._path}: is no OpenVINO IR: its root is <{tag}>, not <net>"
                 )
 
-    def data(self, text: str) -> None:
-        """Notes a text, or a part of one."""
-        self._texts.append(text)
-
-    def end(self, _: str) -> None:
-        """Ends an element, which its parent keeps if it is not taken over."""
-        self._end_text()
-        element = self._open.pop()
-        if not self._open:
+    def hand_over(self, take: Take, is_whole: bool = False) -> None:
+        """Gives away the elements that have been read. The last one may still be open, unless the
+        document `is_whole`."""
+        root = self._root
+        if root is None:
             return
-        parent = self._open[-1]
-        if len(self._open) == 2 and parent.tag in ("layers", "edges"):
-            self._take(self._open[0], element)
-            return
-        parent.children.append(element)
-        if len(self._open) <= 2 and parent.tag != "rt_info":
-            self._strangers += 1
-            if self._strangers > STRANGERS:
+        strangers = len(root)
+        for section in root:
+            if section.tag in _TAKEN:
+                closed = is_whole or section is not root[-1]
+                count = len(section) if closed else max(len(section) - 1, 0)
+                for element in section[:count]:
+                    take(root, element)
+                del section[:count]
+            elif section.tag != "rt_info":
+                strangers += len(section)
+            if strangers > STRANGERS:
                 raise InvalidModelError(
                     f"{self._path}: is no OpenVINO IR: its <net> has many elements like "
-                    f"<{element.tag}>"
+                    f"<{section.tag}>"
                 )
-
-    def close(self) -> XmlElement | None:
-        """Ends the document; its root."""
-        return self._root
-
-    def _end_text(self) -> None:
-        if self._texts and self._open:
-            parent, text = self._open[-1], "".join(self._texts)
-            if parent.children:
-                parent.children[-1].tail = text
-            else:
-                parent.text = text
-        self._texts.clear()

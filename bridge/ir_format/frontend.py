@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bridge.errors import InvalidModelError
 from bridge.files import bytes_in, stamp_of
 from bridge.ir_format.attributes import parse
 from bridge.ir_format.bodies_reader import read_if, read_loop
-from bridge.ir_format.document import XmlElement, select
+from bridge.ir_format.document import select
 from bridge.ir_format.layers import Layer, arrange, number, read_net
 from bridge.ir_format.names import split_names
 from bridge.ir_format.origin import Origin, load as load_origin
@@ -37,6 +37,9 @@ from bridge.operators.spelling import unspell
 from bridge.passes.boundary import override_shapes
 from bridge.vocabulary import REQUIRED, Spelling, ir_rows
 
+if TYPE_CHECKING:
+    from bridge.ir_format.document import XmlElement
+
 VERSIONS = (10, 11)
 
 
@@ -49,7 +52,7 @@ def read(xml: Path, weights: Path | None = None) -> Model:
     except OSError as error:
         raise InvalidModelError(f"{xml}: cannot be read: {error.strerror}") from error
     net, layers, edges = read_net(xml)
-    if not select(net.children, "layers"):
+    if not select(net, "layers"):
         raise InvalidModelError(f"{xml}: is no OpenVINO IR: its <net> has no <layers>")
     version = _version(net, xml, layers)
     where = net.get("name") or xml.stem
@@ -65,7 +68,7 @@ def read(xml: Path, weights: Path | None = None) -> Model:
     symbols = SYMBOLS.take(metadata) or {}
     for value in parameters.values():
         restore_symbols(value, value.name, symbols)
-    graph = Graph(list(parameters.values()), name=net.get("name"))
+    graph = Graph(list(parameters.values()), name=net.get("name", ""))
     results = reader.build(graph, layers, parameters, where)
     graph.outputs = list(results.values())
     by_id = {layer.id: layer for layer in layers}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bridge.errors import InvalidModelError
 from bridge.ir_format.attributes import port_type
-from bridge.ir_format.document import XmlElement, read_document, select
+from bridge.ir_format.document import read_document, select
 from bridge.ir_format.names import split_names
 from bridge.ir_format.text import inner_xml
 from bridge.limits import budget
@@ -17,6 +19,9 @@ from bridge.neutral.types import TensorType
 from bridge.operators.ir_texts import integer
 from bridge.vocabulary import ir_type
 
+if TYPE_CHECKING:
+    from bridge.ir_format.document import XmlElement
+
 NEWEST = 17
 """The newest operator set."""
 
@@ -24,7 +29,7 @@ Edge = tuple[int, int, int, int]
 """The layer and the port at the start of an edge, then the layer and the port at its end."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Port:
     """A port of a layer, with the tensor's type and names in the file."""
 
@@ -34,7 +39,7 @@ class Port:
     rt_info: str
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Layer:
     """A layer. `sources[i]` is the layer and the output index that feed input `i`. `given` is the
     name that somebody gave it, "" if it only has a name because every layer needs one. `parts` are
@@ -60,9 +65,9 @@ class Layer:
 def number(xml: XmlElement, attribute: str, where: str) -> int:
     """An integer attribute; InvalidModelError if it is missing or none."""
     try:
-        return integer(xml.attributes[attribute])
+        return integer(xml.attrib[attribute])
     except (KeyError, ValueError):
-        given = xml.attributes.get(attribute)
+        given = xml.attrib.get(attribute)
         has = "lacks" if given is None else f'has "{given}" as'
         raise InvalidModelError(f"{where}: <{xml.tag}> {has} the number {attribute}") from None
 
@@ -100,8 +105,8 @@ def read_graphs(path: Path) -> Iterator[list[Layer]]:
 def read_layers(body: XmlElement, where: str, notes: list[str]) -> list[Layer]:
     """The layers of a body, in file order, except layers before their inputs: these are moved, and
     `notes` records it. InvalidModelError for edges to nowhere and cycles."""
-    layers = [read_layer(xml, where) for xml in select(body.children, "layers", "layer")]
-    edges = [read_edge(xml, where) for xml in select(body.children, "edges", "edge")]
+    layers = [read_layer(xml, where) for xml in select(body, "layers", "layer")]
+    edges = [read_edge(xml, where) for xml in select(body, "edges", "edge")]
     return arrange(layers, edges, where, notes)
 
 
@@ -131,17 +136,17 @@ def read_layer(xml: XmlElement, where: str) -> Layer:
     version = xml.get("version", "opset1")
     if (opset := version.removeprefix("opset")).isdecimal() and not 1 <= int(opset) <= NEWEST:
         raise InvalidModelError(
-            f'{where}: layer "{xml.get("name")}" is of operator set {opset}; Bridge knows '
+            f'{where}: layer "{xml.get("name", "")}" is of operator set {opset}; Bridge knows '
             f"1 to {NEWEST}"
         )
     layer = Layer(
-        number(xml, "id", where), xml.get("name"), _type(xml.get("type"), version), version,
-        xml.get("output_names"),
+        number(xml, "id", where), xml.get("name", ""), _type(xml.get("type", ""), version), version,
+        xml.get("output_names", ""),
     )  # fmt: skip
     layer.given = layer.name
     # If a known element stands there several times, OpenVINO reads the first.
     seen: set[str] = set()
-    for child in xml.children:
+    for child in xml:
         if child.tag not in _KNOWN:
             layer.parts.append(child)
         elif child.tag not in seen:
@@ -156,11 +161,11 @@ _KNOWN = ("data", "input", "output", "rt_info")
 def _read_part(xml: XmlElement, layer: Layer, where: str) -> None:
     match xml.tag:
         case "data":
-            layer.data = dict(xml.attributes)
+            layer.data = dict(xml.attrib)
         case "input":
-            layer.inputs = [_port(port, layer, where) for port in select(xml.children, "port")]
+            layer.inputs = [_port(port, layer, where) for port in select(xml, "port")]
         case "output":
-            layer.outputs = [_port(port, layer, where) for port in select(xml.children, "port")]
+            layer.outputs = [_port(port, layer, where) for port in select(xml, "port")]
         case "rt_info":
             layer.rt_info = inner_xml(xml)
 
@@ -171,18 +176,24 @@ def _type(text: str, version: str) -> str:
 
 
 def _port(xml: XmlElement, layer: Layer, where: str) -> Port:
-    dims: list[int] = []
+    dims: list[str] = []
     rt_info = ""
+    for child in xml:
+        if child.tag == "dim":
+            dims.append(child.text or "")
+        elif child.tag == "rt_info":
+            rt_info = inner_xml(child)
     try:
-        for child in xml.children:
-            if child.tag == "dim":
-                dims.append(integer(child.text))
-            elif child.tag == "rt_info":
-                rt_info = inner_xml(child)
-        type = port_type(xml.get("precision"), dims)
+        type = _port_type(xml.get("precision", ""), *dims)
     except ValueError as error:
-        raise InvalidModelError(f"{where} / {layer}: port {xml.get('id')}: {error}") from None
-    return Port(number(xml, "id", where), type, split_names(xml.get("names")), rt_info)
+        raise InvalidModelError(f"{where} / {layer}: port {xml.get('id', '')}: {error}") from None
+    return Port(number(xml, "id", where), type, split_names(xml.get("names", "")), rt_info)
+
+
+@lru_cache(maxsize=1024)
+def _port_type(precision: str, *dims: str) -> TensorType:
+    """The type of a port by its texts. Most ports of a file have the type of another."""
+    return port_type(precision, [integer(dim) for dim in dims])
 
 
 def _connect(edges: list[Edge], layers: dict[int, Layer], where: str) -> None:

@@ -11,10 +11,14 @@ options) do not go along.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from bridge.ir_format.document import XmlElement, select
+from bridge.ir_format.document import select
 from bridge.ir_format.text import as_text, attribute
 from bridge.metadata import Entry
+
+if TYPE_CHECKING:
+    from bridge.ir_format.document import XmlElement
 
 ABOUT_MODEL: Entry[list[str]] = Entry("rt_info", list[str], "rt_info", hint=True)
 """Entries about the model, as XML texts."""
@@ -31,7 +35,7 @@ def keep_about_model(net: XmlElement, metadata: dict[str, str]) -> None:
     """Adds the facts about the model in its rt_info to the metadata."""
     kept = [
         as_text(child)
-        for child in select(net.children, "rt_info", "*")
+        for child in select(net, "rt_info", "*")
         if child.tag != "bridge"
         and not {child.tag, child.get("name", "")} & _ABOUT_FILE
         and child.get("name", "") != "bridge"
@@ -64,13 +68,13 @@ def read_rt_info(net: XmlElement) -> tuple[tuple[str, ...], dict[str, str]]:
     """The entries of a model's rt_info as XML texts, and the metadata Bridge put there."""
     entries: list[str] = []
     metadata: dict[str, str] = {}
-    for child in select(net.children, "rt_info", "*"):
+    for child in select(net, "rt_info", "*"):
         if child.tag != "bridge" and child.get("name") != "bridge":
             entries.append(as_text(child))
             continue
-        for entry in select(child.children, "*", "*"):
+        for entry in select(child, "*", "*"):
             # OpenVINO writes <info name="key" value="..."/>, older ones <key value="..."/>.
-            metadata[entry.get("name", entry.tag)] = entry.get("value")
+            metadata[entry.get("name", entry.tag)] = entry.get("value", "")
     return tuple(entries), metadata
 
 

@@ -55,7 +55,7 @@ def attribute(value: str) -> str:
 
 def inner_xml(element: XmlElement) -> str:
     """The elements inside an element, as text."""
-    return "".join(map(as_text, element.children))
+    return "".join(map(as_text, element))
 
 
 def as_text(element: XmlElement) -> str:
@@ -67,12 +67,12 @@ def as_text(element: XmlElement) -> str:
         if isinstance(item, str):
             parts.append(item)
             continue
-        values = "".join(f' {k}="{_escaped(v, _ATTRIBUTE)}"' for k, v in item.attributes.items())
-        tail = _escaped(item.tail, _TEXT) if item is not element else ""
-        if not item.children and not item.text:
+        values = "".join(f' {k}="{_escaped(v, _ATTRIBUTE)}"' for k, v in item.attrib.items())
+        tail = _escaped(item.tail or "", _TEXT) if item is not element else ""
+        if not len(item) and not item.text:
             parts.append(f"<{item.tag}{values}/>{tail}")
             continue
-        parts.append(f"<{item.tag}{values}>{_escaped(item.text, _TEXT)}")
+        parts.append(f"<{item.tag}{values}>{_escaped(item.text or '', _TEXT)}")
         stack.append(f"</{item.tag}>{tail}")
-        stack.extend(reversed(item.children))
+        stack.extend(reversed(item))
     return "".join(parts)
