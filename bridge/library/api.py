@@ -28,6 +28,7 @@ from bridge.files.atomic_write import locked, scratch_folder, whole
 from bridge.files.kinds import require_kind
 from bridge.library.sources import ClassifiedSource, classify, described
 from bridge.limits import budget, limited, read_limits
+from bridge.neutral.tensor import opened_once
 from bridge.options import (
     ConvertOptions,
     GivenLimits,
@@ -133,7 +134,7 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
             done.append(model)
         return report
 
-    with limited(limits), _blamed(given, bool(debug)), _no_collection() as done:
+    with limited(limits), _blamed(given, bool(debug)), opened_once(), _no_collection() as done:
         return _in_format(format, attempt, options.get("opset"))
 
 
@@ -172,7 +173,7 @@ def to_onnx(source: Source, **options: Unpack[OnnxOptions]) -> onnx.ModelProto:
         require_unchanged(model.files)
         return proto
 
-    with limited(limits), _blamed(given, DEBUG):
+    with limited(limits), _blamed(given, DEBUG), opened_once():
         return _in_format("onnx", attempt, options.get("opset"))
 
 

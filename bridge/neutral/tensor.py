@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -26,15 +28,22 @@ class FileRange:
 
     def read(self) -> bytes:
         """The bytes; InvalidModelError if the file lacks them."""
+        kept = _kept.get()
         try:
-            with open(self.path, "rb") as file:
-                file.seek(self.offset)
-                data = file.read(self.length)
+            if kept is not None:
+                data = self._read(kept.of(self.path))
+            else:
+                with open(self.path, "rb") as file:
+                    data = self._read(file)
         except OSError as error:
             raise self.unreadable(error) from error
         if len(data) != self.length:
             raise self.unreadable()
         return data
+
+    def _read(self, file: BinaryIO) -> bytes:
+        file.seek(self.offset)
+        return file.read(self.length)
 
     def unreadable(self, error: OSError | None = None) -> InvalidModelError:
         """The error for a file that cannot be read, or lacks the range."""
@@ -44,6 +53,42 @@ class FileRange:
             f"{self.path}: holds no {self.length} bytes at {self.offset}; "
             + about_short_file(self.path)
         )
+
+
+class _KeptOpen:
+    """The file that was read last, and stays open for the next constant."""
+
+    def __init__(self) -> None:
+        self._path = ""
+        self._file: BinaryIO | None = None
+
+    def of(self, path: str) -> BinaryIO:
+        """The open file at a path."""
+        if self._file is None or self._path != path:
+            self.close()
+            self._path, self._file = path, open(path, "rb")  # noqa: SIM115
+        return self._file
+
+    def close(self) -> None:
+        """Closes the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+_kept: ContextVar[_KeptOpen | None] = ContextVar("kept", default=None)
+
+
+@contextmanager
+def opened_once() -> Iterator[None]:
+    """Inside, a file is opened once, however many of its constants are read one after another."""
+    kept = _KeptOpen()
+    token = _kept.set(kept)
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+        kept.close()
 
 
 TensorSource = Any

@@ -27,6 +27,9 @@ COMMUTATIVE = frozenset({"Add", "And", "Equal", "Max", "Min", "Mul", "NotEqual",
 UseCount = Callable[[Value], int]
 """How often a value is used."""
 
+Needs = frozenset[tuple[str, ...]]
+"""Sets of operators."""
+
 
 def _of(name: str) -> Callable[[Any, Any], Op]:
     return lambda term, other: op(name, term, other)
@@ -64,6 +67,11 @@ class Term(ABC):
                 yield found
         elif value is not None:
             yield from self._fits(value, Found({**found, self: value}), count, root)
+
+    @property
+    def needs(self) -> Needs:
+        """What a graph has if the term fits one of its values: of each set one operator."""
+        return frozenset()
 
     @abstractmethod
     def _fits(self, value: Value, found: Found, count: UseCount, root: bool) -> Iterator[Found]: ...
@@ -118,6 +126,11 @@ class Either(Term):
     first: Term
     second: Term
 
+    @property
+    def needs(self) -> Needs:
+        """What both terms need."""
+        return self.first.needs & self.second.needs
+
     def _fits(self, value: Value, found: Found, count: UseCount, root: bool) -> Iterator[Found]:
         for term in (self.first, self.second):
             yield from term.matches(value, found, count, root)
@@ -132,6 +145,11 @@ class Op(Term):
     attributes: Mapping[str, Any]
     output: int = 0
     single: bool = True
+
+    @property
+    def needs(self) -> Needs:
+        """One of these operators, and what the inputs need."""
+        return frozenset({self.ops}).union(*(term.needs for term in self.inputs))
 
     def shared(self) -> Op:
         """The term of a value that others may use, too."""
@@ -155,10 +173,18 @@ class Op(Term):
         if len(self.inputs) > 1 and node.op in COMMUTATIVE:
             orders.append((self.inputs[1], self.inputs[0], *self.inputs[2:]))
         for order in orders:
-            ways = [found]
-            for index, term in enumerate(order):
-                ways = [w for way in ways for w in term.matches(node.input(index), way, count)]
-            yield from ways
+            yield from _fit(order, node, found, count)
+
+
+def _fit(
+    terms: tuple[Term, ...], node: Node, found: Found, count: UseCount, index: int = 0
+) -> Iterator[Found]:
+    """All ways in which the inputs of a node from `index` on fit, one when it is asked for."""
+    if index == len(terms):
+        yield found
+        return
+    for way in terms[index].matches(node.input(index), found, count):
+        yield from _fit(terms, node, way, count, index + 1)
 
 
 def var(

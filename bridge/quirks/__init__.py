@@ -253,7 +253,7 @@ def _run_of(wanted: Sequence[At]) -> Run:
 
 def undo_quirks(model: Model, context: Context) -> bool:
     """Undoes the quirks for IR in place, in reverse order, until no undo changes the model."""
-    from bridge.passes.fuse import by_op
+    from bridge.passes.fuse import fuse
     from bridge.quirks.undo import rewritten
 
     ops = _ops(model)
@@ -266,7 +266,7 @@ def undo_quirks(model: Model, context: Context) -> bool:
                 patterns.setdefault(op, []).append(undo)
     chosen = {op: tuple(map(_with_record, dict.fromkeys(undos))) for op, undos in patterns.items()}
     changed = False
-    while chosen and Uses(model.graph).run(by_op(chosen, context)):
+    while fuse(model.graph, chosen, context):
         changed = True
     return changed
 

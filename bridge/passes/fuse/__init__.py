@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.rewrite import Pattern, Result
-from bridge.neutral.terms import Found, Term
+from bridge.neutral.terms import Found, Needs, Term
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
 
@@ -36,11 +37,16 @@ class Declared:
     opset: int
     build: Build
 
+    def may_fit(self, ops: set[str], opset: int) -> bool:
+        """Whether the pattern may fit in a graph of these operators, for an operator set."""
+        return self.opset <= opset and all(not ops.isdisjoint(some) for some in self._needs)
+
+    @cached_property
+    def _needs(self) -> Needs:
+        return self.pattern.needs
+
     def __call__(self, b: Builder, node: Node, uses: Uses) -> Value | None:
         """The replacement for the first match for which all conditions hold."""
-        assert b.target is not None
-        if b.target.opset < self.opset:
-            return None
         for found in self.pattern.matches(uses.output(node), Found(), uses.count, root=True):
             b.name = found.node(self.named).name
             made = self.build(b, found, uses)
@@ -55,9 +61,18 @@ def fuses(pattern: Term, named: Term | None = None, opset: int = 0) -> Callable[
     return lambda build: Declared(pattern, named or pattern, opset, build)
 
 
-def by_op(table: Mapping[str, Sequence[Fusion]], context: Context) -> Pattern:
-    """The first of the patterns for an operator that fits."""
-    return first_of(lambda node: table[node.op], context, frozenset(table))
+def fuse(graph: Graph, table: Mapping[str, Sequence[Fusion]], context: Context) -> bool:
+    """Fuses, in place, by the first of the patterns for an operator that fits. Patterns that need
+    operators which the graph does not have are not tried."""
+    ops, opset = {node.op for node in graph.walk()}, context.target.opset
+    tried = {op: [f for f in table[op] if _may_fit(f, ops, opset)] for op in ops & table.keys()}
+    tried = {op: fusions for op, fusions in tried.items() if fusions}
+    pattern = first_of(lambda node: tried[node.op], context, frozenset(tried))
+    return bool(tried) and Uses(graph).run(pattern)
+
+
+def _may_fit(fusion: Fusion, ops: set[str], opset: int) -> bool:
+    return not isinstance(fusion, Declared) or fusion.may_fit(ops, opset)
 
 
 def first_of(choice: Choice, context: Context, ops: frozenset[str] | None = None) -> Pattern:

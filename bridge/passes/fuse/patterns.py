@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from bridge.neutral.graph import Model, Node, names_of_outputs
 from bridge.passes.context import Context
-from bridge.passes.fuse import Fusion, by_op, first_of
+from bridge.passes.fuse import Fusion, first_of, fuse
 from bridge.passes.fuse.activations import clip, leaky_relu
 from bridge.passes.fuse.attention import heads_that_share_keys, masked_attention
 from bridge.passes.fuse.axes import axes_of_one
@@ -85,26 +85,28 @@ OF_STATES: Mapping[str, tuple[Fusion, ...]] = {"MatMul": (attention_with_cache,)
 
 def fuse_states(model: Model, context: Context) -> bool:
     """Fuses, in place, nodes that read variables of a model for IR."""
-    return Uses(model.graph).run(by_op(OF_STATES, context))
+    return fuse(model.graph, OF_STATES, context)
 
 
 def fuse_ir(model: Model, context: Context) -> bool:
     """Fuses, in place, nodes that rules would expand otherwise, in all nested graphs too."""
-    record = first_of(_by_record, context)
-    patterns = (
-        record,
-        by_op(WITHIN, context),
-        record,
-        by_op(OF_IR, context),
-        by_op(BEHIND, context),
-    )
-    return any([Uses(model.graph).run(pattern) for pattern in patterns])
+    changed = _restore(model, context)
+    changed |= fuse(model.graph, WITHIN, context)
+    if changed:
+        _restore(model, context)
+    return any([changed, *(fuse(model.graph, table, context) for table in (OF_IR, BEHIND))])
 
 
 def fuse_onnx(model: Model, context: Context) -> bool:
     """Fuses expanded operators, in place, in all nested graphs too."""
     model.graph.output_names = names_of_outputs(model.graph)
-    return Uses(model.graph).run(by_op(OF_ONNX, context))
+    return fuse(model.graph, OF_ONNX, context)
+
+
+def _restore(model: Model, context: Context) -> bool:
+    """Restores the recorded ONNX nodes."""
+    recorded = any(map(_by_record, model.graph.walk()))
+    return recorded and Uses(model.graph).run(first_of(_by_record, context))
 
 
 def _by_record(node: Node) -> tuple[Fusion, ...]:

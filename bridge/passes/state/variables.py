@@ -29,7 +29,7 @@ from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import TensorType, low
 from bridge.operators import Refused
 from bridge.passes.context import Context
-from bridge.passes.fuse import by_op, fuses
+from bridge.passes.fuse import fuse, fuses
 from bridge.passes.state.exchange import (
     assign_variable,
     empty,
@@ -261,7 +261,7 @@ def _restore_starts(graph: Graph, states: Mapping[Value, str], context: Context)
             "ReadValue", [found[START]], 1, variable_attributes(states[state], state)
         ).outputs[0]
 
-    Uses(graph).run(by_op({"If": (fuses(STARTED)(read),)}, context))
+    fuse(graph, {"If": (fuses(STARTED)(read),)}, context)
     return started
 
 
