@@ -30,7 +30,8 @@ from bridge.neutral.ports import (
 from bridge.neutral.types import BOOL, I64, TensorType, join, without_sizes
 
 if TYPE_CHECKING:
-    from bridge.ir_format.document import XmlElement
+    from xml.etree.ElementTree import Element as XmlElement
+
     from bridge.ir_format.frontend import IrReader
 
 

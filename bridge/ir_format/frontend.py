@@ -38,7 +38,7 @@ from bridge.passes.boundary import override_shapes
 from bridge.vocabulary import REQUIRED, Spelling, ir_rows
 
 if TYPE_CHECKING:
-    from bridge.ir_format.document import XmlElement
+    from xml.etree.ElementTree import Element as XmlElement
 
 VERSIONS = (10, 11)
 

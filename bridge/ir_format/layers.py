@@ -20,7 +20,7 @@ from bridge.operators.ir_texts import integer
 from bridge.vocabulary import ir_type
 
 if TYPE_CHECKING:
-    from bridge.ir_format.document import XmlElement
+    from xml.etree.ElementTree import Element as XmlElement
 
 NEWEST = 17
 """The newest operator set."""
@@ -112,6 +112,7 @@ def read_layers(body: XmlElement, where: str, notes: list[str]) -> list[Layer]:
 
 def arrange(found: list[Layer], edges: list[Edge], where: str, notes: list[str]) -> list[Layer]:
     """Layers connected by edges, in file order, except layers before their inputs."""
+    budget().allow(nodes=len(found))
     layers: dict[int, Layer] = {}
     for layer in found:
         if layer.id in layers:
@@ -125,14 +126,19 @@ def arrange(found: list[Layer], edges: list[Edge], where: str, notes: list[str])
 
 def read_edge(xml: XmlElement, where: str) -> Edge:
     """An edge."""
-    names = ("from-layer", "from-port", "to-layer", "to-port")
-    a, b, c, d = (number(xml, name, where) for name in names)
+    ends = xml.attrib
+    try:
+        a, b, c, d = map(integer, [ends[name] for name in _ENDS])
+    except (KeyError, ValueError):  # It is named.
+        a, b, c, d = (number(xml, name, where) for name in _ENDS)
     return a, b, c, d
+
+
+_ENDS = ("from-layer", "from-port", "to-layer", "to-port")
 
 
 def read_layer(xml: XmlElement, where: str) -> Layer:
     """A layer, not yet connected."""
-    budget().allow(nodes=1)
     version = xml.get("version", "opset1")
     if (opset := version.removeprefix("opset")).isdecimal() and not 1 <= int(opset) <= NEWEST:
         raise InvalidModelError(
@@ -163,9 +169,9 @@ def _read_part(xml: XmlElement, layer: Layer, where: str) -> None:
         case "data":
             layer.data = dict(xml.attrib)
         case "input":
-            layer.inputs = [_port(port, layer, where) for port in select(xml, "port")]
+            layer.inputs = [_port(port, layer, where) for port in xml if port.tag == "port"]
         case "output":
-            layer.outputs = [_port(port, layer, where) for port in select(xml, "port")]
+            layer.outputs = [_port(port, layer, where) for port in xml if port.tag == "port"]
         case "rt_info":
             layer.rt_info = inner_xml(xml)
 
@@ -176,13 +182,10 @@ def _type(text: str, version: str) -> str:
 
 
 def _port(xml: XmlElement, layer: Layer, where: str) -> Port:
-    dims: list[str] = []
+    dims = [child.text or "" for child in xml if child.tag == "dim"]
     rt_info = ""
-    for child in xml:
-        if child.tag == "dim":
-            dims.append(child.text or "")
-        elif child.tag == "rt_info":
-            rt_info = inner_xml(child)
+    if len(dims) < len(xml):
+        rt_info = next((inner_xml(child) for child in reversed(xml) if child.tag == "rt_info"), "")
     try:
         type = _port_type(xml.get("precision", ""), *dims)
     except ValueError as error:

@@ -18,7 +18,7 @@ from bridge.ir_format.text import as_text, attribute
 from bridge.metadata import Entry
 
 if TYPE_CHECKING:
-    from bridge.ir_format.document import XmlElement
+    from xml.etree.ElementTree import Element as XmlElement
 
 ABOUT_MODEL: Entry[list[str]] = Entry("rt_info", list[str], "rt_info", hint=True)
 """Entries about the model, as XML texts."""

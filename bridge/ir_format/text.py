@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from bridge.ir_format.names import clean
 
 if TYPE_CHECKING:
-    from bridge.ir_format.document import XmlElement
+    from xml.etree.ElementTree import Element as XmlElement
 
 Text: TypeAlias = "list[str | Text]"
 """Pieces of text, in lists as deep as the bodies. Joining the text of each body, or copying it into

@@ -224,7 +224,7 @@ def meet_shape(a: Shape, b: Shape) -> Shape:
     """The shape that follows from both `a` and `b`. If they contradict, it is `a`."""
     if a is None:
         return b
-    if b is None or a is b or len(a) != len(b):
+    if b is None or a == b or len(a) != len(b):
         return a
     return tuple(meet_dim(x, y) for x, y in zip(a, b, strict=True))
 
@@ -300,6 +300,9 @@ def broadcast(*shapes: Shape) -> Shape:
     for shape in shapes:
         if shape is None:
             return None
+        if not result or not shape:
+            result = result or shape
+            continue
         rank = max(len(result), len(shape))
         left = (1,) * (rank - len(result)) + result
         right = (1,) * (rank - len(shape)) + shape

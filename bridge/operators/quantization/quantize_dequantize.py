@@ -6,6 +6,8 @@ this FakeQuantize of the parts, and then takes it apart for its integer kernels.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from bridge.neutral.inference.known import known_of
@@ -61,23 +63,23 @@ def scale_of(start: np.ndarray, end: np.ndarray, low: int, high: int) -> np.ndar
     zero_point = np.round(low - start / scale)
     if (zero_point < low).any() or (zero_point > high).any():
         return None
+    lowest, highest = np.float32(low) - zero_point, np.float32(high) - zero_point
     found = np.zeros_like(scale)
     for candidate in _neighbours(scale):
-        fits = (candidate * (np.float32(low) - zero_point) == start) & (
-            candidate * (np.float32(high) - zero_point) == end
-        )
+        fits = (candidate * lowest == start) & (candidate * highest == end)
         found = np.where((found == 0) & fits, candidate, found)
-    return found if (found > 0).all() else None
+        if (found > 0).all():
+            return found
+    return None
 
 
-def _neighbours(scale: np.ndarray) -> list[np.ndarray]:
+def _neighbours(scale: np.ndarray) -> Iterator[np.ndarray]:
     """f32 numbers around these, the nearest first."""
-    candidates, below, above = [scale], scale, scale
+    yield scale
+    below = above = scale
     for _ in range(_NEAR):
-        below = np.nextafter(below, np.float32(0))
-        above = np.nextafter(above, np.float32(np.inf))
-        candidates += [below, above]
-    return candidates
+        yield (below := np.nextafter(below, np.float32(0)))
+        yield (above := np.nextafter(above, np.float32(np.inf)))
 
 
 def axis_of(values: np.ndarray, data: Value) -> int | None:
