@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bridge.errors import InvalidModelError
 from bridge.ir_format.attributes import port_type
@@ -29,8 +29,7 @@ Edge = tuple[int, int, int, int]
 """The layer and the port at the start of an edge, then the layer and the port at its end."""
 
 
-@dataclass(eq=False, slots=True)
-class Port:
+class Port(NamedTuple):
     """A port of a layer, with the tensor's type and names in the file."""
 
     id: int
@@ -150,30 +149,22 @@ def read_layer(xml: XmlElement, where: str) -> Layer:
         xml.get("output_names", ""),
     )  # fmt: skip
     layer.given = layer.name
-    # If a known element stands there several times, OpenVINO reads the first.
-    seen: set[str] = set()
-    for child in xml:
-        if child.tag not in _KNOWN:
+    # If a known element stands there several times, OpenVINO reads the first. So they are read
+    # from the last.
+    for child in reversed(xml):
+        tag = child.tag
+        if tag == "data":
+            layer.data = child.attrib
+        elif tag == "input":
+            layer.inputs = [_port(port, layer, where) for port in child if port.tag == "port"]
+        elif tag == "output":
+            layer.outputs = [_port(port, layer, where) for port in child if port.tag == "port"]
+        elif tag == "rt_info":
+            layer.rt_info = inner_xml(child)
+        else:
             layer.parts.append(child)
-        elif child.tag not in seen:
-            seen.add(child.tag)
-            _read_part(child, layer, where)
+    layer.parts.reverse()
     return layer
-
-
-_KNOWN = ("data", "input", "output", "rt_info")
-
-
-def _read_part(xml: XmlElement, layer: Layer, where: str) -> None:
-    match xml.tag:
-        case "data":
-            layer.data = dict(xml.attrib)
-        case "input":
-            layer.inputs = [_port(port, layer, where) for port in xml if port.tag == "port"]
-        case "output":
-            layer.outputs = [_port(port, layer, where) for port in xml if port.tag == "port"]
-        case "rt_info":
-            layer.rt_info = inner_xml(xml)
 
 
 def _type(text: str, version: str) -> str:
@@ -186,17 +177,18 @@ def _port(xml: XmlElement, layer: Layer, where: str) -> Port:
     rt_info = ""
     if len(dims) < len(xml):
         rt_info = next((inner_xml(child) for child in reversed(xml) if child.tag == "rt_info"), "")
+    names = xml.get("names", "")
     try:
-        type = _port_type(xml.get("precision", ""), *dims)
+        port = _plain_port(number(xml, "id", where), xml.get("precision", ""), *dims)
     except ValueError as error:
         raise InvalidModelError(f"{where} / {layer}: port {xml.get('id', '')}: {error}") from None
-    return Port(number(xml, "id", where), type, split_names(xml.get("names", "")), rt_info)
+    return Port(port.id, port.type, split_names(names), rt_info) if names or rt_info else port
 
 
 @lru_cache(maxsize=1024)
-def _port_type(precision: str, *dims: str) -> TensorType:
-    """The type of a port by its texts. Most ports of a file have the type of another."""
-    return port_type(precision, [integer(dim) for dim in dims])
+def _plain_port(id: int, precision: str, *dims: str) -> Port:
+    """A port without names. Most ports of a file are like another."""
+    return Port(id, port_type(precision, [integer(dim) for dim in dims]), [], "")
 
 
 def _connect(edges: list[Edge], layers: dict[int, Layer], where: str) -> None:

@@ -33,6 +33,8 @@ def fault_of(op: str, attributes: Attributes) -> str:
         declared = row.attributes.get(name)
         if declared is None:
             return f"has an attribute {name}, which is not in its row"
+        if value is declared.default:
+            continue
         if not _fits(value, declared):
             return f"its attribute {name} is {value!r}, which is no {declared.type}"
         if declared.choices and value not in declared.choices:

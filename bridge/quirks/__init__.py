@@ -122,6 +122,7 @@ FOR_IR: tuple[At, ...] = (
     _at("bias_of_lrn", "LRN"),
     _at("matrix_times_stack", "MatMul", undo="Squeeze"),
     _at("rounded_quotient", "Clip", undo="Clip"),
+    _at("computed_scale", "Round", undo="Add Round"),
     _at("constant_of_higher_rank", *ARITHMETIC, undo=" ".join(ARITHMETIC), engines=BOTH),
     _at("maximum_of_minus_infinity", "Equal"),
     _at("infinite_bf16", "Equal"),

@@ -160,6 +160,16 @@ CANARIES: dict[str, Canary] = {
             "s": np.float32([0.3, 0.007]),
         },
     ),
+    "openvino_cpu.computed_scale": Canary(
+        "(float[280] x) => (uint8[280] y, float s, uint8 z) "
+        "{ y, s, z = DynamicQuantizeLinear (x) }",
+        {"x": np.clip(_TIES, -127.5, 127.5) * np.float32(0.3)},
+    ),
+    "openvino_cpu.computed_scale, which is another": Canary(
+        "(float[280] x) => (uint8[280] y, float s, uint8 z) "
+        "{ y, s, z = DynamicQuantizeLinear (x) }",
+        {"x": np.clip(_TIES, -127.5, 127.5) * np.float32(0.1)},
+    ),
     "openvino_cpu.broadcast_into_arithmetic": Canary(
         "(int64[1] s, float[1] x) => (float[n] y) <float[1] two = {2}> "
         "{ e = Expand (two, s) y = Sub (x, e) }",

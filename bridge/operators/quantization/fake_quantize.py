@@ -116,6 +116,8 @@ def _levels(
     axis = axis_of(start, x)
     if axis is None:
         return None
+    if axis == 0:  # numpy computes with one number faster than with an array of it.
+        start, end = start.flat[0], end.flat[0]
     exact = scale_of(start, end, int(first), int(first) + steps)
     scale = (end - start) / np.float32(steps) if exact is None else exact
     if not (scale > 0).all():

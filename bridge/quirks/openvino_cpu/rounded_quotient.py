@@ -4,14 +4,15 @@ so a quotient halfway between two integers may lie beside it.
 The nearest half is taken for the quotient, and the remainder of the division corrects it. All
 products of such a half and a part of the divisor are exact in f32.
 
-OpenVINO folds quotients of constants exactly. A divisor that is computed stays as it is:
-DynamicQuantizeLinear has such a divisor, which is a rounded quotient itself. The correction would
-take up to a seventh of the time of a model.
+OpenVINO folds quotients of constants exactly. A divisor that is computed has one element:
+DynamicQuantizeLinear has such a divisor, which `computed_scale` makes exact. Its quotients of open
+shape stay as they are: the plugin does not join operators of open shape to one, and the correction
+would take up to an eighth of the time of a model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, op, var
-from bridge.neutral.types import F32
+from bridge.neutral.types import F32, is_static, size_of
 from bridge.operators import Result
 from bridge.quirks.known import KnownAt, when_known
 from bridge.quirks.quirk import Place, Quirk, rewriting
@@ -54,7 +55,7 @@ def by_remainder(b: Builder, node: Node, place: Place) -> Result:
             most = _largest(limits, found.get(OFFSET))
             if most is None or when_known(found[X], place) is KnownAt.FOLDED:
                 continue
-            quotient = _corrected(b, found[X], found[DIVISOR], most)
+            quotient = corrected(b, found[X], found[DIVISOR], most)
             if quotient is not None:
                 rounded = b.op("Round", quotient)
                 return b.op("Clip", b.plus(rounded, found.get(OFFSET)), *limits)
@@ -74,22 +75,36 @@ def _largest(limits: list[Value | None], offset: Value | None) -> int | None:
     return int(most) if most <= MOST else None
 
 
-def _corrected(b: Builder, x: Value, divisor: Value, most: int) -> Value | None:
+def corrected(b: Builder, x: Value, divisor: Value, most: int) -> Value | None:
     """The quotient, whose size is at most `most` where it matters."""
     known = known_of(divisor).reals
-    if known is None and divisor.behind("Cast", "Reshape", "Unsqueeze").producer is not None:
+    is_given = divisor.behind("Cast", "Reshape", "Unsqueeze").producer is None
+    if known is None and not is_given and not (is_number(divisor) and is_static(x.shape)):
         return None
     if known is not None and not _is_rounded(known):
         return None
     # Twice the half is an integer. A product with a part has no more digits than an f32.
     digits = DIGITS - (2 * most + 1).bit_length()
-    reciprocal = 1.0 / divisor if known is None else b.constant(np.float32(1) / known)
+    if known is None:
+        reciprocal = b.once((corrected, divisor), lambda: 1.0 / divisor)
+    else:
+        reciprocal = b.constant(np.float32(1) / known)
     near = b.op("Clip", x * reciprocal, -float(most), float(most))
     half = b.op("Floor", near) + 0.5
+    parts: Iterable[Value | np.ndarray]
+    if known is None:
+        parts = b.once((split, divisor, digits), lambda: _computed_parts(divisor, digits))
+    else:
+        parts = _parts(known, digits)
     rest = x
-    for part in _computed_parts(divisor, digits) if known is None else _parts(known, digits):
+    for part in parts:
         rest = rest - half * part
     return half + rest * reciprocal
+
+
+def is_number(value: Value) -> bool:
+    """Whether a value has one element."""
+    return is_static(value.shape) and size_of(value.shape) == 1
 
 
 def _is_rounded(divisor: np.ndarray) -> bool:
@@ -109,15 +124,20 @@ def _parts(divisor: np.ndarray, digits: int) -> Iterator[np.ndarray]:
         rest = rest - part
 
 
-def _computed_parts(divisor: Value, digits: int) -> Iterator[Value]:
-    """Such numbers for a divisor that is not known (Veltkamp's splitting)."""
-    rest = divisor
+def _computed_parts(divisor: Value, digits: int) -> list[Value]:
+    """Such numbers for a divisor that is not known."""
+    parts, rest = [], divisor
     for _ in range(digits, DIGITS, digits):
-        wide = rest * float(2 ** (DIGITS - digits) + 1)
-        part = wide - (wide - rest)
-        yield part
-        rest = rest - part
-    yield rest
+        part, rest = split(rest, digits)
+        parts.append(part)
+    return [*parts, rest]
+
+
+def split(x: Value, digits: int) -> tuple[Value, Value]:
+    """Two numbers whose sum is x, the first of so many digits (Veltkamp's splitting)."""
+    wide = x * float(2 ** (DIGITS - digits) + 1)
+    part = wide - (wide - x)
+    return part, x - part
 
 
 def _divided(b: Builder, node: Node) -> Iterator[Value]:
@@ -158,7 +178,8 @@ QUIRK = Quirk(
     symptom="A quotient is the product with a rounded reciprocal. One that is rounded to an "
     "integer may go to the wrong neighbour if it lies halfway between two.",
     fires="At limits of a rounded quotient of f32, perhaps with an offset, as QuantizeLinear has "
-    "them. The divisor is known, or an input; one that is computed is itself rounded.",
+    "them. The divisor is known, an input, or one computed number. In the last case the shape is "
+    "static.",
     safe="A half of an integer, and the remainder times the reciprocal, add up to the quotient. "
     "The remainder is exact, because each product has at most 24 digits.",
     cost="up to eight elementwise operators, which OpenVINO joins with those around them",
