@@ -170,6 +170,7 @@ FOR_IR: tuple[At, ...] = (
     _clause("read_states"),
     _at("branch_of_equal_shape", "If", undo="Reshape", until="2026.1"),
     _at("computed_constant", "Gather", "MatMul", *UNFOLDED, undo="Gather"),
+    _at("top_of_none", "ir::TopK", undo="Slice"),
     _at("unsorted_unique", "Unique"),
     _at("unique_of_nothing", "Unique", undo="Slice"),
     _at("batch_of_known_state", *RECURRENT, undo="Reshape"),

@@ -114,6 +114,11 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(3, 0)},
         ends=True,
     ),
+    "openvino_cpu.top_of_none": Canary(
+        "(float[2, n] x, int64[1] k) => (float[2, m] y, int64[2, m] i) { "
+        "y, i = TopK <sorted = 0> (x, k) }",
+        {"x": _f32(2, 3), "k": _i64(0)},
+    ),
     "openvino_cpu.nan_beside_number": Canary(
         "(float[n] x) => (float[n] y, float[n] z) <float one = {1}> "
         "{ y = Max (x, one) z = Min (x, one) }",
@@ -352,6 +357,11 @@ CANARIES: dict[str, Canary] = {
         less = Sub (dims, five)
         y = Abs (less) }""",
         {"x": _f32(2, 3)},
+    ),
+    "openvino_cpu.absolute_value_of_shape, of a constant that is stored as f16": Canary(
+        "(float[2] x) => (float[2] y) <float16[2] few = {48128, 16384}> { "
+        "wide = Cast <to = 1> (few) a = Abs (wide) y = Add (a, x) }",
+        {"x": _f32(2)},
     ),
     "openvino_cpu.cast_of_later_output": Canary(
         """(float[4] x) => (bool[2] y) {

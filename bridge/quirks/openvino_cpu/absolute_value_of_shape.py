@@ -51,7 +51,7 @@ class MayBeConcat(May):
 def of_matrix(b: Builder, node: Node, place: Place) -> Result:
     """The Abs of a matrix with one row, because OpenVINO keeps the Abs of a matrix."""
     (x,) = node.inputs
-    if x is None or x.rank != 1 or x.constant is not None:
+    if x is None or x.rank != 1:
         return None
     if not is_known(x, place) and not any(place.facts(a).of(x) for a in (OfShape, MayBeConcat)):
         return None
