@@ -19,6 +19,7 @@ from bridge.check.stages import Stage, first_wrong_stage
 from bridge.files.atomic_write import scratch_folder
 from tests.programs.drawing import KINDS, Drawn, draw
 from tests.programs.reducing import reduced
+from tests.programs.saved import FORMS
 from tests.programs.splicing import splice
 from tests.programs.verdict import Feeds, Verdict, judge
 
@@ -39,6 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--as-drawn", action="store_true", help="do not make them small")
     parser.add_argument("--splice", type=Path, metavar="FOLDER", help="models to put into bodies")
     parser.add_argument("--every", type=int, default=1, help="each N-th model of that folder")
+    parser.add_argument(
+        "--saved", choices=list(FORMS), help="their IR saved so by OpenVINO, to ONNX and back"
+    )
     options = parser.parse_args(arguments)
     if options.splice:
         return splice(options.splice, options.every)
@@ -47,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         counts: Counter[str] = Counter()
         drawn = draw(options.kind, options.n, seed)
         for number, program in enumerate(drawn):
-            verdict, feeds = _judge(program)
+            verdict, feeds = _judge(program, options.saved)
             counts[verdict.kind] += 1
             if verdict.is_failure or (verdict.kind != "right" and options.keep):
                 name = f"{options.kind}_{seed}_{number}"
@@ -59,9 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(any(Verdict(kind).is_failure for kind in total))
 
 
-def _judge(program: Drawn) -> tuple[Verdict, Feeds]:
+def _judge(program: Drawn, form: str | None) -> tuple[Verdict, Feeds]:
     feeds = [program.feed(seed) for seed in range(FEEDS)]
-    return judge(program.model, feeds), feeds
+    return judge(program.model, feeds, form=form), feeds
 
 
 def _listed(counts: Counter[str]) -> str:
@@ -74,7 +78,7 @@ def _show(
     print(f"\n{name}: {verdict.kind}\n{verdict.detail[:1500]}", flush=True)
     model = program.model
     if not options.as_drawn and verdict.is_failure:
-        model = reduced(model, lambda smaller: _fails_alike(smaller, feeds, verdict))
+        model = reduced(model, lambda smaller: _fails_alike(smaller, feeds, verdict, options.saved))
     print(onnx.printer.to_text(model), flush=True)
     if options.debug_run:
         print("\n".join(map(str, _wrong_stages(model, feeds))), flush=True)
@@ -95,9 +99,9 @@ def _wrong_stages(model: onnx.ModelProto, feeds: Feeds) -> Iterator[Stage | str]
             yield stage or "no number differs after any pass or quirk"
 
 
-def _fails_alike(model: onnx.ModelProto, feeds: Feeds, verdict: Verdict) -> bool:
+def _fails_alike(model: onnx.ModelProto, feeds: Feeds, verdict: Verdict, form: str | None) -> bool:
     kept: Sequence[str] = [value.name for value in model.graph.input]
-    found = judge(model, [{name: feed[name] for name in kept} for feed in feeds])
+    found = judge(model, [{name: feed[name] for name in kept} for feed in feeds], form=form)
     return found.symptom == verdict.symptom
 
 

@@ -16,10 +16,11 @@ import bridge
 from tests.programs.__main__ import main
 from tests.programs.drawing import KINDS, draw
 from tests.programs.reducing import reduced
+from tests.programs.saved import FORMS
 from tests.programs.splicing import splice
 from tests.programs.verdict import NO_PROGRAM, Verdict, judge
 from tests.support.running import OnnxRuntime, assert_close
-from tests.support.sample import few
+from tests.support.sample import WHOLE, few
 
 FEEDS = 4
 COUNTS = {
@@ -28,10 +29,25 @@ COUNTS = {
 }  # fmt: skip
 
 
+def sample_of_forms() -> list[tuple[str, str]]:
+    """Each form with some kinds, and each kind with some forms."""
+    pairs = [(form, kind) for form in FORMS for kind in KINDS]
+    return pairs if WHOLE else pairs[::4]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_there_and_back(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     count = str(few(COUNTS[kind], 8))
     failed = main(["--as-drawn", "--seed", "1", "--kind", kind, "-n", count])
+    assert not failed, capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("form", "kind"), sample_of_forms())
+def test_saved_by_openvino(form: str, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """IR of drawn programs as OpenVINO saves it, to ONNX and back."""
+    count = str(few(30, 30))
+    options = ["--as-drawn", "--seed", "2", "--kind", kind, "-n", count, "--saved", form]
+    failed = main(options)
     assert not failed, capsys.readouterr().out
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,6 +20,8 @@ from tests.support.running import OnnxRuntime, OpenVino, assert_close, flat
 TIMEOUT = 60.0  # seconds for a program
 Feeds = Sequence[Mapping[str, Any]]
 Close = Callable[[Sequence[Any], Sequence[Any]], None]
+Step = Callable[..., Any]
+"""Calls a function with what it is about, and ends the judgement where it raises."""
 
 NO_PROGRAM = "no program"
 """The verdict on a model that onnxruntime does not run either."""
@@ -58,17 +61,19 @@ def judge(
     convert: Callable[..., Any] = bridge.convert,
     close: Close = assert_close,
     seconds: float = TIMEOUT,
+    form: str | None = None,
 ) -> Verdict:
     """Runs a model in onnxruntime, its IR in OpenVINO, and what comes back of that in onnxruntime.
-    `close` asserts that the numbers are the same.
+    `close` asserts that the numbers are the same. With a form of `saved.FORMS` the IR is saved so
+    first, and it is the original.
 
     Another process does it, whose end or silence is a verdict, too.
     """
     fresh = _worker.process is None
-    verdict = _in_worker(model, feeds, convert, close, seconds)
+    verdict = _in_worker(model, feeds, convert, close, seconds, form)
     if verdict.kind.endswith(ENDS) and not fresh:
         # An earlier program may have left the process broken; a new one shows whose fault it is.
-        verdict = _in_worker(model, feeds, convert, close, seconds)
+        verdict = _in_worker(model, feeds, convert, close, seconds, form)
     return verdict
 
 
@@ -81,49 +86,74 @@ def _in_worker(
     convert: Callable[..., Any],
     close: Close,
     seconds: float,
+    form: str | None,
 ) -> Verdict:
     with TemporaryDirectory() as name:
         folder = Path(name)
         data = model.SerializeToString()
         try:
-            return _worker.call(_verdict, data, feeds, convert, folder, close, seconds=seconds)
+            return _worker.call(
+                _verdict, data, feeds, convert, folder, close, form, seconds=seconds
+            )
         except LostProcessError as error:
             about = (folder / STEP).read_text() if (folder / STEP).exists() else "starting"
             how = ENDS if ENDED in str(error) else "timeout"
-            return Verdict(NO_PROGRAM if about == ORIGINAL else f"{about}: {how}", str(error))
+            none = about == ORIGINAL or (form is not None and about in MAKING)
+            return Verdict(NO_PROGRAM if none else f"{about}: {how}", str(error))
 
 
 ENDED = "ended the process"
 STEP = "step.txt"
 """What the process is about, so that it is known where it ends."""
 
+MAKING = ("to IR", "saved")
+"""The steps that make an IR to begin with."""
+
 
 def _verdict(
-    data: bytes, feeds: Feeds, convert: Callable[..., Any], folder: Path, close: Close
+    data: bytes,
+    feeds: Feeds,
+    convert: Callable[..., Any],
+    folder: Path,
+    close: Close,
+    form: str | None,
 ) -> Verdict:
+    step, model = partial(_step, folder), onnx.load_from_string(data)
     try:
-        _judge(onnx.load_from_string(data), feeds, convert, folder, close)
+        if form is None:
+            _judge(model, feeds, convert, folder, close, step)
+        else:
+            from tests.programs.saved import judge_saved
+
+            judge_saved(form, model, feeds, folder, close, step)
     except _Stop as stop:
         return stop.args[0]
     return Verdict("right")
 
 
+def _step(folder: Path, about: str, kind: str, function: Any, *arguments: Any) -> Any:
+    """Calls a function, and raises _Stop where it raises."""
+    (folder / STEP).write_text(about)
+    try:
+        return function(*arguments)
+    except (AssertionError, Exception) as error:
+        detail = f"{type(error).__name__}: {error}"
+        if kind == NO_PROGRAM:
+            raise _Stop(Verdict(NO_PROGRAM, f"{about}: {detail}")) from None
+        kind = "wrong" if isinstance(error, AssertionError) else kind
+        kind = "refused" if isinstance(error, bridge.BridgeError) else kind
+        raise _Stop(Verdict(f"{about}: {kind}", detail)) from None
+
+
 def _judge(
-    model: onnx.ModelProto, feeds: Feeds, convert: Callable[..., Any], folder: Path, close: Close
+    model: onnx.ModelProto,
+    feeds: Feeds,
+    convert: Callable[..., Any],
+    folder: Path,
+    close: Close,
+    step: Step,
 ) -> None:
     """Raises _Stop at the first thing that goes wrong."""
-
-    def step(about: str, kind: str, function: Any, *arguments: Any) -> Any:
-        (folder / STEP).write_text(about)
-        try:
-            return function(*arguments)
-        except (AssertionError, Exception) as error:
-            kind = "wrong" if isinstance(error, AssertionError) else kind
-            kind = "refused" if isinstance(error, bridge.BridgeError) else kind
-            name = about if kind == NO_PROGRAM else f"{about}: {kind}"
-            kind = NO_PROGRAM if kind == NO_PROGRAM else name
-            raise _Stop(Verdict(kind, f"{type(error).__name__}: {error}")) from None
-
     original = step(ORIGINAL, NO_PROGRAM, OnnxRuntime, model)
     expected = [flat(step(ORIGINAL, NO_PROGRAM, original.run, feed)) for feed in feeds]
     there, back = folder / "there.xml", folder / "back.onnx"
@@ -136,9 +166,9 @@ def _judge(
         about = "OpenVINO"
         found = step(about, "fails", engine.run_once, request, boundary, feed)
         outputs = flat([found[name] for name in names])
-        if not _same(outputs, wanted, close):
+        if not same(outputs, wanted, close):
             found = step(about, "fails", engine.run_once, request, boundary, feed)
-            if _same(flat([found[name] for name in names]), wanted, close):
+            if same(flat([found[name] for name in names]), wanted, close):
                 about = "OpenVINO, right the second time"
         step(about, "", close, outputs, wanted)
     step("back to ONNX", "error", convert, there, back)
@@ -148,7 +178,8 @@ def _judge(
         step("back in onnxruntime", "", close, outputs, wanted)
 
 
-def _same(actual: Sequence[np.ndarray], wanted: Sequence[np.ndarray], close: Close) -> bool:
+def same(actual: Sequence[np.ndarray], wanted: Sequence[np.ndarray], close: Close) -> bool:
+    """Whether the numbers are the same by `close`."""
     try:
         close(actual, wanted)
     except AssertionError:
