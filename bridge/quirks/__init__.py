@@ -22,7 +22,7 @@ from bridge.options import release_number
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
 from bridge.quirks.known import UNFOLDED
-from bridge.quirks.quirk import ARITHMETIC, RECURRENT, Quirk, Run, Undo
+from bridge.quirks.quirk import ARITHMETIC, ELEMENTWISE, RECURRENT, Quirk, Run, Undo
 
 ENGINES = {"openvino_cpu": "OpenVINO CPU", "openvino_gpu": "OpenVINO GPU"}
 """The names of the engines, by folder."""
@@ -109,6 +109,14 @@ FOR_IR: tuple[At, ...] = (
     _at("slice_before_gather_elements", "GatherElements"),
     _at("slice_of_computed_axes", "Slice", undo="Slice", engines=BOTH),
     _at("tile_of_computed_repeats", "Tile", undo="Reshape"),
+    _at(
+        "kernel_of_lower_rank",
+        *ELEMENTWISE,
+        "Expand",
+        "FakeQuantize",
+        "PRelu",
+        undo="Broadcast Reshape",
+    ),
     _at("computed_pad_value", "ir::Pad", undo="Where"),
     _at("padding_of_unknown_size", "MaxPool"),
     _at("bias_of_lrn", "LRN"),
@@ -188,6 +196,9 @@ FOR_IR: tuple[At, ...] = (
     _at("cast_of_variable", "ReadValue", undo="Max Or"),
     _at("assigned_input", "Assign", undo="Gather Max Or"),
     _at("assigned_size", "Assign", undo="VariadicSplit"),
+    _at(
+        "kernel_of_lower_rank", "Max", "Or", undo="Broadcast Reshape"
+    ),  # once more, for the copies of values
     _at("memory_of_branch", "If", undo="Max Or VariadicSplit", engines=(GPU,)),
     _at("memory_of_loop", "Loop", undo="Max Or", engines=(GPU,)),
     _at("outputs_of_shapes", "Shape", engines=(GPU,)),

@@ -82,6 +82,17 @@ class Place(Rewriter):
 ARITHMETIC = ("Add", "Div", "Max", "Min", "Mul", "Pow", "Sub")
 """Arithmetic that OpenVINO fuses into activations and normalizations."""
 
+ELEMENTWISE = (
+    *ARITHMETIC, "Abs", "Acos", "Acosh", "And", "Asin", "Asinh", "Atan", "Atanh", "BitwiseAnd",
+    "BitwiseLeftShift", "BitwiseNot", "BitwiseOr", "BitwiseRightShift", "BitwiseXor", "Ceil",
+    "Clip", "Cos", "Cosh", "Elu", "Equal", "Erf", "ErfInv", "Exp", "Floor", "Gelu", "Greater",
+    "GreaterOrEqual", "HSigmoid", "HardSigmoid", "HardSwish", "IsFinite", "IsInf", "IsNaN", "Less",
+    "LessOrEqual", "Log", "Mish", "Mod", "Neg", "Not", "NotEqual", "Or", "Relu", "Round", "Selu",
+    "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "SquaredDifference", "Swish",
+    "Tan", "Tanh", "Where", "Xor", "ir::Mod",
+)  # fmt: skip
+"""The element-wise operators that IR has, with operands that are broadcast to one shape."""
+
 RECURRENT = (
     "GRUCell", "GRUSequence", "LSTMCell", "LSTMSequence", "RNNCell", "RNNSequence",
 )  # fmt: skip

@@ -119,6 +119,17 @@ CANARIES: dict[str, Canary] = {
         "y, i = TopK <sorted = 0> (x, k) }",
         {"x": _f32(2, 3), "k": _i64(0)},
     ),
+    "openvino_cpu.kernel_of_lower_rank, of an Expand": Canary(
+        "(float[k] u, float[a, b, 1, d, 1, f] x, int64[7] s) => "
+        "(float[k] y, float[g, a, b, h, d, i, f] z) { y = Mul (u, u) z = Expand (x, s) }",
+        {"u": _f32(3), "x": _f32(2, 3, 1, 2, 1, 2), "s": _i64(3, 1, 1, 3, 1, 2, 2)},
+    ),
+    "openvino_cpu.kernel_of_lower_rank": Canary(
+        "(float[k] u, float[a, b, c, d, e, f, g] x, float[g] w) => "
+        "(float[k] y, float[a, b, c, d, e, f, g] z, float[a, b, c, d, e, f, g] v) "
+        "{ y = Exp (u) z = Exp (x) v = Add (x, w) }",
+        {"u": _f32(3), "x": _f32(2, 3, 1, 2, 1, 2, 3) / 99, "w": _f32(3)},
+    ),
     "openvino_cpu.nan_beside_number": Canary(
         "(float[n] x) => (float[n] y, float[n] z) <float one = {1}> "
         "{ y = Max (x, one) z = Min (x, one) }",
