@@ -189,6 +189,11 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(0)},
         before={"x": _f32(3)},
     ),
+    "openvino_cpu.unique_of_nothing, in the first inference": Canary(
+        "(float[n, 3] x) => (float[n, u] y, int64[u] i, int64[3] j, int64[u] c) { "
+        "y, i, j, c = Unique <axis = 1> (x) }",
+        {"x": _f32(0, 3)},
+    ),
     "openvino_cpu.unique_of_nothing, along an axis": Canary(
         "(float[2, n] x) => (float[2, u] y) { y = Unique <axis = -1> (x) }",
         {"x": _f32(2, 0)},
