@@ -14,6 +14,7 @@ from hypothesis.internal.conjecture.data import ConjectureData
 from tests.programs.blocks import ELEMENTS, TEXT, Draw
 from tests.programs.case_programs import case_programs
 from tests.programs.contrib_cases import contrib
+from tests.programs.naming import renamed
 from tests.programs.odd_numbers import STATEMENTS as ODD
 from tests.programs.outlining import outlined
 from tests.programs.random_programs import programs
@@ -56,6 +57,7 @@ KINDS: dict[str, st.SearchStrategy[Drawn]] = {
     "contrib": case_programs(contrib),
     "outlined": changed(outlined),
     "constants": changed(stored_otherwise),
+    "names": changed(renamed),
 }
 
 

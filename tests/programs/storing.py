@@ -38,9 +38,11 @@ def stored_otherwise(program: Any) -> Any:
         top = graph.name == model.graph.name
         outputs = {value.name for value in graph.output}
         for tensor in _taken(graph, random):
+            given = tensor.name in outputs
             # No body may give a value of a graph around it.
-            stays = top or tensor.name in outputs or names.count(tensor.name) > 1
-            _put(graph if stays or random.random() < 0.7 else model.graph, tensor, random)
+            stays = top or given or names.count(tensor.name) > 1
+            holder = graph if stays or random.random() < 0.7 else model.graph
+            _put(holder, tensor, given, random)
     return replace(program, model=model)
 
 
@@ -65,13 +67,14 @@ def _taken(graph: onnx.GraphProto, random: Random) -> list[TensorProto]:
     return taken
 
 
-def _put(graph: onnx.GraphProto, tensor: TensorProto, random: Random) -> None:
-    """Stores a constant in a graph, in some way."""
+def _put(graph: onnx.GraphProto, tensor: TensorProto, given: bool, random: Random) -> None:
+    """Stores a constant in a graph, in some way. `given` is whether it is an output of a graph:
+    onnxruntime gives a sparse one another type there."""
     ways: list[Any] = [_as_initializer, _as_bytes, _as_numbers, _as_node]
     plain = tensor.data_type in (TensorProto.FLOAT, TensorProto.INT64)
     if plain and len(tensor.dims) <= 1:
         ways += [_as_list] * 2
-    if plain and len(tensor.dims) and np.prod(tensor.dims):
+    if plain and not given and len(tensor.dims) and np.prod(tensor.dims):
         ways += [_as_sparse_node, _as_sparse_initializer]
     random.choice(ways)(graph, tensor)
 
