@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, Protocol
 
@@ -11,15 +11,18 @@ from hypothesis import strategies as st
 from hypothesis.errors import StopTest
 from hypothesis.internal.conjecture.data import ConjectureData
 
-from tests.programs.blocks import ELEMENTS, TEXT
+from tests.programs.blocks import ELEMENTS, TEXT, Draw
 from tests.programs.case_programs import case_programs
 from tests.programs.contrib_cases import contrib
+from tests.programs.naming import renamed
 from tests.programs.odd_numbers import STATEMENTS as ODD
+from tests.programs.outlining import outlined
 from tests.programs.random_programs import programs
 from tests.programs.rank_programs import rank_programs
 from tests.programs.rarities import STATEMENTS
 from tests.programs.sequence_programs import sequence_programs
 from tests.programs.stored_types import STATEMENTS as STORED
+from tests.programs.storing import stored_otherwise
 from tests.programs.texts import STATEMENTS as ON_TEXTS
 
 
@@ -29,6 +32,17 @@ class Drawn(Protocol):
     model: onnx.ModelProto
 
     def feed(self, seed: int) -> Mapping[str, Any]: ...
+
+
+MIXED = (
+    programs(STATEMENTS), programs(ODD), rank_programs(), sequence_programs(), case_programs()
+)  # fmt: skip
+
+
+@st.composite
+def changed(draw: Draw, change: Callable[[Any], Drawn]) -> Drawn:
+    """A program of some kind, written in another way."""
+    return change(draw(MIXED[draw(st.integers(0, len(MIXED) - 1))]))
 
 
 KINDS: dict[str, st.SearchStrategy[Drawn]] = {
@@ -41,6 +55,9 @@ KINDS: dict[str, st.SearchStrategy[Drawn]] = {
     "sequences": sequence_programs(),
     "cases": case_programs(),
     "contrib": case_programs(contrib),
+    "outlined": changed(outlined),
+    "constants": changed(stored_otherwise),
+    "names": changed(renamed),
 }
 
 

@@ -18,6 +18,7 @@ from tests.programs.drawing import KINDS, draw
 from tests.programs.reducing import reduced
 from tests.programs.saved import FORMS
 from tests.programs.splicing import splice
+from tests.programs.storing import with_external_data
 from tests.programs.verdict import NO_PROGRAM, Verdict, judge
 from tests.support.running import OnnxRuntime, assert_close
 from tests.support.sample import WHOLE, few
@@ -25,14 +26,23 @@ from tests.support.sample import WHOLE, few
 FEEDS = 4
 COUNTS = {
     "if": 60, "rare": 50, "odd": 40, "stored": 40, "texts": 40, "ranks": 30, "sequences": 50,
-    "cases": 60, "contrib": 10,
+    "cases": 60, "contrib": 10, "outlined": 60, "constants": 60, "names": 60,
 }  # fmt: skip
 
 
 def sample_of_forms() -> list[tuple[str, str]]:
     """Each form with some kinds, and each kind with some forms."""
-    pairs = [(form, kind) for form in FORMS for kind in KINDS]
+    # Products of integers are too large for f16 in one engine, and not in the other.
+    pairs = [(f, kind) for f in FORMS for kind in KINDS if (f, kind) != ("half", "cases")]
     return pairs if WHOLE else pairs[::4]
+
+
+def test_weights_beside_the_model() -> None:
+    """Of any offset and order."""
+    for program in draw("constants", few(60, 8), seed=3):
+        feeds = [program.feed(seed) for seed in range(FEEDS)]
+        verdict = judge(program.model, feeds, with_external_data)
+        assert not verdict.is_failure, verdict
 
 
 @pytest.mark.parametrize("kind", KINDS)
