@@ -151,7 +151,8 @@ FOR_IR: tuple[At, ...] = (
     ),
     _at("conversion_to_bool", "Cast", until="2024.2"),
     _at("nan_to_bool", "Cast", undo="NotEqual"),
-    _at("reduction_over_nothing", *REDUCTIONS, undo="Where", until="2024.5", engines=BOTH),
+    _at("reduction_over_nothing", *REDUCTIONS, undo="Where", until="2024.5"),
+    _at("reduction_over_nothing", *REDUCTIONS, undo=" ".join(REDUCTIONS), engines=(GPU,)),
     _clause("no_nested_iterators"),
     _clause("unknown_input", undo="Add Gather"),
     _clause("copied_types"),
@@ -207,6 +208,7 @@ FOR_IR: tuple[At, ...] = (
     _at("pads_of_vector", "ir::Pad", undo="Squeeze", engines=(GPU,)),
     _at(
         "sizes_in_parts",
+        "Gather",
         "Slice",
         "StridedSlice",
         "VariadicSplit",
