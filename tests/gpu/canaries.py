@@ -124,6 +124,21 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
           y = Pad (x, pads) z = Pad (x, more) v = Pad (y, most) w = Pad (z, last) }""",
         [{"x": X, "pads": np.int64([1, n])} for n in range(16)],
     ),
+    "openvino_gpu.reduction_over_nothing": (
+        """(float[n] x, bool[n] k) => (float y, float z, bool w) {
+          y = ReduceSum <keepdims = 0> (x) z = ReduceProd <keepdims = 0> (x)
+          n = Not (k) c = Cast <to = 6> (n) s = ReduceSum <keepdims = 0> (c)
+          w = Cast <to = 9> (s) }""",
+        [{"x": np.ones(n, np.float32) * 2, "k": np.zeros(n, bool)} for n in (3, 0, 2)],
+    ),
+    "openvino_gpu.sizes_of_constant": (
+        """(int64 n, int64[k] x) => (int64[m] y)
+          <int64[2] start = {5, 6}> {
+            y = Loop (n, , start) <body = b (int64 i, bool c, int64[s] p)
+              => (bool again, int64[t] q) {
+                again = Identity (c) q = Concat <axis = 0> (p, x) }> }""",
+        [{"n": np.array(n), "x": np.int64([7])} for n in (2, 1, 3)],
+    ),
     "openvino_gpu.parts_in_place": (
         """(float[3,2] x, float[2,3,2] z) => (float[1,2] y, float[2,1,2] w)
           <int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}, float factor = {2},

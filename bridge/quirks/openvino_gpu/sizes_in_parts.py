@@ -13,7 +13,7 @@ from bridge.operators import Result
 from bridge.quirks.opaque import undone, with_hidden
 from bridge.quirks.quirk import Place, Quirk, rewriting
 
-PARTS = frozenset({"Slice", "StridedSlice", "VariadicSplit", "ir::Split"})
+PARTS = frozenset({"Gather", "Slice", "StridedSlice", "VariadicSplit", "ir::Split"})
 """Operators whose result is a part of their first input."""
 
 IN_PLACE = frozenset({"Identity", "Reshape", "Squeeze", "Unsqueeze"})
@@ -45,6 +45,8 @@ def _is_part(value: Value) -> bool:
     before = node.inputs[0]
     if node.op in IN_PLACE and before is not None:
         return _is_part(before)
+    if node.op == "Gather" and node.inputs[1] is not None and node.inputs[1].rank != 0:
+        return False  # It has memory of its own.
     return node.op in PARTS and before is not None and not _is_of_shapes(before)
 
 
