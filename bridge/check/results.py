@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bridge.check.aside import why_aside
+from bridge.check.aside import is_empty, why_aside
 from bridge.check.bench import Bench
 from bridge.check.compare import Difference
-from bridge.check.engines import EngineError, Session, run_each
+from bridge.check.engines import EngineError, Session, UndefinedCallError, run_each
 from bridge.check.excused import Row, without_excused
 from bridge.check.lines import shortened
+from bridge.check.loading import hushed
 from bridge.check.outputs import Results
 from bridge.check.report import OutputResult
 from bridge.check.stateful import keeps_states
@@ -57,9 +58,9 @@ def compare_versions(bench: Bench, sessions: Sessions, chosen: frozenset[str]) -
     found: dict[str, list[Row]] = {}
     for label, session in others:
         bench.tell(f"comparing {label}")
-        rows = _rows(bench, original, session, wanted)
+        rows = _rows(bench, original, session, compared)
         if _are_bad(rows) and (twin := twin_of(bench, label)):
-            again = _rows(bench, original, twin, wanted)
+            again = _rows(bench, original, twin, compared)
             if not _are_bad(again):
                 rows = again
                 note_workarounds(bench, label, "is wrong")
@@ -76,20 +77,26 @@ def compare_versions(bench: Bench, sessions: Sessions, chosen: frozenset[str]) -
     return compared
 
 
-def _rows(
-    bench: Bench, original: Session, session: Session, wanted: Sequence[Results]
-) -> list[Row]:
+def _rows(bench: Bench, original: Session, session: Session, compared: Compared) -> list[Row]:
     """How a version's outputs compare, by the number of the input and the name of the output.
     If the version fails with an input, its row has the error."""
     rows: list[Row] = []
     feeds, comparison = bench.report.feeds, bench.comparison
-    found = run_each(session, [comparison.renamed(feed, session) for feed in feeds])
-    for sample, (expected, actual) in enumerate(zip(wanted, found, strict=True)):
-        if isinstance(actual, EngineError):
-            rows.append((sample, "", actual))
-            continue
-        judged = comparison.judged(original, session, feeds[sample], expected, actual)
-        rows += [(sample, output, difference) for output, difference in judged]
+    places = range(len(feeds))
+    kept = [place for place in places if not compared.aside[place]]
+    # Last are the inputs that are set aside: some end the engine, or spoil the session.
+    for some in filter(None, (kept, [place for place in places if place not in kept])):
+        with hushed():
+            found = run_each(session, [comparison.renamed(feeds[place], session) for place in some])
+        for place, actual in zip(some, found, strict=True):
+            if isinstance(actual, UndefinedCallError):
+                continue
+            if isinstance(actual, EngineError):
+                rows.append((place, "", actual))
+                continue
+            expected = compared.wanted[place]
+            judged = comparison.judged(original, session, feeds[place], expected, actual)
+            rows += [(place, output, difference) for output, difference in judged]
     return rows
 
 
@@ -118,10 +125,14 @@ def _record(bench: Bench, compared: Compared, label: str, rows: Sequence[Row]) -
             what = "" if difference.ok else f"differs in '{output}' ({difference})"
         if aside and what:
             report.aside.add(sample)
-            report.note(
+            note = (
                 f"with input {sample} ({report.recipes[sample]}), which is {aside}, {label} "
                 f"{what}; that counts only where there are no other inputs"
             )
+            if isinstance(difference, EngineError) and is_empty(report.feeds[sample]):
+                report.asides.append(note)
+            else:
+                report.note(note)
         elif isinstance(difference, EngineError):
             report.failures.append(f"{label}, input {sample}: {why}")
             compared.bad.setdefault(sample, "fails")
