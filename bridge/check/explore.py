@@ -53,17 +53,19 @@ _LARGEST_INPUT = 1 << 18  # elements of an input that the search tries, unless a
 class Exploration:
     """The results of a search.
 
-    `feeds` are inputs that the model takes, `recipes` their recipes, `taken` the branches that
-    each input takes. `reached` has the number of each branch's first input. `refused` counts the
-    engine's messages for inputs that the model refused. `unreachable` says why no input takes a
-    branch, if the reason is known. `failures` say which of the user's inputs the model refused, and
-    why. `row` has the numbers of the inputs that are calls in a row, `no_row` says why there are
-    none. `runs` is the number of inputs that were tried. `cut_short` is set if the search ran out
-    of time, `endless` if a run took too long and was stopped.
+    `feeds` are inputs that the model takes, `recipes` their recipes, `outputs` what the session
+    gave for them, `taken` the branches that each input takes. `reached` has the number of each
+    branch's first input. `refused` counts the engine's messages for inputs that the model refused.
+    `unreachable` says why no input takes a branch, if the reason is known. `failures` say which of
+    the user's inputs the model refused, and why. `row` has the numbers of the inputs that are calls
+    in a row, `no_row` says why there are none. `runs` is the number of inputs that were tried.
+    `cut_short` is set if the search ran out of time, `endless` if a run took too long and was
+    stopped.
     """
 
     feeds: list[dict[str, Any]] = field(default_factory=list)
     recipes: list[Recipe] = field(default_factory=list)
+    outputs: list[dict[str, Any]] = field(default_factory=list)
     taken: list[frozenset[Branch]] = field(default_factory=list)
     reached: dict[Branch, int] = field(default_factory=dict)
     refused: Counter[str] = field(default_factory=Counter)
@@ -462,6 +464,7 @@ class _BranchSearch:
             result.reached |= dict.fromkeys(sorted(new), len(result.feeds))
             result.feeds.append(feeds)
             result.recipes.append(recipe)
+            result.outputs.append(outputs)
             result.taken.append(taken)
             self.wanted -= new
             for branch in new:

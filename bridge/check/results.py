@@ -32,21 +32,24 @@ class Compared:
     """The results of all versions.
 
     `wanted` are the original's outputs for each input. `aside` says why an input is set aside, ""
-    if its differences count. `bad` says what is wrong with inputs, `failed` has the versions that
-    fail, each with the first input."""
+    if its differences count. `rows` are those of each version, excused or not. `bad` says what is
+    wrong with inputs, `failed` has the versions that fail, each with the first input."""
 
     wanted: Sequence[Results]
     aside: list[str]
+    rows: dict[str, list[Row]] = field(default_factory=dict)
     worst: dict[tuple[str, str], OutputResult] = field(default_factory=dict)
     bad: dict[int, str] = field(default_factory=dict)
     failed: dict[str, int] = field(default_factory=dict)
 
 
-def compare_versions(bench: Bench, sessions: Sessions, chosen: frozenset[str]) -> Compared:
-    """Fills the report with the results. `chosen` are the inputs whose numbers a user chose."""
+def compare_versions(
+    bench: Bench, sessions: Sessions, wanted: Sequence[Results], chosen: frozenset[str]
+) -> Compared:
+    """Fills the report with the results. `wanted` has what the original gives for each input,
+    `chosen` are the inputs whose numbers a user chose."""
     report = bench.report
     (_, original), *others = sessions
-    wanted = [original.run(feed) for feed in report.feeds]
     aside = [
         _broken_rank(original, results)
         or ("" if recipe.is_own or place in report.row else why_aside(feed, chosen))
@@ -58,7 +61,7 @@ def compare_versions(bench: Bench, sessions: Sessions, chosen: frozenset[str]) -
     found: dict[str, list[Row]] = {}
     for label, session in others:
         bench.tell(f"comparing {label}")
-        rows = _rows(bench, original, session, compared)
+        rows = compared.rows[label] = _rows(bench, original, session, compared)
         if _are_bad(rows) and (twin := twin_of(bench, label)):
             again = _rows(bench, original, twin, compared)
             if not _are_bad(again):

@@ -41,9 +41,9 @@ from bridge.show.layers import layers_with_bodies
 from bridge.show.outline import outline
 
 
-def seek_inputs(bench: Bench, asked: Asked, sessions: Sessions) -> Fixed:
+def seek_inputs(bench: Bench, asked: Asked, sessions: Sessions) -> tuple[Fixed, Sequence[Results]]:
     """Fills the report with inputs, and the branches that they take. The answer has the inputs that
-    a specialized version holds."""
+    a specialized version holds, and what the original gives for each input."""
     report, pair = bench.report, bench.pair
     model = pair.load(pair.source)
     restore_pairs(model)
@@ -93,7 +93,8 @@ def seek_inputs(bench: Bench, asked: Asked, sessions: Sessions) -> Fixed:
             f"the search for inputs ended after {SECONDS:g} s, so that branches may have been "
             "forced that an input can reach"
         )
-    return fixed
+    watched = session is not original
+    return fixed, [original.run(feed) for feed in found.feeds] if watched else found.outputs
 
 
 def _drawn(
