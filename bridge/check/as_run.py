@@ -17,8 +17,8 @@ from typing import Any, cast
 import numpy as np
 
 from bridge.check.bench import Bench
-from bridge.check.compare import compare
-from bridge.check.engines import Engine, Session
+from bridge.check.compare import Difference, compare
+from bridge.check.engines import Engine, EngineError, Session
 from bridge.check.loading import DEFAULTS, engine, load, plugin, running_on
 from bridge.check.noise import make_noisy, outside
 from bridge.check.outputs import Comparison, Results
@@ -59,9 +59,14 @@ def run_as_people_do(bench: Bench, sessions: Sessions, compared: Compared) -> No
         is_ir = report.path(label).suffix.lower() == ".xml"
         # OpenVINO keeps the cache of a variable in 8 bits by default. Inputs are no such cache.
         is_alike = not keeps_states(session) or keeps_states(original)
+        plain = dict.fromkeys(kept, 0.0)
+        for place, name, how in compared.rows.get(label, []):
+            if place in plain and not isinstance(how, EngineError):
+                share = _share(compared.wanted[place][name], how)
+                plain[place] = max(plain[place], share)
         version = _Conversion(
             report.path(label),
-            session,
+            [*plain.values()],
             max(bench.comparison.rtol, _BF16 if is_ir else 0.0),
             in_defaults[is_ir] if is_alike else None,
             halves if is_ir else None,
@@ -80,10 +85,11 @@ def run_as_people_do(bench: Bench, sessions: Sessions, compared: Compared) -> No
 
 @dataclass(frozen=True)
 class _Conversion:
-    """A conversion, and what explains its differences."""
+    """A conversion, by what shares it is off without the defaults, and what explains its
+    differences."""
 
     path: Path
-    session: Session
+    plain: Sequence[float]
     least: float
     original: Original | None
     halves: HalvedOriginal | None
@@ -95,16 +101,13 @@ class _Conversion:
         its = runs.shares(results)
         if results is None or its is None or max(its) <= self.least:
             return "", False
-        plain = runs.shares(runs.of(self.session))
-        if plain is None:
-            return "", False
         own = self.original.shares() if self.original else None
         text = f"differs by {100 * max(its):.2g} %"
         text += "" if own is None else f", and the original by {100 * max(own):.2g} %"
         why = self.halves.explain(results) if self.halves else ""
         is_more = (own is not None or self.halves is not None) and all(
             one > max(_MORE * max(others), self.least)
-            for one, *others in zip(its, own or plain, plain, strict=True)
+            for one, *others in zip(its, own or self.plain, self.plain, strict=True)
         )
         return (f"{text}, {why}" if why else text), is_more and not why
 
@@ -165,7 +168,7 @@ class Runs:
         found = []
         for expected, actual in zip(self.wanted, results, strict=True):
             shares = (
-                _share(value, actual.get(name), *self.comparison.allowed(name))
+                _share(value, compare(value, actual.get(name), *self.comparison.allowed(name)))
                 for name, value in expected.items()
                 if name not in self.comparison.random
             )
@@ -225,10 +228,11 @@ def _unlike(value: Any, samples: Sequence[Any], allowed: tuple[float, float]) ->
     return outside(value[seen], [one[seen] for one in alike], *allowed)
 
 
-def _share(expected: Any, actual: Any, rtol: float, atol: float) -> float:
+def _share(expected: Any, difference: Difference) -> float:
+    """By what share of the largest expected number another value differs, 0 if that says
+    nothing."""
     if not isinstance(expected, np.ndarray) or expected.dtype.kind in "OSUbc" or not expected.size:
         return 0.0
-    difference = compare(expected, actual, rtol, atol)
     largest = float(np.abs(expected.astype(np.float64)).max())
     if difference.ok or difference.problem or not 0 < largest < np.inf:
         return 0.0

@@ -12,6 +12,7 @@ from bridge.check.collection import little_collection
 from bridge.check.device import RAN_ON, DeviceCheck
 from bridge.check.endless import endless_loop
 from bridge.check.explain import explain, reduced_failure
+from bridge.check.files import models_kept
 from bridge.check.forcing import force_branches
 from bridge.check.loading import running_on, time_limit
 from bridge.check.memory import as_file, name_of
@@ -62,7 +63,7 @@ def check(
     """
     asked = Asked.of(options)
     with (
-        usually(asked.limits), little_collection(), time_limit(asked.seconds),
+        usually(asked.limits), little_collection(), time_limit(asked.seconds), models_kept(),
         scratch_folder() as scratch,
     ):  # fmt: skip
         tolerances = dict(asked.tolerances)
@@ -95,10 +96,10 @@ def _run(bench: Bench, asked: Asked) -> Mapping[int, str]:
             bench.report.reduced = reduced_failure(bench, failed, feed, asked.small)
         return {}
     asked.require_outputs([port.name for port in sessions[0][1].outputs])
-    fixed = seek_inputs(bench, asked, sessions)
+    fixed, wanted = seek_inputs(bench, asked, sessions)
     if not bench.report.feeds:
         return {}
-    compared = compare_versions(bench, sessions, asked.recipe.chosen)
+    compared = compare_versions(bench, sessions, wanted, asked.recipe.chosen)
     require_related(bench)
     if not asked.quick:
         run_as_people_do(bench, sessions, compared)

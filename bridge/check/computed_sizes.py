@@ -8,6 +8,7 @@ open dimensions, and the search goes where the computed sizes contradict each ot
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 
 from bridge.check.demands import SizeBounds
 from bridge.check.inputs import keys_of, open_sizes
@@ -31,15 +32,20 @@ def fitting_sizes(
     contradict each other least, by their keys in `Recipe.sizes`. Sizes that are `given` stay. The
     search ends when `over` says so."""
     dims = {key: dim for value in inputs for key, dim in open_sizes(value).items()} | dict(given)
+
+    @cache
+    def misfit(*numbers: int) -> float:
+        return _misfit(model, dict(zip(dims, numbers, strict=True)))
+
     sizes = {key: _nearest(_FIRST, dim) for key, dim in dims.items()}
-    least = _misfit(model, sizes)
+    least = misfit(*sizes.values())
     for group in [*_groups(inputs)] * _ROUNDS:
         keys = [key for key in group if not isinstance(dims[key], int)]
         # First the size of the right magnitude, then nearer and nearer.
         step, numbers = 0, list(_POWERS)
         while keys and numbers and least and not over():
             tried = [sizes | {k: _nearest(n, dims[k]) for k in keys} for n in numbers]
-            found = min(((_misfit(model, one), place) for place, one in enumerate(tried)))
+            found = min(((misfit(*one.values()), place) for place, one in enumerate(tried)))
             if found[0] < least:
                 least, sizes = found[0], tried[found[1]]
             step = step // 2 if step else sizes[keys[0]] // 2

@@ -22,6 +22,7 @@ from bridge.check.demands import counts_of, demanded
 from bridge.check.engines import EndlessError, EngineError, Session
 from bridge.check.inputs import Inputs, Recipe, open_sizes
 from bridge.check.instrument import Branch, Site, all_taken, branches_of
+from bridge.check.loading import hushed
 from bridge.check.own_inputs import InputSet
 from bridge.check.probe import Probe
 from bridge.check.solve import LARGEST_SIZE, solve, variables
@@ -34,15 +35,10 @@ from bridge.vocabulary import operator
 Probes = Callable[[Site], tuple[Probe, Session] | None]
 """Gives the loaded probe of a site, None if there is no probe or no engine loads it."""
 
-Survive = Callable[
-    [Sequence[Recipe], Sequence[dict[str, Any]], Sequence[dict[str, Any]]], Sequence[int]
-]
-"""Gets recipes, their inputs, and inputs that the model takes, if any are known. Gives the places
-of the inputs with which no engine crashes."""
-
 SECONDS = 30.0
 """Limit of the search, so that a user need not wait long for the check of a large model."""
 
+_SHARES = 6  # of that time: one is for a way to one outcome, or for random runs in vain
 _PATIENCE = 80  # random runs without anything new, then the random search stops
 _TAKERS = 5  # inputs that each branch is compared with, if the search finds them
 _FEEDS = 24  # inputs that are compared, unless more are needed to take all branches
@@ -57,17 +53,19 @@ _LARGEST_INPUT = 1 << 18  # elements of an input that the search tries, unless a
 class Exploration:
     """The results of a search.
 
-    `feeds` are inputs that the model takes, `recipes` their recipes, `taken` the branches that
-    each input takes. `reached` has the number of each branch's first input. `refused` counts the
-    engine's messages for inputs that the model refused. `unreachable` says why no input takes a
-    branch, if the reason is known. `failures` say which of the user's inputs the model refused, and
-    why. `row` has the numbers of the inputs that are calls in a row, `no_row` says why there are
-    none. `runs` is the number of inputs that were tried. `cut_short` is set if the search ran out
-    of time, `endless` if a run took too long and was stopped.
+    `feeds` are inputs that the model takes, `recipes` their recipes, `outputs` what the session
+    gave for them, `taken` the branches that each input takes. `reached` has the number of each
+    branch's first input. `refused` counts the engine's messages for inputs that the model refused.
+    `unreachable` says why no input takes a branch, if the reason is known. `failures` say which of
+    the user's inputs the model refused, and why. `row` has the numbers of the inputs that are calls
+    in a row, `no_row` says why there are none. `runs` is the number of inputs that were tried.
+    `cut_short` is set if the search ran out of time, `endless` if a run took too long and was
+    stopped.
     """
 
     feeds: list[dict[str, Any]] = field(default_factory=list)
     recipes: list[Recipe] = field(default_factory=list)
+    outputs: list[dict[str, Any]] = field(default_factory=list)
     taken: list[frozenset[Branch]] = field(default_factory=list)
     reached: dict[Branch, int] = field(default_factory=dict)
     refused: Counter[str] = field(default_factory=Counter)
@@ -88,17 +86,18 @@ def explore(
     samples: int,
     budget: int,
     probes: Probes,
-    survive: Survive = lambda recipes, feeds, taken: (),
     tell: Callable[[str], None] = lambda text: None,
     own: Sequence[InputSet] = (),
     states: States | None = None,
     alone: Session | None = None,
+    whole: bool = False,
 ) -> Exploration:
     """Find `samples` inputs that the model takes, and more that reach further branches or have
     empty tensors.
 
     The user's inputs `own` come first. If `samples` is 0, only they are tried. A model with
     `states` gets calls in a row. If `alone` runs a longer row than `session`, that row is taken.
+    With `whole`, all inputs have elements.
 
     `model` is the graph without additions. `session` runs the graph with further outputs for the
     taken branches (see `instrument`). The random search stops when `budget` inputs were tried.
@@ -112,7 +111,8 @@ def explore(
             search.call_in_a_row(states, alone or session)
         search.draw()
         search.aim(probes)
-        search.empty(survive, frozenset() if states is None else states.once)
+        if not whole:
+            search.empty(frozenset() if states is None else states.once)
         search.wander()
         search.deepen()
     search.conclude()
@@ -278,8 +278,10 @@ class _BranchSearch:
         if outcome not in probe.own:
             return False, ""
 
+        end = time.monotonic() + SECONDS / _SHARES
+
         def distances(recipe: Recipe) -> tuple[float, ...]:
-            if self._over():
+            if self._over() or time.monotonic() > end:
                 return ()
             numbers = {
                 name: np.array(recipe.fills.get(name, 0), np.int64) for name in probe.iterations
@@ -339,7 +341,7 @@ class _BranchSearch:
         self.result.unreachable[branch] = why
         self.wanted.discard(branch)
 
-    def empty(self, survive: Survive, once: Set[str]) -> None:
+    def empty(self, once: Set[str]) -> None:
         """Tries inputs with one open dimension of size 0, if 0 is allowed. States that are set
         `once` keep their elements. If no other inputs were found, `samples` of each are tried."""
         sizes = {key: dim for value in self.inputs.values for key, dim in open_sizes(value).items()}
@@ -347,14 +349,12 @@ class _BranchSearch:
         open = [key for key, dim in sizes.items() if not low(self.base.sizes.get(key, dim))]
         open = [key for key in open if key not in set_once]
         count = 1 if len(self.result.feeds) > self.own else self.samples
-        recipes = [
-            replace(self.start, seed=self.start.seed + more, sizes={**self.start.sizes, key: 0})
-            for key in sorted(open)[:_EMPTY]
-            for more in range(count)
-        ]
-        feeds = [self.inputs.make(recipe) for recipe in recipes]
-        for place in survive(recipes, feeds, self.result.feeds) if recipes else ():
-            self._run(recipes[place], feeds[place], keep=True)
+        for key in sorted(open)[:_EMPTY]:
+            for more in range(count):
+                seed = self.start.seed + more
+                recipe = replace(self.start, seed=seed, sizes={**self.start.sizes, key: 0})
+                with hushed():
+                    self._run(recipe, self.inputs.make(recipe), keep=True)
 
     def wander(self) -> None:
         """Tries random inputs for the branches that are still missing."""
@@ -362,15 +362,16 @@ class _BranchSearch:
         within = {s.index for s in self.sites if not settled.isdisjoint(s.parents)}
         self.wanted = {branch for branch in self.wanted if branch[0] not in within}
         rng = np.random.default_rng(self.base.seed)
-        # No empty inputs here: they are not tried in a process of their own, and may crash.
+        # No empty inputs here: they may crash the engine.
         drawn = [recipe for recipe in self.result.recipes if recipe.own is None]
         whole = [recipe for recipe in drawn if 0 not in recipe.sizes.values()]
         found = [*whole, *_beginnings(self.start, self.model, self.numbers)]
         for recipe in drawn:
             self._more_like(recipe)
-        idle = 0
+        idle, end = 0, time.monotonic() + SECONDS / _SHARES
         while not self._over() and self.result.runs < self.budget:
-            if self._missing <= 0 and (not self.wanted or idle > _PATIENCE):
+            in_vain = not self.wanted or idle > _PATIENCE or time.monotonic() > end
+            if self._missing <= 0 and in_vain:
                 break
             recipe = found[int(rng.integers(len(found)))]
             for _ in range(int(rng.integers(1, 5))):
@@ -382,7 +383,7 @@ class _BranchSearch:
                 continue
             if self._run(recipe, feeds) is None and self.result.recipes[-1:] == [recipe]:
                 found.append(recipe)
-                idle = 0
+                idle, end = 0, time.monotonic() + SECONDS / _SHARES
 
     def deepen(self) -> None:
         """Adds inputs for branches that few inputs take: a single input may hide a difference."""
@@ -463,6 +464,7 @@ class _BranchSearch:
             result.reached |= dict.fromkeys(sorted(new), len(result.feeds))
             result.feeds.append(feeds)
             result.recipes.append(recipe)
+            result.outputs.append(outputs)
             result.taken.append(taken)
             self.wanted -= new
             for branch in new:

@@ -1,13 +1,19 @@
-"""What the files of a version were: names, sizes and hashes."""
+"""The files of a check: their names, sizes and hashes, and the models that they hold."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
+import bridge
 from bridge.files import companion
+from bridge.neutral.graph import Model
+
+_KEPT = 8  # models
 
 
 @dataclass(frozen=True)
@@ -32,3 +38,25 @@ def facts(path: Path, others: Iterable[Path] | None = None) -> tuple[FileFacts, 
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read(path: Path) -> Model:
+    """The model in a file, not to be changed. It is read once, unless the file is written anew."""
+    if not path.is_file():
+        return bridge.load(path)
+    file = path.stat()
+    return _read(path, file.st_ino, file.st_size, file.st_mtime_ns)
+
+
+@lru_cache(_KEPT)
+def _read(path: Path, *written: int) -> Model:
+    return bridge.load(path)
+
+
+@contextmanager
+def models_kept() -> Iterator[None]:
+    """What `read` gives meanwhile is kept until the end."""
+    try:
+        yield
+    finally:
+        _read.cache_clear()

@@ -8,6 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from bridge.check.aside import is_empty
 from bridge.check.engines import (
     CallResults,
     Contents,
@@ -15,6 +16,7 @@ from bridge.check.engines import (
     Engine,
     EngineError,
     Loadable,
+    OpenVino,
     Session,
     ValueInfo,
 )
@@ -60,7 +62,10 @@ class IsolatedEngine:
 
 
 class IsolatedSession:
-    """A model in the process of an engine. If the process was lost, the model is loaded again."""
+    """A model in the process of an engine. If the process was lost, the model is loaded again.
+
+    So it is after a run without elements in OpenVINO, whose kernels keep what they made of the
+    shapes: the next run may then fail, or give other numbers."""
 
     def __init__(self, engine: IsolatedEngine, source: Loadable) -> None:
         self._engine = engine
@@ -68,6 +73,7 @@ class IsolatedSession:
         self._source = Path(source).absolute() if isinstance(source, str | Path) else source
         self._key = next(_keys)
         self._longest: float | None = None  # of the runs that ended, in seconds
+        self._spoilt = False
         self.inputs: tuple[ValueInfo, ...]
         self.outputs: tuple[ValueInfo, ...]
         self.metadata: Mapping[str, str]
@@ -75,6 +81,10 @@ class IsolatedSession:
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """See `Session.run`."""
+        whole = not is_empty(feeds)
+        if self._spoilt and whole:
+            self._load()
+        self._spoilt = not whole and issubclass(self._engine.kind, OpenVino)
         return self._named(self._call(_run, feeds))
 
     def run_row(self, feeds: Sequence[Mapping[str, Any]], states: Contents) -> list[CallResults]:

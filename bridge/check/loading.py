@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
-import bridge
 from bridge.check.engines import (
     Engine,
     EngineError,
@@ -22,6 +21,7 @@ from bridge.check.engines import (
     Session,
     StatefulSession,
 )
+from bridge.check.files import read
 from bridge.check.isolated_engines import IsolatedEngine
 from bridge.check.isolation import Worker
 from bridge.check.lines import shortened
@@ -31,7 +31,6 @@ from bridge.check.stateful import FirstCallsSession, PairsSession
 from bridge.check.variables import Variables
 from bridge.errors import amount
 from bridge.library.boundary import Boundary
-from bridge.neutral.graph import Model
 from bridge.passes.state.records import FIRST_CALLS
 
 TIMEOUT = 60.0
@@ -125,19 +124,19 @@ def plugin() -> type[OpenVino]:
     return PLUGINS.get(_running[-1][0], OpenVino) if _running else OpenVino
 
 
-def load(path: Path, known: Model | None = None, settings: Settings = PLAIN) -> tuple[Session, str]:
+def load(path: Path, settings: Settings = PLAIN) -> tuple[Session, str]:
     """The file, loaded by the engine of its format, and which engine that is.
 
-    `known` is what Bridge has read of an IR, if it has. An ONNX model that onnxruntime lacks
-    operators for runs in the reference evaluator, or else as OpenVINO itself reads it. Where
-    onnxruntime is not installed, it runs in the reference evaluator.
+    An ONNX model that onnxruntime lacks operators for runs in the reference evaluator, or else as
+    OpenVINO itself reads it. Where onnxruntime is not installed, it runs in the reference
+    evaluator.
 
     Raises EngineError if no engine loads the file, LacksOperatorError if engines lack an operator,
     and BridgeError for an IR that Bridge cannot read."""
     if settings == PLAIN and _running:
         settings = Settings(threads=_running[-1][1])
     if path.suffix.lower() == ".xml":
-        return _load_ir(path, known or bridge.load(path), settings)
+        return _load_ir(path, settings)
     try:
         onnxruntime = engine(cast(type[Engine], OnnxRuntime), settings)
     except EngineError as error:
@@ -149,8 +148,8 @@ def load(path: Path, known: Model | None = None, settings: Settings = PLAIN) -> 
         return _load_elsewhere(path, error, (Reference, OpenVino), settings)
 
 
-def _load_ir(path: Path, model: Model, settings: Settings) -> tuple[Session, str]:
-    kind = plugin()
+def _load_ir(path: Path, settings: Settings) -> tuple[Session, str]:
+    model, kind = read(path), plugin()
     openvino = engine(cast(type[Engine], kind), settings)
     said = f"{openvino.name} {openvino.version} ({OpenVino.precision}"
     said += "" if kind.plugin == "CPU" else f" on {kind.plugin}, {openvino.device()}"

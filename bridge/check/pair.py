@@ -14,7 +14,7 @@ import bridge
 from bridge.check.bisect import Load
 from bridge.check.device import for_device, is_elsewhere
 from bridge.check.engines import Session
-from bridge.check.files import FileFacts, facts
+from bridge.check.files import FileFacts, facts, read
 from bridge.check.loading import BY_THREADS, load
 from bridge.check.taps import GraphPath, Spot, expose
 from bridge.errors import BridgeError, UsageError
@@ -49,7 +49,6 @@ class Pair:
     notes: list[str]
     pruned: list[str] = field(default_factory=list)
     facts: dict[str, tuple[FileFacts, ...]] = field(default_factory=dict)
-    _models: dict[Path, Model] = field(default_factory=dict)
     _seen: dict[str, tuple[Models, Load]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -77,10 +76,8 @@ class Pair:
         return clone_model(self.loaded(path))
 
     def loaded(self, path: Path) -> Model:
-        """The model in a file, which stays as it is: it is read once."""
-        if path not in self._models:
-            self._models[path] = bridge.load(path)
-        return self._models[path]
+        """The model in a file, not to be changed."""
+        return read(path)
 
     @property
     def threads(self) -> int | None:
@@ -219,11 +216,9 @@ class Pair:
         back = self.scratch / f"{name}-back{self.source.suffix.lower()}"
         kinds = {".onnx": "ONNX", ".xml": "IR"}
         here, other = kinds[self.source.suffix.lower()], kinds[self.other_suffix]
-        source = self.loaded(self.source) if model is None else model
+        source = model or self.loaded(self.source)
         self.pruned.extend(bridge.convert(source, there, **self._options_for(there)).pruned)
         yield f"{here} → {other}", (model and self.worked_round(there)) or there
-        # The whole model is used again, so it is kept. A changed model is not.
-        again = self.loaded(there) if model is None else there
         returning = {} if there.suffix == ".xml" else for_device(self.options)
         if returning:  # ONNX has no ranges of sizes, which devices may want.
             shapes = {value.name: value.shape for value in source.graph.inputs if value.shape}
@@ -232,7 +227,9 @@ class Pair:
         if back.suffix == ".xml" and states is not None:
             returning["stateful"] = {pair.input: pair.output for pair in states.pairs}
             returning["beam_idx"] = states.beams
-        self.pruned.extend(bridge.convert(again, back, **cast(ConvertOptions, returning)).pruned)
+        self.pruned.extend(
+            bridge.convert(self.loaded(there), back, **cast(ConvertOptions, returning)).pruned
+        )
         yield f"{here} → {other} → {here}", (model and self.worked_round(back)) or back
 
     def worked_round(self, path: Path) -> Path | None:
@@ -258,7 +255,7 @@ class Pair:
             options[name] = {key: given[key] for key in given if key in ends} or None
         found = copy(self)
         found.options, found.pruned = cast(ConvertOptions, options), []
-        found._models, found._seen = {}, {}
+        found._seen = {}
         return found
 
     def convert_alike(self) -> None:

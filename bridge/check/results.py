@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bridge.check.aside import why_aside
+from bridge.check.aside import is_empty, why_aside
 from bridge.check.bench import Bench
 from bridge.check.compare import Difference
-from bridge.check.engines import EngineError, Session, run_each
+from bridge.check.engines import EngineError, Session, UndefinedCallError, run_each
 from bridge.check.excused import Row, without_excused
 from bridge.check.lines import shortened
+from bridge.check.loading import hushed
 from bridge.check.outputs import Results
 from bridge.check.report import OutputResult
 from bridge.check.stateful import keeps_states
@@ -31,21 +32,24 @@ class Compared:
     """The results of all versions.
 
     `wanted` are the original's outputs for each input. `aside` says why an input is set aside, ""
-    if its differences count. `bad` says what is wrong with inputs, `failed` has the versions that
-    fail, each with the first input."""
+    if its differences count. `rows` are those of each version, excused or not. `bad` says what is
+    wrong with inputs, `failed` has the versions that fail, each with the first input."""
 
     wanted: Sequence[Results]
     aside: list[str]
+    rows: dict[str, list[Row]] = field(default_factory=dict)
     worst: dict[tuple[str, str], OutputResult] = field(default_factory=dict)
     bad: dict[int, str] = field(default_factory=dict)
     failed: dict[str, int] = field(default_factory=dict)
 
 
-def compare_versions(bench: Bench, sessions: Sessions, chosen: frozenset[str]) -> Compared:
-    """Fills the report with the results. `chosen` are the inputs whose numbers a user chose."""
+def compare_versions(
+    bench: Bench, sessions: Sessions, wanted: Sequence[Results], chosen: frozenset[str]
+) -> Compared:
+    """Fills the report with the results. `wanted` has what the original gives for each input,
+    `chosen` are the inputs whose numbers a user chose."""
     report = bench.report
     (_, original), *others = sessions
-    wanted = [original.run(feed) for feed in report.feeds]
     aside = [
         _broken_rank(original, results)
         or ("" if recipe.is_own or place in report.row else why_aside(feed, chosen))
@@ -57,9 +61,9 @@ def compare_versions(bench: Bench, sessions: Sessions, chosen: frozenset[str]) -
     found: dict[str, list[Row]] = {}
     for label, session in others:
         bench.tell(f"comparing {label}")
-        rows = _rows(bench, original, session, wanted)
+        rows = compared.rows[label] = _rows(bench, original, session, compared)
         if _are_bad(rows) and (twin := twin_of(bench, label)):
-            again = _rows(bench, original, twin, wanted)
+            again = _rows(bench, original, twin, compared)
             if not _are_bad(again):
                 rows = again
                 note_workarounds(bench, label, "is wrong")
@@ -76,20 +80,26 @@ def compare_versions(bench: Bench, sessions: Sessions, chosen: frozenset[str]) -
     return compared
 
 
-def _rows(
-    bench: Bench, original: Session, session: Session, wanted: Sequence[Results]
-) -> list[Row]:
+def _rows(bench: Bench, original: Session, session: Session, compared: Compared) -> list[Row]:
     """How a version's outputs compare, by the number of the input and the name of the output.
     If the version fails with an input, its row has the error."""
     rows: list[Row] = []
     feeds, comparison = bench.report.feeds, bench.comparison
-    found = run_each(session, [comparison.renamed(feed, session) for feed in feeds])
-    for sample, (expected, actual) in enumerate(zip(wanted, found, strict=True)):
-        if isinstance(actual, EngineError):
-            rows.append((sample, "", actual))
-            continue
-        judged = comparison.judged(original, session, feeds[sample], expected, actual)
-        rows += [(sample, output, difference) for output, difference in judged]
+    places = range(len(feeds))
+    kept = [place for place in places if not compared.aside[place]]
+    # Last are the inputs that are set aside: some end the engine, or spoil the session.
+    for some in filter(None, (kept, [place for place in places if place not in kept])):
+        with hushed():
+            found = run_each(session, [comparison.renamed(feeds[place], session) for place in some])
+        for place, actual in zip(some, found, strict=True):
+            if isinstance(actual, UndefinedCallError):
+                continue
+            if isinstance(actual, EngineError):
+                rows.append((place, "", actual))
+                continue
+            expected = compared.wanted[place]
+            judged = comparison.judged(original, session, feeds[place], expected, actual)
+            rows += [(place, output, difference) for output, difference in judged]
     return rows
 
 
@@ -118,10 +128,14 @@ def _record(bench: Bench, compared: Compared, label: str, rows: Sequence[Row]) -
             what = "" if difference.ok else f"differs in '{output}' ({difference})"
         if aside and what:
             report.aside.add(sample)
-            report.note(
+            note = (
                 f"with input {sample} ({report.recipes[sample]}), which is {aside}, {label} "
                 f"{what}; that counts only where there are no other inputs"
             )
+            if isinstance(difference, EngineError) and is_empty(report.feeds[sample]):
+                report.asides.append(note)
+            else:
+                report.note(note)
         elif isinstance(difference, EngineError):
             report.failures.append(f"{label}, input {sample}: {why}")
             compared.bad.setdefault(sample, "fails")

@@ -9,16 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import bridge
 from bridge.check.asked import Asked
 from bridge.check.bench import Bench
 from bridge.check.calls import States
 from bridge.check.demands import share_symbols, shared
-from bridge.check.empty_inputs import tried
 from bridge.check.engines import Session
 from bridge.check.explore import SECONDS, Exploration, Probes, explore
 from bridge.check.fitting import sizes_that_fit
@@ -44,9 +41,9 @@ from bridge.show.layers import layers_with_bodies
 from bridge.show.outline import outline
 
 
-def seek_inputs(bench: Bench, asked: Asked, sessions: Sessions) -> Fixed:
+def seek_inputs(bench: Bench, asked: Asked, sessions: Sessions) -> tuple[Fixed, Sequence[Results]]:
     """Fills the report with inputs, and the branches that they take. The answer has the inputs that
-    a specialized version holds."""
+    a specialized version holds, and what the original gives for each input."""
     report, pair = bench.report, bench.pair
     model = pair.load(pair.source)
     restore_pairs(model)
@@ -74,14 +71,14 @@ def seek_inputs(bench: Bench, asked: Asked, sessions: Sessions) -> Fixed:
     unasked = {key: size for key, size in sizes.items() if key not in base.sizes}
     symbols = share_symbols(drawn)
     base = replace(base, sizes=shared(symbols, sizes))
-    session, watched = (original, pair.source) if asked.quick else _watched(bench, original)
+    session = original if asked.quick else _watched(bench, original)
     agreed = session
     if strict:
         agreed = AgreedSession(session, [sessions[1][1]], bench.comparison)
     found = explore(
         drawn, agreed, report.sites, base, asked.samples, asked.budget, probes,
-        partial(_survive, bench, None if asked.quick else watched, model, not strict),
         lambda text: bench.tell(f"seeking inputs: {text}"), own, states, session,
+        asked.quick or is_too_large(model),
     )  # fmt: skip
     _record(bench, found)
     if asked.samples and not report.feeds:
@@ -96,7 +93,8 @@ def seek_inputs(bench: Bench, asked: Asked, sessions: Sessions) -> Fixed:
             f"the search for inputs ended after {SECONDS:g} s, so that branches may have been "
             "forced that an input can reach"
         )
-    return fixed
+    watched = session is not original
+    return fixed, [original.run(feed) for feed in found.feeds] if watched else found.outputs
 
 
 def _drawn(
@@ -121,44 +119,22 @@ def _drawn(
     return without_defaults(pair.load(other))
 
 
-def _watched(bench: Bench, original: Session) -> tuple[Session, Path]:
-    """The original with an output for the branches that ran, and its file. The original itself, if
-    there are no branches or no engine loads that."""
+def _watched(bench: Bench, original: Session) -> Session:
+    """The original with an output for the branches that ran. The original itself, if there are no
+    branches or no engine loads that."""
     pair = bench.pair
     watched = pair.load(pair.source)
     sites = list(sites_of(watched).values())
     if not sites:
-        return original, pair.source
+        return original
     try:
         instrument(watched)
-        path = pair.rewritten(pair.source, watched, "watched")
-        session, _ = load(path)
+        session, _ = load(pair.rewritten(pair.source, watched, "watched"))
     except BridgeError as error:
         bench.report.note(f"branches could not be watched: {shortened(str(error))}")
-        return original, pair.source
+        return original
     bench.report.sites = sites
-    return session, path
-
-
-def _survive(
-    bench: Bench,
-    watched: Path | None,
-    model: Model,
-    told: bool,
-    recipes: Sequence[Recipe],
-    feeds: Sequence[dict[str, Any]],
-    taken: Sequence[dict[str, Any]],
-) -> Sequence[int]:
-    """The inputs without elements that all versions run, the watched original among them. If
-    another version fails with one, a note says so."""
-    if watched is None or is_too_large(model):
-        return ()
-    bench.tell("seeking inputs: without elements")
-    files = [(version.label, version.path) for version in bench.report.versions[1:]]
-    ran, refused = tried([("", watched), *files], feeds, taken[:1])
-    for place, why in refused.items() if told else ():
-        bench.report.asides.append(f"with {recipes[place]}, which the original takes, {why}")
-    return ran
+    return session
 
 
 def any_input(bench: Bench, asked: Asked, sessions: Sessions) -> Results:

@@ -96,20 +96,24 @@ def solve(
     if math.isinf(search.least):
         search.scan(starts[0])
     search.descend()
+    idle = 0
     for start in search.others(starts[0]):
-        if not search.least or not search.left:
+        if not search.least or not search.left or idle == _IDLE:
             break
         further = _DistanceSearch(wanted, hints, distances, search.left)
         further.try_(start)
         further.descend()
         search.left = further.left
+        idle += 1
         if further.least < search.least:
-            search.best, search.least = further.best, further.least
+            search.best, search.least, idle = further.best, further.least, 0
     return search.best if search.least == 0 else None
 
 
 _TRIES = 400  # recipes for one branch
+_IDLE = 3  # other starts in a row from which the search comes no nearer, then it ends
 _FARTHEST = 22  # the largest change is two to this power
+_FARTHER = 4  # steps in a row of which each leads farther away, then no larger step is tried
 _PAIRED = 4  # variables, at most, that are changed two at once
 
 Direction = Sequence[tuple[Variable, int]]
@@ -131,37 +135,45 @@ class _DistanceSearch:
         self.left = left
         self.best: Recipe | None = None
         self.least = math.inf
+        self.total = math.inf  # of the recipe that was tried last
+        self.moves = False  # whether the distance has changed
         self.far: tuple[float, ...] = ()
 
     def try_(self, recipe: Recipe | None) -> bool:
         """Computes a recipe's distances, unless the search is over. The answer is whether the
         recipe is nearer than all before it."""
+        self.total = math.inf
         if recipe is None or not self.least or not self.left:
             return False
         self.left -= 1
         found = self.distances(recipe)
-        total = sum(found) if found else math.inf
-        if total >= self.least:
+        if found:
+            self.total = sum(found)
+        self.moves |= self.total != self.least
+        if self.total >= self.least:
             return False
-        self.best, self.least, self.far = recipe, total, found
+        self.best, self.least, self.far = recipe, self.total, found
         return True
 
     def descend(self) -> None:
         """Changes one variable after the other, as long as the recipe comes nearer. The variables
         of the outermost condition that is not met come first. If no single variable helps, two
-        variables are changed at once."""
+        are changed at once, of those that change the distance."""
         nearer = True
         while nearer and 0 < self.least < math.inf and self.left:
             unmet = [own for own, far in zip(self.wanted, self.far, strict=True) if far]
-            some = list(dict.fromkeys(variable for own in unmet for variable in own))
+            some = dict.fromkeys(variable for own in unmet for variable in own)
             nearer = False
+            moving: list[Variable] = []
             for variable in some:
                 nearer = self._hinted(variable) or nearer
+                self.moves = False
                 nearer = self._change([(variable, 1)]) or nearer
-            if not nearer and len(some) <= _PAIRED:
+                moving += [variable] if self.moves else []
+            if not nearer and len(moving) <= _PAIRED:
                 nearer = any(
                     self._change([(one, 1), (other, sign)])
-                    for one, other in combinations(some, 2)
+                    for one, other in combinations(moving, 2)
                     for sign in (1, -1)
                 )
 
@@ -173,15 +185,18 @@ class _DistanceSearch:
         """Changes the variables in a direction, or against it, as long as the recipe comes nearer.
         The answer is whether it came nearer."""
         before = self.least
-        power = 0
-        while power < _FARTHEST and self.least > 0 and self.left:
-            # A step that is too small may have no effect. A step that helps is doubled.
-            step = 2.0**power
-            power += 1
-            for signed in (step, -step):
-                while self._move(direction, signed):
-                    signed *= 2
-                    power = 0
+        for sign in (1, -1):
+            power, farther, last = 0, 0, self.least
+            while power < _FARTHEST and self.least > 0 and self.left and farther < _FARTHER:
+                # A step that is too small may have no effect. A step that helps is doubled.
+                step = sign * 2.0**power
+                power += 1
+                while self._move(direction, step):
+                    step *= 2
+                    power = farther = 0
+                    last = self.least
+                farther = farther + 1 if last < self.total < math.inf else 0
+                last = self.total
         return self.least < before
 
     def _move(self, direction: Direction, step: float) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-import bridge
+from bridge.check.files import read
 from bridge.check.inputs import make_inputs
 from bridge.check.loading import load
 from bridge.check.outputs import Comparison, Results
@@ -165,7 +165,7 @@ def first_wrong_stage(
     """The first stage of a conversion after which an output differs, None where there is none. It
     is sought by halves: a number that is wrong stays wrong."""
     stages: list[tuple[Model, str]] = []
-    model = clone_model(bridge.load(source))
+    model = clone_model(read(source))
     target = Target("ir") if suffix == ".xml" else onnx_target(model, None)
     keep = Context(
         target, Report(), watch=lambda one, stage: stages.append((clone_model(one), stage))

@@ -84,7 +84,8 @@ def _outputs(report: CheckReport) -> list[str]:
     names = {result.output for result in report.results}
     allowed = [f"rtol {report.rtol:g}, atol {report.atol:g}"]
     allowed += [f"'{n}': rtol {r:g}, atol {a:g}" for n, (r, a) in report.tolerances.items()]
-    on = f"on {amount(len(report.feeds), 'input')} ({'; '.join(allowed)})"
+    count = len(report.feeds) - len(report.aside)
+    on = f"on {amount(count, 'input')} ({'; '.join(allowed)})"
     if wrong:
         differ = len({result.output for result in wrong})
         return [f"outputs: {differ} of {len(names)} DIFFERENT {on}", *map(_result, wrong)]

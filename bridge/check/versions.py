@@ -56,11 +56,10 @@ def load_versions(bench: Bench) -> tuple[Sessions, Mapping[str, int]]:
 
 def _loaded(bench: Bench, label: str, path: Path, files: tuple[FileFacts, ...]) -> Session:
     bench.tell(f"loading {label}")
-    known = bench.pair.loaded(path) if path.suffix == ".xml" else None
-    if known is not None and bench.report.device is not None:
-        bench.report.failures += bench.report.device.look_at(label, known)
+    if path.suffix == ".xml" and bench.report.device is not None:
+        bench.report.failures += bench.report.device.look_at(label, bench.pair.loaded(path))
     try:
-        session, engine = load(path, known)
+        session, engine = load(path)
     except EngineError as error:
         twin = bench.pair.worked_round(path)
         if twin is None:

@@ -19,14 +19,12 @@ import onnx
 import pytest
 
 from bridge.check import check, loading
-from bridge.check.empty_inputs import tried
 from bridge.check.engines import (
     EndlessError,
     EngineError,
     LoadedSession,
     OpenVino,
     Reference,
-    Session,
 )
 from bridge.check.isolated_engines import IsolatedEngine
 from bridge.check.isolation import LostProcessError, Worker, isolated
@@ -255,6 +253,24 @@ def test_last_words_of_engines_are_not_shown(
     assert capfd.readouterr() == ("", "")
 
 
+def test_an_input_that_ends_the_engine_of_a_version_alone_is_no_difference(
+    tmp_path: Path, capfd: Any
+) -> None:
+    """What was loaded before is loaded again."""
+    size = """<ir_version: 9, opset_import: ["": 18]> g (float[t, b, 2] x) => (int64 y) {{
+      {more} y = Size (x)
+    }}"""
+    more = "w = Constant <value = float[1, 6, 2] {0,1,0,1,0,1,0,1,0,1,0,1}> () "
+    more += "z, h = GRU <hidden_size = 2> (x, w, w)"
+    onnx.save(onnx.parser.parse_model(size.format(more="")), tmp_path / "m.onnx")
+    onnx.save(onnx.parser.parse_model(size.format(more=more)), tmp_path / "other.onnx")
+    loading._worker.close()  # whose output is what it was when it started
+    report = check(tmp_path / "m.onnx", tmp_path / "other.onnx")
+    assert report.ok and len(report.feeds) > 4, str(report)
+    assert "other.onnx fails (onnxruntime: it ended the process (SIG" in "".join(report.asides)
+    assert capfd.readouterr() == ("", "")
+
+
 def test_an_engine_that_cannot_start_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(name: str) -> None:
         raise ImportError(f"{name}.so: failed to map segment from shared object")
@@ -276,23 +292,6 @@ def count_sessions() -> int:
     from bridge.check import isolated_engines
 
     return len(isolated_engines._sessions)
-
-
-def test_inputs_that_end_an_engine_are_gone_past(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first file takes the inputs 2, 3 and 4, of which the second takes 2 and 4."""
-    for name, deadly in (("a", 1), ("b", 3)):
-        (tmp_path / name).write_text(str(deadly))
-
-    def load(path: Path) -> tuple[Session, str]:
-        return loading.engine(Fragile).load(path), ""
-
-    monkeypatch.setattr("bridge.check.empty_inputs.load", load)
-    files = [("", tmp_path / "a"), ("b", tmp_path / "b")]
-    ran, refused = tried(files, [{"x": number} for number in (1, 2, 3, -1, 4)], [])
-    assert ran == [1, 4]
-    assert refused == {2: "b: fragile: it ended the process (exit code 1)"}
 
 
 def test_a_check_says_which_engine_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
