@@ -32,7 +32,7 @@ _HALVES = frozenset({F16, BF16})
 
 _LOT = 8  # runs, after which what lies outside is counted
 _LOTS = 8
-_STEPS = 2.0  # units in the last place that a float is off by, at most
+_STEPS = 2.0  # units in the last place that a float is off by, at most; a third by its own
 _FACTOR = 2.0  # how many times as wide as seen the noise may be
 
 _EXACT = frozenset({"Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "If"})
@@ -130,20 +130,22 @@ class _Noisy:
         assert element is not None
         wide = b.cast(exact, F32) if element in _HALVES else exact
         rounded = self.narrow or element
-        step = _STEPS / 2 * float(ml_dtypes.finfo(rounded.dtype).eps)  # type: ignore[no-untyped-call]
-        low, high = (-step, step) if of_largest else (1 - step, 1 + step)
-        limits = {"low": low, "high": high, "dtype": wide.element}
+        unit = float(ml_dtypes.finfo(rounded.dtype).eps)  # type: ignore[no-untyped-call]
         # OpenVINO 2026.4 draws 0 for a scalar.
         like = b.op("Reshape", wide, [1]) if exact.shape == () else wide
-        each = b.op("RandomUniformLike", like, seed=float(next(self.seeds)), **limits)
-        all = b.op("RandomUniform", shape=(1,), seed=float(next(self.seeds)), **limits)
+
+        def drawn(op: str, *shape: Value, steps: float, **attributes: Any) -> Value:
+            limits = {"low": -steps * unit, "high": steps * unit, "dtype": wide.element}
+            return b.op(op, *shape, seed=float(next(self.seeds)), **limits, **attributes)
+
+        each = drawn("RandomUniformLike", like, steps=_STEPS / 3)
+        noise = b.op("Add", each, drawn("RandomUniform", steps=2 * _STEPS / 3, shape=(1,)))
         if of_largest:
             flat = b.op("Reshape", b.op("Abs", like), [-1])
             largest = b.op("ReduceMax", flat, [0], keepdims=True)
-            noisy = b.op("Add", like, b.op("Mul", b.op("Add", each, all), largest))
+            noisy = b.op("Add", like, b.op("Mul", noise, largest))
         else:
-            # OpenVINO 2026.4 makes one RandomUniform of one and a constant, in the constant's type.
-            noisy = b.op("Mul", like, b.op("Mul", each, all))
+            noisy = b.op("Mul", like, b.op("Add", noise, 1.0))
         if exact.shape == ():
             noisy = b.op("Reshape", noisy, np.array([], np.int64))
         noisy = b.cast(noisy, self.narrow) if self.narrow is not None else noisy
