@@ -327,7 +327,8 @@ def _onnx_info(info: onnx.ValueInfoProto) -> ValueInfo:
 
 
 class OpenVino:
-    """A plugin of OpenVINO, told to compute in f32 and no less, unless `plain` is not set."""
+    """A plugin of OpenVINO, told to compute in f32 and no less, unless `plain` is not set. Without
+    `integers` it has no kernels of 8 bits, which round more often than a quantised model says."""
 
     name = "OpenVINO"
     precision = "f32"
@@ -335,7 +336,9 @@ class OpenVino:
     halves = False
     """Whether the plugin computes in 16-bit floats unless it is told otherwise."""
 
-    def __init__(self, threads: int | None = None, plain: bool = True) -> None:
+    def __init__(
+        self, threads: int | None = None, plain: bool = True, integers: bool = True
+    ) -> None:
         self._module = _optional_module("openvino")
         self.version = self._module.__version__.split("-")[0]
         try:
@@ -361,6 +364,8 @@ class OpenVino:
             self._config = {}
         if threads and self.plugin == "CPU":
             self._config["INFERENCE_NUM_THREADS"] = threads
+        if not integers and self.plugin == "CPU":
+            self._config["LP_TRANSFORMS_MODE"] = "NO"
 
     def load(self, source: Loadable) -> LoadedSession:
         """See `Engine.load`; a ModelProto or .onnx goes through OpenVINO's own converter."""

@@ -15,24 +15,29 @@ import numpy as np
 
 import bridge
 from bridge.check.engines import Engine, EvaluatedOpenVino, OnnxRuntime, Reference, Session
+from bridge.check.in_parts import ALL, put_in_parts
 from bridge.check.loading import engine
 from bridge.check.outputs import Comparison, Results
 from bridge.check.variables import Variables
 from bridge.errors import BridgeError
 from bridge.library.boundary import Boundary
+from bridge.library.opsets import DEFAULT_OPSET
+from bridge.neutral.builder import Builder
 from bridge.neutral.clone import clone_model
-from bridge.neutral.graph import Graph, Model, Value, size_of_constants
+from bridge.neutral.graph import Graph, Model, Node, Value, size_of_constants
+from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import ContainerType, TensorType, Type
 from bridge.vocabulary.elements import BF16, F16, F32, F64, Element
 
-_LARGEST: dict[type[Engine], int] = {OnnxRuntime: 1 << 27, Reference: 1 << 20}
+_LARGEST: dict[type[Engine], int] = {OnnxRuntime: 1 << 27, Reference: 1 << 25}
 """Bytes of the constants of a model that an engine computes so; the reference evaluator is slow."""
 
 _LARGEST_IR = 1 << 24
 """The same for OpenVINO's reference functions."""
 
-_WIDER = ({F16: F64, BF16: F64, F32: F64}, {F16: F32, BF16: F32})
+HALVES_WIDER = {F16: F32, BF16: F32}
+_WIDER = ({F16: F64, BF16: F64, F32: F64}, HALVES_WIDER)
 
 
 @dataclass(frozen=True)
@@ -57,26 +62,14 @@ class ExactModel:
         """What the file gives for an input; None where no engine computes it so, or the file is
         large."""
         for name, wider, session in self._sessions:
-            given = {key: _cast(value, wider) for key, value in feed.items()}
-            try:
-                found = session.run(self._comparison.renamed(given, session))
-            except BridgeError:
-                continue
-            results = {
-                name: _narrowed(value, element)
-                for (name, value), element in zip(found.items(), self._elements, strict=True)
-            }
             bits = max((element.bits for element in wider.values()), default=F32.bits)
-            return Exact(name, bits, results)
+            with suppress(BridgeError):
+                return Exact(name, bits, session.run(self._comparison.renamed(feed, session)))
         return None
 
     @cached_property
     def _model(self) -> Model:
         return bridge.load(self._path)
-
-    @cached_property
-    def _elements(self) -> list[Element | None]:
-        return [_element(value.type) for value in self._model.graph.outputs]
 
     @cached_property
     def _sessions(self) -> list[tuple[str, dict[Element, Element], Session]]:
@@ -93,16 +86,35 @@ class ExactModel:
             return found
         for wider in _WIDER:
             copy = clone_model(self._model)
+            put_in_parts(copy, ALL)
             if found or not widen(copy, wider):
                 continue
             target = self._scratch / f"{self._path.stem}.{len(wider)}.wide.onnx"
             with suppress(BridgeError):
-                bridge.save(copy, target)
+                bridge.save(copy, target, opset=max(DEFAULT_OPSET, copy.opset or 0))
                 for kind, largest in _LARGEST.items():
                     if size <= largest:
                         with suppress(BridgeError):
-                            found.append((kind.name, wider, engine(kind).load(target)))
+                            session = WideSession(engine(kind).load(target), wider, self._model)
+                            found.append((kind.name, wider, session))
         return found
+
+
+class WideSession:
+    """A session of a model in `wider` floats, with the types that the model had before."""
+
+    def __init__(self, session: Session, wider: dict[Element, Element], before: Model) -> None:
+        self._session, self._wider = session, wider
+        self._elements = [_element(value.type) for value in before.graph.outputs]
+        self.inputs, self.outputs = session.inputs, session.outputs
+
+    def run(self, feeds: Results) -> dict[str, Any]:
+        """See `Session.run`."""
+        found = self._session.run({name: _cast(v, self._wider) for name, v in feeds.items()})
+        return {
+            name: _narrowed(value, element)
+            for (name, value), element in zip(found.items(), self._elements, strict=True)
+        }
 
 
 def widen(model: Model, wider: dict[Element, Element]) -> bool:
@@ -113,14 +125,25 @@ def widen(model: Model, wider: dict[Element, Element]) -> bool:
         if node.op == "ConstantOfShape" and node.attributes["value"] is None:
             node.attributes["value"] = Tensor.of(np.zeros(1, np.float32))
         for name, given in node.attributes.items():
-            node.attributes[name] = _wide(given, wider)
-            changed |= node.attributes[name] is not given
+            if name != "stash_type":  # what onnx.reference has no other for
+                node.attributes[name] = _wide(given, wider)
+                changed |= node.attributes[name] is not given
     for value in _values(model.graph):
         value.type, given = _wide_type(value.type, wider), value.type
         value.declared = _wide_type(value.declared, wider)
         changed |= value.type != given
     model.defaults = {value: _wide(default, wider) for value, default in model.defaults.items()}
+    Rewriter(model.graph).run(Pattern(_with_narrow_scales, frozenset({"Resize"})))
     return changed
+
+
+def _with_narrow_scales(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+    """Resize has scales of 32 bits."""
+    scales = node.input(2)
+    if scales is None or scales.element is F32:
+        return None
+    inputs = [b.cast(one, F32) if one is scales else one for one in node.inputs]
+    return b.op("Resize", *inputs, **node.attributes)
 
 
 def _values(graph: Graph) -> Iterator[Value]:

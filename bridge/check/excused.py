@@ -6,7 +6,7 @@ A version is right with an input if one of these holds:
 - The version is about as far from these results as the original is, relative to the largest
   element.
 - The version is within the original's noise. If the results in 64-bit floats are known, they are
-  within the version's noise, too.
+  within the version's noise, too, or that has not even the version in it.
 
 Noise does not excuse a version that decides differently between exactly the same numbers.
 """
@@ -22,19 +22,20 @@ from typing import Any
 
 import numpy as np
 
+import bridge
 from bridge.check.bench import Bench
 from bridge.check.bisect import FirstDifference, first_difference
 from bridge.check.compare import Difference, agreeing, are_alike, compare, tolerance
 from bridge.check.engines import EngineError, Session
-from bridge.check.exact import Exact, ExactModel
-from bridge.check.loading import ONE_THREAD, OPTIMISED, load
+from bridge.check.exact import HALVES_WIDER, Exact, ExactModel, WideSession, widen
+from bridge.check.loading import IN_FLOATS, ONE_THREAD, OPTIMISED, PLAIN, load
 from bridge.check.noise import Noise, make_noisy
 from bridge.check.outputs import Results
+from bridge.check.parts import is_too_large
 from bridge.errors import BridgeError
 from bridge.neutral.clone import clone_model
 from bridge.neutral.expression import OPPOSITES
 from bridge.neutral.graph import Node, size_of_constants
-from bridge.vocabulary.elements import F32
 
 Row = tuple[int, str, Difference | EngineError]
 """The number of an input, the name of an output, and how it compares or why it is not there."""
@@ -47,19 +48,16 @@ _DECIDERS = frozenset({*OPPOSITES, "ArgMax", "ArgMin", "TopK", "Round", "Floor",
 """Operators that decide between numbers without rounding any."""
 
 
-def without_excused(
-    bench: Bench,
-    label: str,
-    sessions: tuple[Session, Session],
-    rows: list[Row],
-    aside: Sequence[str],
-) -> list[Row]:
+def without_excused(bench: Bench, label: str, rows: list[Row], aside: Sequence[str]) -> list[Row]:
     """The rows of a version. If an input has an excuse, its rows are right. An input that is
     set aside needs no excuse."""
     report = bench.report
-    one = _Version(bench, label, report.path(label), *sessions)
+    wrong = _wrong(rows, aside)
+    if not wrong:
+        return rows
+    one = _Version(bench, label)
     excused: dict[str, list[Row]] = {}
-    for sample in _wrong(rows, aside):
+    for sample in wrong:
         some = [row for row in rows if row[0] == sample]
         try:
             why = one.excuse(report.feeds[sample])
@@ -88,12 +86,11 @@ class _Version:
 
     bench: Bench
     label: str
-    path: Path
-    original: Session
-    session: Session
 
     def __post_init__(self) -> None:
         pair, comparison = self.bench.pair, self.bench.comparison
+        self.path = self.bench.report.path(self.label)
+        self.original, self.session = _loaded(pair.source), _loaded(self.path)
         self._exact = ExactModel(pair.source, comparison, pair.scratch)
         self._noisy = cache(self._load_noisy)
         self._models, self._shown = pair.seen_unchanged(
@@ -105,30 +102,36 @@ class _Version:
         comparison, tell = self.bench.comparison, self.bench.tell
         found = self.session.run(comparison.renamed(feed, self.session))
         actual = comparison.aligned(self.original, self.session, found)
+        expected = self.original.run(feed)
         if actual is None:
             return ""
+        if self._agree(expected, actual):
+            return "differs only for what OpenVINO's kernels of 8 bits round: in floats it agrees"
         tell("computing in 64 bits")
         exact = self._exact.run(feed)
         if exact is not None:
-            differences = comparison.differences(exact.results, actual)
-            if all(how.ok or name in comparison.random for name, how in differences):
+            if self._agree(exact.results, actual):
                 return (
                     "differs only for what the engine of the original rounds or chooses: the "
                     f"original, {exact}, gives what {self.label} gives"
                 )
-            if self._is_as_near(feed, exact, actual):
+            if self._is_as_near(expected, exact, actual):
                 return (
                     f"is as near as the original to what the original, {exact}, gives: engines "
                     "round the largest elements so"
                 )
         tell("running the original with noise")
-        expected = self.original.run(feed)
         left = actual if exact is None else self._left(exact, expected, actual)
         if not self._is_noise(feed, expected, left, exact) or self._decides_unlike(feed):
             return ""
         noise = "the original itself differs so if each float is off by two units in the last place"
         nearer = exact and self._nearer(exact, expected, actual)
         return f"differs within the original's own noise: {nearer or noise}"
+
+    def _agree(self, one: Results, other: Results) -> bool:
+        comparison = self.bench.comparison
+        differences = comparison.differences(one, other)
+        return all(how.ok or name in comparison.random for name, how in differences)
 
     def _left(self, exact: Exact, expected: Results, actual: Results) -> Results:
         """The version's results that noise has to explain. Elements that agree with the exact
@@ -159,10 +162,9 @@ class _Version:
             f"{max(mine):.0e}"
         )
 
-    def _is_as_near(self, feed: Results, exact: Exact, actual: Results) -> bool:
+    def _is_as_near(self, expected: Results, exact: Exact, actual: Results) -> bool:
         """Whether the version is about as far from the exact numbers as the original. The distance
         has to be within the tolerance of the largest number."""
-        expected = self.original.run(feed)
         for name, wanted in exact.results.items():
             rtol, atol = self.bench.comparison.allowed(name)
             mine, its = (compare(wanted, one[name], rtol, atol) for one in (expected, actual))
@@ -183,16 +185,15 @@ class _Version:
             return False
         noise = self._noise(noisy, feed)
         # An engine may take another kernel for a model with noise: then the noise shows nothing.
-        if noise.outside(self._fixed(expected)) and not self._chooses():
+        if not noise.explains(self._fixed(expected)) and not self._chooses():
             return False
-        if noise.outside(self._fixed(actual), self._otherwise):
+        if not noise.explains(self._fixed(actual), self._otherwise):
             return False
-        if exact is None:
+        its = None if exact is None else self._noisy(True)
+        if exact is None or its is None:
             return True
-        noisy = self._noisy(True)
-        return noisy is not None and not self._noise(noisy, feed).outside(
-            self._fixed(exact.results)
-        )
+        noise = self._noise(its, feed)
+        return noise.explains(self._fixed(exact.results)) or not noise.explains(self._fixed(actual))
 
     def _chooses(self) -> bool:
         """Whether the original may choose any of equal elements, and its noisy form the first."""
@@ -216,22 +217,25 @@ class _Version:
         return found
 
     def _load_noisy(self, its: bool) -> Session | None:
-        """The original, or if `its` the version, with noise. None for a large model. OpenVINO
-        computes the 16-bit floats of a version in 32 bits."""
+        """The original, or if `its` the version, with noise; None if it is large. A version has
+        16-bit floats in 32 bits, so that it has no noise of 16 bits."""
         pair = self.bench.pair
-        path = self.path if its else pair.source
-        model = pair.load(path)
+        path, name = (self.path, "noisy-too") if its else (pair.source, "noisy")
+        before, model = pair.loaded(path), pair.load(path)
         if size_of_constants(model.graph) > _LARGEST:
             return None
-        wider = F32 if its and path.suffix.lower() == ".xml" else None
-        name = "noisy-too" if its else "noisy"
+        wider = HALVES_WIDER if its and widen(model, HALVES_WIDER) else {}
         try:
             noisy = clone_model(model)
-            make_noisy(noisy, wider, constants=True)
-            return load(pair.rewritten(path, noisy, name))[0]
+            make_noisy(noisy, constants=True)
+            file = pair.rewritten(path, noisy, name)
+            if its and is_too_large(bridge.load(file)):
+                return None
+            session = _loaded(file)
         except BridgeError:  # An engine may want constants.
-            make_noisy(model, wider)
-            return load(pair.rewritten(path, model, name))[0]
+            make_noisy(model)
+            session = _loaded(pair.rewritten(path, model, name))
+        return WideSession(session, wider, before) if wider else session
 
     def _decides_unlike(self, feed: Results) -> bool:
         """Whether a decision makes the first value that is not bit for bit the same."""
@@ -239,6 +243,12 @@ class _Version:
         return (
             isinstance(first, FirstDifference) and first.maker is not None and _decides(first.maker)
         )
+
+
+def _loaded(path: Path) -> Session:
+    """A file in the engine of its format. OpenVINO computes quantised models in floats."""
+    is_ir = path.suffix.lower() == ".xml"
+    return load(path, settings=IN_FLOATS if is_ir else PLAIN)[0]
 
 
 def _decides(node: Node) -> bool:

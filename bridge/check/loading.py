@@ -40,11 +40,13 @@ TIMEOUT = 60.0
 @dataclass(frozen=True)
 class Settings:
     """How engines run: whether onnxruntime optimises, whether OpenVINO has its defaults in place of
-    hints to compute in 32 bits, and how many threads each has, if it is not left to them."""
+    hints to compute in 32 bits, and how many threads each has, if it is not left to them. OpenVINO
+    computes quantised models in `integers` or in floats."""
 
     optimised: bool = False
     defaults: bool = False
     threads: int | None = None
+    integers: bool = True
 
 
 PLAIN = Settings()
@@ -52,6 +54,7 @@ PLAIN = Settings()
 DEFAULTS = Settings(optimised=True, defaults=True)
 """As people run a model."""
 ONE_THREAD = Settings(threads=1)
+IN_FLOATS = Settings(integers=False)
 OPTIMISED = Settings(optimised=True)
 """All optimisations that keep 32 bits."""
 
@@ -70,7 +73,8 @@ def engine(kind: type[Engine], settings: Settings = PLAIN) -> IsolatedEngine:
     if settings == PLAIN or not issubclass(kind, OnnxRuntime | OpenVino):
         return IsolatedEngine(kind, _worker)
     is_plain = not (settings.optimised if issubclass(kind, OnnxRuntime) else settings.defaults)
-    return IsolatedEngine(kind, _worker, threads=settings.threads, plain=is_plain)
+    more = {"integers": settings.integers} if issubclass(kind, OpenVino) else {}
+    return IsolatedEngine(kind, _worker, threads=settings.threads, plain=is_plain, **more)
 
 
 @contextmanager

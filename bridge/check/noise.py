@@ -1,13 +1,14 @@
 """A model's own noise: what it gives itself if each float is off by two units in the last place.
 
 This is Monte Carlo arithmetic (Parker, 1997). Behind each float that depends on the inputs stands a
-Mul by a random number near 1, in bodies too. Ties of decisions, sums that cancel and chains of
-roundings then show themselves in what the model gives in several runs.
+Mul by random numbers near 1, in bodies too: by one for each element, and by one for the whole
+tensor, since engines round alike where numbers are alike. Ties of decisions, sums that cancel and
+chains of roundings then show themselves in what the model gives in several runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -15,8 +16,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from bridge.check.compare import agreeing, compare, tolerance
+from bridge.check.compare import agreeing, are_alike, compare, tolerance
 from bridge.check.engines import Session
+from bridge.check.in_parts import WITH_BOTH, put_in_parts
 from bridge.check.outputs import Comparison, Results
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value
@@ -30,23 +32,30 @@ _HALVES = frozenset({F16, BF16})
 
 _LOT = 8  # runs, after which what lies outside is counted
 _LOTS = 8
-_STEPS = 2.0  # units in the last place that a float is off by, at most
+_STEPS = 2.0  # units in the last place that a float is off by, at most; a third by its own
 _FACTOR = 2.0  # how many times as wide as seen the noise may be
 
 _EXACT = frozenset({"Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "If"})
 _OF_SHAPES = frozenset({"Shape", "Size", "ir::ShapeOf"})
+_ROUNDING = frozenset(
+    {"Round", "Floor", "Ceil", "QuantizeLinear", "DynamicQuantizeLinear", "FakeQuantize"}
+)
+_OF_LEVELS = frozenset({"DequantizeLinear", "FakeQuantize"})
+"""Operators that engines may compute as steps from the lowest number."""
 
 
-def make_noisy(model: Model, computed_in: Element | None = None, constants: bool = False) -> None:
+def make_noisy(model: Model, narrow: Element | None = None, constants: bool = False) -> None:
     """Puts noise behind each float of a model that depends on data, in place.
 
-    An engine may compute 16-bit floats in the wider type `computed_in`, or all floats in that type
-    of 16 bits. With `constants` these have noise too. A TopK of IR that may take any of equal
-    elements takes the first, as ONNX's does."""
+    An engine may compute all floats in the type `narrow` of 16 bits. With `constants` these have
+    noise too. Where numbers are rounded to integers, the noise is relative to the largest number,
+    as the error of a sum may be. Operators that round inside are written in several. A TopK of IR
+    that may take any of equal elements takes the first, as ONNX's does."""
     graph = model.graph
+    put_in_parts(model, WITH_BOTH)
     entries = graph.inputs
     graph.inputs = [Value(v.type, v.names) if _is_float(v) else v for v in entries]
-    noisy = _Noisy(count(1), computed_in, constants)
+    noisy = _Noisy(count(1), narrow, constants)
     noisy.make(graph, set(entries))
     nodes: list[Node] = []
     for exact, value in zip(graph.inputs, entries, strict=True):
@@ -59,16 +68,22 @@ def make_noisy(model: Model, computed_in: Element | None = None, constants: bool
 @dataclass
 class _Noisy:
     seeds: Iterator[int]
-    computed_in: Element | None
+    narrow: Element | None
     constants: bool
 
     def make(self, graph: Graph, data: set[Value]) -> None:
         """Puts noise into a graph in which these inputs depend on data."""
         nodes: list[Node] = []
+        b = Builder(nodes)
         known: dict[Value, Value] = {}
         for node in graph.nodes:
-            if self.constants and not node.bodies and data.intersection(node.inputs):
-                self._add_to_constants(Builder(nodes), node, known)
+            taken = data.intersection(node.inputs)
+            if self.constants and not node.bodies and taken:
+                self._add_to_constants(b, node, known)
+            given = node.input(0)
+            if node.op in _ROUNDING and given is not None and given in taken and _is_float(given):
+                node.inputs[0] = noisy = Value(given.type)
+                self.add(b, given, noisy, of_largest=True)
             nodes.append(node)
             for body in node.bodies:
                 inner = ((value, outer_input(port), port) for value, port in body.entries())
@@ -83,7 +98,7 @@ class _Noisy:
                 )
             if node.op == "ir::TopK":
                 node.attributes["stable"] = True
-            if node.op in _OF_SHAPES or not (node.bodies or data.intersection(node.inputs)):
+            if node.op in _OF_SHAPES or not (node.bodies or taken):
                 continue
             data |= {*node.outputs}
             if node.op in _EXACT or has_trait(node.op, "elements_of_first"):
@@ -92,44 +107,51 @@ class _Noisy:
                 if _is_float(value):
                     exact = node.outputs[place] = Value(value.type)
                     exact.producer = node
-                    self.add(Builder(nodes), exact, value)
+                    self.add(b, exact, value, node.op in _OF_LEVELS)
         graph.nodes = nodes
 
     def _add_to_constants(self, b: Builder, node: Node, known: dict[Value, Value]) -> None:
-        """Gives a node constants with noise, but for those that decide sizes."""
+        """Gives a node weights with noise. Engines may want constants of one element as such, and
+        those that decide sizes."""
         row = operator(node.op)
         sizes = (*(row.shaped_by if row else ()), *((1, 2, 3) if node.op == "Resize" else ()))
         for place, value in enumerate(node.inputs):
             if value is None or value.constant is None or place in sizes or not _is_float(value):
                 continue
-            if value not in known:
+            if value not in known and value.constant.size > 1:
                 known[value] = Value(value.type)
                 self.add(b, value, known[value])
-            node.inputs[place] = known[value]
+            node.inputs[place] = known.get(value, value)
 
-    def add(self, b: Builder, exact: Value, value: Value) -> None:
-        """Makes `value` of the exact one."""
+    def add(self, b: Builder, exact: Value, value: Value, of_largest: bool = False) -> None:
+        """Makes `value` of the exact one. Each element is off by a part of its own and by a part
+        of all."""
         element = exact.element
         assert element is not None
-        is_half = element in _HALVES
-        narrow = self.computed_in if self.computed_in in _HALVES else None
-        rounded = (self.computed_in if is_half else narrow) or element
-        step = _STEPS * float(ml_dtypes.finfo(rounded.dtype).eps)  # type: ignore[no-untyped-call]
-        wide = b.cast(exact, F32) if is_half else exact
-        seed = float(next(self.seeds))
+        wide = b.cast(exact, F32) if element in _HALVES else exact
+        rounded = self.narrow or element
+        unit = float(ml_dtypes.finfo(rounded.dtype).eps)  # type: ignore[no-untyped-call]
         # OpenVINO 2026.4 draws 0 for a scalar.
         like = b.op("Reshape", wide, [1]) if exact.shape == () else wide
-        factor = b.op(
-            "RandomUniformLike", like, low=1 - step, high=1 + step, seed=seed, dtype=wide.element
-        )
-        noisy = b.op("Mul", wide, factor)
+
+        def drawn(op: str, *shape: Value, steps: float, **attributes: Any) -> Value:
+            limits = {"low": -steps * unit, "high": steps * unit, "dtype": wide.element}
+            return b.op(op, *shape, seed=float(next(self.seeds)), **limits, **attributes)
+
+        each = drawn("RandomUniformLike", like, steps=_STEPS / 3)
+        noise = b.op("Add", each, drawn("RandomUniform", steps=2 * _STEPS / 3, shape=(1,)))
+        if of_largest:
+            flat = b.op("Reshape", b.op("Abs", like), [-1])
+            largest = b.op("ReduceMax", flat, [0], keepdims=True)
+            noisy = b.op("Add", like, b.op("Mul", noise, largest))
+        else:
+            noisy = b.op("Mul", like, b.op("Add", noise, 1.0))
         if exact.shape == ():
             noisy = b.op("Reshape", noisy, np.array([], np.int64))
-        if narrow is not None and not is_half:
-            noisy = b.cast(b.cast(noisy, narrow), element)
-        b.node("Cast", [noisy], [value], {"to": element}) if is_half else b.node(
-            "Identity", [noisy], [value]
-        )
+        noisy = b.cast(noisy, self.narrow) if self.narrow is not None else noisy
+        maker = b.cast(noisy, element).producer
+        assert maker is not None
+        maker.outputs, value.producer = [value], maker
 
 
 def _is_float(value: Value) -> bool:
@@ -146,26 +168,41 @@ class Noise:
         self._feed = feed
         self._runs: list[Results] = []
 
-    def outside(self, results: Results, others: Sequence[Session] = ()) -> int:
-        """How many elements lie outside of the noise. There are more runs as long as each lot of
-        them takes some in; the third lot are runs of `others`. Raises EngineError."""
-        before, left = 0, self._count(results) if self._runs else 1
+    def explains(self, results: Results, others: Sequence[Session] = ()) -> bool:
+        """Whether the results are within the noise. There are more runs as long as each lot of
+        them takes some elements in; the third lot are runs of `others`. Raises EngineError."""
+        before, left = np.inf, self._count(outside, results) if self._runs else np.inf
         lots = 0
         while left and (lots < 2 + bool(others) or left < before) and lots < _LOTS:
             for session in others if lots == 2 and others else [self._session] * _LOT:
                 found = session.run(self._comparison.renamed(self._feed, session))
                 self._runs.append(self._comparison.aligned(self._original, session, found) or {})
-            before, left, lots = left, self._count(results), lots + 1
-        return left
+            before, left, lots = left, self._count(outside, results), lots + 1
+        return not left or not self._count(_apart, results)
 
-    def _count(self, results: Results) -> int:
+    def _count(self, how: Callable[..., int], results: Results) -> int:
+        allowed = self._comparison.allowed
         return sum(
-            outside(value, [run[name] for run in self._runs if name in run], *self._allowed(name))
+            how(value, [run[name] for run in self._runs if name in run], *allowed(name))
             for name, value in results.items()
         )
 
-    def _allowed(self, name: str) -> tuple[float, float]:
-        return self._comparison.allowed(name)
+
+def _apart(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> int:
+    """As `outside`, but 0 if it is so with the samples themselves: one of them has about as many
+    elements outside of the others' noise, and none is farther out than noise is wide."""
+    count = outside(value, samples, rtol, atol)
+    if not count or not are_alike(value, *samples) or not _is_between(value):
+        return count
+    most = max(
+        outside(one, [other for other in samples if other is not one], rtol, atol)
+        for one in samples
+    )
+    wide, *seen = (one.astype(np.float64) for one in (value, *samples))
+    low, high = np.min(seen, axis=0), np.max(seen, axis=0)
+    with np.errstate(all="ignore"):
+        is_near = np.maximum(low - wide, wide - high) <= (high - low).max() * (1 + rtol) + atol
+    return 0 if count <= _FACTOR * most and is_near.all() else count
 
 
 def outside(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> int:
@@ -188,12 +225,26 @@ def outside(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> int
     wide = value.astype(np.float64)
     seen = np.stack([one.astype(np.float64) for one in alike])
     rtol = tolerance(value, rtol)
-    with np.errstate(all="ignore"):
-        good = agreeing(seen, wide, rtol, atol).any(axis=0)
-        if value.dtype.kind not in "iu" or value.dtype.itemsize == 1:
-            finite = np.isfinite(seen)
-            low = np.where(finite, seen, np.inf).min(axis=0)
-            high = np.where(finite, seen, -np.inf).max(axis=0)
-            reach = _FACTOR * (high - low) / 2 + atol + rtol * np.abs(high + low) / 2
-            good |= np.abs(wide - (high + low) / 2) <= reach
+    good = agreeing(seen, wide, rtol, atol).any(axis=0)
+    if _is_between(value):
+        finite = np.isfinite(seen)
+        low = np.where(finite, seen, np.inf).min(axis=0)
+        high = np.where(finite, seen, -np.inf).max(axis=0)
+        good |= _distance(wide, low, high, rtol, atol) <= 1
     return int((~good).sum())
+
+
+def _is_between(value: np.ndarray) -> bool:
+    """Whether the elements may be between samples."""
+    kind = value.dtype.kind
+    return kind not in "iuOSUbc" or (kind in "iu" and value.dtype.itemsize == 1)
+
+
+def _distance(
+    value: np.ndarray, low: np.ndarray, high: np.ndarray, rtol: float, atol: float
+) -> np.ndarray:
+    """How far each element is from the middle of two limits; up to 1 is within the noise."""
+    with np.errstate(all="ignore"):
+        middle = (low + high) / 2
+        far = np.abs(value - middle) / (_FACTOR * (high - low) / 2 + atol + rtol * np.abs(middle))
+    return np.asarray(far)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from onnx import helper
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops.op_batch_normalization import BatchNormalization_14
 from onnx.reference.ops.op_cast import cast_to
 from onnx.reference.ops.op_gru import GRU as _GRU
 from onnx.reference.ops.op_loop import Loop as _Loop
@@ -48,6 +49,13 @@ class Loop(_Loop):
         return self._check_and_fix_outputs((*states, *map(np.stack, stacks)))
 
 
+class BatchNormalization(BatchNormalization_14):
+    """The original of operator sets before 14 mixes the statistics of the batch in."""
+
+    def _run(self, *inputs: Any, **attributes: Any) -> Any:
+        return super()._run(*inputs, **{"training_mode": 0, **attributes})  # type: ignore[no-untyped-call]
+
+
 class CastLike(OpRun):
     """The original does not know `round_mode`."""
 
@@ -80,4 +88,4 @@ class RNN(_Whole, _RNN):  # type: ignore[misc]
     """See `_Whole`."""
 
 
-CORRECTED: list[type[OpRun]] = [Loop, CastLike, GRU, LSTM, RNN]
+CORRECTED: list[type[OpRun]] = [BatchNormalization, Loop, CastLike, GRU, LSTM, RNN]

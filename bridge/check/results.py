@@ -67,7 +67,7 @@ def compare_versions(
             if not _are_bad(again):
                 rows = again
                 note_workarounds(bench, label, "is wrong")
-        found[label] = without_excused(bench, label, (original, session), rows, compared.aside)
+        found[label] = without_excused(bench, label, rows, compared.aside)
     is_ir = report.versions[0].path.suffix.lower() == ".xml"
     for sample in _out_of_range(found) if is_ir else ():
         compared.aside[sample] = compared.aside[sample] or (

@@ -146,6 +146,19 @@ ROUNDED = {
         l = Add (k, d) z = Relu (l) i = Abs (l) j = Add (i, small) o = Div (z, j)
         g = QuantizeLinear (o, two, none) y = DequantizeLinear (g, two, none)
         ax = Constant <value = int64[2] {2, 3}> () e = ReduceSum <keepdims = 0> (k, ax) }""",
+    "qlinear": """(float[1,8,16,16] x) => (float[1,8] y) <float one = {0.0311},
+        int8[8,8,3,3] w1 = {}, int8[8,8,3,3] w2 = {}, int8[8,8,3,3] w3 = {},
+        int8[8,8,3,3] w4 = {}, int8[8,8,3,3] w5 = {}, int8[8,8,3,3] w6 = {},
+        float small = {0.0045}, int8 none = {0}, uint8 middle = {117}> {
+        q = QuantizeLinear (x, one, middle)
+        a = QLinearConv <pads = [1, 1, 1, 1]> (q, one, middle, w1, small, none, one, middle)
+        b = QLinearConv <pads = [1, 1, 1, 1]> (a, one, middle, w2, small, none, one, middle)
+        c = QLinearConv <pads = [1, 1, 1, 1]> (b, one, middle, w3, small, none, one, middle)
+        d = QLinearConv <pads = [1, 1, 1, 1]> (c, one, middle, w4, small, none, one, middle)
+        e = QLinearConv <pads = [1, 1, 1, 1]> (d, one, middle, w5, small, none, one, middle)
+        f = QLinearConv <pads = [1, 1, 1, 1]> (e, one, middle, w6, small, none, one, middle)
+        g = DequantizeLinear (f, one, middle) h = Sigmoid (g) i = Mul (g, h)
+        ax = Constant <value = int64[2] {2, 3}> () y = ReduceMean <keepdims = 0> (i, ax) }""",
 }
 """Models in which much is rounded, so that their own noise is large; with random weights."""
 
@@ -155,9 +168,9 @@ def rounded(kind: str, folder: Path) -> Path:
     model = onnx.parser.parse_model(_HEAD + ROUNDED[kind])
     rng = np.random.default_rng(0)
     for tensor in model.graph.initializer:
-        if not tensor.raw_data and tensor.name in ("w", "b", "half"):
+        if not tensor.raw_data and (tensor.name[0] == "w" or tensor.name in ("b", "half")):
             dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
-            drawn = rng.normal(size=tuple(tensor.dims)) / 4
+            drawn = rng.normal(size=tuple(tensor.dims)) * (40 if dtype.kind == "i" else 0.25)
             drawn = np.abs(drawn) if tensor.name == "half" else drawn
             tensor.CopyFrom(onnx.numpy_helper.from_array(drawn.astype(dtype), tensor.name))
     onnx.save(model, folder / f"{kind}.onnx")
