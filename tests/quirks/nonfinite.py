@@ -46,6 +46,7 @@ NODES = {
     "ArgMax": "y = ArgMax <axis = -1> (x)",
     "ArgMin": "y = ArgMin <axis = -1> (x)",
     "Cast to bool": "y = Cast <to = 9> (x)",
+    "Cast to f64": "y = Cast <to = 11> (x)",
     "Clip": "y = Clip (x, low, high)",
     "CumSum": "y = CumSum (x, one)",
     "LogSoftmax": "y = LogSoftmax (x)",
@@ -75,6 +76,10 @@ STAYS = {
         "LogSoftmax",
         "Softmax",
     ): "The kernel subtracts the greatest element, as a ReduceMax finds it.",
+    (
+        "Cast to f64",
+    ): "The plugin computes in f32. It converts what a model gives in f64, and brings "
+    "infinities into the range of f32. No other layer makes f64 of f32.",
     ("Sign",): "onnxruntime gives 0 for NaN in f16, and OpenVINO NaN.",
 }
 """The reasons why these operators stay unchanged in f32 and f16."""
@@ -85,8 +90,12 @@ F64 = (
 )
 
 
-BOOLEAN = {"Cast to bool", "Equal", "Greater", "IsInf", "IsNaN", "Less"}
-INTEGER = {"ArgMax", "ArgMin"}
+GIVEN = {
+    **dict.fromkeys(("Cast to bool", "Equal", "Greater", "IsInf", "IsNaN", "Less"), "bool"),
+    **dict.fromkeys(("ArgMax", "ArgMin"), "int64"),
+    "Cast to f64": "double",
+}
+"""Types of outputs that are not the type of the input."""
 
 
 def _applied(node: str, of: str, output: str) -> str:
@@ -96,7 +105,7 @@ def _applied(node: str, of: str, output: str) -> str:
 
 def model(name: str, type: str, branch: bool) -> str:
     """A graph of an operator. With a branch, the other branch applies it to the other input."""
-    given = "bool" if name in BOOLEAN else "int64" if name in INTEGER else type
+    given = GIVEN.get(name, type)
     to = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dict(TYPES.values())[type]))
     limits = "".join(
         f"{limit}32 = Constant <value = float {{{number}}}> () "

@@ -7,7 +7,9 @@ import pytest
 from tests.quirks.nonfinite import NODES, PROBES, STAYS, STORED, TYPES, wrong
 
 
-@pytest.mark.parametrize("name", ["Max", "Max of a number", "Relu", "Softmax", "Tanh"])
+@pytest.mark.parametrize(
+    "name", ["Cast to f64", "Max", "Max of a number", "Relu", "Softmax", "Tanh"]
+)
 @pytest.mark.parametrize("branch", [False, True])
 def test_a_sample(name: str, branch: bool) -> None:
     rows = dict.fromkeys(NODES, [""] * len(PROBES))
