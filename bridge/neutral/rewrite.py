@@ -146,6 +146,14 @@ class ValueUses:
         """How often a value is an input of a node or an output of the graph."""
         return self._counts.get(value, 0)
 
+    def is_used(self, node: Node) -> bool:
+        """Whether an output of a node is used."""
+        counts = self._counts
+        for value in node.outputs:  # noqa: SIM110 (a generator takes twice as long)
+            if counts.get(value):
+                return True
+        return False
+
     def users(self, value: Value) -> list[Node]:
         """The nodes that take a value."""
         if self._users is None:
@@ -259,10 +267,10 @@ class Rewriter:
 
     def _backwards(self, nodes: Sequence[Node], pattern: Pattern, out: list[Node]) -> None:
         """Appends to `out` the used nodes or their replacements."""
-        ops, count = pattern.ops, self.uses.count
+        ops, is_used = pattern.ops, self.uses.is_used
         with self._builder(pattern) as builder:
             for node in reversed(nodes):
-                if node.op not in EFFECTS and not any(map(count, node.outputs)):
+                if node.op not in EFFECTS and not is_used(node):
                     self.changed = True
                     self.uses.remove((node,))
                 elif (node.op in ops if ops is not None else node.op != "Constant") or node.bodies:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from functools import cached_property
 from pathlib import Path
 
@@ -195,24 +195,28 @@ class Writer:
             if n.op != "Constant" or id(n.attributes["value"]) not in self.shared
         )  # fmt: skip
         node_names = unique_node_names(graph)
+        outputs = frozenset(graph.outputs)
         for node in graph.nodes:
             if node.op != "Constant":
-                self.node(node, proto.node.add(), node_names.get(node, ""))
-                self._value_info(node, graph, proto)
+                written = proto.node.add()
+                self.node(node, written, node_names.get(node, ""))
+                self._value_info(node, written, outputs, proto)
         write_note(self.notes, self.path, proto)
         if body is None:
             self._boundary(graph, proto)
         return given
 
-    def _value_info(self, node: Node, graph: Graph, proto: onnx.GraphProto) -> None:
+    def _value_info(
+        self, node: Node, written: onnx.NodeProto, outputs: Set[Value], proto: onnx.GraphProto
+    ) -> None:
         """Writes the types of a node's outputs: all of them, or the types that the ONNX file of
         another tool had. Outputs of unknown operators always get a type. So do outputs in bodies
         of a model from IR, because nothing else gives their types."""
         needed = (bool(node.bodies) and self.source.format != "onnx") or operator(node.op) is None
         if not (needed or self.every or self.notes):
             return
-        by_name = {self.names.of[v]: v for v in node.outputs if v not in graph.outputs}
-        for name in proto.node[-1].output:
+        by_name = {self.names.of[v]: v for v in node.outputs if v not in outputs}
+        for name in written.output:
             value = by_name.get(name)
             if value is None:
                 continue

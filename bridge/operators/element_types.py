@@ -3,14 +3,33 @@ and shapes, axes and indices become i64."""
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import ELEMENTS, F32, F64, I32, I64, U64, Element, TensorType
-from bridge.operators import Result, required
+from bridge.operators import Result, Rule, required
 from bridge.operators.type_constraints import TypeSignature, schema_type, type_signature
 from bridge.vocabulary import has_trait, operator
+
+
+@cache
+def steps_of(op: str) -> tuple[Rule, ...]:
+    """The steps that bring the inputs of an operator to types that ONNX takes, so that the rules
+    of the operators need not."""
+    row = operator(op)
+    if row is None:
+        return ()
+    steps: list[Rule] = []
+    if row.integers or "gives_i64" in row.traits:
+        steps.append(integer_types)
+    if "rounds_integers" in row.traits:
+        steps.append(rounded_integers)
+    if "runs_wider" in row.traits or "reals_run_wider" in row.traits:
+        steps.append(wider_types)
+    return tuple(steps)
 
 
 def allowed_elements(type: str, opset: int, variable: str | None = None) -> frozenset[str]:
@@ -43,8 +62,6 @@ def wider_types(b: Builder, node: Node) -> Result:
     operator set. The result of a function of real numbers on integers is rounded, as in
     OpenVINO."""
     reals = has_trait(node.op, "reals_run_wider")
-    if not reals and not has_trait(node.op, "runs_wider"):
-        return None
     signature = type_signature(node.op, b.opset)
     found = None if signature is None else _first_disallowed(node, signature)
     if signature is None or found is None:
@@ -76,7 +93,7 @@ def rounded_integers(b: Builder, node: Node) -> Result:
     x = node.input(0)
     if x is None or x.element is None or not x.element.is_integer:
         return None
-    if not has_trait(node.op, "rounds_integers") or node.attributes.get("mode") == "nearest":
+    if node.attributes.get("mode") == "nearest":
         return None
     y = b.op("Round", b.op(node.op, b.cast(x, F32), *node.inputs[1:], **node.attributes))
     if x.element.bits <= 16:

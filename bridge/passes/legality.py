@@ -27,11 +27,9 @@ def check_legality(model: Model, context: Context) -> None:
     to_onnx = context.target.format == "onnx"
     findings = list(found(model.graph, _onnx_faults if to_onnx else _faults, not to_onnx))
     if to_onnx:
-        inputs = (why for value in model.graph.inputs for why in _foreign(value))
+        inputs = _foreign(model.graph.inputs)
         findings += (Unsupported("Parameter", "graph", why) for why in inputs)
-        findings += found(
-            model.graph, lambda node: (why for value in node.outputs for why in _foreign(value))
-        )
+        findings += found(model.graph, lambda node: _foreign(node.outputs))
     if findings:
         raise UnsupportedError(str(context.target), findings)
 
@@ -57,10 +55,10 @@ def _located(graph: Graph, where: str, into_ifs: bool) -> Iterator[tuple[Node, s
                 yield from _located(body.graph, f"{here} / {role}", into_ifs)
 
 
-def _foreign(value: Value) -> Iterator[str]:
-    """The type of a value, if ONNX lacks it."""
-    if value.element is not None and value.element.onnx is None:
-        yield f"ONNX has no element type {value.element}"
+def _foreign(values: Iterable[Value]) -> list[str]:
+    """The types of values that ONNX lacks."""
+    elements = [value.element for value in values]
+    return [f"ONNX has no element type {e}" for e in elements if e is not None and e.onnx is None]
 
 
 def _faults(node: Node) -> tuple[str, ...]:

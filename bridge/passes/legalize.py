@@ -14,7 +14,7 @@ from bridge.neutral.provenance import Provenance
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.verify import fingerprint
 from bridge.operators import BREAKS, Refused, Rule, legalization, unforeseen
-from bridge.operators.element_types import integer_types, rounded_integers, wider_types
+from bridge.operators.element_types import steps_of
 from bridge.operators.spelling import choose
 from bridge.operators.standard import inline_standard_function
 from bridge.passes.context import Context
@@ -24,14 +24,6 @@ from bridge.vocabulary.elements import NoArray
 
 DEEPEST = 50
 """Rules within rules, before they are taken for a circle."""
-
-TYPES: dict[str, tuple[Rule, ...]] = {
-    "onnx": (integer_types, rounded_integers, wider_types),
-    "ir": (),
-}
-"""Steps for all operators of a target, which bring inputs to types that it takes, so that the rules
-of the operators need not."""
-
 
 Forms = Mapping[str, Rule]
 """Rules of a target, by operator."""
@@ -161,7 +153,8 @@ class Legalizer:
         own = legalization(self.target.format, node.op)
         if own is None and family_of(node.op) == "microsoft" and not self._native(node):
             own = legalization("ir", node.op)  # Its operators exist in both targets.
-        for rule in (*TYPES[self.target.format], self.forms.get(node.op), own):
+        types = steps_of(node.op) if self.target.format == "onnx" else ()
+        for rule in (*types, self.forms.get(node.op), own):
             if rule is None:
                 continue
             before = fingerprint(node) if self.debug else None
