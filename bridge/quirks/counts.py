@@ -12,7 +12,6 @@ FIRES = {
     "openvino_cpu.batch_of_known_state": (1, 0),
     "openvino_cpu.branch_of_equal_shape": (45, 0),
     "openvino_cpu.computed_constant": (2, 3),
-    "openvino_cpu.computed_scale": (1, 0),
     "openvino_cpu.constant_of_higher_rank": (2, 0),
     "openvino_cpu.conversion_to_bool": (0, 30),
     "openvino_cpu.converted_input": (5, 0),

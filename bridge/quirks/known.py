@@ -94,8 +94,8 @@ class WhenKnown(Forward[KnownAt]):
                 known = fact
         if node.op in UNFORESEEN:
             known = KnownAt.UNKNOWN
-        elif is_unfolded(node):
-            known = max(known, KnownAt.COMPUTED)
+        elif known < KnownAt.COMPUTED and is_unfolded(node):
+            known = KnownAt.COMPUTED
         return [known] * len(node.outputs)
 
     def entry(

@@ -4,10 +4,8 @@ so a quotient halfway between two integers may lie beside it.
 The nearest half is taken for the quotient, and the remainder of the division corrects it. All
 products of such a half and a part of the divisor are exact in f32.
 
-OpenVINO folds quotients of constants exactly. A divisor that is computed has one element:
-DynamicQuantizeLinear has such a divisor, which `computed_scale` makes exact. Its quotients of open
-shape stay as they are: the plugin does not join operators of open shape to one, and the correction
-would take up to an eighth of the time of a model.
+OpenVINO folds quotients of constants exactly. A divisor that is computed is a scale that the model
+gives as an output, see `computed_scale`.
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ def by_remainder(b: Builder, node: Node, place: Place) -> Result:
             most = _largest(limits, found.get(OFFSET))
             if most is None or when_known(found[X], place) is KnownAt.FOLDED:
                 continue
-            quotient = corrected(b, found[X], found[DIVISOR], most)
+            quotient = corrected(b, found[X], found[DIVISOR], most, place)
             if quotient is not None:
                 rounded = b.op("Round", quotient)
                 return b.op("Clip", b.plus(rounded, found.get(OFFSET)), *limits)
@@ -75,11 +73,11 @@ def _largest(limits: list[Value | None], offset: Value | None) -> int | None:
     return int(most) if most <= MOST else None
 
 
-def corrected(b: Builder, x: Value, divisor: Value, most: int) -> Value | None:
+def corrected(b: Builder, x: Value, divisor: Value, most: int, place: Place) -> Value | None:
     """The quotient, whose size is at most `most` where it matters."""
     known = known_of(divisor).reals
     is_given = divisor.behind("Cast", "Reshape", "Unsqueeze").producer is None
-    if known is None and not is_given and not (is_number(divisor) and is_static(x.shape)):
+    if known is None and not is_given and not is_shown(divisor, place):
         return None
     if known is not None and not _is_rounded(known):
         return None
@@ -105,6 +103,13 @@ def corrected(b: Builder, x: Value, divisor: Value, most: int) -> Value | None:
 def is_number(value: Value) -> bool:
     """Whether a value has one element."""
     return is_static(value.shape) and size_of(value.shape) == 1
+
+
+def is_shown(scale: Value, place: Place) -> bool:
+    """Whether a scale is one number that the model gives as an output."""
+    if place.holder is not None or not is_number(scale):
+        return False
+    return any(place.of(output) is scale for output in place.graph.outputs)
 
 
 def _is_rounded(divisor: np.ndarray) -> bool:
@@ -178,8 +183,7 @@ QUIRK = Quirk(
     symptom="A quotient is the product with a rounded reciprocal. One that is rounded to an "
     "integer may go to the wrong neighbour if it lies halfway between two.",
     fires="At limits of a rounded quotient of f32, perhaps with an offset, as QuantizeLinear has "
-    "them. The divisor is known, an input, or one computed number. In the last case the shape is "
-    "static.",
+    "them. The divisor is known, an input, or a scale that is an output of the model.",
     safe="A half of an integer, and the remainder times the reciprocal, add up to the quotient. "
     "The remainder is exact, because each product has at most 24 digits.",
     cost="up to eight elementwise operators, which OpenVINO joins with those around them",
