@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.dataflow import May
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.types import I32, I64
 from bridge.operators import Result
+from bridge.passes.context import Context
 from bridge.quirks.quirk import Place, Quirk, rewriting
 from bridge.quirks.undo import behind
 from bridge.vocabulary import has_trait
@@ -70,13 +71,13 @@ def _is_large(value: Value) -> bool:
     return bool(((numbers >= EXACT) | (numbers <= -EXACT)).any())
 
 
-DIVISIONS = ("Div", "Mod", "ir::Mod")
+OPERATORS = ("Div", "Mod", "Relu", "ir::Mod")
 
 
 def exactly(b: Builder, node: Node, place: Place) -> Result:
     """The operator by exact ones, if its numbers may be large."""
     values = [value for value in node.inputs if value is not None]
-    if any(value.element not in NUMBERS for value in values):
+    if not _is_of_integers(node):
         return None
     facts = place.facts(MayBeLarge)
     if not facts.of(values[0]):
@@ -84,6 +85,17 @@ def exactly(b: Builder, node: Node, place: Place) -> Result:
     if node.op == "Relu":
         return b.max(values[0], 0)
     return None if _is_corrected(node, place) else _divided(b, node, *values)
+
+
+def _is_of_integers(node: Node) -> bool:
+    return node.op in OPERATORS and all(v is None or v.element in NUMBERS for v in node.inputs)
+
+
+def write_exactly(graph: Graph, context: Context) -> bool | None:
+    """Writes them, in place."""
+    if not any(map(_is_of_integers, graph.walk())):
+        return False
+    return rewriting(*OPERATORS, by=exactly, uses=True)(graph, context)
 
 
 def _divided(b: Builder, node: Node, x: Value, y: Value) -> Value:
@@ -150,6 +162,6 @@ QUIRK = Quirk(
     safe="A quotient plus the quotient of its remainder has a smaller remainder. If the remainder "
     "has the wrong sign, the quotient is too large by one.",
     cost="about 20 operators for a division",
-    run=rewriting(*DIVISIONS, "Relu", by=exactly, uses=True),
+    run=write_exactly,
     guess={"Add": _undivided, "Sub": _undivided},
 )
