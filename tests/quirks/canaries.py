@@ -136,6 +136,25 @@ CANARIES: dict[str, Canary] = {
         "{ y = Max (x, one) z = Min (x, one) }",
         {"x": np.array([np.nan, 0, -2, np.inf], np.float32)},
     ),
+    "openvino_cpu.integers_in_f32": Canary(
+        "(int64[n] x) => (int64[n] y) <int64 buckets = {1009}> { y = Mod (x, buckets) }",
+        {"x": _i64(16777219, -16777217, 2147483646, -2147483647, 5, -5, 0, 1008)},
+    ),
+    "openvino_cpu.integers_in_f32, of a quotient": Canary(
+        "(int32[n] x, int32[n] d) => (int32[n] y) { y = Div (x, d) }",
+        {
+            "x": np.array([16777219, -33554433, 2147483646, -2147483647, 7, -7], np.int32),
+            "d": np.array([5, 16777217, -13, 9, 16777217, 2], np.int32),
+        },
+    ),
+    "openvino_cpu.integers_in_f32, of a remainder with the sign of the dividend": Canary(
+        "(int64[n] x, int64[n] d) => (int64[n] y) { y = Mod <fmod = 1> (x, d) }",
+        {"x": _i64(16777219, -16777217, 2147483646, -2147483647), "d": _i64(-5, 7, 1009, -3)},
+    ),
+    "openvino_cpu.integers_in_f32, of what is negative": Canary(
+        "(int32[n] x) => (int32[n] y) { y = Relu (x) }",
+        {"x": np.array([16777217, -16777217, 2147483645], np.int32)},
+    ),
     "openvino_cpu.power_of_integers": Canary(
         "(int64[n] x) => (int64[n] y) <int64 e = {3}> { y = Pow (x, e) }",
         {"x": _i64(1001, -3, 1289)},
@@ -415,6 +434,7 @@ CANARIES: dict[str, Canary] = {
         four = Constant <value = int32 {4}> ()
         y = Div (sum, four) }""",
         {"x": np.array([[1, 1, 1], [2, 2, 3]], np.int32)},
+        hidden_by=("openvino_cpu.integers_in_f32",),
     ),
     "openvino_cpu.arithmetic_behind_reduction, channels": Canary(
         """(float[n,3,4] x) => (float[n,3] y) {

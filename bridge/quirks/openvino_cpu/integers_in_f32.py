@@ -1,0 +1,167 @@
+"""Divisions, remainders and Relu of integers. The CPU plugin computes them in f32, which is not
+exact above 2^24.
+
+Sums, products and maxima of integers are exact. Integers that follow from sizes, places and types
+of few bits are smaller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.dataflow import May
+from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.types import I32, I64
+from bridge.operators import Result
+from bridge.passes.context import Context
+from bridge.quirks.quirk import Place, Quirk, rewriting
+from bridge.quirks.undo import behind
+from bridge.vocabulary import has_trait
+
+EXACT = 1 << 24
+"""The first integer beside one that f32 lacks."""
+
+FEW = 1 << 12
+"""The most elements of a constant that are read."""
+
+PLACES = (
+    "ArgMax", "ArgMin", "Bucketize", "CTCGreedyDecoderSeqLen", "Equal", "Greater",
+    "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "NonMaxSuppression", "NonZero",
+    "NotEqual", "SearchSorted", "Shape", "Size",
+)  # fmt: skip
+"""Operators that give sizes, places and conditions."""
+
+NUMBERS = (I32, I64)
+"""The types of which OpenVINO computes with such numbers."""
+
+
+class MayBeLarge(May):
+    """Whether a number may be 2^24 or more: whether it comes from the data of the model."""
+
+    def outside(self, value: Value) -> bool:
+        """Inputs may have any numbers of their type."""
+        return True
+
+    def settled(self, value: Value, fact: bool) -> bool:
+        """Types of few bits have no such numbers."""
+        return fact and (value.element is None or value.element.bits >= 32)
+
+    def transfer(self, node: Node, facts: Sequence[bool | None]) -> list[bool]:
+        """A remainder is smaller than the divisor."""
+        match node.op:
+            case "Constant":
+                fact = _is_large(node.outputs[0])
+            case "Mod" | "ir::Mod":
+                fact = bool(facts[1])
+            case "ir::TopK" | "Unique":
+                return [bool(facts[0]), *[False] * (len(node.outputs) - 1)]
+            case _ if has_trait(node.op, "elements_of_first"):
+                fact = bool(facts[0])
+            case _:
+                fact = node.op not in PLACES and any(facts)
+        return [fact] * len(node.outputs)
+
+
+def _is_large(value: Value) -> bool:
+    constant = value.constant
+    if constant is None or value.element not in NUMBERS or constant.size > FEW:
+        return True
+    numbers = constant.array()
+    return bool(((numbers >= EXACT) | (numbers <= -EXACT)).any())
+
+
+OPERATORS = ("Div", "Mod", "Relu", "ir::Mod")
+
+
+def exactly(b: Builder, node: Node, place: Place) -> Result:
+    """The operator by exact ones, if its numbers may be large."""
+    values = [value for value in node.inputs if value is not None]
+    if not _is_of_integers(node):
+        return None
+    facts = place.facts(MayBeLarge)
+    if not facts.of(values[0]):
+        return None
+    if node.op == "Relu":
+        return b.max(values[0], 0)
+    return None if _is_corrected(node, place) else _divided(b, node, *values)
+
+
+def _is_of_integers(node: Node) -> bool:
+    return node.op in OPERATORS and all(v is None or v.element in NUMBERS for v in node.inputs)
+
+
+def write_exactly(graph: Graph, context: Context) -> bool | None:
+    """Writes them, in place."""
+    if not any(map(_is_of_integers, graph.walk())):
+        return False
+    return rewriting(*OPERATORS, by=exactly, uses=True)(graph, context)
+
+
+def _divided(b: Builder, node: Node, x: Value, y: Value) -> Value:
+    """The quotient or the remainder. Quotients of remainders correct the quotient, so that the
+    remainder is smaller than the divisor. Then its sign decides."""
+    quotient = b.op("Div", x, y)
+    rest = x - quotient * y
+    for _ in range(2):
+        more = b.op("Div", rest, y)
+        quotient, rest = quotient + more, rest - more * y
+    sign = b.op("Sign", x)
+    # The remainder has the sign of the dividend, or of the divisor if the quotient is rounded down.
+    down = node.attributes["floor"] if node.op == "Div" else node.op == "Mod"
+    owner = b.op("Sign", y) if down else sign
+    wrong = b.max(0 - b.op("Sign", rest) * owner, 0)
+    if node.op == "Div":
+        return quotient - (wrong if down else wrong * sign * b.op("Sign", y))
+    return rest + (wrong * y if down else wrong * sign * abs(y))
+
+
+def _is_corrected(node: Node, place: Place) -> bool:
+    """Whether a division is one of those that `_divided` writes: its remainder is divided again, or
+    its sign is asked for."""
+    x, y = node.inputs
+    products = [n for n in place.uses.users(node.outputs[0]) if n.op == "Mul" and n.inputs[1] is y]
+    rests = [n for p in products for n in place.uses.users(p.outputs[0]) if n.op == "Sub"]
+    return any(
+        user.op == "Sign" or (user.op == "Div" and user.inputs[1] is y)
+        for rest in rests
+        if rest.inputs[0] is x
+        for user in place.uses.users(rest.outputs[0])
+    )
+
+
+def _undivided(b: Builder, node: Node) -> Iterator[Value]:
+    """The division whose quotient, or remainder, is corrected last."""
+    wrong = behind(node.inputs[1], "Max", most=8)
+    rest = behind(wrong.inputs[0], "Sign", most=6) if wrong is not None else None
+    value = rest.inputs[0] if rest is not None else None
+    divisor: Value | None = None
+    for _ in range(3):
+        made = value.producer if value is not None else None
+        if made is None or made.op != "Sub" or made.inputs[1] is None:
+            return
+        product = made.inputs[1].producer
+        divisor = product.inputs[1] if product is not None and product.op == "Mul" else None
+        value = made.inputs[0]
+    if divisor is None:
+        return
+    if node.op == "Add":
+        yield b.op("Mod", value, divisor)
+        yield b.op("ir::Mod", value, divisor)
+    else:
+        yield b.op("Div", value, divisor)
+        yield b.op("Div", value, divisor, floor=True)
+
+
+QUIRK = Quirk(
+    releases="2026.4",
+    symptom="Divisions, remainders and Relu of integers are computed in f32: 16777219 divided by 5 "
+    "is 3355444.",
+    fires="At these operators, if their integers may be 2^24 or more: if they follow from data "
+    "rather than from sizes, places and types of few bits.",
+    safe="A quotient plus the quotient of its remainder has a smaller remainder. If the remainder "
+    "has the wrong sign, the quotient is too large by one.",
+    cost="about 20 operators for a division",
+    run=write_exactly,
+    guess={"Add": _undivided, "Sub": _undivided},
+)
