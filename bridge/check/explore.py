@@ -38,14 +38,14 @@ Probes = Callable[[Site], tuple[Probe, Session] | None]
 SECONDS = 30.0
 """Limit of the search, so that a user need not wait long for the check of a large model."""
 
-_SHARES = 6  # of that time: one is for a way to one outcome, or for random runs in vain
+_SHARES = 6  # of that time: one for each outcome's search, one for random runs in vain
 _PATIENCE = 80  # random runs without anything new, then the random search stops
 _TAKERS = 5  # inputs that each branch is compared with, if the search finds them
 _FEEDS = 24  # inputs that are compared, unless more are needed to take all branches
 _SEEDS = 6  # seeds for each input that leads to a branch
 _ATTEMPTS = 16  # refused inputs that lead to a branch, then the search for it stops
 _USUAL_SIZES = (64, 512, 16, 128, 4096, 8, 32, 224, 256, 1024, 16000)
-_SOLVED = 4  # recipes for other branches that a search starts from, the last ones
+_SOLVED = 4  # the last recipes found for other branches, from which a search starts
 _EMPTY = 4  # dimensions, at most, that are tried with a size of 0
 _LARGEST_INPUT = 1 << 18  # elements of an input that the search tries, unless all have more
 
