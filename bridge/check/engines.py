@@ -15,16 +15,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
-import onnx
 
 from bridge.errors import BridgeError
 from bridge.neutral.tensor import pack, unpack
 from bridge.vocabulary.elements import BY_IR, BY_ONNX, Element, element_of
 
-Loadable = str | Path | onnx.ModelProto
+if TYPE_CHECKING:
+    import onnx
+
+Loadable: TypeAlias = "str | Path | onnx.ModelProto"
 
 
 class EngineError(BridgeError):
@@ -142,6 +144,11 @@ def _message(error: Exception) -> str:
     return re.sub(r"/\S+/onnxruntime/core/\S+ ", "", text) or type(error).__name__
 
 
+def _opened(source: Loadable) -> str | bytes:
+    """A model as engines open it: its path, or its bytes where it is in memory."""
+    return str(source) if isinstance(source, str | Path) else source.SerializeToString()
+
+
 def _packed(array: np.ndarray) -> bytes:
     """Row-major little-endian bytes; elements below eight bits packed, first one lowest."""
     return pack(array, element_of(array.dtype)).tobytes()
@@ -186,10 +193,9 @@ class OnnxRuntime:
         options.add_session_config_entry("session.inter_op.allow_spinning", "0")
         if self._threads:
             options.intra_op_num_threads = options.inter_op_num_threads = self._threads
-        model = source.SerializeToString() if isinstance(source, onnx.ModelProto) else str(source)
         try:
             session = self._module.InferenceSession(
-                model, options, providers=["CPUExecutionProvider"], enable_fallback=0
+                _opened(source), options, providers=["CPUExecutionProvider"], enable_fallback=0
             )
             # A name that is no text is met here.
             return _OnnxRuntimeSession(self._module, session)
@@ -277,15 +283,16 @@ class Reference:
     name = "onnx.reference"
 
     def __init__(self) -> None:
-        self.version = onnx.__version__
+        self.version = _optional_module("onnx").__version__
 
     def load(self, source: Loadable) -> LoadedSession:
         """See `Engine.load`."""
-        model = source if isinstance(source, onnx.ModelProto) else onnx.load(str(source))
+        import onnx
         from onnx.reference import ReferenceEvaluator
 
         from bridge.check.reference import CORRECTED
 
+        model = onnx.load(source) if isinstance(source, str | Path) else source
         try:
             return _ReferenceSession(model, ReferenceEvaluator(model, new_ops=CORRECTED))
         except Exception as error:
@@ -370,11 +377,7 @@ class OpenVino:
     def load(self, source: Loadable) -> LoadedSession:
         """See `Engine.load`; a ModelProto or .onnx goes through OpenVINO's own converter."""
         try:
-            model = (
-                self._core.read_model(source.SerializeToString())
-                if isinstance(source, onnx.ModelProto)
-                else self._core.read_model(str(source))
-            )
+            model = self._core.read_model(_opened(source))
             compiled = partial(self._core.compile_model, model, self.plugin, self._config)
             return _OpenVinoSession(self._module, model, compiled, _elements_said(model, source))
         except Exception as error:

@@ -38,13 +38,14 @@ Probes = Callable[[Site], tuple[Probe, Session] | None]
 SECONDS = 30.0
 """Limit of the search, so that a user need not wait long for the check of a large model."""
 
-_SHARES = 6  # of that time: one is for a way to one outcome, or for random runs in vain
+_SHARES = 6  # of that time: one for each outcome's search, one for random runs in vain
 _PATIENCE = 80  # random runs without anything new, then the random search stops
 _TAKERS = 5  # inputs that each branch is compared with, if the search finds them
 _FEEDS = 24  # inputs that are compared, unless more are needed to take all branches
 _SEEDS = 6  # seeds for each input that leads to a branch
 _ATTEMPTS = 16  # refused inputs that lead to a branch, then the search for it stops
 _USUAL_SIZES = (64, 512, 16, 128, 4096, 8, 32, 224, 256, 1024, 16000)
+_SOLVED = 4  # the last recipes found for other branches, from which a search starts
 _EMPTY = 4  # dimensions, at most, that are tried with a size of 0
 _LARGEST_INPUT = 1 << 18  # elements of an input that the search tries, unless all have more
 
@@ -121,8 +122,9 @@ def explore(
 
 @dataclass
 class _BranchSearch:
-    """See `explore`. `failing` says why the model refuses inputs that lead to a branch. `own` is
-    the number of inputs that the user gave."""
+    """See `explore`. `failing` says why the model refuses inputs that lead to a branch. `solved`
+    are recipes that lead to branches, whether the model takes them or not. `own` is the number of
+    inputs that the user gave."""
 
     model: Model
     session: Session
@@ -134,6 +136,7 @@ class _BranchSearch:
     largest: int = _LARGEST_INPUT
     result: Exploration = field(default_factory=Exploration)
     failing: dict[Branch, str] = field(default_factory=dict)
+    solved: list[Recipe] = field(default_factory=list)
     own: int = 0
 
     def __post_init__(self) -> None:
@@ -296,6 +299,7 @@ class _BranchSearch:
         known = [*site.parents[-1:], *((site.index, other) for other in site.outcomes)]
         near = [result.recipes[result.reached[b]] for b in known if b in result.reached]
         starts = [*near, *(replace(self.start, seed=self.start.seed + k) for k in range(3))]
+        starts += self.solved[-_SOLVED:]
         *way, own = probe.asked(outcome)
         wanted = [variables(asked, self.base) for asked in (*way, own)]
         recipe = solve(starts, wanted, self.numbers.near_compared, distances)
@@ -304,6 +308,7 @@ class _BranchSearch:
                 what = "the Loop runs as often" if site.loop else "the condition is the same"
                 self._settle((site.index, outcome), f"{what} with all inputs")
             return False, ""
+        self.solved.append(recipe)
         asked = {own.key for some in wanted for own in some if own.is_size}
         like = self._like(recipe, asked)
         leading = (r for r in like if r is recipe or not any(distances(r) or (1,)))

@@ -64,8 +64,8 @@ class IsolatedEngine:
 class IsolatedSession:
     """A model in the process of an engine. If the process was lost, the model is loaded again.
 
-    So it is after a run without elements in OpenVINO, whose kernels keep what they made of the
-    shapes: the next run may then fail, or give other numbers."""
+    A run without elements spoils a session of OpenVINO: kernels keep sizes, so that later runs may
+    fail or give other numbers. Then the model is loaded again, too."""
 
     def __init__(self, engine: IsolatedEngine, source: Loadable) -> None:
         self._engine = engine

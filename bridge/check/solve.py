@@ -111,9 +111,9 @@ def solve(
 
 
 _TRIES = 400  # recipes for one branch
-_IDLE = 3  # other starts in a row from which the search comes no nearer, then it ends
+_IDLE = 3  # other starts in a row without a nearer recipe, then the search ends
 _FARTHEST = 22  # the largest change is two to this power
-_FARTHER = 4  # steps in a row of which each leads farther away, then no larger step is tried
+_FARTHER = 4  # steps in a row that lead farther and farther away, then the direction is left
 _PAIRED = 4  # variables, at most, that are changed two at once
 
 Direction = Sequence[tuple[Variable, int]]

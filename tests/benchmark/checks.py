@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import bridge
-from bridge.check.inputs import make_inputs
+from bridge.check import check
 from bridge.check.own_inputs import save_feed
 from tests.benchmark.processes import measure
 
@@ -38,7 +38,7 @@ def main(models: Sequence[Path], runs: int) -> None:
         with TemporaryDirectory() as folder:
             ir, feed = Path(folder) / "m.xml", Path(folder) / "x.npz"
             bridge.convert(model, ir)
-            save_feed(feed, make_inputs(bridge.load(model)))
+            save_feed(feed, check(model, quick=True).feeds[0])
             python = [sys.executable, "-c"]
             commands = (
                 [*python, OWN, str(model), str(ir), str(feed)],
