@@ -36,7 +36,8 @@ def test_a_change_in_a_body_is_found(model: str, change: str, tmp_path: Path) ->
     ("kind", "change"),
     [
         ("f16", "Subtract → Add"), ("f16", "Sqrt → Exp"),
-        ("int8", "Sigmoid → Tanh"), ("int8", "ReduceSum → ReduceMax"), ("qlinear", "Sigmoid → Tanh"),
+        ("int8", "Sigmoid → Tanh"), ("int8", "ReduceSum → ReduceMax"),
+        ("qlinear", "Sigmoid → Tanh"),
     ],
 )  # fmt: skip
 def test_noise_hides_no_change(kind: str, change: str, tmp_path: Path) -> None:
