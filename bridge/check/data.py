@@ -81,6 +81,7 @@ def as_json(report: CheckReport) -> Json:
             "device": _device(report),
             "failures": report.failures,
             "notes": report.notes,
+            "as_run": {"findings": report.findings, "notes": report.as_run},
             "first_difference": _first(report),
             "fault": None if report.fault is None else asdict(report.fault),
         }

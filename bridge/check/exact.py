@@ -28,6 +28,7 @@ from bridge.neutral.graph import Graph, Model, Node, Value, size_of_constants
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import ContainerType, TensorType, Type
+from bridge.vocabulary import has_trait
 from bridge.vocabulary.elements import BF16, F16, F32, F64, Element
 
 _LARGEST: dict[type[Engine], int] = {OnnxRuntime: 1 << 27, Reference: 1 << 25}
@@ -124,8 +125,13 @@ def widen(model: Model, wider: dict[Element, Element]) -> bool:
     for node in model.graph.walk():
         if node.op == "ConstantOfShape" and node.attributes["value"] is None:
             node.attributes["value"] = Tensor.of(np.zeros(1, np.float32))
+        first = node.input(0)
+        narrow = first.element if first is not None and has_trait(node.op, "by_element") else None
         for name, given in node.attributes.items():
-            if name != "stash_type":  # what onnx.reference has no other for
+            if isinstance(given, float) and narrow in HALVES_WIDER:
+                # The standard's function bodies have such numbers in the type of the input.
+                node.attributes[name] = float(narrow.dtype.type(given))
+            elif name != "stash_type":  # what onnx.reference has no other for
                 node.attributes[name] = _wide(given, wider)
                 changed |= node.attributes[name] is not given
     for value in _values(model.graph):

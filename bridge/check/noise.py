@@ -34,6 +34,7 @@ _LOT = 8  # runs, after which what lies outside is counted
 _LOTS = 8
 _STEPS = 2.0  # units in the last place that a float is off by, at most; a third by its own
 _FACTOR = 2.0  # how many times as wide as seen the noise may be
+_FARTHER = 1.5  # how many times as far from the mean as the samples a value may be, as a whole
 
 _EXACT = frozenset({"Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "If"})
 _OF_SHAPES = frozenset({"Shape", "Size", "ir::ShapeOf"})
@@ -178,7 +179,7 @@ class Noise:
                 found = session.run(self._comparison.renamed(self._feed, session))
                 self._runs.append(self._comparison.aligned(self._original, session, found) or {})
             before, left, lots = left, self._count(outside, results), lots + 1
-        return not left or not self._count(_apart, results)
+        return not self._count(_is_apart if left else _is_far, results)
 
     def _count(self, how: Callable[..., int], results: Results) -> int:
         allowed = self._comparison.allowed
@@ -188,12 +189,12 @@ class Noise:
         )
 
 
-def _apart(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> int:
-    """As `outside`, but 0 if it is so with the samples themselves: one of them has about as many
-    elements outside of the others' noise, and none is farther out than noise is wide."""
+def _is_apart(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> bool:
+    """Whether more elements are outside of the noise than of any sample, or one is farther outside
+    than samples are apart anywhere, or all are far."""
     count = outside(value, samples, rtol, atol)
     if not count or not are_alike(value, *samples) or not _is_between(value):
-        return count
+        return count > 0
     most = max(
         outside(one, [other for other in samples if other is not one], rtol, atol)
         for one in samples
@@ -201,8 +202,26 @@ def _apart(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> int:
     wide, *seen = (one.astype(np.float64) for one in (value, *samples))
     low, high = np.min(seen, axis=0), np.max(seen, axis=0)
     with np.errstate(all="ignore"):
-        is_near = np.maximum(low - wide, wide - high) <= (high - low).max() * (1 + rtol) + atol
-    return 0 if count <= _FACTOR * most and is_near.all() else count
+        beyond = np.maximum(low - wide, wide - high) > (high - low).max() * (1 + rtol) + atol
+    is_out = count > _FACTOR * most or bool(beyond.any())
+    return is_out or _is_far(value, samples, rtol, atol)
+
+
+def _is_far(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> bool:
+    """Whether a value as a whole is farther from the mean of the samples than any of them."""
+    if not are_alike(value, *samples) or not _is_between(value):
+        return False
+    wide, *seen = (one.astype(np.float64) for one in (value, *samples))
+    with np.errstate(all="ignore"):
+        mean = np.mean(seen, axis=0)
+    known = np.isfinite(mean) & np.isfinite(wide)
+
+    def size(numbers: np.ndarray) -> float:
+        return float(np.sqrt(np.mean(np.square(numbers[known])))) if known.any() else 0.0
+
+    others = len(seen) / (len(seen) - 1)  # which have a mean without the sample
+    farthest = max(size(one - mean) * others for one in seen)
+    return size(wide - mean) > _FARTHER * farthest + size(atol + rtol * np.abs(mean))
 
 
 def outside(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> int:

@@ -419,7 +419,7 @@
     area.append(tile("Inputs", String(check.inputs.length),
       make("p", { class: "muted" }, `kept of ${plural(check.tried, "input")} that ${check.tried === 1 ? "was" : "were"} tried`),
       refused ? make("p", { class: "muted" }, `${refused.toLocaleString("en")} of them the model itself does not take`) : null));
-    const remarks = [...(check.device ? [["unknown", check.device.text]] : []), ...check.failures.map((words) => ["different", words]), ...check.notes.map((words) => ["unknown", words])];
+    const remarks = [...(check.device ? [["unknown", check.device.text]] : []), ...[...check.failures, ...check.as_run.findings].map((words) => ["different", words]), ...[...check.notes, ...check.as_run.notes].map((words) => ["unknown", words])];
     if (remarks.length) area.after(make("ul", { class: "notes" }, ...remarks.map(([kind, words]) => make("li", { class: kind }, words))));
   }
 

@@ -206,7 +206,15 @@ def _help(value: Value) -> str:
     if value.shape is None or not _is_unbounded(value):
         return ""
     dims = ("1..8" if _is_open(dim) else str(dim) for dim in value.shape)
-    return f"; for example --input-shape '{value.name}=[{','.join(dims)}]'"
+    opened = (
+        dim if isinstance(dim, str) else f"dimension {place}"
+        for place, dim in enumerate(value.shape)
+        if _is_open(dim)
+    )  # fmt: skip
+    return (
+        f"; give {', '.join(dict.fromkeys(opened))} the largest sizes that you need, for example "
+        f"--input-shape '{value.name}=[{','.join(dims)}]'"
+    )
 
 
 def _is_open(dim: Any) -> bool:

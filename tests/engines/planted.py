@@ -149,7 +149,7 @@ ROUNDED = {
     "qlinear": """(float[1,8,16,16] x) => (float[1,8] y) <float one = {0.0311},
         int8[8,8,3,3] w1 = {}, int8[8,8,3,3] w2 = {}, int8[8,8,3,3] w3 = {},
         int8[8,8,3,3] w4 = {}, int8[8,8,3,3] w5 = {}, int8[8,8,3,3] w6 = {},
-        float small = {0.0045}, int8 none = {0}, uint8 middle = {117}> {
+        float small = {0.005}, int8 none = {0}, uint8 middle = {117}> {
         q = QuantizeLinear (x, one, middle)
         a = QLinearConv <pads = [1, 1, 1, 1]> (q, one, middle, w1, small, none, one, middle)
         b = QLinearConv <pads = [1, 1, 1, 1]> (a, one, middle, w2, small, none, one, middle)
