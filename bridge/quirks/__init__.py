@@ -175,6 +175,7 @@ FOR_IR: tuple[At, ...] = (
     _at("unique_of_nothing", "Unique", undo="Slice"),
     _at("batch_of_known_state", *RECURRENT, undo="Reshape"),
     _at("memory_of_branch", "If", undo="Broadcast Expand Reshape VariadicSplit"),
+    _at("outputs_of_shapes", "Shape", engines=(GPU,)),
     _at("broadcast_of_nothing", "Broadcast", "Expand", undo="Add Broadcast Expand VariadicSplit"),
     _at(
         "broadcast_into_arithmetic",
@@ -183,6 +184,7 @@ FOR_IR: tuple[At, ...] = (
         "ir::Mod",
         "SquaredDifference",
         undo="Max Or",
+        engines=BOTH,
     ),
     _at("converted_input", "Cast", "CastLike", "Reshape", undo="Max Or"),
     _at("cast_of_variable", "ReadValue", undo="Max Or"),
@@ -190,7 +192,6 @@ FOR_IR: tuple[At, ...] = (
     _at("assigned_size", "Assign", undo="VariadicSplit"),
     _at("memory_of_branch", "If", undo="Max Or VariadicSplit", engines=(GPU,)),
     _at("memory_of_loop", "Loop", undo="Max Or", engines=(GPU,)),
-    _at("outputs_of_shapes", "Shape", engines=(GPU,)),
     _at("computed_one_hot", "ir::OneHot", engines=(GPU,)),
     _at("saturating_nibbles", "Cast", "CastLike", engines=(GPU,)),
     _at(
