@@ -206,6 +206,7 @@ FOR_IR: tuple[At, ...] = (
     _at("computed_slope", "PRelu", engines=(GPU,)),
     _at("window_beyond_input", "AvgPool", engines=(GPU,)),
     _at("range_without_type", "Range", engines=(GPU,)),
+    _at("bound_of_norm", "NormalizeL2", engines=(GPU,)),
     _at("pads_of_vector", "ir::Pad", undo="Squeeze", engines=(GPU,)),
     _at(
         "sizes_in_parts",
