@@ -186,6 +186,7 @@ FOR_IR: tuple[At, ...] = (
     _at("unique_of_nothing", "Unique", undo="Slice"),
     _at("batch_of_known_state", *RECURRENT, undo="Reshape"),
     _at("memory_of_branch", "If", undo="Broadcast Expand Reshape VariadicSplit"),
+    _at("outputs_of_shapes", "Shape", engines=(GPU,)),
     _at("broadcast_of_nothing", "Broadcast", "Expand", undo="Add Broadcast Expand VariadicSplit"),
     _at(
         "broadcast_into_arithmetic",
@@ -194,6 +195,7 @@ FOR_IR: tuple[At, ...] = (
         "ir::Mod",
         "SquaredDifference",
         undo="Max Or",
+        engines=BOTH,
     ),
     _at("converted_input", "Cast", "CastLike", "Reshape", undo="Max Or"),
     _at("cast_of_variable", "ReadValue", undo="Max Or"),
@@ -204,7 +206,6 @@ FOR_IR: tuple[At, ...] = (
     ),  # once more, for the copies of values
     _at("memory_of_branch", "If", undo="Max Or VariadicSplit", engines=(GPU,)),
     _at("memory_of_loop", "Loop", undo="Max Or", engines=(GPU,)),
-    _at("outputs_of_shapes", "Shape", engines=(GPU,)),
     _at("computed_one_hot", "ir::OneHot", engines=(GPU,)),
     _at("saturating_nibbles", "Cast", "CastLike", engines=(GPU,)),
     _at(
@@ -219,6 +220,7 @@ FOR_IR: tuple[At, ...] = (
     _at("computed_slope", "PRelu", engines=(GPU,)),
     _at("window_beyond_input", "AvgPool", engines=(GPU,)),
     _at("range_without_type", "Range", engines=(GPU,)),
+    _at("bound_of_norm", "NormalizeL2", engines=(GPU,)),
     _at("pads_of_vector", "ir::Pad", undo="Squeeze", engines=(GPU,)),
     _at(
         "sizes_in_parts",

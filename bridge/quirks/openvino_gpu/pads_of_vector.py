@@ -30,8 +30,8 @@ def _of_vectors(b: Builder, node: Node) -> Iterator[Value]:
     if made is None or made.op != "ir::Pad":
         return
     before = [value.producer for value in made.inputs[:3] if value is not None]
-    firsts = [maker.inputs[0] for maker in before if maker is not None]
-    if len(firsts) == 3:
+    firsts = [maker.input(0) for maker in before if maker is not None]
+    if len(firsts) == 3 and None not in firsts:
         yield b.node("ir::Pad", [*firsts, *made.inputs[3:]], 1, made.attributes).outputs[0]
 
 
