@@ -3,13 +3,12 @@ f32, which is not exact above 2^24."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.types import BOOL, is_static, size_of
 from bridge.operators import Result
 from bridge.passes.context import Context
+from bridge.passes.uses import Uses
 from bridge.quirks.magnitude import NUMBERS, MayBeLarge
 from bridge.quirks.quirk import ELEMENTWISE, Place, Quirk, rewriting
 
@@ -43,18 +42,19 @@ def write_products(graph: Graph, context: Context) -> bool | None:
     return rewriting("Where", by=by_product)(graph, context)
 
 
-def _selection(b: Builder, node: Node) -> Iterator[Value]:
+def _selection(b: Builder, node: Node, uses: Uses) -> Value | None:
     """The selection between the operands of the difference."""
     y, product = node.inputs
     made = product.producer if product is not None else None
-    if made is None or made.op != "Mul":
-        return
+    if made is None or made.op != "Mul" or y is None or y.element not in NUMBERS:
+        return None
     cast, difference = (value.producer if value is not None else None for value in made.inputs)
     if cast is None or cast.op != "Cast" or difference is None or difference.op != "Sub":
-        return
+        return None
     condition, (x, other) = cast.inputs[0], difference.inputs
-    if condition is not None and condition.element is BOOL and other is y:
-        yield b.op("Where", condition, x, y)
+    if condition is None or condition.element is not BOOL or x is None or other is not y:
+        return None
+    return b.where(condition, x, y)
 
 
 QUIRK = Quirk(
@@ -67,5 +67,5 @@ QUIRK = Quirk(
     safe="y + 1 * (x - y) is x and y + 0 * (x - y) is y, also if the difference overflows.",
     cost="a Convert, a Subtract and a Multiply",
     run=write_products,
-    guess={"Add": _selection},
+    undo={"Add": _selection},
 )
