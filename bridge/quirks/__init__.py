@@ -141,6 +141,7 @@ FOR_IR: tuple[At, ...] = (
     _at("nan_beside_number", "Max", "Min", undo="Max Min"),
     _at("infinity_behind_arithmetic", "IsInf"),
     _at("arithmetic_behind_reduction", *REDUCTIONS, undo="Max Or"),
+    _at("selected_integers", "Where", undo="Add"),
     _at("integers_in_f32", "Div", "Mod", "Relu", "ir::Mod", undo="Add Sub"),
     _at("power_of_integers", "Pow", undo="Mul", engines=BOTH),
     _at("saturating_bytes", "Add", "Div", "Mul", "Sub", undo="Cast"),

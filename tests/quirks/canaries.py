@@ -136,6 +136,15 @@ CANARIES: dict[str, Canary] = {
         "{ y = Max (x, one) z = Min (x, one) }",
         {"x": np.array([np.nan, 0, -2, np.inf], np.float32)},
     ),
+    "openvino_cpu.selected_integers": Canary(
+        "(float[n] s, int64[n] x, int64[n] z) => (int64[n] y) <float half = {0.5}> "
+        "{ c = Less (s, half) y = Where (c, x, z) }",
+        {
+            "s": np.array([0, 1, 0, 1], np.float32),
+            "x": _i64(16777217, -16777217, 987654321, 5),
+            "z": _i64(33554433, 987654321, 7, -2147483646),
+        },
+    ),
     "openvino_cpu.integers_in_f32": Canary(
         "(int64[n] x) => (int64[n] y) <int64 buckets = {1009}> { y = Mod (x, buckets) }",
         {"x": _i64(16777219, -16777217, 2147483646, -2147483647, 5, -5, 0, 1008)},

@@ -7,69 +7,15 @@ of few bits are smaller.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.dataflow import May
 from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.types import I32, I64
 from bridge.operators import Result
 from bridge.passes.context import Context
+from bridge.quirks.magnitude import NUMBERS, MayBeLarge
 from bridge.quirks.quirk import Place, Quirk, rewriting
 from bridge.quirks.undo import behind
-from bridge.vocabulary import has_trait
-
-EXACT = 1 << 24
-"""The first integer beside one that f32 lacks."""
-
-FEW = 1 << 12
-"""The most elements of a constant that are read."""
-
-PLACES = (
-    "ArgMax", "ArgMin", "Bucketize", "CTCGreedyDecoderSeqLen", "Equal", "Greater",
-    "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "NonMaxSuppression", "NonZero",
-    "NotEqual", "SearchSorted", "Shape", "Size",
-)  # fmt: skip
-"""Operators that give sizes, places and conditions."""
-
-NUMBERS = (I32, I64)
-"""The types of which OpenVINO computes with such numbers."""
-
-
-class MayBeLarge(May):
-    """Whether a number may be 2^24 or more: whether it comes from the data of the model."""
-
-    def outside(self, value: Value) -> bool:
-        """Inputs may have any numbers of their type."""
-        return True
-
-    def settled(self, value: Value, fact: bool) -> bool:
-        """Types of few bits have no such numbers."""
-        return fact and (value.element is None or value.element.bits >= 32)
-
-    def transfer(self, node: Node, facts: Sequence[bool | None]) -> list[bool]:
-        """A remainder is smaller than the divisor."""
-        match node.op:
-            case "Constant":
-                fact = _is_large(node.outputs[0])
-            case "Mod" | "ir::Mod":
-                fact = bool(facts[1])
-            case "ir::TopK" | "Unique":
-                return [bool(facts[0]), *[False] * (len(node.outputs) - 1)]
-            case _ if has_trait(node.op, "elements_of_first"):
-                fact = bool(facts[0])
-            case _:
-                fact = node.op not in PLACES and any(facts)
-        return [fact] * len(node.outputs)
-
-
-def _is_large(value: Value) -> bool:
-    constant = value.constant
-    if constant is None or value.element not in NUMBERS or constant.size > FEW:
-        return True
-    numbers = constant.array()
-    return bool(((numbers >= EXACT) | (numbers <= -EXACT)).any())
-
 
 OPERATORS = ("Div", "Mod", "Relu", "ir::Mod")
 
