@@ -139,6 +139,11 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
                 again = Identity (c) q = Concat <axis = 0> (p, x) }> }""",
         [{"n": np.array(n), "x": np.int64([7])} for n in (2, 1, 3)],
     ),
+    "openvino_gpu.ties_of_quantisation": (
+        """(float[4] x) => (int8[4] y) <float scale = {0.5}, int8 zero = {4}> {
+          y = QuantizeLinear (x, scale, zero) }""",
+        [{"x": np.float32([0.25, 0.75, 1.25, -1.25])}],
+    ),
     "openvino_gpu.parts_in_place": (
         """(float[3,2] x, float[2,3,2] z) => (float[1,2] y, float[2,1,2] w)
           <int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}, float factor = {2},
