@@ -1,4 +1,5 @@
-"""A model for each quirk of the GPU plugin, which is not right where that quirk is left out."""
+"""A model for each quirk of the GPU plugin, which is not right where that quirk is left out: in
+ONNX's text syntax, or an IR of `roundtrip_models/`."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ import numpy as np
 import onnx.parser
 
 from bridge import quirks
-from tests.gpu.cases import Case, Made
+from tests.gpu.cases import Case, Made, of_file
+from tests.support.model_files import FOLDER
 
 HEADER = '<ir_version: 10, opset_import: ["": 21]> g '
 
@@ -144,6 +146,7 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
           y = QuantizeLinear (x, scale, zero) }""",
         [{"x": np.float32([0.25, 0.75, 1.25, -1.25])}],
     ),
+    "openvino_gpu.bound_of_norm": ("normalize_l2.xml", []),
     "openvino_gpu.parts_in_place": (
         """(float[3,2] x, float[2,3,2] z) => (float[1,2] y, float[2,1,2] w)
           <int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}, float factor = {2},
@@ -168,9 +171,11 @@ def canary(path: str, without: bool) -> Case:
     return Case(path, _of_text, (path, without))
 
 
-def _of_text(path: str, without: bool, _: Path) -> Made:
+def _of_text(path: str, without: bool, scratch: Path) -> Made:
     """Runs in a process of its own, whose quirks it changes."""
     if without:
         quirks.FOR_IR = tuple(at for at in quirks.FOR_IR if at.path != path)
     text, feeds = ON_GPU[path]
+    if text.endswith(".xml"):
+        return of_file(FOLDER / text, scratch)
     return onnx.parser.parse_model(HEADER + text), feeds
