@@ -248,6 +248,7 @@ TO_IR = (
     Pass("passes.quantized_pairs.join_pairs", _has_quantized),
     Pass("passes.gates.use_h_sigmoid"),
     Pass("passes.legalize.legalize", _always),
+    Pass("targets.unroll.unroll_loops", _counts),
     Pass("passes.fake_quantize.use_fake_quantize"),
     Pass("passes.fold.fold"),
     Pass("passes.fuse.patterns.fuse_states", _has_variables),

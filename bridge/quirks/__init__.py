@@ -236,6 +236,7 @@ FOR_IR: tuple[At, ...] = (
     _at("sign_of_remainder", "Mod", undo="Where", engines=(GPU,)),
     _at("sizes_of_constant", "VariadicSplit", undo="Reshape", engines=(GPU,)),
     _at("rows_of_scaled_bytes", "Gather", undo="Max Or", engines=(GPU,)),
+    _at("ties_of_quantisation", "FakeQuantize", engines=(GPU,)),
     _at("boxes_of_input", "ir::NonMaxSuppression", undo="Max Or", engines=(GPU,)),
     _at("rows_behind_boxes", "ir::NonMaxSuppression", undo="Slice", engines=(GPU,)),
     _at(

@@ -5,11 +5,12 @@ Measured on an emulated device (`tests/gpu/`): see the facts in `docs/devices.md
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from bridge.neutral.graph import Node
+from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried
+from bridge.neutral.types import is_static
 from bridge.operators.control.loop_builder import is_positive
 from bridge.targets.counted import is_counted, reads_numbers
 from bridge.targets.ended import own_count
@@ -72,10 +73,19 @@ _ELSEWHERE = "run it on the CPU, or this part elsewhere"
 _HELP = "`values` or `input_shapes` for the inputs that decide it may help, else run it on the CPU"
 
 
-def faults_of(node: Node) -> Iterator[str]:
-    """Why the plugin cannot be trusted with a node."""
+CONVOLUTIONS = frozenset({
+    "Conv", "ConvolutionBackpropData", "GroupConvolution", "GroupConvolutionBackpropData",
+})  # fmt: skip
+"""Operators whose weights the plugin reorders once, if a size is open."""
+
+
+def faults_of(node: Node, is_known: Callable[[Value], bool]) -> Iterator[str]:
+    """Why the plugin cannot be trusted with a node. `is_known` says whether OpenVINO may know a
+    value when it compiles the model."""
     if node.op == "Loop":
         yield from _of_loop(node)
+    if node.op in CONVOLUTIONS:
+        yield from _of_convolution(node, is_known)
     if node.op in CONVERSIONS:
         yield from _of_conversion(node)
     axes = max((value.rank or 0 for value in (*node.inputs, *node.outputs) if value), default=0)
@@ -97,6 +107,17 @@ def _of_conversion(node: Node) -> Iterator[str]:
             f"OpenVINO's GPU plugin leaves out a conversion to {_made(before)} that is converted "
             f"back, with its rounding; {_ELSEWHERE}"
         )
+
+
+def _of_convolution(node: Node, is_known: Callable[[Value], bool]) -> Iterator[str]:
+    data, weights = node.inputs[:2]
+    if data is None or weights is None or is_static(data.shape) or is_known(weights):
+        return
+    yield (
+        "OpenVINO's GPU plugin keeps its computed weights of the first inference where a size of "
+        "its data is open; `input_shapes` for the inputs that decide it helps, else run it on the "
+        "CPU"
+    )
 
 
 def _made(node: Node) -> Element | None:

@@ -5,12 +5,13 @@ A file that the engine does not open is worse than a refusal that says what woul
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Target
 from bridge.neutral.clone import clone_model
+from bridge.neutral.dataflow import Facts
 from bridge.neutral.graph import Body, Graph, Model, Node, Value, loop_kind
 from bridge.neutral.inference import infer_graph, is_inferred
 from bridge.neutral.inference.known import bounding
@@ -27,6 +28,7 @@ from bridge.neutral.types import (
 from bridge.operators.spelling import choose
 from bridge.passes.context import Context
 from bridge.passes.legality import found
+from bridge.quirks.known import KnownAt, WhenKnown
 from bridge.targets import Device, device_of, read_since
 from bridge.targets.branches import is_aligned, is_parted
 from bridge.vocabulary import ir_opset
@@ -67,10 +69,15 @@ def refusals(model: Model, options: Mapping[str, Any]) -> Iterator[Unsupported]:
         for why in (*_types(device, [value]), *_sizes(device, [value])):
             yield Unsupported("Parameter", f'graph / input "{value.name}"', why + _help(value))
 
+    known = Facts(WhenKnown(), graph)
+
+    def is_known(value: Value) -> bool:
+        return known.of(value) < KnownAt.UNKNOWN
+
     def faults(node: Node) -> Iterator[str]:
         yield from _refusals(node)
         if device.shapes != "open":
-            yield from _of_device(node, device)
+            yield from _of_device(node, device, is_known)
         if options.get("openvino"):
             yield from _of_release(node, options)
 
@@ -112,7 +119,7 @@ def _refusals(node: Node) -> Iterator[str]:
         yield "OpenVINO does not compute with strings"
 
 
-def _of_device(node: Node, device: Device) -> Iterator[str]:
+def _of_device(node: Node, device: Device, is_known: Callable[[Value], bool]) -> Iterator[str]:
     type, version = _layer(node)
     for lacking in {type, f"{type} of {version}"} & device.lacks:
         yield (
@@ -122,7 +129,7 @@ def _of_device(node: Node, device: Device) -> Iterator[str]:
     if device.unrolls == "all":
         from bridge.targets.gpu import faults_of
 
-        yield from faults_of(node)
+        yield from faults_of(node, is_known)
     yield from _types(device, node.outputs)
     operands = [value for value in node.inputs if value is not None]
     if not any(map(_is_unbounded, operands)):  # Otherwise an earlier node is reported.

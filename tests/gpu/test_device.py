@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.gpu.blocks import blocks
-from tests.gpu.canaries import ON_GPU, canary
+from tests.gpu.canaries import BY_MEMORY, ON_GPU, canary
 from tests.gpu.cases import Case, of_file
 from tests.gpu.judge import Verdict, apart
 from tests.support.model_files import FOLDER
@@ -31,4 +31,6 @@ def test_right_on_the_device(case: Case) -> None:
 @pytest.mark.usefixtures("emulated_gpu")
 def test_a_quirk_mends_what_goes_wrong_without_it(path: str) -> None:
     assert apart(canary(path, without=False)) == Verdict("right")
-    assert apart(canary(path, without=True)).kind not in ("right", "refused", "no model")
+    without = apart(canary(path, without=True)).kind
+    assert without not in ("refused", "no model")
+    assert without != "right" or path in BY_MEMORY
