@@ -34,6 +34,9 @@ from bridge.vocabulary.elements import BF16, F16, F32, F64, Element
 _LARGEST: dict[type[Engine], int] = {OnnxRuntime: 1 << 27, Reference: 1 << 25}
 """Bytes of the constants of a model that an engine computes so; the reference evaluator is slow."""
 
+_LARGEST_QUICK = 1 << 20
+"""Bytes of the constants of a model that the reference evaluator runs in a second or so."""
+
 _LARGEST_IR = 1 << 24
 """The same for OpenVINO's reference functions."""
 
@@ -67,6 +70,12 @@ class ExactModel:
             with suppress(BridgeError):
                 return Exact(name, bits, session.run(self._comparison.renamed(feed, session)))
         return None
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether a run takes seconds."""
+        size, first = size_of_constants(self._model.graph), self._sessions[:1]
+        return size > _LARGEST_QUICK and any(name == Reference.name for name, _, _ in first)
 
     @cached_property
     def _model(self) -> Model:

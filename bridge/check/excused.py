@@ -102,20 +102,25 @@ class _Version:
             return ""
         if self._agree(expected, actual):
             return "differs only for what OpenVINO's kernels of 8 bits round: in floats it agrees"
-        tell("computing in 64 bits")
-        exact = self._exact.run(feed)
-        if exact is not None and self._agree(exact.results, actual):
-            return (
-                "differs only for what the engine of the original rounds or chooses: the "
-                f"original, {exact}, gives what {self.label} gives"
-            )
-        tell("running the original with noise")
-        if not self._is_noise(feed, expected, actual, exact) or self._decides_unlike(feed):
+        exact = None if self._exact.is_slow else self._exactly(feed)
+        if exact is None or not self._agree(exact.results, actual):
+            tell("running the original with noise")
+            if self._is_noise(feed, expected, actual, exact) and not self._decides_unlike(feed):
+                return (
+                    "differs within the original's own noise: the original itself differs so if "
+                    "each float is off by two units in the last place"
+                )
+            exact = self._exactly(feed) if self._exact.is_slow else None
+        if exact is None or not self._agree(exact.results, actual):
             return ""
         return (
-            "differs within the original's own noise: the original itself differs so if each float "
-            "is off by two units in the last place"
+            "differs only for what the engine of the original rounds or chooses: the original, "
+            f"{exact}, gives what {self.label} gives"
         )
+
+    def _exactly(self, feed: Results) -> Exact | None:
+        self.bench.tell("computing in 64 bits")
+        return self._exact.run(feed)
 
     def _agree(self, one: Results, other: Results) -> bool:
         comparison = self.bench.comparison

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, repeat
 from typing import Any
 
 import ml_dtypes
@@ -179,7 +179,7 @@ class Noise:
                 found = session.run(self._comparison.renamed(self._feed, session))
                 self._runs.append(self._comparison.aligned(self._original, session, found) or {})
             before, left, lots = left, self._count(outside, results), lots + 1
-        return not self._count(_is_apart if left else _is_far, results)
+        return not self._count(_is_apart, results)
 
     def _count(self, how: Callable[..., int], results: Results) -> int:
         allowed = self._comparison.allowed
@@ -190,38 +190,30 @@ class Noise:
 
 
 def _is_apart(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> bool:
-    """Whether more elements are outside of the noise than of any sample, or one is farther outside
-    than samples are apart anywhere, or all are far."""
+    """Whether a value stands out of the noise more than the samples do. More of its elements are
+    outside than of any sample, or one is farther outside than samples are apart anywhere, or it is
+    farther from their mean as a whole."""
     count = outside(value, samples, rtol, atol)
-    if not count or not are_alike(value, *samples) or not _is_between(value):
+    if not samples or not are_alike(value, *samples) or not _is_between(value):
         return count > 0
-    most = max(
-        outside(one, [other for other in samples if other is not one], rtol, atol)
-        for one in samples
-    )
     wide, *seen = (one.astype(np.float64) for one in (value, *samples))
-    low, high = np.min(seen, axis=0), np.max(seen, axis=0)
-    with np.errstate(all="ignore"):
-        beyond = np.maximum(low - wide, wide - high) > (high - low).max() * (1 + rtol) + atol
-    is_out = count > _FACTOR * most or bool(beyond.any())
-    return is_out or _is_far(value, samples, rtol, atol)
-
-
-def _is_far(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> bool:
-    """Whether a value as a whole is farther from the mean of the samples than any of them."""
-    if not are_alike(value, *samples) or not _is_between(value):
-        return False
-    wide, *seen = (one.astype(np.float64) for one in (value, *samples))
+    if count:
+        others = [[other for other in samples if other is not one] for one in samples]
+        most = max(map(outside, samples, others, repeat(rtol), repeat(atol)))
+        low, high = np.min(seen, axis=0), np.max(seen, axis=0)
+        with np.errstate(all="ignore"):
+            beyond = np.maximum(low - wide, wide - high) > (high - low).max() * (1 + rtol) + atol
+        if count > _FACTOR * most or beyond.any():
+            return True
     with np.errstate(all="ignore"):
         mean = np.mean(seen, axis=0)
-    known = np.isfinite(mean) & np.isfinite(wide)
-
-    def size(numbers: np.ndarray) -> float:
-        return float(np.sqrt(np.mean(np.square(numbers[known])))) if known.any() else 0.0
-
-    others = len(seen) / (len(seen) - 1)  # which have a mean without the sample
-    farthest = max(size(one - mean) * others for one in seen)
-    return size(wide - mean) > _FARTHER * farthest + size(atol + rtol * np.abs(mean))
+        known = np.isfinite(mean) & np.isfinite(wide)
+        far, *own, allowed = (
+            float(np.sqrt(np.mean(np.square(some[known])))) if known.any() else 0.0
+            for some in (wide - mean, *(one - mean for one in seen), atol + rtol * np.abs(mean))
+        )
+    # A sample is farther from the mean of the others than from that of all.
+    return far > _FARTHER * max(own) * len(seen) / (len(seen) - 1) + allowed
 
 
 def outside(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> int:

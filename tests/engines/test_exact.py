@@ -10,7 +10,9 @@ import pytest
 
 import bridge
 from bridge.check import CheckReport, check
-from bridge.check.exact import widen
+from bridge.check.engines import Reference
+from bridge.check.exact import ExactModel, widen
+from bridge.check.outputs import Comparison
 from bridge.vocabulary.elements import F32, F64
 from tests.support.running import OnnxRuntime
 
@@ -48,6 +50,38 @@ def test_what_the_original_rounds_is_a_note(tmp_path: Path) -> None:
 def test_a_fault_stays_one(one: str, other: str, tmp_path: Path) -> None:
     report = compared(tmp_path, one, other)
     assert report.different and not report.notes, str(report)
+
+
+IN_PARTS = """q = QuantizeLinear (x, step, zero) d = DequantizeLinear (q, step, zero)
+    n, s, z = DynamicQuantizeLinear (d) m = DequantizeLinear (n, s, z)"""
+
+
+@pytest.mark.parametrize(
+    ("opset", "body"),
+    [
+        # The evaluator mixes the statistics of the batch in.
+        (11, "y = BatchNormalization <momentum = 0.5> (x, two, two, two, two)"),
+        (13, f"{IN_PARTS} y = Sqrt (m)"),
+        (13, 'y = Resize <mode = "linear"> (x, , scales)'),
+        (17, "y = LayerNormalization (x, two)"),
+    ],
+)
+def test_operators_that_are_exact(opset: int, body: str, tmp_path: Path) -> None:
+    """Their definitions have no 64-bit floats, or onnx.reference has faults."""
+    model = onnx.parser.parse_model(f"""
+        <ir_version: 9, opset_import: ["": {opset}]> m (float[1,2,2] x) => (float[n,m,k] y)
+        <float[2] two = {{2, 3}}, float[3] scales = {{1, 1, 2}}, float step = {{0.1}},
+        uint8 zero = {{3}}> {{ {body} }}""")
+    onnx.save(model, tmp_path / "m.onnx")
+    feed = {"x": np.array([[[0.5, 1.25], [2.0, 3.125]]], np.float32)}
+    (expected,) = OnnxRuntime(model).run(feed)
+    comparison = Comparison(1e-3, 1e-5, lambda note: None)
+    exact = ExactModel(tmp_path / "m.onnx", comparison, tmp_path).run(feed)
+    assert exact is not None and exact.bits == 64
+    np.testing.assert_allclose(exact.results["y"], expected, 1e-5)
+    if opset == 11:
+        (evaluated,) = Reference().load(model).run(feed).values()
+        np.testing.assert_allclose(evaluated, expected, 1e-5)
 
 
 def test_every_float_is_widened(tmp_path: Path) -> None:
