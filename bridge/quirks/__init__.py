@@ -163,7 +163,12 @@ FOR_IR: tuple[At, ...] = (
     _at("conversion_to_bool", "Cast", until="2024.2"),
     _at("nan_to_bool", "Cast", undo="NotEqual"),
     _at("reduction_over_nothing", *REDUCTIONS, undo="Where", until="2024.5"),
-    _at("reduction_over_nothing", *REDUCTIONS, undo=" ".join(REDUCTIONS), engines=(GPU,)),
+    _at(
+        "reduction_over_nothing",
+        *REDUCTIONS,
+        undo="ReduceL1 ReduceL2 ReduceLogicalAnd ReduceLogicalOr ReduceProd ReduceSum",
+        engines=(GPU,),
+    ),
     _clause("no_nested_iterators"),
     _clause("unknown_input", undo="Add Gather"),
     _clause("copied_types"),
