@@ -35,7 +35,6 @@ from bridge.check.stages import first_wrong_stage
 from bridge.errors import BridgeError
 from bridge.options import OLDEST, ConvertOptions
 
-_FAR_MORE = 10  # times as many elements, to be at fault
 _FARTHER = 2.0  # times as far from the truth, to be at fault
 
 
@@ -99,29 +98,16 @@ class _Judge:
         label, mine, its = self.found.label, self.mine, self.its
         if not self.wrong:
             return Fault("unknown", "", "the difference is not there in every run", "")
-        for exact in self._exact:
-            mine_off, its_off = (self._off(exact.results, r) for r in (self.expected, self.actual))
-            if _FAR_MORE * its_off < mine_off:
-                why = (
-                    f"from the original, {exact.words}, {label} differs in {its_off} elements, and "
-                    f"the original in {mine_off}"
-                )
-                return Fault("engine", mine, why + self._figures, _engine_advice(mine))
+        if (far := self._far()) and far[0] > _FARTHER * far[1]:
+            why = "it is farther from the original in wider floats"
+            return Fault("engine", mine, why + self._figures, _engine_advice(mine))
         if not self._is_read_back():
             for reading in (*self._readings(self.found.original, {mine, its}), *self._exact):
                 if self._agree(reading.results, self.actual):
                     why = f"the original, {reading.words}, gives what {label} gives"
                     return Fault("engine", mine, why, _engine_advice(mine))
-            if (far := self._far()) and far[0] > _FARTHER * far[1]:
-                why = "it is farther from the original in wider floats"
-                return Fault("engine", mine, why + self._figures, _engine_advice(mine))
         found = self._wrong_stage() or self._of_version()
         return replace(found, text=found.text + self._figures)
-
-    def _off(self, one: Results | None, other: Results | None) -> int:
-        """The number of elements that differ between two results, in the outputs that are wrong."""
-        found = self.comparison.differences(one, other) if one and other else []
-        return sum(max(how.wrong, not how.ok) for name, how in found if name in self.wrong)
 
     def _far(self) -> tuple[float, float] | None:
         """The largest differences of the original and of the version from the exact results."""

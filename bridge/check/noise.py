@@ -34,6 +34,7 @@ _LOT = 8  # runs, after which what lies outside is counted
 _LOTS = 8
 _STEPS = 2.0  # units in the last place that a float is off by, at most; a third by its own
 _FACTOR = 2.0  # how many times as wide as seen the noise may be
+_SHARE = 0.02  # of the elements may be outside of the noise, though not farther than it is wide
 _FARTHER = 1.5  # how many times as far from the mean as the samples a value may be, as a whole
 
 _EXACT = frozenset({"Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "If"})
@@ -190,9 +191,9 @@ class Noise:
 
 
 def _is_apart(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> bool:
-    """Whether a value stands out of the noise more than the samples do. More of its elements are
-    outside than of any sample, or one is farther outside than samples are apart anywhere, or it is
-    farther from their mean as a whole."""
+    """Whether a value stands out of the noise more than the samples do. Many of its elements are
+    outside, more than of any sample, or one is farther outside than samples are apart anywhere, or
+    it is farther from their mean as a whole."""
     count = outside(value, samples, rtol, atol)
     if not samples or not are_alike(value, *samples) or not _is_between(value):
         return count > 0
@@ -203,7 +204,7 @@ def _is_apart(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> b
         low, high = np.min(seen, axis=0), np.max(seen, axis=0)
         with np.errstate(all="ignore"):
             beyond = np.maximum(low - wide, wide - high) > (high - low).max() * (1 + rtol) + atol
-        if count > _FACTOR * most or beyond.any():
+        if count > max(_FACTOR * most, _SHARE * value.size) or beyond.any():
             return True
     with np.errstate(all="ignore"):
         mean = np.mean(seen, axis=0)
