@@ -34,7 +34,9 @@ _LOT = 8  # runs, after which what lies outside is counted
 _LOTS = 8
 _STEPS = 2.0  # units in the last place that a float is off by, at most; a third by its own
 _FACTOR = 2.0  # how many times as wide as seen the noise may be
-_SHARE = 0.02  # of the elements may be outside of the noise, though not farther than it is wide
+_SHARE = 2 / (_LOT * _LOTS + 1)
+"""The share of elements that is outside, on average, if a value is drawn as these runs are."""
+
 _FARTHER = 1.5  # how many times as far from the mean as the samples a value may be, as a whole
 
 _EXACT = frozenset({"Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "If"})
