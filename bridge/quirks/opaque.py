@@ -196,8 +196,6 @@ def _in_own_shape(node: Node) -> Value | None:
     made = sizes.producer if sizes is not None else None
     if made is not None and made.op == "Add":
         sizes = _with_nothing(made)
-        if value is not None and sizes is not None and known_of(sizes).ints == value.shape:
-            return value if not any(axes) else None
     return value if not any(axes) and is_shape_of(sizes) is value else None
 
 
