@@ -17,7 +17,7 @@ from bridge.cli.app import command_line
 from bridge.limits import DEFAULT, MEANINGS
 from bridge.options import CheckOptions
 from bridge.options.option import declared
-from bridge.quirks import ENGINES, FOR_IR
+from bridge.quirks import ENGINES, by_path
 from bridge.quirks.counts import said
 from bridge.quirks.safe_loop import Clause
 from bridge.show.coverage import MISSING, Line, coverage
@@ -171,8 +171,7 @@ def releases() -> Iterator[str]:
 
 def quirks() -> Iterator[str]:
     """The faults of engines, by engine and name."""
-    ats = sorted(FOR_IR, key=lambda at: at.path)
-    for engine, members in groupby(ats, key=lambda at: at.engine):
+    for engine, members in groupby(by_path(), key=lambda at: at.engine):
         yield from (f"## {engine}", "")
         for at in members:
             quirk = at.quirk

@@ -89,7 +89,7 @@ def _print(**data: Any) -> None:
 
 
 def _quirks(as_json: bool) -> None:
-    from bridge.quirks import FOR_IR
+    from bridge.quirks import by_path
     from bridge.quirks.counts import said
 
     if as_json:
@@ -101,11 +101,11 @@ def _quirks(as_json: bool) -> None:
                     "engine": at.engine,
                     **{name: getattr(at.quirk, name) for name in names},
                 }
-                for at in sorted(FOR_IR, key=lambda at: at.path)
+                for at in by_path()
             ]
         )
         return
-    for at in sorted(FOR_IR, key=lambda at: at.path):
+    for at in by_path():
         quirk = at.quirk
         echo(f"{at.path}:")
         echo(f"  {quirk.symptom}")

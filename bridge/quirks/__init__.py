@@ -207,9 +207,8 @@ FOR_IR: tuple[At, ...] = (
     _at("cast_of_variable", "ReadValue", undo="Max Or"),
     _at("assigned_input", "Assign", undo="Gather Max Or"),
     _at("assigned_size", "Assign", undo="VariadicSplit"),
-    _at(
-        "kernel_of_lower_rank", "Max", "Or", undo="Broadcast Reshape"
-    ),  # once more, for the copies of values
+    # Once more, for the copies of values.
+    _at("kernel_of_lower_rank", "Max", "Or", undo="Broadcast Reshape"),
     _at("memory_of_branch", "If", undo="Max Or VariadicSplit", engines=(GPU,)),
     _at("memory_of_loop", "Loop", undo="Max Or", engines=(GPU,)),
     _at("computed_one_hot", "ir::OneHot", engines=(GPU,)),
@@ -256,6 +255,11 @@ FOR_IR: tuple[At, ...] = (
     ),
 )
 """Quirks for IR, in their order."""
+
+
+def by_path() -> list[At]:
+    """Each quirk once, by its path. A quirk may stand at several places of the order."""
+    return sorted({at.path: at for at in reversed(FOR_IR)}.values(), key=lambda at: at.path)
 
 
 def of_engine(engine: str) -> tuple[At, ...]:

@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 from bridge.errors import BridgeError
-from bridge.quirks import FOR_IR, counts
+from bridge.quirks import by_path, counts
 from tests.quirks.alone import fired
 from tests.support.model_files import ONNX_FILES, load_onnx
 
@@ -58,7 +58,7 @@ def as_code(found: dict[tuple[str, str], list[str]]) -> str:
     }
     rows = "".join(
         f'    "{at.path}": ({by_kind["roundtrip"][at.path]}, {by_kind["exporter"][at.path]}),\n'
-        for at in sorted(FOR_IR, key=lambda at: at.path)
+        for at in by_path()
         if any(found[at.path] for found in by_kind.values())
     )
     code = Path(counts.__file__).read_text(encoding="utf-8")
