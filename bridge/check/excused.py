@@ -16,7 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
 
 import bridge
 from bridge.check.bench import Bench
@@ -43,19 +42,21 @@ _DECIDERS = frozenset({*OPPOSITES, "ArgMax", "ArgMin", "TopK", "Round", "Floor",
 """Operators that decide between numbers without rounding any."""
 
 
-def without_excused(bench: Bench, label: str, rows: list[Row], aside: Sequence[str]) -> list[Row]:
+def without_excused(
+    original: SharedOriginal, label: str, rows: list[Row], aside: Sequence[str]
+) -> list[Row]:
     """The rows of a version. If an input has an excuse, its rows are right. An input that is
     set aside needs no excuse."""
-    report = bench.report
+    report = original.bench.report
     wrong = _wrong(rows, aside)
     if not wrong:
         return rows
-    one = _Version(bench, label)
+    one = _Version(original, label)
     excused: dict[str, list[Row]] = {}
     for sample in wrong:
         some = [row for row in rows if row[0] == sample]
         try:
-            why = one.excuse(report.feeds[sample])
+            why = one.excuse(sample)
         except BridgeError:
             break
         if why:
@@ -76,41 +77,107 @@ def without_excused(bench: Bench, label: str, rows: list[Row], aside: Sequence[s
 
 
 @dataclass(eq=False)
+class SharedOriginal:
+    """The original of a check, which all versions share: what it gives for an input by its number,
+    in floats, in 64 bits, and with noise."""
+
+    bench: Bench
+
+    def __post_init__(self) -> None:
+        self.run = cache(self._run)
+        self.exactly = cache(self._exactly)
+        self.noise = cache(self._noise)
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.bench.pair.source
+
+    @cached_property
+    def session(self) -> Session:
+        """The file in the engine of its format."""
+        return _loaded(self.path)
+
+    @cached_property
+    def exact(self) -> ExactModel:
+        """The file in 64-bit floats."""
+        return ExactModel(self.path, self.bench.comparison, self.bench.pair.scratch)
+
+    @cached_property
+    def otherwise(self) -> list[Session]:
+        """The original in an engine with other settings, which may round differently."""
+        found = []
+        for settings in (ONE_THREAD, OPTIMISED):
+            with suppress(BridgeError):
+                found.append(load(self.path, settings=settings)[0])
+        return found
+
+    @cached_property
+    def _noisy(self) -> Session | None:
+        return _load_noisy(self.bench, self.path, "noisy")
+
+    def _run(self, sample: int) -> Results:
+        return self.session.run(self.bench.report.feeds[sample])
+
+    def _exactly(self, sample: int) -> Exact | None:
+        self.bench.tell("computing in 64 bits")
+        return self.exact.run(self.bench.report.feeds[sample])
+
+    def _noise(self, sample: int) -> Noise | None:
+        """None if there is none. An engine may take another kernel for a model with noise: then the
+        noise shows nothing."""
+        if self._noisy is None:
+            return None
+        noise = self.noise_of(self._noisy, sample)
+        nodes = self.bench.pair.loaded(self.path).graph.walk()
+        # The original may choose any of equal elements, and its noisy form the first.
+        chooses = any(node.op == "ir::TopK" and not node.attributes["stable"] for node in nodes)
+        return noise if noise.explains(self.fixed(self.run(sample))) or chooses else None
+
+    def noise_of(self, session: Session, sample: int) -> Noise:
+        """What a noisy session gives for an input."""
+        return Noise(session, self.session, self.bench.comparison, self.bench.report.feeds[sample])
+
+    def fixed(self, results: Results) -> Results:
+        """The results that are not random."""
+        random = self.bench.comparison.random
+        return {name: value for name, value in results.items() if name not in random}
+
+
+@dataclass(eq=False)
 class _Version:
     """One version, held to the original."""
 
-    bench: Bench
+    original: SharedOriginal
     label: str
 
     def __post_init__(self) -> None:
-        pair, comparison = self.bench.pair, self.bench.comparison
+        self.bench = self.original.bench
         self.path = self.bench.report.path(self.label)
-        self.original, self.session = _loaded(pair.source), _loaded(self.path)
-        self._exact = ExactModel(pair.source, comparison, pair.scratch)
-        self._noisy = cache(self._load_noisy)
-        self._models, self._shown = pair.seen_unchanged(
+        self.session = _loaded(self.path)
+        self._models, self._shown = self.bench.pair.seen_unchanged(
             self.label, lambda: self.bench.tell("seeking decisions")
         )
 
-    def excuse(self, feed: dict[str, Any]) -> str:
+    def excuse(self, sample: int) -> str:
         """Why the version may differ with an input, "" for no reason."""
-        comparison, tell = self.bench.comparison, self.bench.tell
-        found = self.session.run(comparison.renamed(feed, self.session))
-        actual = comparison.aligned(self.original, self.session, found)
-        expected = self.original.run(feed)
+        original, comparison = self.original, self.bench.comparison
+        found = self.session.run(comparison.renamed(self.bench.report.feeds[sample], self.session))
+        actual = comparison.aligned(original.session, self.session, found)
         if actual is None:
             return ""
-        if self._agree(expected, actual):
+        if self._agree(original.run(sample), actual):
             return "differs only for what OpenVINO's kernels of 8 bits round: in floats it agrees"
-        exact = None if self._exact.is_slow else self._exactly(feed)
+        is_slow = original.exact.is_slow
+        exact = None if is_slow else original.exactly(sample)
         if exact is None or not self._agree(exact.results, actual):
-            tell("running the original with noise")
-            if self._is_noise(feed, expected, actual, exact) and not self._decides_unlike(feed):
+            self.bench.tell("running the original with noise")
+            if self._is_noise(sample, actual, exact) and not self._decides_unlike(sample):
                 return (
                     "differs within the original's own noise: the original itself differs so if "
                     "each float is off by two units in the last place"
                 )
-            exact = self._exactly(feed) if self._exact.is_slow else None
+            exact = original.exactly(sample) if is_slow else None
         if exact is None or not self._agree(exact.results, actual):
             return ""
         return (
@@ -118,81 +185,53 @@ class _Version:
             f"{exact}, gives what {self.label} gives"
         )
 
-    def _exactly(self, feed: Results) -> Exact | None:
-        self.bench.tell("computing in 64 bits")
-        return self._exact.run(feed)
-
     def _agree(self, one: Results, other: Results) -> bool:
         comparison = self.bench.comparison
         differences = comparison.differences(one, other)
         return all(how.ok or name in comparison.random for name, how in differences)
 
-    def _is_noise(
-        self, feed: Results, expected: Results, actual: Results, exact: Exact | None
-    ) -> bool:
-        noisy = self._noisy(False)
-        if noisy is None:
+    def _is_noise(self, sample: int, actual: Results, exact: Exact | None) -> bool:
+        original = self.original
+        noise, fixed = original.noise(sample), original.fixed(actual)
+        if noise is None or not noise.explains(fixed, original.otherwise):
             return False
-        noise = self._noise(noisy, feed)
-        # An engine may take another kernel for a model with noise: then the noise shows nothing.
-        if not noise.explains(self._fixed(expected)) and not self._chooses():
-            return False
-        if not noise.explains(self._fixed(actual), self._otherwise):
-            return False
-        its = None if exact is None else self._noisy(True)
-        if exact is None or its is None:
+        if exact is None or self._noisy is None:
             return True
-        noise = self._noise(its, feed)
-        return noise.explains(self._fixed(exact.results)) or not noise.explains(self._fixed(actual))
-
-    def _chooses(self) -> bool:
-        """Whether the original may choose any of equal elements, and its noisy form the first."""
-        nodes = self.bench.pair.loaded(self.bench.pair.source).graph.walk()
-        return any(node.op == "ir::TopK" and not node.attributes["stable"] for node in nodes)
-
-    def _fixed(self, results: Results) -> Results:
-        random = self.bench.comparison.random
-        return {name: value for name, value in results.items() if name not in random}
-
-    def _noise(self, session: Session, feed: Results) -> Noise:
-        return Noise(session, self.original, self.bench.comparison, feed)
+        its = original.noise_of(self._noisy, sample)
+        return its.explains(original.fixed(exact.results)) or not its.explains(fixed)
 
     @cached_property
-    def _otherwise(self) -> list[Session]:
-        """The original in an engine with other settings, which may round differently."""
-        found = []
-        for settings in (ONE_THREAD, OPTIMISED):
-            with suppress(BridgeError):
-                found.append(load(self.bench.pair.source, settings=settings)[0])
-        return found
+    def _noisy(self) -> Session | None:
+        return _load_noisy(self.bench, self.path, "noisy-too", wide=True)
 
-    def _load_noisy(self, its: bool) -> Session | None:
-        """The original, or if `its` the version, with noise; None if it is large. A version has
-        16-bit floats in 32 bits, so that it has no noise of 16 bits."""
-        pair = self.bench.pair
-        path, name = (self.path, "noisy-too") if its else (pair.source, "noisy")
-        before, model = pair.loaded(path), pair.load(path)
-        if size_of_constants(model.graph) > _LARGEST:
-            return None
-        wider = HALVES_WIDER if its and widen(model, HALVES_WIDER) else {}
-        try:
-            noisy = clone_model(model)
-            make_noisy(noisy, constants=True)
-            file = pair.rewritten(path, noisy, name)
-            if its and is_too_large(bridge.load(file)):
-                return None
-            session = _loaded(file)
-        except BridgeError:  # An engine may want constants.
-            make_noisy(model)
-            session = _loaded(pair.rewritten(path, model, name))
-        return WideSession(session, wider, before) if wider else session
-
-    def _decides_unlike(self, feed: Results) -> bool:
+    def _decides_unlike(self, sample: int) -> bool:
         """Whether a decision makes the first value that is not bit for bit the same."""
+        feed = self.bench.report.feeds[sample]
         first = first_difference(*self._models, self._shown, feed, 0.0, 0.0)
         return (
             isinstance(first, FirstDifference) and first.maker is not None and _decides(first.maker)
         )
+
+
+def _load_noisy(bench: Bench, path: Path, name: str, wide: bool = False) -> Session | None:
+    """A file with noise; None if it is large. If `wide`, 16-bit floats are held in 32 bits, so that
+    they have no noise of 16 bits, and nothing is run that an engine would compile for long."""
+    pair = bench.pair
+    before, model = pair.loaded(path), pair.load(path)
+    if size_of_constants(model.graph) > _LARGEST:
+        return None
+    wider = HALVES_WIDER if wide and widen(model, HALVES_WIDER) else {}
+    try:
+        noisy = clone_model(model)
+        make_noisy(noisy, constants=True)
+        file = pair.rewritten(path, noisy, name)
+        if wide and is_too_large(bridge.load(file)):
+            return None
+        session = _loaded(file)
+    except BridgeError:  # An engine may want constants.
+        make_noisy(model)
+        session = _loaded(pair.rewritten(path, model, name))
+    return WideSession(session, wider, before) if wider else session
 
 
 def _loaded(path: Path) -> Session:

@@ -14,7 +14,7 @@ from bridge.check.aside import is_empty, why_aside
 from bridge.check.bench import Bench
 from bridge.check.compare import Difference
 from bridge.check.engines import EngineError, Session, UndefinedCallError, run_each
-from bridge.check.excused import Row, without_excused
+from bridge.check.excused import Row, SharedOriginal, without_excused
 from bridge.check.lines import shortened
 from bridge.check.loading import hushed
 from bridge.check.outputs import Results
@@ -59,6 +59,7 @@ def compare_versions(
     ]
     compared = Compared(wanted, [""] * len(aside) if all(aside) else aside)
     found: dict[str, list[Row]] = {}
+    shared = SharedOriginal(bench)
     for label, session in others:
         bench.tell(f"comparing {label}")
         rows = compared.rows[label] = _rows(bench, original, session, compared)
@@ -67,7 +68,7 @@ def compare_versions(
             if not _are_bad(again):
                 rows = again
                 note_workarounds(bench, label, "is wrong")
-        found[label] = without_excused(bench, label, rows, compared.aside)
+        found[label] = without_excused(shared, label, rows, compared.aside)
     is_ir = report.versions[0].path.suffix.lower() == ".xml"
     for sample in _out_of_range(found) if is_ir else ():
         compared.aside[sample] = compared.aside[sample] or (
