@@ -22,7 +22,7 @@ from bridge.options import release_number
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
 from bridge.quirks.known import UNFOLDED
-from bridge.quirks.quirk import ARITHMETIC, ELEMENTWISE, RECURRENT, Quirk, Run, Undo
+from bridge.quirks.quirk import ARITHMETIC, ELEMENTWISE, PARTS, RECURRENT, Quirk, Run, Undo
 
 ENGINES = {"openvino_cpu": "OpenVINO CPU", "openvino_gpu": "OpenVINO GPU"}
 """The names of the engines, by folder."""
@@ -228,31 +228,13 @@ FOR_IR: tuple[At, ...] = (
     _at("range_without_type", "Range", engines=(GPU,)),
     _at("bound_of_norm", "NormalizeL2", engines=(GPU,)),
     _at("pads_of_vector", "ir::Pad", undo="Squeeze", engines=(GPU,)),
-    _at(
-        "sizes_in_parts",
-        "Gather",
-        "Slice",
-        "StridedSlice",
-        "VariadicSplit",
-        "ir::Split",
-        undo="Max Or",
-        engines=(GPU,),
-    ),
+    _at("sizes_in_parts", *PARTS, undo="Max Or", engines=(GPU,)),
     _at("sign_of_remainder", "Mod", undo="Where", engines=(GPU,)),
     _at("rows_of_scaled_bytes", "Gather", undo="Max Or", engines=(GPU,)),
     _at("ties_of_quantisation", "FakeQuantize", engines=(GPU,)),
     _at("boxes_of_input", "ir::NonMaxSuppression", undo="Max Or", engines=(GPU,)),
     _at("rows_behind_boxes", "ir::NonMaxSuppression", undo="Slice", engines=(GPU,)),
-    _at(
-        "parts_in_place",
-        "Gather",
-        "Slice",
-        "StridedSlice",
-        "VariadicSplit",
-        "ir::Split",
-        undo="Max Or",
-        engines=(GPU,),
-    ),
+    _at("parts_in_place", *PARTS, undo="Max Or", engines=(GPU,)),
 )
 """Quirks for IR, in their order."""
 

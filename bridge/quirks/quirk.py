@@ -93,6 +93,9 @@ ELEMENTWISE = (
 )  # fmt: skip
 """The element-wise operators that IR has, with operands that are broadcast to one shape."""
 
+PARTS = ("Gather", "Slice", "StridedSlice", "VariadicSplit", "ir::Split")
+"""Operators whose result is a part of their first input."""
+
 RECURRENT = (
     "GRUCell", "GRUSequence", "LSTMCell", "LSTMSequence", "RNNCell", "RNNSequence",
 )  # fmt: skip
@@ -126,18 +129,29 @@ Rewrite = Callable[[Builder, Node, Place], Result]
 """Returns the new outputs of a node, or None if the fault does not appear."""
 
 
-def rewriting(*ops: str, by: Rewrite, uses: bool = False, told: bool = True) -> Run:
+def rewriting(
+    *ops: str,
+    by: Rewrite,
+    uses: bool = False,
+    told: bool = True,
+    where: Callable[[Node], bool] | None = None,
+) -> Run:
     """A pass that calls `by` for each node of these operators, innermost bodies first, and expands
     the new nodes.
 
     `uses` says that `by` needs the readers of a value. The report names each node that was
-    rewritten. If not `told`, `by` itself adds it to `Place.fired`.
+    rewritten. If not `told`, `by` itself adds it to `Place.fired`. With `where`, only nodes for
+    which it holds are rewritten, and a model without such a node is not searched further.
     """
 
     def run(graph: Graph, context: Context) -> bool:
+        if where and not any(node.op in ops and where(node) for node in graph.walk()):
+            return False
         legalizer = Legalizer(context.target, "neutral")
 
         def rewritten(b: Builder, node: Node, place: Place) -> Result:
+            if where and not where(node):
+                return None
             try:
                 result = by(b, node, place)
             except Refused as refused:

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
-from bridge.passes.context import Context
 from bridge.quirks.magnitude import NUMBERS, MayBeLarge
 from bridge.quirks.quirk import Place, Quirk, rewriting
 from bridge.quirks.undo import behind
@@ -23,8 +22,6 @@ OPERATORS = ("Div", "Mod", "Relu", "ir::Mod")
 def exactly(b: Builder, node: Node, place: Place) -> Result:
     """The operator by exact ones, if its numbers may be large."""
     values = [value for value in node.inputs if value is not None]
-    if not _is_of_integers(node):
-        return None
     facts = place.facts(MayBeLarge)
     if not facts.of(values[0]):
         return None
@@ -34,14 +31,7 @@ def exactly(b: Builder, node: Node, place: Place) -> Result:
 
 
 def _is_of_integers(node: Node) -> bool:
-    return node.op in OPERATORS and all(v is None or v.element in NUMBERS for v in node.inputs)
-
-
-def write_exactly(graph: Graph, context: Context) -> bool | None:
-    """Writes them, in place."""
-    if not any(map(_is_of_integers, graph.walk())):
-        return False
-    return rewriting(*OPERATORS, by=exactly, uses=True)(graph, context)
+    return all(v is None or v.element in NUMBERS for v in node.inputs)
 
 
 def _divided(b: Builder, node: Node, x: Value, y: Value) -> Value:
@@ -108,6 +98,6 @@ QUIRK = Quirk(
     safe="A quotient plus the quotient of its remainder has a smaller remainder. If the remainder "
     "has the wrong sign, the quotient is too large by one.",
     cost="about 20 operators for a division",
-    run=write_exactly,
+    run=rewriting(*OPERATORS, by=exactly, uses=True, where=_is_of_integers),
     guess={"Add": _undivided, "Sub": _undivided},
 )

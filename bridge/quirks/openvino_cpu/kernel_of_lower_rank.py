@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from functools import partial, reduce
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import Shape, is_static
 from bridge.operators import Result
-from bridge.passes.context import Context
 from bridge.quirks.quirk import ELEMENTWISE, Place, Quirk, rewriting
 
 WITH_PARAMETERS = ("FakeQuantize", "PRelu")
@@ -24,8 +23,6 @@ MOST_AXES = 6
 
 def of_vectors(b: Builder, node: Node, place: Place) -> Result:
     """The operator on vectors, in the shape of the operands. Constants of one element stay."""
-    if not _is_faulty(node):
-        return None
     values = [value for value in node.inputs if value is not None]
     rank = node.outputs[0].rank or 0
     if node.op == "Expand":
@@ -81,13 +78,6 @@ def _are_equal(one: Shape, other: Shape) -> bool:
     return one is not None and one == other and all(isinstance(dim, int | str) for dim in one)
 
 
-def write_vectors(graph: Graph, context: Context) -> bool | None:
-    """Writes them, in place."""
-    if not any(map(_is_faulty, graph.walk())):
-        return False
-    return rewriting(*ALL, "Expand", by=of_vectors)(graph, context)
-
-
 def _of_axes(b: Builder, node: Node) -> Iterator[Value]:
     """The operator on what was flattened."""
     data, shape = node.inputs[:2]
@@ -123,6 +113,6 @@ QUIRK = Quirk(
     fires="At an element-wise operator or an Expand to more than six axes, if a size is open.",
     safe="Such an operator gives the same for vectors, if its operands have one shape.",
     cost="two Reshapes, which copy nothing; a Broadcast of each operand of another shape",
-    run=write_vectors,
+    run=rewriting(*ALL, "Expand", by=of_vectors, where=_is_faulty),
     guess={"Reshape": _of_axes, "Broadcast": _in_both_directions},
 )

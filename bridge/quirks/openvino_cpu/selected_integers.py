@@ -4,10 +4,9 @@ f32, which is not exact above 2^24."""
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BOOL, is_static, size_of
 from bridge.operators import Result
-from bridge.passes.context import Context
 from bridge.passes.uses import Uses
 from bridge.quirks.magnitude import NUMBERS, MayBeLarge
 from bridge.quirks.quirk import ELEMENTWISE, Place, Quirk, rewriting
@@ -15,8 +14,6 @@ from bridge.quirks.quirk import ELEMENTWISE, Place, Quirk, rewriting
 
 def by_product(b: Builder, node: Node, place: Place) -> Result:
     """The difference of both operands times the condition, plus the second operand."""
-    if not _is_in_one_kernel(node):
-        return None
     condition, x, y = (value for value in node.inputs if value is not None)
     facts = place.facts(MayBeLarge)
     if not facts.of(x) and not facts.of(y):
@@ -33,13 +30,6 @@ def _is_in_one_kernel(node: Node) -> bool:
     if is_static(shape) and size_of(shape) == 1:  # Trip counts and sizes are no such numbers.
         return False
     return x.element in NUMBERS and x.element is y.element
-
-
-def write_products(graph: Graph, context: Context) -> bool | None:
-    """Writes them, in place."""
-    if not any(node.op == "Where" and _is_in_one_kernel(node) for node in graph.walk()):
-        return False
-    return rewriting("Where", by=by_product)(graph, context)
 
 
 def _selection(b: Builder, node: Node, uses: Uses) -> Value | None:
@@ -66,6 +56,6 @@ QUIRK = Quirk(
     "of few bits.",
     safe="y + 1 * (x - y) is x and y + 0 * (x - y) is y, also if the difference overflows.",
     cost="a Convert, a Subtract and a Multiply",
-    run=write_products,
+    run=rewriting("Where", by=by_product, where=_is_in_one_kernel),
     undo={"Add": _selection},
 )

@@ -13,7 +13,7 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import is_static
 from bridge.operators import Result
 from bridge.quirks.opaque import hides, opaque, undone
-from bridge.quirks.quirk import Place, Quirk, is_computed_in, rewriting
+from bridge.quirks.quirk import PARTS, Place, Quirk, is_computed_in, rewriting
 
 MOST_AXES = 4
 """The plugin copies parts of tensors with more axes."""
@@ -80,8 +80,6 @@ QUIRK = Quirk(
     "MatMul or a GatherND reads; at a Slice or a Gather only if all sizes are known.",
     safe="The maximum of a value with itself is the value.",
     cost="a Maximum, or a LogicalOr, for each such part",
-    run=rewriting(
-        "Gather", "Slice", "StridedSlice", "VariadicSplit", "ir::Split", by=copied, uses=True
-    ),
+    run=rewriting(*PARTS, by=copied, uses=True),
     undo=undone("memory"),
 )

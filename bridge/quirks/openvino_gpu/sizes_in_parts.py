@@ -11,10 +11,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.operators import Result
 from bridge.quirks.opaque import undone, with_hidden
-from bridge.quirks.quirk import Place, Quirk, rewriting
-
-PARTS = frozenset({"Gather", "Slice", "StridedSlice", "VariadicSplit", "ir::Split"})
-"""Operators whose result is a part of their first input."""
+from bridge.quirks.quirk import PARTS, Place, Quirk, rewriting
 
 IN_PLACE = frozenset({"Identity", "Reshape", "Squeeze", "Unsqueeze"})
 """Operators whose result has the elements of their first input."""
