@@ -168,7 +168,8 @@ FOR_IR: tuple[At, ...] = (
     _at(
         "reduction_over_nothing",
         *REDUCTIONS,
-        undo="ReduceL1 ReduceL2 ReduceLogicalAnd ReduceLogicalOr ReduceProd ReduceSum",
+        undo="ReduceL1 ReduceL2 ReduceLogicalAnd ReduceLogicalOr ReduceMax ReduceMin ReduceProd "
+        "ReduceSum",
         engines=(GPU,),
     ),
     _clause("no_nested_iterators"),

@@ -140,6 +140,12 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
           w = Cast <to = 9> (s) }""",
         [{"x": np.ones(n, np.float32) * 2, "k": np.zeros(n, bool)} for n in (3, 0, 2)],
     ),
+    "openvino_gpu.reduction_over_nothing, extremes": (
+        """(float[n,2] x, int32[n] i) => (float[2] y, float z, int32 w) <int64[1] rows = {0}> {
+          y = ReduceMax <keepdims = 0> (x, rows) z = ReduceMin <keepdims = 0> (x)
+          w = ReduceMax <keepdims = 0> (i) }""",
+        [{"x": np.ones((n, 2), np.float32), "i": np.ones(n, np.int32)} for n in (3, 0, 2)],
+    ),
     "openvino_gpu.sizes_of_constant": (
         """(int64 n, int64[k] x) => (int64[m] y)
           <int64[2] start = {5, 6}> {
