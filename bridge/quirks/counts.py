@@ -18,7 +18,7 @@ FIRES = {
     "openvino_cpu.gather_from_the_end": (4, 20),
     "openvino_cpu.group_normalization": (1, 0),
     "openvino_cpu.infinite_f64": (1, 0),
-    "openvino_cpu.integers_in_f32": (2, 0),
+    "openvino_cpu.integers_in_f32": (5, 0),
     "openvino_cpu.lengths_of_dynamic_sequence": (0, 2),
     "openvino_cpu.matrix_times_stack": (2, 0),
     "openvino_cpu.memory_of_branch": (29, 0),
