@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.control_flow.program import Invalid, Program, body
-from tests.control_flow.results import CONSUMERS, Result
+from tests.control_flow.results import CONSUMERS, READ, Result, consume
 
 Head = Callable[[Program], str]
 
@@ -299,6 +299,7 @@ AXES: Mapping[str, Sequence[str]] = {
     "again": tuple(AGAINS),
     "states": tuple(STATES),
     "stack": tuple(STACKS),
+    "read": tuple(READ),
     "consumer": tuple(CONSUMERS),
 }
 
@@ -317,7 +318,9 @@ def ends(trips: str, first: str, again: str, states: str, **_: str) -> bool:
     return again == "by state" and states not in NEVER
 
 
-def build(trips: str, first: str, again: str, states: str, stack: str, consumer: str) -> Program:
+def build(
+    trips: str, first: str, again: str, states: str, stack: str, read: str, consumer: str
+) -> Program:
     """The Loop of these levels. Raises Invalid if they exclude each other."""
     if not ends(trips, first, again, states) or states == stack == "none":
         raise Invalid
@@ -345,8 +348,7 @@ def build(trips: str, first: str, again: str, states: str, stack: str, consumer:
     names = ", ".join(result.name for result in results)
     operands = ", ".join((*heads, *(state.initial for state in carried)))
     p.node(f"{names} = Loop ({operands}) <body = {loop}>")
-    for result in results:
-        CONSUMERS[consumer](p, result)
+    consume(p, results, read, consumer)
     return p
 
 
