@@ -167,6 +167,16 @@ def _exchanged_sizes(p: Program) -> list[State]:
     ]
 
 
+def _in_a_row(p: Program) -> list[State]:
+    p.input("u", "float[k1]", [4, 5, 6])
+    return [
+        State("float[l0]", _x(p), ("{o} = Sub (a1, a0)",)),
+        State("float[l1]", "x", ("{o} = Neg (a2)",)),
+        State("float[l2]", "x", ("{o} = Identity (a3)",)),
+        State("float[l3]", "x", ("{o} = Identity (u)",)),
+    ]
+
+
 def _of_one_start(p: Program) -> list[State]:
     p.input("w", "float[k]", [1, 2], [3, 4, 5, 6])
     p.constant("second", "int64[1]", 1)
@@ -226,6 +236,7 @@ STATES: dict[str, Callable[[Program], list[State]]] = {
     "exchanged": _exchanged,
     "exchanged, of open sizes": _exchanged_sizes,
     "exchanged behind a Loop of none": _through_a_loop,
+    "in a row": _in_a_row,
     "of one start": _of_one_start,
     "constant": _constant,
     "replaced": _replaced,
@@ -306,7 +317,7 @@ AXES: Mapping[str, Sequence[str]] = {
 
 NEVER = (
     "unchanged", "exchanged", "exchanged, of open sizes", "exchanged behind a Loop of none",
-    "constant", "replaced", "sliced for nobody", "growing rank", "shrinking", "bytes",
+    "in a row", "constant", "replaced", "sliced for nobody", "growing rank", "shrinking", "bytes",
 )  # fmt: skip
 """States whose sum may stay below every limit."""
 
