@@ -206,6 +206,8 @@ class _Version:
 
     def _decides_unlike(self, sample: int) -> bool:
         """Whether a decision makes the first value that is not bit for bit the same."""
+        if not any(map(_decides, self._models[0].graph.walk())):
+            return False
         feed = self.bench.report.feeds[sample]
         first = first_difference(*self._models, self._shown, feed, 0.0, 0.0)
         return (

@@ -8,9 +8,9 @@ chains of roundings then show themselves in what the model gives in several runs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import count, repeat
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 import ml_dtypes
@@ -21,7 +21,7 @@ from bridge.check.engines import Session
 from bridge.check.in_parts import WITH_BOTH, put_in_parts
 from bridge.check.outputs import Comparison, Results
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Carried, outer_input
 from bridge.neutral.types import TensorType
 from bridge.vocabulary import has_trait, operator
@@ -32,7 +32,7 @@ _HALVES = frozenset({F16, BF16})
 
 _LOT = 8  # runs, after which what lies outside is counted
 _LOTS = 8
-_STEPS = 2.0  # units in the last place that a float is off by, at most; a third by its own
+_STEPS = 2.0  # units in the last place that a float is off by, at most; half of it by its own
 _FACTOR = 2.0  # how many times as wide as seen the noise may be
 _SHARE = 2 / (_LOT * _LOTS + 1)
 """The share of elements that is outside, on average, if a value is drawn as these runs are."""
@@ -47,19 +47,25 @@ _ROUNDING = frozenset(
 _OF_LEVELS = frozenset({"DequantizeLinear", "FakeQuantize"})
 """Operators that engines may compute as steps from the lowest number."""
 
+_WHOLE = frozenset({"Add", "Sub", "Mul", "Neg", "Abs", "Min", "Max", "Where", "Concat", "OneHot"})
+"""Operators that make integers of integers, beside those that keep elements."""
+
+_MANY = 1 << 10  # elements of a constant that is read to see whether they are integers
+
 
 def make_noisy(model: Model, narrow: Element | None = None, constants: bool = False) -> None:
     """Puts noise behind each float of a model that depends on data, in place.
 
     An engine may compute all floats in the type `narrow` of 16 bits. With `constants` these have
     noise too. Where numbers are rounded to integers, the noise is relative to the largest number,
-    as the error of a sum may be. Operators that round inside are written in several. A TopK of IR
-    that may take any of equal elements takes the first, as ONNX's does."""
+    as the error of a sum may be. Floats that are made of integers alone have no noise: each engine
+    computes them exactly. Operators that round inside are written in several. A TopK of IR that may
+    take any of equal elements takes the first, as ONNX's does."""
     graph = model.graph
     put_in_parts(model, WITH_BOTH)
     entries = graph.inputs
     graph.inputs = [Value(v.type, v.names) if _is_float(v) else v for v in entries]
-    noisy = _Noisy(count(1), narrow, constants)
+    noisy = _Noisy(np.random.default_rng(0), narrow, constants)
     noisy.make(graph, set(entries))
     nodes: list[Node] = []
     for exact, value in zip(graph.inputs, entries, strict=True):
@@ -71,9 +77,10 @@ def make_noisy(model: Model, narrow: Element | None = None, constants: bool = Fa
 
 @dataclass
 class _Noisy:
-    seeds: Iterator[int]
+    random: np.random.Generator
     narrow: Element | None
     constants: bool
+    whole: set[Value] = field(default_factory=set)
 
     def make(self, graph: Graph, data: set[Value]) -> None:
         """Puts noise into a graph in which these inputs depend on data."""
@@ -82,30 +89,18 @@ class _Noisy:
         known: dict[Value, Value] = {}
         for node in graph.nodes:
             taken = data.intersection(node.inputs)
-            if self.constants and not node.bodies and taken:
-                self._add_to_constants(b, node, known)
-            given = node.input(0)
-            if node.op in _ROUNDING and given is not None and given in taken and _is_float(given):
-                node.inputs[0] = noisy = Value(given.type)
-                self.add(b, given, noisy, of_largest=True)
+            is_whole = self._is_whole(node)
+            if taken and not (is_whole or node.bodies):
+                self._add_to_inputs(b, node, known)
             nodes.append(node)
             for body in node.bodies:
-                inner = ((value, outer_input(port), port) for value, port in body.entries())
-                self.make(
-                    body.graph,
-                    {
-                        value
-                        for value, place, port in inner
-                        if isinstance(port, Carried)
-                        or (place is not None and node.inputs[place] in data)
-                    },
-                )
+                self._enter(node, body, data)
             if node.op == "ir::TopK":
                 node.attributes["stable"] = True
             if node.op in _OF_SHAPES or not (node.bodies or taken):
                 continue
             data |= {*node.outputs}
-            if node.op in _EXACT or has_trait(node.op, "elements_of_first"):
+            if is_whole or node.op in _EXACT or has_trait(node.op, "elements_of_first"):
                 continue
             for place, value in enumerate(node.outputs):
                 if _is_float(value):
@@ -114,22 +109,55 @@ class _Noisy:
                     self.add(b, exact, value, node.op in _OF_LEVELS)
         graph.nodes = nodes
 
-    def _add_to_constants(self, b: Builder, node: Node, known: dict[Value, Value]) -> None:
-        """Gives a node weights with noise. Engines may want constants of one element as such, and
-        those that decide sizes."""
+    def _enter(self, node: Node, body: Body, data: set[Value]) -> None:
+        """Puts noise into a body. What is carried depends on data."""
+        inside: set[Value] = set()
+        for value, port in body.entries():
+            place, is_carried = outer_input(port), isinstance(port, Carried)
+            given = None if place is None else node.inputs[place]
+            if is_carried or given in data:
+                inside.add(value)
+            if not is_carried and given in self.whole:
+                self.whole.add(value)
+        self.make(body.graph, inside)
+
+    def _is_whole(self, node: Node) -> bool:
+        """Whether the floats that a node makes are integers, because it takes integers alone."""
+        first = node.input(0)
+        if node.op == "Cast" and first is not None and first.element is not None:
+            is_whole = not first.element.is_float or first in self.whole
+        else:
+            traits = ("elements_of_first", "exact_on_integers")
+            keeps = node.op in _WHOLE or any(has_trait(node.op, one) for one in traits)
+            is_whole = keeps and all(
+                value in self.whole or _is_constant_of_integers(value)
+                for value in node.inputs
+                if value is not None and _is_float(value)
+            )
+        self.whole.update(node.outputs if is_whole else ())
+        return is_whole
+
+    def _add_to_inputs(self, b: Builder, node: Node, known: dict[Value, Value]) -> None:
+        """Gives a node numbers with noise to round, and weights with noise. Engines may want
+        constants of one element as such, and those that decide sizes."""
         row = operator(node.op)
         sizes = (*(row.shaped_by if row else ()), *((1, 2, 3) if node.op == "Resize" else ()))
         for place, value in enumerate(node.inputs):
-            if value is None or value.constant is None or place in sizes or not _is_float(value):
+            if value is None or not _is_float(value):
                 continue
-            if value not in known and value.constant.size > 1:
-                known[value] = Value(value.type)
-                self.add(b, value, known[value])
-            node.inputs[place] = known.get(value, value)
+            if value.constant is None:
+                if place == 0 and node.op in _ROUNDING:
+                    node.inputs[0] = noisy = Value(value.type)
+                    self.add(b, value, noisy, of_largest=True)
+            elif self.constants and place not in sizes:
+                if value not in known and value.constant.size > 1:
+                    known[value] = Value(value.type)
+                    self.add(b, value, known[value])
+                node.inputs[place] = known.get(value, value)
 
     def add(self, b: Builder, exact: Value, value: Value, of_largest: bool = False) -> None:
-        """Makes `value` of the exact one. Each element is off by a part of its own and by a part
-        of all."""
+        """Makes `value` of the exact one. Each element is off by a part of all, and by one
+        for its place on the first axes and on the last. One for each element would take long."""
         element = exact.element
         assert element is not None
         wide = b.cast(exact, F32) if element in _HALVES else exact
@@ -140,22 +168,47 @@ class _Noisy:
 
         def drawn(op: str, *shape: Value, steps: float, **attributes: Any) -> Value:
             limits = {"low": -steps * unit, "high": steps * unit, "dtype": wide.element}
-            return b.op(op, *shape, seed=float(next(self.seeds)), **limits, **attributes)
+            # What onnxruntime draws for seeds in a row is alike.
+            seed = float(self.random.integers(1, 1 << 24))
+            return b.op(op, *shape, seed=seed, **limits, **attributes)
 
-        each = drawn("RandomUniformLike", like, steps=_STEPS / 3)
-        noise = b.op("Add", each, drawn("RandomUniform", steps=2 * _STEPS / 3, shape=(1,)))
+        noise = drawn("RandomUniform", steps=_STEPS / 2, shape=(1,))
+        for part in _parts(b, like):
+            each = drawn("RandomUniformLike", part, steps=_STEPS / 4)
+            noise = b.op("Add", noise, each)
+        size = like
         if of_largest:
             flat = b.op("Reshape", b.op("Abs", like), [-1])
-            largest = b.op("ReduceMax", flat, [0], keepdims=True)
-            noisy = b.op("Add", like, b.op("Mul", noise, largest))
-        else:
-            noisy = b.op("Mul", like, b.op("Add", noise, 1.0))
+            size = b.op("ReduceMax", flat, [0], keepdims=True)
+        noisy = b.op("Add", like, b.op("Mul", noise, size))
         if exact.shape == ():
             noisy = b.op("Reshape", noisy, np.array([], np.int64))
         noisy = b.cast(noisy, self.narrow) if self.narrow is not None else noisy
         maker = b.cast(noisy, element).producer
         assert maker is not None
         maker.outputs, value.producer = [value], maker
+
+
+def _parts(b: Builder, value: Value) -> list[Value]:
+    """Two tensors that are broadcast to the shape of a value: one has its first axes, the other its
+    last ones. The value itself where it has less than two axes, or an unknown rank."""
+    rank = value.rank or 0
+    if rank < 2:
+        return [value]
+    middle = (rank + 1) // 2
+    axes = [*range(middle)], [*range(middle, rank)]
+    first, last = (
+        b.op("Slice", value, [0] * len(some), [1] * len(some), some, [1] * len(some))
+        for some in axes
+    )
+    return [last, first]
+
+
+def _is_constant_of_integers(value: Value) -> bool:
+    if value.constant is None or value.constant.size > _MANY:
+        return False
+    numbers = value.constant.array().astype(np.float64)
+    return bool((numbers == np.rint(numbers)).all())
 
 
 def _is_float(value: Value) -> bool:
@@ -175,14 +228,18 @@ class Noise:
     def explains(self, results: Results, others: Sequence[Session] = ()) -> bool:
         """Whether the results are within the noise. There are more runs as long as each lot of
         them takes some elements in; the third lot are runs of `others`. Raises EngineError."""
-        before, left = np.inf, self._count(outside, results) if self._runs else np.inf
+        before = left = self._left(results)
         lots = 0
         while left and (lots < 2 + bool(others) or left < before) and lots < _LOTS:
             for session in others if lots == 2 and others else [self._session] * _LOT:
                 found = session.run(self._comparison.renamed(self._feed, session))
                 self._runs.append(self._comparison.aligned(self._original, session, found) or {})
-            before, left, lots = left, self._count(outside, results), lots + 1
+            before, left, lots = left, self._left(results), lots + 1
         return not self._count(_is_apart, results)
+
+    def _left(self, results: Results) -> int:
+        """How many elements are outside, 0 if no more than of a value that is drawn so, too."""
+        return self._count(outside, results) if self._count(_is_far, results) else 0
 
     def _count(self, how: Callable[..., int], results: Results) -> int:
         allowed = self._comparison.allowed
@@ -193,22 +250,32 @@ class Noise:
 
 
 def _is_apart(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> bool:
-    """Whether a value stands out of the noise more than the samples do. Many of its elements are
-    outside, more than of any sample, or one is farther outside than samples are apart anywhere, or
-    it is farther from their mean as a whole."""
+    """Whether a value stands out of the noise more than the samples do. It is far, and many of its
+    elements are outside, more than of any sample."""
+    if not _are_comparable(value, samples):
+        return outside(value, samples, rtol, atol) > 0
+    others = ([other for other in samples if other is not one] for one in samples)
+    most = max(map(outside, samples, others, repeat(rtol), repeat(atol)))
+    return _is_far(value, samples, rtol, atol, _FACTOR * most)
+
+
+def _is_far(
+    value: Any, samples: Sequence[Any], rtol: float, atol: float, most: float = 0.0
+) -> bool:
+    """Whether more elements of a value are outside than of a value that is drawn as the samples
+    are, and than `most`; or one is farther outside than samples are apart anywhere, or the value is
+    farther from their mean as a whole."""
     count = outside(value, samples, rtol, atol)
-    if not samples or not are_alike(value, *samples) or not _is_between(value):
+    if not _are_comparable(value, samples):
         return count > 0
     wide, *seen = (one.astype(np.float64) for one in (value, *samples))
-    if count:
-        others = [[other for other in samples if other is not one] for one in samples]
-        most = max(map(outside, samples, others, repeat(rtol), repeat(atol)))
-        low, high = np.min(seen, axis=0), np.max(seen, axis=0)
-        with np.errstate(all="ignore"):
-            beyond = np.maximum(low - wide, wide - high) > (high - low).max() * (1 + rtol) + atol
-        if count > max(_FACTOR * most, _SHARE * value.size) or beyond.any():
-            return True
+    if count > max(most, _SHARE * value.size):
+        return True
     with np.errstate(all="ignore"):
+        low, high = np.min(seen, axis=0), np.max(seen, axis=0)
+        beyond = np.maximum(low - wide, wide - high) > (high - low).max() * (1 + rtol) + atol
+        if count and beyond.any():
+            return True
         mean = np.mean(seen, axis=0)
         known = np.isfinite(mean) & np.isfinite(wide)
         far, *own, allowed = (
@@ -217,6 +284,10 @@ def _is_apart(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> b
         )
     # A sample is farther from the mean of the others than from that of all.
     return far > _FARTHER * max(own) * len(seen) / (len(seen) - 1) + allowed
+
+
+def _are_comparable(value: Any, samples: Sequence[Any]) -> bool:
+    return bool(samples) and are_alike(value, *samples) and _is_between(value)
 
 
 def outside(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> int:
