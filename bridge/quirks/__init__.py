@@ -257,6 +257,7 @@ FOR_IR: tuple[At, ...] = (
     _at("parts_in_place", *PARTS, undo="Max Or", engines=(GPU,)),
     _at("attention_of_one_head", "Softmax", undo="Max Or", engines=(GPU,)),
     _at("unique_of_one", "Unique", engines=(GPU,)),
+    _at("wide_constant_output", undo="Gather", engines=(GPU,)),
     _at("type_of_bool", undo="Max Or", engines=(GPU,)),
 )
 """Quirks for IR, in their order."""

@@ -181,6 +181,12 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
           y, i, j, k = Unique (x) }""",
         [{"x": np.float32([3])}],
     ),
+    "openvino_gpu.wide_constant_output": (
+        """(float[2] x) => (float[2] y, double[2] d, uint64[2] u) {
+          y = Abs (x) d = Constant <value = double[2] {1.5, -2}> ()
+          u = Constant <value = uint64[2] {1, 2}> () }""",
+        [{"x": X}],
+    ),
     "openvino_gpu.type_of_bool": (
         """(float[n] x) => (bool[2] y, bool[0] z) <float one = {1}, int64[2] places = {1, 0},
            int64[1] none = {0}> {
