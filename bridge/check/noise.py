@@ -250,10 +250,11 @@ class Noise:
 
 
 def _is_apart(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> bool:
-    """Whether a value stands out of the noise more than the samples do. It is far, and many of its
-    elements are outside, more than of any sample."""
-    if not _are_comparable(value, samples):
-        return outside(value, samples, rtol, atol) > 0
+    """Whether a value stands out of the noise more than the samples do. It is far, even if as many
+    of its elements may be outside as of the samples."""
+    is_far = _is_far(value, samples, rtol, atol)
+    if not is_far or not _are_comparable(value, samples):
+        return is_far
     others = ([other for other in samples if other is not one] for one in samples)
     most = max(map(outside, samples, others, repeat(rtol), repeat(atol)))
     return _is_far(value, samples, rtol, atol, _FACTOR * most)
@@ -268,6 +269,8 @@ def _is_far(
     count = outside(value, samples, rtol, atol)
     if not _are_comparable(value, samples):
         return count > 0
+    if not value.size:
+        return False
     wide, *seen = (one.astype(np.float64) for one in (value, *samples))
     if count > max(most, _SHARE * value.size):
         return True
