@@ -20,7 +20,8 @@ from bridge.check.bench import Bench
 from bridge.check.compare import Difference, compare
 from bridge.check.engines import Engine, EngineError, Session
 from bridge.check.loading import DEFAULTS, engine, load, plugin, running_on
-from bridge.check.noise import make_noisy, outside
+from bridge.check.noise import outside
+from bridge.check.noisy import make_noisy
 from bridge.check.outputs import Comparison, Results
 from bridge.check.pair import Pair
 from bridge.check.results import Compared

@@ -166,6 +166,11 @@ def load(path: Path, settings: Settings = PLAIN) -> tuple[Session, str]:
         return _load_elsewhere(path, error, (Reference, OpenVino), settings)
 
 
+def load_in_floats(path: Path) -> Session:
+    """As `load`. OpenVINO computes quantised models in floats."""
+    return load(path, IN_FLOATS if path.suffix.lower() == ".xml" else PLAIN)[0]
+
+
 def _load_ir(path: Path, settings: Settings) -> tuple[Session, str]:
     model, kind = read(path), plugin()
     openvino = engine(cast(type[Engine], kind), settings)
