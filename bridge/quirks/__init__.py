@@ -22,7 +22,16 @@ from bridge.options import release_number
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
 from bridge.quirks.known import UNFOLDED
-from bridge.quirks.quirk import ARITHMETIC, ELEMENTWISE, PARTS, RECURRENT, Quirk, Run, Undo
+from bridge.quirks.quirk import (
+    ARITHMETIC,
+    COMPARISONS,
+    ELEMENTWISE,
+    PARTS,
+    RECURRENT,
+    Quirk,
+    Run,
+    Undo,
+)
 
 ENGINES = {"openvino_cpu": "OpenVINO CPU", "openvino_gpu": "OpenVINO GPU"}
 """The names of the engines, by folder."""
@@ -142,7 +151,15 @@ FOR_IR: tuple[At, ...] = (
     _at("infinity_behind_arithmetic", "IsInf"),
     _at("arithmetic_behind_reduction", *REDUCTIONS, undo="Max Or"),
     _at("selected_integers", "Where", undo="Add"),
-    _at("integers_in_f32", "Div", "Mod", "Relu", "ir::Mod", undo="Add Sub"),
+    _at(
+        "integers_in_f32",
+        *COMPARISONS,
+        "Div",
+        "Mod",
+        "Relu",
+        "ir::Mod",
+        undo="Add Equal NotEqual Sub",
+    ),
     _at("power_of_integers", "Pow", undo="Mul", engines=BOTH),
     _at("saturating_bytes", "Add", "Div", "Mul", "Sub", undo="Cast"),
     _at("scaled_in_place", "Mul", undo="Mul"),

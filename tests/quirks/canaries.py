@@ -164,6 +164,15 @@ CANARIES: dict[str, Canary] = {
         "(int32[n] x) => (int32[n] y) { y = Relu (x) }",
         {"x": np.array([16777217, -16777217, 2147483645], np.int32)},
     ),
+    "openvino_cpu.integers_in_f32, of comparisons": Canary(
+        """(int64[n] x, int64[n] z) => (bool[n] a, bool[n] b, bool[n] c, bool[n] d, bool[n] e) {
+          a = Equal (x, z) b = Less (x, z) c = LessOrEqual (x, z) d = Greater (x, z)
+          e = GreaterOrEqual (x, z) }""",
+        {
+            "x": _i64(16777217, 16777216, -16777217, 2147483647, -2147483648, -5, 16777216),
+            "z": _i64(16777216, 16777217, -16777216, -2147483648, 2147483647, 7, 16777216),
+        },
+    ),
     "openvino_cpu.power_of_integers": Canary(
         "(int64[n] x) => (int64[n] y) <int64 e = {3}> { y = Pow (x, e) }",
         {"x": _i64(1001, -3, 1289)},
