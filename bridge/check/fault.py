@@ -9,12 +9,14 @@ An IR is run as an ONNX model of the same meaning, without workarounds for fault
 - Otherwise the conversion is at fault.
 
 If the check made the conversion itself, the graph is run after each pass before that. An ONNX
-original is also computed in 64-bit floats, since correct engines may round differently.
+original is also computed in 64-bit floats, since correct engines may round differently. What is
+within the original's own noise agrees with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +32,9 @@ from bridge.check.engines import (
 )
 from bridge.check.exact import ExactModel
 from bridge.check.loading import engine, load
+from bridge.check.noise import Noise, load_noisy
 from bridge.check.outputs import Comparison, Results
+from bridge.check.pair import Pair
 from bridge.check.stages import first_wrong_stage
 from bridge.errors import BridgeError
 from bridge.options import OLDEST, ConvertOptions
@@ -65,9 +69,9 @@ class Disagreement:
     made: bool
 
 
-def judge(found: Disagreement, comparison: Comparison, scratch: Path) -> Fault:
-    """Who is at fault. Files are written into `scratch`."""
-    return _Judge(found, comparison, scratch).judge()
+def judge(found: Disagreement, comparison: Comparison, pair: Pair) -> Fault:
+    """Who is at fault. Files are written where those of the `pair` are."""
+    return _Judge(found, comparison, pair).judge()
 
 
 @dataclass(frozen=True)
@@ -80,10 +84,10 @@ class _Reading:
 
 
 class _Judge:
-    def __init__(self, found: Disagreement, comparison: Comparison, scratch: Path) -> None:
+    def __init__(self, found: Disagreement, comparison: Comparison, pair: Pair) -> None:
         self.found = found
         self.comparison = comparison
-        self.scratch = scratch
+        self.pair, self.scratch = pair, pair.scratch
         self.session, engine = load(found.original)
         self.mine = engine.split(" ")[0]
         session, engine = load(found.version)
@@ -140,7 +144,8 @@ class _Judge:
         original, suffix = self.found.original, suffix_of(self.found.version)
         if not self._is_made or suffix == suffix_of(original):
             return None
-        stage = first_wrong_stage(original, suffix, self.comparison, self.found.feed)
+        given = self.comparison, self.found.feed, self._is_noise
+        stage = first_wrong_stage(original, suffix, *given)
         if stage is None or stage.output not in self.wrong:
             return None
         advice = f"{stage.advice}, and report it" if stage.advice else "report it"
@@ -253,7 +258,32 @@ class _Judge:
         if one is None or other is None:
             return False
         found = self.comparison.differences(one, other)
-        return all(difference.ok for name, difference in found if name in self.wrong)
+        agree = all(difference.ok for name, difference in found if name in self.wrong)
+        return agree or (other is self.expected and self._is_noise(one))
+
+    def _is_noise(self, results: Results) -> bool:
+        """Whether the wrong outputs are within the original's noise in these results."""
+        if self._noise is None:
+            return False
+        try:
+            return self._noise.explains(self._of_wrong(results))
+        except BridgeError:
+            return False
+
+    @cached_property
+    def _noise(self) -> Noise | None:
+        """The noise of the original, if the original itself is in it."""
+        if self.expected is None:
+            return None
+        with suppress(BridgeError):
+            session = load_noisy(self.pair, self.found.original, "noisy-fault")
+            if session is not None:
+                noise = Noise(session, self.session, self.comparison, self.found.feed)
+                return noise if noise.explains(self._of_wrong(self.expected)) else None
+        return None
+
+    def _of_wrong(self, results: Results) -> Results:
+        return {name: value for name, value in results.items() if name in self.wrong}
 
     def _older(self) -> str:
         """What to do if the engine is an old release and a conversion can avoid its faults."""
