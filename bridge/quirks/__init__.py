@@ -256,6 +256,8 @@ FOR_IR: tuple[At, ...] = (
     _at("boxes_of_input", "ir::NonMaxSuppression", undo="Max Or", engines=(GPU,)),
     _at("rows_behind_boxes", "ir::NonMaxSuppression", undo="Slice", engines=(GPU,)),
     _at("parts_in_place", *PARTS, undo="Max Or", engines=(GPU,)),
+    _at("attention_of_one_head", "Softmax", undo="Max Or", engines=(GPU,)),
+    _at("unique_of_one", "Unique", engines=(GPU,)),
     _at("type_of_bool", undo="Max Or", engines=(GPU,)),
 )
 """Quirks for IR, in their order."""

@@ -168,6 +168,19 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
             z = Mul (b, some) }""",
         [{"x": np.float32([1, 2, 3, 4])}],
     ),
+    "openvino_gpu.attention_of_one_head": (
+        """(float[1,5,4] q, float[1,5,4] k, float[1,5,4] v) => (float[1,5,4] y)
+          <float[5,5] mask = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2, 1, 2, 3, 4, 5, 6, 7,
+           8, 9}> {
+            t = Transpose <perm = [0, 2, 1]> (k) scores = MatMul (q, t)
+            masked = Add (scores, mask) weights = Softmax (masked) y = MatMul (weights, v) }""",
+        [{name: np.ones((1, 5, 4), np.float32) for name in "qkv"}],
+    ),
+    "openvino_gpu.unique_of_one": (
+        """(float[1] x) => (float[n] y, int64[n] i, int64[1] j, int64[n] k) {
+          y, i, j, k = Unique (x) }""",
+        [{"x": np.float32([3])}],
+    ),
     "openvino_gpu.type_of_bool": (
         """(float[n] x) => (bool[2] y, bool[0] z) <float one = {1}, int64[2] places = {1, 0},
            int64[1] none = {0}> {
