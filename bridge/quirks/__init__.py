@@ -164,7 +164,6 @@ FOR_IR: tuple[At, ...] = (
     _at("saturating_bytes", "Add", "Div", "Mul", "Sub", undo="Cast"),
     _at("channels_behind_product", "Einsum", "MatMul", undo="Max Or"),
     _at("scaled_in_place", "Mul", undo="Mul"),
-    _at("negative_scale_of_quantisation", "FakeQuantize", undo="Max Or", engines=BOTH),
     _at("channels_before_quantisation", "FakeQuantize", undo="Max Or"),
     _at("float8_beside_integers", "FakeQuantize", undo="Max Or"),
     _at("scaled_weights_of_recurrent_layer", "FakeQuantize", undo="Cast"),
