@@ -30,7 +30,7 @@ from bridge.check.engines import (
     Reference,
     Session,
 )
-from bridge.check.exact import ExactModel
+from bridge.check.exact import Exact, ExactModel
 from bridge.check.loading import engine, load
 from bridge.check.noise import Noise, load_noisy
 from bridge.check.outputs import Comparison, Results
@@ -74,13 +74,8 @@ def judge(found: Disagreement, comparison: Comparison, pair: Pair) -> Fault:
     return _Judge(found, comparison, pair).judge()
 
 
-@dataclass(frozen=True)
-class _Reading:
-    """The results of a file in another engine."""
-
-    engine: str
-    words: str
-    results: Results
+_Reading = tuple[str, str, Results]
+"""An engine, how it ran a file, and the results."""
 
 
 class _Judge:
@@ -106,22 +101,25 @@ class _Judge:
             why = "it is farther from the original in wider floats"
             return Fault("engine", mine, why + self._figures, _engine_advice(mine))
         if not self._is_read_back():
-            for reading in (*self._readings(self.found.original, {mine, its}), *self._exact):
-                if self._agree(reading.results, self.actual):
-                    why = f"the original, {reading.words}, gives what {label} gives"
+            readings = [*self._readings(self.found.original, {mine, its})]
+            if self._exact is not None:
+                readings.append((self._exact.engine, str(self._exact), self._exact.results))
+            for _, words, results in readings:
+                if self._agree(results, self.actual):
+                    why = f"the original, {words}, gives what {label} gives"
                     return Fault("engine", mine, why, _engine_advice(mine))
         found = self._wrong_stage() or self._of_version()
         return replace(found, text=found.text + self._figures)
 
     def _far(self) -> tuple[float, float] | None:
         """The largest differences of the original and of the version from the exact results."""
-        exact = self._exact[0].results if self._exact else None
+        exact = self._exact
         if exact is None or self.expected is None or self.actual is None:
             return None
         mine, its = (
             max(
                 how.absolute
-                for name, how in self.comparison.differences(exact, results)
+                for name, how in self.comparison.differences(exact.results, results)
                 if name in self.wrong
             )
             for results in (self.expected, self.actual)
@@ -134,7 +132,7 @@ class _Judge:
         if far is None:
             return ""
         return (
-            f" (from the original, {self._exact[0].words}, the original is off by {far[0]:.3g}, "
+            f" (from the original, {self._exact}, the original is off by {far[0]:.3g}, "
             f"{self.found.label} by {far[1]:.3g})"
         )
 
@@ -156,8 +154,8 @@ class _Judge:
         """The fault that the results of the version in other engines show."""
         label, mine, its = self.found.label, self.mine, self.its
         readings = list(self._readings(self.found.version, {its}))
-        agreeing = [one for one in readings if self._agree(one.results, self.expected)]
-        others = [one for one in agreeing if one.engine != mine]
+        agreeing = [one for one in readings if self._agree(one[2], self.expected)]
+        others = [one for one in agreeing if one[0] != mine]
         if not others and self._is_read_back() and self._returns():
             why = (
                 f"{label}, converted back without what works round faults of engines, gives what "
@@ -166,17 +164,16 @@ class _Judge:
             advice = f"let Bridge make an IR of {label}, which works round the fault"
             return Fault("engine", mine, why, advice)
         if agreeing:
-            reading = (others or agreeing)[0]
-            why = f"{label}, {reading.words}, gives what the original gives"
-            exact = [one.words for one in self._exact if self._agree(one.results, self.expected)]
-            if exact:
-                why += f", and so does the original, {exact[0]}"
-            elif reading.engine == mine:
+            engine, words, _ = (others or agreeing)[0]
+            why = f"{label}, {words}, gives what the original gives"
+            if self._exact is not None and self._agree(self._exact.results, self.expected):
+                why += f", and so does the original, {self._exact}"
+            elif engine == mine:
                 why += f" ({mine} ran both: where rounding decides, it may be what is off)"
             return Fault("engine", its, why, self._older() or _engine_advice(its))
         if not readings:
             return Fault("unknown", "", f"no other engine runs {label}", "")
-        why = f"{label}, {readings[0].words}, differs from the original, too"
+        why = f"{label}, {readings[0][1]}, differs from the original, too"
         return Fault("conversion", "", why, self._advice())
 
     def _is_read_back(self) -> bool:
@@ -207,13 +204,12 @@ class _Judge:
             except BridgeError:
                 continue
             if results is not None:
-                yield _Reading(kind.name, words, results)
+                yield kind.name, words, results
 
     @cached_property
-    def _exact(self) -> list[_Reading]:
+    def _exact(self) -> Exact | None:
         """The results of the original that are nearest to the truth, if an engine has them."""
-        wide = ExactModel(self.found.original, self.comparison, self.scratch).run(self.found.feed)
-        return [] if wide is None else [_Reading(wide.engine, str(wide), wide.results)]
+        return ExactModel(self.found.original, self.comparison, self.scratch).run(self.found.feed)
 
     @cached_property
     def _anew(self) -> Results | None:

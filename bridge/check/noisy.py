@@ -17,7 +17,7 @@ from bridge.check.in_parts import WITH_BOTH, put_in_parts
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Carried, outer_input
-from bridge.neutral.types import TensorType
+from bridge.neutral.types import Shape, TensorType
 from bridge.vocabulary import has_trait, operator
 from bridge.vocabulary.elements import BF16, F16, F32, F64, Element
 
@@ -141,8 +141,8 @@ class _Noisy:
                 node.inputs[place] = known.get(value, value)
 
     def add(self, b: Builder, exact: Value, value: Value, of_largest: bool = False) -> None:
-        """Makes `value` of the exact one. Each element is off by a part of all, and by one
-        for its place on the first axes and on the last. One for each element would take long."""
+        """Makes `value` of the exact one. Each element is off by a part of all, and by one for its
+        place on the first axes and on the last. One for each element would take long."""
         element = exact.element
         assert element is not None
         wide = b.cast(exact, F32) if element in _HALVES else exact
@@ -150,17 +150,9 @@ class _Noisy:
         unit = float(ml_dtypes.finfo(rounded.dtype).eps)  # type: ignore[no-untyped-call]
         # OpenVINO 2026.4 draws 0 for a scalar.
         like = b.op("Reshape", wide, [1]) if exact.shape == () else wide
-
-        def drawn(op: str, *shape: Value, steps: float, **attributes: Any) -> Value:
-            limits = {"low": -steps * unit, "high": steps * unit, "dtype": wide.element}
-            # What onnxruntime draws for seeds in a row is alike.
-            seed = float(self.random.integers(1, 1 << 24))
-            return b.op(op, *shape, seed=seed, **limits, **attributes)
-
-        noise = drawn("RandomUniform", steps=_STEPS / 2, shape=(1,))
-        for part in _parts(b, like):
-            each = drawn("RandomUniformLike", part, steps=_STEPS / 4)
-            noise = b.op("Add", noise, each)
+        noise = self._drawn(b, like, (1,), _STEPS / 2 * unit)
+        for shape in _parts(like.shape):
+            noise = b.op("Add", noise, self._drawn(b, like, shape, _STEPS / 4 * unit))
         size = like
         if of_largest:
             flat = b.op("Reshape", b.op("Abs", like), [-1])
@@ -173,20 +165,28 @@ class _Noisy:
         assert maker is not None
         maker.outputs, value.producer = [value], maker
 
+    def _drawn(self, b: Builder, like: Value, shape: Shape, limit: float) -> Value:
+        """Random numbers of this shape, which has sizes of `like`, or 1 in their place."""
+        # What onnxruntime draws for seeds in a row is alike.
+        seed = float(self.random.integers(1, 1 << 24))
+        given: dict[str, Any] = {"low": -limit, "high": limit, "dtype": like.element, "seed": seed}
+        if shape is not None and all(isinstance(size, int) for size in shape):
+            return b.op("RandomUniform", shape=shape, **given)
+        if shape is not None and shape != like.shape:
+            both = zip(shape, like.shape or (), strict=True)
+            axes = [axis for axis, (size, whole) in enumerate(both) if size != whole]
+            none, one = [0] * len(axes), [1] * len(axes)
+            like = b.op("Slice", like, none, one, axes, one)
+        return b.op("RandomUniformLike", like, **given)
 
-def _parts(b: Builder, value: Value) -> list[Value]:
-    """Two tensors that are broadcast to the shape of a value: one has its first axes, the other its
-    last ones. The value itself where it has less than two axes, or an unknown rank."""
-    rank = value.rank or 0
-    if rank < 2:
-        return [value]
-    middle = (rank + 1) // 2
-    axes = [*range(middle)], [*range(middle, rank)]
-    first, last = (
-        b.op("Slice", value, [0] * len(some), [1] * len(some), some, [1] * len(some))
-        for some in axes
-    )
-    return [last, first]
+
+def _parts(shape: Shape) -> list[Shape]:
+    """Two shapes that are broadcast to this one: one has its first sizes, the other its last ones.
+    The shape itself if it has less than two."""
+    if shape is None or len(shape) < 2:
+        return [shape]
+    first, last = shape[: (len(shape) + 1) // 2], shape[(len(shape) + 1) // 2 :]
+    return [(*first, *(1 for _ in last)), (*(1 for _ in first), *last)]
 
 
 def _is_constant_of_integers(value: Value) -> bool:
