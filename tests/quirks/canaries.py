@@ -76,7 +76,7 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(1, 2)},
         ends=True,
     ),
-    "openvino_cpu.channels_before_quantisation, negative scales": Canary(
+    "openvino_cpu.channels_before_quantisation, some negative": Canary(
         "(float[n, 3] x) => (float[n, 3] y) <float[3] scale = {-1, 2, 3}, float step = {0.5}, "
         "int8 zero = {0}> { scaled = Mul (x, scale) q = QuantizeLinear (scaled, step, zero) "
         "d = DequantizeLinear (q, step, zero) y = Add (d, x) }",
