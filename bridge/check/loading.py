@@ -84,7 +84,7 @@ def start_engines(suffixes: Collection[str]) -> None:
 
     def start() -> None:
         for suffix in suffixes:
-            with suppress(EngineError):  # which loading tells
+            with suppress(Exception):  # which loading meets again, and tells
                 engine(OpenVino if suffix == ".xml" else OnnxRuntime)
 
     if not multiprocessing.current_process().daemon:
