@@ -17,26 +17,22 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 
-import bridge
 from bridge.check.bench import Bench
 from bridge.check.bisect import FirstDifference, first_difference
 from bridge.check.compare import Difference
 from bridge.check.engines import EngineError, Session
-from bridge.check.exact import HALVES_WIDER, Exact, ExactModel, WideSession, widen
-from bridge.check.loading import IN_FLOATS, ONE_THREAD, OPTIMISED, PLAIN, load
-from bridge.check.noise import Noise, make_noisy
+from bridge.check.exact import Exact, ExactModel
+from bridge.check.loading import ONE_THREAD, OPTIMISED, load, load_in_floats
+from bridge.check.noise import Noise, load_noisy
 from bridge.check.outputs import Results
-from bridge.check.parts import is_too_large
 from bridge.errors import BridgeError
-from bridge.neutral.clone import clone_model
 from bridge.neutral.expression import OPPOSITES
-from bridge.neutral.graph import Node, size_of_constants
+from bridge.neutral.graph import Node
 
 Row = tuple[int, str, Difference | EngineError]
 """The number of an input, the name of an output, and how it compares or why it is not there."""
 
 _MOST = 32  # inputs of a version that are examined
-_LARGEST = 1 << 28  # bytes of constants in a model that is run with noise
 
 _DECIDERS = frozenset({*OPPOSITES, "ArgMax", "ArgMin", "TopK", "Round", "Floor", "Ceil", "Sign"})
 """Operators that decide between numbers without rounding any."""
@@ -96,7 +92,7 @@ class SharedOriginal:
     @cached_property
     def session(self) -> Session:
         """The file in the engine of its format."""
-        return _loaded(self.path)
+        return load_in_floats(self.path)
 
     @cached_property
     def exact(self) -> ExactModel:
@@ -114,7 +110,7 @@ class SharedOriginal:
 
     @cached_property
     def _noisy(self) -> Session | None:
-        return _load_noisy(self.bench, self.path, "noisy")
+        return load_noisy(self.bench.pair, self.path, "noisy")
 
     def _run(self, sample: int) -> Results:
         return self.session.run(self.bench.report.feeds[sample])
@@ -154,7 +150,7 @@ class _Version:
     def __post_init__(self) -> None:
         self.bench = self.original.bench
         self.path = self.bench.report.path(self.label)
-        self.session = _loaded(self.path)
+        self.session = load_in_floats(self.path)
         self._models, self._shown = self.bench.pair.seen_unchanged(
             self.label, lambda: self.bench.tell("seeking decisions")
         )
@@ -202,42 +198,17 @@ class _Version:
 
     @cached_property
     def _noisy(self) -> Session | None:
-        return _load_noisy(self.bench, self.path, "noisy-too", wide=True)
+        return load_noisy(self.bench.pair, self.path, "noisy-too", wide=True)
 
     def _decides_unlike(self, sample: int) -> bool:
         """Whether a decision makes the first value that is not bit for bit the same."""
+        if not any(map(_decides, self._models[0].graph.walk())):
+            return False
         feed = self.bench.report.feeds[sample]
         first = first_difference(*self._models, self._shown, feed, 0.0, 0.0)
         return (
             isinstance(first, FirstDifference) and first.maker is not None and _decides(first.maker)
         )
-
-
-def _load_noisy(bench: Bench, path: Path, name: str, wide: bool = False) -> Session | None:
-    """A file with noise; None if it is large. If `wide`, 16-bit floats are held in 32 bits, so that
-    they have no noise of 16 bits, and nothing is run that an engine would compile for long."""
-    pair = bench.pair
-    before, model = pair.loaded(path), pair.load(path)
-    if size_of_constants(model.graph) > _LARGEST:
-        return None
-    wider = HALVES_WIDER if wide and widen(model, HALVES_WIDER) else {}
-    try:
-        noisy = clone_model(model)
-        make_noisy(noisy, constants=True)
-        file = pair.rewritten(path, noisy, name)
-        if wide and is_too_large(bridge.load(file)):
-            return None
-        session = _loaded(file)
-    except BridgeError:  # An engine may want constants.
-        make_noisy(model)
-        session = _loaded(pair.rewritten(path, model, name))
-    return WideSession(session, wider, before) if wider else session
-
-
-def _loaded(path: Path) -> Session:
-    """A file in the engine of its format. OpenVINO computes quantised models in floats."""
-    is_ir = path.suffix.lower() == ".xml"
-    return load(path, settings=IN_FLOATS if is_ir else PLAIN)[0]
 
 
 def _decides(node: Node) -> bool:

@@ -103,7 +103,7 @@ def _explain(bench: Bench, mismatch: _Mismatch, small: Path | None) -> None:
             original, labelled(others, mismatch.version), mismatch.version, mismatch.feed,
             pair.against is None,
         )  # fmt: skip
-        report.fault = judge(disagreement, bench.comparison, pair.scratch)
+        report.fault = judge(disagreement, bench.comparison, pair)
     except BridgeError as error:
         report.fault = Fault("unknown", "", shortened(str(error)), "")
 

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from bridge.check.computed_sizes import fitting_sizes
 from bridge.check.demands import counts_of, demanded
 from bridge.check.engines import EndlessError, EngineError, Session
 from bridge.check.inputs import Inputs, Recipe, open_sizes
-from bridge.check.instrument import Branch, Site, all_taken, branches_of
+from bridge.check.instrument import SEVERAL, Branch, Site, all_taken, branches_of
 from bridge.check.loading import hushed
 from bridge.check.own_inputs import InputSet
 from bridge.check.probe import Probe
@@ -401,8 +402,11 @@ class _BranchSearch:
             recipe = result.recipes[place]
             if 0 in recipe.sizes.values():
                 continue
-            for again in _varied(recipe, result.feeds[place], self.inputs.values):
-                if takers[branch] >= _TAKERS or len(result.feeds) >= _FEEDS or self._over():
+            feeds = result.feeds[place]
+            more = _one_more(recipe, feeds) if branch[1] == SEVERAL else ()
+            for again in chain(more, _varied(recipe, feeds, self.inputs.values)):
+                enough = takers[branch] >= _TAKERS and again not in more
+                if enough or len(result.feeds) >= _FEEDS or self._over():
                     break
                 feeds = self._feeds(again)
                 if again in result.recipes or why_aside(feeds, self.base.chosen):
@@ -482,6 +486,15 @@ class _BranchSearch:
         if time.monotonic() > self.end:
             self.result.cut_short = True
         return self.result.cut_short
+
+
+def _one_more(recipe: Recipe, feeds: Mapping[str, Any]) -> list[Recipe]:
+    """The recipe with single integers that are greater by one, if there are any. If they count a
+    Loop, an odd number of iterations becomes an even one: states may change places in each."""
+    alone = {n: x for n, x in feeds.items() if getattr(x, "size", 0) == 1 and x.dtype.kind in "iu"}
+    if not alone or recipe.own is not None:
+        return []
+    return [replace(recipe, fills={**recipe.fills, **{n: x.item() + 1 for n, x in alone.items()}})]
 
 
 def _varied(recipe: Recipe, feeds: Mapping[str, Any], inputs: Sequence[Value]) -> Iterator[Recipe]:

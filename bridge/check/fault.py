@@ -9,12 +9,14 @@ An IR is run as an ONNX model of the same meaning, without workarounds for fault
 - Otherwise the conversion is at fault.
 
 If the check made the conversion itself, the graph is run after each pass before that. An ONNX
-original is also computed in 64-bit floats, since correct engines may round differently.
+original is also computed in 64-bit floats, since correct engines may round differently. What is
+within the original's own noise agrees with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,9 +30,11 @@ from bridge.check.engines import (
     Reference,
     Session,
 )
-from bridge.check.exact import ExactModel
+from bridge.check.exact import Exact, ExactModel
 from bridge.check.loading import engine, load
+from bridge.check.noise import Noise, load_noisy
 from bridge.check.outputs import Comparison, Results
+from bridge.check.pair import Pair
 from bridge.check.stages import first_wrong_stage
 from bridge.errors import BridgeError
 from bridge.options import OLDEST, ConvertOptions
@@ -65,25 +69,20 @@ class Disagreement:
     made: bool
 
 
-def judge(found: Disagreement, comparison: Comparison, scratch: Path) -> Fault:
-    """Who is at fault. Files are written into `scratch`."""
-    return _Judge(found, comparison, scratch).judge()
+def judge(found: Disagreement, comparison: Comparison, pair: Pair) -> Fault:
+    """Who is at fault. Files are written where those of the `pair` are."""
+    return _Judge(found, comparison, pair).judge()
 
 
-@dataclass(frozen=True)
-class _Reading:
-    """The results of a file in another engine."""
-
-    engine: str
-    words: str
-    results: Results
+_Reading = tuple[str, str, Results]
+"""An engine, how it ran a file, and the results."""
 
 
 class _Judge:
-    def __init__(self, found: Disagreement, comparison: Comparison, scratch: Path) -> None:
+    def __init__(self, found: Disagreement, comparison: Comparison, pair: Pair) -> None:
         self.found = found
         self.comparison = comparison
-        self.scratch = scratch
+        self.pair, self.scratch = pair, pair.scratch
         self.session, engine = load(found.original)
         self.mine = engine.split(" ")[0]
         session, engine = load(found.version)
@@ -102,22 +101,25 @@ class _Judge:
             why = "it is farther from the original in wider floats"
             return Fault("engine", mine, why + self._figures, _engine_advice(mine))
         if not self._is_read_back():
-            for reading in (*self._readings(self.found.original, {mine, its}), *self._exact):
-                if self._agree(reading.results, self.actual):
-                    why = f"the original, {reading.words}, gives what {label} gives"
+            readings = [*self._readings(self.found.original, {mine, its})]
+            if self._exact is not None:
+                readings.append((self._exact.engine, str(self._exact), self._exact.results))
+            for _, words, results in readings:
+                if self._agree(results, self.actual):
+                    why = f"the original, {words}, gives what {label} gives"
                     return Fault("engine", mine, why, _engine_advice(mine))
         found = self._wrong_stage() or self._of_version()
         return replace(found, text=found.text + self._figures)
 
     def _far(self) -> tuple[float, float] | None:
         """The largest differences of the original and of the version from the exact results."""
-        exact = self._exact[0].results if self._exact else None
+        exact = self._exact
         if exact is None or self.expected is None or self.actual is None:
             return None
         mine, its = (
             max(
                 how.absolute
-                for name, how in self.comparison.differences(exact, results)
+                for name, how in self.comparison.differences(exact.results, results)
                 if name in self.wrong
             )
             for results in (self.expected, self.actual)
@@ -130,7 +132,7 @@ class _Judge:
         if far is None:
             return ""
         return (
-            f" (from the original, {self._exact[0].words}, the original is off by {far[0]:.3g}, "
+            f" (from the original, {self._exact}, the original is off by {far[0]:.3g}, "
             f"{self.found.label} by {far[1]:.3g})"
         )
 
@@ -140,7 +142,8 @@ class _Judge:
         original, suffix = self.found.original, suffix_of(self.found.version)
         if not self._is_made or suffix == suffix_of(original):
             return None
-        stage = first_wrong_stage(original, suffix, self.comparison, self.found.feed)
+        given = self.comparison, self.found.feed, self._is_noise
+        stage = first_wrong_stage(original, suffix, *given)
         if stage is None or stage.output not in self.wrong:
             return None
         advice = f"{stage.advice}, and report it" if stage.advice else "report it"
@@ -151,8 +154,8 @@ class _Judge:
         """The fault that the results of the version in other engines show."""
         label, mine, its = self.found.label, self.mine, self.its
         readings = list(self._readings(self.found.version, {its}))
-        agreeing = [one for one in readings if self._agree(one.results, self.expected)]
-        others = [one for one in agreeing if one.engine != mine]
+        agreeing = [one for one in readings if self._agree(one[2], self.expected)]
+        others = [one for one in agreeing if one[0] != mine]
         if not others and self._is_read_back() and self._returns():
             why = (
                 f"{label}, converted back without what works round faults of engines, gives what "
@@ -161,17 +164,16 @@ class _Judge:
             advice = f"let Bridge make an IR of {label}, which works round the fault"
             return Fault("engine", mine, why, advice)
         if agreeing:
-            reading = (others or agreeing)[0]
-            why = f"{label}, {reading.words}, gives what the original gives"
-            exact = [one.words for one in self._exact if self._agree(one.results, self.expected)]
-            if exact:
-                why += f", and so does the original, {exact[0]}"
-            elif reading.engine == mine:
+            engine, words, _ = (others or agreeing)[0]
+            why = f"{label}, {words}, gives what the original gives"
+            if self._exact is not None and self._agree(self._exact.results, self.expected):
+                why += f", and so does the original, {self._exact}"
+            elif engine == mine:
                 why += f" ({mine} ran both: where rounding decides, it may be what is off)"
             return Fault("engine", its, why, self._older() or _engine_advice(its))
         if not readings:
             return Fault("unknown", "", f"no other engine runs {label}", "")
-        why = f"{label}, {readings[0].words}, differs from the original, too"
+        why = f"{label}, {readings[0][1]}, differs from the original, too"
         return Fault("conversion", "", why, self._advice())
 
     def _is_read_back(self) -> bool:
@@ -202,13 +204,12 @@ class _Judge:
             except BridgeError:
                 continue
             if results is not None:
-                yield _Reading(kind.name, words, results)
+                yield kind.name, words, results
 
     @cached_property
-    def _exact(self) -> list[_Reading]:
+    def _exact(self) -> Exact | None:
         """The results of the original that are nearest to the truth, if an engine has them."""
-        wide = ExactModel(self.found.original, self.comparison, self.scratch).run(self.found.feed)
-        return [] if wide is None else [_Reading(wide.engine, str(wide), wide.results)]
+        return ExactModel(self.found.original, self.comparison, self.scratch).run(self.found.feed)
 
     @cached_property
     def _anew(self) -> Results | None:
@@ -253,7 +254,32 @@ class _Judge:
         if one is None or other is None:
             return False
         found = self.comparison.differences(one, other)
-        return all(difference.ok for name, difference in found if name in self.wrong)
+        agree = all(difference.ok for name, difference in found if name in self.wrong)
+        return agree or (other is self.expected and self._is_noise(one))
+
+    def _is_noise(self, results: Results) -> bool:
+        """Whether the wrong outputs are within the original's noise in these results."""
+        if self._noise is None:
+            return False
+        try:
+            return self._noise.explains(self._of_wrong(results))
+        except BridgeError:
+            return False
+
+    @cached_property
+    def _noise(self) -> Noise | None:
+        """The noise of the original, if the original itself is in it."""
+        if self.expected is None:
+            return None
+        with suppress(BridgeError):
+            session = load_noisy(self.pair, self.found.original, "noisy-fault")
+            if session is not None:
+                noise = Noise(session, self.session, self.comparison, self.found.feed)
+                return noise if noise.explains(self._of_wrong(self.expected)) else None
+        return None
+
+    def _of_wrong(self, results: Results) -> Results:
+        return {name: value for name, value in results.items() if name in self.wrong}
 
     def _older(self) -> str:
         """What to do if the engine is an old release and a conversion can avoid its faults."""

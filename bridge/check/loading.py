@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import multiprocessing
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
@@ -75,6 +77,18 @@ def engine(kind: type[Engine], settings: Settings = PLAIN) -> IsolatedEngine:
     is_plain = not (settings.optimised if issubclass(kind, OnnxRuntime) else settings.defaults)
     more = {"integers": settings.integers} if issubclass(kind, OpenVino) else {}
     return IsolatedEngine(kind, _worker, threads=settings.threads, plain=is_plain, **more)
+
+
+def start_engines(suffixes: Collection[str]) -> None:
+    """Imports the engines of files that end so, while this process does other things."""
+
+    def start() -> None:
+        for suffix in suffixes:
+            with suppress(EngineError):  # which loading tells
+                engine(OpenVino if suffix == ".xml" else OnnxRuntime)
+
+    if not multiprocessing.current_process().daemon:
+        threading.Thread(target=start, daemon=True).start()
 
 
 @contextmanager
@@ -150,6 +164,11 @@ def load(path: Path, settings: Settings = PLAIN) -> tuple[Session, str]:
         return _with_flags(session, session.metadata), f"{onnxruntime.name} {onnxruntime.version}"
     except LacksOperatorError as error:
         return _load_elsewhere(path, error, (Reference, OpenVino), settings)
+
+
+def load_in_floats(path: Path) -> Session:
+    """As `load`. OpenVINO computes quantised models in floats."""
+    return load(path, IN_FLOATS if path.suffix.lower() == ".xml" else PLAIN)[0]
 
 
 def _load_ir(path: Path, settings: Settings) -> tuple[Session, str]:

@@ -1,165 +1,61 @@
 """A model's own noise: what it gives itself if each float is off by two units in the last place.
 
-This is Monte Carlo arithmetic (Parker, 1997). Behind each float that depends on the inputs stands a
-Mul by random numbers near 1, in bodies too: by one for each element, and by one for the whole
-tensor, since engines round alike where numbers are alike. Ties of decisions, sums that cancel and
-chains of roundings then show themselves in what the model gives in several runs.
+Ties of decisions, sums that cancel and chains of roundings show themselves in what a noisy model
+gives in several runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import count, repeat
+from collections.abc import Callable, Sequence
+from itertools import repeat
+from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
+import bridge
 from bridge.check.compare import agreeing, are_alike, compare, tolerance
 from bridge.check.engines import Session
-from bridge.check.in_parts import WITH_BOTH, put_in_parts
+from bridge.check.exact import HALVES_WIDER, WideSession, widen
+from bridge.check.loading import load_in_floats
+from bridge.check.noisy import make_noisy
 from bridge.check.outputs import Comparison, Results
-from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Graph, Model, Node, Value
-from bridge.neutral.ports import Carried, outer_input
-from bridge.neutral.types import TensorType
-from bridge.vocabulary import has_trait, operator
-from bridge.vocabulary.elements import BF16, F16, F32, F64, Element
-
-_FLOATS = frozenset({F16, BF16, F32, F64})
-_HALVES = frozenset({F16, BF16})
+from bridge.check.pair import Pair
+from bridge.check.parts import is_too_large
+from bridge.errors import BridgeError
+from bridge.neutral.clone import clone_model
+from bridge.neutral.graph import size_of_constants
 
 _LOT = 8  # runs, after which what lies outside is counted
 _LOTS = 8
-_STEPS = 2.0  # units in the last place that a float is off by, at most; a third by its own
 _FACTOR = 2.0  # how many times as wide as seen the noise may be
 _SHARE = 2 / (_LOT * _LOTS + 1)
 """The share of elements that is outside, on average, if a value is drawn as these runs are."""
 
 _FARTHER = 1.5  # how many times as far from the mean as the samples a value may be, as a whole
 
-_EXACT = frozenset({"Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "If"})
-_OF_SHAPES = frozenset({"Shape", "Size", "ir::ShapeOf"})
-_ROUNDING = frozenset(
-    {"Round", "Floor", "Ceil", "QuantizeLinear", "DynamicQuantizeLinear", "FakeQuantize"}
-)
-_OF_LEVELS = frozenset({"DequantizeLinear", "FakeQuantize"})
-"""Operators that engines may compute as steps from the lowest number."""
+_LARGEST = 1 << 28  # bytes of constants in a model that is run with noise
 
 
-def make_noisy(model: Model, narrow: Element | None = None, constants: bool = False) -> None:
-    """Puts noise behind each float of a model that depends on data, in place.
-
-    An engine may compute all floats in the type `narrow` of 16 bits. With `constants` these have
-    noise too. Where numbers are rounded to integers, the noise is relative to the largest number,
-    as the error of a sum may be. Operators that round inside are written in several. A TopK of IR
-    that may take any of equal elements takes the first, as ONNX's does."""
-    graph = model.graph
-    put_in_parts(model, WITH_BOTH)
-    entries = graph.inputs
-    graph.inputs = [Value(v.type, v.names) if _is_float(v) else v for v in entries]
-    noisy = _Noisy(count(1), narrow, constants)
-    noisy.make(graph, set(entries))
-    nodes: list[Node] = []
-    for exact, value in zip(graph.inputs, entries, strict=True):
-        if exact is not value:
-            value.names = []
-            noisy.add(Builder(nodes), exact, value)
-    graph.prepend(nodes)
-
-
-@dataclass
-class _Noisy:
-    seeds: Iterator[int]
-    narrow: Element | None
-    constants: bool
-
-    def make(self, graph: Graph, data: set[Value]) -> None:
-        """Puts noise into a graph in which these inputs depend on data."""
-        nodes: list[Node] = []
-        b = Builder(nodes)
-        known: dict[Value, Value] = {}
-        for node in graph.nodes:
-            taken = data.intersection(node.inputs)
-            if self.constants and not node.bodies and taken:
-                self._add_to_constants(b, node, known)
-            given = node.input(0)
-            if node.op in _ROUNDING and given is not None and given in taken and _is_float(given):
-                node.inputs[0] = noisy = Value(given.type)
-                self.add(b, given, noisy, of_largest=True)
-            nodes.append(node)
-            for body in node.bodies:
-                inner = ((value, outer_input(port), port) for value, port in body.entries())
-                self.make(
-                    body.graph,
-                    {
-                        value
-                        for value, place, port in inner
-                        if isinstance(port, Carried)
-                        or (place is not None and node.inputs[place] in data)
-                    },
-                )
-            if node.op == "ir::TopK":
-                node.attributes["stable"] = True
-            if node.op in _OF_SHAPES or not (node.bodies or taken):
-                continue
-            data |= {*node.outputs}
-            if node.op in _EXACT or has_trait(node.op, "elements_of_first"):
-                continue
-            for place, value in enumerate(node.outputs):
-                if _is_float(value):
-                    exact = node.outputs[place] = Value(value.type)
-                    exact.producer = node
-                    self.add(b, exact, value, node.op in _OF_LEVELS)
-        graph.nodes = nodes
-
-    def _add_to_constants(self, b: Builder, node: Node, known: dict[Value, Value]) -> None:
-        """Gives a node weights with noise. Engines may want constants of one element as such, and
-        those that decide sizes."""
-        row = operator(node.op)
-        sizes = (*(row.shaped_by if row else ()), *((1, 2, 3) if node.op == "Resize" else ()))
-        for place, value in enumerate(node.inputs):
-            if value is None or value.constant is None or place in sizes or not _is_float(value):
-                continue
-            if value not in known and value.constant.size > 1:
-                known[value] = Value(value.type)
-                self.add(b, value, known[value])
-            node.inputs[place] = known.get(value, value)
-
-    def add(self, b: Builder, exact: Value, value: Value, of_largest: bool = False) -> None:
-        """Makes `value` of the exact one. Each element is off by a part of its own and by a part
-        of all."""
-        element = exact.element
-        assert element is not None
-        wide = b.cast(exact, F32) if element in _HALVES else exact
-        rounded = self.narrow or element
-        unit = float(ml_dtypes.finfo(rounded.dtype).eps)  # type: ignore[no-untyped-call]
-        # OpenVINO 2026.4 draws 0 for a scalar.
-        like = b.op("Reshape", wide, [1]) if exact.shape == () else wide
-
-        def drawn(op: str, *shape: Value, steps: float, **attributes: Any) -> Value:
-            limits = {"low": -steps * unit, "high": steps * unit, "dtype": wide.element}
-            return b.op(op, *shape, seed=float(next(self.seeds)), **limits, **attributes)
-
-        each = drawn("RandomUniformLike", like, steps=_STEPS / 3)
-        noise = b.op("Add", each, drawn("RandomUniform", steps=2 * _STEPS / 3, shape=(1,)))
-        if of_largest:
-            flat = b.op("Reshape", b.op("Abs", like), [-1])
-            largest = b.op("ReduceMax", flat, [0], keepdims=True)
-            noisy = b.op("Add", like, b.op("Mul", noise, largest))
-        else:
-            noisy = b.op("Mul", like, b.op("Add", noise, 1.0))
-        if exact.shape == ():
-            noisy = b.op("Reshape", noisy, np.array([], np.int64))
-        noisy = b.cast(noisy, self.narrow) if self.narrow is not None else noisy
-        maker = b.cast(noisy, element).producer
-        assert maker is not None
-        maker.outputs, value.producer = [value], maker
-
-
-def _is_float(value: Value) -> bool:
-    return isinstance(value.type, TensorType) and value.element in _FLOATS
+def load_noisy(pair: Pair, path: Path, name: str, wide: bool = False) -> Session | None:
+    """A file of a pair with noise; None if it is large. If `wide`, 16-bit floats are held in 32
+    bits, so that they have no noise of 16 bits, and nothing is run that an engine would compile for
+    long."""
+    before, model = pair.loaded(path), pair.load(path)
+    if size_of_constants(model.graph) > _LARGEST:
+        return None
+    wider = HALVES_WIDER if wide and widen(model, HALVES_WIDER) else {}
+    try:
+        noisy = clone_model(model)
+        make_noisy(noisy, constants=True)
+        file = pair.rewritten(path, noisy, name)
+        if wide and is_too_large(bridge.load(file)):
+            return None
+        session = load_in_floats(file)
+    except BridgeError:  # An engine may want constants.
+        make_noisy(model)
+        session = load_in_floats(pair.rewritten(path, model, name))
+    return WideSession(session, wider, before) if wider else session
 
 
 class Noise:
@@ -175,14 +71,18 @@ class Noise:
     def explains(self, results: Results, others: Sequence[Session] = ()) -> bool:
         """Whether the results are within the noise. There are more runs as long as each lot of
         them takes some elements in; the third lot are runs of `others`. Raises EngineError."""
-        before, left = np.inf, self._count(outside, results) if self._runs else np.inf
+        before = left = self._left(results)
         lots = 0
         while left and (lots < 2 + bool(others) or left < before) and lots < _LOTS:
             for session in others if lots == 2 and others else [self._session] * _LOT:
                 found = session.run(self._comparison.renamed(self._feed, session))
                 self._runs.append(self._comparison.aligned(self._original, session, found) or {})
-            before, left, lots = left, self._count(outside, results), lots + 1
+            before, left, lots = left, self._left(results), lots + 1
         return not self._count(_is_apart, results)
+
+    def _left(self, results: Results) -> int:
+        """How many elements are outside, 0 if no more than of a value that is drawn so, too."""
+        return self._count(outside, results) if self._count(_is_far, results) else 0
 
     def _count(self, how: Callable[..., int], results: Results) -> int:
         allowed = self._comparison.allowed
@@ -193,22 +93,35 @@ class Noise:
 
 
 def _is_apart(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> bool:
-    """Whether a value stands out of the noise more than the samples do. Many of its elements are
-    outside, more than of any sample, or one is farther outside than samples are apart anywhere, or
-    it is farther from their mean as a whole."""
+    """Whether a value stands out of the noise more than the samples do. It is far, even if as many
+    of its elements may be outside as of the samples."""
+    is_far = _is_far(value, samples, rtol, atol)
+    if not is_far or not _are_comparable(value, samples):
+        return is_far
+    others = ([other for other in samples if other is not one] for one in samples)
+    most = max(map(outside, samples, others, repeat(rtol), repeat(atol)))
+    return _is_far(value, samples, rtol, atol, _FACTOR * most)
+
+
+def _is_far(
+    value: Any, samples: Sequence[Any], rtol: float, atol: float, most: float = 0.0
+) -> bool:
+    """Whether more elements of a value are outside than of a value that is drawn as the samples
+    are, and than `most`; or one is farther outside than samples are apart anywhere, or the value is
+    farther from their mean as a whole."""
     count = outside(value, samples, rtol, atol)
-    if not samples or not are_alike(value, *samples) or not _is_between(value):
+    if not _are_comparable(value, samples):
         return count > 0
+    if not value.size:
+        return False
     wide, *seen = (one.astype(np.float64) for one in (value, *samples))
-    if count:
-        others = [[other for other in samples if other is not one] for one in samples]
-        most = max(map(outside, samples, others, repeat(rtol), repeat(atol)))
-        low, high = np.min(seen, axis=0), np.max(seen, axis=0)
-        with np.errstate(all="ignore"):
-            beyond = np.maximum(low - wide, wide - high) > (high - low).max() * (1 + rtol) + atol
-        if count > max(_FACTOR * most, _SHARE * value.size) or beyond.any():
-            return True
+    if count > max(most, _SHARE * value.size):
+        return True
     with np.errstate(all="ignore"):
+        low, high = np.min(seen, axis=0), np.max(seen, axis=0)
+        beyond = np.maximum(low - wide, wide - high) > (high - low).max() * (1 + rtol) + atol
+        if count and beyond.any():
+            return True
         mean = np.mean(seen, axis=0)
         known = np.isfinite(mean) & np.isfinite(wide)
         far, *own, allowed = (
@@ -217,6 +130,10 @@ def _is_apart(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> b
         )
     # A sample is farther from the mean of the others than from that of all.
     return far > _FARTHER * max(own) * len(seen) / (len(seen) - 1) + allowed
+
+
+def _are_comparable(value: Any, samples: Sequence[Any]) -> bool:
+    return bool(samples) and are_alike(value, *samples) and _is_between(value)
 
 
 def outside(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> int:

@@ -7,7 +7,7 @@ be written or run as ONNX between two passes, as a graph half way, is left out.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,10 +68,15 @@ class Watcher:
     there were.
 
     Without a `feed`, inputs are drawn for the model. `skipped` are the stages that did not run.
+    Outputs that differ are right if `is_noise` says so.
     """
 
     def __init__(
-        self, folder: Path, feed: Results | None = None, comparison: Comparison | None = None
+        self,
+        folder: Path,
+        feed: Results | None = None,
+        comparison: Comparison | None = None,
+        is_noise: Callable[[Results], bool] = lambda results: False,
     ) -> None:
         self.found: Stage | None = None
         self.skipped: list[str] = []
@@ -81,6 +86,7 @@ class Watcher:
         self._expected: Results | None = None
         self._random: set[str] = set()
         self._last = b""
+        self._is_noise = is_noise
         self._comparison = comparison or Comparison(1e-3, 1e-5, lambda note: None)
 
     def __call__(self, model: Model, stage: str) -> None:
@@ -120,7 +126,8 @@ class Watcher:
             self.skipped.append(stage)
             return False
         for name, difference in self._comparison.differences(self._expected, results):
-            if not difference.ok and name not in self._random:
+            is_wrong = not difference.ok and name not in self._random
+            if is_wrong and not self._is_noise({name: results[name]}):
                 advice = AVOIDED_BY.get(stage, "")
                 if stage.startswith("the quirk "):
                     advice = "convert with --device ANY"
@@ -160,10 +167,14 @@ def plain_onnx(model: Model) -> onnx.ModelProto:
 
 
 def first_wrong_stage(
-    source: Path, suffix: str, comparison: Comparison, feed: Results
+    source: Path,
+    suffix: str,
+    comparison: Comparison,
+    feed: Results,
+    is_noise: Callable[[Results], bool] = lambda results: False,
 ) -> Stage | None:
     """The first stage of a conversion after which an output differs, None where there is none. It
-    is sought by halves: a number that is wrong stays wrong."""
+    is sought by halves: a number that is wrong stays wrong. See `Watcher` for `is_noise`."""
     stages: list[tuple[Model, str]] = []
     model = clone_model(read(source))
     target = Target("ir") if suffix == ".xml" else onnx_target(model, None)
@@ -174,7 +185,7 @@ def first_wrong_stage(
         prepare(model, keep)
     found: Stage | None = None
     with scratch_folder() as folder:
-        watcher = Watcher(folder, feed, comparison)
+        watcher = Watcher(folder, feed, comparison, is_noise)
         low, high, middle = -1, len(stages), 0
         while high - low > 1:
             # What stands at a place may not run: then another one does, the later ones first.

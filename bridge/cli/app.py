@@ -22,6 +22,8 @@ COMMANDS = {
 }
 """The help text of each command. The function and its module have the name of the command."""
 
+_HELP = {"help_option_names": ["-h", "--help"]}
+
 
 def _print_version(wanted: bool) -> None:
     if wanted:
@@ -72,13 +74,13 @@ def command_line(name: str | None = None) -> Any:
         epilog="'bridge COMMAND --help' shows the options of a command, with examples.",
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings=_HELP,
     )
     app.callback()(bridge)
     for each in [name] if name else COMMANDS:
         function = getattr(import_module(f".{each}", __package__), each)
         own = Convert if each == "convert" else None
-        app.command(short_help=COMMANDS[each], cls=own)(function)
+        app.command(short_help=COMMANDS[each], cls=own, context_settings=_HELP)(function)
     made = typer.main.get_command(app)
     for command in (made, *getattr(made, "commands", {}).values()):
         _without_types(command)

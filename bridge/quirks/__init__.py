@@ -22,7 +22,16 @@ from bridge.options import release_number
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
 from bridge.quirks.known import UNFOLDED
-from bridge.quirks.quirk import ARITHMETIC, ELEMENTWISE, PARTS, RECURRENT, Quirk, Run, Undo
+from bridge.quirks.quirk import (
+    ARITHMETIC,
+    COMPARISONS,
+    ELEMENTWISE,
+    PARTS,
+    RECURRENT,
+    Quirk,
+    Run,
+    Undo,
+)
 
 ENGINES = {"openvino_cpu": "OpenVINO CPU", "openvino_gpu": "OpenVINO GPU"}
 """The names of the engines, by folder."""
@@ -35,10 +44,10 @@ class At:
     """One quirk, before its file is imported.
 
     `path` is its module, `engine.fault`. The quirk finds nothing in a model without the operators
-    `ops`, and its undo finds nothing without the operators `undo`. `until` is the last release that
-    has the fault, if newer releases of the CPU plugin mend it. Then the quirk runs only if the user
-    asks for such a release; the undo always runs. `engines` are the folders of all engines with the
-    fault.
+    `ops`, if there are any, and its undo finds nothing without the operators `undo`. `until` is the
+    last release that has the fault, if newer releases of the CPU plugin mend it. Then the quirk
+    runs only if the user asks for such a release; the undo always runs. `engines` are the folders
+    of all engines with the fault.
     """
 
     path: str
@@ -142,11 +151,20 @@ FOR_IR: tuple[At, ...] = (
     _at("infinity_behind_arithmetic", "IsInf"),
     _at("arithmetic_behind_reduction", *REDUCTIONS, undo="Max Or"),
     _at("selected_integers", "Where", undo="Add"),
-    _at("integers_in_f32", "Div", "Mod", "Relu", "ir::Mod", undo="Add Sub"),
+    _at(
+        "integers_in_f32",
+        *COMPARISONS,
+        "Div",
+        "Mod",
+        "Relu",
+        "ir::Mod",
+        undo="Add Equal NotEqual Sub",
+    ),
     _at("power_of_integers", "Pow", undo="Mul", engines=BOTH),
     _at("saturating_bytes", "Add", "Div", "Mul", "Sub", undo="Cast"),
+    _at("channels_behind_product", "Einsum", "MatMul", undo="Max Or"),
     _at("scaled_in_place", "Mul", undo="Mul"),
-    _at("negative_scale_of_quantisation", "FakeQuantize", undo="Max Or", engines=BOTH),
+    _at("channels_before_quantisation", "FakeQuantize", undo="Max Or"),
     _at("float8_beside_integers", "FakeQuantize", undo="Max Or"),
     _at("scaled_weights_of_recurrent_layer", "FakeQuantize", undo="Cast"),
     _at("lengths_of_dynamic_sequence", "GRUSequence", "LSTMSequence", "RNNSequence"),
@@ -166,7 +184,8 @@ FOR_IR: tuple[At, ...] = (
     _at(
         "reduction_over_nothing",
         *REDUCTIONS,
-        undo="ReduceL1 ReduceL2 ReduceLogicalAnd ReduceLogicalOr ReduceProd ReduceSum",
+        undo="ReduceL1 ReduceL2 ReduceLogicalAnd ReduceLogicalOr ReduceMax ReduceMin ReduceProd "
+        "ReduceSum",
         engines=(GPU,),
     ),
     _clause("no_nested_iterators"),
@@ -232,9 +251,13 @@ FOR_IR: tuple[At, ...] = (
     _at("sign_of_remainder", "Mod", undo="Where", engines=(GPU,)),
     _at("rows_of_scaled_bytes", "Gather", undo="Max Or", engines=(GPU,)),
     _at("ties_of_quantisation", "FakeQuantize", engines=(GPU,)),
+    _at("limits_of_vector", "FakeQuantize", undo="Squeeze", engines=(GPU,)),
     _at("boxes_of_input", "ir::NonMaxSuppression", undo="Max Or", engines=(GPU,)),
     _at("rows_behind_boxes", "ir::NonMaxSuppression", undo="Slice", engines=(GPU,)),
     _at("parts_in_place", *PARTS, undo="Max Or", engines=(GPU,)),
+    _at("attention_of_one_head", "Softmax", undo="Max Or", engines=(GPU,)),
+    _at("unique_of_one", "Unique", engines=(GPU,)),
+    _at("type_of_bool", undo="Max Or", engines=(GPU,)),
 )
 """Quirks for IR, in their order."""
 
@@ -254,7 +277,7 @@ def work_round(model: Model, context: Context) -> bool:
     any quirk found its fault."""
     ops, changed = _ops(model), False
     for form, group in groupby(_wanted(context), lambda at: at.form):
-        wanted = [at for at in group if at.ops & ops]
+        wanted = [at for at in group if not at.ops or at.ops & ops]
         if not wanted:
             continue
         told = len(context.report.quirks)

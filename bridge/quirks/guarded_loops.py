@@ -212,10 +212,22 @@ def read_inside(body: Body) -> set[Value | None]:
     return {value for node in body.graph.nodes for value in node.inputs}
 
 
+def needed(body: Body) -> set[Value | None]:
+    """The values of a body that nodes read, that leave the Loop, or that become such a state."""
+    graph = body.graph
+    found = read_inside(body).union(v for v, exit in body.exits() if exit != Yield(None))
+    size = 0
+    while size != len(found):
+        size = len(found)
+        states = (port for v, port in body.entries() if isinstance(port, Carried) and v in found)
+        found.update([graph.outputs[port.output] for port in states])
+    return found
+
+
 def unread_starts(inputs: Sequence[Value | None], body: Body) -> dict[int, Value]:
-    """The initial values of states that no iteration reads, by input. The Loop gets an empty part
-    of each of these values."""
-    read = read_inside(body).union(v for v, exit in body.exits() if exit != Yield(None))
+    """The initial values of states that are not needed, by input. The Loop gets an empty part of
+    each of these values."""
+    read = needed(body)
     found = {}
     for value, port in body.entries():
         if isinstance(port, Carried) and port.input is not None and value not in read:

@@ -82,6 +82,8 @@ class Place(Rewriter):
 ARITHMETIC = ("Add", "Div", "Max", "Min", "Mul", "Pow", "Sub")
 """Arithmetic that OpenVINO fuses into activations and normalizations."""
 
+COMPARISONS = ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "NotEqual")
+
 ELEMENTWISE = (
     *ARITHMETIC, "Abs", "Acos", "Acosh", "And", "Asin", "Asinh", "Atan", "Atanh", "BitwiseAnd",
     "BitwiseLeftShift", "BitwiseNot", "BitwiseOr", "BitwiseRightShift", "BitwiseXor", "Ceil",

@@ -93,12 +93,19 @@ class Draft:
         return value if holder is None or body is None else holder.captures(body).get(value, value)
 
     def enter_as(self, entries: dict[Value, Value], nodes: Sequence[Node]) -> None:
-        """Has the body read other values instead of these keys. The nodes go to its front."""
+        """Has the body read other values instead of these keys. The nodes that it needs go to its
+        front."""
         graph = self.body.graph
         for node in graph.nodes:
             node.inputs = [None if v is None else entries.get(v, v) for v in node.inputs]
         graph.outputs = [entries.get(v, v) for v in graph.outputs]
-        graph.prepend(nodes)
+        read = {*graph.outputs, *(value for node in graph.nodes for value in node.inputs)}
+        needed: list[Node] = []
+        for node in reversed(nodes):
+            if not read.isdisjoint(node.outputs):
+                needed.insert(0, node)
+                read.update(node.inputs)
+        graph.prepend(needed)
 
     def build(self) -> Sequence[Value]:
         """The outputs of the Loop, behind the Loop and its If."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.control_flow.program import Invalid, Program, body
-from tests.control_flow.results import CONSUMERS, Result
+from tests.control_flow.results import CONSUMERS, READ, Result, consume
 
 Head = Callable[[Program], str]
 
@@ -167,6 +167,16 @@ def _exchanged_sizes(p: Program) -> list[State]:
     ]
 
 
+def _in_a_row(p: Program) -> list[State]:
+    p.input("u", "float[k1]", [4, 5, 6])
+    return [
+        State("float[l0]", _x(p), ("{o} = Sub (a1, a0)",)),
+        State("float[l1]", "x", ("{o} = Neg (a2)",)),
+        State("float[l2]", "x", ("{o} = Identity (a3)",)),
+        State("float[l3]", "x", ("{o} = Identity (u)",)),
+    ]
+
+
 def _of_one_start(p: Program) -> list[State]:
     p.input("w", "float[k]", [1, 2], [3, 4, 5, 6])
     p.constant("second", "int64[1]", 1)
@@ -226,6 +236,7 @@ STATES: dict[str, Callable[[Program], list[State]]] = {
     "exchanged": _exchanged,
     "exchanged, of open sizes": _exchanged_sizes,
     "exchanged behind a Loop of none": _through_a_loop,
+    "in a row": _in_a_row,
     "of one start": _of_one_start,
     "constant": _constant,
     "replaced": _replaced,
@@ -299,13 +310,14 @@ AXES: Mapping[str, Sequence[str]] = {
     "again": tuple(AGAINS),
     "states": tuple(STATES),
     "stack": tuple(STACKS),
+    "read": tuple(READ),
     "consumer": tuple(CONSUMERS),
 }
 
 
 NEVER = (
     "unchanged", "exchanged", "exchanged, of open sizes", "exchanged behind a Loop of none",
-    "constant", "replaced", "sliced for nobody", "growing rank", "shrinking", "bytes",
+    "in a row", "constant", "replaced", "sliced for nobody", "growing rank", "shrinking", "bytes",
 )  # fmt: skip
 """States whose sum may stay below every limit."""
 
@@ -317,7 +329,9 @@ def ends(trips: str, first: str, again: str, states: str, **_: str) -> bool:
     return again == "by state" and states not in NEVER
 
 
-def build(trips: str, first: str, again: str, states: str, stack: str, consumer: str) -> Program:
+def build(
+    trips: str, first: str, again: str, states: str, stack: str, read: str, consumer: str
+) -> Program:
     """The Loop of these levels. Raises Invalid if they exclude each other."""
     if not ends(trips, first, again, states) or states == stack == "none":
         raise Invalid
@@ -345,8 +359,7 @@ def build(trips: str, first: str, again: str, states: str, stack: str, consumer:
     names = ", ".join(result.name for result in results)
     operands = ", ".join((*heads, *(state.initial for state in carried)))
     p.node(f"{names} = Loop ({operands}) <body = {loop}>")
-    for result in results:
-        CONSUMERS[consumer](p, result)
+    consume(p, results, read, consumer)
     return p
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tests.control_flow.program import Invalid, Program
@@ -131,3 +131,14 @@ CONSUMERS: dict[str, Callable[[Program, Result], None]] = {
     "compared": compared,
     "again": again,
 }
+
+READ: Mapping[str, slice] = {"all": slice(None), "first": slice(1), "last": slice(-1, None)}
+"""The outputs that a program reads: the axis `read` of Loop and Scan."""
+
+
+def consume(p: Program, results: Sequence[Result], read: str, consumer: str) -> None:
+    """Reads outputs. Raises Invalid if one output would be all of them."""
+    if read != "all" and len(results) == 1:
+        raise Invalid
+    for result in results[READ[read]]:
+        CONSUMERS[consumer](p, result)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tests.control_flow.program import Invalid, Program, body
-from tests.control_flow.results import CONSUMERS, Result
+from tests.control_flow.results import CONSUMERS, READ, Result, consume
 
 LENGTHS = {"3": "3", "1": "1", "open": "n"}
 """Lengths of the sliced axis. An open one runs with 3 and 1; onnxruntime crashes with 0."""
@@ -54,12 +54,20 @@ AXES: Mapping[str, Sequence[str]] = {
     "states": tuple(STATES),
     "stack": tuple(STACKED),
     "part": tuple(PARTS),
+    "read": tuple(READ),
     "consumer": tuple(CONSUMERS),
 }
 
 
-def build(  # noqa: C901 (one for each axis)
-    length: str, sliced: str, inputs: str, states: str, stack: str, part: str, consumer: str
+def build(
+    length: str,
+    sliced: str,
+    inputs: str,
+    states: str,
+    stack: str,
+    part: str,
+    read: str,
+    consumer: str,
 ) -> Program:
     """The Scan of these levels. Raises Invalid if they exclude each other."""
     carried = STATES[states]
@@ -123,8 +131,7 @@ def build(  # noqa: C901 (one for each axis)
     names = ", ".join(result.name for result in results)
     loop = body("body", [*declared, *declared_parts], given, nodes)
     p.node(f"{names} = Scan ({', '.join(operands)}) <body = {loop}, {', '.join(attributes)}>")
-    for result in results:
-        CONSUMERS[consumer](p, result)
+    consume(p, results, read, consumer)
     return p
 
 

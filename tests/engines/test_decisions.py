@@ -28,6 +28,9 @@ DECISIONS = {
     "DynamicQuantizeLinear": "n = Mul (t, two_and_a_half) c = Concat <axis = 0> (n, top) "
     "q, s, z = DynamicQuantizeLinear (c) w = Cast <to = 1> (q) d = Slice (w, none, two)",
     "in a branch": IN_A_BRANCH,
+    "counted in floats": "l = Less (x, five) w = Cast <to = 1> (l) c = Add (w, w) "
+    "i = Cast <to = 7> (c) k = Sub (two, i) m = Mul (k, two) j = Add (m, one) "
+    "n = Neg (t) r = Floor (n) d = Gather (r, j)",
     "one after another": "g = Greater (t, limit) c = Cast <to = 1> (g) s = Add (c, t) "
     "n = Neg (s) d = Floor (n)",
     "in front of an If": "g = Greater (t, limit) o = Slice (g, one, two) s = Squeeze (o) "

@@ -116,6 +116,29 @@ def test_numbers_of_iterations_without_an_input_are_forced(
     assert report.ok == (state == "forced")
 
 
+EXCHANGED = """g (float[N] x, float[M] v, int64 trips) => (float[K] y) {
+  other, y = Loop (trips, "", v, x) <
+    body = b (int64 i, bool c, float[a] p, float[b] q) => (bool again, float[b] r, float[a] s) {
+      again = Identity(c) r = Identity(q) s = Identity(p)
+    }>
+}"""
+ONCE = """g (float[N] x, float[M] v, int64 trips) => (float[K] y) {
+  zero = Constant<value = int64 {0}>()
+  never = Equal(trips, zero)
+  y = If (never) <
+    then_branch = t () => (float[a] first) { first = Identity(x) },
+    else_branch = e () => (float[b] second) { second = Identity(v) }>
+}"""
+
+
+def test_even_and_odd_numbers_of_iterations_are_tried(tmp_path: Path) -> None:
+    bridge.convert(onnx.parser.parse_model(HEAD + EXCHANGED), tmp_path / "m.onnx")
+    bridge.convert(onnx.parser.parse_model(HEAD + ONCE), tmp_path / "other.onnx")
+    report = check(tmp_path / "m.onnx", tmp_path / "other.onnx")
+    assert {int(feed["trips"]) % 2 for feed in report.feeds if feed["trips"] > 1} == {0, 1}
+    assert not report.ok
+
+
 def test_a_conversion_is_held_to_forced_iterations(tmp_path: Path) -> None:
     source = onnx.parser.parse_model(HEAD + NEVER)
     report = check(source, budget=8, timeout=TIMEOUT)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 from onnx import parser
 
@@ -12,6 +14,8 @@ import bridge
 from bridge import quirks
 from bridge.check import check
 from bridge.errors import UsageError
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
 from bridge.quirks.quirk import Quirk, rewriting
 from tests.support.model_files import FOLDER
 
@@ -21,22 +25,44 @@ MODEL = parser.parse_model(
 )
 
 
+TIE = parser.parse_model(
+    """<ir_version: 10, opset_import: ["": 21]> g (float[2] x) => (float[4] y)
+    <float[2] one = {1, 1}> { t = Mul (x, one) g = Greater (t, one) d = Cast <to = 1> (g)
+    n = Neg (x) y = Concat <axis = 0> (d, n) }"""
+)
+ABOVE = np.nextafter(np.float32(1), np.float32(2))
+
+
+def absolute(b: Builder, node: Node, place: object) -> Value:
+    return b.op("Abs", *node.inputs)
+
+
+def rounded(b: Builder, node: Node, place: object) -> Value:
+    return b.op("Div", node.inputs[0], 1 / ABOVE)
+
+
 @dataclass(frozen=True)
 class Broken:
-    """A quirk that takes the absolute value for the negative one."""
+    """A quirk that writes something else for an operator: the absolute value for the negative
+    one."""
 
     path: str = "openvino_cpu.broken"
     form: str = "openvino_cpu.broken"
-    ops: frozenset[str] = frozenset({"Neg"})
+    op: str = "Neg"
+    by: Callable[[Builder, Node, object], Value] = absolute
     undo: frozenset[str] = frozenset()
     until: str = ""
     engines: tuple[str, ...] = ("openvino_cpu",)
 
     @property
+    def ops(self) -> frozenset[str]:
+        """The operator."""
+        return frozenset({self.op})
+
+    @property
     def quirk(self) -> Quirk:
         """The quirk."""
-        wrong = rewriting("Neg", by=lambda b, node, place: b.op("Abs", *node.inputs))
-        return Quirk("", "", "", "", "", wrong)
+        return Quirk("", "", "", "", "", rewriting(self.op, by=self.by))
 
 
 @pytest.fixture
@@ -59,6 +85,18 @@ def test_a_check_names_the_quirk() -> None:
     fault = check(MODEL).fault
     assert fault is not None and fault.who == "conversion"
     assert SAID in fault.text and "--device ANY" in fault.advice
+
+
+@pytest.mark.usefixtures("broken")
+def test_what_rounds_otherwise_is_not_blamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A quirk before the broken one takes a tie otherwise, as the original does with noise."""
+    first = Broken("openvino_cpu.rounds", "openvino_cpu.rounds", "Mul", rounded)
+    monkeypatch.setattr(quirks, "FOR_IR", (first, *quirks.FOR_IR))
+    np.savez(tmp_path / "x.npz", x=np.ones(2, np.float32))
+    fault = check(TIE, inputs=tmp_path / "x.npz", samples=0).fault
+    assert fault is not None and SAID in fault.text, fault
 
 
 @pytest.mark.parametrize("name", ["if_in_loop_in_if_in_loop.onnxtxt", "if_in_loop.xml"])

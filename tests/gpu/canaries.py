@@ -107,6 +107,13 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
             y = Add (rows, x) }""",
         [{"x": np.float32([0])}],
     ),
+    "openvino_gpu.rows_of_scaled_bytes, computed places": (
+        """(int64[n] places) => (float[n,3,1] y)
+          <uint8[2,3,1] table = {1, 2, 3, 4, 5, 6}, float[3] scale = {0.5, 1, 2}> {
+            floats = DequantizeLinear <axis = 1> (table, scale)
+            y = Gather <axis = 0> (floats, places) }""",
+        [{"places": np.int64([1, 0])}, {"places": np.int64([0])}],
+    ),
     "openvino_gpu.rows_behind_boxes": (
         """(float[1,3,4] boxes, float[1,1,3] scores) => (int64[k,3] y)
           <int64 most = {3}, float overlap = {0.5}> {
@@ -133,6 +140,12 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
           w = Cast <to = 9> (s) }""",
         [{"x": np.ones(n, np.float32) * 2, "k": np.zeros(n, bool)} for n in (3, 0, 2)],
     ),
+    "openvino_gpu.reduction_over_nothing, extremes": (
+        """(float[n,2] x, int32[n] i) => (float[2] y, float z, int32 w) <int64[1] rows = {0}> {
+          y = ReduceMax <keepdims = 0> (x, rows) z = ReduceMin <keepdims = 0> (x)
+          w = ReduceMax <keepdims = 0> (i) }""",
+        [{"x": np.ones((n, 2), np.float32), "i": np.ones(n, np.int32)} for n in (3, 0, 2)],
+    ),
     "openvino_gpu.sizes_of_constant": (
         """(int64 n, int64[k] x) => (int64[m] y)
           <int64[2] start = {5, 6}> {
@@ -145,6 +158,34 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
         """(float[4] x) => (int8[4] y) <float scale = {0.5}, int8 zero = {4}> {
           y = QuantizeLinear (x, scale, zero) }""",
         [{"x": np.float32([0.25, 0.75, 1.25, -1.25])}],
+    ),
+    "openvino_gpu.limits_of_vector": (
+        """(float[4] x) => (float[4] y, float[4] z)
+          <float[4] some = {1, 2, 4, 8}, float scale = {0.3}, uint8 zero = {128}> {
+            a = Add (x, some) p = QuantizeLinear (a, scale, zero)
+            y = DequantizeLinear (p, scale, zero)
+            q = QuantizeLinear (x, scale, zero) b = DequantizeLinear (q, scale, zero)
+            z = Mul (b, some) }""",
+        [{"x": np.float32([1, 2, 3, 4])}],
+    ),
+    "openvino_gpu.attention_of_one_head": (
+        """(float[1,5,4] q, float[1,5,4] k, float[1,5,4] v) => (float[1,5,4] y)
+          <float[5,5] mask = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2, 1, 2, 3, 4, 5, 6, 7,
+           8, 9}> {
+            t = Transpose <perm = [0, 2, 1]> (k) scores = MatMul (q, t)
+            masked = Add (scores, mask) weights = Softmax (masked) y = MatMul (weights, v) }""",
+        [{name: np.ones((1, 5, 4), np.float32) for name in "qkv"}],
+    ),
+    "openvino_gpu.unique_of_one": (
+        """(float[1] x) => (float[n] y, int64[n] i, int64[1] j, int64[n] k) {
+          y, i, j, k = Unique (x) }""",
+        [{"x": np.float32([3])}],
+    ),
+    "openvino_gpu.type_of_bool": (
+        """(float[n] x) => (bool[2] y, bool[0] z) <float one = {1}, int64[2] places = {1, 0},
+           int64[1] none = {0}> {
+            g = Greater (x, one) y = Gather (g, places) z = Slice (g, none, none) }""",
+        [{"x": np.float32(x)} for x in ([0, 2], [3, 1, 2])],
     ),
     "openvino_gpu.bound_of_norm": ("normalize_l2.xml", []),
     "openvino_gpu.parts_in_place": (
@@ -174,7 +215,8 @@ def canary(path: str, without: bool) -> Case:
 def _of_text(path: str, without: bool, scratch: Path) -> Made:
     """Runs in a process of its own, whose quirks it changes."""
     if without:
-        quirks.FOR_IR = tuple(at for at in quirks.FOR_IR if at.path != path)
+        fault = path.partition(",")[0]
+        quirks.FOR_IR = tuple(at for at in quirks.FOR_IR if at.path != fault)
     text, feeds = ON_GPU[path]
     if text.endswith(".xml"):
         return of_file(FOLDER / text, scratch)

@@ -29,12 +29,12 @@ def main() -> int:
         "--count",
         type=Path,
         nargs="?",
-        const=Path(),
+        default=False,
         metavar="FOLDER",
         help="count where quirks fire",
     )
     options = parser.parse_args()
-    if options.count is not None:
+    if options.count is not False:
         counted.write(options.count)
         return 0
     fired: Counter[str] = Counter()

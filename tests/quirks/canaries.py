@@ -76,7 +76,7 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(1, 2)},
         ends=True,
     ),
-    "openvino_cpu.negative_scale_of_quantisation": Canary(
+    "openvino_cpu.channels_before_quantisation, some negative": Canary(
         "(float[n, 3] x) => (float[n, 3] y) <float[3] scale = {-1, 2, 3}, float step = {0.5}, "
         "int8 zero = {0}> { scaled = Mul (x, scale) q = QuantizeLinear (scaled, step, zero) "
         "d = DequantizeLinear (q, step, zero) y = Add (d, x) }",
@@ -163,6 +163,15 @@ CANARIES: dict[str, Canary] = {
     "openvino_cpu.integers_in_f32, of what is negative": Canary(
         "(int32[n] x) => (int32[n] y) { y = Relu (x) }",
         {"x": np.array([16777217, -16777217, 2147483645], np.int32)},
+    ),
+    "openvino_cpu.integers_in_f32, of comparisons": Canary(
+        """(int64[n] x, int64[n] z) => (bool[n] a, bool[n] b, bool[n] c, bool[n] d, bool[n] e) {
+          a = Equal (x, z) b = Less (x, z) c = LessOrEqual (x, z) d = Greater (x, z)
+          e = GreaterOrEqual (x, z) }""",
+        {
+            "x": _i64(16777217, 16777216, -16777217, 2147483647, -2147483648, -5, 16777216),
+            "z": _i64(16777216, 16777217, -16777216, -2147483648, 2147483647, 7, 16777216),
+        },
     ),
     "openvino_cpu.power_of_integers": Canary(
         "(int64[n] x) => (int64[n] y) <int64 e = {3}> { y = Pow (x, e) }",
@@ -462,6 +471,45 @@ CANARIES: dict[str, Canary] = {
     "openvino_cpu.infinity_behind_arithmetic": Canary(
         "(float[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",
         {"x": np.array([1, math.inf, -math.inf, math.nan], np.float32)},
+    ),
+    "openvino_cpu.channels_behind_product": Canary(
+        """(float[n,4,3,2] x) => (float[n,4,3,4] y)
+          <float[2,4] w = {1, 2, 3, 4, 5, 6, 7, 8}, float[1,4,1,1] shift = {1, 2, 3, 4}> {
+            p = MatMul (x, w) y = Sub (shift, p) }""",
+        {"x": _f32(2, 4, 3, 2)},
+    ),
+    "openvino_cpu.channels_behind_product, of another size": Canary(
+        """(float[n,3,4,2] x) => (float[n,3,4,4] y)
+          <float[2,4] w = {1, 2, 3, 4, 5, 6, 7, 8}, float[1,3,1,1] shift = {1, 2, 3}> {
+            p = MatMul (x, w) r = Relu (p) y = Add (r, shift) }""",
+        {"x": _f32(2, 3, 4, 2)},
+    ),
+    "openvino_cpu.channels_behind_product, slopes of known shape": Canary(
+        """(float[2,4,3,2] x) => (float[2,4,3,4] y)
+          <float[2,4] w = {1, 2, 3, 4, 5, 6, 7, 8}, float[4,1,1] slope = {1, 2, 3, 4}> {
+            p = MatMul (x, w) m = Neg (p) y = PRelu (m, slope) }""",
+        {"x": _f32(2, 4, 3, 2)},
+    ),
+    "openvino_cpu.channels_behind_product, open columns": Canary(
+        """(float[n,3] x) => (float[n,m] y) <float[4] scale = {1, 2, 3, 4}> {
+            t = Transpose (x) p = MatMul (x, t) y = Mul (p, scale) }""",
+        {"x": _f32(4, 3)},
+    ),
+    "openvino_cpu.channels_before_quantisation": Canary(
+        """(float[n,4] x) => (float[n,2] y)
+          <float[4] shift = {0, 1, 3, 5}, float low = {-3}, float high = {3}, float s = {0.1},
+           int8 z = {0}, int8[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> {
+            a = Add (x, shift) c = Clip (a, low, high) q = QuantizeLinear (c, s, z)
+            d = DequantizeLinear (q, s, z) v = DequantizeLinear (w, s) y = MatMul (d, v) }""",
+        {"x": _f32(2, 4)},
+    ),
+    "openvino_cpu.channels_before_quantisation, open channels": Canary(
+        """(float[n,m] x) => (float[n,2] y)
+          <float[4] shift = {0, 1, 3, 5}, float s = {0.1}, int8 z = {0},
+           int8[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> {
+            a = Mul (x, s) c = Sub (a, shift) q = QuantizeLinear (c, s, z)
+            d = DequantizeLinear (q, s, z) v = DequantizeLinear (w, s) y = MatMul (d, v) }""",
+        {"x": _f32(2, 4)},
     ),
     "openvino_cpu.scaled_in_place": Canary(
         """(float[2,2] x, float scale) => (float[2,2] y) {

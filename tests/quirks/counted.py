@@ -28,15 +28,16 @@ def paths(file: Path) -> list[str]:
         return []
 
 
-def write(folder: Path) -> None:
-    """Counts anew."""
-    exported = sorted(p for p in folder.glob("*.onnx") if not p.name.endswith(MADE_OF_THEM))
+def write(folder: Path | None) -> None:
+    """Counts anew; without a folder of exporter files, their counts stay."""
+    files = sorted(folder.glob("*.onnx")) if folder else []
+    exported = [file for file in files if not file.name.endswith(MADE_OF_THEM)]
     found = {
         (kind, file.stem): paths(file)
         for kind, files in (("roundtrip", ONNX_FILES), ("exporter", exported))
         for file in files
     }
-    if not exported:
+    if folder is None:
         found |= {key: fires for key, fires in read().items() if key[0] == "exporter"}
     lines = (f"{kind}\t{name}\t{' '.join(fires)}\n" for (kind, name), fires in found.items())
     STORED.write_text("".join(lines), encoding="utf-8")

@@ -34,7 +34,7 @@ OLD = [at.path for at in quirks.FOR_IR if at.until]
 
 def test_a_canary_for_each_quirk() -> None:
     assert {*map(quirk_of, CANARIES)} == {*QUIRKS}
-    assert {*ON_GPU} == {at.path for at in quirks.FOR_IR} - {*QUIRKS}
+    assert {quirk_of(path) for path in ON_GPU} == {at.path for at in quirks.FOR_IR} - {*QUIRKS}
     folder = Path(quirks.__file__).parent
     files = (p.relative_to(folder).with_suffix("").parts for p in folder.glob("*/**/*.py"))
     files = {".".join(parts) for parts in files if parts[-1] != "__init__"}

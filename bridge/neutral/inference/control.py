@@ -92,7 +92,8 @@ def if_(node: Node) -> list[Type]:
 def loop(node: Node) -> list[Type]:
     """Loop: states are widened until they are stable; then the body's outputs and its stacks."""
     (body,) = node.bodies
-    for _ in range(3):
+    states = sum(isinstance(port, Carried) for port in body.inputs)
+    for _ in range(states + 3):  # A change may go from state to state.
         if not _widen(body):
             break
         infer_graph(body.graph)

@@ -1,5 +1,5 @@
-"""Divisions, remainders and Relu of integers. The CPU plugin computes them in f32, which is not
-exact above 2^24.
+"""Divisions, remainders, comparisons and Relu of integers. The CPU plugin computes them in f32,
+which is not exact above 2^24.
 
 Sums, products and maxima of integers are exact. Integers that follow from sizes, places and types
 of few bits are smaller.
@@ -13,18 +13,21 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import Result
 from bridge.quirks.magnitude import NUMBERS, MayBeLarge
-from bridge.quirks.quirk import Place, Quirk, rewriting
+from bridge.quirks.quirk import COMPARISONS, Place, Quirk, rewriting
 from bridge.quirks.undo import behind
 
-OPERATORS = ("Div", "Mod", "Relu", "ir::Mod")
+OPERATORS = (*COMPARISONS, "Div", "Mod", "Relu", "ir::Mod")
 
 
 def exactly(b: Builder, node: Node, place: Place) -> Result:
-    """The operator by exact ones, if its numbers may be large."""
+    """The operator by exact ones, if its numbers may be large. A comparison with a smaller number
+    is exact in f32."""
     values = [value for value in node.inputs if value is not None]
     facts = place.facts(MayBeLarge)
     if not facts.of(values[0]):
         return None
+    if node.op in COMPARISONS:
+        return _compared(b, node.op, *values) if facts.of(values[1]) else None
     if node.op == "Relu":
         return b.max(values[0], 0)
     return None if _is_corrected(node, place) else _divided(b, node, *values)
@@ -32,6 +35,14 @@ def exactly(b: Builder, node: Node, place: Place) -> Result:
 
 def _is_of_integers(node: Node) -> bool:
     return all(v is None or v.element in NUMBERS for v in node.inputs)
+
+
+def _compared(b: Builder, op: str, x: Value, y: Value) -> Value:
+    """A comparison with 0: of the difference, or of the larger number less one of the two."""
+    if op in ("Equal", "NotEqual"):
+        return b.op(op, x - y, 0)
+    other = x if op in ("Less", "GreaterOrEqual") else y
+    return b.op("Equal" if "Equal" in op else "NotEqual", b.max(x, y) - other, 0)
 
 
 def _divided(b: Builder, node: Node, x: Value, y: Value) -> Value:
@@ -89,15 +100,30 @@ def _undivided(b: Builder, node: Node) -> Iterator[Value]:
         yield b.op("Div", value, divisor, floor=True)
 
 
+def _uncompared(b: Builder, node: Node) -> Iterator[Value]:
+    """The comparison of the operands of a difference."""
+    made = node.inputs[0].producer if node.inputs[0] is not None else None
+    if made is None or made.op != "Sub":
+        return
+    x, y = made.inputs
+    larger = x.producer if x is not None else None
+    if larger is not None and larger.op == "Max" and len(larger.inputs) == 2:
+        ops = ("Less", "Greater") if node.op == "NotEqual" else ("LessOrEqual", "GreaterOrEqual")
+        for op in ops:
+            yield b.op(op, *larger.inputs)
+    yield b.op(node.op, x, y)
+
+
 QUIRK = Quirk(
     releases="2026.4",
-    symptom="Divisions, remainders and Relu of integers are computed in f32: 16777219 divided by 5 "
-    "is 3355444.",
+    symptom="Divisions, remainders, comparisons and Relu of integers are computed in f32: 16777219 "
+    "divided by 5 is 3355444.",
     fires="At these operators, if their integers may be 2^24 or more: if they follow from data "
-    "rather than from sizes, places and types of few bits.",
+    "rather than from sizes, places and types of few bits. At a comparison, both integers may be.",
     safe="A quotient plus the quotient of its remainder has a smaller remainder. If the remainder "
-    "has the wrong sign, the quotient is too large by one.",
-    cost="about 20 operators for a division",
+    "has the wrong sign, the quotient is too large by one. x is less than y if max(x, y) - x is "
+    "not 0, and equal if x - y is 0, also if the difference overflows.",
+    cost="about 20 operators for a division, and one or two for a comparison",
     run=rewriting(*OPERATORS, by=exactly, uses=True, where=_is_of_integers),
-    guess={"Add": _undivided, "Sub": _undivided},
+    guess={"Add": _undivided, "Sub": _undivided, "Equal": _uncompared, "NotEqual": _uncompared},
 )

@@ -4,14 +4,18 @@ previous inference, and ends the process in the first one."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
-from bridge.neutral.types import BOOL, U8, low
+from bridge.neutral.types import BOOL, I32, U8, Element, low
 from bridge.operators import Result
 from bridge.quirks.openvino_cpu.reduction_over_nothing import OF_NOTHING
 from bridge.quirks.quirk import Place, Quirk, rewriting
+
+REDUCTIONS = (*OF_NOTHING, "ReduceMax", "ReduceMin")
+"""Reductions whose result over an empty axis is defined. A mean over it is not."""
 
 
 def over_more(b: Builder, node: Node, place: Place) -> Result:
@@ -24,10 +28,22 @@ def over_more(b: Builder, node: Node, place: Place) -> Result:
     if not any(more):
         return None
     wide = b.cast(data, U8) if data.element is BOOL else data
-    neutral = b.like(int(OF_NOTHING[node.op]), wide)
+    neutral = b.like(_of_nothing(node.op, data.element), wide)
     longer = b.op("Pad", wide, b.constant([0] * len(more) + more), neutral, mode="constant")
     inputs = [b.cast(longer, data.element), *node.inputs[1:]]
     return b.node(node.op, inputs, 1, node.attributes, extras=node.extras).outputs
+
+
+def _of_nothing(op: str, element: Element) -> float:
+    """The result over an empty axis. The plugin computes integers in at most 32 bits."""
+    if op in OF_NOTHING:
+        return int(OF_NOTHING[op])
+    if element is BOOL:
+        return int(op == "ReduceMin")
+    if element.is_float:
+        return inf if op == "ReduceMin" else -inf
+    least, most = element.bounds
+    return min(most, I32.bounds[1]) if op == "ReduceMin" else max(least, I32.bounds[0])
 
 
 def _reductions(b: Builder, node: Node) -> Iterator[Value]:
@@ -46,9 +62,9 @@ QUIRK = Quirk(
     symptom="A sum, or another reduction, over an empty axis keeps the result of the previous "
     "inference, or ends the process.",
     fires="At a reduction over an axis that may have size 0.",
-    safe="The further element is a 0 for a sum, a 1 for a product: it changes no result, and is "
-    "the result of an empty axis.",
+    safe="The further element is a 0 for a sum, a 1 for a product, the least number for a maximum: "
+    "it changes no result, and is the result of an empty axis.",
     cost="a copy of the tensor",
-    run=rewriting(*OF_NOTHING, by=over_more),
-    guess=dict.fromkeys(OF_NOTHING, _reductions),
+    run=rewriting(*REDUCTIONS, by=over_more),
+    guess=dict.fromkeys(REDUCTIONS, _reductions),
 )

@@ -19,7 +19,7 @@ from bridge.operators.branches import either
 from bridge.operators.control.loop_builder import LoopBuilder, iteration_number
 from bridge.passes.uses import Uses
 from bridge.quirks.growth import Change, change
-from bridge.quirks.guarded_loops import in_the_place_of, read_inside, unread_starts
+from bridge.quirks.guarded_loops import in_the_place_of, needed, unread_starts
 from bridge.quirks.opaque import unknown_nothings, whole_of, without_elements
 from bridge.quirks.safe_loop import Clause, Draft
 
@@ -49,7 +49,7 @@ def give(draft: Draft, found: list[Carried]) -> None:
     instead."""
     b, loop, body = draft.b, draft.loop, draft.body
     draft.wants_guard |= draft.may_be_guarded
-    read = read_inside(body).union(v for v, exit in body.exits() if exit != Yield(None))
+    read = needed(body)
     starts, states = dict[Value, Value](), dict[Value, Value]()
     for port, number in zip(found, unknown_nothings(b, len(found)), strict=True):
         place, initial = body.inputs.index(port), loop.initial(port)
