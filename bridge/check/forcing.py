@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from bridge.check.aside import is_empty
 from bridge.check.bench import Bench
-from bridge.check.engines import Session
-from bridge.check.force import Forced, force, steered_sites, to_switch
-from bridge.check.instrument import TAKEN, Branch, Site, instrument, is_forcible, sites_of
+from bridge.check.engines import EngineError, Session, run_each
+from bridge.check.force import Forced, settings, steered_sites, to_switch
+from bridge.check.instrument import (
+    TAKEN,
+    Branch,
+    Site,
+    all_taken,
+    instrument,
+    is_forcible,
+    sites_of,
+)
 from bridge.check.lines import shortened
 from bridge.check.loading import load
 from bridge.check.matching import matched_sites
@@ -73,7 +81,7 @@ def _forced_alone(bench: Bench, gone: list[Branch]) -> list[Forced]:
     model = pair.load(pair.source)
     instrument(model, switched, _steered_nodes(report.sites, model, switched))
     first, _ = load(pair.rewritten(pair.source, model, "alone"))
-    return [one for one in _forced(bench, gone, first, [], lambda *_: "") if one.problem]
+    return [one for one in _forced(bench, gone, first, []) if one.problem]
 
 
 def _forced_alike(bench: Bench, missing: list[Branch]) -> list[Forced]:
@@ -82,15 +90,10 @@ def _forced_alike(bench: Bench, missing: list[Branch]) -> list[Forced]:
     mine, its = steered(bench, switched)
     original, files = bench.pair.changed("steered", mine, its)
     first, _ = load(original)
-    others = [(label, load(path)[0]) for label, path in files]
+    return _forced(bench, missing, first, [(label, load(path)[0]) for label, path in files])
 
-    def different(session: Session, feed: Results, expected: Results, actual: Results) -> str:
-        found = bench.comparison.judged(first, session, feed, expected, actual)
-        # The other model may lack some of the Ifs.
-        told = (one for one in found if one[0] != TAKEN or its is None)
-        return "; ".join(f"'{name}': {d}" for name, d in told if not d.ok)
 
-    return _forced(bench, missing, first, others, different)
+_AT_ONCE = 16  # branches, so that few outputs wait to be compared
 
 
 def _forced(
@@ -98,17 +101,84 @@ def _forced(
     branches: Sequence[Branch],
     first: Session,
     others: Sequence[tuple[str, Session]],
-    differences: Callable[[Session, Results, Results, Results], str],
 ) -> list[Forced]:
-    """The results of forcing branches. Inputs without elements are left out: an engine may
-    crash in a branch that they do not take. Inputs that differ by themselves show nothing."""
-    report = bench.report
+    """The results of forcing branches in models that have switches. `first` has to run a branch
+    with an input of the report, and the others are held to it."""
+    found: list[Forced] = []
+    switched = to_switch(bench.report.sites, branches)
+    watched = steered_sites(bench.report.sites, switched)
+    for at in range(0, len(branches), _AT_ONCE):
+        ran: list[tuple[Branch, Results, Results]] = []
+        for number, branch in enumerate(branches[at : at + _AT_ONCE], at + 1):
+            bench.tell(f"forcing branch {number} of {len(branches)}")
+            one = _run(bench, switched, watched, branch, first)
+            if isinstance(one, str):
+                found.append(Forced(branch, one))
+            else:
+                ran.append((branch, *one))
+        found += _held_to(bench, first, others, ran)
+    return found
+
+
+def _run(
+    bench: Bench, switched: Sequence[int], watched: Sequence[Site], branch: Branch, first: Session
+) -> tuple[Results, Results] | str:
+    """An input with which the branch runs, and the outputs, or why there is none.
+
+    Inputs without elements are left out: an engine may crash in a branch that they do not take.
+    Inputs that differ by themselves show nothing. The inputs that come nearest to the branch are
+    tried first. If all fail, the failure of the first is the reason."""
+    report, problem = bench.report, ""
     whole = [place for place, feed in enumerate(report.feeds) if not is_empty(feed)]
     some = [place for place in whole if place not in report.aside] or whole
-    return force(
-        report.sites, branches, first, others, [report.feeds[place] for place in some],
-        [report.taken[place] for place in some], differences, bench.tell,
-    )  # fmt: skip
+    around = set(report.sites[branch[0]].parents)
+    for place in sorted(some, key=lambda place: -len(report.taken[place] & around)):
+        given = {**report.feeds[place], **settings(report.sites, switched, branch)}
+        try:
+            outputs = first.run(given)
+        except EngineError as error:
+            problem = problem or f"the model itself fails there: {error}"
+            continue
+        if branch in all_taken(outputs, watched):
+            return given, outputs
+        problem = problem or "the body around it never ran"
+    return problem or "there is no input to try it with"
+
+
+def _held_to(
+    bench: Bench,
+    first: Session,
+    others: Sequence[tuple[str, Session]],
+    ran: Sequence[tuple[Branch, Results, Results]],
+) -> list[Forced]:
+    """The results of running the other models as the first model was run: with these inputs, which
+    gave these outputs.
+
+    A failure with a forced number of iterations does not count as a difference: no input may ever
+    lead to that number."""
+    wrong: dict[Branch, dict[str, str]] = {branch: {} for branch, _, _ in ran}
+    failed: dict[Branch, list[str]] = {branch: [] for branch in wrong}
+    for label, session in others:
+        actual = run_each(session, [given for _, given, _ in ran])
+        for (branch, given, expected), outputs in zip(ran, actual, strict=True):
+            if not isinstance(outputs, EngineError):
+                judged = bench.comparison.judged(first, session, given, expected, outputs)
+                # The other model may lack some of the Ifs.
+                told = (one for one in judged if one[0] != TAKEN or bench.pair.against is None)
+                found = "; ".join(f"'{name}': {d}" for name, d in told if not d.ok)
+            elif bench.report.sites[branch[0]].loop:
+                failed[branch].append(f"{label} fails: {outputs}")
+                continue
+            else:
+                found = str(outputs)
+            if found:
+                wrong[branch][label] = f"{label}: {found}"
+    return [
+        Forced(
+            branch, "; ".join([*wrong[branch].values(), *failed[branch]]), (*wrong[branch],), given
+        )
+        for branch, given, _ in ran
+    ]
 
 
 def steered(bench: Bench, switched: Sequence[int]) -> Models:
