@@ -16,6 +16,9 @@ from bridge.neutral.types import ANY, Dim, Interval, with_symbols
 
 SizeBounds = int | Interval
 
+_SAME_NUMBERS = ("Cast", "Reshape")
+"""Operators before which a value has the same numbers."""
+
 
 def demanded(model: Model) -> dict[str, int]:
     """The sizes of open dimensions of inputs that some operator demands and none contradicts, by
@@ -68,14 +71,16 @@ def counts_of(model: Model, given: Set[str]) -> Counts:
             if isinstance(double.whole, str):
                 found.sums[double.whole] = double.half, double.half, True
         for count in counts(node):
+            if count.counted is None:
+                continue
             part, other = count.sizes
             (whole, *_) = known_of(count.counted).parts or (None,)
             if not isinstance(whole, int | str):
                 whole = None
             if whole is not None and not count.more and not {whole, part}.issubset(given):
                 found.sums[whole] = part, other, isinstance(part, int) or part in given
-            source = _origin(count.counted)
-            mask = _origin(source, "Sub", "ReduceSum")
+            source = count.counted.behind(*_SAME_NUMBERS)
+            mask = source.behind(*_SAME_NUMBERS, "Sub", "ReduceSum")
             for value, number in ((source, (part, other, count.more)), (mask, (1,))):
                 if value in named.graph.inputs and value.name not in given:
                     found.numbers.setdefault(value.name, number)
@@ -88,8 +93,9 @@ def _token_inputs(model: Model) -> list[Value]:
     table."""
     taken = (node for node in model.graph.nodes if node.op == "Gather" and len(node.inputs) > 1)
     fixed = _fixed(model)
-    indices = (_origin(node.inputs[1]) for node in taken if node.inputs[0] in fixed)
-    if not set(model.graph.inputs).intersection(value for value in indices if value is not None):
+    indices = (node.inputs[1] for node in taken if node.inputs[0] in fixed)
+    sources = (value.behind(*_SAME_NUMBERS) for value in indices if value is not None)
+    if not set(model.graph.inputs).intersection(sources):
         return []
     return [
         value
@@ -107,14 +113,6 @@ def _fixed(model: Model) -> set[Value]:
         if node.op == "Constant" or (given and given <= found):
             found.update(node.outputs)
     return found
-
-
-def _origin(value: Value | None, *more: str) -> Value | None:
-    """The source of a value, before casts, changes of shape and `more` operators."""
-    through = ("Cast", "Reshape", *more)
-    while value is not None and value.producer and value.producer.op in through:
-        value = value.producer.inputs[0]
-    return value
 
 
 def shared(symbols: Mapping[str, str], sizes: Mapping[str, SizeBounds]) -> dict[str, SizeBounds]:

@@ -34,8 +34,9 @@ def endless_loop(model: Model, values: Mapping[str, Any], seconds: float) -> str
 class _IterationCount:
     def __init__(self, most: float, why: str) -> None:
         self._most, self._why = most, why
-        # The value of a body's input in all iterations, None for a condition that is not given.
-        self._outside: dict[Value, Value | None] = {}
+        # The value of a body's input in all iterations, and conditions that are not given.
+        self._outside: dict[Value, Value] = {}
+        self._true: set[Value] = set()
 
     def look(self, graph: Graph, way: Way, times: int) -> str:
         """The same for a graph that runs so many times."""
@@ -57,7 +58,11 @@ class _IterationCount:
             if isinstance(port, Invariant) or (
                 isinstance(port, Carried) and self._source(graph.outputs[port.output]) is value
             ):
-                self._outside[value] = None if port.input is None else node.inputs[port.input]
+                outer = None if port.input is None else node.inputs[port.input]
+                if outer is None:
+                    self._true.add(value)
+                else:
+                    self._outside[value] = outer
         going = [v for v, port in node.body.exits() if isinstance(port, Condition)]
         going += [] if node.condition is None else [node.condition]
         if not all(self._number(value) for value in going):
@@ -76,18 +81,11 @@ class _IterationCount:
     def _number(self, value: Value) -> int | None:
         """The number of a value that is the same in all runs, if it is known."""
         source = self._source(value)
-        if source in self._outside:
+        if source in self._true:
             return 1
         known = known_of(source).ints
         return known[0] if known is not None and len(known) == 1 else None
 
     def _source(self, value: Value) -> Value:
         """Where a value is from, out of bodies and past what changes nothing."""
-        while True:
-            maker = value.producer
-            outer = self._outside.get(value)
-            if maker is not None and maker.op == "Identity" and maker.inputs[0] is not None:
-                outer = maker.inputs[0]
-            if outer is None:
-                return value
-            value = outer
+        return value.behind("Identity", outside=self._outside)
