@@ -33,6 +33,7 @@ from bridge.vocabulary.elements import F16
 _INPUTS = 3
 _MORE_LOADS = 4
 _SAMPLES = 16
+_FEWER_BITS = "; OpenVINO may compute in fewer bits: INFERENCE_PRECISION_HINT=f32 prevents bf16"
 _MORE = 3.0  # times the original's difference
 _BF16 = 2.0**-6
 """The error of an engine that may compute in bf16: a few units in the last place of bf16."""
@@ -78,10 +79,11 @@ def run_as_people_do(bench: Bench, sessions: Sessions, compared: Compared) -> No
             if not is_more:
                 break
             text, is_more = version.judge(runs)
-        if text:
-            (report.findings if is_more else report.as_run).append(
-                f"as people run it, {label} {text}"
-            )
+        if is_more:
+            report.findings.append(f"as people run it, {label} {text}")
+        elif text:
+            hint = _FEWER_BITS if is_ir else ""
+            report.as_run.append(f"as people run it, {label} {text}{hint}")
 
 
 @dataclass(frozen=True)
