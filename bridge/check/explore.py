@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -43,8 +43,10 @@ _SHARES = 6  # of that time: one for each outcome's search, one for random runs 
 _PATIENCE = 80  # random runs without anything new, then the random search stops
 _TAKERS = 5  # inputs that each branch is compared with, if the search finds them
 _FEEDS = 24  # inputs that are compared, unless more are needed to take all branches
-_SEEDS = 6  # seeds of inputs that take branches together
+_SEEDS = 6  # seeds for each input that leads to a branch
+_ATTEMPTS = 16  # refused inputs that lead to a branch, then the search for it stops
 _USUAL_SIZES = (64, 512, 16, 128, 4096, 8, 32, 224, 256, 1024, 16000)
+_SOLVED = 4  # the last recipes found for other branches, from which a search starts
 _EMPTY = 4  # dimensions, at most, that are tried with a size of 0
 _LARGEST_INPUT = 1 << 18  # elements of an input that the search tries, unless all have more
 
@@ -121,8 +123,9 @@ def explore(
 
 @dataclass
 class _BranchSearch:
-    """See `explore`. `failing` says why the model refuses inputs that lead to a branch. `own` is
-    the number of inputs that the user gave."""
+    """See `explore`. `failing` says why the model refuses inputs that lead to a branch. `solved`
+    are recipes that lead to branches, whether the model takes them or not. `own` is the number of
+    inputs that the user gave."""
 
     model: Model
     session: Session
@@ -134,6 +137,7 @@ class _BranchSearch:
     largest: int = _LARGEST_INPUT
     result: Exploration = field(default_factory=Exploration)
     failing: dict[Branch, str] = field(default_factory=dict)
+    solved: list[Recipe] = field(default_factory=list)
     own: int = 0
 
     def __post_init__(self) -> None:
@@ -296,6 +300,7 @@ class _BranchSearch:
         known = [*site.parents[-1:], *((site.index, other) for other in site.outcomes)]
         near = [result.recipes[result.reached[b]] for b in known if b in result.reached]
         starts = [*near, *(replace(self.start, seed=self.start.seed + k) for k in range(3))]
+        starts += self.solved[-_SOLVED:]
         *way, own = probe.asked(outcome)
         wanted = [variables(asked, self.base) for asked in (*way, own)]
         recipe = solve(starts, wanted, self.hints, distances)
@@ -304,10 +309,38 @@ class _BranchSearch:
                 what = "the Loop runs as often" if site.loop else "the condition is the same"
                 self._settle((site.index, outcome), f"{what} with all inputs")
             return False, ""
-        try:
-            return True, self._run(recipe, self._feeds(recipe)) or ""
-        except UsageError:  # too large
-            return True, ""
+        self.solved.append(recipe)
+        asked = {own.key for some in wanted for own in some if own.is_size}
+        like = self._like(recipe, asked)
+        leading = (r for r in like if r is recipe or not any(distances(r) or (1,)))
+        return True, self._refused(leading)
+
+    def _refused(self, recipes: Iterable[Recipe]) -> str:
+        """The most frequent reason why the model refuses the first of these inputs, "" if the
+        model takes one of them."""
+        refusals = Counter[str]()
+        for recipe in recipes:
+            try:
+                why = self._run(recipe, self._feeds(recipe))
+            except UsageError:
+                continue
+            if why is None:
+                return ""
+            refusals[why] += 1
+            if refusals.total() == _ATTEMPTS:
+                break
+        return refusals.most_common(1)[0][0] if refusals else ""
+
+    def _like(self, recipe: Recipe, asked: Set[str]) -> Iterator[Recipe]:
+        """The recipe, then the recipe with other seeds, then with other sizes. The sizes with keys
+        in `asked` stay."""
+        yield recipe
+        for seed in range(1, _SEEDS):
+            yield replace(recipe, seed=recipe.seed + seed)
+        keys = {key for value in self.inputs.values for key in open_sizes(value)}
+        for number in (1 << k for k in (7, 8, 9, 6, 5, 10, 4, 3, 2, 1, 0)):
+            for key in sorted(keys - self.base.sizes.keys() - asked):
+                yield replace(recipe, sizes={**recipe.sizes, key: number})
 
     def _settle(self, branch: Branch, why: str) -> None:
         """Ends the search for a branch."""
