@@ -100,14 +100,9 @@ class _Conversion:
     def judge(self, runs: Runs) -> tuple[str, bool]:
         """Loads the conversion anew. Says how far it is off, and whether the original is not so
         far off. "" where it differs by nothing that counts."""
-        session = _loaded(self.path)
-        first = runs.shares(runs.of(session, 1))
-        # It is no finding if one input shows nothing.
-        if first is None or max(first) <= self.least:
-            return "", False
-        results = runs.of(session)
+        results = runs.of(_loaded(self.path))
         its = runs.shares(results)
-        if results is None or its is None:
+        if results is None or its is None or max(its) <= self.least:
             return "", False
         own = self.original.shares() if self.original else None
         text = f"differs by {100 * max(its):.2g} %"
@@ -156,15 +151,14 @@ class Runs:
     wanted: Sequence[Results]
     comparison: Comparison
 
-    def of(self, session: Session | None, most: int = _INPUTS) -> list[Results] | None:
-        """The outputs under the original's names, with each input, or `most` of them. None where
-        one fails."""
+    def of(self, session: Session | None) -> list[Results] | None:
+        """The outputs under the original's names, with each input. None where one fails."""
         if session is None:
             return None
         try:
             return [
                 self.comparison.aligned(self.original, session, session.run(feed)) or {}
-                for feed in (self.comparison.renamed(feed, session) for feed in self.feeds[:most])
+                for feed in (self.comparison.renamed(feed, session) for feed in self.feeds)
             ]
         except BridgeError:
             return None
@@ -175,7 +169,7 @@ class Runs:
         if results is None:
             return None
         found = []
-        for expected, actual in zip(self.wanted, results, strict=False):
+        for expected, actual in zip(self.wanted, results, strict=True):
             shares = (
                 _share(value, compare(value, actual.get(name), *self.comparison.allowed(name)))
                 for name, value in expected.items()
