@@ -26,11 +26,11 @@ from bridge.check.instrument import SEVERAL, Branch, Site, all_taken, branches_o
 from bridge.check.loading import hushed
 from bridge.check.own_inputs import InputSet
 from bridge.check.probe import Probe
-from bridge.check.solve import shuffled, solve, variables
+from bridge.check.solve import LARGEST_SIZE, solve, variables
 from bridge.errors import UsageError, amount
 from bridge.neutral.expression import OPPOSITES
 from bridge.neutral.graph import Model, Value
-from bridge.neutral.types import innermost, low
+from bridge.neutral.types import TensorType, innermost, low
 from bridge.vocabulary import operator
 
 Probes = Callable[[Site], tuple[Probe, Session] | None]
@@ -146,7 +146,7 @@ class _BranchSearch:
         self.inputs = Inputs(self.model, counts_of(self.model, given))
         # The search starts from these sizes and may change them, but not the sizes of `base`.
         self.start = replace(self.base, sizes=demanded(self.model) | dict(self.base.sizes))
-        self.hints = _hints(self.model)
+        self.numbers = _Numbers.of(self.model)
         self.end = time.monotonic() + SECONDS
         self.wanted = set(branches_of(self.sites))
         self.count = len(self.wanted)
@@ -303,7 +303,7 @@ class _BranchSearch:
         starts += self.solved[-_SOLVED:]
         *way, own = probe.asked(outcome)
         wanted = [variables(asked, self.base) for asked in (*way, own)]
-        recipe = solve(starts, wanted, self.hints, distances)
+        recipe = solve(starts, wanted, self.numbers.near_compared, distances)
         if recipe is None:
             if not own and any(distances(self.start)[-1:]):
                 what = "the Loop runs as often" if site.loop else "the condition is the same"
@@ -371,8 +371,7 @@ class _BranchSearch:
         # No empty inputs here: they may crash the engine.
         drawn = [recipe for recipe in self.result.recipes if recipe.own is None]
         whole = [recipe for recipe in drawn if 0 not in recipe.sizes.values()]
-        found = [*whole, self.start]
-        free = variables(dict.fromkeys(self.inputs.values, True), self.base)
+        found = [*whole, *_beginnings(self.start, self.model, self.numbers)]
         for recipe in drawn:
             self._more_like(recipe)
         idle, end = 0, time.monotonic() + SECONDS / _SHARES
@@ -381,9 +380,8 @@ class _BranchSearch:
             if self._missing <= 0 and in_vain:
                 break
             recipe = found[int(rng.integers(len(found)))]
-            some = [free[place] for place in rng.permutation(len(free))[: rng.integers(1, 4)]]
-            recipe = shuffled(recipe, some, self.hints, rng)
-            recipe = replace(recipe, seed=int(rng.integers(1 << 31)))
+            for _ in range(int(rng.integers(1, 5))):
+                recipe = _changed(recipe, self.model, self.base, self.numbers, rng)
             idle += 1
             try:
                 feeds = self._feeds(recipe)
@@ -532,15 +530,83 @@ def _size(value: Any) -> int:
     return getattr(value, "size", 0)
 
 
-def _hints(model: Model) -> list[float]:
-    """The numbers in small constants that the model compares with, and their neighbours."""
-    compared = {0.0}
-    for node in (node for node in model.graph.walk() if node.op in OPPOSITES):
-        for tensor in (value.constant for value in node.inputs if value is not None):
-            if tensor is not None and tensor.size <= 8 and tensor.element.kind in _NUMERIC:
-                compared.update(map(float, tensor.array().reshape(-1)))
-    near = {n + step for n in compared if np.isfinite(n) for step in (0.0, -1.0, 1.0)}
-    return sorted(near, key=lambda number: (abs(number), number))
+@dataclass(frozen=True)
+class _Numbers:
+    """Numbers from the model's small constants: numbers in comparisons, and all numbers."""
+
+    compared: Sequence[float]
+    all: Sequence[float]
+
+    @classmethod
+    def of(cls, model: Model) -> _Numbers:
+        every, compared = {0.0}, {0.0}
+        for node in model.graph.walk():
+            for value in node.inputs:
+                tensor = value.constant if value is not None else None
+                if tensor is None or tensor.size > 8 or tensor.element.kind not in _NUMERIC:
+                    continue
+                numbers = [float(x) for x in tensor.array().reshape(-1) if np.isfinite(float(x))]
+                every.update(numbers)
+                if node.op in OPPOSITES:
+                    compared.update(numbers)
+        return cls(sorted(compared), sorted(every))
+
+    @property
+    def near_compared(self) -> list[float]:
+        """The numbers that the model compares with, and their neighbours."""
+        near = {number + step for number in self.compared for step in (0.0, -1.0, 1.0)}
+        return sorted(near, key=lambda number: (abs(number), number))
+
+    def draw(self, rng: np.random.Generator) -> float:
+        """One of the numbers, or a neighbour of it. Half the time the number is from a
+        comparison."""
+        some = self.compared if rng.integers(2) else self.all
+        return some[int(rng.integers(len(some)))] + float(rng.choice([0, 0, -1, 1]))
 
 
 _NUMERIC = frozenset({"int", "uint", "float"})
+
+
+def _beginnings(base: Recipe, model: Model, numbers: _Numbers) -> list[Recipe]:
+    """`base`, and `base` with an integer input at a number that the model compares with."""
+    integers = [
+        v.name
+        for v in model.graph.inputs
+        if v.element is not None and v.element.kind in ("int", "uint", "bool")
+    ]
+    fills = [
+        {name: number} for name in integers for number in numbers.compared if name not in base.fills
+    ]
+    return [base, *(replace(base, fills={**base.fills, **fill}) for fill in fills[:_BEGINNINGS])]
+
+
+_BEGINNINGS = 32
+
+
+def _changed(
+    recipe: Recipe, model: Model, base: Recipe, numbers: _Numbers, rng: np.random.Generator
+) -> Recipe:
+    """A recipe that differs from `recipe` in one choice. Sizes and numbers of `base` stay."""
+    inputs = [v for v in model.graph.inputs if isinstance(v.type, TensorType)]
+    free = sorted({key for value in inputs for key in open_sizes(value)} - set(base.sizes))
+    kinds = [
+        "seed",
+        *(["size"] * 2 if free else []),
+        *(["fill", "fill", "scale"] if inputs else []),
+    ]
+    kind = kinds[int(rng.integers(len(kinds)))]
+    if kind == "seed":
+        return replace(recipe, seed=int(rng.integers(1 << 31)))
+    if kind == "size":
+        some = (numbers.draw(rng), float(rng.integers(1, 9)), 2 ** rng.uniform(0, 11))
+        # No empty tensor: onnxruntime crashes in some kernels.
+        size = min(max(int(some[int(rng.integers(3))]), 1), LARGEST_SIZE)
+        return replace(recipe, sizes={**recipe.sizes, free[int(rng.integers(len(free)))]: size})
+    value = inputs[int(rng.integers(len(inputs)))]
+    if value.element is None or value.element.name == "string" or value.name in base.fills:
+        return recipe
+    if kind == "fill":
+        return replace(recipe, fills={**recipe.fills, value.name: numbers.draw(rng)})
+    factor = float(rng.choice([-1.0, 0.01, 10.0, 1000.0]))
+    fills = {name: x for name, x in recipe.fills.items() if name != value.name}
+    return replace(recipe, fills=fills, scales={**recipe.scales, value.name: factor})

@@ -9,11 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 
 import numpy as np
 
-from bridge.check.conditions import Truth, compared, distance, joined, negated, truth_of
+from bridge.check.conditions import (
+    Junction,
+    Negation,
+    Predicate,
+    Truth,
+    distance,
+    operands,
+    truth_of,
+)
 from bridge.check.instrument import Way
 from bridge.neutral.builder import Builder
 from bridge.neutral.clone import clone_node, clone_value
@@ -73,7 +81,7 @@ class Probe:
         whether the condition depends on its numbers, too, and not on its shape alone."""
         outputs = dict(zip(self.outputs.values(), self.model.graph.outputs, strict=True))
         return [
-            _asked(self.model.graph, [outputs[self.outputs[v]] for v in truth.operands])
+            _asked(self.model.graph, [outputs[self.outputs[v]] for v in operands(truth)])
             for truth in (demand.truth for demand in (*self.way, self.own[outcome]))
         ]
 
@@ -131,16 +139,16 @@ def _outcomes(enters: Sequence[Truth], goes_on: Sequence[Truth]) -> dict[int, De
     """The outcomes of a Loop. The Loop runs if all of `enters` hold, and runs twice if all of
     `goes_on` hold, too."""
 
-    def every(truths: Sequence[Truth]) -> Truth | None:
-        return reduce(partial(joined, "And"), truths) if truths else None
+    def joined(truths: Sequence[Truth]) -> Truth | None:
+        return reduce(lambda left, right: Junction("And", left, right), truths) if truths else None
 
-    entered, twice, both = every(enters), every(goes_on), every([*enters, *goes_on])
+    entered, twice, both = joined(enters), joined(goes_on), joined([*enters, *goes_on])
     found = {}
     if entered is not None:
         found[0] = Demand(entered, False)
     if twice is not None:
-        ended = negated(twice)
-        found[1] = Demand(ended if entered is None else joined("And", entered, ended), True)
+        ended: Truth = Negation(twice)
+        found[1] = Demand(ended if entered is None else Junction("And", entered, ended), True)
     if both is not None:
         found[2] = Demand(both, True)
     return found
@@ -178,7 +186,7 @@ class _Cut:
         demands = []
         trips, going = self._trips(node), node.input(1)
         if trips is not None:
-            runs = compared("Greater", trips, self._iteration(node))
+            runs = Predicate("Greater", trips, self._iteration(node))
             demands.append(Demand(self._asked(runs), True))
         if going is not None:
             demands.append(Demand(self.wanted(going), True))
@@ -205,8 +213,8 @@ class _Cut:
         first = self._scratch.constant(0)
         self._iterations[id(node)] = first
         if trips is not None:
-            enters.append(self._asked(compared("Greater", trips, first)))
-            goes_on.append(self._asked(compared("Greater", trips, self._scratch.constant(1))))
+            enters.append(self._asked(Predicate("Greater", trips, first)))
+            goes_on.append(self._asked(Predicate("Greater", trips, self._scratch.constant(1))))
         for value, port in zip(node.body.graph.inputs, node.body.inputs, strict=True):
             self._entered[value] = (node, node.body, port)
         further = next((v for v, port in node.body.exits() if isinstance(port, Condition)), None)
@@ -254,7 +262,7 @@ class _Cut:
         return self._asked(truth_of(condition, self._resolve))
 
     def _asked(self, truth: Truth) -> Truth:
-        self._operands |= dict.fromkeys(truth.operands)
+        self._operands |= dict.fromkeys(operands(truth))
         return truth
 
     def name_outputs(self) -> dict[Value, str]:

@@ -8,8 +8,9 @@ time, by steps of all magnitudes, as long as the distance becomes smaller.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -92,36 +93,31 @@ def solve(
     search = _DistanceSearch(wanted, hints, distances)
     for start in starts:
         search.try_(start)
+    if math.isinf(search.least):
+        search.scan(starts[0])
     search.descend()
-    rng, idle = np.random.default_rng(0), 0
-    while search.variables and search.least and search.left and idle < _IDLE:
+    idle = 0
+    for start in search.others(starts[0]):
+        if not search.least or not search.left or idle == _IDLE:
+            break
         further = _DistanceSearch(wanted, hints, distances, search.left)
-        further.try_(shuffled(starts[0], search.variables, hints, rng))
+        further.try_(start)
         further.descend()
         search.left = further.left
-        search, idle = (further, 0) if further.least < search.least else (search, idle + 1)
+        idle += 1
+        if further.least < search.least:
+            search.best, search.least, idle = further.best, further.least, 0
     return search.best if search.least == 0 else None
-
-
-def shuffled(
-    recipe: Recipe,
-    variables: Sequence[Variable],
-    hints: Sequence[float],
-    rng: np.random.Generator,
-) -> Recipe:
-    """The recipe with a random number for each variable: one of the `hints`, or near it."""
-    for variable in variables:
-        number = hints[int(rng.integers(len(hints)))]
-        if rng.integers(2):
-            number += int(rng.integers(-16, 17))
-        recipe = variable.put(recipe, number) or recipe
-    return recipe
 
 
 _TRIES = 400  # recipes for one branch
 _IDLE = 3  # other starts in a row without a nearer recipe, then the search ends
 _FARTHEST = 22  # the largest change is two to this power
 _FARTHER = 4  # steps in a row that lead farther and farther away, then the direction is left
+_PAIRED = 4  # variables, at most, that are changed two at once
+
+Direction = Sequence[tuple[Variable, int]]
+"""Variables that are changed at once, each upwards or downwards."""
 
 
 class _DistanceSearch:
@@ -140,6 +136,7 @@ class _DistanceSearch:
         self.best: Recipe | None = None
         self.least = math.inf
         self.total = math.inf  # of the recipe that was tried last
+        self.moves = False  # whether the distance has changed
         self.far: tuple[float, ...] = ()
 
     def try_(self, recipe: Recipe | None) -> bool:
@@ -152,6 +149,7 @@ class _DistanceSearch:
         found = self.distances(recipe)
         if found:
             self.total = sum(found)
+        self.moves |= self.total != self.least
         if self.total >= self.least:
             return False
         self.best, self.least, self.far = recipe, self.total, found
@@ -159,28 +157,41 @@ class _DistanceSearch:
 
     def descend(self) -> None:
         """Changes one variable after the other, as long as the recipe comes nearer. The variables
-        of the conditions that are not met are changed, those of the outermost one first."""
+        of the outermost condition that is not met come first. If no single variable helps, two
+        are changed at once, of those that change the distance."""
         nearer = True
         while nearer and 0 < self.least < math.inf and self.left:
             unmet = [own for own, far in zip(self.wanted, self.far, strict=True) if far]
             some = dict.fromkeys(variable for own in unmet for variable in own)
-            nearer = any([self._hinted(one) | self._change(one) for one in some])
+            nearer = False
+            moving: list[Variable] = []
+            for variable in some:
+                nearer = self._hinted(variable) or nearer
+                self.moves = False
+                nearer = self._change([(variable, 1)]) or nearer
+                moving += [variable] if self.moves else []
+            if not nearer and len(moving) <= _PAIRED:
+                nearer = any(
+                    self._change([(one, 1), (other, sign)])
+                    for one, other in combinations(moving, 2)
+                    for sign in (1, -1)
+                )
 
     def _hinted(self, variable: Variable) -> bool:
         assert self.best is not None
         return any([self.try_(variable.put(self.best, number)) for number in self.hints])
 
-    def _change(self, variable: Variable) -> bool:
-        """Changes a variable upwards, then downwards, as long as the recipe comes nearer. The
-        answer is whether it came nearer."""
+    def _change(self, direction: Direction) -> bool:
+        """Changes the variables in a direction, or against it, as long as the recipe comes nearer.
+        The answer is whether it came nearer."""
         before = self.least
         for sign in (1, -1):
             power, farther, last = 0, 0, self.least
             while power < _FARTHEST and self.least > 0 and self.left and farther < _FARTHER:
                 # A step that is too small may have no effect. A step that helps is doubled.
-                step = sign * variable.step * 2.0**power
+                step = sign * 2.0**power
                 power += 1
-                while self._move(variable, step):
+                while self._move(direction, step):
                     step *= 2
                     power = farther = 0
                     last = self.least
@@ -188,6 +199,47 @@ class _DistanceSearch:
                 last = self.total
         return self.least < before
 
-    def _move(self, variable: Variable, step: float) -> bool:
-        assert self.best is not None
-        return self.try_(variable.put(self.best, variable.of(self.best) + step))
+    def _move(self, direction: Direction, step: float) -> bool:
+        recipe = self.best
+        for variable, sign in direction:
+            if recipe is not None:
+                number = variable.of(recipe) + sign * step * variable.step
+                recipe = variable.put(recipe, number)
+        return self.try_(recipe)
+
+    def scan(self, start: Recipe) -> None:
+        """Tries inputs until distances can be computed. The inputs have all their open sizes
+        alike, or one size changed."""
+        sizes = [variable for variable in self.variables if variable.is_size]
+        powers = [1 << k for k in range(13)] if sizes else []
+        alike = [_sized(start, sizes, number) for number in powers]
+        single = [
+            one.put(recipe, number)
+            for recipe in (start, *alike[:2])
+            for one in sizes
+            for number in powers
+        ]
+        for recipe in (*single, *alike):
+            if math.isinf(self.least):
+                self.try_(recipe)
+
+    def others(self, start: Recipe) -> Iterator[Recipe]:
+        """Other recipes to start from: one with all sizes 1, then random recipes."""
+        sizes = [variable for variable in self.variables if variable.is_size]
+        if sizes:
+            yield _sized(start, sizes, 1)
+        rng = np.random.default_rng(0)
+        while self.variables:
+            recipe = start
+            for variable in self.variables:
+                number = self.hints[int(rng.integers(len(self.hints)))]
+                if rng.integers(2):
+                    number += int(rng.integers(-16, 17))
+                recipe = variable.put(recipe, number) or recipe
+            yield recipe
+
+
+def _sized(recipe: Recipe, sizes: Sequence[Variable], number: int) -> Recipe:
+    """The recipe with each of these sizes as near to `number` as the size's limits allow."""
+    chosen = {size.key: int(min(max(number, size.lowest), size.highest)) for size in sizes}
+    return replace(recipe, sizes={**recipe.sizes, **chosen})

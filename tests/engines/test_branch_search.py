@@ -11,7 +11,7 @@ import pytest
 
 import bridge
 from bridge.check import check
-from bridge.check.conditions import distance, truth_of
+from bridge.check.conditions import distance, operands, truth_of
 from bridge.check.demands import demanded
 from bridge.check.instrument import ways
 from bridge.check.probe import probe
@@ -262,7 +262,7 @@ def test_distance(logic: str, i: int, wanted: bool, expected: float) -> None:
     assert node.inputs[0] is not None
     truth = truth_of(node.inputs[0], lambda value: value)
     numbers = {"i": np.array(i), "k": np.array(5)}
-    values = {value: numbers[value.name] for value in truth.operands}
+    values = {value: numbers[value.name] for value in operands(truth)}
     assert distance(truth, wanted, values) == expected
 
 
