@@ -1,4 +1,4 @@
-"""Differences that are no fault of a conversion, but rounding. Each becomes a note with its figure.
+"""Differences that come from rounding, not from a fault of a conversion. Each becomes a note with its figure.
 
 A version is right with an input if one of these holds:
 
@@ -74,8 +74,8 @@ def without_excused(
 
 @dataclass(eq=False)
 class SharedOriginal:
-    """The original of a check, which all versions share: what it gives for an input by its number,
-    in floats, in 64 bits, and with noise."""
+    """The original of a check, which all versions share. It holds the results of each input by the
+    number of the input: in floats, in 64 bits, and with noise."""
 
     bench: Bench
 
@@ -131,7 +131,7 @@ class SharedOriginal:
         return noise if noise.explains(self.fixed(self.run(sample))) or chooses else None
 
     def noise_of(self, session: Session, sample: int) -> Noise:
-        """What a noisy session gives for an input."""
+        """The results of a noisy session for an input."""
         return Noise(session, self.session, self.bench.comparison, self.bench.report.feeds[sample])
 
     def fixed(self, results: Results) -> Results:

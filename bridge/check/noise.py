@@ -1,7 +1,8 @@
-"""A model's own noise: what it gives itself if each float is off by two units in the last place.
+"""The noise of a model: how its own results change if each float is off by two units in the last
+place.
 
-Ties of decisions, sums that cancel and chains of roundings show themselves in what a noisy model
-gives in several runs.
+A noisy model runs several times. Ties of decisions, sums that cancel and chains of roundings then
+give other results in each run.
 """
 
 from __future__ import annotations
@@ -26,21 +27,21 @@ from bridge.errors import BridgeError
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import size_of_constants
 
-_LOT = 8  # runs, after which what lies outside is counted
+_LOT = 8  # runs; the elements outside the noise are counted after each lot
 _LOTS = 8
 _FACTOR = 2.0  # how many times as wide as seen the noise may be
 _SHARE = 2 / (_LOT * _LOTS + 1)
-"""The share of elements that is outside, on average, if a value is drawn as these runs are."""
+"""The average share of elements outside the noise, for a value that is drawn like these runs."""
 
-_FARTHER = 1.5  # how many times as far from the mean as the samples a value may be, as a whole
+_FARTHER = 1.5  # a whole value may be so many times as far from the mean as the samples are
 
 _LARGEST = 1 << 28  # bytes of constants in a model that is run with noise
 
 
 def load_noisy(pair: Pair, path: Path, name: str, wide: bool = False) -> Session | None:
-    """A file of a pair with noise; None if it is large. If `wide`, 16-bit floats are held in 32
-    bits, so that they have no noise of 16 bits, and nothing is run that an engine would compile for
-    long."""
+    """A file of a pair with noise; None if it is large. If `wide`, 16-bit floats become 32-bit
+    floats, which have less noise. Then a model that an engine would compile for long gives None,
+    too."""
     before, model = pair.loaded(path), pair.load(path)
     if size_of_constants(model.graph) > _LARGEST:
         return None
@@ -59,7 +60,7 @@ def load_noisy(pair: Pair, path: Path, name: str, wide: bool = False) -> Session
 
 
 class Noise:
-    """What a noisy model gives for one input, in as many runs as are worth it."""
+    """The results of a noisy model for one input. It runs as often as further runs help."""
 
     def __init__(
         self, session: Session, original: Session, comparison: Comparison, feed: Results
@@ -69,8 +70,8 @@ class Noise:
         self._runs: list[Results] = []
 
     def explains(self, results: Results, others: Sequence[Session] = ()) -> bool:
-        """Whether the results are within the noise. There are more runs as long as each lot of
-        them takes some elements in; the third lot are runs of `others`. Raises EngineError."""
+        """Whether the results are within the noise. More runs follow while each lot of runs takes
+        further elements in. In the third lot the sessions `others` run. Raises EngineError."""
         before = left = self._left(results)
         lots = 0
         while left and (lots < 2 + bool(others) or left < before) and lots < _LOTS:
@@ -81,7 +82,7 @@ class Noise:
         return not self._count(_is_apart, results)
 
     def _left(self, results: Results) -> int:
-        """How many elements are outside, 0 if no more than of a value that is drawn so, too."""
+        """The number of elements outside; 0 if a value that is drawn like the runs has as many."""
         return self._count(outside, results) if self._count(_is_far, results) else 0
 
     def _count(self, how: Callable[..., int], results: Results) -> int:
@@ -93,8 +94,8 @@ class Noise:
 
 
 def _is_apart(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> bool:
-    """Whether a value stands out of the noise more than the samples do. It is far, even if as many
-    of its elements may be outside as of the samples."""
+    """Whether a value is far from the samples, although as many of its elements may be outside as
+    of any sample."""
     is_far = _is_far(value, samples, rtol, atol)
     if not is_far or not _are_comparable(value, samples):
         return is_far
@@ -106,9 +107,9 @@ def _is_apart(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> b
 def _is_far(
     value: Any, samples: Sequence[Any], rtol: float, atol: float, most: float = 0.0
 ) -> bool:
-    """Whether more elements of a value are outside than of a value that is drawn as the samples
-    are, and than `most`; or one is farther outside than samples are apart anywhere, or the value is
-    farther from their mean as a whole."""
+    """Whether a value is far from the samples. It is far if more elements are outside than `most`
+    and than chance allows. It is far if an element is farther outside than any two samples are
+    apart. It is also far if the whole value is farther from the mean than the samples are."""
     count = outside(value, samples, rtol, atol)
     if not _are_comparable(value, samples):
         return count > 0
@@ -128,7 +129,7 @@ def _is_far(
             float(np.sqrt(np.mean(np.square(some[known])))) if known.any() else 0.0
             for some in (wide - mean, *(one - mean for one in seen), atol + rtol * np.abs(mean))
         )
-    # A sample is farther from the mean of the others than from that of all.
+    # A sample is farther from the mean of the other samples than from the mean of all.
     return far > _FARTHER * max(own) * len(seen) / (len(seen) - 1) + allowed
 
 
@@ -137,8 +138,9 @@ def _are_comparable(value: Any, samples: Sequence[Any]) -> bool:
 
 
 def outside(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> int:
-    """How many elements of a value are none that the samples allow. Floats and integers of 8 bits
-    may lie between them, and somewhat beyond; all else is what one of the samples has."""
+    """The number of elements of a value that the samples do not allow. Floats and integers of 8
+    bits may lie between the samples, and a little beyond. All others must equal an element of a
+    sample."""
     if isinstance(value, list):
         lists = [one for one in samples if isinstance(one, list) and len(one) == len(value)]
         if not lists:
@@ -166,7 +168,7 @@ def outside(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> int
 
 
 def _is_between(value: np.ndarray) -> bool:
-    """Whether the elements may be between samples."""
+    """Whether elements may lie between the samples."""
     kind = value.dtype.kind
     return kind not in "iuOSUbc" or (kind in "iu" and value.dtype.itemsize == 1)
 
@@ -174,7 +176,7 @@ def _is_between(value: np.ndarray) -> bool:
 def _distance(
     value: np.ndarray, low: np.ndarray, high: np.ndarray, rtol: float, atol: float
 ) -> np.ndarray:
-    """How far each element is from the middle of two limits; up to 1 is within the noise."""
+    """The distance of each element from the middle of two limits; up to 1 is within the noise."""
     with np.errstate(all="ignore"):
         middle = (low + high) / 2
         far = np.abs(value - middle) / (_FACTOR * (high - low) / 2 + atol + rtol * np.abs(middle))
