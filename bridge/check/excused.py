@@ -1,10 +1,10 @@
-"""Differences that come from rounding, not from a fault of a conversion. Each becomes a note with its figure.
+"""Differences that come from rounding, not from a fault of a conversion. Each becomes a note.
 
 A version is right with an input if one of these holds:
 
 - The version agrees with the original in 64-bit floats: the original's own engine rounds.
 - The version is within the original's noise. If the results in 64-bit floats are known, they are
-  within the version's noise, too, or that has not even the version in it.
+  within the version's noise, too. That is not asked if the version is outside its own noise.
 
 Noise does not excuse a version that decides differently between exactly the same numbers.
 """
