@@ -364,3 +364,33 @@ def test_sizes_that_belong_together_are_drawn_together(
         shapes = {np.shape(feeds[name])[:2] for name in ("ids", "mask", "more")}
         assert len(shapes) == 1, str(report)
         assert not sizes or np.shape(feeds["ids"])[1] == 7
+
+
+RATES = """
+    g (float[B, T] x, float[2, N, 8] state, int64 sr) => (float[B2, C] y, float[2, N2, 8] next) {
+      fast = Constant<value = int64 {16000}>() is_fast = Equal(sr, fast)
+      y = If (is_fast) <
+        then_branch = a () => (float[B2, C] p) {
+          far = Constant<value = int64[4] {0, 0, 0, 64}>() p = Pad<mode = "reflect">(x, far) },
+        else_branch = b () => (float[B2, C] q) {
+          slow = Constant<value = int64 {8000}>() is_slow = Equal(sr, slow)
+          q = If (is_slow) <
+            then_branch = c () => (float[B2, C] r) {
+              near = Constant<value = int64[4] {0, 0, 0, 32}>()
+              r = Pad<mode = "reflect">(x, near) },
+            else_branch = d () => (float[B2, C] s) {
+              no = Constant<value = int64[2] {7, 13}>() s = Reshape(x, no) }> }>
+      rows = Shape<start = 0, end = 1>(x)
+      two = Constant<value = int64[1] {2}>() eight = Constant<value = int64[1] {8}>()
+      sizes = Concat<axis = 0>(two, rows, eight)
+      zeros = ConstantOfShape(sizes)
+      next = Add(state, zeros)
+    }"""
+"""As a detector of voices: it takes two rates, as many states as rows, and more samples than its
+padding."""
+
+
+def test_a_quick_check_finds_an_input_that_the_model_takes(tmp_path: Path) -> None:
+    onnx.save(parsed(RATES), tmp_path / "m.onnx")
+    report = check(tmp_path / "m.onnx", quick=True)
+    assert report.feeds and report.ok
