@@ -181,3 +181,21 @@ def rewriting(
         return changed
 
     return run
+
+
+def replace_outputs(
+    graph: Graph, context: Context, by: Callable[[Builder, Value], Value | None]
+) -> bool:
+    """Gives the result of `by` in place of each output of the model, unless it is None. The names
+    go with the outputs. Returns whether any output changed."""
+    changed = False
+    for index, value in enumerate(graph.outputs):
+        with Builder(graph.nodes, value.name, context.target) as b:
+            made = by(b, value)
+        if made is None:
+            continue
+        made.names, value.names = list(value.names), []
+        made.declared = value.declared
+        graph.outputs[index] = made
+        changed = True
+    return changed

@@ -6,7 +6,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Value
 from bridge.neutral.types import I64
 from bridge.passes.context import Context
-from bridge.quirks.quirk import Quirk
+from bridge.quirks.quirk import Quirk, replace_outputs
 
 SOURCES = frozenset({"Constant", "Shape"})
 """Operators whose results do not depend on the elements of an input."""
@@ -23,23 +23,17 @@ def of_data(graph: Graph, context: Context) -> bool:
         elif inputs and not node.bodies and all(value in known for value in inputs):
             sources = [known[value] for value in inputs if known[value] is not None]
             known.update(dict.fromkeys(node.outputs, sources[0] if sources else None))
-    changed = False
-    for index, value in enumerate(graph.outputs):
+
+    def summed(b: Builder, value: Value) -> Value | None:
         data = known.get(value)
         if data is None or value.element is None or not value.element.is_integer:
-            continue
-        with Builder(graph.nodes, value.name, context.target) as b:
-            flat = b.reshape(b.cast(data, I64), -1)
-            first = b.op("Slice", flat, *(b.constant([n]) for n in (0, 1, 0, 1)))
-            nothing = b.op(
-                "ReduceMax", b.concat(0, first * 0, b.constant([0])), [0], keepdims=False
-            )
-            summed = value + b.cast(nothing, value.element)
-        summed.names, value.names = list(value.names), []
-        summed.declared = value.declared
-        graph.outputs[index] = summed
-        changed = True
-    return changed
+            return None
+        flat = b.reshape(b.cast(data, I64), -1)
+        first = b.op("Slice", flat, *(b.constant([n]) for n in (0, 1, 0, 1)))
+        nothing = b.op("ReduceMax", b.concat(0, first * 0, b.constant([0])), [0], keepdims=False)
+        return value + b.cast(nothing, value.element)
+
+    return replace_outputs(graph, context, summed)
 
 
 QUIRK = Quirk(

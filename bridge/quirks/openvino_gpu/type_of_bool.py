@@ -4,11 +4,11 @@ it compares its type with bytes, and fails."""
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Graph
+from bridge.neutral.graph import Graph, Value
 from bridge.neutral.types import BOOL, is_static
 from bridge.passes.context import Context
 from bridge.quirks.opaque import is_hidden, opaque, undone
-from bridge.quirks.quirk import Quirk
+from bridge.quirks.quirk import Quirk, replace_outputs
 
 
 def of_copies(graph: Graph, context: Context) -> bool:
@@ -16,20 +16,14 @@ def of_copies(graph: Graph, context: Context) -> bool:
     made = (value for node in graph.nodes for value in node.outputs)
     if all(is_static(value.shape) for value in (*graph.inputs, *made)):
         return False
-    changed = False
-    for index, value in enumerate(graph.outputs):
-        made_by = value.producer
-        if value.element is not BOOL or made_by is None or made_by.op == "Constant":
-            continue
-        if is_hidden(value, "memory"):
-            continue
-        with Builder(graph.nodes, value.name, context.target) as b:
-            copy = opaque(b, value, "memory")
-        copy.names, value.names = list(value.names), []
-        copy.declared = value.declared
-        graph.outputs[index] = copy
-        changed = True
-    return changed
+    return replace_outputs(graph, context, _copy)
+
+
+def _copy(b: Builder, value: Value) -> Value | None:
+    made = value.producer
+    if value.element is not BOOL or made is None or made.op == "Constant":
+        return None
+    return None if is_hidden(value, "memory") else opaque(b, value, "memory")
 
 
 QUIRK = Quirk(

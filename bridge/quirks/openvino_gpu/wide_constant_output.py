@@ -4,29 +4,26 @@ back."""
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Graph
+from bridge.neutral.graph import Graph, Value
 from bridge.neutral.types import F64, U64
 from bridge.passes.context import Context
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import is_hidden, opaque, undone
-from bridge.quirks.quirk import Place, Quirk
+from bridge.quirks.quirk import Place, Quirk, replace_outputs
 
 
 def of_unknown(graph: Graph, context: Context) -> bool:
     """Gives values that the plugin does not know in place of such outputs."""
-    changed, place = False, Place(graph)
-    for index, value in enumerate(graph.outputs):
+    place = Place(graph)
+
+    def hidden(b: Builder, value: Value) -> Value | None:
         if value.element not in (F64, U64) or value.producer is None:
-            continue
+            return None
         if is_hidden(value, "content") or not is_known(value, place):
-            continue
-        with Builder(graph.nodes, value.name, context.target) as b:
-            hidden = opaque(b, value, "content")
-        hidden.names, value.names = list(value.names), []
-        hidden.declared = value.declared
-        graph.outputs[index] = hidden
-        changed = True
-    return changed
+            return None
+        return opaque(b, value, "content")
+
+    return replace_outputs(graph, context, hidden)
 
 
 QUIRK = Quirk(
