@@ -32,7 +32,7 @@ DEEPEST = 20
 LARGEST = (1 << 63) - 1
 """The largest integer of a record."""
 
-_BRACKETS = r'(?s)[][{}]|"(?:[^"\\]|\\.)*"'
+_BRACKETS = r'(?s)[][{}]|"(?:[^"\\]|\\(?:.|\Z))*(?:"|\Z)'
 _NAMES = {bool: "true or false", float: "number", int: "integer", str: "text", NoneType: "null"}
 
 T = TypeVar("T")

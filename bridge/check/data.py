@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from bridge.check.instrument import Site, branch_role
-from bridge.check.reduce import Reduced
+from bridge.check.diagnosis.reduce import Reduced
 from bridge.check.report import CheckReport
-from bridge.check.text import refusals
+from bridge.check.surgery.sites import Site, branch_role
+from bridge.check.text import first_line, refusals
+from bridge.check.verdict import Comparison
 from bridge.metadata import Json
 from bridge.release import release
 
-FORMAT = 1
+FORMAT = 2
 """The version of this format. It changes if a key changes its meaning, not if keys are added."""
 
 _FIRST = 8  # elements of an input that are shown
@@ -24,17 +25,19 @@ _FIRST = 8  # elements of an input that are shown
 def as_json(report: CheckReport) -> Json:
     """The report in lists, dictionaries, numbers and text. Numbers that JSON lacks are text:
     `inf`, `-inf` and `nan`."""
+    tolerances, sites, found = report.tolerances, report.branches.sites, report.diagnosis
     data: Json = _plain(
         {
             "bridge": release(),
             "format": FORMAT,
             "source": report.source,
-            "verdict": _verdict(report),
-            "rtol": report.rtol,
-            "atol": report.atol,
+            "verdict": verdict_of(report),
+            "text": first_line(report),
+            "rtol": tolerances.rtol,
+            "atol": tolerances.atol,
             "tolerances": {
                 name: {"rtol": rtol, "atol": atol}
-                for name, (rtol, atol) in report.tolerances.items()
+                for name, (rtol, atol) in tolerances.by_output.items()
             },
             "versions": [
                 {
@@ -44,54 +47,72 @@ def as_json(report: CheckReport) -> Json:
                 }
                 for version in report.versions
             ],
-            "outputs": [
-                {
-                    "version": result.version,
-                    "output": result.output,
-                    "equal": result.worst.ok,
-                    "random": result.worst.random,
-                    "problem": result.worst.problem,
-                    "absolute": result.worst.absolute,
-                    "relative": result.worst.relative,
-                    "ulp": result.worst.ulp,
-                    "share": result.worst.share,
-                    "wrong": result.worst.wrong,
-                    "size": result.worst.size,
-                    "at": list(result.worst.worst),
-                    "expected": result.worst.expected,
-                    "actual": result.worst.actual,
-                    "input": result.sample,
-                    "text": str(result.worst),
-                }
-                for result in report.results
-            ],
-            "ifs": [_site(report, site) for site in report.sites if not site.loop],
-            "loops": [_site(report, site) for site in report.sites if site.loop],
+            "outputs": [_output(one) for one in report.verdict.results],
+            "ifs": [_site(report, site) for site in sites if not site.loop],
+            "loops": [_site(report, site) for site in sites if site.loop],
             "inputs": [
                 {
-                    "recipe": str(recipe),
-                    "tensors": {name: _described(value) for name, value in feeds.items()},
+                    "recipe": str(case.recipe),
+                    "tensors": {name: _described(value) for name, value in case.feeds.items()},
                 }
-                for recipe, feeds in zip(report.recipes, report.feeds, strict=True)
+                for case in report.inputs.cases
             ],
+            "reach": {
+                "iterations": report.inputs.most_iterations,
+                "size": report.inputs.largest_size,
+            },
             "saved": report.saved,
-            "reduced": None if report.reduced is None else _reduced(report.reduced),
-            "tried": report.runs,
+            "reduced": None if found.reduced is None else _reduced(found.reduced),
+            "tried": report.inputs.tried,
             "refused": dict(refusals(report).most_common()),
             "device": _device(report),
             "failures": report.failures,
+            "told": [*report.verdict.not_shown, *report.told],
             "notes": report.notes,
-            "as_run": {"findings": report.findings, "notes": report.as_run},
+            "defaults": report.defaults,
             "first_difference": _first(report),
-            "fault": None if report.fault is None else asdict(report.fault),
+            "fault": None if found.blame is None else asdict(found.blame),
         }
     )
     return data
 
 
+def verdict_of(report: CheckReport) -> str:
+    """The verdict, in a word or two."""
+    if report.different:
+        return "different"
+    if report.ok:
+        return "equal" if report.verdict.noise is None else "within noise"
+    return "incomplete" if report.compared else "nothing compared"
+
+
+def _output(one: Comparison) -> Json:
+    found = one.difference
+    return {
+        "version": one.label,
+        "output": one.output,
+        "state": one.state,
+        "equal": one.ok,
+        "problem": found.problem,
+        "absolute": found.absolute,
+        "relative": found.relative,
+        "ulp": found.ulp,
+        "share": found.share,
+        "range": found.range,
+        "wrong": found.wrong,
+        "size": found.size,
+        "at": list(found.worst),
+        "expected": found.expected,
+        "actual": found.actual,
+        "input": one.case,
+        "how": one.how,
+        "text": str(found),
+    }
+
+
 def _site(report: CheckReport, site: Site) -> Json:
     """The state of each outcome of an If or a Loop."""
-    states = {site.role(outcome): report.state((site.index, outcome)) for outcome in site.outcomes}
+    states = {site.role(outcome): report.branches.state((site.index, outcome)) for outcome in site.outcomes}
     return {
         "where": site.where,
         "parents": [[index, branch_role(branch)] for index, branch in site.parents],
@@ -125,16 +146,8 @@ def _reduced(found: Reduced | str) -> Json:
     return {"text": str(found), **asdict(found)}
 
 
-def _verdict(report: CheckReport) -> str:
-    if report.ok:
-        return "equal"
-    if report.different:
-        return "different"
-    return "incomplete" if report.compared else "nothing compared"
-
-
 def _first(report: CheckReport) -> Json | None:
-    first = report.first
+    first = report.diagnosis.first
     if first is None or isinstance(first, str):
         return None if first is None else {"text": first}
     return {
@@ -145,7 +158,7 @@ def _first(report: CheckReport) -> Json | None:
         "before": first.before,
         "around": {
             label: [asdict(neighbour) for neighbour in neighbours]
-            for label, neighbours in report.around.items()
+            for label, neighbours in report.diagnosis.around.items()
         },
     }
 

@@ -1,183 +1,189 @@
-"""The noise of a model: how its own results change if each float is off by two units in the last
+"""The noise of a model: how its own results change if each float is off by a unit in the last
 place.
 
-A noisy model runs several times. Ties of decisions, sums that cancel and chains of roundings then
-give other results in each run.
+Only the original is measured, whatever a version gave. A noisy form of it (`noisy`) runs as often as
+further runs help. Ties of decisions, sums that cancel and chains of roundings then give other
+results in each run. A result is within the noise if it could be one of these runs.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from itertools import repeat
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-import bridge
-from bridge.check.compare import agreeing, are_alike, compare, tolerance
-from bridge.check.engines import Session
-from bridge.check.exact import HALVES_WIDER, WideSession, widen
-from bridge.check.loading import load_in_floats
-from bridge.check.noisy import make_noisy
-from bridge.check.outputs import Comparison, Results
-from bridge.check.pair import Pair
-from bridge.check.parts import is_too_large
+from bridge.check.compare import Results, Tolerances, magnitude
+from bridge.check.engines import EngineError, Session, run_each
 from bridge.errors import BridgeError
-from bridge.neutral.clone import clone_model
-from bridge.neutral.graph import size_of_constants
 
-_LOT = 8  # runs; the elements outside the noise are counted after each lot
+_LOT = 8  # runs; the results are judged after each lot
 _LOTS = 8
-_FACTOR = 2.0  # how many times as wide as seen the noise may be
-_SHARE = 2 / (_LOT * _LOTS + 1)
-"""The average share of elements outside the noise, for a value that is drawn like these runs."""
+_SECONDS = 20.0  # for all runs of a check, after the first lot of each input
+_HOPELESS = 30.0  # times as far outside as the runs are, then no further run would help
 
-_FARTHER = 1.5  # a whole value may be so many times as far from the mean as the samples are
-
-_LARGEST = 1 << 28  # bytes of constants in a model that is run with noise
+_WIDER = 1.0  # how many widths of the seen range an element may be off from its middle
+_MORE = 2.0  # times as far, or as often, outside as one of the runs itself
 
 
-def load_noisy(pair: Pair, path: Path, name: str, wide: bool = False) -> Session | None:
-    """A file of a pair with noise; None if it is large. If `wide`, 16-bit floats become 32-bit
-    floats, which have less noise. Then a model that an engine would compile for long gives None,
-    too."""
-    before, model = pair.loaded(path), pair.load(path)
-    if size_of_constants(model.graph) > _LARGEST:
-        return None
-    wider = HALVES_WIDER if wide and widen(model, HALVES_WIDER) else {}
-    try:
-        noisy = clone_model(model)
-        make_noisy(noisy, constants=True)
-        file = pair.rewritten(path, noisy, name)
-        if wide and is_too_large(bridge.load(file)):
-            return None
-        session = load_in_floats(file)
-    except BridgeError:  # An engine may want constants.
-        make_noisy(model)
-        session = load_in_floats(pair.rewritten(path, model, name))
-    return WideSession(session, wider, before) if wider else session
-
-
+@dataclass
 class Noise:
-    """The results of a noisy model for one input. It runs as often as further runs help."""
+    """The noise of the original, input by input. `open_noisy` opens the noisy form; it may raise
+    BridgeError, and then there is no noise."""
 
-    def __init__(
-        self, session: Session, original: Session, comparison: Comparison, feed: Results
-    ) -> None:
-        self._session, self._original, self._comparison = session, original, comparison
-        self._feed = feed
-        self._runs: list[Results] = []
+    open_noisy: Callable[[], Session]
+    tolerances: Tolerances
+    _session: Session | None = None
+    _samples: dict[int, list[Results]] = field(default_factory=dict)
+    _broken: bool = False
+    _end: float = 0.0
 
-    def explains(self, results: Results, others: Sequence[Session] = ()) -> bool:
-        """Whether the results are within the noise. More runs follow while each lot of runs takes
-        further elements in. In the third lot the sessions `others` run. Raises EngineError."""
-        before = left = self._left(results)
-        lots = 0
-        while left and (lots < 2 + bool(others) or left < before) and lots < _LOTS:
-            for session in others if lots == 2 and others else [self._session] * _LOT:
-                found = session.run(self._comparison.renamed(self._feed, session))
-                self._runs.append(self._comparison.aligned(self._original, session, found) or {})
-            before, left, lots = left, self._left(results), lots + 1
-        return not self._count(_is_apart, results)
-
-    def _left(self, results: Results) -> int:
-        """The number of elements outside; 0 if a value that is drawn like the runs has as many."""
-        return self._count(outside, results) if self._count(_is_far, results) else 0
-
-    def _count(self, how: Callable[..., int], results: Results) -> int:
-        allowed = self._comparison.allowed
-        return sum(
-            how(value, [run[name] for run in self._runs if name in run], *allowed(name))
-            for name, value in results.items()
-        )
-
-
-def _is_apart(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> bool:
-    """Whether a value is far from the samples, although as many of its elements may be outside as
-    of any sample."""
-    is_far = _is_far(value, samples, rtol, atol)
-    if not is_far or not _are_comparable(value, samples):
-        return is_far
-    others = ([other for other in samples if other is not one] for one in samples)
-    most = max(map(outside, samples, others, repeat(rtol), repeat(atol)))
-    return _is_far(value, samples, rtol, atol, _FACTOR * most)
-
-
-def _is_far(
-    value: Any, samples: Sequence[Any], rtol: float, atol: float, most: float = 0.0
-) -> bool:
-    """Whether a value is far from the samples. It is far if more elements are outside than `most`
-    and than chance allows. It is far if an element is farther outside than any two samples are
-    apart. It is also far if the whole value is farther from the mean than the samples are."""
-    count = outside(value, samples, rtol, atol)
-    if not _are_comparable(value, samples):
-        return count > 0
-    if not value.size:
+    def explains(
+        self, case: int, feed: Results, expected: Results, found: Sequence[Results]
+    ) -> bool:
+        """Whether results of one input are within the noise. Each of `found` has the outputs that
+        differ. More runs follow while each lot of them brings the results nearer."""
+        before = np.inf
+        for lot in range(_LOTS + 1):
+            samples = self._samples.setdefault(case, [])
+            if len(samples) >= _LOT * max(lot, 1):
+                far = max(self._far(expected, samples, one) for one in found)
+                # The original is no result of its own noisy form: that form shows nothing.
+                if far <= 1:
+                    outputs = {name for one in found for name in one}
+                    own = {name: expected[name] for name in outputs}
+                    return self._far(expected, samples, own, itself=True) <= 1
+                late = lot >= 2 and (far > 0.9 * before or time.monotonic() > self._end)
+                if far > _HOPELESS * (2 if lot < 2 else 1) or late:
+                    return False
+                before = far
+            if lot == _LOTS or not self._run(samples, feed):
+                return False
         return False
-    wide, *seen = (one.astype(np.float64) for one in (value, *samples))
-    if count > max(most, _SHARE * value.size):
-        return True
-    with np.errstate(all="ignore"):
-        low, high = np.min(seen, axis=0), np.max(seen, axis=0)
-        beyond = np.maximum(low - wide, wide - high) > (high - low).max() * (1 + rtol) + atol
-        if count and beyond.any():
-            return True
-        mean = np.mean(seen, axis=0)
-        known = np.isfinite(mean) & np.isfinite(wide)
-        far, *own, allowed = (
-            float(np.sqrt(np.mean(np.square(some[known])))) if known.any() else 0.0
-            for some in (wide - mean, *(one - mean for one in seen), atol + rtol * np.abs(mean))
+
+    def _run(self, samples: list[Results], feed: Results) -> bool:
+        """Runs one lot. Whether it could run."""
+        if self._session is None and not self._broken:
+            try:
+                self._session = self.open_noisy()
+                self._end = time.monotonic() + _SECONDS
+            except BridgeError:
+                self._broken = True
+        if self._session is None:
+            return False
+        runs = run_each(self._session, [feed] * _LOT)
+        samples += [one for one in runs if not isinstance(one, EngineError)]
+        return not any(isinstance(one, EngineError) for one in runs)
+
+    def _far(
+        self, expected: Results, samples: Sequence[Results], found: Results, itself: bool = False
+    ) -> float:
+        """How far results are outside of the noise; up to 1 is within."""
+        return max(
+            (
+                distance(
+                    value,
+                    [one[name] for one in samples] + ([] if itself else [expected[name]]),
+                    *self.tolerances.of(name, value),
+                )
+                for name, value in found.items()
+            ),
+            default=0.0,
         )
-    # A sample is farther from the mean of the other samples than from the mean of all.
-    return far > _FARTHER * max(own) * len(seen) / (len(seen) - 1) + allowed
 
 
-def _are_comparable(value: Any, samples: Sequence[Any]) -> bool:
-    return bool(samples) and are_alike(value, *samples) and _is_between(value)
-
-
-def outside(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> int:
-    """The number of elements of a value that the samples do not allow. Floats and integers of 8
-    bits may lie between the samples, and a little beyond. All others must equal an element of a
-    sample."""
+def distance(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> float:
+    """How far a value lies outside of samples, as a share of what is allowed: up to 1 it could be
+    one of them. A pure function of arrays."""
     if isinstance(value, list):
         lists = [one for one in samples if isinstance(one, list) and len(one) == len(value)]
-        if not lists:
-            return 1
-        each = zip(value, *lists, strict=True)
-        return sum(outside(one, others, rtol, atol) for one, *others in each)
+        if len(lists) < 2:
+            return np.inf
+        return max((distance(v, s, rtol, atol) for v, *s in zip(value, *lists, strict=True)), default=0)
     if not isinstance(value, np.ndarray):
-        return not any(compare(one, value, rtol, atol).ok for one in samples)
-    alike = [one for one in samples if isinstance(one, np.ndarray) and one.shape == value.shape]
-    alike = [one for one in alike if one.dtype == value.dtype]
-    if not alike:
-        return max(value.size, 1)
-    if value.dtype.kind in "OSUbc":
-        return int((~np.any([one == value for one in alike], axis=0)).sum())
-    wide = value.astype(np.float64)
-    seen = np.stack([one.astype(np.float64) for one in alike])
-    rtol = tolerance(value, rtol)
-    good = agreeing(seen, wide, rtol, atol).any(axis=0)
-    if _is_between(value):
-        finite = np.isfinite(seen)
-        low = np.where(finite, seen, np.inf).min(axis=0)
-        high = np.where(finite, seen, -np.inf).max(axis=0)
-        good |= _distance(wide, low, high, rtol, atol) <= 1
-    return int((~good).sum())
+        return 0.0 if any(type(one) is type(value) and one == value for one in samples) else np.inf
+    alike = [
+        one
+        for one in samples
+        if isinstance(one, np.ndarray) and (one.dtype, one.shape) == (value.dtype, value.shape)
+    ]
+    if len(alike) < 3:
+        return np.inf
+    if not value.size:
+        return 0.0
+    bound = atol * max(map(magnitude, alike))
+    return _of_numbers(value, alike, rtol, bound) if _is_between(value) else _of_choices(value, alike)
+
+
+def _of_choices(value: np.ndarray, samples: Sequence[np.ndarray]) -> float:
+    """For integers, booleans and strings: how many elements no sample has, against how many of one
+    sample no other has."""
+    equal = [one == value for one in samples]
+    count = int((~np.any(equal, axis=0)).sum())
+    if not count:
+        return 0.0
+    own = 0
+    for place, one in enumerate(samples):
+        others = np.any([one == other for at, other in enumerate(samples) if at != place], axis=0)
+        own = max(own, int((~others).sum()))
+    return count / (_MORE * own) if own else np.inf
+
+
+def _of_numbers(
+    value: np.ndarray, samples: Sequence[np.ndarray], rtol: float, bound: float
+) -> float:
+    """For floats and integers of 8 bits: how many elements are outside of the range of the samples,
+    how far the farthest is, and how far all are in the mean; each against the same of a sample."""
+    wide = [one.astype(np.float64) for one in samples]
+    low, high, lower, higher = _ends(wide)
+    limits = float(np.finfo(np.float64).tiny)
+
+    def of(one: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[float, float, float]:
+        with np.errstate(all="ignore"):
+            middle = (low + high) / 2
+            allowed = _WIDER * (high - low) + bound + rtol * np.abs(middle) + limits
+            far = np.abs(one - middle) / allowed
+            far = np.where((one == low) | (one == high), np.minimum(far, 0.5), far)
+        # NaN and infinities have to be those of a sample.
+        far = np.where(np.isnan(far), np.inf, far)
+        if not np.isfinite(one).all():
+            odd = ~np.isfinite(one)
+            seen = np.any([(s == one) | (np.isnan(s) & np.isnan(one)) for s in wide], axis=0)
+            far = np.where(odd, np.where(seen, 0.0, np.inf), far)
+        return float((far > 1).sum()), float(far.max()), float(np.sqrt(np.mean(np.square(far))))
+
+    count, farthest, mean = of(value.astype(np.float64), low, high)
+    own = [
+        of(one, np.where(one == low, lower, low), np.where(one == high, higher, high))
+        for one in wide
+    ]
+    counts, most, means = (max(one[place] for one in own) for place in range(3))
+    if np.isinf(farthest):
+        return np.inf
+    return max(
+        count / (_MORE * counts) if counts else np.inf if count else 0.0,
+        farthest / max(1.0, _MORE * (most if np.isfinite(most) else 0.0)),
+        mean / max(0.5, _MORE * (means if np.isfinite(means) else 0.0)),
+    )
+
+
+def _ends(
+    samples: Sequence[np.ndarray],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The lowest and the highest of each element, and the second lowest and highest."""
+    low = lower = np.full(samples[0].shape, np.inf)
+    high = higher = np.full(samples[0].shape, -np.inf)
+    for one in samples:
+        finite = np.isfinite(one)
+        below, above = np.where(finite, one, np.inf), np.where(finite, one, -np.inf)
+        low, lower = np.minimum(low, below), np.minimum(lower, np.maximum(low, below))
+        high, higher = np.maximum(high, above), np.maximum(higher, np.minimum(high, above))
+    return low, high, lower, higher
 
 
 def _is_between(value: np.ndarray) -> bool:
     """Whether elements may lie between the samples."""
     kind = value.dtype.kind
     return kind not in "iuOSUbc" or (kind in "iu" and value.dtype.itemsize == 1)
-
-
-def _distance(
-    value: np.ndarray, low: np.ndarray, high: np.ndarray, rtol: float, atol: float
-) -> np.ndarray:
-    """The distance of each element from the middle of two limits; up to 1 is within the noise."""
-    with np.errstate(all="ignore"):
-        middle = (low + high) / 2
-        far = np.abs(value - middle) / (_FACTOR * (high - low) / 2 + atol + rtol * np.abs(middle))
-    return np.asarray(far)

@@ -1,8 +1,10 @@
-"""Makes models in which each float is off by two units in the last place, at random.
+"""Makes models in which each computed float is off by up to two units in the last place, at random.
 
-This is Monte Carlo arithmetic (Parker, 1997). To each float that depends on the inputs a random
-part of it is added, in bodies too: one of the whole tensor, since engines round alike where numbers
-are alike, and one of the element's place.
+This is Monte Carlo arithmetic (Parker, 1997). A value is *exact* if every engine has it bit for bit:
+inputs, constants, their elements moved or selected, and floats that are made of integers alone, such
+as counters. Exact values have no noise, so that a decision between them has none either. All others
+do. An operator that sums products gets noise on its exact inputs too: its own sums are off by more
+than a unit of a result that cancels.
 """
 
 from __future__ import annotations
@@ -16,152 +18,237 @@ import numpy as np
 from bridge.check.in_parts import WITH_BOTH, put_in_parts
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
-from bridge.neutral.ports import Carried, outer_input
+from bridge.neutral.ports import Carried, Condition, Iteration, outer_input
 from bridge.neutral.types import Shape, TensorType
 from bridge.vocabulary import has_trait, operator
 from bridge.vocabulary.elements import BF16, F16, F32, F64, Element
 
 _FLOATS = frozenset({F16, BF16, F32, F64})
-_HALVES = frozenset({F16, BF16})
 
-_STEPS = 2.0  # units in the last place that a float is off by, at most; half of it by its own
 _OF_SHAPES = frozenset({"Shape", "Size", "ir::ShapeOf"})
-_ROUNDING = frozenset(
-    {"Round", "Floor", "Ceil", "QuantizeLinear", "DynamicQuantizeLinear", "FakeQuantize"}
-)
+
+_LEVELS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear", "FakeQuantize"})
+"""Operators that divide before they round, which engines do differently."""
+
+_ROUNDING = _LEVELS | {"Round", "Floor", "Ceil"}
+
 _OF_LEVELS = frozenset({"DequantizeLinear", "FakeQuantize"})
 """Operators that engines may compute as steps from the lowest number."""
 
 _WHOLE = frozenset({"Add", "Sub", "Mul", "Neg", "Abs", "Min", "Max", "Where", "Concat", "OneHot"})
 """Operators that make integers of integers, beside those that keep elements."""
 
+_SELECTING = frozenset({"Abs", "Clip", "Concat", "Max", "Min", "Neg", "Relu", "Trilu", "Where"})
+"""Operators that round no number, beside those that keep elements."""
+
 _MANY = 1 << 10  # elements of a constant that is read to see whether they are integers
 
 
-def make_noisy(model: Model, narrow: Element | None = None, constants: bool = False) -> None:
-    """Puts noise behind each float of a model that depends on data, in place.
+def make_noisy(
+    model: Model, of_constants: Element | None = None, narrow: Element | None = None
+) -> None:
+    """Puts noise behind each float of a model that depends on data and is not exact, in place.
 
-    An engine may compute all floats in the type `narrow` of 16 bits. With `constants` these have
-    noise too. Where numbers are rounded to integers, the noise is relative to the largest number,
-    as the error of a sum may be. Floats that are made of integers alone have no noise: each engine
-    computes them exactly. Operators that round inside are written in several. A TopK of IR that may
-    take any of equal elements takes the first, as ONNX's does."""
-    graph = model.graph
+    Constants that an operator sums have the noise of their own type; with `of_constants` all
+    constants of floats have that type's, for a file that stores them so. An engine may compute all
+    floats in the type `narrow` of 16 bits. Where numbers are rounded to integers, the noise is
+    relative to the largest number, as the error of a sum may be. Operators that round inside are
+    written in several. A TopK of IR that may take any of equal elements takes the first, as ONNX's
+    does."""
     put_in_parts(model, WITH_BOTH)
-    entries = graph.inputs
-    graph.inputs = [Value(v.type, v.names) if _is_float(v) else v for v in entries]
-    noisy = _Noisy(np.random.default_rng(0), narrow, constants)
-    noisy.make(graph, set(entries))
-    nodes: list[Node] = []
-    for exact, value in zip(graph.inputs, entries, strict=True):
-        if exact is not value:
-            value.names = []
-            noisy.add(Builder(nodes), exact, value)
-    graph.prepend(nodes)
+    graph = model.graph
+    facts = _Exactness()
+    facts.enter(graph, {*graph.inputs})
+    facts.exact |= {*graph.inputs}
+    facts.look(graph)
+    _Noise(facts, np.random.default_rng(0), of_constants, narrow).make(graph)
 
 
 @dataclass
-class _Noisy:
-    random: np.random.Generator
-    narrow: Element | None
-    constants: bool
+class _Exactness:
+    """The values that depend on data, those that are exact, and floats that are integers."""
+
+    data: set[Value] = field(default_factory=set)
+    exact: set[Value] = field(default_factory=set)
     whole: set[Value] = field(default_factory=set)
 
-    def make(self, graph: Graph, data: set[Value]) -> None:
-        """Puts noise into a graph in which these inputs depend on data."""
+    def enter(self, graph: Graph, data: set[Value]) -> None:
+        """Marks what depends on data: what is computed of it, and all states of Loops."""
+        self.data |= data
+        for node in graph.nodes:
+            taken = not self.data.isdisjoint(node.inputs)
+            for body in node.bodies:
+                inside = {
+                    value
+                    for value, port in body.entries()
+                    if isinstance(port, Carried | Iteration)
+                    or ((at := outer_input(port)) is not None and node.inputs[at] in self.data)
+                }
+                self.enter(body.graph, inside)
+            if (taken or node.bodies) and node.op not in _OF_SHAPES:
+                self.data |= {*node.outputs}
+
+    def look(self, graph: Graph) -> None:
+        """Marks what is exact. A state is, if its start is and each iteration keeps it so."""
+        for node in graph.nodes:
+            for body in node.bodies:
+                self._look_into(node, body)
+            if node.bodies or node.op == "Constant":
+                self._leave(node)
+                continue
+            floats = [v for v in node.inputs if v is not None and _is_float(v)]
+            keeps = has_trait(node.op, "elements_of_first") or has_trait(
+                node.op, "elements_of_all"
+            )
+            if node.op == "Cast":
+                first = node.inputs[0]
+                assert first is not None
+                from_integers = first.element is not None and not first.element.is_float
+                is_whole = from_integers or first in self.whole
+                # An engine may leave out that numbers lose bits.
+                keeps = not floats or _bits(node.outputs[0]) >= _bits(first)
+            else:
+                may = keeps or node.op in _WHOLE or has_trait(node.op, "exact_on_integers")
+                is_whole = may and all(v in self.whole or _is_whole_constant(v) for v in floats)
+            if is_whole:
+                self.whole |= {*node.outputs}
+            if is_whole or (
+                (keeps or node.op in _SELECTING)
+                and all(v in self.exact or _is_constant(v) for v in floats)
+            ):
+                self.exact |= {*node.outputs}
+
+    def _look_into(self, node: Node, body: Body) -> None:
+        """Marks what is exact in a body. A state is supposed to be, until an iteration loses it."""
+        carried = []
+        for value, port in body.entries():
+            at = outer_input(port)
+            outer = None if at is None else node.inputs[at]
+            for of, is_in in ((self.exact, _is_constant), (self.whole, _is_whole_constant)):
+                if outer is not None and (outer in of or is_in(outer)):
+                    of.add(value)
+                else:
+                    of.discard(value)
+            if isinstance(port, Carried):
+                carried.append((value, body.graph.outputs[port.output]))
+        while True:
+            inside = {value for one in body.graph.walk() for value in one.outputs}
+            self.exact -= inside
+            self.whole -= inside
+            self.look(body.graph)
+            lost = [
+                (value, of)
+                for value, after in carried
+                for of, is_in in ((self.exact, _is_constant), (self.whole, _is_whole_constant))
+                if value in of and after not in of and not is_in(after)
+            ]
+            if not lost:
+                return
+            for value, of in lost:
+                of.discard(value)
+
+    def _leave(self, node: Node) -> None:
+        """Marks the outputs of a node with bodies that are exact in each of them."""
+        for of, is_in in ((self.exact, _is_constant), (self.whole, _is_whole_constant)):
+            inside: dict[int, bool] = {}
+            for value, port in (exit for body in node.bodies for exit in body.exits()):
+                if not isinstance(port, Condition) and port.output is not None:
+                    known = value in of or is_in(value)
+                    inside[port.output] = inside.get(port.output, True) and known
+            of |= {node.outputs[place] for place, known in inside.items() if known}
+
+
+@dataclass
+class _Noise:
+    facts: _Exactness
+    random: np.random.Generator
+    of_constants: Element | None
+    narrow: Element | None
+
+    def make(self, graph: Graph) -> None:
+        """Puts noise into a graph."""
         nodes: list[Node] = []
         b = Builder(nodes)
-        known: dict[Value, Value] = {}
+        noisy: dict[Value, Value] = {}
         for node in graph.nodes:
-            taken = data.intersection(node.inputs)
-            is_whole = self._is_whole(node)
-            if taken and not (is_whole or node.bodies):
-                self._add_to_inputs(b, node, known)
+            # Engines fold weights that are stored in few bits, and may do so in wider floats.
+            depends = not self.facts.data.isdisjoint(node.outputs) or any(
+                value.element in (F16, BF16) for value in node.outputs
+            )
+            depends = depends and node.op != "Constant"
+            if depends and not node.bodies and self.facts.exact.isdisjoint(node.outputs):
+                self._add_to_inputs(b, node, noisy)
             nodes.append(node)
             for body in node.bodies:
-                self._enter(node, body, data)
+                self.make(body.graph)
             if node.op == "ir::TopK":
                 node.attributes["stable"] = True
-            if node.op in _OF_SHAPES or not (node.bodies or taken):
-                continue
-            data |= {*node.outputs}
-            if is_whole or node.op == "If" or has_trait(node.op, "elements_of_first"):
+            if not depends or node.op == "If" or _keeps_elements(node):
                 continue
             for place, value in enumerate(node.outputs):
-                if _is_float(value):
+                if _is_float(value) and value not in self.facts.exact:
                     exact = node.outputs[place] = Value(value.type)
                     exact.producer = node
-                    self.add(b, exact, value, node.op in _OF_LEVELS)
+                    self._add(b, exact, value, node.op in _OF_LEVELS)
         graph.nodes = nodes
 
-    def _enter(self, node: Node, body: Body, data: set[Value]) -> None:
-        """Puts noise into a body. What is carried depends on data."""
-        inside: set[Value] = set()
-        for value, port in body.entries():
-            place, is_carried = outer_input(port), isinstance(port, Carried)
-            given = None if place is None else node.inputs[place]
-            if is_carried or given in data:
-                inside.add(value)
-            if not is_carried and given in self.whole:
-                self.whole.add(value)
-        self.make(body.graph, inside)
-
-    def _is_whole(self, node: Node) -> bool:
-        """Whether the floats that a node makes are integers, because it takes integers alone."""
-        first = node.input(0)
-        if node.op == "Cast" and first is not None and first.element is not None:
-            is_whole = not first.element.is_float or first in self.whole
-        else:
-            traits = ("elements_of_first", "exact_on_integers")
-            keeps = node.op in _WHOLE or any(has_trait(node.op, one) for one in traits)
-            is_whole = keeps and all(
-                value in self.whole or _is_constant_of_integers(value)
-                for value in node.inputs
-                if value is not None and _is_float(value)
-            )
-        self.whole.update(node.outputs if is_whole else ())
-        return is_whole
-
-    def _add_to_inputs(self, b: Builder, node: Node, known: dict[Value, Value]) -> None:
-        """Gives a node numbers with noise to round, and weights with noise. Engines may want
-        constants of one element as such, and those that decide sizes."""
+    def _add_to_inputs(self, b: Builder, node: Node, noisy: dict[Value, Value]) -> None:
+        """Gives noise to numbers before they are rounded to integers, and to exact inputs of sums.
+        Engines may want constants that decide sizes."""
         row = operator(node.op)
         sizes = (*(row.shaped_by if row else ()), *((1, 2, 3) if node.op == "Resize" else ()))
+        sums = not (
+            _keeps_elements(node)
+            or node.op in _SELECTING
+            or any(has_trait(node.op, one) for one in ("broadcasts", "by_element"))
+        )
         for place, value in enumerate(node.inputs):
-            if value is None or not _is_float(value):
+            if value is None or not _is_float(value) or place in sizes:
                 continue
-            if value.constant is None:
-                if place == 0 and node.op in _ROUNDING:
-                    node.inputs[0] = noisy = Value(value.type)
-                    self.add(b, value, noisy, of_largest=True)
-            elif self.constants and place not in sizes:
-                if value not in known and value.constant.size > 1:
-                    known[value] = Value(value.type)
-                    self.add(b, value, known[value])
-                node.inputs[place] = known.get(value, value)
+            is_constant = value.constant is not None
+            if place == 0 and node.op in _ROUNDING and not is_constant:
+                if value not in self.facts.exact or node.op in _LEVELS:
+                    node.inputs[0] = rounded = Value(value.type)
+                    self._add(b, value, rounded, of_largest=True)
+            elif (is_constant and self.of_constants) or (
+                sums and (is_constant or value in self.facts.exact) and _size(value) != 1
+            ):
+                if value not in noisy:
+                    noisy[value] = Value(value.type)
+                    unit = self.of_constants if is_constant else None
+                    self._add(b, value, noisy[value], unit=unit)
+                node.inputs[place] = noisy[value]
 
-    def add(self, b: Builder, exact: Value, value: Value, of_largest: bool = False) -> None:
-        """Makes `value` of the exact one. Each element is off by a part of all, and by one for its
-        place on the first axes and on the last. One for each element would take long."""
+    def _add(
+        self,
+        b: Builder,
+        exact: Value,
+        value: Value,
+        of_largest: bool = False,
+        unit: Element | None = None,
+    ) -> None:
+        """Makes `value` of the exact one. Each element is off by a unit at most for its place on the
+        first axes, and by one for its place on the last. One for each element would take long."""
         element = exact.element
         assert element is not None
-        wide = b.cast(exact, F32) if element in _HALVES else exact
-        rounded = self.narrow or element
-        unit = float(ml_dtypes.finfo(rounded.dtype).eps)  # type: ignore[no-untyped-call]
+        wide = b.cast(exact, F32) if element in (F16, BF16) else exact
+        coarse = max((one for one in (self.narrow, unit, element) if one is not None), key=_epsilon)
         # OpenVINO 2026.4 draws 0 for a scalar.
         like = b.op("Reshape", wide, [1]) if exact.shape == () else wide
-        noise = self._drawn(b, like, (1,), _STEPS / 2 * unit)
-        for shape in _parts(like.shape):
-            noise = b.op("Add", noise, self._drawn(b, like, shape, _STEPS / 4 * unit))
+        parts = _parts(like.shape)
+        noise = None
+        for shape in parts:
+            drawn = self._drawn(b, like, shape, 2 / len(parts) * _epsilon(coarse))
+            noise = drawn if noise is None else b.op("Add", noise, drawn)
         size = like
         if of_largest:
             flat = b.op("Reshape", b.op("Abs", like), [-1])
             size = b.op("ReduceMax", flat, [0], keepdims=True)
-        noisy = b.op("Add", like, b.op("Mul", noise, size))
+        result = b.op("Add", like, b.op("Mul", noise, size))
         if exact.shape == ():
-            noisy = b.op("Reshape", noisy, np.array([], np.int64))
-        noisy = b.cast(noisy, self.narrow) if self.narrow is not None else noisy
-        maker = b.cast(noisy, element).producer
+            result = b.op("Reshape", result, np.array([], np.int64))
+        result = b.cast(result, self.narrow) if self.narrow is not None else result
+        maker = b.cast(result, element).producer
         assert maker is not None
         maker.outputs, value.producer = [value], maker
 
@@ -189,8 +276,32 @@ def _parts(shape: Shape) -> list[Shape]:
     return [(*first, *(1 for _ in last)), (*(1 for _ in first), *last)]
 
 
-def _is_constant_of_integers(value: Value) -> bool:
-    if value.constant is None or value.constant.size > _MANY:
+def _keeps_elements(node: Node) -> bool:
+    """Whether the floats that a node gives are elements of its first input, with all their bits."""
+    if node.op == "Cast":
+        first = node.inputs[0]
+        return first is not None and _bits(node.outputs[0]) >= _bits(first)
+    return has_trait(node.op, "elements_of_first")
+
+
+def _bits(value: Value) -> int:
+    return 0 if value.element is None else value.element.bits
+
+
+def _epsilon(element: Element) -> float:
+    return float(ml_dtypes.finfo(element.dtype).eps)  # type: ignore[no-untyped-call]
+
+
+def _size(value: Value) -> int | None:
+    return None if value.constant is None else value.constant.size
+
+
+def _is_constant(value: Value) -> bool:
+    return value.constant is not None
+
+
+def _is_whole_constant(value: Value) -> bool:
+    if value.constant is None or value.constant.size > _MANY or not _is_float(value):
         return False
     numbers = value.constant.array().astype(np.float64)
     return bool((numbers == np.rint(numbers)).all())

@@ -25,10 +25,13 @@ NEVER_TAKEN = "is not taken with the values and shapes that are fixed"
 
 @dataclass(frozen=True)
 class Fixed:
-    """Values and shapes of inputs of the original, by name."""
+    """Values and shapes of inputs of the original, by name. `recorded` are the values of a record.
+
+    A record counts if the graph agrees: the input is gone, or has the recorded shape."""
 
     values: Mapping[str, np.ndarray] = field(default_factory=dict)
     shapes: Mapping[str, tuple[Dim, ...]] = field(default_factory=dict)
+    recorded: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, original: Model, other: Model, given: Mapping[str, Any]) -> Fixed:
@@ -36,6 +39,7 @@ class Fixed:
         for a value that is neither recorded nor given."""
         own = SPECIALIZED.read(original.metadata) or SpecializedRecord()
         record = SPECIALIZED.read(other.metadata) or SpecializedRecord()
+        its = {name: value for value in other.graph.inputs for name in value.names}
         names = {name for value in original.graph.inputs for name in value.names}
         named = inputs_by_name(original)
         values = {
@@ -43,7 +47,7 @@ class Fixed:
         }
         for name, fixed in record.values.items():
             array = fixed.array()
-            if name in values or name not in names:
+            if name in values or name not in names or name in its:
                 continue
             if array is None:
                 raise UsageError(
@@ -51,11 +55,26 @@ class Fixed:
                     f"--value {name}=FILE.npy"
                 )
             values[name] = array
-        new = (name for name in record.shapes if name in names and name not in own.shapes)
-        return cls(values, {name: record.dims(name) for name in new})
+        shapes = {
+            name: record.dims(name)
+            for name in record.shapes
+            if name in names
+            and name not in own.shapes
+            and (name not in its or its[name].shape == record.dims(name))
+        }
+        return cls(values, shapes, frozenset(values) - given.keys())
 
     def __bool__(self) -> bool:
         return bool(self.values or self.shapes)
+
+    def told(self, whose: str) -> list[str]:
+        """What the first line of the report says of the values in the record of a file."""
+        said = [
+            f'"{name}" = {np.array2string(value, threshold=4, edgeitems=2, separator=",")}'
+            for name, value in self.values.items()
+            if name in self.recorded
+        ]
+        return [f"with {', '.join(said)}, as {whose} has it fixed"] if said else []
 
     def shape(self, model: Model) -> None:
         """Gives the inputs of a model their shapes, in place."""

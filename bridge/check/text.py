@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from bridge.check.instrument import Branch, branch_role
+from bridge.check.diagnosis.neighbours import CONSTANT
 from bridge.check.lines import shortened
-from bridge.check.neighbourhood import CONSTANT
-from bridge.check.report import CONVERSION, BranchState, CheckReport, OutputResult
+from bridge.check.report import CheckReport
+from bridge.check.suite import CONVERSION
+from bridge.check.surgery.sites import Branch, branch_role
+from bridge.check.verdict import DIFFERENT, NOISE, RANDOM, Comparison, share_of_range
 from bridge.errors import amount
 from bridge.show.states import STATES
 
@@ -19,36 +21,78 @@ _SHOWN = 3  # kinds of refused inputs
 def summary(report: CheckReport) -> list[str]:
     """The verdict, and its reasons in a few lines. Only outputs and branches that differ are
     listed."""
-    device = report.device
-    meant = "" if device is None else f", {device.title}"
-    lines = [f"{verdict(report)}: {report.source}{meant}{_doubt(report)}", *_explained(report)]
+    device, branches = report.device, report.branches
+    lines = [first_line(report), *_explained(report)]
     lines += [f"  {version.label}: {version.engine}" for version in report.versions]
     lines += [] if device is None else [f"  {device.name}: {device}"]
     for failure in report.failures:
         text = f"  failed: {failure}"
         lines += text.split("\n") if failure.startswith(CONVERSION) else [text]
-    lines += [f"  DIFFERENT: {finding}" for finding in report.findings]
-    lines += [f"  note: {note}" for note in (*report.notes, *report.as_run)]
+    lines += [f"  note: {note}" for note in (*report.notes, *report.defaults)]
     lines += _outputs(report)
-    if report.row:
-        lines.append(f"calls in a row: {len(report.row)}, each with the states of the one before")
-    states = {branch: report.state(branch) for branch in report.branches}
     for loops, label in ((False, "branches"), (True, "iterations")):
-        own = {b: state for b, state in states.items() if report.sites[b[0]].loop == loops}
+        own = [b for b in branches.all if branches.sites[b[0]].loop == loops]
         lines += [f"{label}: {_counts(report, own)}"] if own else []
-        for (index, outcome), state in own.items():
+        for branch in own:
+            state = branches.state(branch)
             if state.state == "different":
-                site = report.sites[index]
-                lines.append(f"  {site.where} / {site.role(outcome)}: {state.text}")
+                lines.append(f"  {name_of(report, branch)}: {state.text}")
     return lines
+
+
+def first_line(report: CheckReport) -> str:
+    """The verdict, and all that a reader must know before believing it."""
+    device = report.device
+    meant = "" if device is None else f", {device.title}"
+    noise = report.verdict.noise
+    word = verdict(report)
+    if report.ok and noise is not None:
+        word += f" within the original's noise (output {noise.output}, {_percent(noise)})"
+    wrong = [one for one in report.verdict.results if not one.ok]
+    with_input = ""
+    if wrong:
+        case = wrong[0].case
+        where = report.saved[case] if report.saved else report.inputs.cases[case].recipe
+        how = f", {wrong[0].how}" if wrong[0].how else ""
+        with_input = f", with input {case} ({where}){how}"
+    said = "".join(f"; {one}" for one in (*report.verdict.not_shown, *report.told))
+    return f"{word}: {report.source}{meant}{with_input}{_not_shown(report)}{said}"
+
+
+def verdict(report: CheckReport) -> str:
+    """The verdict in a word or two."""
+    return "OK" if report.ok else "NOT OK" if report.compared else "nothing was compared"
+
+
+def name_of(report: CheckReport, branch: Branch) -> str:
+    """A branch, with the path of its If or Loop."""
+    site = report.branches.sites[branch[0]]
+    return f"{site.where} / {site.role(branch[1])}"
+
+
+def _not_shown(report: CheckReport) -> str:
+    branches = report.branches
+    unknown = branches.not_shown if report.compared and not report.different else []
+    counts = []
+    for loops, what in ((False, "branches"), (True, "numbers of iterations")):
+        every = [index for index, _ in branches.all if branches.sites[index].loop == loops]
+        some = [index for index, _ in unknown if branches.sites[index].loop == loops]
+        counts += [f"{len(some)} of {len(every)} {what}"] if some else []
+    return f", but {' and '.join(counts)} not shown" if counts else ""
+
+
+def _percent(one: Comparison) -> str:
+    share = share_of_range(one.difference)
+    if one.difference.problem or not share < float("inf"):
+        return "another choice"
+    return f"{100 * share:.2g} % of its range"
 
 
 def _explained(report: CheckReport) -> list[str]:
     """The first value that differs and its place, who is at fault, and what to do next."""
-    lines = []
-    if report.first is not None:
-        lines.append(str(report.first))
-    for label, around in report.around.items():
+    found = report.diagnosis
+    lines = [] if found.first is None else [str(found.first)]
+    for label, around in found.around.items():
         for near in around:
             if near.place == "itself":
                 value = near.attributes.get("value")
@@ -59,78 +103,63 @@ def _explained(report: CheckReport) -> list[str]:
             for near in around
             if near.type == CONSTANT
         ]
-    if report.fault is not None:
-        lines.append(f"at fault: {report.fault}")
-        if report.fault.advice:
-            lines.append(f"next: {report.fault.advice}")
-    if report.reduced is not None:
-        lines.append(f"reduced: {report.reduced}")
-    return lines
+    if found.blame is not None:
+        lines.append(f"at fault: {found.blame}")
+        lines += [f"next: {found.blame.advice}"] if found.blame.advice else []
+    return lines + ([] if found.reduced is None else [f"reduced: {found.reduced}"])
 
 
 def _named(name: str) -> str:
     return f' "{name}"' if name else ""
 
 
-def verdict(report: CheckReport) -> str:
-    """The verdict in a word or two."""
-    return "OK" if report.ok else "NOT OK" if report.compared else "nothing was compared"
-
-
 def _outputs(report: CheckReport) -> list[str]:
     if not report.compared:
         return []
-    wrong = [result for result in report.results if not result.worst.ok]
-    names = {result.output for result in report.results}
-    allowed = [f"rtol {report.rtol:g}, atol {report.atol:g}"]
-    allowed += [f"'{n}': rtol {r:g}, atol {a:g}" for n, (r, a) in report.tolerances.items()]
-    count = len(report.feeds) - len(report.aside)
-    on = f"on {amount(count, 'input')} ({'; '.join(allowed)})"
+    results = report.verdict.results
+    wrong = [one for one in results if not one.ok]
+    names = {one.output for one in results}
+    tolerances = report.tolerances
+    allowed = [f"rtol {tolerances.rtol:g}, atol {tolerances.atol:g}"]
+    allowed += [f"'{n}': rtol {r:g}, atol {a:g}" for n, (r, a) in tolerances.by_output.items()]
+    inputs = report.inputs
+    reach = [f"sizes up to {inputs.largest_size}"] if inputs.largest_size else []
+    reach += [f"up to {amount(inputs.most_iterations, 'iteration')}"] * bool(inputs.most_iterations)
+    on = f"on {amount(len(inputs.cases), 'input')} ({'; '.join(allowed)})"
+    lines = [f"outputs: {len(names)} equal {on}; {_worst(results)}"]
     if wrong:
-        differ = len({result.output for result in wrong})
-        return [f"outputs: {differ} of {len(names)} DIFFERENT {on}", *map(_result, wrong)]
-    return [f"outputs: {len(names)} equal {on}; {_worst(report.results)}"]
+        differ = len({one.output for one in wrong})
+        lines = [f"outputs: {differ} of {len(names)} DIFFERENT {on}", *map(_result, wrong)]
+    within = [one for one in results if one.state == NOISE]
+    lines += map(_result, within)
+    lines += [f"reach: {', '.join(reach)}"] if reach else []
+    if inputs.row:
+        lines.append(f"calls in a row: {len(inputs.row)}, each with the states of the one before")
+    return lines
 
 
-def _worst(results: Sequence[OutputResult]) -> str:
+def _worst(results: Sequence[Comparison]) -> str:
     """The largest difference, in percent of the allowed difference."""
-    worst = max(results, key=lambda result: result.worst.share)
-    if not worst.worst.absolute:
+    worst = max(results, key=lambda one: one.difference.share)
+    if not worst.difference.absolute:
         return "no number differs"
     return (
-        f"the largest difference is {100 * worst.worst.share:.2g} % of what is allowed "
-        f"({worst.version}, '{worst.output}': abs {worst.worst.absolute:.3g})"
+        f"the largest difference is {100 * worst.difference.share:.2g} % of what is allowed "
+        f"({worst.label}, '{worst.output}': abs {worst.difference.absolute:.3g})"
     )
 
 
-def _doubt(report: CheckReport) -> str:
-    """Text after the verdict: the input with which outputs differ, or the branches not shown."""
-    wrong = [result for result in report.results if not result.worst.ok]
-    if wrong:
-        number = wrong[0].sample
-        where = report.saved[number] if report.saved else report.recipes[number]
-        return f", with input {number} ({where})"
-    unknown = [b for b in report.branches if report.state(b).state == "unknown"]
-    if not report.compared or not unknown:
-        return ""
-    counts = []
-    for loops, what in ((False, "branches"), (True, "numbers of iterations")):
-        every = [index for index, _ in report.branches if report.sites[index].loop == loops]
-        some = [index for index, _ in unknown if report.sites[index].loop == loops]
-        counts += [f"{len(some)} of {len(every)} {what}"] if some else []
-    return f", but {' and '.join(counts)} not shown"
-
-
-def _counts(report: CheckReport, known: Mapping[Branch, BranchState]) -> str:
-    states = {branch: state.state for branch, state in known.items()}
+def _counts(report: CheckReport, some: Sequence[Branch]) -> str:
+    branches = report.branches
+    states = {branch: branches.state(branch).state for branch in some}
     counts = Counter(states.values())
     parts = {state: f"{counts[state]} {text}" for state, text in STATES.items() if counts[state]}
-    failing = sum(report.fails(branch) for branch, state in states.items() if state == "pruned")
+    failing = sum(branches.fails(branch) for branch, state in states.items() if state == "pruned")
     if failing:
         parts["pruned"] += f" ({failing} of them fail in the model itself)"
-    some = {index for index, _ in states}
-    kind = "Loop" if report.sites[min(some)].loop else "If"
-    total = amount(len(some), kind)
+    sites = {index for index, _ in some}
+    kind = "Loop" if branches.sites[min(sites)].loop else "If"
+    total = amount(len(sites), kind)
     if kind == "Loop":
         return f"none, one, several in {total}: {', '.join(parts.values())}"
     return f"{len(states)} in {total}: {', '.join(parts.values())}"
@@ -140,38 +169,40 @@ def details(report: CheckReport) -> list[str]:
     """Every output, every branch, the inputs, and the refused inputs."""
     lines = []
     if report.compared:
-        lines += ["every output:", *map(_result, report.results)]
-    lines += [f"  note: {note}" for note in report.asides]
-    if report.sites:
-        lines.append("every branch:")
-    for site in report.sites:
+        lines += ["every output:", *map(_result, report.verdict.results)]
+    sites = report.branches.sites
+    lines += ["every branch:"] if sites else []
+    for site in sites:
         indent = "  " * (len(site.parents) + 1)
         inside = f"{branch_role(site.parents[-1][1])} / " if site.parents else ""
         kind = "Loop" if site.loop else "If"
         lines.append(f"{indent}{inside}{kind} {site.where.rpartition(f' / {kind} ')[2]}")
         for outcome in site.outcomes:
-            text = report.state((site.index, outcome)).text
+            text = report.branches.state((site.index, outcome)).text
             lines.append(f"{indent}  {site.role(outcome)}: {text}")
-    if report.recipes:
-        lines.append("every input:")
-        lines += [f"  {number}: {recipe}" for number, recipe in enumerate(report.recipes)]
+    cases = report.inputs.cases
+    lines += ["every input:"] if cases else []
+    lines += [f"  {number}: {case.recipe}" for number, case in enumerate(cases)]
     return lines + _refused(report)
 
 
-def _result(result: OutputResult) -> str:
-    mark = f"DIFFERENT with input {result.sample}"
-    if result.worst.ok:
-        mark = "random" if result.worst.random else "equal"
-    return f"  {result.version}, '{result.output}': {mark} ({result.worst})"
+def _result(one: Comparison) -> str:
+    mark = {
+        DIFFERENT: f"DIFFERENT with input {one.case}{f', {one.how}' if one.how else ''}",
+        NOISE: f"within the original's noise with input {one.case}, {_percent(one)}",
+        RANDOM: "random",
+    }.get(one.state, "equal")
+    return f"  {one.label}, '{one.output}': {mark} ({one.difference})"
 
 
 def _refused(report: CheckReport) -> list[str]:
-    if not report.refused:
-        return []
     kinds = refusals(report)
+    if not kinds:
+        return []
+    total = sum(kinds.values())
     lines = [
-        f"{sum(kinds.values())} further {'inputs were' if sum(kinds.values()) > 1 else 'input was'}"
-        " tried that the model itself does not take:"
+        f"{total} further {'inputs were' if total > 1 else 'input was'} tried that the model itself "
+        "does not take:"
     ]
     lines += [f"  {count} x {kind}" for kind, count in kinds.most_common(_SHOWN)]
     rest = sum(count for _, count in kinds.most_common()[_SHOWN:])
@@ -182,6 +213,6 @@ def refusals(report: CheckReport) -> Counter[str]:
     """Counts of the reasons why the model refused inputs. Messages are one kind if only their
     numbers differ."""
     kinds = Counter[str]()
-    for message, count in report.refused.items():
+    for message, count in report.inputs.refused.items():
         kinds[shortened(re.sub(r"\d+", "#", message))] += count
     return kinds

@@ -9,7 +9,8 @@ from pathlib import Path
 from bridge.errors import UsageError
 from bridge.files import source_format
 
-_XML = rb"(?si)\A(?:\xef\xbb\xbf)?(?:\s|<\?.*?\?>|<!--.*?-->)*"
+
+_PROLOG = ((b"<?", b"?>"), (b"<!--", b"-->"))
 
 
 @dataclass(frozen=True)
@@ -27,17 +28,29 @@ class Kind:
                 head = file.read(4096)
         except OSError:
             return False
-        return not head or self.begins.match(head) is not None
+        return not head or self.begins.match(_without_prolog(head)) is not None
 
 
-JUNIT = Kind("a report of JUnit's", re.compile(_XML + rb"<testsuites?[\s>/]"))
-PAGE = Kind("a page in HTML", re.compile(_XML + rb"(?:<!doctype html|<html[\s>])"), ".html")
-PICTURE = Kind("an SVG", re.compile(_XML + rb"(?:<!doctype svg[^>]*>\s*)?<svg[\s>]"), ".svg")
+def _without_prolog(head: bytes) -> bytes:
+    """The first bytes of a file, without the declaration, the comments and the white space that may
+    stand before the first element of XML."""
+    rest = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    while (end := next((e for b, e in _PROLOG if rest.startswith(b)), None)) is not None:
+        _, found, rest = rest.partition(end)
+        if not found:
+            return head
+        rest = rest.lstrip()
+    return rest if rest.startswith(b"<") else head
+
+
+JUNIT = Kind("a report of JUnit's", re.compile(rb"(?i)<testsuites?[\s>/]"))
+PAGE = Kind("a page in HTML", re.compile(rb"(?i)<!doctype html|<html[\s>]"), ".html")
+PICTURE = Kind("an SVG", re.compile(rb"(?i)(?:<!doctype svg[^>]*>\s*)?<svg[\s>]"), ".svg")
 ARRAYS = Kind("an .npz", re.compile(rb"PK\x03\x04"), ".npz")
-IR = Kind("an IR", re.compile(_XML + rb"<net[\s>]"), ".xml")
+IR = Kind("an IR", re.compile(rb"(?i)<net[\s>]"), ".xml")
 ONNX = Kind("an ONNX model", re.compile(rb"\x08"), ".onnx")
 
-_CLEAR = (Kind("an archive", ARRAYS.begins), ONNX, Kind("XML", re.compile(_XML + rb"<")))
+_CLEAR = (Kind("an archive", ARRAYS.begins), ONNX, Kind("XML", re.compile(rb"<")))
 """Kinds that no other file begins like by chance."""
 
 LEAVE = "choose another name, or say that it may go (`force=True`)"

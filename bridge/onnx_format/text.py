@@ -19,7 +19,7 @@ _SHOWN = 200
 _FIRST, _LONGEST = 1 << 20, 1 << 30
 
 _OPENING, _CLOSING = (b"{", b"(", b"<", b"["), (b"}", b")", b">", b"]")
-_BRACKETS = rb"""(?s)[][{}(<)]|=?>|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\#[^\n]*"""
+_BRACKETS = rb"""(?s)[][{}(<)]|=?>|"(?:[^"\\]|\\(?:.|\Z))*(?:"|\Z)|'(?:[^'\\]|\\(?:.|\Z))*(?:'|\Z)|\#[^\n]*"""
 """Brackets, and tokens without brackets: the arrow of a signature, texts, comments."""
 
 

@@ -85,7 +85,7 @@ def _require_known(name: str, known: Iterable[str], what: str) -> None:
 
 def _texts(record: str) -> set[str]:
     """All texts of a record, in quotes."""
-    return set(re.findall(r'"(?:[^"\\]|\\.)*"', record))
+    return set(re.findall(r'"(?:[^"\\]|\\(?:.|\Z))*(?:"|\Z)', record))
 
 
 def _require_no_record(model: Model, names: Mapping[str, str] | set[str]) -> None:

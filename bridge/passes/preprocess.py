@@ -87,12 +87,35 @@ def preprocess(model: Model, steps: Sequence[Preprocessing]) -> None:
 
 
 def further_steps(original: Model, other: Model) -> list[Preprocessing]:
-    """The preprocessing that the other model has, without the steps of its original."""
+    """The preprocessing that the other model has, without the steps of its original. A record
+    counts if the model has the layers that it tells of."""
     own = PREPROCESSED.read(original.metadata) or []
     steps = PREPROCESSED.read(other.metadata) or []
     names = {name for value in original.graph.inputs for name in value.names}
     further = steps[len(own) :] if steps[: len(own)] == own else []
-    return [step for step in further if step.input in names]
+    return [step for step in further if step.input in names and _has_layers(other, step)]
+
+
+def _has_layers(model: Model, step: Preprocessing) -> bool:
+    """Whether the layers of a step stand behind its input."""
+    value = next((v for v in model.graph.inputs if step.input in v.names), None)
+    layers = [("Sub", step.mean)] if step.mean else []
+    layers += [("Div", step.scale)] if step.scale else []
+    if step.tensor != step.model:
+        layers.append(("Transpose", [step.tensor.index(letter) for letter in step.model]))
+    for op, numbers in layers:
+        readers = [node for node in model.graph.nodes if value in node.inputs]
+        if len(readers) != 1 or readers[0].op != op or readers[0].inputs[0] is not value:
+            return False
+        other = readers[0].inputs[1]
+        tensor = other.constant if other is not None else None
+        if tensor is None or tensor.size != len(numbers):
+            return False
+        expected = np.array(numbers).astype(tensor.element.dtype)
+        if not np.array_equal(tensor.array().reshape(-1), expected):
+            return False
+        value = readers[0].outputs[0]
+    return value is not None
 
 
 def _require_tensor(model: Model, value: Value, step: Preprocessing) -> None:

@@ -1,0 +1,98 @@
+"""What is known of each branch of an If, and of each number of iterations of a Loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
+
+from bridge.check.diagnosis.forced import Forced
+from bridge.check.lines import shortened
+from bridge.check.surgery.sites import Branch, Site, branches_of
+
+
+@dataclass(frozen=True)
+class BranchState:
+    """The state of a branch: one of `bridge.show.states.STATES`, and a sentence. `input` is the
+    number of the first input that takes the branch."""
+
+    state: str
+    text: str
+    input: int | None = None
+
+
+@dataclass(frozen=True)
+class Branches:
+    """The branches of a model and how they were shown.
+
+    `taken` are the branches that each input takes, `wrong` the inputs with which an output differs.
+    `reached` has the first input that took each branch, `forced` what came of forcing the others.
+    `pruned` are the branches that the conversion removed, and why. `unreachable` are the branches
+    that no input can take, and why. `gone` are branches of Ifs that another file does not have."""
+
+    sites: Sequence[Site] = ()
+    taken: Sequence[Set[Branch]] = ()
+    wrong: Set[int] = frozenset()
+    reached: Mapping[Branch, int] = field(default_factory=dict)
+    forced: Mapping[Branch, Forced] = field(default_factory=dict)
+    pruned: Mapping[Branch, str] = field(default_factory=dict)
+    unreachable: Mapping[Branch, str] = field(default_factory=dict)
+    gone: Mapping[Branch, str] = field(default_factory=dict)
+
+    @property
+    def all(self) -> list[Branch]:
+        """All branches. Ifs come before Loops, outer branches before inner ones."""
+        return branches_of(self.sites)
+
+    @property
+    def different(self) -> bool:
+        """Whether a forced branch differs. What forcing a pruned branch gives does not count; the
+        report says it."""
+        return any(one.wrong for branch, one in self.forced.items() if branch not in self.pruned)
+
+    @property
+    def not_shown(self) -> list[Branch]:
+        """The branches of which nothing is known."""
+        return [branch for branch in self.all if self.state(branch).state == "unknown"]
+
+    def fails(self, branch: Branch) -> bool:
+        """Whether the model itself could not run a branch that was forced."""
+        forced = self.forced.get(branch)
+        return forced is not None and bool(forced.problem) and forced.given is None
+
+    def state(self, branch: Branch) -> BranchState:
+        """The state of one branch."""
+        forced = self.forced.get(branch)
+        outcome = shortened(forced.problem) if forced is not None else ""
+        if branch in self.reached and not (forced is not None and forced.wrong):
+            number = self.reached[branch]
+            takers = {place for place, taken in enumerate(self.taken) if branch in taken}
+            if takers and takers <= self.wrong:
+                text = f"reached by input {number}, DIFFERENT with all inputs that take it"
+                return BranchState("different", text, number)
+            return BranchState("reached", f"reached by input {number}", number)
+        if branch in self.pruned:
+            tried = f"; forced all the same: {outcome}" if outcome else ""
+            why = f"pruned by the conversion, it {self.pruned[branch]}"
+            return BranchState("pruned", why + tried)
+        why = self.unreachable.get(branch, "")
+        if forced is None:
+            return self._not_forced(branch, why or "none was found")
+        if forced.wrong:
+            return BranchState("different", f"forced, DIFFERENT: {outcome}")
+        if outcome:
+            state = "failing" if self.fails(branch) else "unknown"
+            return BranchState(state, f"no input reached it; forced, {outcome}")
+        told = bool(why) and not why.startswith("the model")
+        return BranchState("forced", "forced, equal" + (f" ({why})" if told else ""))
+
+    def _not_forced(self, branch: Branch, why: str) -> BranchState:
+        """The state of a branch that no input took and the check did not force."""
+        site = self.sites[branch[0]]
+        if site.loop and why.startswith("the Loop"):
+            return BranchState("failing", f"cannot be: {why}")
+        around = self.state(site.parents[-1]) if site.parents else None
+        if around is not None and around.state in ("pruned", "failing"):
+            return BranchState(around.state, f"in a branch of which is known: {around.text}")
+        if branch in self.gone and why.startswith(("the condition", "the model fails")):
+            return BranchState("pruned", f"not in {self.gone[branch]}: {why}")
+        return BranchState("unknown", f"no input reached it ({why}), nor was it forced")

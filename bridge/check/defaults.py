@@ -1,0 +1,69 @@
+"""What the files give in engines with default settings: all optimisations, no hints.
+
+A check sets engines so that they compute what a model says. People run them otherwise: in bf16, or
+with caches of 8 bits. So a few inputs run once more. This explains what a user may see; the verdict
+does not depend on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from bridge.check.compare import Results, Tolerances, compare
+from bridge.check.engines import EngineError, Session
+from bridge.check.engines.sessions import DEFAULTS, load, load_in_openvino
+from bridge.check.inputs import Inputs
+from bridge.check.suite import Suite
+from bridge.check.verdict import share_of_range
+from bridge.errors import BridgeError
+
+_INPUTS = 3
+_FEWER_BITS = "; OpenVINO may compute in fewer bits: INFERENCE_PRECISION_HINT=f32 prevents bf16"
+
+
+def with_defaults(
+    suite: Suite,
+    inputs: Inputs,
+    expected: Sequence[Results],
+    random: frozenset[str],
+    tolerances: Tolerances,
+) -> list[str]:
+    """A note for each version that differs from the original with default settings. It says how far
+    the original itself does in that engine."""
+    cases = [place for place, one in enumerate(inputs.cases) if not one.is_empty][:_INPUTS]
+    feeds = [inputs.cases[place].feeds for place in cases]
+    original = suite.original
+
+    def share(open_session: Callable[[Path, Session], Session], path: Path) -> float | None:
+        try:
+            found = open_session(path, original.session).run_each(feeds)
+        except BridgeError:
+            return None
+        if any(isinstance(one, EngineError) for one in found):
+            return None
+        shares = [
+            share_of_range(how)
+            for case, one in zip(cases, found, strict=True)
+            for name, value in expected[case].items()
+            if name not in random and not isinstance(one, EngineError) and name in one
+            for how in [compare(value, one[name], *tolerances.of(name, value))]
+            if not how.ok and not how.problem
+        ]
+        return max(shares, default=0.0)
+
+    def in_own(path: Path, like: Session) -> Session:
+        return load(path, DEFAULTS, like)[0]
+
+    notes = []
+    for variant in suite.others if feeds else ():
+        far = share(in_own, variant.opened)
+        if not far:
+            continue
+        own = share(load_in_openvino if variant.is_ir else in_own, original.opened)
+        said = "" if own is None else f", the original by {100 * own:.2g} %"
+        notes.append(
+            f"with the engines' default settings, {variant.label} differs by {100 * far:.2g} % of "
+            f"an output's range{said}{_FEWER_BITS if variant.is_ir else ''}"
+        )
+    return notes

@@ -1,0 +1,127 @@
+"""What each version gives for each input: in order through one request, as a service does, and each
+input alone in a fresh one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bridge.check.compare import Results
+from bridge.check.engines import EngineError, UndefinedCallError
+from bridge.check.engines.adapters import keeps_states
+from bridge.check.inputs import Inputs
+from bridge.check.suite import Suite
+
+Outcome = Results | EngineError
+"""The outputs of a run, or why there are none."""
+
+IN_ORDER, ALONE = "", "alone in a fresh request"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of one version: the number of its input, and `how` it ran."""
+
+    label: str
+    case: int
+    how: str
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class Runs:
+    """`expected` are the original's outputs for each input. `random` are outputs that have other
+    numbers in each run of the original."""
+
+    expected: Sequence[Results]
+    runs: Sequence[Run]
+    random: frozenset[str]
+
+
+def run_all(
+    suite: Suite, inputs: Inputs, expected: Sequence[Results], tell: Callable[[str], None]
+) -> Runs:
+    """Runs all versions with all inputs. Inputs without elements come last: they may spoil what a
+    kernel keeps."""
+    order = sorted(range(len(inputs.cases)), key=lambda place: inputs.cases[place].is_empty)
+    feeds = [inputs.cases[place].feeds for place in order]
+    runs: list[Run] = []
+    for variant in suite.others:
+        tell(f"running {variant.label}")
+        for how in (IN_ORDER, ALONE) if variant.session.keeps else (IN_ORDER,):
+            outcomes = variant.session.run_each(feeds, fresh=how == ALONE)
+            runs += [
+                Run(variant.label, place, how, outcome)
+                for place, outcome in zip(order, outcomes, strict=True)
+                if not isinstance(outcome, UndefinedCallError)
+            ]
+    return Runs(expected, [*runs, *_in_rows(suite, inputs)], _random(suite, inputs, expected, runs))
+
+
+def _in_rows(suite: Suite, inputs: Inputs) -> list[Run]:
+    """Calls in a row of the versions that keep states from call to call."""
+    runs = []
+    feeds = [inputs.cases[place].feeds for place in inputs.row]
+    for variant in suite.others if feeds else ():
+        keeping = keeps_states(variant.session)
+        if keeping is None:
+            continue
+        try:
+            outcomes: Sequence[Outcome] = keeping.run_row(feeds)
+        except EngineError as error:
+            outcomes = [error]
+        runs += [
+            Run(variant.label, place, f"call {number} of {len(feeds)} in a row", outcome)
+            for number, (place, outcome) in enumerate(zip(inputs.row, outcomes, strict=False), 1)
+        ]
+    return runs
+
+
+_AGAIN = 4  # runs of the original; a random bit may be the same in a few
+
+
+def _random(
+    suite: Suite, inputs: Inputs, expected: Sequence[Results], runs: Sequence[Run]
+) -> frozenset[str]:
+    """The outputs that have other bits in further runs of the original. It runs again if it draws
+    random numbers, or if a version gives other bits."""
+    original = suite.original
+    draws = any(node.op in _DRAWING for node in suite.model(original.opened).graph.walk())
+    first = next((run.case for run in runs if not _same_bits(expected[run.case], run.outcome)), None)
+    if first is None and not draws:
+        return frozenset()
+    case = first or 0
+    again = original.session.run_each([inputs.cases[case].feeds] * _AGAIN)
+    return frozenset(
+        name
+        for one in again
+        if not isinstance(one, EngineError)
+        for name, value in expected[case].items()
+        if not _same(value, one[name])
+    )
+
+
+_DRAWING = frozenset(
+    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"}
+    | {"RandomUniformLike", "ir::RandomUniform", "ir::Multinomial", "Dropout"}
+)
+
+
+def _same_bits(expected: Results, outcome: Outcome) -> bool:
+    if isinstance(outcome, EngineError):
+        return True
+    return all(_same(value, outcome[name]) for name, value in expected.items() if name in outcome)
+
+
+def _same(one: object, other: object) -> bool:
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
+        return type(one) is type(other) and one == other
+    if one.dtype.kind in "OSU":
+        return np.array_equal(one, other)
+    return (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes())
+
+

@@ -1,0 +1,280 @@
+"""The versions of a model that a check compares, each opened by an engine, and how the same change
+is made to all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import cast
+
+import bridge
+from bridge.check.device import DeviceCheck, for_device, is_elsewhere
+from bridge.check.engines import EngineError, LacksOperatorError, Session
+from bridge.check.engines.sessions import load, start_engines
+from bridge.check.files import FileFacts, facts, read
+from bridge.check.lines import shortened
+from bridge.check.prepare import Files, prepared
+from bridge.check.request import Request
+from bridge.check.specialized import Fixed
+from bridge.errors import BridgeError
+from bridge.neutral.clone import clone_model
+from bridge.neutral.graph import Model
+from bridge.options import ConvertOptions
+from bridge.passes.state.records import STATEFUL
+
+CONVERSION = "conversion: "
+"""What begins the failure of a conversion."""
+
+_KINDS = {".onnx": "ONNX", ".xml": "IR"}
+
+Models = tuple[Model, Model | None]
+"""The original, and the other file's model; None if the other is converted from the original."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One version of the model, and the engine that opened it. `label` says where it comes from.
+    `path` is the file; an engine may have opened a form of it, `opened`."""
+
+    label: str
+    path: Path
+    opened: Path
+    engine: str
+    session: Session = field(repr=False)
+    files: tuple[FileFacts, ...] = ()
+
+    @property
+    def is_ir(self) -> bool:
+        """Whether the version is an IR."""
+        return self.path.suffix.lower() == ".xml"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A version that did not convert, load or run. `label` is "" for a conversion, `case` the
+    number of the first input with which the version fails."""
+
+    label: str
+    text: str
+    case: int = 0
+
+
+@dataclass(frozen=True)
+class Suite:
+    """All versions. The first of `variants` is the original, to which the others are held; there is
+    none if it could not be opened. `failures` are the versions that are missing. `pruned` are lines
+    of conversions about branches that they removed. `told` and `notes` are for the report's first
+    line and for its notes."""
+
+    files: Files
+    scratch: Path
+    variants: tuple[Variant, ...]
+    failures: tuple[Failure, ...]
+    pruned: tuple[str, ...]
+    told: tuple[str, ...]
+    notes: tuple[str, ...]
+    device: DeviceCheck | None
+    fixed: Fixed = field(default_factory=Fixed)
+
+    @property
+    def original(self) -> Variant:
+        """The version that the others are held to."""
+        return self.variants[0]
+
+    @property
+    def others(self) -> tuple[Variant, ...]:
+        """The other versions."""
+        return self.variants[1:]
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether two files were given."""
+        return self.files.other is not None
+
+    def of(self, label: str) -> Variant:
+        """The version with this label."""
+        return next(one for one in self.variants if one.label == label)
+
+    def model(self, path: Path) -> Model:
+        """The model in a file, not to be changed."""
+        return read(path)
+
+    def models(self) -> Models:
+        """Copies, to be changed."""
+        other = self.files.other
+        mine = clone_model(read(self.original.opened))
+        return mine, None if other is None else clone_model(read(other))
+
+    def changed(self, name: str, mine: Model, its: Model | None) -> Iterator[tuple[str, Path]]:
+        """Files of changed models, with the labels of their versions: of `mine`, and of `its`, or
+        of what becomes of `mine` in the conversions of the check."""
+        yield self.original.label, self.write(mine, self.original.opened, name)
+        if self.files.other is not None and its is not None:
+            label = self.files.other.name
+            yield label, self.write(its, self.files.other, f"{name}-too")
+        else:
+            pruned: list[str] = []
+            yield from converted(self.files, f"{name}-too", self.scratch, pruned, mine)
+
+    def write(self, model: Model, like: Path, name: str) -> Path:
+        """Writes a changed model in the format of a file."""
+        target = self.scratch / f"{name}{like.suffix.lower()}"
+        bridge.save(model, target)
+        return target
+
+
+def converted(
+    files: Files, name: str, scratch: Path, pruned: list[str], model: Model | None = None
+) -> Iterator[tuple[str, Path]]:
+    """The original, or a changed `model` of it, in the other format, then back again, with their
+    labels. What the conversions prune is added to `pruned`."""
+    suffix = files.original.suffix.lower()
+    there = scratch / f"{name}{'.onnx' if suffix == '.xml' else '.xml'}"
+    back = scratch / f"{name}-back{suffix}"
+    here, other = _KINDS[suffix], _KINDS[there.suffix]
+    source = model or read(files.original)
+    options = files.options
+    if there.suffix == ".onnx":  # A conversion to ONNX has no device.
+        left = {k: v for k, v in options.items() if k not in for_device(options)}
+        options = cast(ConvertOptions, left)
+    pruned.extend(bridge.convert(source, there, **options).pruned)
+    yield f"{here} → {other}", there
+    returning = {} if there.suffix == ".xml" else for_device(files.options)
+    if returning:  # ONNX has no ranges of sizes, which devices may want.
+        shapes = {value.name: value.shape for value in source.graph.inputs if value.shape}
+        returning["input_shapes"] = shapes
+    states = STATEFUL.read(source.metadata)
+    if back.suffix == ".xml" and states is not None:
+        returning["stateful"] = {pair.input: pair.output for pair in states.pairs}
+        returning["beam_idx"] = states.beams
+    pruned.extend(bridge.convert(read(there), back, **cast(ConvertOptions, returning)).pruned)
+    yield f"{here} → {other} → {here}", back
+
+
+def build(request: Request, source: Path, against: Path | None, scratch: Path) -> Suite:
+    """Converts, if there is one file, and opens all versions. Raises UsageError for files that
+    cannot be compared."""
+    files = prepared(source, against, request.conversion, request.weights, scratch)
+    device = DeviceCheck.of(files.options)
+    building = _Building(request, files, scratch, device)
+    building.run()
+    fixed = Fixed()
+    if len(building.variants) > 1:
+        first, other = (read(one.path) for one in building.variants[:2])
+        fixed = Fixed.of(first, other, files.options.get("values") or {})
+    return Suite(
+        files,
+        scratch,
+        tuple(building.variants),
+        tuple(building.failures),
+        tuple(building.pruned),
+        (*files.told, *building.told, *fixed.told(other.name if against else "")),
+        (*files.notes, *building.notes),
+        device,
+        fixed,
+    )
+
+
+@dataclass
+class _Building:
+    request: Request
+    files: Files
+    scratch: Path
+    device: DeviceCheck | None
+    variants: list[Variant] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    pruned: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def run(self) -> None:
+        files = self.files
+        start_engines(
+            {files.original.suffix.lower(), *((files.other or Path("a.xml")).suffix.lower(),)}
+        )
+        for label, path, of_file in self._versions():
+            try:
+                self._open(label, path, of_file)
+            except BridgeError as error:
+                self.failures.append(Failure(label, f"{label}: {shortened(str(error), 500)}"))
+                if not self.variants:
+                    return
+
+    def _versions(self) -> Iterator[tuple[str, Path, tuple[FileFacts, ...]]]:
+        files = self.files
+        yield "original", files.original, files.facts[0]
+        if files.other is not None:
+            yield files.other.name, files.other, files.facts[1]
+            return
+        self.request.tell("converting")
+        try:
+            for label, path in converted(files, "model", self.scratch, self.pruned):
+                yield label, path, facts(path)
+        except BridgeError as error:
+            self.failures.append(Failure("", f"{CONVERSION}{error}"))
+
+    def _open(self, label: str, path: Path, of_file: tuple[FileFacts, ...]) -> None:
+        """Opens a version in the form that its engine can run."""
+        self.request.tell(f"loading {label}")
+        opened = path
+        if path.suffix.lower() == ".xml":
+            if self.device is not None:
+                self.failures += [
+                    Failure(label, text) for text in self.device.look_at(label, read(path))
+                ]
+            opened = self._worked_round(label, path)
+        try:
+            session, engine = load(opened, like=self.variants[0].session if self.variants else None)
+        except LacksOperatorError as error:
+            rewritten = self._in_standard_operators(path)
+            if rewritten is None:
+                raise
+            opened = rewritten
+            session, engine = load(opened, like=self.variants[0].session if self.variants else None)
+            self.told.append(f"{label} is run as Bridge rewrites it")
+            self.notes.append(
+                f"no engine runs {label}, so that it is run in operators of the standard, as Bridge "
+                "rewrites it: this shows that the conversions and the engines agree, not that "
+                f"Bridge reads those operators rightly ({shortened(str(error), 300)})"
+            )
+        self.variants.append(Variant(label, path, opened, engine, session, of_file))
+
+    def _worked_round(self, label: str, path: Path) -> Path:
+        """The form of an IR for another device that the CPU plugin runs: with workarounds for the
+        faults of that plugin. The file itself, if it is for this plugin or not made by Bridge."""
+        model = read(path)
+        if not is_elsewhere(self.files.options) or model.opset is None:
+            return path
+        target = self.scratch / f"{path.stem}-worked-round.xml"
+        shapes = {value.name: value.shape for value in model.graph.inputs if value.shape}
+        bridge.save(clone_model(model), target, input_shapes=shapes)
+        self.notes.append(
+            f"{label} runs with workarounds for the CPU plugin, which files for other devices do "
+            "not have"
+        )
+        return target
+
+    def _in_standard_operators(self, path: Path) -> Path | None:
+        """An ONNX model that no engine runs, as Bridge writes it in operators of the standard."""
+        if path.suffix.lower() != ".onnx":
+            return None
+        there, back = (self.scratch / f"plain-{path.stem}{end}" for end in (".xml", ".onnx"))
+        options = cast(ConvertOptions, {**self.files.options, "device": "ANY"})
+        try:
+            bridge.convert(read(path), there, **options)
+            bridge.convert(there, back, standard_operators=True)
+        except BridgeError:
+            return None
+        return back
+
+
+def for_part(files: Files, part: Model) -> Files:
+    """The files' options for a part of the original: those that name missing inputs or outputs are
+    left out."""
+    ends = {value.name for value in part.graph.inputs} | {*part.graph.output_names}
+    options = {**files.options, "stateful": False, "beam_idx": False, "one_decoder": False}
+    for name in ("input_shapes", "values", "output_ranks"):
+        given = cast(dict[str, object], options.get(name) or {})
+        options[name] = {key: given[key] for key in given if key in ends} or None
+    return replace(files, options=cast(ConvertOptions, options))

@@ -1,0 +1,202 @@
+"""The verdict: a pure function of arrays.
+
+An output of a version is equal to the original's by the rule of `compare`, or it differs. One thing
+excuses a difference: that it is within the original's own noise, which is measured on the original
+alone. Nothing else does. What was not compared is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bridge.check.compare import Difference, Results, Tolerances, arrays, compare, differences
+from bridge.check.engines import EngineError
+from bridge.check.runs import Run, Runs
+
+EQUAL, NOISE, RANDOM, DIFFERENT = "equal", "noise", "random", "different"
+
+GIVEN = "original, held to the outputs that were given"
+"""The label of the original, compared with outputs that a user gave."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How one output of one run compares. `how` says how the version ran, "" for inputs in order;
+    `state` is equal, within the original's noise, random, or different."""
+
+    label: str
+    output: str
+    case: int
+    how: str
+    state: str
+    difference: Difference
+
+    @property
+    def ok(self) -> bool:
+        """Whether it does not make the verdict different."""
+        return self.state != DIFFERENT
+
+    @property
+    def badness(self) -> tuple[Any, ...]:
+        """A key that sorts comparisons, the worst last."""
+        order = (RANDOM, EQUAL, NOISE, DIFFERENT)
+        return (order.index(self.state), *self.difference.badness)
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A run that an engine did not finish."""
+
+    label: str
+    case: int
+    how: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """All comparisons and failed runs. `not_shown` are sentences about outputs of which nothing
+    was compared."""
+
+    comparisons: Sequence[Comparison] = ()
+    failed: Sequence[Failed] = ()
+    not_shown: Sequence[str] = ()
+
+    @property
+    def different(self) -> bool:
+        """Whether any output differs."""
+        return not all(one.ok for one in self.comparisons)
+
+    @property
+    def results(self) -> list[Comparison]:
+        """The worst comparison of each output of each version."""
+        worst: dict[tuple[str, str], Comparison] = {}
+        for one in self.comparisons:
+            key = one.label, one.output
+            if key not in worst or one.badness > worst[key].badness:
+                worst[key] = one
+        return [*worst.values()]
+
+    @property
+    def wrong(self) -> set[int]:
+        """The inputs with which an output differs."""
+        return {one.case for one in self.comparisons if not one.ok}
+
+    @property
+    def noise(self) -> Comparison | None:
+        """The largest difference within the original's noise, as a share of its output's range."""
+        some = (one for one in self.comparisons if one.state == NOISE)
+        return max(some, key=lambda one: share_of_range(one.difference), default=None)
+
+
+def share_of_range(difference: Difference) -> float:
+    """The largest difference as a share of the largest magnitude; infinite where that says nothing."""
+    return difference.absolute / difference.range if difference.range else np.inf
+
+
+Explains = Callable[[int, Sequence[Results]], bool]
+"""Whether results of one input, each with the outputs that differ, are within the noise."""
+
+
+def conclude(
+    runs: Runs, tolerances: Tolerances, explains: Explains, given: Mapping[int, Results]
+) -> Verdict:
+    """The verdict on all runs. `explains` is asked where a run differs, and not for outputs whose
+    tolerance the user chose. `given` are outputs that the user gave with an input."""
+    comparisons: list[Comparison] = []
+    failed: list[Failed] = []
+    for run in runs.runs:
+        if isinstance(run.outcome, EngineError):
+            failed.append(Failed(run.label, run.case, run.how, str(run.outcome)))
+        else:
+            comparisons += _compared(run, runs, tolerances)
+    comparisons = _excused(comparisons, runs, tolerances, explains)
+    for case, outputs in given.items():
+        expected = runs.expected[case]
+        for name, value in outputs.items():
+            if name in expected and name not in runs.random:
+                found = compare(value, expected[name], *tolerances.of(name, value))
+                state = EQUAL if found.ok else DIFFERENT
+                comparisons.append(Comparison(GIVEN, name, case, "", state, found))
+    return Verdict(comparisons, failed, _not_shown(runs, comparisons))
+
+
+def _compared(run: Run, runs: Runs, tolerances: Tolerances) -> list[Comparison]:
+    """How the outputs of one run compare. Of random ones type and shape alone."""
+    assert not isinstance(run.outcome, EngineError)
+    found = differences(runs.expected[run.case], run.outcome, tolerances)
+    return [
+        Comparison(run.label, name, run.case, run.how, _state(name in runs.random, how), how)
+        for name, how in found.items()
+    ]
+
+
+def _state(is_random: bool, found: Difference) -> str:
+    if is_random and not found.problem:
+        return RANDOM
+    return EQUAL if found.ok else DIFFERENT
+
+
+def _excused(
+    comparisons: list[Comparison], runs: Runs, tolerances: Tolerances, explains: Explains
+) -> list[Comparison]:
+    """The comparisons. Those that are within the noise, with all outputs of their run, are so."""
+    outcomes = {(run.label, run.case, run.how): run.outcome for run in runs.runs}
+    wrong: dict[int, dict[tuple[str, int, str], set[str]]] = {}
+    for one in comparisons:
+        if not one.ok:
+            run = one.label, one.case, one.how
+            wrong.setdefault(one.case, {}).setdefault(run, set()).add(one.output)
+    within: set[tuple[str, int, str]] = set()
+    for case, some in wrong.items():
+        results: list[Results] = []
+        for run, names in some.items():
+            outcome = outcomes[run]
+            assert not isinstance(outcome, EngineError)
+            results.append({name: outcome[name] for name in names})
+        decided = any(tolerances.decides(name) for names in some.values() for name in names)
+        if decided or not explains(case, results):
+            break  # One input that differs is enough.
+        within |= some.keys()
+    return [
+        replace(one, state=NOISE)
+        if not one.ok and (one.label, one.case, one.how) in within
+        else one
+        for one in comparisons
+    ]
+
+
+def _not_shown(runs: Runs, comparisons: Sequence[Comparison]) -> list[str]:
+    """Outputs that are NaN alone, that never have elements, and random ones."""
+    told = []
+    if runs.random:
+        told.append(f"{_listed(sorted(runs.random))} random: type and shape alone are compared")
+    names = {one.output for one in comparisons} - runs.random
+    values = {
+        name: [array for one in runs.expected for array in arrays(one.get(name))]
+        for name in sorted(names)
+    }
+    empty = [name for name, some in values.items() if not any(array.size for array in some)]
+    if empty:
+        told.append(f"{_listed(empty)} without elements")
+    nan = [
+        name
+        for name, some in values.items()
+        if name not in empty and all(_is_nan(array) for array in some if array.size)
+    ]
+    return told + ([f"{_listed(nan)} NaN alone"] if nan else [])
+
+
+def _is_nan(array: np.ndarray) -> bool:
+    if array.dtype.kind in "OSUbiu":
+        return False
+    return bool(np.isnan(array.astype(np.complex128 if array.dtype.kind == "c" else float)).all())
+
+
+def _listed(names: Sequence[str]) -> str:
+    said = ", ".join(f"'{name}'" for name in names)
+    return f"{said} {'is' if len(names) == 1 else 'are'}"
