@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bridge.check.instrument import Site, branch_role
-from bridge.check.reduce import Reduced
+from bridge.check.diagnosis.reduce import Reduced
 from bridge.check.report import CheckReport
+from bridge.check.surgery.sites import Site, branch_role
 from bridge.check.text import refusals
 from bridge.metadata import Json
 from bridge.release import release

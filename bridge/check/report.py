@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bridge.check.bisect import FirstDifference
 from bridge.check.compare import Difference
 from bridge.check.device import DeviceCheck
-from bridge.check.fault import Fault
+from bridge.check.diagnosis.blame import Blame
+from bridge.check.diagnosis.forced import Forced
+from bridge.check.diagnosis.neighbours import Neighbour
+from bridge.check.diagnosis.reduce import Reduced
+from bridge.check.diagnosis.values import FirstDifference
 from bridge.check.files import FileFacts
-from bridge.check.force import Forced
 from bridge.check.inputs import Recipe
-from bridge.check.instrument import Branch, Site, branches_of
 from bridge.check.lines import shortened
-from bridge.check.neighbourhood import Neighbour
-from bridge.check.reduce import Reduced
+from bridge.check.surgery.sites import Branch, Site, branches_of
 from bridge.errors import text_of
 
 CONVERSION = "conversion: "
@@ -103,7 +103,7 @@ class CheckReport:
     unreachable: dict[Branch, str] = field(default_factory=dict)
     gone: dict[Branch, str] = field(default_factory=dict)
     first: FirstDifference | str | None = None
-    fault: Fault | None = None
+    fault: Blame | None = None
     around: dict[str, list[Neighbour]] = field(default_factory=dict)
     outline: dict[str, Any] | None = None
     device: DeviceCheck | None = None
@@ -156,7 +156,7 @@ class CheckReport:
     def state(self, branch: Branch) -> BranchState:
         """The state of one branch."""
         forced = self.forced.get(branch)
-        outcome = shortened(forced.problem) if forced is not None else ""
+        outcome = shortened(str(forced)) if forced is not None else ""
         if branch in self.reached and not (forced is not None and forced.wrong):
             number = self.reached[branch]
             takers = {place for place, taken in enumerate(self.taken) if branch in taken}

@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from bridge.check.instrument import Branch, branch_role
+from bridge.check.diagnosis.neighbours import CONSTANT
 from bridge.check.lines import shortened
-from bridge.check.neighbourhood import CONSTANT
 from bridge.check.report import CONVERSION, BranchState, CheckReport, OutputResult
+from bridge.check.surgery.sites import Branch, branch_role
 from bridge.errors import amount
 from bridge.show.states import STATES
 

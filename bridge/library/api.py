@@ -360,7 +360,7 @@ def _watched(context: Context) -> Iterator[Context]:
         yield context
         return
     # The checker is above this module. No other conversion needs it.
-    from bridge.check.stages import Watcher
+    from bridge.check.diagnosis.stages import Watcher
 
     with scratch_folder() as folder:
         watcher = Watcher(folder)

@@ -26,7 +26,7 @@ from bridge.check.engines import (
     Session,
 )
 from bridge.check.packed import PackedSession
-from bridge.check.stages import plain_onnx
+from bridge.check.diagnosis.stages import plain_onnx
 from bridge.errors import BridgeError, UnsupportedError
 from bridge.library.boundary import Boundary
 

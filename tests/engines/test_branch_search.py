@@ -13,7 +13,7 @@ import bridge
 from bridge.check import check
 from bridge.check.conditions import distance, operands, truth_of
 from bridge.check.demands import demanded
-from bridge.check.instrument import ways
+from bridge.check.surgery.sites import ways
 from bridge.check.probe import probe
 from tests.support.sample import spread
 

@@ -1,21 +1,22 @@
 """Makes values inside a model's Ifs and Loops its outputs, so that they can be looked at.
 
 Of a Loop one iteration is looked at, which is the last that runs: a switch ends the Loop there. So
-values may have another shape in each iteration, and a Loop may run as often as it likes.
+values may have another shape in each iteration, and a Loop may run as often as it likes. A value of
+open rank comes out as its elements and its shape, for engines take no output of open rank.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import numpy as np
-
-from bridge.check.instrument import Way, add_output, invariant, new_output, yielded
+from bridge.check.surgery.sites import Way
+from bridge.check.surgery.wiring import add_output, invariant, yielded
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Model, Node, Value, loop_kind
-from bridge.neutral.ports import Condition, Yield
-from bridge.neutral.types import ANY, I64, TensorType
+from bridge.neutral.ports import Condition
+from bridge.neutral.types import I64, TensorType
 from bridge.operators.control.loop_builder import (
     LoopBuilder,
     iteration_number,
@@ -30,100 +31,70 @@ not exact in f32."""
 COUNT = "bridge.count"
 """The name of the output that says how many iterations the innermost Loop ran."""
 
-
-@dataclass(frozen=True)
-class PathStep:
-    """A body of a node, each by its place: of the node in its graph, of the body in its node."""
-
-    node: int
-    body: int
-
-
-GraphPath = tuple[PathStep, ...]
-"""The way from a model's graph into one nested in it."""
-
-Spot = tuple[int, int]
-"""A value of a graph: the place of its node, and the value's place among the node's outputs. An
-input of the graph has -1 and its place among the inputs."""
+DATA, SHAPE = ".data", ".shape"
+"""What the names of the outputs end with that have the elements and the shape of a value. Those of
+an output of open rank, which Bridge writes in two, end so, too."""
 
 
 def last(depth: int) -> str:
     """The name of the input that says which iteration of a Loop is the last. The Loop is on the way
-    to a place. The outermost Loop has `depth` 0."""
+    to a graph. The outermost Loop has `depth` 0."""
     return f"bridge.last.{depth}"
 
 
-def seen(index: int) -> str:
-    """The name of the output that a value becomes."""
-    return f"bridge.seen.{index}"
+def can_come_out(value: Value, nested: bool) -> bool:
+    """Whether a value can be an output of the model, if it is in a nested graph or not."""
+    if not isinstance(value.type, TensorType):
+        return False
+    return not nested or (value.element is not None and value.element.bits >= 8)
 
 
-def graph_at(model: Model, place: GraphPath) -> Graph:
-    """The graph at a place."""
-    way = way_to(model, place)
-    return way[-1][1].graph if way else model.graph
+def brought_out(results: Mapping[str, Any], name: str) -> Any:
+    """The value that came out under a name, None if there is none."""
+    if name in results:
+        return results[name]
+    data, shape = results.get(name + DATA), results.get(name + SHAPE)
+    if data is None or shape is None or data.size != math.prod(shape.tolist()):
+        return None
+    return data.reshape(shape)
 
 
-def way_to(model: Model, place: GraphPath) -> Way:
-    """The way to a place."""
-    way: Way = ()
-    graph = model.graph
-    for step in place:
-        node = graph.nodes[step.node]
-        way = (*way, (node, node.bodies[step.body]))
-        graph = way[-1][1].graph
-    return way
-
-
-def value_at(graph: Graph, spot: Spot) -> Value:
-    """The value at a spot."""
-    node, index = spot
-    return graph.inputs[index] if node < 0 else graph.nodes[node].outputs[index]
-
-
-def spot_of(graph: Graph, value: Value) -> Spot:
-    """Where a value is in its graph."""
-    if value.producer is None:
-        return -1, graph.inputs.index(value)
-    return graph.nodes.index(value.producer), value.producer.outputs.index(value)
-
-
-def can_be_seen(value: Value) -> bool:
-    """Whether a value can be brought out of a body."""
-    return value.shape is not None and value.element is not None and value.element.bits >= 8
-
-
-def expose(model: Model, place: GraphPath, spots: Sequence[Spot]) -> None:
-    """Makes values of the graph at a place outputs of the model (`seen`).
+def bring_out(model: Model, way: Way, values: Mapping[str, Value]) -> None:
+    """Makes values of the graph that `way` leads to outputs of these names, see `brought_out`.
 
     The model gets a switch for each Loop on the way there (`last`). Inside an If that takes another
     branch a value is one zero. Changes `model`."""
-    way = list(way_to(model, place))
-    found = [value_at(graph_at(model, place), spot) for spot in spots]
+    steps, nested = list(way), way[-1][1].graph if way else model.graph
+    named = dict[str, Value]()
+    builder = Builder(nested.nodes)
+    for name, value in values.items():
+        if value.shape is None:
+            named[name + DATA] = builder.op("Reshape", value, [-1])
+            named[name + SHAPE] = builder.op("Shape", value)
+        else:
+            named[name] = value
     switches = [
         Value(TensorType(I64, ()), [last(depth)])
         for depth in range(sum(node.op == "Loop" for node, _ in way))
     ]
     model.graph.inputs += switches
-    count: Value | None = None
     graph = model.graph
     for index, (node, body) in enumerate(way):
         if node.op == "Loop":
             node = _counted(graph, node)
             body = node.body
-            way[index] = (node, body)
+            steps[index] = (node, body)
             own, *inner = [invariant(node, body, switch) for switch in switches]
             count, switches = _end_at(body, own, inner)
+            if index == len(way) - 1:
+                named[COUNT] = count
         else:
             switches = [invariant(node, body, switch) for switch in switches]
         graph = body.graph
-    names = [*map(seen, range(len(spots)))]
-    if count is not None and way[-1][0].op == "Loop":
-        found, names = [*found, count], [*names, COUNT]
-    for node, body in reversed(way):
-        found = [_brought_out(node, body, value) for value in found]
+    for node, body in reversed(steps):
+        named = {name: yielded(node, body, value) for name, value in named.items()}
     builder = Builder(model.graph.nodes)
-    for value, name in zip(found, names, strict=True):
+    for name, value in named.items():
         add_output(model.graph, builder.op("Identity", value), name)
 
 
@@ -163,16 +134,3 @@ def _end_at(body: Body, own: Value, inner: Sequence[Value]) -> tuple[Value, list
     else:
         body.add_exit(on, Condition())
     return count, switches
-
-
-def _brought_out(node: Node, body: Body, value: Value) -> Value:
-    """A value of a body as an output of its node."""
-    assert value.element is not None
-    if node.op == "If":
-        branch = next(i for i, other in enumerate(node.bodies) if other is body)
-        dummy = np.zeros((1,) * len(value.dims), value.element.dtype)
-        return yielded(node, branch, value, dummy)
-    output = new_output(node, TensorType(value.element, (ANY,) * len(value.dims)))
-    inside = Builder(body.graph.nodes).op("Identity", value)
-    body.add_exit(inside, Yield(len(node.outputs) - 1))
-    return output
