@@ -4,7 +4,7 @@ the model that still differs or fails."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from bridge.check.diagnosis.blame import Blame, Ran, blame
 from bridge.check.diagnosis.forced import steer, to_switch
 from bridge.check.diagnosis.neighbours import neighbourhood
 from bridge.check.diagnosis.reduce import OpenOne, Reduced, reduce
-from bridge.check.diagnosis.values import FirstDifference, first_difference
+from bridge.check.diagnosis.values import FirstDifference, clearest_difference
 from bridge.check.engines import Session
 from bridge.check.lines import shortened
 from bridge.check.loading import load
@@ -30,12 +30,13 @@ from bridge.neutral.graph import Model
 @dataclass(frozen=True)
 class _Mismatch:
     """A version that differs with an input by more than the `allowed` tolerances. The models have
-    switches at these Ifs."""
+    switches at these Ifs. `others` are inputs that take other branches, and differ, too."""
 
     version: str
     feed: Results
     switched: tuple[int, ...]
     allowed: tuple[float, float]
+    others: tuple[Results, ...] = ()
 
 
 def _first_mismatch(bench: Bench) -> _Mismatch | None:
@@ -44,7 +45,16 @@ def _first_mismatch(bench: Bench) -> _Mismatch | None:
     for result in report.results:
         if not result.worst.ok and result.version != GIVEN:
             allowed = bench.comparison.allowed(result.output)
-            return _Mismatch(result.version, report.feeds[result.sample], (), allowed)
+            first = report.taken[result.sample] if report.taken else frozenset()
+            ways = {first: result.sample} | {
+                report.taken[place]: place
+                for place in sorted(report.wrong, reverse=True)
+                if report.taken and report.taken[place] != first
+            }
+            _, *others = (report.feeds[place] for place in ways.values())
+            return _Mismatch(
+                result.version, report.feeds[result.sample], (), allowed, tuple(others)
+            )
     for branch, forced in report.forced.items():
         if forced.wrong and forced.given is not None and branch not in report.pruned:
             missing = [place for place in report.branches if place in report.forced]
@@ -91,7 +101,9 @@ def _explain(bench: Bench, mismatch: _Mismatch, small: Path | None) -> None:
         return compare(expected, actual, tolerance(expected, rtol), atol)
 
     opened = pair.opener(mismatch.version, tell)
-    report.first = first = first_difference(models, opened, mismatch.feed, equal)
+    feeds = [mismatch.feed, *mismatch.others]
+    number, first = clearest_difference(models, opened, feeds, equal)
+    report.first, mismatch = first, replace(mismatch, feed=feeds[number])
     if isinstance(first, FirstDifference):
         for version in report.versions:
             if version is report.versions[0] or version.label == mismatch.version:

@@ -156,7 +156,7 @@ class _Judge:
         # OpenVINO's reference functions share with its plugins how a file is read.
         wrong = [one for one in wrong if one.engine != EvaluatedOpenVino.name]
         if wrong:
-            why = f"{self.label} gives the same numbers {wrong[0].how}"
+            why = f"{self.label}, {wrong[0].how}, gives the same wrong numbers"
             yield self._of_file(why)
         elif self._is_made and self._stage:
             yield self._of_file("")

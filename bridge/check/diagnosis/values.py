@@ -27,6 +27,7 @@ from bridge.neutral.graph import Graph, Model, Node, Value
 
 _AT_ONCE = 100  # values compared in one run, so that memory stays small
 _ITERATIONS = 16  # compared at once
+_INPUTS = 4  # that a first difference is sought with
 _LOADS = 80  # pairs of models that are made and loaded
 
 OpenPair = Callable[[Model, Model | None], tuple[Session, Session]]
@@ -91,6 +92,23 @@ def first_difference(
     if found is not None:
         return found
     return f"all {search.agree} inner values that could be compared agree, where they are outputs"
+
+
+def clearest_difference(
+    models: tuple[Model, Model | None],
+    open_pair: OpenPair,
+    feeds: Sequence[Mapping[str, Any]],
+    equal: Equal,
+) -> tuple[int, FirstDifference | str]:
+    """The number of an input, and the first value that differs with it: of the first of these with
+    which nothing was left out of the search, or else of the first one. Inputs that take other
+    branches show other values."""
+    found: list[FirstDifference | str] = []
+    for feed in feeds[:_INPUTS]:
+        found.append(first_difference(models, open_pair, feed, equal))
+        if isinstance(found[-1], FirstDifference) and found[-1].complete:
+            return len(found) - 1, found[-1]
+    return 0, found[0]
 
 
 def visible(graph: Graph, nested: bool) -> list[Value]:
