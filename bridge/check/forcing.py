@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from bridge.check.bench import Bench
 from bridge.check.compare import Difference
@@ -16,7 +17,7 @@ from bridge.check.pair import Models
 from bridge.check.specialized import NEVER_TAKEN, Fixed
 from bridge.check.surgery.sites import Branch, Site, is_forcible
 from bridge.check.surgery.twins import twin_sites
-from bridge.check.surgery.watching import ITERATIONS, TAKEN
+from bridge.check.surgery.watching import RAN
 from bridge.errors import BridgeError
 from bridge.neutral.graph import Model
 
@@ -78,14 +79,22 @@ def _forced_alone(bench: Bench, gone: list[Branch]) -> list[Forced]:
     return [one for one in found if one.problem]
 
 
+class _Settled(Aligned):
+    """What is wrong in a first run only is a note."""
+
+    def run(self, feeds: Results) -> dict[str, Any]:
+        super().run(feeds)
+        return super().run(feeds)
+
+
 def _forced_alike(bench: Bench, missing: list[Branch]) -> Sequence[Forced]:
     """Forces branches in both models alike."""
 
     def opened(mine: Model, its: Model | None) -> Opened:
         original, files = bench.pair.changed("steered", mine, its)
         first = load(original)[0]
-        names = [port.name for port in first.outputs if port.name not in (TAKEN, ITERATIONS)]
-        return first, [(label, Aligned(load(path)[0], names)) for label, path in files]
+        names = [port.name for port in first.outputs if port.name != RAN]
+        return first, [(label, _Settled(load(path)[0], names)) for label, path in files]
 
     return _forced(bench, missing, bench.pair.both(), opened)
 

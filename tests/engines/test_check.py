@@ -27,10 +27,10 @@ from bridge.check.engines import (
     Reference,
 )
 from bridge.check.inputs import Recipe, make_inputs
+from bridge.check.isolated_engines import IsolatedSession
 from bridge.check.surgery.sites import sites_of
 from bridge.check.surgery.surgery import Surgery
 from bridge.check.surgery.watching import all_taken
-from bridge.check.isolated_engines import IsolatedSession
 from bridge.errors import InvalidModelError, UsageError
 
 GATE = """

@@ -11,12 +11,12 @@ import numpy as np
 from bridge.check.aside import is_empty
 from bridge.check.compare import Difference
 from bridge.check.diagnosis.aligned import Results
-from bridge.check.engines import EngineError, Session, run_each
+from bridge.check.engines import EngineError, Session
 from bridge.check.surgery.sites import Branch, Site, sites_of
 from bridge.check.surgery.surgery import Surgery
 from bridge.check.surgery.switches import OWN
 from bridge.check.surgery.twins import twin_sites
-from bridge.check.surgery.watching import ITERATIONS, TAKEN, all_taken
+from bridge.check.surgery.watching import RAN, all_taken
 from bridge.neutral.graph import Model
 
 Models = tuple[Model, Model | None]
@@ -27,8 +27,6 @@ Opened = tuple[Session, Sequence[tuple[str, Session]]]
 
 OpenAll = Callable[[Model, Model | None], Opened]
 """Opens both models after a change."""
-
-_AT_ONCE = 16  # branches, so that few outputs wait to be compared
 
 
 @dataclass(frozen=True)
@@ -82,25 +80,41 @@ def force(
     to it. Those without elements are left out if there are others: an engine may crash in a branch
     that they do not take.
 
-    `differences` compares outputs with those that are expected. An output that has other
-    numbers in a second run of the first model is left out."""
+    `differences` compares outputs with those that are expected. An output that has other numbers in
+    a second run of the first model is left out."""
     sites = list(sites_of(models[0]).values())
     switched = to_switch(sites, branches)
-    steered = steer(models, switched)
-    first, others = open_all(*steered)
+    first, others = open_all(*steer(models, switched))
     whole = [one for one in candidates if not is_empty(one.feed)] or candidates
     found: list[Forced] = []
-    for at in range(0, len(branches), _AT_ONCE):
-        ran: list[tuple[Branch, Results, Results]] = []
-        for number, branch in enumerate(branches[at : at + _AT_ONCE], at + 1):
-            tell(f"forcing branch {number} of {len(branches)}")
-            one = _run(sites, switched, branch, whole, first)
-            if isinstance(one, str):
-                found.append(Forced(branch, one))
-            else:
-                ran.append((branch, *one))
-        found += _held_to(sites, first, others, ran, differences)
+    for number, branch in enumerate(branches, 1):
+        tell(f"forcing branch {number} of {len(branches)}")
+        ran = _run(sites, switched, branch, whole, first)
+        if isinstance(ran, str):
+            found.append(Forced(branch, ran))
+            continue
+        given, expected = ran
+        wrong, failed = dict[str, Mapping[str, Difference]](), dict[str, str]()
+        for label, session in others:
+            try:
+                some = differences(expected, session.run(given))
+            except EngineError as error:
+                if sites[branch[0]].loop:
+                    failed[label] = str(error)
+                else:
+                    wrong[label] = {"outputs": Difference(ok=False, problem=str(error))}
+                continue
+            some = {name: how for name, how in some.items() if not how.ok}
+            again = differences(expected, _own(first.run(given))) if some else {}
+            some = {name: how for name, how in some.items() if again[name].ok}
+            wrong |= {label: some} if some else {}
+        found.append(Forced(branch, "", given, wrong, failed))
     return tuple(found)
+
+
+def _own(outputs: Results) -> Results:
+    """The outputs that the model itself has."""
+    return {name: value for name, value in outputs.items() if name != RAN}
 
 
 def steer(models: Models, switched: Collection[int]) -> Models:
@@ -160,37 +174,6 @@ def _run(
             problem = problem or f"the model itself fails there: {error}"
             continue
         if branch in all_taken(outputs, watched):
-            return given, outputs
+            return given, _own(outputs)
         problem = problem or "the body around it never ran"
     return problem or "there is no input to try it with"
-
-
-def _held_to(
-    sites: Sequence[Site],
-    first: Session,
-    others: Sequence[tuple[str, Session]],
-    ran: Sequence[tuple[Branch, Results, Results]],
-    differences: Callable[[Results, Results], Mapping[str, Difference]],
-) -> list[Forced]:
-    """The results of running the other models as the first model was run: with these inputs, which
-    gave these outputs."""
-    wrong: dict[Branch, dict[str, Mapping[str, Difference]]] = {b: {} for b, _, _ in ran}
-    failed: dict[Branch, dict[str, str]] = {branch: {} for branch in wrong}
-    for label, session in others:
-        actual = run_each(session, [given for _, given, _ in ran])
-        for (branch, given, expected), outputs in zip(ran, actual, strict=True):
-            if isinstance(outputs, EngineError):
-                if sites[branch[0]].loop:
-                    failed[branch][label] = str(outputs)
-                else:
-                    wrong[branch][label] = {"outputs": Difference(ok=False, problem=str(outputs))}
-                continue
-            # The other model may lack some of the Ifs.
-            asked = {name: v for name, v in expected.items() if name not in (TAKEN, ITERATIONS)}
-            found = {n: how for n, how in differences(asked, outputs).items() if not how.ok}
-            if found:
-                again = differences(asked, first.run(given))
-                found = {name: how for name, how in found.items() if again[name].ok}
-            if found:
-                wrong[branch][label] = found
-    return [Forced(branch, "", given, wrong[branch], failed[branch]) for branch, given, _ in ran]

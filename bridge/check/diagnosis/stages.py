@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +76,83 @@ Differences = Callable[[Results, Results], Mapping[str, Difference]]
 """How outputs compare with those that are expected, which are first."""
 
 
+class Watcher:
+    """Is called after each pass of a conversion with the model as it is then, and keeps it."""
+
+    def __init__(self) -> None:
+        self.stages: list[tuple[Model, str]] = []
+
+    def __call__(self, model: Model, stage: str) -> None:
+        """Keeps the model after a stage."""
+        self.stages.append((clone_model(model), stage))
+
+    def lines(self) -> list[str]:
+        """The text for a report of the conversion: whether a number differs after a stage, with
+        inputs that are drawn for the model as it was read."""
+        with scratch_folder() as folder:
+            (model, _), *_ = self.stages
+            runner = _Runner(folder, make_inputs(model), names_of_outputs(model.graph))
+            expected, again = runner.run(model), runner.run(model)
+            if expected is None or again is None:
+                return ["the model could not be run as it was read, so that nothing was compared"]
+            right = [n for n, how in _compared(expected, again).items() if how.ok]
+            expected = {name: expected[name] for name in right}
+            found = _first_wrong(self.stages, runner, _compared, expected)
+        if found is not None:
+            advice = f"; {found.advice}" if found.advice else ""
+            return [f"the conversion is wrong: {found}{advice}"]
+        steps = amount(len(self.stages), "pass or quirk", "passes and quirks")
+        seen = f"no number differs after any of {steps}"
+        skipped = ", ".join(dict.fromkeys(runner.skipped))
+        return [f"{seen}; could not be run after {skipped}" if skipped else seen]
+
+
+def first_wrong_stage(
+    source: Path,
+    suffix: str,
+    feed: Results,
+    differences: Differences,
+    expected: Results,
+    actual: Results | None = None,
+) -> Stage | None:
+    """The first stage of a conversion after which the outputs are `actual` and not those that are
+    `expected`; without `actual`, after which they are not those. None where there is none.
+
+    It is sought by halves: a number that is wrong stays wrong. A graph that gives neither shows
+    nothing, and neither does one that is wrong as it was read: the engine may be."""
+    model, watcher = clone_model(read(source)), Watcher()
+    target = Target("ir") if suffix == ".xml" else onnx_target(model, None)
+    with limited(_UNLIMITED), np.errstate(all="ignore"), suppress(BridgeError):
+        prepare(model, Context(target, Report(), watch=watcher))
+    with scratch_folder() as folder:
+        runner = _Runner(folder, feed, [*expected])
+        return _first_wrong(watcher.stages, runner, differences, expected, actual)
+
+
+def _first_wrong(
+    stages: Sequence[tuple[Model, str]],
+    runner: _Runner,
+    differences: Differences,
+    expected: Results,
+    actual: Results | None = None,
+) -> Stage | None:
+    found = dict[int, Mapping[str, Difference]]()
+
+    def judge(places: list[int]) -> Mapping[int, bool]:
+        (place,) = places
+        results = runner.run(*stages[place])
+        if results is None:
+            return {}
+        found[place] = differences(expected, results)
+        if all(how.ok for how in found[place].values()):
+            return {place: False}
+        is_it = actual is None or all(how.ok for how in differences(actual, results).values())
+        return {place: True} if is_it else {}
+
+    place = first_wrong(range(len(stages)), judge)
+    return Stage.of(stages[place][1], found[place]) if place else None
+
+
 def _compared(expected: Results, actual: Results) -> Mapping[str, Difference]:
     return {
         name: compare(value, actual[name], tolerance(value, 1e-3), 1e-5)
@@ -83,71 +160,24 @@ def _compared(expected: Results, actual: Results) -> Mapping[str, Difference]:
     }
 
 
-class Watcher:
-    """Is called after each pass of a conversion with the model as it is then, and runs it with
-    inputs that are drawn for it. `found` is the first stage after which an output differs from that
-    of the model as it was read, `count` is how many there were. `skipped` are those after which it
-    did not run."""
-
-    def __init__(self, folder: Path) -> None:
-        self.found: Stage | None = None
-        self.skipped: list[str] = []
-        self.count = 0
-        self._runner = _Runner(folder)
-        self._expected: Results | None = None
-        self._random: set[str] = set()
-
-    def __call__(self, model: Model, stage: str) -> None:
-        """Runs the model after a stage."""
-        if self.found is not None:
-            return
-        self.count += 1
-        results = self._runner.run(model)
-        if results is None:
-            self.skipped.append(stage)
-        elif self._expected is None:
-            self._expected, again = results, self._runner.run(model, anew=True) or {}
-            differences = _compared(results, again) if again else {}
-            self._random = {name for name, how in differences.items() if not how.ok}
-        else:
-            found = _compared(self._expected, results)
-            wrong = {n: how for n, how in found.items() if n not in self._random and not how.ok}
-            self.found = Stage.of(stage, wrong) if wrong else None
-
-    def lines(self) -> list[str]:
-        """The text for a report of the conversion."""
-        if self.found is not None:
-            advice = f"; {self.found.advice}" if self.found.advice else ""
-            return [f"the conversion is wrong: {self.found}{advice}"]
-        steps = amount(self.count, "pass or quirk", "passes and quirks")
-        seen = f"no number differs after any of {steps}"
-        skipped = ", ".join(dict.fromkeys(self.skipped))
-        return [f"{seen}; could not be run after {skipped}" if skipped else seen]
-
-
+@dataclass
 class _Runner:
     """Runs models as they are between two passes, under the names that the first of them has.
-    Inputs are drawn for that if there are none."""
+    `skipped` are the stages after which they do not run."""
 
-    def __init__(self, folder: Path, feed: Results | None = None) -> None:
-        self._folder, self._feed = folder, feed
-        self._names: Sequence[str] = ()
-        self._last: tuple[bytes, Results | None] = b"", None
+    folder: Path
+    feed: Results
+    names: Sequence[str]
+    skipped: list[str] = field(default_factory=list)
 
-    def run(self, model: Model, anew: bool = False) -> Results | None:
-        """The outputs; None where it cannot be run. What was run last is run again if `anew`."""
+    def run(self, model: Model, stage: str = "") -> Results | None:
+        """The outputs; None where it cannot be run."""
         try:
-            written = plain_onnx(model).SerializeToString(deterministic=True)
-            if written != self._last[0] or anew:
-                path = self._folder / "stage.onnx"
-                path.write_bytes(written)
-                if self._feed is None:
-                    self._feed = make_inputs(model)
-                self._names = self._names or names_of_outputs(model.graph)
-                session = Aligned(load(path)[0], self._names)
-                self._last = written, session.run(self._feed)
-            return self._last[1]
+            path = self.folder / "stage.onnx"
+            onnx.save(plain_onnx(model), path)
+            return Aligned(load(path)[0], self.names).run(self.feed)
         except Exception:  # what stands between two passes need not be a model
+            self.skipped.append(stage)
             return None
 
 
@@ -166,46 +196,3 @@ def plain_onnx(model: Model) -> onnx.ModelProto:
 
     with limited(_UNLIMITED), strictly(False), np.errstate(all="ignore"):
         return in_some_opset(attempt, None)
-
-
-def first_wrong_stage(
-    source: Path,
-    suffix: str,
-    feed: Results,
-    differences: Differences,
-    expected: Results,
-    actual: Results | None = None,
-) -> Stage | None:
-    """The first stage of a conversion after which the outputs are `actual` and not those that are
-    `expected`; without `actual`, after which they are not those. None where there is none.
-
-    It is sought by halves: a number that is wrong stays wrong. A graph that gives neither shows
-    nothing, and neither does one that is wrong as it was read: the engine may be."""
-    stages: list[tuple[Model, str]] = []
-    model = clone_model(read(source))
-    target = Target("ir") if suffix == ".xml" else onnx_target(model, None)
-    keep = Context(
-        target, Report(), watch=lambda one, stage: stages.append((clone_model(one), stage))
-    )
-    with limited(_UNLIMITED), np.errstate(all="ignore"), suppress(BridgeError):
-        prepare(model, keep)
-    found = dict[int, Mapping[str, Difference]]()
-
-    def agree(one: Results, other: Results) -> bool:
-        return all(how.ok for how in differences(one, other).values())
-
-    with scratch_folder() as folder:
-        runner = _Runner(folder, feed)
-
-        def judge(places: list[int]) -> Mapping[int, bool]:
-            (place,) = places
-            results = runner.run(stages[place][0])
-            if results is None or results.keys() != expected.keys():
-                return {}
-            if agree(expected, results):
-                return {place: False}
-            found[place] = differences(expected, results)
-            return {place: True} if actual is None or agree(actual, results) else {}
-
-        place = first_wrong(range(len(stages)), judge)
-    return None if not place else Stage.of(stages[place][1], found[place])

@@ -63,12 +63,10 @@ Way = tuple[tuple[Node, Body], ...]
 
 def graphs_of(model: Model) -> Iterator[tuple[Way, Graph]]:
     """Every graph of the model with the way to it, outer before inner."""
-    waiting: list[tuple[Way, Graph]] = [((), model.graph)]
-    while waiting:
-        way, graph = waiting.pop()
-        yield way, graph
-        inner = [((*way, (node, b)), b.graph) for node in graph.nodes for b in node.bodies]
-        waiting += reversed(inner)
+    yield (), model.graph
+    for way, node in ways(model):
+        for body in node.bodies:
+            yield (*way, (node, body)), body.graph
 
 
 def way_to(model: Model, wanted: Graph) -> Way:

@@ -1,110 +1,96 @@
-"""Outputs of a model that say which branches ran, and how many iterations its Loops ran."""
+"""An output of a model that says which branches ran, and how many iterations its Loops ran."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from bridge.check.surgery.sites import Branch, Site, branches_of
+from bridge.check.surgery.sites import Branch, Site
 from bridge.check.surgery.wiring import add_output, carried, yielded
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
-from bridge.neutral.types import BOOL
+from bridge.neutral.types import I64
 
-TAKEN = "bridge.taken"
-"""The name of the output that says which branches ran at least once. It is one for all of them:
-engines take long to load a model of thousands of outputs."""
-
-ITERATIONS = "bridge.iterations"
-"""The name of the output that has the largest number of iterations of each Loop."""
+RAN = "bridge.ran"
+"""The name of the output. It is one for all Ifs and Loops: engines take long to load a model of
+thousands of outputs. It has a number for each outcome of each, 1 if it came about at least once,
+and behind those of a Loop the largest number of its iterations."""
 
 
 def all_taken(outputs: Mapping[str, Any], sites: Iterable[Site]) -> frozenset[Branch]:
     """Every branch that ran at least once, by the outputs of a watched model."""
-    branches = branches_of(sites)
-    return frozenset(branches[place] for place in np.flatnonzero(outputs[TAKEN]).tolist())
+    return frozenset(
+        (site.index, outcome)
+        for site, some in _facts(outputs, sites)
+        for outcome, came in zip(site.outcomes, some, strict=False)
+        if came
+    )
 
 
 def iterations(outputs: Mapping[str, Any], sites: Iterable[Site]) -> dict[int, int]:
-    """The largest number of iterations of each Loop by the index of its site."""
-    loops = [site.index for site in sites if site.loop]
-    return dict(zip(loops, np.ravel(outputs.get(ITERATIONS, ())).tolist(), strict=True))
+    """The largest number of iterations of each Loop, by the index of its site."""
+    return {site.index: some[-1] for site, some in _facts(outputs, sites) if site.loop}
+
+
+def _facts(outputs: Mapping[str, Any], sites: Iterable[Site]) -> Iterator[tuple[Site, list[int]]]:
+    left = np.ravel(outputs.get(RAN, ())).tolist()
+    for site in sites:
+        count = len(site.outcomes) + site.loop
+        some, left = left[:count], left[count:]
+        yield site, some
 
 
 def watch(graph: Graph, sites: Mapping[Node, Site]) -> None:
-    """Gives a model's graph the outputs `TAKEN` and `ITERATIONS` for these Ifs and Loops."""
-    facts = _Watch(sites).graph(graph)
+    """Gives a model's graph the output `RAN` for these Ifs and Loops."""
+    facts = _watched(graph, sites)
     builder = Builder(graph.nodes)
-    for name, some in (
-        (TAKEN, [f for s in sites.values() for f in facts[s.index] if f.element is BOOL]),
-        (ITERATIONS, [f for s in sites.values() for f in facts[s.index] if f.element is not BOOL]),
-    ):
-        if some:
-            every = [builder.op("Reshape", fact, [1]) for fact in some]
-            add_output(graph, builder.op("Concat", *every, axis=0), name)
+    every = [builder.op("Reshape", fact, [1]) for site in sites.values() for fact in facts[site]]
+    if every:
+        add_output(graph, builder.op("Concat", *every, axis=0), RAN)
 
 
-_Facts = dict[int, tuple[Value, ...]]
-"""For every site of a graph, nested ones included: whether each of its outcomes came about, and of
-a Loop the largest number of its iterations. All are scalars."""
+_Facts = dict[Site, tuple[Value, ...]]
+"""For every site in a graph, nested ones included, scalars of i64 (see `RAN`)."""
 
 
-class _Watch:
-    def __init__(self, sites: Mapping[Node, Site]) -> None:
-        self.sites = sites
+def _watched(graph: Graph, sites: Mapping[Node, Site]) -> _Facts:
+    """The facts of a graph, as values of it."""
+    facts: _Facts = {}
 
-    def graph(self, graph: Graph) -> _Facts:
-        facts: _Facts = {}
-
-        def watched(b: Builder, node: Node, rewriter: Rewriter) -> Result:
-            facts.update((self._if if node.op == "If" else self._loop)(b, node))
-            return node.outputs
-
-        Rewriter(graph).run(Pattern(watched, frozenset({"If", "Loop"}), bodies=False))
-        return facts
-
-    def _if(self, builder: Builder, node: Node) -> _Facts:
-        facts: _Facts = {}
-        if node in self.sites:
-            condition = builder.op("Reshape", node.inputs[0], [])
-            facts[self.sites[node].index] = condition, builder.op("Not", condition)
-        inner = [(body, self.graph(body.graph)) for body in node.bodies]
-        builder.nodes.append(node)
-        for body, found in inner:
-            facts |= {
-                index: tuple(yielded(node, body, fact) for fact in some)
-                for index, some in found.items()
-            }
-        return facts
-
-    def _loop(self, builder: Builder, node: Node) -> _Facts:
-        (body,) = node.bodies
-        facts: _Facts = {
-            inside: tuple(_most(builder, node, body, fact) for fact in some)
-            for inside, some in self.graph(body.graph).items()
-        }
-        count: Sequence[Value] = ()
-        if node in self.sites:
-            zero = builder.constant(0)
-            count = [carried(node, body, zero, lambda b, before: b.op("Add", before, 1))]
-        builder.nodes.append(node)
-        for number in count:
+    def watched(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+        site, own = sites.get(node), dict[Site, tuple[Value, ...]]()
+        if site is not None and not site.loop:
+            condition = b.op("Reshape", node.inputs[0], [])
+            own[site] = b.cast(condition, I64), b.cast(b.op("Not", condition), I64)
+        inner = {body: _watched(body.graph, sites) for body in node.bodies}
+        count: Value | None = None
+        if site is not None and site.loop:
+            zero = b.constant(0)
+            count = carried(node, node.body, zero, lambda b, before: b.op("Add", before, 1))
+        for body, found in inner.items():
+            for inside, some in found.items():
+                if node.op == "If":
+                    facts[inside] = tuple(yielded(node, body, fact) for fact in some)
+                else:
+                    facts[inside] = tuple(_largest(b, node, fact) for fact in some)
+        b.nodes.append(node)
+        if site is not None and count is not None:
             outcomes = (("Equal", 0), ("Equal", 1), ("Greater", 1))
-            came = (builder.op(op, number, n) for op, n in outcomes)
-            facts[self.sites[node].index] = *came, number
-        return facts
+            own[site] = (*(b.cast(b.op(op, count, n), I64) for op, n in outcomes), count)
+        facts.update(own)
+        return node.outputs
+
+    Rewriter(graph).run(Pattern(watched, frozenset({"If", "Loop"}), bodies=False))
+    return facts
 
 
-def _most(builder: Builder, node: Node, body: Body, fact: Value) -> Value:
-    """Whether a fact of a Loop's body was ever true, or the largest of a number."""
-    if fact.element is BOOL:
-        never = builder.constant(np.array(False))
-        return carried(node, body, never, lambda b, before: b.op("Or", before, fact))
+def _largest(builder: Builder, node: Node, fact: Value) -> Value:
+    """The largest number that a fact of a Loop's body ever was."""
 
     def larger(b: Builder, before: Value) -> Value:
         return b.op("Where", b.op("Greater", fact, before), fact, before)
 
-    return carried(node, body, builder.constant(0), larger)
+    return carried(node, node.body, builder.constant(0), larger)
