@@ -6,7 +6,7 @@ input:
 - The original gives the version's numbers in an engine that ran neither file: two engines agree on
   what the original says, and its own engine is at fault.
 - The version gives the original's numbers in such an engine: the version's engine is at fault. If
-  the engine of the original alone says so, the original must be the same in a third one.
+  the engine of the original alone says so, another must give the original's numbers of it.
 - The version gives its own wrong numbers in another engine: two engines agree on what it says, and
   the file is at fault; the conversion is, if it is what Bridge makes of the original.
 
@@ -128,7 +128,7 @@ class _Judge:
     def _of_original(self) -> Iterator[Blame]:
         mine = self.original.engine
         for one in self._readings_of_original:
-            if self._says(one) is self.version:
+            if self._says(one) is self.version and one.engine != self.version.engine:
                 why = f"the original, {one.how}, gives what {self.label} gives"
                 yield Blame("engine", why, _engine_advice(mine), mine)
                 return
@@ -180,21 +180,23 @@ class _Judge:
         one = readings[0]
         gives = self._says(one)
         what = "what the original gives" if gives is self.original else "other numbers"
-        why = f"{self.label}, {one.how}, gives {what}, and no third engine confirms it"
+        why = (
+            f"{self.label}, {one.how}, gives {what}, and no other engine shows that they are right"
+        )
         return Blame("unknown", why, _REPORT)
 
     # What is run for that.
 
     @cached_property
     def _readings_of_original(self) -> list[_Reading]:
-        """The original in engines that ran neither file. Where ONNX may have been made of it, how
-        Bridge reads the original is what is in question."""
+        """The original in engines other than its own. Where ONNX may have been made of it, how Bridge
+        reads the original is what is in question."""
         kinds: list[type[Engine]] = [Reference, OpenVino]
         if self.original.is_ir:
             kinds = [EvaluatedOpenVino]
             kinds += [OnnxRuntime, Reference] if self.version.is_ir else []
-        ran = {self.original.engine, self.version.engine}
-        return [*self._readings(self.original.path, [k for k in kinds if k.name not in ran])]
+        mine = self.original.engine
+        return [*self._readings(self.original.path, [k for k in kinds if k.name != mine])]
 
     @cached_property
     def _readings_of_version(self) -> list[_Reading]:

@@ -223,7 +223,12 @@ class _Search:
             place, twin = (place[0], twin.bodies[0].graph), loop
         levels = levels if place == levels[-1] else (*levels, place)
         if node.op == "If":
-            body = 0 if self._takes_then(place, node, lasts) else 1
+            taken, other_taken = self._branches(place, node, twin, lasts)
+            if taken != other_taken:
+                problem = f"the {other_taken} branch runs, expected the {taken} branch"
+                difference = Difference(ok=False, problem=problem)
+                return self._told(levels, node.outputs[0], difference, lasts, loops, True)
+            body = ("then", "else").index(taken)
             # An If that the other model lacks may have been decided: its values are in the graph.
             other = its if twin is None else twin.bodies[body].graph
             return self.level((*levels, (node.bodies[body].graph, other)), lasts, loops)
@@ -244,11 +249,19 @@ class _Search:
         difference = Difference(ok=False, problem=problem)
         return self._told(levels, node.outputs[0], difference, lasts, loops, True)
 
-    def _takes_then(self, graphs: Graphs, node: Node, lasts: tuple[int, ...]) -> bool:
-        condition = node.inputs[0]
+    def _branches(
+        self, graphs: Graphs, node: Node, twin: Node | None, lasts: tuple[int, ...]
+    ) -> tuple[str, str]:
+        """The branches of an If that both models take."""
+        condition, other = node.inputs[0], None if twin is None else twin.inputs[0]
         assert condition is not None
-        session, _ = self._opened(graphs, {_SEEN.format(0): (condition, None)})
-        return bool(np.all(brought_out(session.run(self._fed(lasts)), _SEEN.format(0))))
+        name = _SEEN.format(0)
+        first, second = self._opened(graphs, {name: (condition, other)})
+        mine = brought_out(first.run(self._fed(lasts)), name)
+        is_alone = graphs[1] is not None and twin is None
+        its = mine if is_alone else brought_out(second.run(self._fed(lasts)), name)
+        taken, other_taken = ("then" if np.all(value) else "else" for value in (mine, its))
+        return taken, other_taken
 
     def _iteration(
         self, graphs: Graphs, lasts: tuple[int, ...]
