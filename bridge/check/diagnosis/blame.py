@@ -189,8 +189,8 @@ class _Judge:
 
     @cached_property
     def _readings_of_original(self) -> list[_Reading]:
-        """The original in engines other than its own. Where ONNX may have been made of it, how Bridge
-        reads the original is what is in question."""
+        """The original in engines other than its own. Where the version may be the ONNX that Bridge
+        reads it as, such ONNX shows nothing."""
         kinds: list[type[Engine]] = [Reference, OpenVino]
         if self.original.is_ir:
             kinds = [EvaluatedOpenVino]

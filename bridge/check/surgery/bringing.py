@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bridge.check.surgery.sites import Way
-from bridge.check.surgery.wiring import add_output, invariant, yielded
+from bridge.check.surgery.wiring import add_output, carried, invariant, yielded
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Model, Node, Value, loop_kind
 from bridge.neutral.ports import Condition
@@ -79,23 +79,33 @@ def bring_out(model: Model, way: Way, values: Mapping[str, Value]) -> None:
     ]
     model.graph.inputs += switches
     graph = model.graph
+    counts = dict[str, Value]()
     for index, (node, body) in enumerate(way):
         if node.op == "Loop":
             node = _counted(graph, node)
             body = node.body
             steps[index] = (node, body)
-            own, *inner = [invariant(node, body, switch) for switch in switches]
-            count, switches = _end_at(body, own, inner)
             if index == len(way) - 1:
-                named[COUNT] = count
+                counts[COUNT] = _count(graph, node)
+            own, *inner = [invariant(node, body, switch) for switch in switches]
+            switches = _end_at(body, own, inner)
         else:
             switches = [invariant(node, body, switch) for switch in switches]
         graph = body.graph
     for node, body in reversed(steps):
-        named = {name: yielded(node, body, value) for name, value in named.items()}
+        named = {name: yielded(node, body, value) for name, value in named.items()} | counts
+        counts = {}
     builder = Builder(model.graph.nodes)
     for name, value in named.items():
         add_output(model.graph, builder.op("Identity", value), name)
+
+
+def _count(graph: Graph, node: Node) -> Value:
+    """How many iterations a Loop runs, as an output of it, 0 where it runs none."""
+    front: list[Node] = []
+    zero = Builder(front).constant(0)
+    graph.prepend(front)
+    return carried(node, node.body, zero, lambda b, before: b.op("Add", before, 1))
 
 
 def _counted(graph: Graph, node: Node) -> Node:
@@ -115,14 +125,13 @@ def _counted(graph: Graph, node: Node) -> Node:
     return next(one for one in nodes if one.op == "Loop")
 
 
-def _end_at(body: Body, own: Value, inner: Sequence[Value]) -> tuple[Value, list[Value]]:
-    """Ends a Loop after the iteration `own`; the number of iterations so far, and the switches of
-    the Loops inside, which hold in that iteration alone."""
+def _end_at(body: Body, own: Value, inner: Sequence[Value]) -> list[Value]:
+    """Ends a Loop after the iteration `own`; the switches of the Loops inside, which hold in that
+    iteration alone."""
     graph = body.graph
     front: list[Node] = []
     first = Builder(front)
     number = first.cast(iteration_number(body), I64)
-    count = first.op("Add", number, 1)
     here = first.op("Equal", number, own)
     switches = [first.op("Where", here, switch, ENDLESS) for switch in inner]
     on = first.op("Less", number, own)
@@ -133,4 +142,4 @@ def _end_at(body: Body, own: Value, inner: Sequence[Value]) -> tuple[Value, list
             break
     else:
         body.add_exit(on, Condition())
-    return count, switches
+    return switches

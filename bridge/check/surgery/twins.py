@@ -1,8 +1,9 @@
 """Which nodes and values of another model stand for those of a model.
 
-Twins share a name that no other has. Of the Ifs and Loops that have no twin then, those of the same
-position among their kind are twins, if both models have as many. Inputs of bodies have no names of
-their own where the formats differ: those are twins that were equal in a run.
+Twins share a name that no other has. What has no twin then has one by its position: Ifs and Loops
+among those of their kind, if both models have as many, and all nodes in graphs that have as many,
+nearly all of the same operators. Inputs of bodies have no names of their own where the formats
+differ: those are twins that were equal in a run.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ import numpy as np
 
 from bridge.check.surgery.sites import Site, sites_of
 from bridge.neutral.graph import Graph, Model, Node, Value
+
+_UNLIKE = 8
+"""Of so many nodes one may have another operator in graphs of the same form."""
 
 _ROUNDING = 1e-5
 """How far engines may be apart in a number of floats, relative to its size."""
@@ -37,7 +41,9 @@ def twins(mine: Graph, its: Graph) -> Twins:
     found, kinds = dict[Node, Node](), {_kind(node) for some in nodes for node in some}
     for kind in kinds:
         found |= _twin_nodes(*([node for node in some if _kind(node) == kind] for some in nodes))
-    return Twins(_by_name(_values(mine), _values(its)), found)
+    named = _by_name(_values(mine), _values(its))
+    values, known = _by_position(mine, its), {*named.values()}
+    return Twins({v: t for v, t in values.items() if t not in known} | named, found)
 
 
 def twin_inputs(
@@ -103,6 +109,16 @@ def _by_name(mine: Iterable[Value], its: Iterable[Value]) -> dict[Value, Value]:
         if twin is not None:
             found[value] = twin
     return found
+
+
+def _by_position(mine: Graph, its: Graph) -> dict[Value, Value]:
+    """The values of two graphs of as many nodes, of which few have another operator."""
+    some, others = ([n for n in graph.nodes if n.op != "Constant"] for graph in (mine, its))
+    pairs = list(zip(some, others, strict=False))
+    unlike = sum(node.op != twin.op for node, twin in pairs)
+    if len(some) != len(others) or unlike > 1 + len(some) // _UNLIKE:
+        return {}
+    return {v: t for n, twin in pairs for v, t in zip(n.outputs, twin.outputs, strict=False)}
 
 
 def _values(graph: Graph) -> list[Value]:
