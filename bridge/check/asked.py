@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from bridge.check.diagnosis.reduce import files_of as files_of_part
 from bridge.check.inputs import Recipe
 from bridge.check.outputs import ATOL, RTOL
 from bridge.check.own_inputs import (
@@ -18,7 +19,6 @@ from bridge.check.own_inputs import (
     require_free,
 )
 from bridge.check.pair import Pair
-from bridge.check.reduce import files_of as files_of_part
 from bridge.errors import UsageError
 from bridge.files.outputs import require_outputs
 from bridge.library.api import Source

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bridge.check.instrument import Way, path_of
+from bridge.check.surgery.sites import Way, path_of
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.inference.control import trip_count

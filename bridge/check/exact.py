@@ -15,9 +15,9 @@ import numpy as np
 
 import bridge
 from bridge.check.engines import Engine, EvaluatedOpenVino, OnnxRuntime, Reference, Session
-from bridge.check.in_parts import ALL, put_in_parts
 from bridge.check.loading import engine
 from bridge.check.outputs import Comparison, Results
+from bridge.check.surgery.quantised import ALL, put_in_parts
 from bridge.check.variables import Variables
 from bridge.errors import BridgeError
 from bridge.library.boundary import Boundary

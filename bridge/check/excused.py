@@ -18,8 +18,8 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from bridge.check.bench import Bench
-from bridge.check.bisect import FirstDifference, first_difference
-from bridge.check.compare import Difference
+from bridge.check.compare import Difference, compare
+from bridge.check.diagnosis.values import FirstDifference, first_difference
 from bridge.check.engines import EngineError, Session
 from bridge.check.exact import Exact, ExactModel
 from bridge.check.loading import ONE_THREAD, OPTIMISED, load, load_in_floats
@@ -151,9 +151,6 @@ class _Version:
         self.bench = self.original.bench
         self.path = self.bench.report.path(self.label)
         self.session = load_in_floats(self.path)
-        self._models, self._shown = self.bench.pair.seen_unchanged(
-            self.label, lambda: self.bench.tell("seeking decisions")
-        )
 
     def excuse(self, sample: int) -> str:
         """Why the version may differ with an input, "" for no reason."""
@@ -202,13 +199,15 @@ class _Version:
 
     def _decides_unlike(self, sample: int) -> bool:
         """Whether a decision makes the first value that is not bit for bit the same."""
-        if not any(map(_decides, self._models[0].graph.walk())):
+        pair = self.bench.pair
+        models = pair.both()
+        if not any(map(_decides, models[0].graph.walk())):
             return False
         feed = self.bench.report.feeds[sample]
-        first = first_difference(*self._models, self._shown, feed, 0.0, 0.0)
-        return (
-            isinstance(first, FirstDifference) and first.maker is not None and _decides(first.maker)
-        )
+        shown = pair.opener(self.label, lambda: self.bench.tell("seeking decisions"))
+        first = first_difference(models, shown, feed, lambda e, a: compare(e, a, 0.0, 0.0))
+        maker = first.value.producer if isinstance(first, FirstDifference) else None
+        return maker is not None and _decides(maker)
 
 
 def _decides(node: Node) -> bool:

@@ -3,40 +3,40 @@ the model that still differs or fails."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from bridge.check.aside import is_empty
 from bridge.check.bench import Bench
-from bridge.check.bisect import FirstDifference, Look, first_difference
-from bridge.check.fault import Disagreement, Fault, judge
-from bridge.check.force import to_switch
-from bridge.check.forcing import steered
+from bridge.check.compare import Difference, compare, tolerance
+from bridge.check.diagnosis.aligned import Aligned
+from bridge.check.diagnosis.blame import Blame, Ran, blame
+from bridge.check.diagnosis.forced import steer, to_switch
+from bridge.check.diagnosis.neighbours import neighbourhood
+from bridge.check.diagnosis.reduce import OpenOne, Reduced, reduce
+from bridge.check.diagnosis.values import FirstDifference, clearest_difference
+from bridge.check.engines import Session
 from bridge.check.lines import shortened
 from bridge.check.loading import load
-from bridge.check.neighbourhood import neighbourhood
 from bridge.check.outputs import Comparison, Results
 from bridge.check.pair import Models, labelled
-from bridge.check.reduce import Reduced, reduced
 from bridge.check.results import GIVEN
-from bridge.check.taps import expose, last
 from bridge.errors import BridgeError, amount
-from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
 
 
 @dataclass(frozen=True)
 class _Mismatch:
     """A version that differs with an input by more than the `allowed` tolerances. The models have
-    switches at these Ifs."""
+    switches at these Ifs. `others` are inputs that take other branches, and differ, too."""
 
     version: str
     feed: Results
     switched: tuple[int, ...]
     allowed: tuple[float, float]
+    others: tuple[Results, ...] = ()
 
 
 def _first_mismatch(bench: Bench) -> _Mismatch | None:
@@ -45,7 +45,16 @@ def _first_mismatch(bench: Bench) -> _Mismatch | None:
     for result in report.results:
         if not result.worst.ok and result.version != GIVEN:
             allowed = bench.comparison.allowed(result.output)
-            return _Mismatch(result.version, report.feeds[result.sample], (), allowed)
+            first = report.taken[result.sample] if report.taken else frozenset()
+            ways = {first: result.sample} | {
+                report.taken[place]: place
+                for place in sorted(report.wrong, reverse=True)
+                if report.taken and report.taken[place] != first
+            }
+            _, *others = (report.feeds[place] for place in ways.values())
+            return _Mismatch(
+                result.version, report.feeds[result.sample], (), allowed, tuple(others)
+            )
     for branch, forced in report.forced.items():
         if forced.wrong and forced.given is not None and branch not in report.pruned:
             missing = [place for place in report.branches if place in report.forced]
@@ -83,12 +92,18 @@ def _explain(bench: Bench, mismatch: _Mismatch, small: Path | None) -> None:
     def tell() -> None:
         bench.tell("seeking the first difference")
 
-    models, shown = pair.seen_unchanged(mismatch.version, tell)
+    models = pair.both()
     if mismatch.switched:
-        models = steered(bench, mismatch.switched)
-        shown = pair.seen(models, mismatch.version, tell)
-    first = first_difference(*models, shown, mismatch.feed, *mismatch.allowed)
-    report.first = first
+        models = steer(models, mismatch.switched)
+    rtol, atol = mismatch.allowed
+
+    def equal(expected: Any, actual: Any) -> Difference:
+        return compare(expected, actual, tolerance(expected, rtol), atol)
+
+    opened = pair.opener(mismatch.version, tell)
+    feeds = [mismatch.feed, *mismatch.others]
+    number, first = clearest_difference(models, opened, feeds, equal)
+    report.first, mismatch = first, replace(mismatch, feed=feeds[number])
     if isinstance(first, FirstDifference):
         for version in report.versions:
             if version is report.versions[0] or version.label == mismatch.version:
@@ -98,14 +113,34 @@ def _explain(bench: Bench, mismatch: _Mismatch, small: Path | None) -> None:
         report.reduced = _reduced(bench, mismatch, models, first, small)
     bench.tell("seeking who is at fault")
     try:
-        original, others = pair.changed("wrong", *models)
-        disagreement = Disagreement(
-            original, labelled(others, mismatch.version), mismatch.version, mismatch.feed,
-            pair.against is None,
-        )  # fmt: skip
-        report.fault = judge(disagreement, bench.comparison, pair)
+        report.fault = _blame(bench, mismatch, models)
     except BridgeError as error:
-        report.fault = Fault("unknown", "", shortened(str(error)), "")
+        report.fault = Blame("unknown", shortened(str(error)))
+
+
+def _blame(bench: Bench, mismatch: _Mismatch, models: Models) -> Blame:
+    pair, comparison, label = bench.pair, bench.comparison, mismatch.version
+    paths = [pair.source, bench.report.path(label)]
+    if mismatch.switched:
+        original, others = pair.changed("wrong", *models)
+        paths = [original, labelled(others, label)]
+    ran: list[Ran] = []
+    names: list[str] = []
+    for path in paths:
+        session, engine = load(path)
+        names = names or [port.name for port in session.outputs]
+        aligned = Aligned(session, names)
+        aligned.run(mismatch.feed)  # Some engines are wrong in a first run only.
+        ran.append(Ran(path, engine.split(" ")[0], aligned.run(mismatch.feed)))
+    first, second = ran
+    found = comparison.differences(first.results, second.results)
+    wrong = {name for name, how in found if not how.ok} - comparison.random
+
+    def differences(expected: Results, actual: Results) -> dict[str, Difference]:
+        return {n: how for n, how in comparison.differences(expected, actual) if n in wrong}
+
+    made = pair.against is None
+    return blame(first, second, label, made, mismatch.feed, differences, pair.scratch)
 
 
 def _reduced(
@@ -117,14 +152,6 @@ def _reduced(
 ) -> Reduced | str:
     """Writes the smallest part of the model that still differs."""
     comparison = Comparison(*mismatch.allowed, lambda note: None)
-    shown = bench.pair.seen(models, mismatch.version, lambda: bench.tell(_LOOKING))
-
-    def observe(mine: Look, its: Look, iterations: Sequence[int]) -> tuple[Results, Results]:
-        sessions = shown(mine, its)
-        numbers = {last(depth): np.array(number) for depth, number in enumerate(iterations)}
-        feed = {**mismatch.feed, **numbers}
-        own, other = (session.run(comparison.renamed(feed, session)) for session in sessions)
-        return own, other
 
     def differing(part: Model, other: Model | None, feed: Results) -> set[str]:
         bench.tell(f"reducing the model: {amount(len(part.graph.nodes), 'node')}")
@@ -138,10 +165,20 @@ def _reduced(
             return set()
         return {name for name, difference in found if not difference.ok}
 
-    return reduced(models, mismatch.feed, first, observe, differing, target)
+    return reduce(models, mismatch.feed, first, _opener(bench), differing, target)
 
 
-_LOOKING = "looking at values, to reduce the model"
+def _opener(bench: Bench) -> OpenOne:
+    """Opens a change of the source, or else of the other file."""
+    pair = bench.pair
+
+    def opened(model: Model, is_first: bool) -> Session:
+        bench.tell("looking at values, to reduce the model")
+        path = pair.source if is_first else pair.against
+        assert path is not None
+        return Aligned(load(pair.rewritten(path, model, "seen"))[0])
+
+    return opened
 
 
 def reduced_failure(
@@ -150,13 +187,6 @@ def reduced_failure(
     """Writes the smallest part of the model's own graph that the original runs, and a `failed`
     version does not. The version may fail in its conversion, in loading or in running."""
     pair = bench.pair
-    mine, its = pair.both()
-
-    def observe(look: Look, _: Look, iterations: Sequence[int]) -> tuple[Results, Results]:
-        bench.tell(_LOOKING)
-        shown = clone_model(mine)
-        expose(shown, *look)
-        return load(pair.rewritten(pair.source, shown, "seen"))[0].run(feed), {}
 
     def failing(part: Model, other: Model | None, feed: Results) -> set[str]:
         bench.tell(f"reducing the model: {amount(len(part.graph.nodes), 'node')}")
@@ -173,4 +203,4 @@ def reduced_failure(
             return {*part.graph.output_names}
         return set()
 
-    return reduced((mine, its), feed, "", observe, failing, target)
+    return reduce(pair.both(), feed, "", _opener(bench), failing, target)

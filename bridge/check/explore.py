@@ -22,11 +22,12 @@ from bridge.check.computed_sizes import fitting_sizes
 from bridge.check.demands import counts_of, demanded
 from bridge.check.engines import EndlessError, EngineError, Session
 from bridge.check.inputs import Inputs, Recipe, open_sizes
-from bridge.check.instrument import SEVERAL, Branch, Site, all_taken, branches_of
 from bridge.check.loading import hushed
 from bridge.check.own_inputs import InputSet
 from bridge.check.probe import Probe
 from bridge.check.solve import LARGEST_SIZE, solve, variables
+from bridge.check.surgery.sites import SEVERAL, Branch, Site, branches_of
+from bridge.check.surgery.watching import all_taken
 from bridge.errors import UsageError, amount
 from bridge.neutral.expression import OPPOSITES
 from bridge.neutral.graph import Model, Value

@@ -1,39 +1,13 @@
-"""What two models of a check have in common: their Ifs and Loops, and the sizes of their inputs."""
+"""The sizes of the inputs of two models of a check."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 
 from bridge.check.inputs import keys_of
-from bridge.check.instrument import Site, sites_of
 from bridge.neutral.clone import clone_model
-from bridge.neutral.graph import Model, Node, Value
+from bridge.neutral.graph import Model, Value
 from bridge.neutral.types import Dim, Interval, TensorType, high, innermost, low
-
-
-def matched_sites(first: Model, other: Model) -> dict[Node, Site]:
-    """The Ifs and Loops of `other`, with the sites of `first` that they stand for. They share a
-    name of an output. Otherwise, if both models have as many, they have the same position."""
-    mine, its = sites_of(first), sites_of(other)
-    found: dict[Node, Site] = {}
-    for loops in (False, True):
-        own = {node: site for node, site in mine.items() if site.loop == loops}
-        nodes = [node for node, site in its.items() if site.loop == loops]
-        if len(own) == len(nodes):
-            found |= dict(zip(nodes, own.values(), strict=True))
-            continue
-        counts = Counter(name for node in nodes for name in _names(node))
-        places = {name: node for node in nodes for name in _names(node) if counts[name] == 1}
-        for node, site in own.items():
-            twin = next((places[name] for name in _names(node) if name in places), None)
-            if twin is not None:
-                found.setdefault(twin, site)
-    return found
-
-
-def _names(node: Node) -> list[str]:
-    return list(dict.fromkeys(name for value in node.outputs for name in value.names))
 
 
 def shared_sizes(first: Model, other: Model) -> dict[str, int | Interval]:

@@ -15,7 +15,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from bridge.check.in_parts import WITH_BOTH, put_in_parts
+from bridge.check.surgery.quantised import WITH_BOTH, put_in_parts
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Carried, Condition, Iteration, outer_input

@@ -6,17 +6,16 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
 import bridge
-from bridge.check.bisect import Load
 from bridge.check.device import for_device, is_elsewhere
+from bridge.check.diagnosis.aligned import Aligned
+from bridge.check.diagnosis.values import OpenPair
 from bridge.check.engines import Session
 from bridge.check.files import FileFacts, facts, read
 from bridge.check.loading import BY_THREADS, load
-from bridge.check.taps import GraphPath, Spot, expose
 from bridge.errors import BridgeError, UsageError
 from bridge.files import TEXT_SUFFIXES, companion
 from bridge.library.boundary import Boundary
@@ -29,8 +28,6 @@ from bridge.passes.boundary import give_types, override_shapes
 from bridge.passes.compress import compress
 from bridge.passes.preprocess import asked_for, further_steps, preprocess
 from bridge.passes.state.records import STATEFUL
-
-_SEEN = 4  # pairs of loaded models that are kept
 
 Models = tuple[Model, Model | None]
 """The source, and the other model; None if the other is converted from the source."""
@@ -49,7 +46,6 @@ class Pair:
     notes: list[str]
     pruned: list[str] = field(default_factory=list)
     facts: dict[str, tuple[FileFacts, ...]] = field(default_factory=dict)
-    _seen: dict[str, tuple[Models, Load]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for role, path in (("source", self.source), ("against", self.against)):
@@ -255,7 +251,6 @@ class Pair:
             options[name] = {key: given[key] for key in given if key in ends} or None
         found = copy(self)
         found.options, found.pruned = cast(ConvertOptions, options), []
-        found._seen = {}
         return found
 
     def convert_alike(self) -> None:
@@ -306,29 +301,15 @@ class Pair:
         other = self.rewritten(self.against, its, f"{name}-too")
         return first, iter([(self.against.name, other)])
 
-    def seen_unchanged(self, label: str, tell: Callable[[], None]) -> tuple[Models, Load]:
-        """Both models as they are, and `seen` of them: what one search loads, the next one has."""
-        if label not in self._seen:
-            models = self.both()
-            self._seen[label] = models, self.seen(models, label, tell)
-        return self._seen[label]
+    def opener(self, label: str, tell: Callable[[], None]) -> OpenPair:
+        """Opens the changed source, and the version `label` of it. `tell` is called each time."""
 
-    def seen(self, models: Models, label: str, tell: Callable[[], None]) -> Load:
-        """Loads both `models`, the changed source and the version `label`, with values as outputs.
-        `tell` is called each time. The last few are kept: searches begin with the same values."""
-
-        @lru_cache(_SEEN)
-        def loaded(*looks: tuple[GraphPath, tuple[Spot, ...]]) -> tuple[Session, Session]:
+        def opened(mine: Model, its: Model | None) -> tuple[Session, Session]:
             tell()
-            mine, its = (model and clone_model(model) for model in models)
-            for model, (place, spots) in zip((mine, its), looks, strict=True):
-                if model is not None:
-                    expose(model, place, spots)
-            assert mine is not None
             first, others = self.changed("seen", mine, its)
-            return load(first)[0], load(labelled(others, label))[0]
+            return load(first)[0], Aligned(load(labelled(others, label))[0])
 
-        return lambda *looks: loaded(*((place, tuple(spots)) for place, spots in looks))
+        return opened
 
     def rewritten(self, path: Path, model: Model, name: str) -> Path:
         """A changed model in the format that its file has."""

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import bridge
-from bridge.check.cut import cut
 from bridge.check.engines import EngineError, Session, ValueInfo, feed_of
+from bridge.check.surgery.slices import slice_of
 from bridge.files.atomic_write import scratch_folder
 from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
 
@@ -54,7 +54,7 @@ class PartsSession:
 
     def __init__(self, model: Model, loads: Sequence[Callable[[Path], Session]]) -> None:
         graph = model.graph
-        self._graph = graph
+        self._model, self._graph = model, graph
         self._loads = loads
         self._parts = _cut(graph)
         self._last = {v: i for i, part in enumerate(self._parts) for v in part.inputs}
@@ -114,8 +114,8 @@ class PartsSession:
 
             def opened(number: int) -> Session:
                 part = self._parts[number]
-                graph = cut(part.nodes, part.inputs, part.outputs, part.names)
-                bridge.save(Model(graph, "ir"), file(number))
+                model = slice_of(self._model, part.nodes, part.inputs, part.outputs, part.names)
+                bridge.save(model, file(number))
                 return self._loads[number % at_once](file(number))
 
             def begun(number: int) -> Future[Session]:

@@ -22,7 +22,7 @@ from bridge.check.conditions import (
     operands,
     truth_of,
 )
-from bridge.check.instrument import Way
+from bridge.check.surgery.sites import Way
 from bridge.neutral.builder import Builder
 from bridge.neutral.clone import clone_node, clone_value
 from bridge.neutral.graph import Body, Graph, Model, Node, Value

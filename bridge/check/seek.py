@@ -20,7 +20,6 @@ from bridge.check.engines import Session
 from bridge.check.explore import SECONDS, Exploration, Probes, explore
 from bridge.check.fitting import sizes_that_fit
 from bridge.check.inputs import Recipe, free_dimensions
-from bridge.check.instrument import Site, instrument, sites_of, ways
 from bridge.check.lines import shortened
 from bridge.check.loading import load
 from bridge.check.matching import shared_sizes, with_sizes
@@ -30,6 +29,8 @@ from bridge.check.parts import is_too_large
 from bridge.check.probe import Probe, probe
 from bridge.check.specialized import Fixed
 from bridge.check.stateful import AgreedSession
+from bridge.check.surgery.sites import Site, sites_of, ways
+from bridge.check.surgery.surgery import Surgery
 from bridge.check.versions import Sessions
 from bridge.errors import BridgeError, UsageError
 from bridge.neutral.graph import Model
@@ -123,13 +124,13 @@ def _watched(bench: Bench, original: Session) -> Session:
     """The original with an output for the branches that ran. The original itself, if there are no
     branches or no engine loads that."""
     pair = bench.pair
-    watched = pair.load(pair.source)
-    sites = list(sites_of(watched).values())
+    watched = Surgery(pair.loaded(pair.source))
+    sites = list(sites_of(watched.model).values())
     if not sites:
         return original
     try:
-        instrument(watched)
-        session, _ = load(pair.rewritten(pair.source, watched, "watched"))
+        watched.watch()
+        session, _ = load(pair.rewritten(pair.source, watched.model, "watched"))
     except BridgeError as error:
         bench.report.note(f"branches could not be watched: {shortened(str(error))}")
         return original

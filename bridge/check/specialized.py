@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.check.instrument import Branch, branches_of, sites_of
+from bridge.check.surgery.sites import Branch, branches_of, sites_of
 from bridge.errors import UsageError
 from bridge.neutral.graph import Model
 from bridge.neutral.specialized_record import SPECIALIZED, SpecializedRecord

@@ -360,12 +360,11 @@ def _watched(context: Context) -> Iterator[Context]:
         yield context
         return
     # The checker is above this module. No other conversion needs it.
-    from bridge.check.stages import Watcher
+    from bridge.check.diagnosis.stages import Watcher
 
-    with scratch_folder() as folder:
-        watcher = Watcher(folder)
-        yield replace(context, watch=watcher)
-        context.report.notes += watcher.lines()
+    watcher = Watcher()
+    yield replace(context, watch=watcher)
+    context.report.notes += watcher.lines()
 
 
 def _save(model: Model, target: Path, context: Context) -> Report:

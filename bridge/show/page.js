@@ -434,7 +434,7 @@
         Object.keys(one.attributes).length ? make("div", { class: "muted mono" }, Object.entries(one.attributes).map(([key, value]) => `${key} = ${value}`).join(", ")) : "",
       )) : [make("p", { class: "muted" }, "has no value of this name")])));
     const fault = check.fault;
-    const who = fault && { engine: fault.engine, conversion: "the conversion", unknown: "not known" }[fault.who];
+    const who = fault && { engine: fault.engine, conversion: "the conversion", file: fault.file, unknown: "not known" }[fault.who];
     section("first", "The first difference", make("p", null, found.text),
       fault ? make("p", null, "At fault: ", make("b", null, who), `, ${fault.text}`) : "",
       fault && fault.advice ? make("p", null, `Next: ${fault.advice}`) : "",

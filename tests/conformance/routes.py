@@ -17,6 +17,7 @@ import onnx
 
 import bridge
 from bridge.check.compare import compare
+from bridge.check.diagnosis.stages import plain_onnx
 from bridge.check.engines import (
     EngineError,
     LacksOperatorError,
@@ -26,7 +27,6 @@ from bridge.check.engines import (
     Session,
 )
 from bridge.check.packed import PackedSession
-from bridge.check.stages import plain_onnx
 from bridge.errors import BridgeError, UnsupportedError
 from bridge.library.boundary import Boundary
 

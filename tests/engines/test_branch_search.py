@@ -13,8 +13,8 @@ import bridge
 from bridge.check import check
 from bridge.check.conditions import distance, operands, truth_of
 from bridge.check.demands import demanded
-from bridge.check.instrument import ways
 from bridge.check.probe import probe
+from bridge.check.surgery.sites import ways
 from tests.support.sample import spread
 
 HEAD = '<ir_version: 9, opset_import: ["" : 18]> '

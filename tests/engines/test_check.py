@@ -27,8 +27,10 @@ from bridge.check.engines import (
     Reference,
 )
 from bridge.check.inputs import Recipe, make_inputs
-from bridge.check.instrument import all_taken, instrument, sites_of
 from bridge.check.isolated_engines import IsolatedSession
+from bridge.check.surgery.sites import sites_of
+from bridge.check.surgery.surgery import Surgery
+from bridge.check.surgery.watching import all_taken
 from bridge.errors import InvalidModelError, UsageError
 
 GATE = """
@@ -265,8 +267,11 @@ def test_sites_name_their_place() -> None:
 @pytest.mark.parametrize(("suffix", "engine"), [(".onnx", OnnxRuntime), (".xml", OpenVino)])
 def test_switches_steer_nested_ifs(suffix: str, engine: type[Engine], tmp_path: Path) -> None:
     model = bridge.load(onnx.parser.parse_model(GATE))
-    outer, inner = instrument(model, [0, 1])
-    bridge.convert(model, tmp_path / f"m{suffix}")
+    outer, inner = sites_of(model).values()
+    surgery = Surgery(model)
+    surgery.switch([0, 1])
+    surgery.watch()
+    bridge.convert(surgery.model, tmp_path / f"m{suffix}")
     session = engine().load(tmp_path / f"m{suffix}")
     x = np.ones((2, 4), np.float32)
     for chosen, expected in [((0, 1), 2.0), ((1, 1), np.e), ((1, 0), 1.0), ((-1, -1), 2.0)]:

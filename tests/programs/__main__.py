@@ -14,8 +14,10 @@ from pathlib import Path
 import onnx
 
 import tests.conftest  # noqa: F401 - the same seed draws the same programs
-from bridge.check.outputs import Comparison
-from bridge.check.stages import Stage, first_wrong_stage
+from bridge.check.compare import Difference, compare
+from bridge.check.diagnosis.aligned import Results
+from bridge.check.diagnosis.stages import Stage, first_wrong_stage
+from bridge.check.loading import load
 from bridge.files.atomic_write import scratch_folder
 from tests.programs.drawing import KINDS, Drawn, draw
 from tests.programs.reducing import reduced
@@ -90,12 +92,16 @@ def _show(
 
 def _wrong_stages(model: onnx.ModelProto, feeds: Feeds) -> Iterator[Stage | str]:
     """For each of the inputs, the first pass or quirk towards IR after which a number differs."""
-    comparison = Comparison(1e-3, 1e-5, lambda note: None)
+
+    def differences(expected: Results, actual: Results) -> dict[str, Difference]:
+        return {n: compare(value, actual[n], 1e-3, 1e-5) for n, value in expected.items()}
+
     with scratch_folder() as folder:
         onnx.save(model, folder / "model.onnx")
         for feed in feeds:
             given = {item.name: feed[item.name] for item in model.graph.input}
-            stage = first_wrong_stage(folder / "model.onnx", ".xml", comparison, given)
+            expected = load(folder / "model.onnx")[0].run(given)
+            stage = first_wrong_stage(folder / "model.onnx", ".xml", given, differences, expected)
             yield stage or "no number differs after any pass or quirk"
 
 

@@ -14,8 +14,8 @@ import onnx
 
 import bridge
 from bridge import quirks
+from bridge.check.diagnosis.stages import plain_onnx
 from bridge.check.engines import EngineError, LacksOperatorError, OnnxRuntime, Session
-from bridge.check.stages import plain_onnx
 from bridge.errors import BridgeError
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Graph, Model

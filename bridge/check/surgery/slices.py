@@ -1,11 +1,11 @@
-"""Some nodes of a graph as a graph of their own."""
+"""Some nodes of a graph as a graph or a model of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from bridge.neutral.clone import clone_node, clone_value
-from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.graph import Graph, Model, Node, Value
 
 
 def behind(
@@ -21,14 +21,15 @@ def behind(
     return kept[::-1]
 
 
-def cut(
+def slice_of(
+    model: Model,
     nodes: Sequence[Node],
     inputs: Sequence[Value],
     outputs: Sequence[Value],
     names: Mapping[Value, str],
-) -> Graph:
-    """A graph with copies of these nodes, and of the constants that the nodes or the outputs use.
-    `names` has the names of the inputs and outputs."""
+) -> Model:
+    """A model of copies of these nodes of one graph, and of the constants that the nodes or the
+    outputs use. `names` has the names of the inputs and outputs."""
     graph, copies = Graph(name="part"), dict[Value, Value]()
     for value in inputs:
         copies[value] = clone_value(value)
@@ -47,4 +48,4 @@ def cut(
         copies[value].names = [names[value]]
         graph.outputs.append(copies[value])
     graph.output_names = [names[value] for value in outputs]
-    return graph
+    return Model(graph, model.format, model.opset, dict(model.opsets), files=dict(model.files))

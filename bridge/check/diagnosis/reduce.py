@@ -1,9 +1,8 @@
-"""Cuts the smallest part out of a model that still differs: delta debugging over its nodes.
+"""Cuts the smallest part out of a model that still differs.
 
-The method is that of A. Zeller and R. Hildebrandt, "Simplifying and Isolating Failure-Inducing
-Input", 2002. A part is some nodes of one graph. What they take from elsewhere becomes inputs, with
-the values that were seen in the whole model. So a branch, or an iteration of a Loop, is a part
-without the nodes around it.
+A part is some nodes of one graph. What they take from elsewhere becomes inputs, with the values
+that were seen in the whole model. So a branch, or an iteration of a Loop, is a part without the
+nodes around it.
 """
 
 from __future__ import annotations
@@ -18,19 +17,15 @@ from typing import Any
 import numpy as np
 
 import bridge
-from bridge.check.bisect import FirstDifference, Look, visible
-from bridge.check.cut import behind, cut
+from bridge.check.diagnosis.values import FirstDifference, Graphs, visible
+from bridge.check.diagnosis.walk import fewest
+from bridge.check.engines import Session
 from bridge.check.own_inputs import save_feed
-from bridge.check.taps import (
-    GraphPath,
-    Spot,
-    can_be_seen,
-    graph_at,
-    seen,
-    spot_of,
-    value_at,
-    way_to,
-)
+from bridge.check.surgery.bringing import brought_out, can_come_out, last
+from bridge.check.surgery.sites import way_to
+from bridge.check.surgery.slices import behind, slice_of
+from bridge.check.surgery.surgery import Surgery
+from bridge.check.surgery.twins import twin_inputs, twins
 from bridge.errors import BridgeError, amount
 from bridge.files import companion
 from bridge.files.atomic_write import whole
@@ -44,9 +39,8 @@ _AT_ONCE = 100  # values that are looked at in one run
 
 Feed = Mapping[str, Any]
 
-Observe = Callable[[Look, Look, Sequence[int]], tuple[Feed, Feed]]
-"""What values at places of both models are (`taps.seen`), in these iterations of the Loops around
-them."""
+OpenOne = Callable[[Model, bool], Session]
+"""Opens one model after a change, in the format that it has: the first model, or else the other."""
 
 Differing = Callable[[Model, Model | None, Feed], Collection[str]]
 """The outputs in which a part, and its conversion or the other model's part, differ."""
@@ -79,11 +73,11 @@ class _Candidate:
     feed: Feed
 
 
-def reduced(
+def reduce(
     models: tuple[Model, Model | None],
     feed: Feed,
     first: FirstDifference | str,
-    observe: Observe,
+    open_one: OpenOne,
     differing: Differing,
     target: Path,
 ) -> Reduced | str:
@@ -91,15 +85,17 @@ def reduced(
     why there is none. The second model is None where it is converted from the first. `first` is
     the first difference, or why it was not found; "" where a version fails instead."""
     end = time.monotonic() + SECONDS
-    places: tuple[GraphPath, GraphPath] = ((), ())
-    iterations: tuple[int, ...] = ()
+    levels: tuple[Graphs, ...] = (
+        (models[0].graph, None if models[1] is None else models[1].graph),
+    )
+    numbers: tuple[int, ...] = ()
     if isinstance(first, FirstDifference):
-        places, iterations = first.places, tuple(number for _, number in first.iterations)
-    for depth in range(len(places[0]), -1, -1):
-        mine, its = (place[:depth] for place in places)
-        loops = sum(node.op == "Loop" for node, _ in way_to(models[0], mine))
+        levels, numbers = first.levels, tuple(number for _, number in first.iterations)
+    for graphs in reversed(levels):
+        loops = sum(node.op == "Loop" for node, _ in way_to(models[0], graphs[0]))
+        iterations = numbers[:loops]
         try:
-            level = _Level(models, (mine, its), feed, iterations[:loops], observe)
+            level = _Level(models, graphs, feed, iterations, open_one)
         except BridgeError:
             continue
         nodes = _smallest(level, differing, end)
@@ -142,7 +138,7 @@ def _written(part: _Candidate, target: Path, every: int, what: str) -> Reduced:
     return Reduced(target, inputs, other, nodes, every, what)
 
 
-def _smallest(level: _Level, differing: Differing, end: float) -> list[Node]:
+def _smallest(level: _Level, differing: Differing, end: float) -> Sequence[Node]:
     """The fewest nodes of a graph that still differ; none where not even all do."""
     wrong: Collection[str] = ()
 
@@ -153,21 +149,7 @@ def _smallest(level: _Level, differing: Differing, end: float) -> list[Node]:
         wrong = found or wrong
         return bool(found)
 
-    nodes = [node for node in level.graph.nodes if node.op != "Constant"]
-    if not differ(nodes):
-        return []
-    pieces = 2
-    while len(nodes) > 1:
-        size = -(-len(nodes) // pieces)
-        some = [nodes[at : at + size] for at in range(0, len(nodes), size)]
-        others = [[n for n in nodes if n not in piece] for piece in some]
-        found = next((part for part in (*some, *others) if differ(part)), None)
-        if found is not None:
-            nodes, pieces = found, 2 if found in some else max(pieces - 1, 2)
-        elif size == 1 or time.monotonic() >= end:
-            break
-        else:
-            pieces = min(2 * pieces, len(nodes))
+    nodes = fewest([node for node in level.graph.nodes if node.op != "Constant"], differ)
     needed = level.behind(nodes, wrong)
     return needed if len(needed) < len(nodes) and differ(needed) else nodes
 
@@ -178,44 +160,54 @@ class _Level:
     def __init__(
         self,
         models: tuple[Model, Model | None],
-        places: tuple[GraphPath, GraphPath],
+        graphs: Graphs,
         feed: Feed,
         iterations: Sequence[int],
-        observe: Observe,
+        open_one: OpenOne,
     ) -> None:
         self.model, self.other = models
-        self.graph = graph_at(self.model, places[0])
-        self.its = None if self.other is None else graph_at(self.other, places[1])
+        self.graph, self.its = graphs
         self.names = _names(self.graph)
-        self.known: dict[Value, Any] = {}
+        self._feed = {**feed, **{last(d): np.array(number) for d, number in enumerate(iterations)}}
+        self._open = open_one
+        nested = self.graph is not self.model.graph
+        values = visible(self.graph, nested)
+        inputs = [v for v in self.graph.inputs if nested and can_come_out(v, True)]
+        self.known = self._look(self.model, self.graph, [*inputs, *values])
         """Values of the first graph."""
-        self.twins: dict[Value, Value] = {}
-        """Values of the first graph by those of the other."""
-        nested, other = bool(places[0]), self.its
-
-        def look(graph: Graph, mine: bool) -> dict[Value, Any]:
-            spots = [*visible(graph, nested)] if mine else []
-            spots += [spot_of(graph, v) for v in graph.inputs if can_be_seen(v)] if nested else []
-            found = dict[Spot, Any]()
-            waiting = [spots[at : at + _AT_ONCE] for at in range(0, len(spots), _AT_ONCE)]
-            while waiting:
-                some = waiting.pop()
-                try:
-                    looks = (places[0], some if mine else []), (places[1], [] if mine else some)
-                    results = observe(*looks, iterations)[0 if mine else 1]
-                    named = {spot: seen(index) for index, spot in enumerate(some)}
-                    found |= {s: results[name] for s, name in named.items() if name in results}
-                except BridgeError:
-                    half = len(some) // 2
-                    waiting += [some[:half], some[half:]] if half else []
-            return {value_at(graph, spot): value for spot, value in found.items()}
-
-        self.known = look(self.graph, True)
         if not nested:
             self.known |= {v: feed[v.name] for v in self.graph.inputs if v.name in feed}
-        if other is not None:
-            inputs = look(other, False) if nested else {}
-            self.twins = _twins(self.graph, other, self.known, inputs)
+        self.twins: Mapping[Value, Value] = {}
+        """Values of the other graph by those of the first, each once."""
+        if self.its is not None and self.other is not None:
+            named = twins(self.graph, self.its).values
+            if nested and self.its is not self.other.graph:
+                others = [v for v in self.its.inputs if can_come_out(v, True)]
+                its = self._look(self.other, self.its, others)
+                mine = {v: self.known[v] for v in inputs if v in self.known}
+                inner = twin_inputs(mine, its, named)
+                named = {v: t for v, t in named.items() if t not in its} | inner
+            once = {twin: value for value, twin in named.items()}
+            self.twins = {value: twin for twin, value in once.items()}
+
+    def _look(self, model: Model, graph: Graph, values: Sequence[Value]) -> dict[Value, Any]:
+        """What values of a graph are in a run."""
+        found = dict[Value, Any]()
+        waiting = [values[at : at + _AT_ONCE] for at in range(0, len(values), _AT_ONCE)]
+        while waiting:
+            some = waiting.pop()
+            named = {f"bridge.seen.{index}": value for index, value in enumerate(some)}
+            surgery = Surgery(model)
+            surgery.bring_out(graph, named)
+            try:
+                results = self._open(surgery.model, model is self.model).run(self._feed)
+            except BridgeError:
+                half = len(some) // 2
+                waiting += [some[:half], some[half:]] if half else []
+                continue
+            seen = {value: brought_out(results, name) for name, value in named.items()}
+            found |= {value: known for value, known in seen.items() if known is not None}
+        return found
 
     def part(self, nodes: Sequence[Node]) -> _Candidate | None:
         """The part of these nodes; None where something that it takes is not known."""
@@ -226,14 +218,14 @@ class _Level:
             v for v in made if (v not in taken and v.shape is not None) or v in self.graph.outputs
         ]
         if self.its is not None:
-            ends = [v for v in ends if v in self.twins.values()]
+            ends = [v for v in ends if v in self.twins]
         if not ends or any(v not in self.known for v in needed):
             return None
         named = {v: self.names[v] for v in (*needed, *ends)}
         its = None
         if self.its is not None and self.other is not None:
-            own = {twin: named[v] for twin, v in self.twins.items() if v in named}
-            outputs = [next(t for t, v in self.twins.items() if v is end) for end in ends]
+            own = {self.twins[v]: name for v, name in named.items() if v in self.twins}
+            outputs = [self.twins[v] for v in ends]
             inputs = [twin for twin in own if twin not in outputs]
             between = _between(self.its, inputs, outputs)
             if between is None:
@@ -259,38 +251,6 @@ def _names(graph: Graph) -> dict[Value, str]:
     }
 
 
-def _twins(
-    graph: Graph, other: Graph, known: Mapping[Value, Any], its: Mapping[Value, Any]
-) -> dict[Value, Value]:
-    """Values of a graph, by the values of the other graph that stand for them. Names match. Inputs
-    of a body match by the values that they had in a run."""
-    names = {name: v for v in _names(graph) for name in v.names}
-    found: dict[Value, Value] = {}
-    for value in _names(other):
-        mine = next((names[name] for name in value.names if name in names), None)
-        if value in its and value in other.inputs:
-            values = {v: known[v] for v in graph.inputs if v in known}
-            same = [v for v, x in values.items() if _equal(x, its[value])]
-            same = same or [v for v, x in values.items() if _equal(x, its[value], _ROUNDING)]
-            mine = mine if mine in same else next(iter(same), None)
-        if mine is not None and mine not in found.values():
-            found[value] = mine
-    return found
-
-
-_ROUNDING = 1e-5
-"""How far engines may be apart in a number of floats, relative to its size."""
-
-
-def _equal(one: Any, other: Any, rtol: float = 0.0) -> bool:
-    if one.dtype != other.dtype or one.shape != other.shape:
-        return False
-    floats = one.dtype.kind == "f"
-    if rtol and floats:
-        return np.allclose(one, other, rtol, 0.0, equal_nan=True)
-    return np.array_equal(one, other, equal_nan=floats)
-
-
 def _between(graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value]) -> list[Node] | None:
     """The nodes that lead from inputs to outputs; None where something else is needed."""
     nodes = [n for n in behind(graph.nodes, outputs, {*inputs}) if n.op != "Constant"]
@@ -303,5 +263,4 @@ def _model(
     model: Model, nodes: Sequence[Node], named: Mapping[Value, str], outputs: Sequence[Value]
 ) -> Model:
     """A model of copies of these nodes. What is `named` and no output is an input."""
-    graph = cut(nodes, [value for value in named if value not in outputs], outputs, named)
-    return Model(graph, model.format, model.opset, dict(model.opsets), files=dict(model.files))
+    return slice_of(model, nodes, [v for v in named if v not in outputs], outputs, named)
