@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from bridge.check.inputs import Recipe
 from bridge.check.outputs import ATOL, RTOL
-from bridge.check.own_inputs import (
+from bridge.check.inputs.own import (
     GivenInputs,
     files_of as files_of_inputs,
     places_of,

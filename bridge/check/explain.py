@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bridge.check.aside import is_empty
+from bridge.check.inputs.recipe import is_empty
 from bridge.check.bench import Bench
 from bridge.check.bisect import FirstDifference, Look, first_difference
 from bridge.check.fault import Disagreement, Fault, judge

@@ -12,7 +12,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Carried, Condition, Invariant, Sliced, Yield
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
-from bridge.neutral.types import ANY, I32, I64_MAX, TensorType
+from bridge.neutral.types import ANY, BOOL, I32, I64_MAX, TensorType
 
 OWN = -1
 """A switch with this value leaves a site to itself. Other values are the forced outcome."""
@@ -63,6 +63,11 @@ Branch = tuple[int, int]
 TAKEN = "bridge.taken"
 """The name of the output that says which branches ran at least once. It is one for all of them:
 engines take long to load a model of thousands of outputs."""
+
+
+ITERATIONS = "bridge.iterations"
+"""The name of the output with the most iterations that each Loop ran at once, by its place among
+the Loops."""
 
 
 def branches_of(sites: Iterable[Site]) -> list[Branch]:
@@ -129,10 +134,14 @@ def is_forcible(node: Node) -> bool:
 
 
 def instrument(
-    model: Model, switched: Collection[int] = (), sites: Mapping[Node, Site] | None = None
+    model: Model,
+    switched: Collection[int] = (),
+    sites: Mapping[Node, Site] | None = None,
+    counted: bool = False,
 ) -> list[Site]:
-    """Gives the model an output that says which branches ran (see `all_taken`). Each site whose
-    index is in `switched` gets an i32 scalar input that forces it (`Site.switch`). Changes `model`.
+    """Gives the model an output that says which branches ran (see `all_taken`), and one with the
+    iterations of its Loops if they are `counted`. Each site whose index is in `switched` gets an
+    i32 scalar input that forces it (`Site.switch`). Changes `model`.
 
     `sites` are the nodes that count, if not all, with the sites of another model that they stand
     for."""
@@ -143,11 +152,15 @@ def instrument(
         if site.index in switched:
             switches[site.index] = Value(TensorType(I32, ()), [site.switch])
     graph.inputs.extend(switches.values())
-    flags = _Instrumenter(sites).graph(graph, switches)
+    flags = _Instrumenter(sites, counted).graph(graph, switches)
     builder = Builder(graph.nodes)
     every = [builder.op("Reshape", f, [1]) for site in sites.values() for f in flags[site.index]]
     if every:
         add_output(graph, builder.op("Concat", *every, axis=0), TAKEN)
+    loops = [site.index for site in sites.values() if site.loop and counted]
+    if loops:
+        counts = (builder.op("Reshape", flags[~index][0], [1]) for index in loops)
+        add_output(graph, builder.op("Concat", *counts, axis=0), ITERATIONS)
     return list(sites.values())
 
 
@@ -161,12 +174,14 @@ def add_output(graph: Graph, value: Value, name: str) -> None:
 
 
 Flags = dict[int, tuple[Value, ...]]
-"""For every site of a graph, nested ones included: whether each of its outcomes came about."""
+"""For every site of a graph, nested ones included: whether each of its outcomes came about. The
+complement of a Loop's index has its number of iterations."""
 
 
 class _Instrumenter:
-    def __init__(self, sites: Mapping[Node, Site]) -> None:
+    def __init__(self, sites: Mapping[Node, Site], counted: bool) -> None:
         self.sites = sites
+        self.counted = counted
 
     def graph(self, graph: Graph, switches: Mapping[int, Value]) -> Flags:
         """Instrument one graph; `switches` are the values in it that force its Ifs."""
@@ -196,7 +211,7 @@ class _Instrumenter:
         builder.nodes.append(node)
         for branch, found in enumerate(inner):
             for inside, some in found.items():
-                flags[inside] = tuple(yielded(node, branch, f, np.array(False)) for f in some)
+                flags[inside] = tuple(yielded(node, branch, f, _none(f)) for f in some)
         return flags
 
     def _loop(self, builder: Builder, node: Node, switches: Mapping[int, Value]) -> Flags:
@@ -216,6 +231,8 @@ class _Instrumenter:
             builder.nodes.append(node)
             outcomes = (("Equal", 0), ("Equal", 1), ("Greater", 1))
             flags[site.index] = tuple(builder.op(op, count, n) for op, n in outcomes)
+            if self.counted:
+                flags[~site.index] = (count,)
         return flags
 
     def _force_loop(self, builder: Builder, node: Node, body: Body, switch: Value) -> None:
@@ -245,9 +262,15 @@ class _Instrumenter:
 
 
 def _ever(builder: Builder, node: Node, body: Body, flag: Value) -> Value:
-    """Whether a flag of a Loop's body was ever true."""
-    never = builder.constant(np.array(False))
-    return _state(node, body, never, lambda b, before: b.op("Or", before, flag))
+    """Whether a flag of a Loop's body was ever true, or the most that a number was."""
+    op = "Or" if flag.element is BOOL else "Max"
+    never = builder.constant(_none(flag))
+    return _state(node, body, never, lambda b, before: b.op(op, before, flag))
+
+
+def _none(flag: Value) -> np.ndarray:
+    """A flag, or a number of iterations, of what never ran."""
+    return np.array(False) if flag.element is BOOL else np.array(0)
 
 
 def _state(

@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from bridge.check.aside import is_empty
+from bridge.check.inputs.recipe import is_empty
 from bridge.check.engines import (
     CallResults,
     Contents,

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from bridge.check.inputs import keys_of
 from bridge.check.instrument import Site, sites_of
-from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model, Node, Value
-from bridge.neutral.types import Dim, Interval, TensorType, high, innermost, low
+from bridge.neutral.types import Dim, Interval, high, innermost, low
 
 
 def matched_sites(first: Model, other: Model) -> dict[Node, Site]:
@@ -51,21 +49,6 @@ def shared_sizes(first: Model, other: Model) -> dict[str, int | Interval]:
                 key = before if isinstance(before, str) else f"{value.name}.{axis}"
                 sizes.setdefault(key, dim)
     return sizes
-
-
-def with_sizes(model: Model, sizes: Mapping[str, int | Interval]) -> Model:
-    """A copy of the model whose inputs have these sizes, by the keys of `Recipe.sizes`."""
-    model = clone_model(model)
-    for value in model.graph.inputs:
-        if isinstance(value.type, TensorType) and value.shape is not None:
-            dims = [
-                dim
-                if isinstance(dim, int)
-                else sizes.get(dim if isinstance(dim, str) else key, dim)
-                for dim, key in zip(value.shape, keys_of(value), strict=True)
-            ]
-            value.type = TensorType(value.element, tuple(dims))
-    return model
 
 
 def _narrows(dim: Dim, other: Dim) -> bool:

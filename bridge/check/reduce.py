@@ -20,7 +20,7 @@ import numpy as np
 import bridge
 from bridge.check.bisect import FirstDifference, Look, visible
 from bridge.check.cut import behind, cut
-from bridge.check.own_inputs import save_feed
+from bridge.check.inputs.own import save_feed
 from bridge.check.taps import (
     GraphPath,
     Spot,

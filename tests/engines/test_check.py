@@ -18,7 +18,7 @@ from onnx import helper
 import bridge
 from bridge.check import CheckReport, check, loading, seek
 from bridge.check.compare import compare
-from bridge.check.demands import share_symbols
+from bridge.check.inputs.sizes import Demands
 from bridge.check.engines import (
     Engine,
     EngineError,
@@ -209,7 +209,7 @@ def test_a_mask_has_the_sizes_of_its_token_ids(table: str) -> None:
         <float[3,2] w = {{1, 2, 3, 4, 5, 6}}, uint8[3,2] u = {{1, 2, 3, 4, 5, 6}},
          float scale = {{2}}> {{ {table} y = Gather (table, ids) z = ReduceSum (mask) }}""")
     )
-    share_symbols(model)
+    Demands.of(model)
     ids, mask = model.graph.inputs
     assert ids.shape == mask.shape and all(isinstance(dim, str) for dim in ids.dims)
 

@@ -13,7 +13,7 @@ from functools import reduce
 
 import numpy as np
 
-from bridge.check.conditions import (
+from bridge.check.inputs.goals import (
     Junction,
     Negation,
     Predicate,
