@@ -48,6 +48,11 @@ _LARGE = 17  # a large size
 _MANY = 10  # iterations of a Loop
 _TRIES = 60  # runs to make a Loop run so often
 _LARGEST_INPUT = 1 << 18  # elements of an input that the search tries, unless all have more
+_GROWING = (*range(2, 9), *(16 << k for k in range(9)))  # sizes, until the model takes one
+_WINDOW = 64  # the first size that is tried where windows slide over inputs
+_AT_ONCE = 20  # inputs, where a model takes few
+_SMALL = (2, 3, 1, 0, 4, 5)  # numbers that a model may take where it refuses others
+_SIZES = tuple(1 << k for k in (7, 8, 9, 6, 5, 10, 4, 3, 2, 1, 0))
 _RELAXED = 6  # sizes that are left out one by one
 
 
@@ -186,6 +191,7 @@ class _Search:
         self.endless = self.cut_short = False
         self.iterations: dict[int, int] = {}
         self.solved: list[Recipe] = []
+        self.slides = any(_slides(node.op) for node in wanted.model.graph.nodes)
         self.own = 0  # cases that the user gave
 
     def result(self) -> Inputs:
@@ -295,9 +301,9 @@ class _Search:
         """Draws the first inputs. They are small, or larger if the model refuses small ones. If
         windows slide over inputs, larger sizes are tried first."""
         ways = [self.draw_small, self._grow]
-        if any(_slides(node.op) for node in self.all.model.graph.nodes):
+        if self.slides:
             ways.reverse()
-        for way in (*ways, self._fit):
+        for way in (*ways, self._fit, self._guess):
             if len(self.cases) == self.own:
                 way()
 
@@ -310,17 +316,16 @@ class _Search:
         self.run(recipes, feeds=feeds)
 
     def _grow(self) -> None:
-        """Draws inputs with sizes that grow until the model takes one: of all open dimensions, then
-        of all but batches, which are the first dimension of each input."""
+        """Draws inputs with sizes that grow until the model takes one: of all open dimensions but
+        batches, which are the first dimension of each input, unless there are no others."""
         shapes = [innermost(value.type).shape or () for value in self.maker.values]
         batches = {shape[0] for shape in shapes if shape}
-        firsts = {f"{value.name}.0" for value in self.maker.values}
-        keys = [key for key in self.open if key not in batches and key not in firsts]
-        free = [own for own in self._variables() if own.key in keys and own.key not in self.start.sizes]
-        numbers = [64 << k for k in range(7)]
-        for number in (*numbers, 32, 16, 8) if free else ():
-            recipe = sized(self.start, free, number)
-            if self._over() or self.run([recipe]) == [""]:
+        batches |= {f"{value.name}.0" for value in self.maker.values}
+        free = [own for own in self._variables() if own.key not in self.start.sizes]
+        free = [own for own in free if own.key not in batches] or free
+        numbers = sorted(_GROWING, key=lambda number: number < _WINDOW) if self.slides else _GROWING
+        for number in numbers if free else ():
+            if self._over() or self.run([sized(self.start, free, number)]) == [""]:
                 break
         self._more()
 
@@ -337,6 +342,20 @@ class _Search:
         self.largest = max(self.largest, 1 << 22)
         if free and self.run([near]) == [""]:
             self._more()
+
+    def _guess(self) -> None:
+        """Draws inputs with small integers, and with other seeds, until the model takes one."""
+        fills = [v for v in variables(dict.fromkeys(self.maker.values, True), self.base)]
+        whole = [v for v in fills if not v.is_size and v.step == 1]
+        seeds = range(self.all.samples, self.all.budget)
+        for start in (self.start, self.base):
+            recipes = [one.put(start, number) for number in _SMALL for one in whole]
+            recipes += [replace(start, seed=start.seed + seed) for seed in seeds]
+            for at in range(0, len(recipes), _AT_ONCE):
+                some = recipes[at : at + _AT_ONCE]
+                if self._lacking > 0 and not self._over() and not self.endless:
+                    self.run(recipe for recipe in some if recipe is not None)
+        self._more()
 
     def _variables(self) -> list[Variable]:
         """All open sizes that the user left open."""
@@ -466,8 +485,7 @@ class _Search:
                 self._settle(branch, f"{what} with all inputs")
             return False, ""
         self.solved.append(recipe)
-        asked = {own.key for some in wanted for own in some if own.is_size}
-        like = self._like(recipe, asked)
+        like = self._like(recipe, [own for some in wanted for own in some])
         return True, self._refused(r for r in like if r is recipe or not any(distances(r) or (1,)))
 
     def _refused(self, recipes: Iterator[Recipe]) -> str:
@@ -481,13 +499,18 @@ class _Search:
             refusals[why] += 1
         return refusals.most_common(1)[0][0] if refusals else ""
 
-    def _like(self, recipe: Recipe, asked: Set[str]) -> Iterator[Recipe]:
-        """The recipe, then the recipe with other seeds, then with other sizes. The sizes with keys
-        in `asked` stay."""
-        for seed in range(_SEEDS):
-            yield replace(recipe, seed=recipe.seed + seed) if seed else recipe
-        for number in (1 << k for k in (7, 8, 9, 6, 5, 10, 4, 3, 2, 1, 0)):
-            for key in sorted(self.open.keys() - self.base.sizes.keys() - asked):
+    def _like(self, recipe: Recipe, asked: Sequence[Variable]) -> Iterator[Recipe]:
+        """The recipe, then the recipe with small numbers, with other seeds, and with other sizes
+        than those that were asked for."""
+        yield recipe
+        for one in asked:
+            small = (one.put(recipe, number) for number in _SMALL if not one.is_size)
+            yield from (other for other in small if other is not None)
+        for seed in range(1, _SEEDS):
+            yield replace(recipe, seed=recipe.seed + seed)
+        keys = self.open.keys() - self.base.sizes.keys() - {one.key for one in asked}
+        for number in _SIZES:
+            for key in sorted(keys):
                 yield replace(recipe, sizes={**recipe.sizes, key: number})
 
     def _settle(self, branch: Branch, why: str) -> None:
