@@ -344,17 +344,24 @@ class _Search:
             self._more()
 
     def _guess(self) -> None:
-        """Draws inputs with small integers, and with other seeds, until the model takes one."""
-        fills = [v for v in variables(dict.fromkeys(self.maker.values, True), self.base)]
-        whole = [v for v in fills if not v.is_size and v.step == 1]
+        """Draws inputs with integers that are small, or that the model compares with, and with
+        other seeds, until the model takes one."""
+        whole = variables(dict.fromkeys(self.maker.values, True), self.base)
+        free = [one for one in self._variables() if one.key not in self.start.sizes]
+        numbers = dict.fromkeys((*_SMALL, *Hints.of(self.all.model.graph.walk()).whole))
+        filled = [
+            one.put(start, number)
+            for start in (self.start, sized(self.start, free, 2 * _WINDOW))
+            for number in numbers
+            for one in whole
+            if not one.is_size and one.step == 1
+        ]
         seeds = range(self.all.samples, self.all.budget)
-        for start in (self.start, self.base):
-            recipes = [one.put(start, number) for number in _SMALL for one in whole]
-            recipes += [replace(start, seed=start.seed + seed) for seed in seeds]
-            for at in range(0, len(recipes), _AT_ONCE):
-                some = recipes[at : at + _AT_ONCE]
-                if self._lacking > 0 and not self._over() and not self.endless:
-                    self.run(recipe for recipe in some if recipe is not None)
+        drawn = [replace(r, seed=r.seed + n) for r in (self.start, self.base) for n in seeds]
+        recipes = [*(recipe for recipe in filled if recipe is not None), *drawn]
+        for at in range(0, len(recipes), _AT_ONCE):
+            if self._lacking > 0 and not self._over() and not self.endless:
+                self.run(recipes[at : at + _AT_ONCE])
         self._more()
 
     def _variables(self) -> list[Variable]:

@@ -124,6 +124,11 @@ def solve(goal: Goal, starts: Sequence[Recipe]) -> tuple[Recipe, float]:
     if math.isinf(search.least):
         search.scan(starts[0])
     search.descend()
+    if search.least and search.sizes:
+        again = _Descent(goal, sized(starts[0], search.sizes, 1))
+        again.attempt(again.best)
+        again.descend()
+        search = min(search, again, key=lambda one: one.least)
     return search.best, search.least
 
 
@@ -134,6 +139,7 @@ Direction = Sequence[tuple[Variable, int]]
 class _Descent:
     def __init__(self, goal: Goal, start: Recipe) -> None:
         self.goal = goal
+        self.sizes = [v for v in dict.fromkeys(v for w in goal.wanted for v in w) if v.is_size]
         self.left = goal.tries
         self.best = start
         self.least = math.inf
@@ -212,13 +218,12 @@ class _Descent:
     def scan(self, start: Recipe) -> None:
         """Tries inputs until distances can be computed. The inputs have all their open sizes
         alike, or one size changed."""
-        sizes = [v for v in dict.fromkeys(v for w in self.goal.wanted for v in w) if v.is_size]
-        powers = [1 << k for k in range(13)] if sizes else []
-        alike = [sized(start, sizes, number) for number in powers]
+        powers = [1 << k for k in range(13)] if self.sizes else []
+        alike = [sized(start, self.sizes, number) for number in powers]
         single = [
             one.put(recipe, number)
             for recipe in (start, *alike[:2])
-            for one in sizes
+            for one in self.sizes
             for number in powers
         ]
         for recipe in (*single, *alike):
