@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from bridge.check.inputs import Recipe
-from bridge.check.outputs import ATOL, RTOL
 from bridge.check.inputs.own import (
     GivenInputs,
     files_of as files_of_inputs,
     places_of,
     require_free,
 )
+from bridge.check.outputs import ATOL, RTOL
 from bridge.check.pair import Pair
 from bridge.check.reduce import files_of as files_of_part
 from bridge.errors import UsageError

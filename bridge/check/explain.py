@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from bridge.check.inputs.recipe import is_empty
 from bridge.check.bench import Bench
 from bridge.check.bisect import FirstDifference, Look, first_difference
 from bridge.check.fault import Disagreement, Fault, judge
 from bridge.check.force import to_switch
 from bridge.check.forcing import steered
+from bridge.check.inputs.recipe import is_empty
 from bridge.check.lines import shortened
 from bridge.check.loading import load
 from bridge.check.neighbourhood import neighbourhood

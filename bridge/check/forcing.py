@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bridge.check.inputs.recipe import is_empty
 from bridge.check.bench import Bench
 from bridge.check.engines import EngineError, Session, run_each
 from bridge.check.force import Forced, settings, steered_sites, to_switch
+from bridge.check.inputs.recipe import is_empty
 from bridge.check.instrument import (
     TAKEN,
     Branch,

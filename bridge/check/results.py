@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bridge.check.inputs.recipe import Recipe, is_empty, is_extreme
 from bridge.check.bench import Bench
 from bridge.check.compare import Difference
 from bridge.check.engines import EngineError, Session, UndefinedCallError, run_each
 from bridge.check.excused import Row, SharedOriginal, without_excused
+from bridge.check.inputs.recipe import Recipe, is_empty, is_extreme
 from bridge.check.lines import shortened
 from bridge.check.loading import hushed
 from bridge.check.outputs import Results

@@ -12,9 +12,9 @@ import pytest
 import bridge
 from bridge.check import check
 from bridge.check.inputs.goals import distance, operands, truth_of
+from bridge.check.inputs.probe import probe
 from bridge.check.inputs.sizes import Demands
 from bridge.check.instrument import ways
-from bridge.check.inputs.probe import probe
 from tests.support.sample import spread
 
 HEAD = '<ir_version: 9, opset_import: ["" : 18]> '

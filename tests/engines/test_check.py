@@ -18,7 +18,6 @@ from onnx import helper
 import bridge
 from bridge.check import CheckReport, check, loading, seek
 from bridge.check.compare import compare
-from bridge.check.inputs.sizes import Demands
 from bridge.check.engines import (
     Engine,
     EngineError,
@@ -27,6 +26,7 @@ from bridge.check.engines import (
     Reference,
 )
 from bridge.check.inputs import Recipe, make_inputs
+from bridge.check.inputs.sizes import Demands
 from bridge.check.instrument import all_taken, instrument, sites_of
 from bridge.check.isolated_engines import IsolatedSession
 from bridge.errors import InvalidModelError, UsageError

@@ -301,19 +301,17 @@ def _free(
     if element.kind == "bool":
         return np.asarray(rng.integers(0, 2, shape)).astype(bool)
     if element.is_integer:
-        ends = -(1 << (element.bits - 1)) * element.is_signed, (1 << (element.bits - element.is_signed)) - 1
-        if element.bits > 8:
-            drawn = np.asarray(rng.integers(-100 * element.is_signed, 101, shape))
-            if numbers == "ends" and uses.is_moved:
-                drawn = _some(rng, drawn.astype(element.dtype), ends)
-            return drawn.astype(element.dtype)
-        return np.asarray(rng.integers(ends[0], ends[1], shape, endpoint=True)).astype(element.dtype)
-    drawn = rng.standard_normal(shape)
+        top = (1 << (element.bits - element.is_signed)) - 1
+        ends = (-top - 1) * element.is_signed, top
+        usual = ends if element.bits <= 8 else (-100 * element.is_signed, 100)
+        whole = np.asarray(rng.integers(*usual, shape, endpoint=True)).astype(element.dtype)
+        return _some(rng, whole, ends) if numbers == "ends" and uses.is_moved else whole
+    drawn = np.asarray(rng.standard_normal(shape))
     if element.kind == "complex":
         drawn = drawn + 1j * rng.standard_normal(shape)
     elif numbers == "special" and uses.tells:
-        drawn = _some(rng, drawn, (np.nan, -0.0))
-    return np.asarray(drawn).astype(element.dtype)
+        drawn = _some(rng, drawn, (np.nan if uses.takes_nan else -0.0, -0.0))
+    return drawn.astype(element.dtype)
 
 
 def _some(rng: np.random.Generator, array: np.ndarray, numbers: Bounds) -> np.ndarray:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 OWN_NAMES = "bridge."
 """The start of the names of inputs that a check adds."""
 
+Numbers = Literal["usual", "ends", "special"]
+"""Which numbers are drawn: small ones, the ends of integer types too, or NaN and -0.0 too."""
+
 _EXTREME = {"f": 1e4, "i": 2.0**24, "u": 2.0**24}
 """The magnitude beyond which a number that the search chose is extreme, by the kind of its type.
 Engines round large numbers unlike, overflow at other places, and hold 64-bit integers in 32."""
@@ -32,8 +35,7 @@ class Recipe:
     are factors for drawn numbers, `ranges` are limits for drawn numbers. `values` are inputs that
     are not drawn. `own` are inputs that a user gave; fills and scales may change them. `call` is
     the number of a call in a row, 0 for other inputs. `is_large` draws sizes from 17 on, and trip
-    counts from 10 on. `numbers` says whether the ends of integer types, or NaN and -0.0, are among
-    the numbers. `given` are the inputs whose numbers a user chose.
+    counts from 10 on. `given` are the inputs whose numbers a user chose.
     """
 
     seed: int = 0
@@ -45,7 +47,7 @@ class Recipe:
     own: InputSet | None = None
     call: int = 0
     is_large: bool = False
-    numbers: Literal["usual", "ends", "special"] = "usual"
+    numbers: Numbers = "usual"
     given: frozenset[str] = frozenset()
 
     @property
@@ -64,7 +66,8 @@ class Recipe:
         if self.call:
             return f"{parts[0]}, call {self.call} in a row"
         parts += ["large"] * self.is_large
-        parts += {"usual": [], "ends": ["ends of types"], "special": ["NaN and -0.0"]}[self.numbers]
+        parts += ["ends of types"] * (self.numbers == "ends")
+        parts += ["NaN or -0.0"] * (self.numbers == "special")
         parts += [f"{key} = {size}" for key, size in self.sizes.items()]
         parts += [
             f"{name} filled with {number:g}"

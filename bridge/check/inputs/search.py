@@ -21,9 +21,9 @@ from bridge.check.inputs.calls import States, calls_in_a_row
 from bridge.check.inputs.draw import Maker
 from bridge.check.inputs.own import InputSet
 from bridge.check.inputs.probe import Probe
-from bridge.check.inputs.recipe import Case, Recipe
+from bridge.check.inputs.recipe import Case, Numbers, Recipe
 from bridge.check.inputs.sizes import Demands, SizeBounds, misfit, open_sizes
-from bridge.check.inputs.solver import LARGEST_SIZE, Goal, Hints, Variable, sized, solve, variables
+from bridge.check.inputs.solver import Goal, Hints, Variable, sized, solve, variables
 from bridge.check.instrument import ITERATIONS, SEVERAL, Branch, Site, all_taken, branches_of
 from bridge.check.loading import hushed
 from bridge.errors import UsageError, amount
@@ -134,8 +134,8 @@ def fitting_sizes(
     """Sizes of these dimensions with which a model takes an input, where it takes none of the
     sizes that were `asked`; empty if a search finds no input. If possible, all asked sizes but one
     stay. The base of `wanted` has sizes that the user did not ask for."""
-    few = 1 < len(asked) <= _RELAXED
-    kept = [{k: n for k, n in asked.items() if k != out} for out in reversed(asked) if few]
+    one_out = [*reversed(list(asked))] if 1 < len(asked) <= _RELAXED else []
+    kept = [{key: size for key, size in asked.items() if key != out} for out in one_out]
     for sizes in [*kept, {}] if asked else []:
         base = replace(wanted.base, sizes={**wanted.base.sizes, **wanted.demands.shared(sizes)})
         found = _Search(replace(wanted, base=base, samples=1, sites=(), own=()))
@@ -385,21 +385,21 @@ class _Search:
             is_small = all(size < _LARGE for size in _open_sizes_of(self.maker.values, case))
             large = replace(recipe, seed=recipe.seed + self.all.samples, is_large=True)
             trips = any(use.name == "trip_count" for u in self.maker.uses.values() for use in u.all)
-            if (self.open and is_small) or trips:
-                if self.run([large], always) != [""] and is_small:
-                    free = [v for v in self._variables() if v.key not in self.start.sizes]
-                    one = (v.put(recipe, _LARGE) for v in free[:_EMPTY])
-                    self.run([r for r in one if r is not None], always)
+            wanted = (self.open and is_small) or trips
+            if wanted and self.run([large], always) != [""] and is_small:
+                free = [v for v in self._variables() if v.key not in self.start.sizes]
+                one = (v.put(recipe, _LARGE) for v in free[:_EMPTY])
+                self.run([r for r in one if r is not None], always)
             uses = [u for u in self.maker.uses.items() if u[0].name not in recipe.chosen]
-            kinds = {
+            kinds: dict[Numbers, bool] = {
                 "special": any(u.tells and v.element and v.element.is_float for v, u in uses),
                 "ends": any(
                     u.is_moved and v.element and v.element.is_integer and v.element.bits > 8
                     for v, u in uses
                 ),
             }
-            more = (k for k, wanted in kinds.items() if wanted)
-            self.run([replace(recipe, numbers=kind) for kind in more], always)  # type: ignore[arg-type]
+            more = [replace(recipe, numbers=kind) for kind, wanted in kinds.items() if wanted]
+            self.run(more, always)
 
     def call_in_a_row(self, states: States) -> None:
         """Makes a first call with empty states, and calls that take the states of the call
@@ -447,7 +447,9 @@ class _Search:
             if not open or self._over() or not hopeless.isdisjoint(site.parents):
                 continue
             found = self.all.probes(site)
-            for outcome in open if found is not None else ():
+            if found is None:
+                continue
+            for outcome in open:
                 if (site.index, outcome) in self.missing:  # still
                     solved, why = self._aim(site, outcome, *found)
                     if why:
@@ -535,9 +537,7 @@ class _Search:
             free = [v for w in found[0].asked(SEVERAL) for v in variables(w, self.base)]
             end = time.monotonic() + SECONDS / _SHARES
 
-            def distances(
-                recipe: Recipe, site: Site = site, end: float = end
-            ) -> tuple[float, ...]:
+            def distances(recipe: Recipe, site: Site = site, end: float = end) -> tuple[float, ...]:
                 if self._over() or time.monotonic() > end:
                     return ()
                 try:
@@ -561,8 +561,9 @@ class _Search:
             takers = sum(branch in one.taken for one in self.cases)
             more = _one_more(case) if branch[1] == SEVERAL else []
             varied = _varied(case, self.maker.values)
-            new = [*more, *islice(varied, max(0, _TAKERS - takers) + 1 if takers < _TAKERS else 0)]
-            self._add(new, lambda taken, branch=branch: branch in taken)  # type: ignore[misc]
+            lacking = _TAKERS - takers
+            new = [*more, *islice(varied, lacking + 1 if lacking > 0 else 0)]
+            self._add(new, frozenset([branch]).issubset)
         drawn = [case.recipe for case in self.cases if case.recipe.own is None]
         if len(self.all.sites) > 1 and drawn:
             seeds = range(_SEEDS, 2 * _SEEDS)

@@ -87,7 +87,9 @@ def seek_inputs(bench: Bench, asked: Asked, sessions: Sessions) -> tuple[Fixed, 
         free = free_dimensions(model)
         if not found.endless:
             bench.tell("seeking sizes that fit")
-            alone = replace(wanted, session=session, base=replace(base, sizes=demands.shared(unasked)))
+            alone = replace(
+                wanted, session=session, base=replace(base, sizes=demands.shared(unasked))
+            )
             keys = dict.fromkeys((*asked.recipe.sizes, *free))
             fitting = fitting_sizes(
                 alone, asked.recipe.sizes, keys if len(keys) <= _NAMED else asked.recipe.sizes

@@ -4,7 +4,7 @@ this: some read memory behind a tensor instead."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from bridge.errors import BridgeError
@@ -107,45 +107,27 @@ class Demands:
     def of(cls, model: Model) -> Demands:
         """The demands of a model, whose inputs get the shared symbols in place."""
         named = with_keys(model)
-        symbols: dict[str, str] = {}
-
-        def found(key: str) -> str:
-            while key in symbols:
-                key = symbols[key]
-            return key
-
-        def share(a: Dim, b: Dim) -> None:
-            if isinstance(a, str) and isinstance(b, str) and found(a) != found(b):
-                symbols[found(b)] = found(a)
-
         outer = set(named.graph.nodes)
         equal: list[tuple[Dim, Dim]] = []
         suiting: list[tuple[Dim, Dim]] = []
         counted: list[Count | Double] = []
+        groups = _Groups()
         for node in named.graph.walk():
             pairs = [*equal_sizes(node)], [*sizes_that_suit(node)]
             equal += pairs[0]
             suiting += pairs[1]
             if node in outer:
                 counted += [*doubles(node), *counts(node)]
-                for a, b in (*pairs[0], *pairs[1]):
-                    share(a, b)
+                groups.join(*pairs[0], *pairs[1])
         tokens = _token_inputs(model)
         for value in tokens[1:]:
-            for mine, its in zip(keys_of(tokens[0]), keys_of(value), strict=True):
-                share(mine, its)
-        members = {key: found(key) for key in (*symbols, *symbols.values())}
+            groups.join(*zip(keys_of(tokens[0]), keys_of(value), strict=True))
+        members = groups.members()
         for value in model.graph.inputs:
-            keys = [members.get(key) for key in keys_of(value)]
-            value.type = with_symbols(value.type, keys)
-        asked: dict[str, set[int]] = {}
-        suits: dict[str, set[int]] = {}  # 1 would suit as well
-        for sizes, some in ((asked, equal), (suits, suiting)):
-            for a, b in some:
-                for symbol, size in ((a, b), (b, a)):
-                    if isinstance(symbol, str) and isinstance(size, int):
-                        sizes.setdefault(found(symbol), set()).add(size)
-        one = {key: min(sizes) for key, sizes in (suits | asked).items() if len(sizes) == 1}
+            value.type = with_symbols(value.type, [members.get(key) for key in keys_of(value)])
+        # Where a size suits, 1 would suit as well.
+        sizes = groups.sizes(suiting) | groups.sizes(equal)
+        one = {key: min(some) for key, some in sizes.items() if len(some) == 1}
         inputs = {value.name: value for value in named.graph.inputs}
         return cls(members, one, inputs, tuple(counted))
 
@@ -182,6 +164,37 @@ class Demands:
         named = {self.symbols[key]: size for key, size in sizes.items() if key in self.symbols}
         every = {k: named[symbol] for k, symbol in self.symbols.items() if symbol in named}
         return {**named, **every, **sizes}
+
+
+class _Groups:
+    """Symbols that stand for one size."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, str] = {}
+
+    def _found(self, key: str) -> str:
+        while key in self._of:
+            key = self._of[key]
+        return key
+
+    def join(self, *pairs: tuple[Dim, Dim]) -> None:
+        """Makes the symbols of each pair one."""
+        for a, b in pairs:
+            if isinstance(a, str) and isinstance(b, str) and self._found(a) != self._found(b):
+                self._of[self._found(b)] = self._found(a)
+
+    def members(self) -> dict[str, str]:
+        """Each symbol that stands for the size of others, with the first of them."""
+        return {key: self._found(key) for key in (*self._of, *self._of.values())}
+
+    def sizes(self, pairs: Iterable[tuple[Dim, Dim]]) -> dict[str, set[int]]:
+        """The known sizes that symbols are paired with."""
+        found: dict[str, set[int]] = {}
+        for a, b in pairs:
+            for symbol, size in ((a, b), (b, a)):
+                if isinstance(symbol, str) and isinstance(size, int):
+                    found.setdefault(self._found(symbol), set()).add(size)
+        return found
 
 
 def misfit(model: Model, sizes: Mapping[str, int]) -> float:

@@ -93,10 +93,11 @@ class Hints:
         found: dict[bool, set[float]] = {True: {0.0}, False: {0.0}}
         for value in (v for node in nodes if node.op in OPPOSITES for v in node.inputs):
             tensor = value.constant if value is not None else None
-            if tensor is not None and tensor.size <= 8:
-                if tensor.element.kind in ("int", "uint", "float"):
-                    numbers = map(float, tensor.array().reshape(-1))
-                    found[tensor.element.is_float].update(filter(math.isfinite, numbers))
+            if tensor is None or tensor.size > 8:
+                continue
+            if tensor.element.kind in ("int", "uint", "float"):
+                numbers = map(float, tensor.array().reshape(-1))
+                found[tensor.element.is_float].update(filter(math.isfinite, numbers))
 
         def near(numbers: set[float]) -> list[float]:
             around = {number + step for number in numbers for step in (0.0, -1.0, 1.0)}

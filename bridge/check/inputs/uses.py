@@ -97,6 +97,13 @@ _COMPARING = frozenset(
 _TELLING = _COMPARING | {"Clip", "IsInf", "IsNaN", "Max", "Min"}
 """Operators for which NaN or -0.0 is another number than others."""
 
+_HANDS_NAN_ON = _COMPARING | {
+    "Abs", "Add", "Cast", "Constant", "Div", "If", "IsInf", "IsNaN", "Loop", "Mul", "Neg", "Shape",
+    "Size", "Sqrt", "Sub", "Where", "Xor",
+}  # fmt: skip
+"""Operators for which engines agree about NaN. OpenVINO's Min, Max, Clip, Relu, Exp, TopK, ArgMax,
+Softmax and pooling drop it, or choose another element."""
+
 _MASKING = _COMPARING | {"Add", "Div", "Max", "Min", "Mul", "Neg", "Sub", "Where", "Xor"}
 """Operators between a mask and the scores that it masks."""
 
@@ -140,13 +147,14 @@ class Use:
 @dataclass
 class Uses:
     """All uses of an input. `is_mask` is set if it says which keys count in a softmax, `is_moved`
-    if its numbers are handed on and never computed with, `tells` if NaN or -0.0 may change what the
-    model chooses."""
+    if its numbers are handed on and never computed with, `tells` if -0.0 may change what the model
+    chooses, `takes_nan` if NaN may, too, and engines agree about it."""
 
     all: list[Use] = field(default_factory=list)
     is_mask: bool = False
     is_moved: bool = True
     tells: bool = False
+    takes_nan: bool = False
 
 
 Consumers = dict[Value, list[tuple[Node, int]]]
@@ -179,6 +187,8 @@ def uses_of(value: Value, consumers: Consumers) -> Uses:
                 if found not in seen:
                     seen.add(found)
                     waiting.append((found, its))
+    if uses.tells and value.element is not None and value.element.is_float:
+        uses.takes_nan = _takes_nan(value, consumers)
     is_index = any(use.name in INDEXES for use in uses.all if use.index)
     is_whole = value.element is not None and not value.element.is_float
     if is_whole and (value.rank or 0) > 1 and not is_index:
@@ -215,9 +225,7 @@ def _computed(node: Node, index: int, back: Back) -> Iterator[tuple[Value, Back]
 
 def _sum(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
     # An operand that is not known gets the other half.
-    return (
-        (bounds[0] - ends[0], bounds[1] - ends[1]) if ends else (bounds[0] / 2, bounds[1] / 2)
-    )
+    return (bounds[0] - ends[0], bounds[1] - ends[1]) if ends else (bounds[0] / 2, bounds[1] / 2)
 
 
 def _difference(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
@@ -275,6 +283,27 @@ _UNDONE: dict[str, Callable[[Bounds, Bounds | None, int], Bounds]] = {
 }
 """What an operand may be if the result is within bounds. The other operand is between its `ends`,
 None if they are not known; `index` is the place of the operand."""
+
+
+def _takes_nan(value: Value, consumers: Consumers) -> bool:
+    """Whether engines agree about NaN in everything that is computed from a value."""
+    waiting, seen = [value], {value}
+    while waiting:
+        before = waiting.pop()
+        for node, index in consumers.get(before, ()):
+            moved = [*_handed_on(node, index)]
+            to_whole = node.op == "Cast" and _is_float(before) and not _is_float(node.outputs[0])
+            if to_whole or not (moved or node.op in _HANDS_NAN_ON):
+                return False
+            for found in (*node.outputs, *moved):
+                if found not in seen:
+                    seen.add(found)
+                    waiting.append(found)
+    return True
+
+
+def _is_float(value: Value | None) -> bool:
+    return value is not None and value.element is not None and value.element.is_float
 
 
 def _masks(value: Value, consumers: Consumers) -> bool:
