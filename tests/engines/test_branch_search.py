@@ -11,7 +11,7 @@ import pytest
 
 import bridge
 from bridge.check import check
-from bridge.check.inputs.goals import distance, operands, truth_of
+from bridge.check.inputs.goals import compared, distance
 from bridge.check.inputs.probe import probe
 from bridge.check.inputs.sizes import Demands
 from bridge.check.instrument import ways
@@ -260,10 +260,10 @@ def test_distance(logic: str, i: int, wanted: bool, expected: float) -> None:
     model = bridge.load(parsed(text))
     (node,) = (node for node in model.graph.nodes if node.op == "If")
     assert node.inputs[0] is not None
-    truth = truth_of(node.inputs[0], lambda value: value)
+    condition = node.inputs[0]
     numbers = {"i": np.array(i), "k": np.array(5)}
-    values = {value: numbers[value.name] for value in operands(truth)}
-    assert distance(truth, wanted, values) == expected
+    values = {value: numbers[value.name] for value in compared(condition)}
+    assert distance(condition, wanted, values) == expected
 
 
 def test_branches_count_as_reached_though_the_inputs_sought_for_them_did_not_fit() -> None:
