@@ -11,13 +11,13 @@ from typing import Any, cast
 
 from bridge.check.diagnosis.reduce import files_of as files_of_part
 from bridge.check.inputs import Recipe
-from bridge.check.outputs import ATOL, RTOL
-from bridge.check.own_inputs import (
+from bridge.check.inputs.own import (
     GivenInputs,
     files_of as files_of_inputs,
     places_of,
     require_free,
 )
+from bridge.check.outputs import ATOL, RTOL
 from bridge.check.pair import Pair
 from bridge.errors import UsageError
 from bridge.files.outputs import require_outputs

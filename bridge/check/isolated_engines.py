@@ -8,7 +8,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from bridge.check.aside import is_empty
 from bridge.check.engines import (
     CallResults,
     Contents,
@@ -20,6 +19,7 @@ from bridge.check.engines import (
     Session,
     ValueInfo,
 )
+from bridge.check.inputs.recipe import is_empty
 from bridge.check.isolation import LostProcessError, TooLongError, Worker
 
 PATIENCE = 5.0

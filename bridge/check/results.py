@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bridge.check.aside import is_empty, why_aside
 from bridge.check.bench import Bench
 from bridge.check.compare import Difference
 from bridge.check.engines import EngineError, Session, UndefinedCallError, run_each
 from bridge.check.excused import Row, SharedOriginal, without_excused
+from bridge.check.inputs.recipe import Recipe, is_empty, is_extreme
 from bridge.check.lines import shortened
 from bridge.check.loading import hushed
 from bridge.check.outputs import Results
@@ -52,7 +52,7 @@ def compare_versions(
     (_, original), *others = sessions
     aside = [
         _broken_rank(original, results)
-        or ("" if recipe.is_own or place in report.row else why_aside(feed, chosen))
+        or ("" if recipe.is_own or place in report.row else _why_aside(recipe, feed))
         for place, (recipe, feed, results) in enumerate(
             zip(report.recipes, report.feeds, wanted, strict=True)
         )
@@ -79,6 +79,13 @@ def compare_versions(
         _record(bench, compared, label, rows)
     report.results = list(compared.worst.values())
     return compared
+
+
+def _why_aside(recipe: Recipe, feed: Results) -> str:
+    """Why differences with an input count only if there are no others, "" if they always count."""
+    if is_empty(feed):
+        return "an input without elements"
+    return "an extreme input" if is_extreme(recipe, feed) else ""
 
 
 def _rows(bench: Bench, original: Session, session: Session, compared: Compared) -> list[Row]:

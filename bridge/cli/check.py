@@ -130,7 +130,7 @@ def check(
     against = given[1] if other else None
     require_engines(model, against)
     if report is not None:
-        from bridge.check.own_inputs import files_of
+        from bridge.check.inputs.own import files_of
         from bridge.files.kinds import PAGE
         from bridge.files.outputs import require_outputs
 

@@ -34,7 +34,7 @@ GivenLimits: TypeAlias = "Limits | Mapping[str, int]"
 
 OwnInputs: TypeAlias = "PathLike | Mapping[str, Any] | Sequence[PathLike | Mapping[str, Any]]"
 """The user's inputs for a check: values by the input's name, a file or a folder, or several of
-these (`bridge.check.own_inputs`)."""
+these (`bridge.check.inputs.own`)."""
 
 Ranges: TypeAlias = "Mapping[str, tuple[float, float]]"
 """The range of the numbers that are drawn for an input, by the input's name."""

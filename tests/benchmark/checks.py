@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import bridge
 from bridge.check import check
-from bridge.check.own_inputs import save_feed
+from bridge.check.inputs.own import save_feed
 from tests.benchmark.processes import measure
 
 CHECK = "import sys; from bridge.check import check; check(sys.argv[1], quick=len(sys.argv) > 2)"

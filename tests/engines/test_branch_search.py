@@ -11,10 +11,10 @@ import pytest
 
 import bridge
 from bridge.check import check
-from bridge.check.conditions import distance, operands, truth_of
-from bridge.check.demands import demanded
-from bridge.check.probe import probe
-from bridge.check.surgery.sites import ways
+from bridge.check.inputs.goals import compared, distance
+from bridge.check.inputs.probe import probe
+from bridge.check.inputs.sizes import Demands
+from bridge.check.instrument import ways
 from tests.support.sample import spread
 
 HEAD = '<ir_version: 9, opset_import: ["" : 18]> '
@@ -260,10 +260,10 @@ def test_distance(logic: str, i: int, wanted: bool, expected: float) -> None:
     model = bridge.load(parsed(text))
     (node,) = (node for node in model.graph.nodes if node.op == "If")
     assert node.inputs[0] is not None
-    truth = truth_of(node.inputs[0], lambda value: value)
+    condition = node.inputs[0]
     numbers = {"i": np.array(i), "k": np.array(5)}
-    values = {value: numbers[value.name] for value in operands(truth)}
-    assert distance(truth, wanted, values) == expected
+    values = {value: numbers[value.name] for value in compared(condition)}
+    assert distance(condition, wanted, values) == expected
 
 
 def test_branches_count_as_reached_though_the_inputs_sought_for_them_did_not_fit() -> None:
@@ -324,7 +324,7 @@ def test_sizes_that_operators_demand(name: str) -> None:
         f"{HEAD} g ({inputs}) => (float[] y) <float[3,2] w = {{1,2,3,4,5,6}}, "
         f"float[1] one = {{1}}, float[2,1,1,1] k = {{1,2}}> {{ {nodes} }}"
     )
-    assert demanded(bridge.load(model)) == expected
+    assert Demands.of(bridge.load(model)).sizes == expected
 
 
 def test_a_check_draws_sizes_that_fit_where_an_engine_takes_others(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from onnx import helper
 import bridge
 from bridge.check import CheckReport, check, loading, seek
 from bridge.check.compare import compare
-from bridge.check.demands import share_symbols
 from bridge.check.engines import (
     Engine,
     EngineError,
@@ -27,10 +26,9 @@ from bridge.check.engines import (
     Reference,
 )
 from bridge.check.inputs import Recipe, make_inputs
+from bridge.check.inputs.sizes import Demands
+from bridge.check.instrument import all_taken, instrument, sites_of
 from bridge.check.isolated_engines import IsolatedSession
-from bridge.check.surgery.sites import sites_of
-from bridge.check.surgery.surgery import Surgery
-from bridge.check.surgery.watching import all_taken
 from bridge.errors import InvalidModelError, UsageError
 
 GATE = """
@@ -211,7 +209,7 @@ def test_a_mask_has_the_sizes_of_its_token_ids(table: str) -> None:
         <float[3,2] w = {{1, 2, 3, 4, 5, 6}}, uint8[3,2] u = {{1, 2, 3, 4, 5, 6}},
          float scale = {{2}}> {{ {table} y = Gather (table, ids) z = ReduceSum (mask) }}""")
     )
-    share_symbols(model)
+    Demands.of(model)
     ids, mask = model.graph.inputs
     assert ids.shape == mask.shape and all(isinstance(dim, str) for dim in ids.dims)
 
@@ -267,11 +265,8 @@ def test_sites_name_their_place() -> None:
 @pytest.mark.parametrize(("suffix", "engine"), [(".onnx", OnnxRuntime), (".xml", OpenVino)])
 def test_switches_steer_nested_ifs(suffix: str, engine: type[Engine], tmp_path: Path) -> None:
     model = bridge.load(onnx.parser.parse_model(GATE))
-    outer, inner = sites_of(model).values()
-    surgery = Surgery(model)
-    surgery.switch([0, 1])
-    surgery.watch()
-    bridge.convert(surgery.model, tmp_path / f"m{suffix}")
+    outer, inner = instrument(model, [0, 1])
+    bridge.convert(model, tmp_path / f"m{suffix}")
     session = engine().load(tmp_path / f"m{suffix}")
     x = np.ones((2, 4), np.float32)
     for chosen, expected in [((0, 1), 2.0), ((1, 1), np.e), ((1, 0), 1.0), ((-1, -1), 2.0)]:

@@ -14,7 +14,7 @@ from onnx import numpy_helper
 import bridge
 from bridge.check import check
 from bridge.check.inputs import Recipe, make_inputs
-from bridge.check.own_inputs import places_of, read_inputs, save_feeds
+from bridge.check.inputs.own import places_of, read_inputs, save_feeds
 from bridge.errors import UsageError
 from tests.support.command_line import bridge as run
 

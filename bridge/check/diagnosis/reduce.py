@@ -20,7 +20,7 @@ import bridge
 from bridge.check.diagnosis.values import FirstDifference, Graphs, visible
 from bridge.check.diagnosis.walk import fewest
 from bridge.check.engines import Session
-from bridge.check.own_inputs import save_feed
+from bridge.check.inputs.own import save_feed
 from bridge.check.surgery.bringing import brought_out, can_come_out, last
 from bridge.check.surgery.sites import way_to
 from bridge.check.surgery.slices import behind, slice_of

@@ -424,8 +424,26 @@ def layer(node: Node) -> must.Constraints:
         yield must.Same(state[2], r[2], of_size, index, state, r[2])
 
 
+def of_ir(states: int, has_lengths: bool) -> must.Check:
+    """IR's cells and sequences: X is [batch, ..., input], each state is
+    [batch, ..., hidden], the lengths are [batch], and W and R end in the sizes of X and of the
+    states."""
+
+    def check(node: Node) -> must.Constraints:
+        x, *given = must.operands(node, states + has_lengths + 3)
+        w, r = given[states + has_lengths :]
+        shapes = must.Shapes(node.inputs)
+        yield must.Same(x[-1], w[-1], "{} differ in input size", shapes)
+        for state in given[:states]:
+            yield must.Same(state[-1], r[-1], "{} differ in hidden size", shapes)
+        for each in given[: states + has_lengths]:
+            yield must.Same(each[0], x[0], "{} differ in batch size", shapes)
+
+    return check
+
+
 must.hold(("GRU", "LSTM", "RNN"), layer)
-must.hold(("GRUCell", "RNNCell"), *must.have_ranks(2, 2, 2, 2, 1))
-must.hold("LSTMCell", *must.have_ranks(2, 2, 2, 2, 2, 1))
-must.hold(("GRUSequence", "RNNSequence"), *must.have_ranks(3, 3, 1, 3, 3, 2))
-must.hold("LSTMSequence", *must.have_ranks(3, 3, 3, 1, 3, 3, 2))
+must.hold(("GRUCell", "RNNCell"), *must.have_ranks(2, 2, 2, 2, 1), of_ir(1, False))
+must.hold("LSTMCell", *must.have_ranks(2, 2, 2, 2, 2, 1), of_ir(2, False))
+must.hold(("GRUSequence", "RNNSequence"), *must.have_ranks(3, 3, 1, 3, 3, 2), of_ir(1, True))
+must.hold("LSTMSequence", *must.have_ranks(3, 3, 3, 1, 3, 3, 2), of_ir(2, True))

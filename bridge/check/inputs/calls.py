@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from bridge.check.demands import with_keys
 from bridge.check.engines import EngineError, Session
-from bridge.check.inputs import Inputs, Recipe
+from bridge.check.inputs.draw import Maker
+from bridge.check.inputs.recipe import Recipe
+from bridge.check.inputs.sizes import with_keys
 from bridge.check.variables import Variables, dtype_of
 from bridge.errors import UsageError
 from bridge.neutral.graph import Model, Value, names_of_outputs
@@ -143,7 +144,7 @@ Call = tuple[Recipe, dict[str, Any]]
 
 
 def calls_in_a_row(
-    states: States, start: Recipe, inputs: Inputs, session: Session
+    states: States, start: Recipe, inputs: Maker, session: Session
 ) -> tuple[list[Call], str]:
     """The longest row of calls that `session` runs, three at most, with recipes like `start`. If
     `session` does not run even a first call, the row is empty and the text says why."""
@@ -169,7 +170,7 @@ class _Row:
 
     states: States
     base: Recipe
-    inputs: Inputs
+    inputs: Maker
     session: Session
     calls: list[Call] = field(default_factory=list)
     growing: list[tuple[str, ...]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Seeks inputs that lead to a branch. The distance of each input from the branch guides the search.
+"""Seeks a recipe that comes near to a goal, by the distance of each recipe from it.
 
 The method is the alternating variable method of search-based testing (B. Korel, 1990; P. McMinn,
 "Search-based software test data generation", 2004). The search changes one size or number at a
@@ -8,23 +8,23 @@ time, by steps of all magnitudes, as long as the distance becomes smaller.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-import numpy as np
-
-from bridge.check.inputs import Recipe, open_sizes
-from bridge.check.probe import ITERATION
-from bridge.neutral.graph import Value
+from bridge.check.inputs.probe import ITERATION
+from bridge.check.inputs.recipe import Recipe
+from bridge.check.inputs.sizes import open_sizes
+from bridge.neutral.expression import OPPOSITES
+from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import TensorType, high, low
 
 LARGEST_SIZE = 4096  # the largest size of a dimension that the search tries
 _LATEST = 8  # the latest iteration of a Loop that the search tries
-
-Distances = Callable[[Recipe], tuple[float, ...]]
-"""The distances of a recipe's inputs from each wanted condition. The tuple is empty if the
-distances cannot be computed."""
+_TRIES = 400  # recipes for one goal
+_FARTHEST = 22  # the largest change is two to this power
+_FARTHER = 4  # steps in a row that lead farther and farther away, then the direction is left
+_PAIRED = 4  # variables, at most, that are changed two at once
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Variable:
 
 
 def variables(asked: Mapping[Value, bool], base: Recipe) -> list[Variable]:
-    """The sizes and numbers that may be changed in the inputs of a condition (see `Probe.asked`).
-    Sizes and numbers that `base` fixes are left out."""
+    """The sizes and numbers that may be changed in inputs, of which each has whether its numbers
+    count, too. Sizes and numbers that `base` fixes are left out."""
     sizes: dict[str, Variable] = {}
     fills: list[Variable] = []
     for value, valued in asked.items():
@@ -79,74 +79,83 @@ def variables(asked: Mapping[Value, bool], base: Recipe) -> list[Variable]:
     return [*fills, *sizes.values()]
 
 
-def solve(
-    starts: Sequence[Recipe],
-    wanted: Sequence[Sequence[Variable]],
-    hints: Sequence[float],
-    distances: Distances,
-) -> Recipe | None:
-    """A recipe whose distances are all 0, None if the search finds no such recipe.
+@dataclass(frozen=True)
+class Hints:
+    """Numbers that a model compares with, and their neighbours: integers, and all of them. A float
+    is no hint for an integer: it may be a mask's lowest float."""
 
-    `wanted` has, for each distance, the variables that the distance depends on. `hints` are numbers
-    that the model compares with.
-    """
-    search = _DistanceSearch(wanted, hints, distances)
+    whole: Sequence[float] = ()
+    all: Sequence[float] = ()
+
+    @classmethod
+    def of(cls, nodes: Iterable[Node]) -> Hints:
+        """The numbers of small constants."""
+        found: dict[bool, set[float]] = {True: {0.0}, False: {0.0}}
+        for value in (v for node in nodes if node.op in OPPOSITES for v in node.inputs):
+            tensor = value.constant if value is not None else None
+            if tensor is None or tensor.size > 8:
+                continue
+            if tensor.element.kind in ("int", "uint", "float"):
+                numbers = map(float, tensor.array().reshape(-1))
+                found[tensor.element.is_float].update(filter(math.isfinite, numbers))
+
+        def near(numbers: set[float]) -> list[float]:
+            around = {number + step for number in numbers for step in (0.0, -1.0, 1.0)}
+            return sorted(around, key=lambda number: (abs(number), number))
+
+        return cls(near(found[False]), near(found[True] | found[False]))
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is sought. `distances` has a recipe's distances from each condition, nothing if they
+    cannot be computed. `wanted` has the variables that each of them depends on."""
+
+    distances: Callable[[Recipe], tuple[float, ...]]
+    wanted: Sequence[Sequence[Variable]]
+    hints: Hints = Hints()
+    tries: int = _TRIES
+
+
+def solve(goal: Goal, starts: Sequence[Recipe]) -> tuple[Recipe, float]:
+    """The recipe that comes nearest to a goal, and its distance: 0 if the goal is met."""
+    search = _Descent(goal, starts[0])
     for start in starts:
-        search.try_(start)
+        search.attempt(start)
     if math.isinf(search.least):
         search.scan(starts[0])
     search.descend()
-    idle = 0
-    for start in search.others(starts[0]):
-        if not search.least or not search.left or idle == _IDLE:
-            break
-        further = _DistanceSearch(wanted, hints, distances, search.left)
-        further.try_(start)
-        further.descend()
-        search.left = further.left
-        idle += 1
-        if further.least < search.least:
-            search.best, search.least, idle = further.best, further.least, 0
-    return search.best if search.least == 0 else None
+    if search.least and search.sizes:
+        again = _Descent(goal, sized(starts[0], search.sizes, 1))
+        again.attempt(again.best)
+        again.descend()
+        search = min(search, again, key=lambda one: one.least)
+    return search.best, search.least
 
-
-_TRIES = 400  # recipes for one branch
-_IDLE = 3  # other starts in a row without a nearer recipe, then the search ends
-_FARTHEST = 22  # the largest change is two to this power
-_FARTHER = 4  # steps in a row that lead farther and farther away, then the direction is left
-_PAIRED = 4  # variables, at most, that are changed two at once
 
 Direction = Sequence[tuple[Variable, int]]
 """Variables that are changed at once, each upwards or downwards."""
 
 
-class _DistanceSearch:
-    def __init__(
-        self,
-        wanted: Sequence[Sequence[Variable]],
-        hints: Sequence[float],
-        distances: Distances,
-        left: int = _TRIES,
-    ) -> None:
-        self.wanted = wanted
-        self.variables = list(dict.fromkeys(v for own in wanted for v in own))
-        self.hints = hints
-        self.distances = distances
-        self.left = left
-        self.best: Recipe | None = None
+class _Descent:
+    def __init__(self, goal: Goal, start: Recipe) -> None:
+        self.goal = goal
+        self.sizes = [v for v in dict.fromkeys(v for w in goal.wanted for v in w) if v.is_size]
+        self.left = goal.tries
+        self.best = start
         self.least = math.inf
         self.total = math.inf  # of the recipe that was tried last
         self.moves = False  # whether the distance has changed
         self.far: tuple[float, ...] = ()
 
-    def try_(self, recipe: Recipe | None) -> bool:
+    def attempt(self, recipe: Recipe | None) -> bool:
         """Computes a recipe's distances, unless the search is over. The answer is whether the
         recipe is nearer than all before it."""
         self.total = math.inf
         if recipe is None or not self.least or not self.left:
             return False
         self.left -= 1
-        found = self.distances(recipe)
+        found = self.goal.distances(recipe)
         if found:
             self.total = sum(found)
         self.moves |= self.total != self.least
@@ -161,11 +170,10 @@ class _DistanceSearch:
         are changed at once, of those that change the distance."""
         nearer = True
         while nearer and 0 < self.least < math.inf and self.left:
-            unmet = [own for own, far in zip(self.wanted, self.far, strict=True) if far]
-            some = dict.fromkeys(variable for own in unmet for variable in own)
+            unmet = [own for own, far in zip(self.goal.wanted, self.far, strict=True) if far]
             nearer = False
             moving: list[Variable] = []
-            for variable in some:
+            for variable in dict.fromkeys(variable for own in unmet for variable in own):
                 nearer = self._hinted(variable) or nearer
                 self.moves = False
                 nearer = self._change([(variable, 1)]) or nearer
@@ -178,8 +186,9 @@ class _DistanceSearch:
                 )
 
     def _hinted(self, variable: Variable) -> bool:
-        assert self.best is not None
-        return any([self.try_(variable.put(self.best, number)) for number in self.hints])
+        is_float = not variable.is_size and variable.step < 1
+        hints = self.goal.hints.all if is_float else self.goal.hints.whole
+        return any([self.attempt(variable.put(self.best, number)) for number in hints])
 
     def _change(self, direction: Direction) -> bool:
         """Changes the variables in a direction, or against it, as long as the recipe comes nearer.
@@ -200,46 +209,30 @@ class _DistanceSearch:
         return self.least < before
 
     def _move(self, direction: Direction, step: float) -> bool:
-        recipe = self.best
+        recipe: Recipe | None = self.best
         for variable, sign in direction:
             if recipe is not None:
                 number = variable.of(recipe) + sign * step * variable.step
                 recipe = variable.put(recipe, number)
-        return self.try_(recipe)
+        return self.attempt(recipe)
 
     def scan(self, start: Recipe) -> None:
         """Tries inputs until distances can be computed. The inputs have all their open sizes
         alike, or one size changed."""
-        sizes = [variable for variable in self.variables if variable.is_size]
-        powers = [1 << k for k in range(13)] if sizes else []
-        alike = [_sized(start, sizes, number) for number in powers]
+        powers = [1 << k for k in range(13)] if self.sizes else []
+        alike = [sized(start, self.sizes, number) for number in powers]
         single = [
             one.put(recipe, number)
             for recipe in (start, *alike[:2])
-            for one in sizes
+            for one in self.sizes
             for number in powers
         ]
         for recipe in (*single, *alike):
             if math.isinf(self.least):
-                self.try_(recipe)
-
-    def others(self, start: Recipe) -> Iterator[Recipe]:
-        """Other recipes to start from: one with all sizes 1, then random recipes."""
-        sizes = [variable for variable in self.variables if variable.is_size]
-        if sizes:
-            yield _sized(start, sizes, 1)
-        rng = np.random.default_rng(0)
-        while self.variables:
-            recipe = start
-            for variable in self.variables:
-                number = self.hints[int(rng.integers(len(self.hints)))]
-                if rng.integers(2):
-                    number += int(rng.integers(-16, 17))
-                recipe = variable.put(recipe, number) or recipe
-            yield recipe
+                self.attempt(recipe)
 
 
-def _sized(recipe: Recipe, sizes: Sequence[Variable], number: int) -> Recipe:
+def sized(recipe: Recipe, sizes: Iterable[Variable], number: int) -> Recipe:
     """The recipe with each of these sizes as near to `number` as the size's limits allow."""
     chosen = {size.key: int(min(max(number, size.lowest), size.highest)) for size in sizes}
     return replace(recipe, sizes={**recipe.sizes, **chosen})

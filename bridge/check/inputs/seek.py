@@ -1,12 +1,13 @@
 """Seeks the inputs of a check, for the file that is checked as it is.
 
-The search itself is `explore`. It gets the model that inputs are drawn for, a session that shows
+The search itself is `search`. It gets the model that inputs are drawn for, a session that shows
 which branches ran, and the states of stateful files.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,23 +15,21 @@ from pathlib import Path
 import bridge
 from bridge.check.asked import Asked
 from bridge.check.bench import Bench
-from bridge.check.calls import States
-from bridge.check.demands import share_symbols, shared
 from bridge.check.engines import Session
-from bridge.check.explore import SECONDS, Exploration, Probes, explore
-from bridge.check.fitting import sizes_that_fit
-from bridge.check.inputs import Recipe, free_dimensions
+from bridge.check.inputs.calls import States
+from bridge.check.inputs.own import read_inputs
+from bridge.check.inputs.probe import Probe, probe
+from bridge.check.inputs.recipe import Recipe
+from bridge.check.inputs.search import SECONDS, Inputs, Probes, Wanted, fitting_sizes, search
+from bridge.check.inputs.sizes import Demands, free_dimensions, with_sizes
+from bridge.check.instrument import Site, instrument, sites_of, ways
 from bridge.check.lines import shortened
 from bridge.check.loading import load
-from bridge.check.matching import shared_sizes, with_sizes
+from bridge.check.matching import shared_sizes
 from bridge.check.outputs import Results
-from bridge.check.own_inputs import read_inputs
 from bridge.check.parts import is_too_large
-from bridge.check.probe import Probe, probe
 from bridge.check.specialized import Fixed
 from bridge.check.stateful import AgreedSession
-from bridge.check.surgery.sites import Site, sites_of, ways
-from bridge.check.surgery.surgery import Surgery
 from bridge.check.versions import Sessions
 from bridge.errors import BridgeError, UsageError
 from bridge.neutral.graph import Model
@@ -70,32 +69,43 @@ def seek_inputs(bench: Bench, asked: Asked, sessions: Sessions) -> tuple[Fixed, 
         sizes = shared_sizes(model, twin) | sizes
     probes = _probes(with_sizes(model, sizes), pair.scratch)
     unasked = {key: size for key, size in sizes.items() if key not in base.sizes}
-    symbols = share_symbols(drawn)
-    base = replace(base, sizes=shared(symbols, sizes))
+    demands = Demands.of(drawn)
+    base = replace(base, sizes=demands.shared(sizes), given=base.chosen)
     session = original if asked.quick else _watched(bench, original)
     agreed = session
     if strict:
         agreed = AgreedSession(session, [sessions[1][1]], bench.comparison)
-    found = explore(
-        drawn, agreed, report.sites, base, asked.samples, asked.budget, probes,
-        lambda text: bench.tell(f"seeking inputs: {text}"), own, states, session,
-        asked.quick or is_too_large(model),
+    wanted = Wanted(
+        drawn, demands, agreed, base, asked.samples, asked.budget, report.sites, probes, own,
+        states, session, asked.quick or is_too_large(model),
+        lambda text: bench.tell(f"seeking inputs: {text}"),
     )  # fmt: skip
+    found = search(wanted)
     _record(bench, found)
     if asked.samples and not report.feeds:
         fitting: Mapping[str, int] = {}
+        free = free_dimensions(model)
         if not found.endless:
             bench.tell("seeking sizes that fit")
-            free = replace(base, sizes=shared(symbols, unasked))
-            fitting = sizes_that_fit(model, session, free, asked.recipe.sizes, symbols)
-        report.failures.append(_none_taken(found, fitting, free_dimensions(model)))
+            alone = replace(
+                wanted, session=session, base=replace(base, sizes=demands.shared(unasked))
+            )
+            keys = dict.fromkeys((*asked.recipe.sizes, *free))
+            fitting = fitting_sizes(
+                alone, asked.recipe.sizes, keys if len(keys) <= _NAMED else asked.recipe.sizes
+            )
+        report.failures.append(_none_taken(found, fitting, free))
     if found.cut_short:
         report.note(
             f"the search for inputs ended after {SECONDS:g} s, so that branches may have been "
             "forced that an input can reach"
         )
-    watched = session is not original
-    return fixed, [original.run(feed) for feed in found.feeds] if watched else found.outputs
+    if session is original:
+        return fixed, [case.outputs for case in found.cases]
+    return fixed, [original.run(case.feeds) for case in found.cases]
+
+
+_NAMED = 8  # open dimensions that are all named
 
 
 def _drawn(
@@ -124,13 +134,13 @@ def _watched(bench: Bench, original: Session) -> Session:
     """The original with an output for the branches that ran. The original itself, if there are no
     branches or no engine loads that."""
     pair = bench.pair
-    watched = Surgery(pair.loaded(pair.source))
-    sites = list(sites_of(watched.model).values())
+    watched = pair.load(pair.source)
+    sites = list(sites_of(watched).values())
     if not sites:
         return original
     try:
-        watched.watch()
-        session, _ = load(pair.rewritten(pair.source, watched.model, "watched"))
+        instrument(watched, counted=True)
+        session, _ = load(pair.rewritten(pair.source, watched, "watched"))
     except BridgeError as error:
         bench.report.note(f"branches could not be watched: {shortened(str(error))}")
         return original
@@ -141,8 +151,8 @@ def _watched(bench: Bench, original: Session) -> Session:
 def any_input(bench: Bench, asked: Asked, sessions: Sessions) -> Results:
     """An input that the original takes, without values if a short search finds none."""
     model = bench.pair.load(bench.pair.source)
-    found = explore(model, sessions[0][1], [], asked.recipe, 1, 50, lambda _: None)
-    return found.feeds[0] if found.feeds else {}
+    found = search(Wanted(model, Demands.of(model), sessions[0][1], asked.recipe, 1, 50))
+    return found.cases[0].feeds if found.cases else {}
 
 
 _PROBED = 50_000  # nodes of all probes together
@@ -170,25 +180,26 @@ def _probes(model: Model, scratch: Path) -> Probes:
     return probed
 
 
-def _record(bench: Bench, found: Exploration) -> None:
+def _record(bench: Bench, found: Inputs) -> None:
     """Puts the results of the search into the report."""
     report = bench.report
     report.failures += found.failures
-    report.row = found.row
+    report.row = [*found.row]
     if found.no_row:
         report.note(
             "no calls in a row were made: the original takes none with empty states "
             f"({shortened(found.no_row)})"
         )
-    report.feeds, report.recipes = found.feeds, found.recipes
-    report.taken, report.reached = found.taken, found.reached
-    report.unreachable = found.unreachable
-    report.runs, report.refused = found.runs, dict(found.refused)
+    report.feeds = [case.feeds for case in found.cases]
+    report.recipes = [case.recipe for case in found.cases]
+    report.taken = [case.taken for case in found.cases]
+    report.reached, report.unreachable = {**found.reached}, {**found.unreachable}
+    report.runs, report.refused = found.tried, {**found.refused}
 
 
-def _none_taken(found: Exploration, fitting: Mapping[str, int], open: Sequence[str]) -> str:
+def _none_taken(found: Inputs, fitting: Mapping[str, int], open: Sequence[str]) -> str:
     """Says that the model takes no input that was tried, why, and what to do."""
-    reasons = found.refused.most_common(1)
+    reasons = Counter(found.refused).most_common(1)
     why = f" (mostly: {shortened(reasons[0][0], 300)})" if reasons else ""
     advice = "give it inputs of your own with --inputs"
     if found.endless:

@@ -1,0 +1,324 @@
+"""Seeded inputs for a model: the right types, sizes that agree, integers that mean something."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bridge.check.inputs.recipe import Recipe
+from bridge.check.inputs.sizes import Counts
+from bridge.check.inputs.uses import (
+    INDEXES,
+    Bounds,
+    Use,
+    Uses,
+    axis_of,
+    consumers_of,
+    is_taken_from_one,
+    uses_of,
+)
+from bridge.errors import InvalidModelError, UsageError
+from bridge.neutral.graph import Model, Value
+from bridge.neutral.types import (
+    ANY,
+    Dim,
+    Element,
+    ForeignType,
+    OptionalType,
+    SequenceType,
+    Shape,
+    Type,
+    high,
+    low,
+    size_of,
+)
+from bridge.passes.strings.vocabularies import words_of_inputs
+
+_UNIT = frozenset({"iou_threshold", "score_threshold", "ratio"})
+"""Inputs that are a share or a probability."""
+
+_LARGE = (17, 20)  # sizes of a large input
+_LARGEST_COUNT = 16  # that a recipe may ask for
+_LARGEST_INPUT = 1 << 28  # elements
+_SOME = 8  # of so many numbers one is NaN, and one -0.0
+
+_AXIS = re.compile(r"\.\d+$")
+"""The end of a symbol that is the key of an axis (`sizes.share_symbols`)."""
+
+_WORDS = ("", "a", "bridge", "Straße", "two words", "10")
+
+
+def make_inputs(model: Model, recipe: Recipe | None = None) -> dict[str, Any]:
+    """One value for each input of the model, by name; the same recipe gives the same values.
+
+    Inputs that have a default in the file are left out. UsageError where the sizes are too large.
+    """
+    return Maker(model).make(recipe or Recipe())
+
+
+class Maker:
+    """Makes inputs of a model from many recipes: their uses are found once."""
+
+    def __init__(self, model: Model, counts: Counts | None = None) -> None:
+        self._counts = counts or Counts()
+        consumers = consumers_of(model.graph)
+        self._words = words_of_inputs(model.graph)
+        self.values = [value for value in model.graph.inputs if value not in model.defaults]
+        self.uses = {value: uses_of(value, consumers) for value in self.values}
+
+    @property
+    def sums(self) -> set[int | str]:
+        """The sizes that are sums of other sizes."""
+        return {*self._counts.sums}
+
+    def make(self, recipe: Recipe, largest: int = _LARGEST_INPUT) -> dict[str, Any]:
+        """See `make_inputs`; `largest` is the number of elements that an input may have."""
+        draw = _Draw(recipe, largest, self._words, self._counts)
+        return {value.name: draw.value(value, self.uses[value]) for value in self.values}
+
+
+class _Draw:
+    """Draws the inputs of one recipe. Sizes, once drawn, hold for all inputs."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        largest: int,
+        words: Mapping[Value, Sequence[str]],
+        counts: Counts,
+    ) -> None:
+        self.recipe = recipe
+        self.counts = counts
+        self.largest = largest
+        self.words = words
+        self.rng = np.random.default_rng(recipe.seed)
+        self.sizes = {key: size for key, size in recipe.sizes.items() if isinstance(size, int)}
+        self.length = int(self.rng.integers(1, 4))  # of all sequences
+        # Dimensions without a symbol are often the same one, a batch say.
+        self.common = self._size()
+
+    def _size(self) -> int:
+        return int(self.rng.integers(*_LARGE) if self.recipe.is_large else self.rng.integers(1, 5))
+
+    def value(self, value: Value, uses: Uses) -> Any:
+        """A value for one input of the graph."""
+        recipe = self.recipe
+        if value.name in recipe.values:
+            return recipe.values[value.name]
+        if recipe.own is not None and value.name not in {*recipe.fills, *recipe.scales}:
+            return recipe.own.inputs[value.name]
+        return self._of_type(value, value.type, uses)
+
+    def _of_type(self, value: Value, type: Type, uses: Uses) -> Any:
+        if isinstance(type, SequenceType):
+            return [self._of_type(value, type.item, uses) for _ in range(self.length)]
+        if isinstance(type, OptionalType):
+            present = bool(self.rng.integers(0, 2))
+            return self._of_type(value, type.item, uses) if present else None
+        if isinstance(type, ForeignType) or type.element is None:
+            raise InvalidModelError(f"input '{value.name}' is {type}: no values are made for that")
+        own = self._own(value)
+        shape = self.shape(value.name, type.shape) if own is None else own.shape
+        if size_of(shape) > self.largest:
+            raise UsageError(
+                f'the input "{value.name}" of shape {list(shape)} is too large for a check; choose '
+                "smaller sizes"
+            )
+        array = self._array(value, type.element, shape, uses)
+        if array.dtype.kind == "f" and (type.element.is_integer or type.element.kind == "bool"):
+            bits = min(type.element.bits, 53)  # a cast of what does not fit is not defined
+            top = float((1 << (bits - type.element.is_signed)) - 1)
+            array = np.clip(array, -top if type.element.is_signed else 0.0, top)
+        with np.errstate(all="ignore"):
+            return np.asarray(array).astype(type.element.dtype)
+
+    def _own(self, value: Value) -> np.ndarray | None:
+        """The array that a user gave for an input."""
+        found = self.recipe.own.inputs[value.name] if self.recipe.own else None
+        return found if isinstance(found, np.ndarray) else None
+
+    def _array(
+        self, value: Value, element: Element, shape: tuple[int, ...], uses: Uses
+    ) -> np.ndarray:
+        """The drawn or chosen numbers of a tensor."""
+        recipe, name = self.recipe, value.name
+        words, counted = self.words.get(value), self.counts.numbers.get(name)
+        limits, own = recipe.ranges.get(name), self._own(value)
+        if counted and own is None:
+            return np.full(shape, sum(self.size(dim, "") for dim in counted))
+        if own is not None:
+            array = drawn = own
+        elif limits:
+            array = drawn = _between(self.rng, element, limits, shape)
+        elif words:
+            array = drawn = _drawn(self.rng, words, shape)
+        else:
+            array = drawn = self._tensor(element, shape, uses)
+        if name in recipe.scales:
+            array = array * recipe.scales[name]
+        if name in recipe.fills:
+            array = np.full(array.shape, recipe.fills[name])
+        bounds = self._bounds(uses)
+        if bounds is not None and array is not drawn:
+            # No index beyond the end, and no trip count of 2**63, which would run for years.
+            is_index = any(use.name in INDEXES for use in uses.all)
+            array = np.clip(array, bounds[0], max(bounds[1], 0 if is_index else _LARGEST_COUNT))
+        if limits:
+            array = np.clip(array, *_ends(element, limits))
+        if uses.is_mask and own is None and name not in recipe.given:
+            # A row without a key has no softmax.
+            array = np.asarray(array).astype(bool)
+            array[..., :1] = True
+        return array
+
+    def _tensor(self, element: Element, shape: tuple[int, ...], uses: Uses) -> np.ndarray:
+        for use in uses.all:
+            exact = self._exact(use, shape)
+            if exact is not None:
+                return exact
+        if any(use.name in _UNIT for use in uses.all):
+            return self.rng.uniform(0.0, 0.9, shape)
+        zero_or_one = uses.is_mask or any(is_taken_from_one(u.node, u.index) for u in uses.all)
+        if element.is_integer and zero_or_one:
+            return np.asarray(self.rng.integers(0, 2, shape))
+        bounds = self._bounds(uses)
+        if bounds is not None:
+            return np.asarray(self.rng.integers(bounds[0], bounds[1] + 1, shape))
+        return _free(self.rng, element, shape, self.recipe.numbers, uses)
+
+    def _bounds(self, uses: Uses) -> tuple[int, int] | None:
+        """The lowest and highest number that all uses of an input allow, where any says so."""
+        found = (use.bounds(self._known, self.recipe.is_large) for use in uses.all)
+        ranges = [pair for pair in found if pair is not None]
+        lowest = max((low for low, _ in ranges), default=-math.inf)
+        highest = min((high for _, high in ranges), default=math.inf)
+        if math.isinf(lowest) and math.isinf(highest):
+            return None
+        # Where arithmetic leaves one end open, a few numbers from the other end will do.
+        lowest = highest - _LARGEST_COUNT if math.isinf(lowest) else lowest
+        highest = lowest + _LARGEST_COUNT if math.isinf(highest) else highest
+        return math.ceil(lowest), max(math.ceil(lowest), math.floor(highest))
+
+    def shape(self, name: str, shape: Shape) -> tuple[int, ...]:
+        """The sizes of an input's shape; where not even the rank is known, as many dimensions as
+        the recipe names, or two."""
+        if shape is None:
+            rank = 0
+            while f"{name}.{rank}" in self.recipe.sizes:
+                rank += 1
+            shape = (ANY,) * (rank or 2)
+        return tuple(self.size(dim, f"{name}.{axis}") for axis, dim in enumerate(shape))
+
+    def size(self, dim: Dim, key: str) -> int:
+        """The size of one dimension; `key` names it where it has no symbol."""
+        if isinstance(dim, int):
+            return dim
+        own = self.recipe.sizes.get(key)
+        if isinstance(own, int):
+            return own
+        named = isinstance(dim, str) and not _AXIS.search(dim)
+        key = dim if isinstance(dim, str) else key
+        self._count(key)
+        if key not in self.sizes:
+            drawn = self._size()
+            if not named and self.rng.integers(3):
+                drawn = self.common
+            dim = self.recipe.sizes.get(key, dim)
+            largest = high(dim)
+            drawn = max(drawn, low(dim))
+            self.sizes[key] = drawn if largest is None else min(drawn, largest)
+        return self.sizes[key]
+
+    def _count(self, key: str) -> None:
+        """Computes a size that is a sum of two others, or a sum minus the other."""
+        for whole, (part, other, fixed) in self.counts.sums.items():
+            total = self.sizes.get(whole) if isinstance(whole, str) else whole
+            if key == whole and (fixed or total is None):
+                self.sizes[key] = self.size(part, "") + self.size(other, "")
+            elif key == part and not fixed and total is not None:
+                self.sizes[key] = max(total - self.size(other, ""), 0)
+
+    def _known(self, dim: Dim) -> int:
+        if isinstance(dim, str):
+            return self.sizes.get(dim, 1)
+        return dim if isinstance(dim, int) else max(dim.low, 1)
+
+    def _exact(self, use: Use, shape: tuple[int, ...]) -> np.ndarray | None:
+        """The one value that is sure to work where elements depend on one another."""
+        name, data = use.name, use.node.input(0)
+        if use.index == 0 or len(shape) != 1 or data is None or data.shape is None:
+            return None
+        if name == "axes":
+            return np.arange(shape[0])
+        if name == "scales" and shape[0] > 2:
+            return np.array([1] * (shape[0] - 2) + [2, 2])
+        if name in ("shape", "sizes") and len(data.shape) == shape[0]:
+            return np.array(
+                [self.size(dim, f"{data.name}.{i}") for i, dim in enumerate(data.shape)]
+            )
+        if name in ("split", "split_lengths") and shape[0]:
+            axis = axis_of(use.node, 0) or 0
+            total = self.size(data.shape[axis], f"{data.name}.{axis}")
+            parts = np.full(shape, total // shape[0])
+            parts[-1] += total - parts.sum()
+            return parts
+        return None
+
+
+def _drawn(rng: np.random.Generator, words: Sequence[str], shape: tuple[int, ...]) -> np.ndarray:
+    """Strings of these words."""
+    drawn = rng.choice(np.array(words, dtype=object), shape)
+    return np.asarray(drawn, dtype=object).reshape(shape)
+
+
+def _between(
+    rng: np.random.Generator, element: Element, limits: Bounds, shape: tuple[int, ...]
+) -> np.ndarray:
+    """Numbers within limits."""
+    lowest, highest = _ends(element, limits)
+    if element.is_float:
+        return np.asarray(rng.uniform(lowest, highest, shape))
+    return np.asarray(rng.integers(int(lowest), int(highest), shape, endpoint=True))
+
+
+def _ends(element: Element, limits: Bounds) -> Bounds:
+    """The lowest and the highest number of a type within limits."""
+    if element.is_float:
+        return limits
+    return math.ceil(limits[0]), math.floor(limits[1])
+
+
+def _free(
+    rng: np.random.Generator, element: Element, shape: tuple[int, ...], numbers: str, uses: Uses
+) -> np.ndarray:
+    """Numbers of an input that may be anything."""
+    if element.name == "string":
+        return _drawn(rng, _WORDS, shape)
+    if element.kind == "bool":
+        return np.asarray(rng.integers(0, 2, shape)).astype(bool)
+    if element.is_integer:
+        top = (1 << (element.bits - element.is_signed)) - 1
+        ends = (-top - 1) * element.is_signed, top
+        usual = ends if element.bits <= 8 else (-100 * element.is_signed, 100)
+        whole = np.asarray(rng.integers(*usual, shape, endpoint=True)).astype(element.dtype)
+        return _some(rng, whole, ends) if numbers == "ends" and uses.is_moved else whole
+    drawn = np.asarray(rng.standard_normal(shape))
+    if element.kind == "complex":
+        drawn = drawn + 1j * rng.standard_normal(shape)
+    elif numbers == "special" and uses.tells:
+        drawn = _some(rng, drawn, (np.nan if uses.takes_nan else -0.0, -0.0))
+    return drawn.astype(element.dtype)
+
+
+def _some(rng: np.random.Generator, array: np.ndarray, numbers: Bounds) -> np.ndarray:
+    """The array with a few of two numbers in it."""
+    places = rng.permutation(array.size)
+    count = max(1, array.size // _SOME)
+    flat = array.reshape(-1).copy()
+    for place, number in enumerate(numbers):
+        flat[places[place * count : (place + 1) * count]] = number
+    return flat.reshape(array.shape)

@@ -1,0 +1,243 @@
+"""Sizes that a model's operators demand of its inputs. If an input is multiplied by a matrix of
+four rows, the input has four columns. If inputs are added, their sizes agree. Not all engines check
+this: some read memory behind a tensor instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field
+
+from bridge.errors import BridgeError
+from bridge.neutral.clone import clone_model
+from bridge.neutral.graph import Model, Value
+from bridge.neutral.inference import infer_graph, strictly
+from bridge.neutral.inference.constraints import (
+    Count,
+    Double,
+    contradiction,
+    counts,
+    doubles,
+    equal_sizes,
+    sizes_that_suit,
+)
+from bridge.neutral.inference.known import known_of
+from bridge.neutral.types import ANY, Dim, Interval, TensorType, innermost, with_symbols
+
+SizeBounds = int | Interval
+"""A size, or a range of sizes."""
+
+_SAME_NUMBERS = ("Cast", "Reshape")
+"""Operators before which a value has the same numbers."""
+
+_UNKNOWN = 1e4  # the misfit of a dimension that is not known, or of a node that cannot run
+
+
+def keys_of(value: Value) -> list[str]:
+    """The keys of an input's dimensions without a symbol: `input.axis`."""
+    return [f"{value.name}.{axis}" for axis in range(len(innermost(value.type).shape or ()))]
+
+
+def open_sizes(value: Value) -> dict[str, Dim]:
+    """The dimensions of an input that the model leaves open, by their keys in `Recipe.sizes`."""
+    dims = innermost(value.type).shape or ()
+    return {
+        dim if isinstance(dim, str) else key: dim
+        for key, dim in zip(keys_of(value), dims, strict=True)
+        if not isinstance(dim, int)
+    }
+
+
+def free_dimensions(model: Model) -> list[str]:
+    """The possible keys of `Recipe.sizes`: the symbol, or `input.axis`, of each open dimension of
+    an input. An input of unknown rank has `input.*`."""
+    found: list[str] = []
+    for value in model.graph.inputs:
+        if innermost(value.type).shape is None:
+            found.append(f"{value.name}.*")
+        found += open_sizes(value)
+    return list(dict.fromkeys(found))
+
+
+def with_sizes(model: Model, sizes: Mapping[str, SizeBounds]) -> Model:
+    """A copy of the model whose inputs have these sizes, by the keys of `Recipe.sizes`."""
+    model = clone_model(model)
+    for value in model.graph.inputs:
+        if isinstance(value.type, TensorType) and value.shape is not None:
+            dims = [
+                dim
+                if isinstance(dim, int)
+                else sizes.get(dim if isinstance(dim, str) else key, dim)
+                for dim, key in zip(value.shape, keys_of(value), strict=True)
+            ]
+            value.type = TensorType(value.element, tuple(dims))
+    return model
+
+
+def with_keys(model: Model) -> Model:
+    """A copy of the model. Each open dimension of an input has its key as its symbol."""
+    model = clone_model(model)
+    for value in model.graph.inputs:
+        value.type = value.declared = with_symbols(value.type, keys_of(value))
+    infer_graph(model.graph)
+    return model
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Sizes and inputs that count others. `sums` are sizes that are the sum of two others. If the
+    sum has a size, the first of the two follows from it, unless it is fixed. `numbers` are inputs
+    filled with a sum of sizes."""
+
+    sums: dict[int | str, tuple[Dim, Dim, bool]] = field(default_factory=dict)
+    numbers: dict[str, tuple[Dim, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Demands:
+    """What operators demand of the sizes of inputs. `symbols` has the symbol of dimensions that
+    some operator outside of bodies needs to be equal, or broadcasts, by their keys. `sizes` are the
+    sizes that some operator demands and none contradicts, by their keys in `Recipe.sizes`."""
+
+    symbols: Mapping[str, str]
+    sizes: Mapping[str, int]
+    _inputs: Mapping[str, Value]
+    _counts: tuple[Count | Double, ...]
+
+    @classmethod
+    def of(cls, model: Model) -> Demands:
+        """The demands of a model, whose inputs get the shared symbols in place."""
+        named = with_keys(model)
+        outer = set(named.graph.nodes)
+        equal: list[tuple[Dim, Dim]] = []
+        suiting: list[tuple[Dim, Dim]] = []
+        counted: list[Count | Double] = []
+        groups = _Groups()
+        for node in named.graph.walk():
+            pairs = [*equal_sizes(node)], [*sizes_that_suit(node)]
+            equal += pairs[0]
+            suiting += pairs[1]
+            if node in outer:
+                counted += [*doubles(node), *counts(node)]
+                groups.join(*pairs[0], *pairs[1])
+        tokens = _token_inputs(model)
+        for value in tokens[1:]:
+            groups.join(*zip(keys_of(tokens[0]), keys_of(value), strict=True))
+        members = groups.members()
+        for value in model.graph.inputs:
+            value.type = with_symbols(value.type, [members.get(key) for key in keys_of(value)])
+        # Where a size suits, 1 would suit as well.
+        sizes = groups.sizes(suiting) | groups.sizes(equal)
+        one = {key: min(some) for key, some in sizes.items() if len(some) == 1}
+        inputs = {value.name: value for value in named.graph.inputs}
+        return cls(members, one, inputs, tuple(counted))
+
+    def counts(self, given: Set[str]) -> Counts:
+        """The counts of the model's inputs. `given` are the keys of sizes and the names of inputs
+        that a user chose."""
+        found = Counts()
+
+        def shared(dim: Dim) -> Dim:
+            return self.symbols.get(dim, dim) if isinstance(dim, str) else dim
+
+        for one in self._counts:
+            if isinstance(one, Double):
+                if isinstance(one.whole, str):
+                    found.sums[str(shared(one.whole))] = shared(one.half), shared(one.half), True
+                continue
+            if one.counted is None:
+                continue
+            part, other = map(shared, one.sizes)
+            (whole, *_) = known_of(one.counted).parts or (None,)
+            if isinstance(whole, int | str) and not one.more:
+                whole = whole if isinstance(whole, int) else self.symbols.get(whole, whole)
+                if not {whole, part}.issubset(given):
+                    found.sums[whole] = part, other, isinstance(part, int) or part in given
+            source = one.counted.behind(*_SAME_NUMBERS)
+            mask = source.behind(*_SAME_NUMBERS, "Sub", "ReduceSum")
+            for value, number in ((source, (part, other, one.more)), (mask, (1,))):
+                if self._inputs.get(value.name) is value and value.name not in given:
+                    found.numbers.setdefault(value.name, number)
+        return found
+
+    def shared(self, sizes: Mapping[str, SizeBounds]) -> dict[str, SizeBounds]:
+        """The sizes, and each of them for all dimensions that have its symbol."""
+        named = {self.symbols[key]: size for key, size in sizes.items() if key in self.symbols}
+        every = {k: named[symbol] for k, symbol in self.symbols.items() if symbol in named}
+        return {**named, **every, **sizes}
+
+
+class _Groups:
+    """Symbols that stand for one size."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, str] = {}
+
+    def _found(self, key: str) -> str:
+        while key in self._of:
+            key = self._of[key]
+        return key
+
+    def join(self, *pairs: tuple[Dim, Dim]) -> None:
+        """Makes the symbols of each pair one."""
+        for a, b in pairs:
+            if isinstance(a, str) and isinstance(b, str) and self._found(a) != self._found(b):
+                self._of[self._found(b)] = self._found(a)
+
+    def members(self) -> dict[str, str]:
+        """Each symbol that stands for the size of others, with the first of them."""
+        return {key: self._found(key) for key in (*self._of, *self._of.values())}
+
+    def sizes(self, pairs: Iterable[tuple[Dim, Dim]]) -> dict[str, set[int]]:
+        """The known sizes that symbols are paired with."""
+        found: dict[str, set[int]] = {}
+        for a, b in pairs:
+            for symbol, size in ((a, b), (b, a)):
+                if isinstance(symbol, str) and isinstance(size, int):
+                    found.setdefault(self._found(symbol), set()).add(size)
+        return found
+
+
+def misfit(model: Model, sizes: Mapping[str, int]) -> float:
+    """How much the sizes contradict each other that operators compute from these sizes of inputs, 0
+    for not at all. An image is cut into patches, and a table of fixed length is added to these: so
+    the image has one size, which no operator demands of the input itself."""
+    sized = with_sizes(model, sizes)
+    try:
+        with strictly(False):
+            infer_graph(sized.graph)
+    except BridgeError:
+        return float("inf")
+    found = 0.0
+    for node in sized.graph.nodes:
+        if node.op == "Constant":
+            continue
+        pairs = [*equal_sizes(node), *sizes_that_suit(node)]
+        apart = [abs(a - b) for a, b in pairs if isinstance(a, int) and isinstance(b, int)]
+        found += sum(apart) or _UNKNOWN * bool(contradiction(node))
+        found += _UNKNOWN * sum(
+            not isinstance(dim, int) or dim < 1
+            for v in node.outputs
+            for dim in ((ANY,) if v.shape is None else v.shape)
+        )
+    return found
+
+
+def _token_inputs(model: Model) -> list[Value]:
+    """The token ids of a language model, and inputs of the same kind, for example a mask. All are
+    matrices of integers with the same batch and length. Empty if no input indexes a constant
+    table."""
+    fixed: set[Value] = set()  # depend on no input: weights that are stored in few bits, say
+    sources: set[Value] = set()
+    for node in model.graph.nodes:
+        given = [value for value in node.inputs if value is not None]
+        if node.op == "Gather" and len(given) > 1 and given[0] in fixed:
+            sources.add(given[1].behind(*_SAME_NUMBERS))
+        if node.op == "Constant" or (given and fixed.issuperset(given)):
+            fixed.update(node.outputs)
+    if sources.isdisjoint(model.graph.inputs):
+        return []
+    return [
+        value
+        for value in model.graph.inputs
+        if value.shape == (ANY, ANY) and value.element is not None and value.element.is_integer
+    ]

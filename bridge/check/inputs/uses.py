@@ -1,0 +1,367 @@
+"""Where the numbers of an input end up, and what they may be there.
+
+An integer input may be an index, an axis, a size or a count: its consumers tell which. The search
+follows the neutral graph from the input to an operator's input, whose name (`indices`, `axes`,
+`repeats`, ...) selects the range in `RANGES`. Arithmetic on the way is undone backwards.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.inference.known import known_of
+from bridge.neutral.ports import Carried, Invariant
+from bridge.neutral.types import BOOL, Dim
+from bridge.vocabulary import has_trait, operator
+
+Bounds = tuple[float, float]
+"""The lowest and the highest number."""
+
+Back = Callable[[Bounds], Bounds]
+"""Gives the bounds of an input from the bounds of what is computed from it."""
+
+# The lowest and highest value of an operator's input. The argument is the size of the indexed or
+# counted axis, if it is known, or the rank for axes.
+RANGES: dict[str, Callable[[int], tuple[int, int]]] = {
+    "indices": lambda size: (0, size - 1),
+    "write_indices": lambda size: (0, 0),
+    "target": lambda size: (0, size - 1),
+    "labels": lambda size: (0, size - 1),
+    "axis": lambda size: (0, size - 1),
+    "axes": lambda size: (0, size - 1),
+    "default_index": lambda size: (0, size - 1),
+    "K": lambda size: (1, size),
+    "k": lambda size: (-1, 1),
+    "depth": lambda size: (2, 5),
+    "trip_count": lambda size: (0, 3),
+    "repeats": lambda size: (1, 2),
+    "shape": lambda size: (1, 1),
+    "sizes": lambda size: (1, 4),
+    "scales": lambda size: (1, 2),
+    "size": lambda size: (1, 4),
+    "output_shape": lambda size: (1, 4),
+    "image_shape": lambda size: (1, 4),
+    "split": lambda size: (1, 1),
+    "split_lengths": lambda size: (1, 1),
+    "pads": lambda size: (0, 1),
+    "starts": lambda size: (0, 0),
+    "ends": lambda size: (1, 3),
+    "steps": lambda size: (1, 1),
+    "start": lambda size: (0, 1),
+    "limit": lambda size: (2, 5),
+    "delta": lambda size: (1, 1),
+    "sequence_lens": lambda size: (1, size),
+    "sequence_lengths": lambda size: (1, size),
+    "nonpad_kv_seqlen": lambda size: (1, size),
+    "position": lambda size: (0, 0),
+    "max_output_boxes_per_class": lambda size: (1, 3),
+    "position_ids": lambda size: (0, 1),
+    "block_shape": lambda size: (1, 2),
+    "dft_length": lambda size: (1, 4),
+    "frame_length": lambda size: (1, 4),
+    "frame_step": lambda size: (1, 4),
+}
+
+LARGE_TRIPS = (10, 16)
+"""The range of a trip count in a large input."""
+
+INDEXES = frozenset({"indices", "target", "labels", "axis", "axes", "position", "position_ids"})
+"""Inputs with no meaning beyond their range."""
+
+# Inputs that must not be zero, or stay small, in some of the operators that have them.
+_SECOND_OPERANDS = {
+    ("Div", "B"): (1, 5),
+    ("Mod", "B"): (1, 5),
+    ("Pow", "Y"): (0, 3),
+    ("BitShift", "Y"): (0, 7),
+}
+
+# Inputs of onnxruntime's operators that are places in the rows of another input.
+_ROWS = {
+    ("com.microsoft::EmbedLayerNormalization", 0): 2,
+    ("com.microsoft::EmbedLayerNormalization", 1): 4,
+    ("com.microsoft::GatherBlockQuantized", 1): 0,
+    ("com.microsoft::QEmbedLayerNormalization", 0): 2,
+    ("com.microsoft::QEmbedLayerNormalization", 1): 4,
+    ("com.microsoft::RotaryEmbedding", 1): 2,
+}
+
+_COMPARING = frozenset(
+    {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "NotEqual", "And", "Or", "Not"}
+)
+_TELLING = _COMPARING | {"Clip", "IsInf", "IsNaN", "Max", "Min"}
+"""Operators for which NaN or -0.0 is another number than others."""
+
+_HANDS_NAN_ON = _COMPARING | {
+    "Abs", "Add", "Cast", "Constant", "Div", "If", "IsInf", "IsNaN", "Loop", "Mul", "Neg", "Shape",
+    "Size", "Sqrt", "Sub", "Where", "Xor",
+}  # fmt: skip
+"""Operators for which engines agree about NaN. OpenVINO's Min, Max, Clip, Relu, Exp, TopK, ArgMax,
+Softmax and pooling drop it, or choose another element."""
+
+_MASKING = _COMPARING | {"Add", "Div", "Max", "Min", "Mul", "Neg", "Sub", "Where", "Xor"}
+"""Operators between a mask and the scores that it masks."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """An input of a node that has the numbers of a model's input, or what is computed of them."""
+
+    node: Node
+    index: int
+    back: Back
+
+    @property
+    def name(self) -> str:
+        """The name of the node's input in the operator's definition."""
+        if self.node.op == "Loop":
+            return ("trip_count", "condition")[self.index] if self.index < 2 else ""
+        if (self.node.op, self.index) in _ROWS:
+            return "indices"
+        row = operator(self.node.op)
+        if row is None or not row.inputs:
+            return ""
+        return row.inputs[min(self.index, len(row.inputs) - 1)].rstrip("?*")
+
+    def bounds(self, size: Callable[[Dim], int], is_large: bool) -> Bounds | None:
+        """What the model's input may be, None if this use does not say it. `size` gives the size of
+        a dimension."""
+        node, name = self.node, self.name
+        found: Bounds | None = _SECOND_OPERANDS.get((node.op, name))
+        # The first input is what an operator works on.
+        works_on = self.index == 0 and node.op != "Loop" and name not in ("indices", "size")
+        if found is None and name in RANGES and not works_on:
+            counted = node.input(_ROWS.get((node.op, self.index), 0))
+            lowest, highest = RANGES[name](_counted(node, name, counted, size))
+            found = lowest, max(lowest, highest)
+            if name == "trip_count" and is_large:
+                found = LARGE_TRIPS
+        return None if found is None else self.back(found)
+
+
+@dataclass
+class Uses:
+    """All uses of an input. `is_mask` is set if it says which keys count in a softmax, `is_moved`
+    if its numbers are handed on and never computed with, `tells` if -0.0 may change what the model
+    chooses, `takes_nan` if NaN may, too, and engines agree about it."""
+
+    all: list[Use] = field(default_factory=list)
+    is_mask: bool = False
+    is_moved: bool = True
+    tells: bool = False
+    takes_nan: bool = False
+
+
+Consumers = dict[Value, list[tuple[Node, int]]]
+
+
+def consumers_of(graph: Graph) -> Consumers:
+    """Every value of the graph and all nested in it, with the nodes that take it as an input."""
+    table: Consumers = {}
+    for node in graph.walk():
+        for index, value in enumerate(node.inputs):
+            if value is not None:
+                table.setdefault(value, []).append((node, index))
+    return table
+
+
+def uses_of(value: Value, consumers: Consumers) -> Uses:
+    """The uses of an input of a model."""
+    uses = Uses()
+    waiting: list[tuple[Value, Back]] = [(value, lambda bounds: bounds)]
+    seen = {value}
+    while waiting:
+        one, back = waiting.pop()
+        for node, index in consumers.get(one, ()):
+            uses.all.append(Use(node, index, back))
+            moved = [*_handed_on(node, index)]
+            computed = _computed(node, index, back)
+            uses.is_moved &= bool(moved)
+            uses.tells |= node.op in _TELLING
+            for found, its in (*((found, back) for found in moved), *computed):
+                if found not in seen:
+                    seen.add(found)
+                    waiting.append((found, its))
+    if uses.tells and value.element is not None and value.element.is_float:
+        uses.takes_nan = _takes_nan(value, consumers)
+    is_index = any(use.name in INDEXES for use in uses.all if use.index)
+    is_whole = value.element is not None and not value.element.is_float
+    if is_whole and (value.rank or 0) > 1 and not is_index:
+        uses.is_mask = _masks(value, consumers)
+    return uses
+
+
+def _handed_on(node: Node, index: int) -> Iterator[Value]:
+    """The values to which a node hands the elements of an input."""
+    of_first = index == 0 and has_trait(node.op, "elements_of_first")
+    if of_first or has_trait(node.op, "elements_of_all") or (node.op == "Where" and index):
+        yield node.outputs[0]
+    for body in node.bodies:
+        for inner, port in body.entries():
+            if isinstance(port, Invariant | Carried) and port.input == index:
+                yield inner
+
+
+def _computed(node: Node, index: int, back: Back) -> Iterator[tuple[Value, Back]]:
+    """The value that a node computes with one of its inputs, and what undoes it."""
+    other = node.input(1 - index) if index < 2 and len(node.inputs) == 2 else None
+    undo = _UNDONE.get(node.op)
+    if undo is None or (node.op != "Neg" and node.op != "Clip" and other is None):
+        return
+    known = None if other is None or other.constant is None else other.constant.array()
+    if node.op == "Clip":
+        limits = [None if v is None else known_of(v).ints for v in node.inputs[1:3]]
+        known = np.array([x for found in limits for x in found or ()])
+    if known is not None and (not known.size or known.dtype.kind not in "biuf"):
+        return
+    ends = None if known is None else (float(np.min(known)), float(np.max(known)))
+    yield node.outputs[0], lambda bounds: back(undo(bounds, ends, index))
+
+
+def _sum(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
+    # An operand that is not known gets the other half.
+    return (bounds[0] - ends[0], bounds[1] - ends[1]) if ends else (bounds[0] / 2, bounds[1] / 2)
+
+
+def _difference(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
+    if ends is None:
+        return (0, 0) if index else bounds
+    if index == 0:
+        return bounds[0] + ends[1], bounds[1] + ends[0]
+    return ends[1] - bounds[1], ends[0] - bounds[0]
+
+
+def _product(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
+    low, high = bounds
+    if ends is None:
+        root = math.isqrt(int(max(high, 0))) if math.isfinite(high) else high
+        return max(low, 0), root
+    factor = max(ends, key=abs)
+    if not factor:
+        return -math.inf, math.inf
+    return (low / factor, high / factor) if factor > 0 else (high / factor, low / factor)
+
+
+def _quotient(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
+    if ends is None or index or ends[0] < 1:
+        return bounds
+    return bounds[0] * ends[1], bounds[1] * ends[0] + ends[0] - 1
+
+
+def _least(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
+    return bounds[0], math.inf if ends and ends[1] <= bounds[1] else bounds[1]
+
+
+def _most(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
+    return -math.inf if ends and ends[0] >= bounds[0] else bounds[0], bounds[1]
+
+
+def _clipped(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
+    return bounds if index or not ends or ends[0] < bounds[0] or ends[1] > bounds[1] else _FREE
+
+
+def _remainder(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
+    return (0, math.inf) if ends and not index and 0 < ends[1] <= bounds[1] + 1 else bounds
+
+
+_FREE = (-math.inf, math.inf)
+_UNDONE: dict[str, Callable[[Bounds, Bounds | None, int], Bounds]] = {
+    "Add": _sum,
+    "Sub": _difference,
+    "Mul": _product,
+    "Div": _quotient,
+    "Min": _least,
+    "Max": _most,
+    "Clip": _clipped,
+    "Mod": _remainder,
+    "Neg": lambda bounds, ends, index: (-bounds[1], -bounds[0]),
+}
+"""What an operand may be if the result is within bounds. The other operand is between its `ends`,
+None if they are not known; `index` is the place of the operand."""
+
+
+def _takes_nan(value: Value, consumers: Consumers) -> bool:
+    """Whether engines agree about NaN in everything that is computed from a value."""
+    waiting, seen = [value], {value}
+    while waiting:
+        before = waiting.pop()
+        for node, index in consumers.get(before, ()):
+            moved = [*_handed_on(node, index)]
+            to_whole = node.op == "Cast" and _is_float(before) and not _is_float(node.outputs[0])
+            if to_whole or not (moved or node.op in _HANDS_NAN_ON):
+                return False
+            for found in (*node.outputs, *moved):
+                if found not in seen:
+                    seen.add(found)
+                    waiting.append(found)
+    return True
+
+
+def _is_float(value: Value | None) -> bool:
+    return value is not None and value.element is not None and value.element.is_float
+
+
+def _masks(value: Value, consumers: Consumers) -> bool:
+    """Whether a value says what counts in a softmax: it is compared, selects, is taken from 1 or is
+    true or false, before it gets there."""
+    waiting = [(value, value.element is BOOL)]
+    seen = set(waiting)
+    while waiting:
+        one, chooses = waiting.pop()
+        for node, index in consumers.get(one, ()):
+            row = operator(node.op)
+            named = row.inputs[min(index, len(row.inputs) - 1)] if row and row.inputs else ""
+            if (index and "mask" in named) or (chooses and node.op == "Softmax"):
+                return True
+            made = chooses or node.op in _COMPARING or is_taken_from_one(node, index)
+            made |= node.op == "Where" and index == 0
+            reached = [*_handed_on(node, index)]
+            reached += [node.outputs[0]] if node.op in _MASKING else []
+            for found in ((inner, made) for inner in reached):
+                if found not in seen:
+                    seen.add(found)
+                    waiting.append(found)
+    return False
+
+
+def is_taken_from_one(node: Node, index: int) -> bool:
+    """Whether a node subtracts an input from 1, as models invert masks. Only the whole numbers 0
+    and 1 make sense there. Others overflow when they are multiplied by the lowest float."""
+    one = node.input(0)
+    if node.op != "Sub" or index != 1 or one is None or one.constant is None:
+        return False
+    return one.constant.size == 1 and float(one.constant.array().reshape(())) == 1
+
+
+def axis_of(node: Node, default: int) -> int | None:
+    """The axis an operator works along: an attribute, or an input that must be known."""
+    row = operator(node.op)
+    if row is not None and "axis" in row.places:
+        value = node.input(row.places["axis"])
+        known = known_of(value).ints
+        return default if value is None else known[0] if known else None
+    axis = node.attributes.get("axis", node.attributes.get("time_axis", default))
+    return axis if isinstance(axis, int) else default
+
+
+def _counted(node: Node, name: str, data: Value | None, size: Callable[[Dim], int]) -> int:
+    """The size of the axis of `data` that the node's input `name` indexes or counts, 1 if it is
+    unknown."""
+    shape: Sequence[Dim] | None = data.shape if data is not None else None
+    if node.op == "OneHot":
+        return 2
+    if shape is None:
+        return 1
+    if name in ("axis", "axes"):
+        return max(len(shape), 1)
+    if name == "indices" and node.op in ("GatherND", "ScatterND"):
+        return min((size(dim) for dim in shape), default=1)
+    axis = axis_of(node, {"K": -1, "sequence_lengths": 1}.get(name, 0))
+    if axis is None or not -len(shape) <= axis < len(shape):
+        return 1
+    return size(shape[axis])
