@@ -56,15 +56,16 @@ def assert_round_trip(
             {page: None}, [Path(m) for m in (source, against) if isinstance(m, str | Path)]
         )
     report = check(source, against, **options)
+    branches = report.branches
     left = [
-        f"{site.where} / {site.role(outcome)}: {report.state((site.index, outcome)).text}"
-        for site in report.sites
+        f"{site.where} / {site.role(outcome)}: {branches.state((site.index, outcome)).text}"
+        for site in branches.sites
         for outcome in site.outcomes
-        if report.state((site.index, outcome)).state in _LEFT[site.loop]
+        if branches.state((site.index, outcome)).state in _LEFT[site.loop]
     ]
     if report.ok and not (every_branch and left):
         return report
-    message = str(report)
+    message = report.details()
     if report.ok:
         message = f"{text_of(['branches that were not shown to be equal:', *left])}\n{message}"
     if page is not None:

@@ -62,7 +62,7 @@ class Branches:
     def state(self, branch: Branch) -> BranchState:
         """The state of one branch."""
         forced = self.forced.get(branch)
-        outcome = shortened(forced.problem) if forced is not None else ""
+        outcome = shortened(str(forced)) if forced is not None else ""
         if branch in self.reached and not (forced is not None and forced.wrong):
             number = self.reached[branch]
             takers = {place for place, taken in enumerate(self.taken) if branch in taken}

@@ -1,35 +1,50 @@
-"""`check`: converts a model if it must, runs all versions of it, and compares what they compute."""
+"""`check`: converts a model if it must, runs all versions of it, and compares what they compute.
+
+Each stage takes values and gives values: Request, Suite, inputs, runs, noise, verdict, diagnosis,
+report.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Unpack
 
-from bridge.check.as_run import run_as_people_do
-from bridge.check.asked import Asked
-from bridge.check.bench import Bench
+from bridge.check.branches import Branches
 from bridge.check.collection import little_collection
+from bridge.check.defaults import with_defaults
 from bridge.check.device import RAN_ON, DeviceCheck
+from bridge.check.diagnose import Diagnosis, diagnose, reduced_failure
 from bridge.check.endless import endless_loop
-from bridge.check.explain import explain, reduced_failure
-from bridge.check.files import models_kept
-from bridge.check.forcing import force_branches
+from bridge.check.engines import Session
+from bridge.check.engines.sessions import BY_THREADS, Sessions, open_session, owning
+from bridge.check.files import models_kept, read
+from bridge.check.force import Forcing, force_missing
 from bridge.check.inputs.own import save_feeds
-from bridge.check.inputs.seek import any_input, seek_inputs
-from bridge.check.loading import running_on, time_limit
+from bridge.check.lines import shortened
 from bridge.check.memory import as_file, name_of
-from bridge.check.outputs import Comparison
-from bridge.check.pair import Pair
-from bridge.check.report import CheckReport
-from bridge.check.results import call_in_a_row, compare_versions, doubt_branches
+from bridge.check.noise import Noise
+from bridge.check.noisy import make_noisy
+from bridge.check.report import CheckReport, Version
+from bridge.check.request import Request
+from bridge.check.runs import Runs, run_all
+from bridge.check.seek import Sought, any_input, seek
+from bridge.check.suite import Suite, build
 from bridge.check.unrelated import require_related
-from bridge.check.versions import load_versions
+from bridge.check.verdict import Verdict, conclude
 from bridge.errors import BridgeError
 from bridge.files.atomic_write import scratch_folder
 from bridge.library.api import Source
 from bridge.limits import usually
+from bridge.neutral.clone import clone_model
+from bridge.neutral.graph import size_of_constants
 from bridge.options import CheckOptions
 from bridge.options.suggestions import keywords
+from bridge.show.layers import layers_with_bodies
+from bridge.show.outline import outline
+from bridge.vocabulary.elements import F16
+
+_LARGEST_NOISY = 1 << 28  # bytes of constants in a model that is run with noise
 
 
 @keywords(CheckOptions)
@@ -41,10 +56,14 @@ def check(
     Without `against`, `source` is converted to the other format and back, and all three are
     compared; with it, the two models are compared. Each is a source as for `bridge.convert`.
 
+    Integers, booleans and strings are equal if they are the same, floats up to
+    `rtol * |expected| + atol * s`, where s is the largest magnitude of the output. A difference
+    within the original's own noise is right, too, unless a tolerance is given; the report says it.
+    Types coarser than the default `rtol` get two units in the last place.
+
     With `device` or `openvino`, a layer, type or size that these do not take is a failure.
     OpenVINO's plugin for the device runs the IR, or its CPU plugin where there is no such device.
-    Types coarser than `rtol` get two units in the last place. If one file has weights of f32 stored
-    as f16, the weights of the other are rounded too.
+    If one file has weights of f32 stored as f16, the weights of the other are rounded too.
 
     <options>
 
@@ -61,62 +80,172 @@ def check(
     >>> open("report.html", "w", encoding="utf-8").write(report.as_html()) > 0
     True
     """
-    asked = Asked.of(options)
+    request = Request.of(source, against, options)
     with (
-        usually(asked.limits), little_collection(), time_limit(asked.seconds), models_kept(),
-        scratch_folder() as scratch,
+        usually(request.limits), little_collection(), models_kept(), scratch_folder() as scratch,
     ):  # fmt: skip
-        tolerances = dict(asked.tolerances)
-        report = CheckReport(name_of(source), *tolerances.pop("*"), tolerances=tolerances)
-        report.device = DeviceCheck.of(asked.conversion)
-        pair = Pair(
-            as_file(source, scratch / "source"),
-            None if against is None else as_file(against, scratch / "against"),
-            scratch, asked.conversion, asked.weights, report.notes,
-        )  # fmt: skip
-        asked.require_small(pair, source, against)
-        comparison = Comparison(report.rtol, report.atol, report.note, report.tolerances)
-        device = RAN_ON if report.device is None else report.device.ran_on
-        with running_on(device, pair.threads):
-            bad = _run(Bench(pair, report, comparison, asked.tell), asked)
-        if asked.save_inputs is not None:
-            report.saved = save_feeds(asked.save_inputs, report.feeds, bad)
+        first = as_file(source, scratch / "source")
+        other = None if against is None else as_file(against, scratch / "against")
+        request.require_small(first, other)
+        device = DeviceCheck.of(request.conversion)
+        ran_on = RAN_ON if device is None else device.ran_on
+        with owning(Sessions(ran_on, _threads(first, other), request.seconds)):
+            return _check(request, first, other, scratch)
+
+
+def _check(request: Request, first: Path, other: Path | None, scratch: Path) -> CheckReport:
+    report = CheckReport(name_of(request.source), request.tolerances)
+    if why := _never_ends(first, request):
+        return replace(report, failures=(why,))
+    suite = build(request, first, other, scratch)
+    report = _of_suite(report, suite)
+    if len(suite.variants) < 2:
+        if suite.variants and request.small is not None:
+            labels = [one.label for one in suite.failures]
+            feed = any_input(suite, request)
+            reduced = reduced_failure(suite, labels, feed, request.small, request.tell)
+            report = replace(report, diagnosis=Diagnosis(reduced=reduced))
         return report
+    request.require_outputs([port.name for port in suite.original.session.outputs])
+    sought = seek(suite, request)
+    failures = [*report.failures, *sought.failures]
+    report = replace(report, inputs=sought.inputs, failures=tuple(failures))
+    if not sought.inputs.cases:
+        return report
+    runs = run_all(suite, sought.inputs, sought.expected, request.tell)
+    require_related(suite, runs)
+    verdict = _conclude(request, suite, sought, runs)
+    forcing = Forcing()
+    if sought.sites and not request.quick:
+        forcing = force_missing(suite, sought, runs, request.tolerances, request.tell)
+    branches = Branches(
+        sought.sites,
+        [case.taken for case in sought.inputs.cases],
+        verdict.wrong,
+        sought.inputs.reached,
+        forcing.forced,
+        forcing.pruned,
+        sought.inputs.unreachable,
+        forcing.gone,
+    )
+    defaults: list[str] = []
+    if not (request.quick or verdict.different):
+        request.tell("running with default settings")
+        defaults = with_defaults(suite, sought.inputs, runs, request.tolerances)
+    diagnosis = Diagnosis()
+    if request.small is not None or not request.quick:
+        diagnosis = diagnose(
+            suite, sought, runs, verdict, branches, request.tolerances, request.small, request.tell
+        )
+    report = replace(
+        report,
+        verdict=verdict,
+        branches=branches,
+        failures=(*failures, *_failed(verdict)),
+        told=(*suite.told, *sought.told),
+        notes=(*suite.notes, *sought.notes, *forcing.notes, *_of_way_back(suite, verdict)),
+        defaults=tuple(defaults),
+        diagnosis=diagnosis,
+    )
+    if request.save_inputs is None:
+        return report
+    bad = {one.case: "fails" for one in verdict.failed} | dict.fromkeys(verdict.wrong, "differs")
+    feeds = [case.feeds for case in sought.inputs.cases]
+    return replace(report, saved=tuple(save_feeds(request.save_inputs, feeds, bad)))
 
 
-def _run(bench: Bench, asked: Asked) -> Mapping[int, str]:
-    """Goes through the stages of a check, each of which fills the report. The answer says what is
-    wrong with inputs, by their numbers."""
-    if _never_ends(bench, asked.seconds):
-        return {}
-    sessions, failed = load_versions(bench)
-    if len(sessions) < 2:
-        if sessions and asked.small is not None:
-            feed = any_input(bench, asked, sessions)
-            bench.report.reduced = reduced_failure(bench, failed, feed, asked.small)
-        return {}
-    asked.require_outputs([port.name for port in sessions[0][1].outputs])
-    fixed, wanted = seek_inputs(bench, asked, sessions)
-    if not bench.report.feeds:
-        return {}
-    compared = compare_versions(bench, sessions, wanted, asked.recipe.chosen)
-    require_related(bench)
-    if not asked.quick:
-        run_as_people_do(bench, sessions, compared)
-    call_in_a_row(bench, sessions, compared)
-    doubt_branches(bench, compared)
-    force_branches(bench, fixed)
-    if asked.small is not None or not asked.quick:
-        explain(bench, asked.small, {**failed, **compared.failed})
-    return compared.bad
+def _of_suite(report: CheckReport, suite: Suite) -> CheckReport:
+    """The report with what is known once all versions were opened."""
+    outlined = None
+    if suite.variants:
+        model = suite.model(suite.original.opened)
+        irs = [variant.path for variant in suite.variants if variant.is_ir]
+        has_bodies = any(node.bodies for node in model.graph.nodes)
+        layers = layers_with_bodies(irs[0]) if irs and has_bodies else None
+        outlined = outline(model, report.source, layers)
+    return replace(
+        report,
+        versions=tuple(
+            Version(one.label, one.path, one.engine, one.files) for one in suite.variants
+        ),
+        failures=tuple(one.text for one in suite.failures),
+        told=suite.told,
+        notes=suite.notes,
+        device=suite.device,
+        outline=outlined,
+    )
 
 
-def _never_ends(bench: Bench, seconds: float) -> bool:
-    """Whether the model cannot be run, because one of its Loops never ends."""
-    pair = bench.pair
+def _conclude(request: Request, suite: Suite, sought: Sought, runs: Runs) -> Verdict:
+    """The verdict. The original's noise is measured where a run differs."""
+    original = suite.original
+    noise = Noise(lambda: _open_noisy(suite), request.tolerances)
+    cases = sought.inputs.cases
+
+    def explains(case: int, found: object) -> bool:
+        request.tell("running the original with noise")
+        return noise.explains(case, cases[case].feeds, runs.expected[case], found)  # type: ignore[arg-type]
+
+    given = {}
+    for place, case in enumerate(cases):
+        if case.recipe.is_own and case.recipe.own is not None:
+            names = {n: p.name for p in original.session.outputs for n in (p.name, *p.aliases)}
+            outputs = case.recipe.own.outputs.items()
+            given[place] = {names[name]: value for name, value in outputs if name in names}
+    empty = {place for place, case in enumerate(cases) if case.is_empty and not case.recipe.is_own}
+    return conclude(runs, request.tolerances, explains, given, empty)
+
+
+def _open_noisy(suite: Suite) -> Session:
+    """The original in its noisy form. Raises BridgeError if it is too large for that."""
+    original = suite.original
+    model = suite.model(original.opened)
+    if size_of_constants(model.graph) > _LARGEST_NOISY:
+        raise BridgeError("the model is too large to be run with noise")
+    noisy = clone_model(model)
+    make_noisy(noisy, F16 if suite.files.halves else None)
+    path = suite.write(noisy, original.opened, "noisy")
+    return open_session(path, like=original.session)
+
+
+def _failed(verdict: Verdict) -> list[str]:
+    """A line for each version that fails, with the first input."""
+    lines: dict[str, str] = {}
+    for one in verdict.failed:
+        how = f", {one.how}" if one.how else ""
+        lines.setdefault(
+            one.label, f"{one.label}, input {one.case}{how}: {shortened(one.why, 500)}"
+        )
+    return [*lines.values()]
+
+
+def _of_way_back(suite: Suite, verdict: Verdict) -> list[str]:
+    """A note that the way back is not shown, if an IR that the check made does not run."""
+    failed = {one.label for one in suite.failures} | {one.label for one in verdict.failed}
+    made = [one.label for one in suite.others if one.is_ir and not suite.is_pair]
+    if failed.isdisjoint(made):
+        return []
+    return [
+        "no engine ran the IR: the way back proves nothing by itself, since it replays the rules, "
+        "and a wrong rule is right there and back"
+    ]
+
+
+def _never_ends(path: Path, request: Request) -> str:
+    """Says that the model cannot be run, because one of its Loops never ends; "" if all may."""
     try:
-        why = endless_loop(pair.loaded(pair.source), pair.options.get("values") or {}, seconds)
+        values = request.conversion.get("values") or {}
+        return endless_loop(read(path), values, request.seconds)
     except BridgeError:  # which the conversion tells
-        return False
-    bench.report.failures += [why] if why else []
-    return bool(why)
+        return ""
+
+
+def _threads(*paths: Path | None) -> int | None:
+    """How many threads engines may have, None if the results do not depend on that."""
+    for path in filter(None, paths):
+        try:
+            if any(node.op in BY_THREADS for node in read(path).graph.walk()):
+                return 1
+        except BridgeError:  # which the conversion tells
+            continue
+    return None

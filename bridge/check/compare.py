@@ -140,8 +140,10 @@ def _compare(expected: Any, actual: Any, rtol: float, allowed: float) -> Differe
         if expected.keys() != actual.keys():
             problem = f"keys {list(actual)}, expected {list(expected)}"
             return Difference(ok=False, problem=problem)
-        both = (np.array([each[k] for k in expected], np.float32) for each in (expected, actual))
-        return _compare_arrays(*both, rtol, allowed)
+        wanted, found = (
+            np.array([each[key] for key in expected], np.float32) for each in (expected, actual)
+        )
+        return _compare_arrays(wanted, found, rtol, allowed)
     if isinstance(expected, list) or isinstance(actual, list):
         return _compare_sequences(expected, actual, rtol, allowed)
     expected, actual = np.asarray(expected), np.asarray(actual)
@@ -189,8 +191,10 @@ def _compare_arrays(
     if expected.size == 0:
         return Difference(ok=True)
     if _is_text(expected) or expected.dtype.kind == "b":
-        unlike = expected.astype(str) != actual.astype(str) if _is_text(expected) else (
-            expected != actual
+        unlike = (
+            expected.astype(str) != actual.astype(str)
+            if _is_text(expected)
+            else (expected != actual)
         )
         absolute = relative = ulp = share = np.where(unlike, np.inf, 0.0)
     else:

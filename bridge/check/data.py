@@ -112,7 +112,10 @@ def _output(one: Comparison) -> Json:
 
 def _site(report: CheckReport, site: Site) -> Json:
     """The state of each outcome of an If or a Loop."""
-    states = {site.role(outcome): report.branches.state((site.index, outcome)) for outcome in site.outcomes}
+    states = {
+        site.role(outcome): report.branches.state((site.index, outcome))
+        for outcome in site.outcomes
+    }
     return {
         "where": site.where,
         "parents": [[index, branch_role(branch)] for index, branch in site.parents],

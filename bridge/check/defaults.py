@@ -7,13 +7,15 @@ does not depend on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
-from bridge.check.compare import Results, Tolerances, compare
+from bridge.check.compare import Tolerances, compare
 from bridge.check.engines import EngineError, Session
-from bridge.check.engines.sessions import DEFAULTS, load, load_in_openvino
-from bridge.check.inputs import Inputs
+from bridge.check.engines.adapters import named_like
+from bridge.check.engines.sessions import DEFAULTS, current, open_session
+from bridge.check.inputs.search import Inputs
+from bridge.check.runs import Runs
 from bridge.check.suite import Suite
 from bridge.check.verdict import share_of_range
 from bridge.errors import BridgeError
@@ -22,13 +24,7 @@ _INPUTS = 3
 _FEWER_BITS = "; OpenVINO may compute in fewer bits: INFERENCE_PRECISION_HINT=f32 prevents bf16"
 
 
-def with_defaults(
-    suite: Suite,
-    inputs: Inputs,
-    expected: Sequence[Results],
-    random: frozenset[str],
-    tolerances: Tolerances,
-) -> list[str]:
+def with_defaults(suite: Suite, inputs: Inputs, runs: Runs, tolerances: Tolerances) -> list[str]:
     """A note for each version that differs from the original with default settings. It says how far
     the original itself does in that engine."""
     cases = [place for place, one in enumerate(inputs.cases) if not one.is_empty][:_INPUTS]
@@ -45,22 +41,26 @@ def with_defaults(
         shares = [
             share_of_range(how)
             for case, one in zip(cases, found, strict=True)
-            for name, value in expected[case].items()
-            if name not in random and not isinstance(one, EngineError) and name in one
+            for name, value in runs.expected[case].items()
+            if name not in runs.random and not isinstance(one, EngineError) and name in one
             for how in [compare(value, one[name], *tolerances.of(name, value))]
             if not how.ok and not how.problem
         ]
         return max(shares, default=0.0)
 
     def in_own(path: Path, like: Session) -> Session:
-        return load(path, DEFAULTS, like)[0]
+        return open_session(path, DEFAULTS, like)
+
+    def in_openvino(path: Path, like: Session) -> Session:
+        sessions = current()
+        return named_like(like, sessions.engine(sessions.plugin, DEFAULTS).load(path))
 
     notes = []
     for variant in suite.others if feeds else ():
         far = share(in_own, variant.opened)
         if not far:
             continue
-        own = share(load_in_openvino if variant.is_ir else in_own, original.opened)
+        own = share(in_openvino if variant.is_ir else in_own, original.opened)
         said = "" if own is None else f", the original by {100 * own:.2g} %"
         notes.append(
             f"with the engines' default settings, {variant.label} differs by {100 * far:.2g} % of "

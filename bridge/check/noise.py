@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bridge.check.compare import Results, Tolerances, magnitude
-from bridge.check.engines import EngineError, Session, run_each
+from bridge.check.engines import EngineError, Session
 from bridge.errors import BridgeError
 
 _LOT = 8  # runs; the results are judged after each lot
@@ -73,7 +73,7 @@ class Noise:
                 self._broken = True
         if self._session is None:
             return False
-        runs = run_each(self._session, [feed] * _LOT)
+        runs = self._session.run_each([feed] * _LOT)
         samples += [one for one in runs if not isinstance(one, EngineError)]
         return not any(isinstance(one, EngineError) for one in runs)
 
@@ -101,7 +101,9 @@ def distance(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> fl
         lists = [one for one in samples if isinstance(one, list) and len(one) == len(value)]
         if len(lists) < 2:
             return np.inf
-        return max((distance(v, s, rtol, atol) for v, *s in zip(value, *lists, strict=True)), default=0)
+        return max(
+            (distance(v, s, rtol, atol) for v, *s in zip(value, *lists, strict=True)), default=0
+        )
     if not isinstance(value, np.ndarray):
         return 0.0 if any(type(one) is type(value) and one == value for one in samples) else np.inf
     alike = [
@@ -114,7 +116,9 @@ def distance(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> fl
     if not value.size:
         return 0.0
     bound = atol * max(map(magnitude, alike))
-    return _of_numbers(value, alike, rtol, bound) if _is_between(value) else _of_choices(value, alike)
+    return (
+        _of_numbers(value, alike, rtol, bound) if _is_between(value) else _of_choices(value, alike)
+    )
 
 
 def _of_choices(value: np.ndarray, samples: Sequence[np.ndarray]) -> float:

@@ -97,9 +97,7 @@ class _Exactness:
                 self._leave(node)
                 continue
             floats = [v for v in node.inputs if v is not None and _is_float(v)]
-            keeps = has_trait(node.op, "elements_of_first") or has_trait(
-                node.op, "elements_of_all"
-            )
+            keeps = has_trait(node.op, "elements_of_first") or has_trait(node.op, "elements_of_all")
             if node.op == "Cast":
                 first = node.inputs[0]
                 assert first is not None

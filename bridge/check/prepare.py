@@ -213,9 +213,7 @@ def _rounded(files: Files, folder: Path) -> Files:
     else:
         halves = [_has_halves(path) for path in (files.original, files.other)]
         paths = (files.original, files.other)
-        rounded = [
-            path for path, has in zip(paths, halves, strict=True) if any(halves) and not has
-        ]
+        rounded = [path for path, has in zip(paths, halves, strict=True) if any(halves) and not has]
 
     def change(path: Path) -> Path:
         if path not in rounded:
@@ -224,7 +222,9 @@ def _rounded(files: Files, folder: Path) -> Files:
         compress(model)
         return rewritten(path, model, folder)
 
-    notes = (f"the weights of {path.name} are rounded to f16, as the other's are" for path in rounded)
+    notes = (
+        f"the weights of {path.name} are rounded to f16, as the other's are" for path in rounded
+    )
     return replace(files.each(change), notes=(*files.notes, *notes), halves=bool(rounded))
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from bridge.check.branches import Branches
 from bridge.check.compare import Tolerances
 from bridge.check.device import DeviceCheck
-from bridge.check.diagnosis import Diagnosis
+from bridge.check.diagnose import Diagnosis
 from bridge.check.files import FileFacts
-from bridge.check.inputs import Inputs
+from bridge.check.inputs.search import Inputs
 from bridge.check.verdict import Verdict
 from bridge.errors import text_of
 

@@ -3,15 +3,14 @@ input alone in a fresh one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from bridge.check.compare import Results
 from bridge.check.engines import EngineError, UndefinedCallError
-from bridge.check.engines.adapters import keeps_states
-from bridge.check.inputs import Inputs
+from bridge.check.inputs.search import Inputs
 from bridge.check.suite import Suite
 
 Outcome = Results | EngineError
@@ -65,11 +64,10 @@ def _in_rows(suite: Suite, inputs: Inputs) -> list[Run]:
     runs = []
     feeds = [inputs.cases[place].feeds for place in inputs.row]
     for variant in suite.others if feeds else ():
-        keeping = keeps_states(variant.session)
-        if keeping is None:
+        if not variant.session.has_states:
             continue
         try:
-            outcomes: Sequence[Outcome] = keeping.run_row(feeds)
+            outcomes: Sequence[Outcome] = variant.session.run_row(feeds)
         except EngineError as error:
             outcomes = [error]
         runs += [
@@ -89,7 +87,9 @@ def _random(
     random numbers, or if a version gives other bits."""
     original = suite.original
     draws = any(node.op in _DRAWING for node in suite.model(original.opened).graph.walk())
-    first = next((run.case for run in runs if not _same_bits(expected[run.case], run.outcome)), None)
+    first = next(
+        (run.case for run in runs if not _same_bits(expected[run.case], run.outcome)), None
+    )
     if first is None and not draws:
         return frozenset()
     case = first or 0
@@ -123,5 +123,3 @@ def _same(one: object, other: object) -> bool:
     if one.dtype.kind in "OSU":
         return np.array_equal(one, other)
     return (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes())
-
-

@@ -10,8 +10,8 @@ from typing import cast
 
 import bridge
 from bridge.check.device import DeviceCheck, for_device, is_elsewhere
-from bridge.check.engines import EngineError, LacksOperatorError, Session
-from bridge.check.engines.sessions import load, start_engines
+from bridge.check.engines import LacksOperatorError, Session
+from bridge.check.engines.sessions import current, open_session
 from bridge.check.files import FileFacts, facts, read
 from bridge.check.lines import shortened
 from bridge.check.prepare import Files, prepared
@@ -161,15 +161,15 @@ def build(request: Request, source: Path, against: Path | None, scratch: Path) -
     building.run()
     fixed = Fixed()
     if len(building.variants) > 1:
-        first, other = (read(one.path) for one in building.variants[:2])
-        fixed = Fixed.of(first, other, files.options.get("values") or {})
+        first, second = (read(one.path) for one in building.variants[:2])
+        fixed = Fixed.of(first, second, files.options.get("values") or {})
     return Suite(
         files,
         scratch,
         tuple(building.variants),
         tuple(building.failures),
         tuple(building.pruned),
-        (*files.told, *building.told, *fixed.told(other.name if against else "")),
+        (*files.told, *building.told, *fixed.told("" if files.other is None else files.other.name)),
         (*files.notes, *building.notes),
         device,
         fixed,
@@ -190,9 +190,9 @@ class _Building:
 
     def run(self) -> None:
         files = self.files
-        start_engines(
-            {files.original.suffix.lower(), *((files.other or Path("a.xml")).suffix.lower(),)}
-        )
+        other = ".onnx" if files.original.suffix.lower() == ".xml" else ".xml"
+        other = other if files.other is None else files.other.suffix.lower()
+        current().start({files.original.suffix.lower(), other})
         for label, path, of_file in self._versions():
             try:
                 self._open(label, path, of_file)
@@ -224,21 +224,28 @@ class _Building:
                     Failure(label, text) for text in self.device.look_at(label, read(path))
                 ]
             opened = self._worked_round(label, path)
+        like = self.variants[0].session if self.variants else None
         try:
-            session, engine = load(opened, like=self.variants[0].session if self.variants else None)
+            session = open_session(opened, like=like)
         except LacksOperatorError as error:
             rewritten = self._in_standard_operators(path)
             if rewritten is None:
                 raise
             opened = rewritten
-            session, engine = load(opened, like=self.variants[0].session if self.variants else None)
+            session = open_session(opened, like=like)
             self.told.append(f"{label} is run as Bridge rewrites it")
             self.notes.append(
                 f"no engine runs {label}, so that it is run in operators of the standard, as Bridge "
                 "rewrites it: this shows that the conversions and the engines agree, not that "
                 f"Bridge reads those operators rightly ({shortened(str(error), 300)})"
             )
-        self.variants.append(Variant(label, path, opened, engine, session, of_file))
+        self.notes += [note for note in session.notes if note not in self.notes]
+        first = self.files.original.name
+        self.told += [f"output '{name}' is only in {first}" for name in session.missing]
+        self.told += [f"output '{name}' is only in {label}" for name in session.extra]
+        if like is not None and not session.outputs:
+            self.failures.append(Failure(label, f"{label}: has no output of {first}"))
+        self.variants.append(Variant(label, path, opened, session.engine, session, of_file))
 
     def _worked_round(self, label: str, path: Path) -> Path:
         """The form of an IR for another device that the CPU plugin runs: with workarounds for the

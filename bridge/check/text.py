@@ -124,7 +124,8 @@ def _outputs(report: CheckReport) -> list[str]:
     allowed += [f"'{n}': rtol {r:g}, atol {a:g}" for n, (r, a) in tolerances.by_output.items()]
     inputs = report.inputs
     reach = [f"sizes up to {inputs.largest_size}"] if inputs.largest_size else []
-    reach += [f"up to {amount(inputs.most_iterations, 'iteration')}"] * bool(inputs.most_iterations)
+    most = max(inputs.most_iterations.values(), default=0)
+    reach += [f"up to {amount(most, 'iteration')}"] if most else []
     on = f"on {amount(len(inputs.cases), 'input')} ({'; '.join(allowed)})"
     lines = [f"outputs: {len(names)} equal {on}; {_worst(results)}"]
     if wrong:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.check.bench import Bench
+from bridge.check.engines import EngineError
+from bridge.check.runs import Runs
+from bridge.check.suite import Suite
 from bridge.errors import UsageError
 from bridge.neutral.graph import Model, Value
 from bridge.neutral.types import TensorType
@@ -10,18 +12,17 @@ from bridge.neutral.types import TensorType
 _SHOWN = 5
 
 
-def require_related(bench: Bench) -> None:
+def require_related(suite: Suite, runs: Runs) -> None:
     """Raises UsageError, in one line, if the other model took no input because its inputs differ.
 
     They differ in number, or in type: by name, or else by place."""
-    pair, report = bench.pair, bench.report
-    if pair.against is None or report.results:
+    if not suite.is_pair or not all(isinstance(run.outcome, EngineError) for run in runs.runs):
         return
-    first, other = pair.loaded(pair.source), pair.loaded(pair.against)
+    first, other = (suite.model(variant.path) for variant in suite.variants)
     if _differ(first, other):
         raise UsageError(
-            f"inputs differ: {report.source} takes {_said(first)}; "
-            f"{pair.against.name} takes {_said(other)}"
+            f"inputs differ: {suite.original.path.name} takes {_said(first)}; "
+            f"{suite.others[0].label} takes {_said(other)}"
         )
 
 

@@ -7,7 +7,7 @@ alone. Nothing else does. What was not compared is told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -103,26 +103,40 @@ Explains = Callable[[int, Sequence[Results]], bool]
 
 
 def conclude(
-    runs: Runs, tolerances: Tolerances, explains: Explains, given: Mapping[int, Results]
+    runs: Runs,
+    tolerances: Tolerances,
+    explains: Explains,
+    given: Mapping[int, Results],
+    empty: Set[int] = frozenset(),
 ) -> Verdict:
     """The verdict on all runs. `explains` is asked where a run differs, and not for outputs whose
-    tolerance the user chose. `given` are outputs that the user gave with an input."""
+    tolerance the user chose. `given` are outputs that the user gave with an input. What differs or
+    fails with `empty` inputs alone, which the check drew, is not shown."""
     comparisons: list[Comparison] = []
     failed: list[Failed] = []
+    lost: dict[str, str] = {}
+    empty = empty if len(empty) < len(runs.expected) else frozenset()
     for run in runs.runs:
         if isinstance(run.outcome, EngineError):
-            failed.append(Failed(run.label, run.case, run.how, str(run.outcome)))
+            if run.case in empty:
+                lost.setdefault(run.label, f"{run.label} fails with an empty tensor")
+            else:
+                failed.append(Failed(run.label, run.case, run.how, str(run.outcome)))
+            continue
+        found = _compared(run, runs, tolerances)
+        if run.case in empty and not all(one.ok for one in found):
+            lost[run.label] = f"{run.label} differs with an empty tensor"
         else:
-            comparisons += _compared(run, runs, tolerances)
+            comparisons += found
     comparisons = _excused(comparisons, runs, tolerances, explains)
     for case, outputs in given.items():
         expected = runs.expected[case]
         for name, value in outputs.items():
             if name in expected and name not in runs.random:
-                found = compare(value, expected[name], *tolerances.of(name, value))
-                state = EQUAL if found.ok else DIFFERENT
-                comparisons.append(Comparison(GIVEN, name, case, "", state, found))
-    return Verdict(comparisons, failed, _not_shown(runs, comparisons))
+                how = compare(value, expected[name], *tolerances.of(name, value))
+                state = EQUAL if how.ok else DIFFERENT
+                comparisons.append(Comparison(GIVEN, name, case, "", state, how))
+    return Verdict(comparisons, failed, [*_not_shown(runs, comparisons), *lost.values()])
 
 
 def _compared(run: Run, runs: Runs, tolerances: Tolerances) -> list[Comparison]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -168,13 +169,13 @@ def run_check(
         with progress(f"checking {name}", quiet) as doing:
             report = check(model, other, progress=doing, **options)
         if other is None and isinstance(model, Path):
-            report.notes += not_compared(model)
+            report = replace(report, notes=(*report.notes, *not_compared(model)))
         if page is not None:
             write_text(page, report.as_html())
     except BridgeError as error:
         error.known = conversion
         raise
-    text, data = str(report) if verbose else report.summary(), report.as_json()
+    text, data = report.details() if verbose else report.summary(), report.as_json()
     if conversion is not None:
         data = {**conversion, "check": data}
     if not (report.ok or report.different):

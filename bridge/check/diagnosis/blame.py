@@ -38,8 +38,8 @@ from bridge.check.engines import (
     Reference,
     Session,
 )
+from bridge.check.engines.sessions import current, open_session
 from bridge.check.files import read
-from bridge.check.loading import engine, load
 from bridge.errors import BridgeError
 from bridge.neutral.graph import size_of_constants
 from bridge.options import OLDEST, ConvertOptions
@@ -215,7 +215,9 @@ class _Judge:
                 if size > _LARGEST.get(kind, size):
                     continue
                 as_onnx = is_ir and not issubclass(kind, OpenVino)
-                results = self._run(engine(kind).load(self._as_onnx(path) if as_onnx else path))
+                results = self._run(
+                    current().engine(kind).load(self._as_onnx(path) if as_onnx else path)
+                )
                 how = f"as ONNX, run by {kind.name}" if as_onnx else f"run by {kind.name}"
                 how = "read by OpenVINO itself" if kind is OpenVino else how
                 yield _Reading(kind.name, how, results)
@@ -284,7 +286,7 @@ class _Judge:
         target = self.scratch / f"{path.stem}.{'-'.join(map(str, options.values()))}.anew{suffix}"
         try:
             bridge.convert(path, target, **options)
-            return self._run(load(target)[0])
+            return self._run(open_session(target))
         except BridgeError:
             return None
 
@@ -292,7 +294,7 @@ class _Judge:
         """What to do if the engine is an old release and a conversion can avoid its faults."""
         if self.original.is_ir or not self.version.is_ir:
             return ""
-        installed = ".".join(engine(OpenVino).version.split(".")[:2])
+        installed = ".".join(current().engine(OpenVino).version.split(".")[:2])
         for release in (installed, OLDEST):
             if self._agree(self.original.results, self._converted(openvino=release)):
                 return f"convert with --openvino {release}, which is right here"

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bridge.check.aside import is_empty
 from bridge.check.compare import Difference
 from bridge.check.diagnosis.aligned import Results
 from bridge.check.engines import EngineError, Session
+from bridge.check.inputs import is_empty
 from bridge.check.surgery.sites import Branch, Site, sites_of
 from bridge.check.surgery.surgery import Surgery
 from bridge.check.surgery.switches import OWN

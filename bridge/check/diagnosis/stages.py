@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from bridge.check.compare import Difference, compare, tolerance
+from bridge.check.compare import Difference, Tolerances, differences
 from bridge.check.diagnosis.aligned import Aligned, Results
 from bridge.check.diagnosis.walk import first_wrong
+from bridge.check.engines.sessions import open_session
 from bridge.check.files import read
 from bridge.check.inputs import make_inputs
-from bridge.check.loading import load
 from bridge.errors import BridgeError, amount
 from bridge.files.atomic_write import scratch_folder
 from bridge.library.opsets import in_some_opset, onnx_target
@@ -154,10 +154,7 @@ def _first_wrong(
 
 
 def _compared(expected: Results, actual: Results) -> Mapping[str, Difference]:
-    return {
-        name: compare(value, actual[name], tolerance(value, 1e-3), 1e-5)
-        for name, value in expected.items()
-    }
+    return differences(expected, actual, Tolerances())
 
 
 @dataclass
@@ -175,7 +172,7 @@ class _Runner:
         try:
             path = self.folder / "stage.onnx"
             onnx.save(plain_onnx(model), path)
-            return Aligned(load(path)[0], self.names).run(self.feed)
+            return Aligned(open_session(path), self.names).run(self.feed)
         except Exception:  # what stands between two passes need not be a model
             self.skipped.append(stage)
             return None

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from bridge.check.engines import EngineError, Session
+from bridge.check.engines.variables import Variables, dtype_of
 from bridge.check.inputs.draw import Maker
 from bridge.check.inputs.recipe import Recipe
 from bridge.check.inputs.sizes import with_keys
-from bridge.check.variables import Variables, dtype_of
 from bridge.errors import UsageError
 from bridge.neutral.graph import Model, Value, names_of_outputs
 from bridge.neutral.inference.constraints import Operand

@@ -14,7 +14,7 @@ from functools import reduce
 import numpy as np
 
 from bridge.check.inputs.goals import compared, distance
-from bridge.check.instrument import Way
+from bridge.check.surgery.sites import Way
 from bridge.neutral.builder import Builder
 from bridge.neutral.clone import clone_node, clone_value
 from bridge.neutral.graph import Body, Graph, Model, Node, Value

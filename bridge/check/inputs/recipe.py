@@ -13,7 +13,7 @@ from bridge.options import Ranges
 
 if TYPE_CHECKING:
     from bridge.check.inputs.own import InputSet
-    from bridge.check.instrument import Branch
+    from bridge.check.surgery.sites import Branch
 
 OWN_NAMES = "bridge."
 """The start of the names of inputs that a check adds."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.check.engines import EndlessError, EngineError, Session, run_each
+from bridge.check.engines import EndlessError, EngineError, Session
 from bridge.check.inputs.calls import States, calls_in_a_row
 from bridge.check.inputs.draw import Maker
 from bridge.check.inputs.own import InputSet
@@ -24,8 +24,8 @@ from bridge.check.inputs.probe import Probe
 from bridge.check.inputs.recipe import Case, Numbers, Recipe
 from bridge.check.inputs.sizes import Demands, SizeBounds, misfit, open_sizes
 from bridge.check.inputs.solver import Goal, Hints, Variable, sized, solve, variables
-from bridge.check.instrument import ITERATIONS, SEVERAL, Branch, Site, all_taken, branches_of
-from bridge.check.loading import hushed
+from bridge.check.surgery.sites import SEVERAL, Branch, Site, branches_of
+from bridge.check.surgery.watching import all_taken, iterations
 from bridge.errors import UsageError, amount
 from bridge.neutral.graph import Model, Value
 from bridge.neutral.types import innermost, low
@@ -81,6 +81,35 @@ class Inputs:
     endless: bool = False
     most_iterations: Mapping[int, int] = field(default_factory=dict)
     largest_size: int = 0
+
+    def only(self, places: Sequence[int]) -> Inputs:
+        """These cases alone."""
+        if len(places) == len(self.cases):
+            return self
+        number = {place: index for index, place in enumerate(places)}
+        reached = dict[Branch, int]()
+        for place in places:
+            for branch in self.cases[place].taken:
+                reached.setdefault(branch, number[place])
+        return replace(
+            self,
+            cases=tuple(self.cases[place] for place in places),
+            reached=reached,
+            row=tuple(number[place] for place in self.row if place in number),
+        )
+
+    def with_branches(self, sites: Sequence[Site]) -> Inputs:
+        """The same, with the branches that the cases took in a watched session."""
+        cases = [
+            replace(case, taken=all_taken(case.outputs, sites) if sites else frozenset())
+            for case in self.cases
+        ]
+        found = replace(self, cases=tuple(cases), reached={})
+        reached = dict[Branch, int]()
+        for place, case in enumerate(cases):
+            for branch in sorted(case.taken):
+                reached.setdefault(branch, place)
+        return replace(found, reached=reached)
 
 
 @dataclass(frozen=True)
@@ -227,7 +256,7 @@ class _Search:
             except UsageError as error:
                 made.append((recipe, str(error)))
         some = [feed for _, feed in made if not isinstance(feed, str)]
-        results = iter(run_each(session or self.all.session, some) if some else ())
+        results = iter((session or self.all.session).run_each(some) if some else ())
         answers = []
         for recipe, feed in made:
             if isinstance(feed, str):
@@ -254,8 +283,7 @@ class _Search:
 
     def _counts(self, outputs: Mapping[str, Any]) -> dict[int, int]:
         """The most iterations that each Loop ran."""
-        loops = [site.index for site in self.all.sites if site.loop]
-        return dict(zip(loops, np.asarray(outputs.get(ITERATIONS, ())).tolist(), strict=False))
+        return iterations(outputs, self.all.sites)
 
     def _keep(self, case: Case, keep: Keep) -> None:
         # A new branch may be one whose search was ended: its inputs were refused for other reasons.
@@ -430,9 +458,8 @@ class _Search:
             for key in sorted({*keys} - set_once)[:_EMPTY]
             for n in range(count)
         ]
-        with hushed():
-            for recipe in recipes:  # one by one, as an engine may crash
-                self.run([recipe], lambda taken: True)
+        for recipe in recipes:  # one by one, as an engine may crash
+            self.run([recipe], lambda taken: True)
 
     # Branches and iterations.
 

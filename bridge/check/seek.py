@@ -1,0 +1,271 @@
+"""Seeks the inputs of a check, for its files as they are.
+
+The search itself is `inputs.search`. It gets the model that inputs are drawn for, a session that
+shows which branches ran, and the states of stateful files.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import bridge
+from bridge.check.compare import Results
+from bridge.check.engines import EngineError, Session
+from bridge.check.engines.adapters import Adapter
+from bridge.check.engines.parts import is_too_large
+from bridge.check.engines.sessions import open_session
+from bridge.check.inputs import Recipe, free_dimensions
+from bridge.check.inputs.calls import States
+from bridge.check.inputs.own import read_inputs
+from bridge.check.inputs.probe import Probe, probe
+from bridge.check.inputs.search import SECONDS, Inputs, Probes, Wanted, fitting_sizes, search
+from bridge.check.inputs.sizes import Demands, shared_sizes, with_sizes
+from bridge.check.lines import shortened
+from bridge.check.request import Request
+from bridge.check.suite import Suite
+from bridge.check.surgery.sites import Site, sites_of, ways
+from bridge.check.surgery.surgery import Surgery
+from bridge.errors import BridgeError, UsageError
+from bridge.neutral.clone import clone_model
+from bridge.neutral.graph import Model
+from bridge.neutral.types import innermost
+from bridge.options import Ranges
+from bridge.options.suggestions import unknown
+from bridge.passes.state.pairs import restore_pairs
+
+_NAMED = 8  # open dimensions that are all named
+_PROBED = 50_000  # nodes of all probes together
+_PROBE = 5_000  # nodes of one
+
+
+@dataclass(frozen=True)
+class Sought:
+    """The inputs of a check, and what the original gives for each. `sites` are the Ifs and Loops
+    that were watched."""
+
+    inputs: Inputs = field(default_factory=Inputs)
+    expected: Sequence[Results] = ()
+    sites: Sequence[Site] = ()
+    failures: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    told: Sequence[str] = ()
+
+
+def seek(suite: Suite, request: Request) -> Sought:
+    """Seeks inputs that the original takes. Raises UsageError for options that the model does not
+    allow."""
+    original = suite.original
+    model = clone_model(suite.model(original.opened))
+    restore_pairs(model)
+    suite.fixed.shape(model)
+    states = _states(suite, model)
+    # OpenVINO takes a mask that does not fit the states, and its results are then meaningless.
+    strict = states is not None and bool(states.own or original.is_ir)
+    drawn = _drawn(suite, model, states, strict)
+    base = replace(request.recipe, values=suite.fixed.values)
+    _require_free(base, free_dimensions(drawn))
+    _require_ranges(base.ranges, drawn)
+    own = read_inputs(
+        request.places, drawn, suite.fixed.values, () if states is None else states.own
+    )
+    sizes = dict(base.sizes)
+    if suite.files.other is not None:
+        twin = clone_model(suite.model(suite.others[0].path))
+        restore_pairs(twin)
+        sizes = shared_sizes(model, twin) | sizes
+    demands = Demands.of(drawn)
+    watched, sites, notes = _watched(suite)
+    session = _agreed(watched, [suite.others[0].session]) if strict else watched
+    wanted = Wanted(
+        drawn, demands, session,
+        replace(base, sizes=demands.shared(sizes), given=base.chosen),
+        request.samples, request.budget, () if request.quick else sites,
+        _probes(with_sizes(model, sizes), suite.scratch), own, states, watched,
+        request.quick or is_too_large(model),
+        lambda text: request.tell(f"seeking inputs: {text}"),
+    )  # fmt: skip
+    found = search(wanted)
+    if request.quick:
+        found = found.with_branches(sites)
+    failures = list(found.failures)
+    if request.samples and not found.cases:
+        kept = {key: size for key, size in sizes.items() if key not in base.sizes}
+        alone = replace(
+            wanted, session=watched, base=replace(base, sizes=demands.shared(kept)), sites=()
+        )
+        failures.append(_none_taken(found, alone, request))
+    if found.no_row:
+        notes.append(
+            "no calls in a row were made: the original takes none with empty states "
+            f"({shortened(found.no_row)})"
+        )
+    if found.cut_short:
+        notes.append(
+            f"the search for inputs ended after {SECONDS:g} s, so that branches may have been "
+            "forced that an input can reach"
+        )
+    return _with_outputs(suite, found, Sought(sites=sites, failures=failures, notes=notes))
+
+
+def any_input(suite: Suite, request: Request) -> Results:
+    """An input that the original takes, without values if a short search finds none."""
+    model = suite.model(suite.original.opened)
+    session = suite.original.session
+    found = search(Wanted(model, Demands.of(model), session, request.recipe, 1, 50))
+    return found.cases[0].feeds if found.cases else {}
+
+
+def _with_outputs(suite: Suite, found: Inputs, sought: Sought) -> Sought:
+    """The inputs with what the original gives for them, without additions. Those are left out with
+    which the original contradicts what it declares: a conversion relies on a declared rank."""
+    original = suite.original.session
+    outputs = original.run_each([case.feeds for case in found.cases])
+    failed = [str(one) for one in outputs if isinstance(one, EngineError)]
+    kept = [
+        place
+        for place, one in enumerate(outputs)
+        if not isinstance(one, EngineError) and not _broken_ranks(original, one)
+    ]
+    broken = len(outputs) - len(failed) - len(kept)
+    told = []
+    if broken:
+        told.append(f"without {broken} inputs for which the original breaks its declared ranks")
+    if failed:
+        told.append(f"without {len(failed)} inputs that the original took once and then refused")
+    expected = [one for one in outputs if not isinstance(one, EngineError)]
+    expected = [one for one in expected if not _broken_ranks(original, one)]
+    return replace(sought, inputs=found.only(kept), expected=expected, told=told)
+
+
+def _broken_ranks(original: Session, results: Results) -> bool:
+    return any(
+        bool(port.shape)
+        and getattr(results[port.name], "ndim", None) not in (None, len(port.shape))
+        for port in original.outputs
+        if port.shape is not None
+    )
+
+
+def _states(suite: Suite, model: Model) -> States | None:
+    """The states of the files, as inputs and outputs."""
+    first = suite.model(suite.original.opened)
+    irs = (suite.model(variant.path) for variant in suite.variants if variant.is_ir)
+    known = (States.of(one, first) for one in irs)
+    return next((found for found in known if found is not None), States.of_merged(model))
+
+
+def _drawn(suite: Suite, model: Model, states: States | None, strict: bool) -> Model:
+    """The model that inputs are drawn for. An input with a default is drawn if another session
+    needs the input: it loses its default in `model`, too."""
+    given = {port.name for variant in suite.others for port in variant.session.inputs}
+    given -= states.pairs.keys() if states is not None and states.own else set()
+
+    def without_defaults(model: Model) -> Model:
+        model.defaults = {v: d for v, d in model.defaults.items() if given.isdisjoint(v.names)}
+        return model
+
+    without_defaults(model)
+    other = suite.model(suite.others[0].path)
+    if not strict or states is None or states.own or other.format != "onnx":
+        return model
+    # Its operators say more about sizes that have to agree: OpenVINO does not check them.
+    given |= {port.name for port in suite.original.session.inputs}
+    return without_defaults(clone_model(other))
+
+
+def _watched(suite: Suite) -> tuple[Session, list[Site], list[str]]:
+    """The original with an output for the branches that ran, its Ifs and Loops, and notes. The
+    original itself, if it has none or no engine loads that."""
+    original = suite.original
+    model = suite.model(original.opened)
+    sites = list(sites_of(model).values())
+    if not sites:
+        return original.session, [], []
+    try:
+        surgery = Surgery(model)
+        surgery.watch()
+        path = suite.write(surgery.model, original.opened, "watched")
+        return open_session(path), sites, []
+    except BridgeError as error:
+        return original.session, [], [f"branches could not be watched: {shortened(str(error))}"]
+
+
+def _agreed(session: Session, others: Sequence[Session]) -> Session:
+    """The session, for inputs that the other sessions take, too."""
+
+    def before(feeds: Mapping[str, Any]) -> Mapping[str, Any]:
+        for other in others:
+            other.run(feeds)
+        return feeds
+
+    return Adapter(session, before=before)
+
+
+def _probes(model: Model, scratch: Path) -> Probes:
+    """Cuts probes out of a model and opens them, as long as they stay small."""
+    found = ways(model)
+    left = _PROBED
+
+    def probed(site: Site) -> tuple[Probe, Session] | None:
+        nonlocal left
+        cut = probe(model, *found[site.index], min(_PROBE, left))
+        left -= _PROBE if cut is None else len(cut.model.graph.nodes)
+        if cut is None:
+            return None
+        path = scratch / f"probe-{site.index}.onnx"
+        try:
+            bridge.save(cut.model, path)
+            return cut, open_session(path)
+        except BridgeError:
+            return None
+
+    return probed
+
+
+def _none_taken(found: Inputs, wanted: Wanted, request: Request) -> str:
+    """Says that the model takes no input that was tried, why, and what to do."""
+    open_keys, asked = free_dimensions(wanted.model), request.recipe.sizes
+    fitting: Mapping[str, int] = {}
+    if not found.endless:
+        request.tell("seeking sizes that fit")
+        keys = dict.fromkeys((*asked, *open_keys))
+        fitting = fitting_sizes(wanted, asked, keys if len(keys) <= _NAMED else asked)
+    reasons = Counter(found.refused).most_common(1)
+    why = f" (mostly: {shortened(reasons[0][0], 300)})" if reasons else ""
+    advice = "give it inputs of your own with --inputs"
+    if found.endless:
+        advice = "give a run more time with --timeout, or inputs of your own with --inputs"
+    elif fitting:
+        advice = "sizes that fit: " + " ".join(f"--size {k}={n}" for k, n in fitting.items())
+    elif open_keys:
+        advice = f"give sizes that fit with --size: open are {', '.join(open_keys)}"
+    return f"no input was found that the model takes{why}; {advice}"
+
+
+def _require_free(recipe: Recipe, free: Sequence[str]) -> None:
+    """Raises UsageError for a size whose key is no open dimension of an input."""
+    for key in recipe.sizes:
+        name, _, axis = key.rpartition(".")
+        if key not in free and not (axis.isdecimal() and f"{name}.*" in free):
+            said = f"open are {', '.join(free)}" if free else "all of them are fixed"
+            raise UsageError(f'"{key}" is no open dimension of the inputs; {said}')
+
+
+def _require_ranges(ranges: Ranges, model: Model) -> None:
+    """Raises UsageError for a range without any number of the input's type."""
+    known = {value.name: innermost(value.type).element for value in model.graph.inputs}
+    for name, (lowest, highest) in ranges.items():
+        if name not in known:
+            raise UsageError(unknown("input", name, known))
+        element = known[name]
+        if element is None or element.kind not in ("bool", "int", "uint", "float"):
+            raise UsageError(f'a range is for numbers; the input "{name}" is of {element}')
+        if not element.is_float:
+            lowest, highest = math.ceil(lowest), math.floor(highest)
+        if not lowest <= highest:
+            raise UsageError(f'the range of "{name}" has no number of {element} in it')
