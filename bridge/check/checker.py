@@ -28,7 +28,7 @@ from bridge.check.noisy import make_noisy
 from bridge.check.report import CheckReport, Version
 from bridge.check.request import Request
 from bridge.check.runs import Runs, run_all
-from bridge.check.seek import Sought, any_input, seek
+from bridge.check.seek import Sought, any_input, breaks_ranks, seek
 from bridge.check.suite import Suite, build
 from bridge.check.unrelated import require_related
 from bridge.check.verdict import Verdict, conclude
@@ -192,8 +192,15 @@ def _conclude(request: Request, suite: Suite, sought: Sought, runs: Runs) -> Ver
             names = {n: p.name for p in original.session.outputs for n in (p.name, *p.aliases)}
             outputs = case.recipe.own.outputs.items()
             given[place] = {names[name]: value for name, value in outputs if name in names}
-    empty = {place for place, case in enumerate(cases) if case.is_empty and not case.recipe.is_own}
-    return conclude(runs, request.tolerances, explains, given, empty)
+    apart = {
+        place: "an empty tensor"
+        if case.is_empty
+        else "outputs of other ranks than the original declares"
+        for place, case in enumerate(cases)
+        if not case.recipe.is_own
+        and (case.is_empty or breaks_ranks(original.session, runs.expected[place]))
+    }
+    return conclude(runs, request.tolerances, explains, given, apart)
 
 
 def _open_noisy(suite: Suite) -> Session:

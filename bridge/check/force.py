@@ -103,10 +103,11 @@ class _Forcing:
         return [one for one in self._forced(branches, (model, None), opened) if one.problem]
 
     def alike(self, branches: Sequence[Branch]) -> Sequence[Forced]:
-        """Forces branches in both models alike."""
+        """Forces branches in both models alike. The conversion may prune a branch whose condition
+        was constant before."""
 
         def opened(mine: Model, its: Model | None) -> Opened:
-            (_, path), *files = self.suite.changed("steered", mine, its)
+            (_, path), *files = self.suite.changed("steered", mine, its, self.pruned)
             first = open_session(path)
             return first, [(label, open_session(file, like=first)) for label, file in files]
 

@@ -1,8 +1,8 @@
 """The noise of a model: how its own results change if each float is off by a unit in the last
 place.
 
-Only the original is measured, whatever a version gave. A noisy form of it (`noisy`) runs as often as
-further runs help. Ties of decisions, sums that cancel and chains of roundings then give other
+Only the original is measured, whatever a version gave. A noisy form of it (`noisy`) runs as often
+as further runs help. Ties of decisions, sums that cancel and chains of roundings then give other
 results in each run. A result is within the noise if it could be one of these runs.
 """
 

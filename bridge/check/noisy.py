@@ -1,10 +1,10 @@
-"""Makes models in which each computed float is off by up to two units in the last place, at random.
+"""Makes models in which each computed float is off by up to two units in the last place.
 
-This is Monte Carlo arithmetic (Parker, 1997). A value is *exact* if every engine has it bit for bit:
-inputs, constants, their elements moved or selected, and floats that are made of integers alone, such
-as counters. Exact values have no noise, so that a decision between them has none either. All others
-do. An operator that sums products gets noise on its exact inputs too: its own sums are off by more
-than a unit of a result that cancels.
+This is Monte Carlo arithmetic (Parker, 1997). A value is *exact* if every engine has it bit for
+bit: inputs, constants, their elements moved or selected, and floats that are made of integers
+alone, such as counters. Exact values have no noise, so that a decision between them has none
+either. All others do. An operator that sums products gets noise on its exact inputs too: its own
+sums are off by more than a unit of a result that cancels.
 """
 
 from __future__ import annotations
@@ -204,7 +204,12 @@ class _Noise:
             if value is None or not _is_float(value) or place in sizes:
                 continue
             is_constant = value.constant is not None
-            if place == 0 and node.op in _ROUNDING and not is_constant:
+            if node.op == "Cast" and 0 < _bits(node.outputs[0]) <= 8 and node.outputs[0].element:
+                if node.outputs[0].element.is_float:
+                    # Engines go by way of f16, and so round twice.
+                    node.inputs[0] = rounded = Value(value.type)
+                    self._add(b, value, rounded, unit=F16)
+            elif place == 0 and node.op in _ROUNDING and not is_constant:
                 if value not in self.facts.exact or node.op in _LEVELS:
                     node.inputs[0] = rounded = Value(value.type)
                     self._add(b, value, rounded, of_largest=True)
@@ -225,8 +230,8 @@ class _Noise:
         of_largest: bool = False,
         unit: Element | None = None,
     ) -> None:
-        """Makes `value` of the exact one. Each element is off by a unit at most for its place on the
-        first axes, and by one for its place on the last. One for each element would take long."""
+        """Makes `value` of the exact one. Each element is off by a unit at most for its place on
+        the first axes, and by one for that on the last. One for each element would take long."""
         element = exact.element
         assert element is not None
         wide = b.cast(exact, F32) if element in (F16, BF16) else exact

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import bridge
 from bridge.check.compare import Results
 from bridge.check.engines import EngineError, Session
@@ -121,33 +123,21 @@ def any_input(suite: Suite, request: Request) -> Results:
 
 
 def _with_outputs(suite: Suite, found: Inputs, sought: Sought) -> Sought:
-    """The inputs with what the original gives for them, without additions. Those are left out with
-    which the original contradicts what it declares: a conversion relies on a declared rank."""
-    original = suite.original.session
-    outputs = original.run_each([case.feeds for case in found.cases])
-    failed = [str(one) for one in outputs if isinstance(one, EngineError)]
-    kept = [
-        place
-        for place, one in enumerate(outputs)
-        if not isinstance(one, EngineError) and not _broken_ranks(original, one)
-    ]
-    broken = len(outputs) - len(failed) - len(kept)
-    told = []
-    if broken:
-        told.append(f"without {broken} inputs for which the original breaks its declared ranks")
-    if failed:
-        told.append(f"without {len(failed)} inputs that the original took once and then refused")
+    """The inputs with what the original gives for them, without additions."""
+    outputs = suite.original.session.run_each([case.feeds for case in found.cases])
+    kept = [place for place, one in enumerate(outputs) if not isinstance(one, EngineError)]
+    failed = len(outputs) - len(kept)
+    told = [f"without {failed} inputs that the original took once and then refused"] * bool(failed)
     expected = [one for one in outputs if not isinstance(one, EngineError)]
-    expected = [one for one in expected if not _broken_ranks(original, one)]
     return replace(sought, inputs=found.only(kept), expected=expected, told=told)
 
 
-def _broken_ranks(original: Session, results: Results) -> bool:
+def breaks_ranks(original: Session, results: Results) -> bool:
+    """Whether outputs have other ranks than the original declares, on which a conversion relies."""
     return any(
-        bool(port.shape)
-        and getattr(results[port.name], "ndim", None) not in (None, len(port.shape))
+        bool(port.shape) and np.ndim(results[port.name]) != len(port.shape)
         for port in original.outputs
-        if port.shape is not None
+        if port.shape is not None and isinstance(results[port.name], np.ndarray)
     )
 
 

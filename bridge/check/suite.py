@@ -106,15 +106,18 @@ class Suite:
         mine = clone_model(read(self.original.opened))
         return mine, None if other is None else clone_model(read(other))
 
-    def changed(self, name: str, mine: Model, its: Model | None) -> Iterator[tuple[str, Path]]:
+    def changed(
+        self, name: str, mine: Model, its: Model | None, pruned: list[str] | None = None
+    ) -> Iterator[tuple[str, Path]]:
         """Files of changed models, with the labels of their versions: of `mine`, and of `its`, or
-        of what becomes of `mine` in the conversions of the check."""
+        of what becomes of `mine` in the conversions of the check. What these prune is added to
+        `pruned`."""
         yield self.original.label, self.write(mine, self.original.opened, name)
         if self.files.other is not None and its is not None:
             label = self.files.other.name
             yield label, self.write(its, self.files.other, f"{name}-too")
         else:
-            pruned: list[str] = []
+            pruned = [] if pruned is None else pruned
             yield from converted(self.files, f"{name}-too", self.scratch, pruned, mine)
 
     def write(self, model: Model, like: Path, name: str) -> Path:
@@ -235,8 +238,8 @@ class _Building:
             session = open_session(opened, like=like)
             self.told.append(f"{label} is run as Bridge rewrites it")
             self.notes.append(
-                f"no engine runs {label}, so that it is run in operators of the standard, as Bridge "
-                "rewrites it: this shows that the conversions and the engines agree, not that "
+                f"no engine runs {label}, so that it is run in operators of the standard, as "
+                "Bridge rewrites it: this shows that the conversions and the engines agree, not that "
                 f"Bridge reads those operators rightly ({shortened(str(error), 300)})"
             )
         self.notes += [note for note in session.notes if note not in self.notes]

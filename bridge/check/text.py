@@ -127,11 +127,16 @@ def _outputs(report: CheckReport) -> list[str]:
     most = max(inputs.most_iterations.values(), default=0)
     reach += [f"up to {amount(most, 'iteration')}"] if most else []
     on = f"on {amount(len(inputs.cases), 'input')} ({'; '.join(allowed)})"
+    within = [one for one in results if one.state == NOISE]
     lines = [f"outputs: {len(names)} equal {on}; {_worst(results)}"]
     if wrong:
         differ = len({one.output for one in wrong})
         lines = [f"outputs: {differ} of {len(names)} DIFFERENT {on}", *map(_result, wrong)]
-    within = [one for one in results if one.state == NOISE]
+    elif within:
+        count = len({one.output for one in within})
+        lines = [
+            f"outputs: {count} of {len(names)} within the original's noise, the others equal {on}"
+        ]
     lines += map(_result, within)
     lines += [f"reach: {', '.join(reach)}"] if reach else []
     if inputs.row:

@@ -7,7 +7,7 @@ alone. Nothing else does. What was not compared is told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -107,25 +107,26 @@ def conclude(
     tolerances: Tolerances,
     explains: Explains,
     given: Mapping[int, Results],
-    empty: Set[int] = frozenset(),
+    apart: Mapping[int, str] | None = None,
 ) -> Verdict:
     """The verdict on all runs. `explains` is asked where a run differs, and not for outputs whose
-    tolerance the user chose. `given` are outputs that the user gave with an input. What differs or
-    fails with `empty` inputs alone, which the check drew, is not shown."""
+    tolerance the user chose. `given` are outputs that the user gave with an input. `apart` are
+    drawn inputs that no user would give, with what is odd about them: a difference with these alone
+    is told, and does not count if there are others."""
     comparisons: list[Comparison] = []
     failed: list[Failed] = []
     lost: dict[str, str] = {}
-    empty = empty if len(empty) < len(runs.expected) else frozenset()
+    apart = apart if apart and len(apart) < len(runs.expected) else {}
     for run in runs.runs:
         if isinstance(run.outcome, EngineError):
-            if run.case in empty:
-                lost.setdefault(run.label, f"{run.label} fails with an empty tensor")
+            if run.case in apart:
+                lost.setdefault(run.label, f"{run.label} fails with {apart[run.case]}")
             else:
                 failed.append(Failed(run.label, run.case, run.how, str(run.outcome)))
             continue
         found = _compared(run, runs, tolerances)
-        if run.case in empty and not all(one.ok for one in found):
-            lost[run.label] = f"{run.label} differs with an empty tensor"
+        if run.case in apart and not all(one.ok for one in found):
+            lost[run.label] = f"{run.label} differs with {apart[run.case]}"
         else:
             comparisons += found
     comparisons = _excused(comparisons, runs, tolerances, explains)
