@@ -134,9 +134,7 @@ def _outputs(report: CheckReport) -> list[str]:
         lines = [f"outputs: {differ} of {len(names)} DIFFERENT {on}", *map(_result, wrong)]
     elif within:
         count = len({one.output for one in within})
-        lines = [
-            f"outputs: {count} of {len(names)} within the original's noise, the others equal {on}"
-        ]
+        lines = [f"outputs: {count} of {len(names)} within the original's noise, {on}"]
     lines += map(_result, within)
     lines += [f"reach: {', '.join(reach)}"] if reach else []
     if inputs.row:
@@ -207,8 +205,8 @@ def _refused(report: CheckReport) -> list[str]:
         return []
     total = sum(kinds.values())
     lines = [
-        f"{total} further {'inputs were' if total > 1 else 'input was'} tried that the model itself "
-        "does not take:"
+        f"{total} further {'inputs were' if total > 1 else 'input was'} tried that the model "
+        "itself does not take:"
     ]
     lines += [f"  {count} x {kind}" for kind, count in kinds.most_common(_SHOWN)]
     rest = sum(count for _, count in kinds.most_common()[_SHOWN:])

@@ -94,7 +94,7 @@ class Verdict:
 
 
 def share_of_range(difference: Difference) -> float:
-    """The largest difference as a share of the largest magnitude; infinite where that says nothing."""
+    """The largest difference as a share of the largest magnitude; infinite if that is 0."""
     return difference.absolute / difference.range if difference.range else np.inf
 
 
