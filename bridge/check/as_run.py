@@ -19,13 +19,13 @@ import numpy as np
 from bridge.check.bench import Bench
 from bridge.check.compare import Difference, compare
 from bridge.check.engines import Engine, EngineError, Session
-from bridge.check.loading import DEFAULTS, engine, load, plugin, running_on
+from bridge.check.engines.sessions import DEFAULTS
+from bridge.check.loading import engine, load, plugin, running_on
 from bridge.check.noise import outside
 from bridge.check.noisy import make_noisy
 from bridge.check.outputs import Comparison, Results
 from bridge.check.pair import Pair
 from bridge.check.results import Compared
-from bridge.check.stateful import keeps_states
 from bridge.check.versions import Sessions
 from bridge.errors import BridgeError
 from bridge.vocabulary.elements import F16
@@ -60,7 +60,7 @@ def run_as_people_do(bench: Bench, sessions: Sessions, compared: Compared) -> No
     for label, session in sessions[1:]:
         is_ir = report.path(label).suffix.lower() == ".xml"
         # OpenVINO keeps the cache of a variable in 8 bits by default. Inputs are no such cache.
-        is_alike = not keeps_states(session) or keeps_states(original)
+        is_alike = not session.has_states or original.has_states
         plain = dict.fromkeys(kept, 0.0)
         for place, name, how in compared.rows.get(label, []):
             if place in plain and not isinstance(how, EngineError):

@@ -14,8 +14,8 @@ import numpy as np
 
 from bridge.check.demands import with_keys
 from bridge.check.engines import EngineError, Session
+from bridge.check.engines.variables import Variables, dtype_of
 from bridge.check.inputs import Inputs, Recipe
-from bridge.check.variables import Variables, dtype_of
 from bridge.errors import UsageError
 from bridge.neutral.graph import Model, Value, names_of_outputs
 from bridge.neutral.inference.constraints import Operand

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bridge.check.loading import has_device
+from bridge.check.engines.sessions import has_device
 from bridge.errors import Unsupported
 from bridge.neutral.graph import Model
 from bridge.options import require_options

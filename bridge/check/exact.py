@@ -15,10 +15,11 @@ import numpy as np
 
 import bridge
 from bridge.check.engines import Engine, EvaluatedOpenVino, OnnxRuntime, Reference, Session
+from bridge.check.engines.adapters import widened
+from bridge.check.engines.variables import Variables
 from bridge.check.in_parts import ALL, put_in_parts
 from bridge.check.loading import engine
 from bridge.check.outputs import Comparison, Results
-from bridge.check.variables import Variables
 from bridge.errors import BridgeError
 from bridge.library.boundary import Boundary
 from bridge.library.opsets import DEFAULT_OPSET
@@ -105,26 +106,9 @@ class ExactModel:
                 for kind, largest in _LARGEST.items():
                     if size <= largest:
                         with suppress(BridgeError):
-                            session = WideSession(engine(kind).load(target), wider, self._model)
+                            session = widened(engine(kind).load(target), wider, self._model)
                             found.append((kind.name, wider, session))
         return found
-
-
-class WideSession:
-    """A session of a model in `wider` floats, with the types that the model had before."""
-
-    def __init__(self, session: Session, wider: dict[Element, Element], before: Model) -> None:
-        self._session, self._wider = session, wider
-        self._elements = [_element(value.type) for value in before.graph.outputs]
-        self.inputs, self.outputs = session.inputs, session.outputs
-
-    def run(self, feeds: Results) -> dict[str, Any]:
-        """See `Session.run`."""
-        found = self._session.run({name: _cast(v, self._wider) for name, v in feeds.items()})
-        return {
-            name: _narrowed(value, element)
-            for (name, value), element in zip(found.items(), self._elements, strict=True)
-        }
 
 
 def widen(model: Model, wider: dict[Element, Element]) -> bool:
@@ -184,29 +168,3 @@ def _wide_type(type: Type, wider: dict[Element, Element]) -> Type:
     if isinstance(type, TensorType) and type.element in wider:
         return TensorType(wider[type.element], type.shape)
     return type
-
-
-def _cast(value: Any, wider: dict[Element, Element]) -> Any:
-    """A tensor, or those of a sequence, in wider floats; all else as it is."""
-    if isinstance(value, list):
-        return [_cast(item, wider) for item in value]
-    if isinstance(value, np.ndarray):
-        for element, wide in wider.items():
-            if value.dtype == element.dtype:
-                return value.astype(wide.dtype)
-    return value
-
-
-def _element(type: Type) -> Element | None:
-    while isinstance(type, ContainerType):
-        type = type.item
-    return type.element if isinstance(type, TensorType) else None
-
-
-def _narrowed(value: Any, element: Element | None) -> Any:
-    if isinstance(value, list):
-        return [_narrowed(item, element) for item in value]
-    if element is None or not element.is_float or not isinstance(value, np.ndarray):
-        return value
-    with np.errstate(over="ignore"):
-        return value.astype(element.dtype)

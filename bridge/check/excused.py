@@ -21,8 +21,9 @@ from bridge.check.bench import Bench
 from bridge.check.bisect import FirstDifference, first_difference
 from bridge.check.compare import Difference
 from bridge.check.engines import EngineError, Session
+from bridge.check.engines.sessions import ONE_THREAD, OPTIMISED
 from bridge.check.exact import Exact, ExactModel
-from bridge.check.loading import ONE_THREAD, OPTIMISED, load, load_in_floats
+from bridge.check.loading import load, load_in_floats
 from bridge.check.noise import Noise, load_noisy
 from bridge.check.outputs import Results
 from bridge.errors import BridgeError

@@ -23,7 +23,6 @@ from bridge.check.demands import counts_of, demanded
 from bridge.check.engines import EndlessError, EngineError, Session
 from bridge.check.inputs import Inputs, Recipe, open_sizes
 from bridge.check.instrument import SEVERAL, Branch, Site, all_taken, branches_of
-from bridge.check.loading import hushed
 from bridge.check.own_inputs import InputSet
 from bridge.check.probe import Probe
 from bridge.check.solve import LARGEST_SIZE, solve, variables
@@ -359,8 +358,7 @@ class _BranchSearch:
             for more in range(count):
                 seed = self.start.seed + more
                 recipe = replace(self.start, seed=seed, sizes={**self.start.sizes, key: 0})
-                with hushed():
-                    self._run(recipe, self.inputs.make(recipe), keep=True)
+                self._run(recipe, self.inputs.make(recipe), keep=True)
 
     def wander(self) -> None:
         """Tries random inputs for the branches that are still missing."""

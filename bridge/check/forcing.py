@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from bridge.check.aside import is_empty
 from bridge.check.bench import Bench
-from bridge.check.engines import EngineError, Session, run_each
+from bridge.check.engines import EngineError, Session
 from bridge.check.force import Forced, settings, steered_sites, to_switch
 from bridge.check.instrument import (
     TAKEN,
@@ -159,7 +159,7 @@ def _held_to(
     wrong: dict[Branch, dict[str, str]] = {branch: {} for branch, _, _ in ran}
     failed: dict[Branch, list[str]] = {branch: [] for branch in wrong}
     for label, session in others:
-        actual = run_each(session, [given for _, given, _ in ran])
+        actual = session.run_each([given for _, given, _ in ran])
         for (branch, given, expected), outputs in zip(ran, actual, strict=True):
             if not isinstance(outputs, EngineError):
                 judged = bench.comparison.judged(first, session, given, expected, outputs)

@@ -13,7 +13,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from types import ModuleType
@@ -36,18 +36,15 @@ class Worker:
     """Calls functions in another process, one at a time.
 
     The process starts with the first call. A new one takes its place after it was lost, with all
-    that functions have kept in it. It may start processes itself unless it is a `daemon`.
+    that functions have kept in it. It may start processes itself unless it is a `daemon`. Nothing
+    that a `quiet` one prints is seen, its last words included.
     """
 
-    def __init__(self, daemon: bool = True) -> None:
-        self._daemon = daemon
+    def __init__(self, daemon: bool = True, quiet: bool = False) -> None:
+        self._daemon, self._quiet = daemon, quiet
         self._lock = threading.Lock()
         self._process: BaseProcess | None = None
         self._connection: Connection | None = None
-        self.seconds: float | None = None
-        """How long an engine in the process may take to load or to run; None for no limit."""
-        self.hushed = False
-        """Whether nothing that a call prints is seen, the last words of the process included."""
         self._owner = 0  # the process that started ours: one that is forked starts another
 
     @property
@@ -64,21 +61,41 @@ class Worker:
         `seconds`."""
         if multiprocessing.current_process().daemon:
             return function(*arguments)  # Such a process may start no other.
+        (result,) = self.each(_once, function, arguments, seconds=lambda _: seconds)
+        return result
+
+    def each(
+        self,
+        function: Callable[..., Iterator[Any]],
+        *arguments: Any,
+        seconds: Callable[[int], float | None] = lambda _: None,
+    ) -> Iterator[Any]:
+        """What `function` yields in the process, as it comes; it does not wait to be asked. Raises
+        as `call` does, where `seconds` has the time for each by its number. The process ends where
+        the iterator is left before its end."""
+        if multiprocessing.current_process().daemon:
+            yield from function(*arguments)
+            return
         with self._lock:
             connection = self._ready()
+            kind, number = _ITEM, 0
             try:
-                connection.send((function, arguments, self.hushed))
-                if not connection.poll(seconds):
-                    raise TooLongError(f"it did not end within {seconds:.3g} s")
-                worked, result = connection.recv()
+                connection.send((function, arguments))
+                while kind == _ITEM:
+                    limit = seconds(number)
+                    if not connection.poll(limit):
+                        raise TooLongError(f"it did not end within {limit:.3g} s")
+                    kind, result = connection.recv()
+                    if kind == _ITEM:
+                        yield result
+                    number += 1
             except (EOFError, OSError):
                 raise LostProcessError(f"it ended the process ({self._ending()})") from None
             except BaseException:  # An interrupted call has its answer still to come.
                 self._stop()
                 raise
-        if not worked:
+        if kind == _ERROR:
             raise result
-        return result
 
     def close(self) -> None:
         """Ends the process."""
@@ -90,7 +107,7 @@ class Worker:
             self._connection, far = _context.Pipe()
             with _bare_start() as safe_path:
                 self._process = _context.Process(
-                    target=_serve, args=(far, safe_path), daemon=self._daemon
+                    target=_serve, args=(far, safe_path, self._quiet), daemon=self._daemon
                 )
                 self._process.start()
             far.close()
@@ -154,39 +171,35 @@ def _set_safe_path(text: str | None) -> None:
         os.environ[_SAFE_PATH] = text
 
 
-def _serve(connection: Connection, safe_path: str | None) -> None:
+_ITEM, _END, _ERROR = range(3)
+"""What an answer of the process is."""
+
+
+def _once(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Iterator[Any]:
+    yield function(*arguments)
+
+
+def _serve(connection: Connection, safe_path: str | None, quiet: bool) -> None:
     """The process: answers calls until the other end of the connection is closed."""
     _set_safe_path(safe_path)  # What functions start is no business of Bridge.
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent decides what an interrupt ends.
+    if quiet:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     os.dup2(2, 1)  # What an engine prints must not stand among what the parent prints.
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         try:
-            function, arguments, hushed = connection.recv()
+            function, arguments = connection.recv()
         except (EOFError, OSError):
             return
+        answer: tuple[int, Any] = _END, None
         try:
-            with _silence() if hushed else nullcontext():
-                answer = True, function(*arguments)
+            for item in function(*arguments):
+                connection.send((_ITEM, item))
         except Exception as error:
             _explain(error)
-            answer = False, error
+            answer = _ERROR, error
         connection.send(answer)
-
-
-@contextmanager
-def _silence() -> Iterator[None]:
-    """Nothing that the process prints is seen."""
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    try:
-        for number in (1, 2):
-            os.dup2(nowhere, number)
-        yield
-    finally:
-        for number in (1, 2):
-            os.dup2(kept, number)
-        os.close(kept)
-        os.close(nowhere)
 
 
 def _explain(error: Exception) -> None:

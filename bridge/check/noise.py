@@ -17,12 +17,13 @@ import numpy as np
 import bridge
 from bridge.check.compare import agreeing, are_alike, compare, tolerance
 from bridge.check.engines import Session
-from bridge.check.exact import HALVES_WIDER, WideSession, widen
+from bridge.check.engines.adapters import widened
+from bridge.check.engines.parts import is_too_large
+from bridge.check.exact import HALVES_WIDER, widen
 from bridge.check.loading import load_in_floats
 from bridge.check.noisy import make_noisy
 from bridge.check.outputs import Comparison, Results
 from bridge.check.pair import Pair
-from bridge.check.parts import is_too_large
 from bridge.errors import BridgeError
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import size_of_constants
@@ -56,7 +57,7 @@ def load_noisy(pair: Pair, path: Path, name: str, wide: bool = False) -> Session
     except BridgeError:  # An engine may want constants.
         make_noisy(model)
         session = load_in_floats(pair.rewritten(path, model, name))
-    return WideSession(session, wider, before) if wider else session
+    return widened(session, wider, before) if wider else session
 
 
 class Noise:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bridge.check.compare import Difference, compare, tolerance
-from bridge.check.engines import EngineError, Session, ValueInfo, run_each
+from bridge.check.engines import EngineError, Session, ValueInfo
 
 Results = Mapping[str, Any]
 """The inputs or outputs of a run, by name."""
@@ -88,7 +88,7 @@ class Comparison:
             *runs, settled = (first.run(feed) for _ in range(_RUNS))
         except EngineError:
             return found
-        once_more, later = run_each(second, [self.renamed(feed, second)] * 2)
+        once_more, later = second.run_each([self.renamed(feed, second)] * 2)
         if isinstance(once_more, EngineError) or isinstance(later, EngineError):
             return found
         for run in runs:

@@ -14,8 +14,9 @@ import bridge
 from bridge.check.bisect import Load
 from bridge.check.device import for_device, is_elsewhere
 from bridge.check.engines import Session
+from bridge.check.engines.sessions import BY_THREADS
 from bridge.check.files import FileFacts, facts, read
-from bridge.check.loading import BY_THREADS, load
+from bridge.check.loading import load
 from bridge.check.taps import GraphPath, Spot, expose
 from bridge.errors import BridgeError, UsageError
 from bridge.files import TEXT_SUFFIXES, companion

@@ -13,13 +13,11 @@ import numpy as np
 from bridge.check.aside import is_empty, why_aside
 from bridge.check.bench import Bench
 from bridge.check.compare import Difference
-from bridge.check.engines import EngineError, Session, UndefinedCallError, run_each
+from bridge.check.engines import EngineError, Session, UndefinedCallError
 from bridge.check.excused import Row, SharedOriginal, without_excused
 from bridge.check.lines import shortened
-from bridge.check.loading import hushed
 from bridge.check.outputs import Results
 from bridge.check.report import OutputResult
-from bridge.check.stateful import keeps_states
 from bridge.check.versions import Sessions, note_way_back, note_workarounds, twin_of
 from bridge.errors import amount
 
@@ -90,8 +88,7 @@ def _rows(bench: Bench, original: Session, session: Session, compared: Compared)
     kept = [place for place in places if not compared.aside[place]]
     # Last are the inputs that are set aside: some end the engine, or spoil the session.
     for some in filter(None, (kept, [place for place in places if place not in kept])):
-        with hushed():
-            found = run_each(session, [comparison.renamed(feeds[place], session) for place in some])
+        found = session.run_each([comparison.renamed(feeds[place], session) for place in some])
         for place, actual in zip(some, found, strict=True):
             if isinstance(actual, UndefinedCallError):
                 continue
@@ -157,12 +154,11 @@ def call_in_a_row(bench: Bench, sessions: Sessions, compared: Compared) -> None:
     report, comparison, original = bench.report, bench.comparison, sessions[0][1]
     row = report.row
     for label, session in sessions if row and report.wrong.isdisjoint(row) else ():
-        keeping = keeps_states(session)
-        if keeping is None:
+        if not session.has_states:
             continue
         bench.tell(f"calling {label} in a row")
         try:
-            found = keeping.run_row([comparison.renamed(report.feeds[p], session) for p in row])
+            found = session.run_row([comparison.renamed(report.feeds[p], session) for p in row])
         except EngineError as error:
             report.failures.append(
                 f"{label}, {amount(len(row), 'call')} in a row: {shortened(str(error), 500)}"

@@ -17,6 +17,8 @@ from bridge.check.bench import Bench
 from bridge.check.calls import States
 from bridge.check.demands import share_symbols, shared
 from bridge.check.engines import Session
+from bridge.check.engines.adapters import agreed_on, named_like
+from bridge.check.engines.parts import is_too_large
 from bridge.check.explore import SECONDS, Exploration, Probes, explore
 from bridge.check.fitting import sizes_that_fit
 from bridge.check.inputs import Recipe, free_dimensions
@@ -26,10 +28,8 @@ from bridge.check.loading import load
 from bridge.check.matching import shared_sizes, with_sizes
 from bridge.check.outputs import Results
 from bridge.check.own_inputs import read_inputs
-from bridge.check.parts import is_too_large
 from bridge.check.probe import Probe, probe
 from bridge.check.specialized import Fixed
-from bridge.check.stateful import AgreedSession
 from bridge.check.versions import Sessions
 from bridge.errors import BridgeError, UsageError
 from bridge.neutral.graph import Model
@@ -74,7 +74,7 @@ def seek_inputs(bench: Bench, asked: Asked, sessions: Sessions) -> tuple[Fixed, 
     session = original if asked.quick else _watched(bench, original)
     agreed = session
     if strict:
-        agreed = AgreedSession(session, [sessions[1][1]], bench.comparison)
+        agreed = agreed_on(session, [named_like(original, sessions[1][1])])
     found = explore(
         drawn, agreed, report.sites, base, asked.samples, asked.budget, probes,
         lambda text: bench.tell(f"seeking inputs: {text}"), own, states, session,

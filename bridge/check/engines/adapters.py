@@ -1,0 +1,217 @@
+"""Sessions seen otherwise: inputs changed before a run, and outputs changed after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bridge.check.engines.protocol import (
+    EngineError,
+    Feeds,
+    Results,
+    Session,
+    ValueInfo,
+    feed_of,
+)
+from bridge.library.boundary import Boundary, pack, unpack
+from bridge.neutral.graph import Model
+from bridge.neutral.types import ContainerType, TensorType, Type
+from bridge.vocabulary.elements import Element
+
+Before = Callable[[Feeds], Feeds]
+After = Callable[[Feeds, Results], Results]
+
+
+class Adapter(Session):
+    """`session` with other `inputs` and `outputs`. `before` gives it its feeds, `after` makes of
+    the feeds and its results what it gives here. An EngineError of `before` is that input's."""
+
+    def __init__(
+        self,
+        session: Session,
+        inputs: Sequence[ValueInfo] | None = None,
+        outputs: Sequence[ValueInfo] | None = None,
+        before: Before = lambda feeds: feeds,
+        after: After = lambda _, results: results,
+    ) -> None:
+        self._session, self._before, self._after = session, before, after
+        self.inputs = session.inputs if inputs is None else tuple(inputs)
+        self.outputs = session.outputs if outputs is None else tuple(outputs)
+        self.metadata, self.engine = session.metadata, session.engine
+        self.keeps, self.has_states = session.keeps, session.has_states
+        self.notes, self.missing, self.extra = session.notes, session.missing, session.extra
+
+    def run_each(self, feeds: Sequence[Feeds], fresh: bool = False) -> list[Results | EngineError]:
+        """See `Session.run_each`."""
+        given = [self._given(feed) for feed in feeds]
+        taken = [feed for feed in given if not isinstance(feed, EngineError)]
+        found = iter(self._session.run_each(taken, fresh))
+        answers = [feed if isinstance(feed, EngineError) else next(found) for feed in given]
+        return [
+            answer if isinstance(answer, EngineError) else self._after(feed, answer)
+            for feed, answer in zip(feeds, answers, strict=True)
+        ]
+
+    def run_row(self, feeds: Sequence[Feeds]) -> list[Results]:
+        """See `Session.run_row`."""
+        found = self._session.run_row([self._before(feed) for feed in feeds])
+        return [self._after(feed, one) for feed, one in zip(feeds, found, strict=True)]
+
+    def renew(self) -> None:
+        """See `Session.renew`."""
+        self._session.renew()
+
+    def _given(self, feeds: Feeds) -> Feeds | EngineError:
+        try:
+            return self._before(feeds)
+        except EngineError as error:
+            return error
+
+
+def agreed_on(session: Session, others: Sequence[Session]) -> Adapter:
+    """Runs `session` only with inputs that the others take, too. OpenVINO takes a mask that does
+    not fit the states, and its results are then meaningless."""
+
+    def before(feeds: Feeds) -> Feeds:
+        for other in others:
+            other.run(feeds)
+        return feeds
+
+    return Adapter(session, before=before)
+
+
+# The names of another session. -------------------------------------------------------------------
+
+
+def named_like(original: Session, session: Session) -> Adapter:
+    """The session with the names of `original`, for each input and output that shares a name with
+    one there. If there are as many of them, the others are matched by position. An output without
+    a match is `missing` or `extra`. Feeds may still have the session's own names."""
+    notes = list(session.notes)
+    by_place = dict(zip(session.inputs, original.inputs, strict=False))
+    is_alike = len(session.inputs) == len(original.inputs)
+    if is_alike and not all(_match(port, original.inputs) for port in session.inputs):
+        notes.append("input names differ between the files; inputs were matched by position")
+
+    def before(feeds: Feeds) -> Feeds:
+        known = all(not _names(port).isdisjoint(feeds) for port in session.inputs)
+        if known or not is_alike:
+            return feeds
+        return {port.name: feed_of(by_place[port], feeds) for port in session.inputs}
+
+    pairs = [(port, _match(port, session.outputs)) for port in original.outputs]
+    if len(original.outputs) == len(session.outputs) and not all(other for _, other in pairs):
+        notes.append("output names differ between the files; outputs were matched by position")
+        pairs = [*zip(original.outputs, session.outputs, strict=True)]
+    matched = [(port, other) for port, other in pairs if other is not None]
+    used = {name for port, other in matched for name in _names(port) | _names(other)}
+    found = Adapter(
+        session,
+        # What only this one takes stays.
+        [_match(port, original.inputs) or (by_place[port] if is_alike else port)
+         for port in session.inputs],
+        [port for port, _ in matched],
+        before,
+        lambda _, results: {port.name: results[other.name] for port, other in matched},
+    )  # fmt: skip
+    found.notes = tuple(dict.fromkeys(notes))
+    found.missing = tuple(port.name for port, other in pairs if other is None)
+    found.extra = tuple(p.name for p in session.outputs if used.isdisjoint(_names(p)))
+    return found
+
+
+def _names(port: ValueInfo) -> set[str]:
+    return {port.name, *port.aliases}
+
+
+def _match(port: ValueInfo, others: Sequence[ValueInfo]) -> ValueInfo | None:
+    """The one of the same name, or else the first that shares a name."""
+    named = (other for other in others if other.name == port.name)
+    shared = (other for other in others if not _names(port).isdisjoint(_names(other)))
+    return next(named, None) or next(shared, None)
+
+
+# Sequences, optionals and strings. ---------------------------------------------------------------
+
+
+def packed(session: Session, boundary: Boundary) -> Adapter:
+    """An IR that takes and gives lists, None, strings and maps where its tensors stand for them."""
+    outputs = _unpacked_infos(session.outputs, boundary.outputs)
+
+    def after(_: Feeds, results: Results) -> Results:
+        # A tensor may have the names of several parts; each part asks for its own.
+        named = {name: results[port.name] for port in session.outputs for name in _names(port)}
+        unpacked = unpack(boundary, named)
+        return {port.name: unpacked[port.name] for port in outputs}
+
+    inputs = _unpacked_infos(session.inputs, boundary.inputs)
+    return Adapter(session, inputs, outputs, lambda feeds: pack(boundary, feeds), after)
+
+
+def _unpacked_infos(ports: Sequence[ValueInfo], packed: Mapping[str, Any]) -> tuple[ValueInfo, ...]:
+    """The ports as the ONNX model has them, each in the place of the first tensor it stands for."""
+    owners = {part: name for name, own in packed.items() for part in own.parts(name)}
+    parts = set(owners)
+    seen: dict[str, ValueInfo] = {}
+    for port in ports:
+        names = (port.name, *sorted(port.aliases))
+        # Ports that are one tensor share their names: a part is the first of them.
+        part = next((name for name in names if name in owners), None)
+        if part is None:
+            own_name = next((name for name in names if name not in parts), port.name)
+            seen[own_name] = replace(port, name=own_name)
+        else:
+            owner = owners.pop(part)
+            seen.setdefault(owner, ValueInfo(owner))
+    # A sequence without elements has no tensor at all.
+    for name, own in packed.items():
+        if not own.parts(name):
+            seen[name] = ValueInfo(name)
+    return tuple(seen.values())
+
+
+# Wider floats. -----------------------------------------------------------------------------------
+
+
+def widened(session: Session, wider: Mapping[Element, Element], before: Model) -> Adapter:
+    """A model in `wider` floats, with the types that the model had `before`."""
+    elements = [_element(value.type) for value in before.graph.outputs]
+
+    def after(_: Feeds, results: Results) -> Results:
+        pairs = zip(results.items(), elements, strict=True)
+        return {name: _narrowed(value, element) for (name, value), element in pairs}
+
+    return Adapter(
+        session,
+        before=lambda feeds: {name: _cast(value, wider) for name, value in feeds.items()},
+        after=after,
+    )
+
+
+def _cast(value: Any, wider: Mapping[Element, Element]) -> Any:
+    """A tensor, or those of a sequence, in wider floats; all else as it is."""
+    if isinstance(value, list):
+        return [_cast(item, wider) for item in value]
+    if isinstance(value, np.ndarray):
+        for element, wide in wider.items():
+            if value.dtype == element.dtype:
+                return value.astype(wide.dtype)
+    return value
+
+
+def _element(type: Type) -> Element | None:
+    while isinstance(type, ContainerType):
+        type = type.item
+    return type.element if isinstance(type, TensorType) else None
+
+
+def _narrowed(value: Any, element: Element | None) -> Any:
+    if isinstance(value, list):
+        return [_narrowed(item, element) for item in value]
+    if element is None or not element.is_float or not isinstance(value, np.ndarray):
+        return value
+    with np.errstate(over="ignore"):
+        return value.astype(element.dtype)

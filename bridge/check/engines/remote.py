@@ -1,0 +1,224 @@
+"""Engines in a process of their own, so that a crash is an error like others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from bridge.check.engines.protocol import (
+    EndlessError,
+    Engine,
+    EngineError,
+    Feeds,
+    Loadable,
+    Results,
+    Session,
+    ValueInfo,
+    is_empty,
+)
+from bridge.check.isolation import LostProcessError, TooLongError, Worker
+
+PATIENCE = 5.0
+"""Seconds that a run may take, however short those before it were."""
+
+
+class RemoteEngine:
+    """An engine that loads and runs models in the process of `worker`. It is made with `options`.
+
+    A run that takes longer than `seconds` is an EngineError. Loading has the same limit, because
+    engines fold and compile then. A Loop may never end for some inputs. So a run is an EngineError,
+    too, if it takes a hundred times as long as the longest run that ended, and longer than
+    PATIENCE.
+    """
+
+    def __init__(
+        self, kind: type[Engine], worker: Worker, seconds: float | None = None, **options: Any
+    ) -> None:
+        self.name = kind.name
+        self.worker, self.seconds = worker, seconds
+        self.made: _Made = kind, tuple(options.items())
+        self.unused: list[int] = []  # sessions that nobody here has any more
+        self.version, self.device = self.call(_about, self.made)
+
+    def load(self, source: Loadable) -> RemoteSession:
+        """See `Engine.load`."""
+        return RemoteSession(self, source)
+
+    def call(self, function: Any, *arguments: Any, seconds: float | None = None) -> Any:
+        """As `Worker.call`; a lost process is an EngineError."""
+        try:
+            return self.worker.call(function, *arguments, seconds=seconds)
+        except LostProcessError as error:
+            raise self.lost(error) from error
+
+    def lost(self, error: LostProcessError) -> EngineError:
+        """What a session says where the process is lost."""
+        if isinstance(error, TooLongError):
+            return EndlessError(f"{self.name}: {error} (--timeout)")
+        return EngineError(f"{self.name}: {error}")
+
+
+class RemoteSession(Session):
+    """A model in the process of an engine. If the process was lost, the model is loaded again.
+
+    A run without elements spoils a session that `keeps` something: kernels keep sizes, so that
+    later runs may fail or give other numbers. Then the session is renewed."""
+
+    def __init__(self, engine: RemoteEngine, source: Loadable) -> None:
+        self._engine = engine
+        # The process may have started in another working directory.
+        self._source = Path(source).absolute() if isinstance(source, str | Path) else source
+        self._key = next(_keys)
+        self._longest: float | None = None  # of the runs that ended, in seconds
+        self._most = engine.seconds
+        self._stale = False
+        self.inputs, self.outputs, self.metadata, self.keeps = self._load()
+
+    def run_each(self, feeds: Sequence[Feeds], fresh: bool = False) -> list[Results | EngineError]:
+        """See `Session.run_each`. All runs are one call to the process. After one that ended it or
+        never ended, the others are another call."""
+        found: list[Results | EngineError] = []
+        while len(found) < len(feeds):
+            try:
+                self._require()
+            except EngineError as error:
+                return found + [error] * (len(feeds) - len(found))
+            try:
+                for answer in self._each("run", feeds[len(found) :], fresh):
+                    is_error = isinstance(answer, EngineError)
+                    found.append(answer if is_error else self._named(answer))
+            except EngineError as error:
+                found.append(error)
+        return found
+
+    def run_row(self, feeds: Sequence[Feeds]) -> list[Results]:
+        """See `Session.run_row`."""
+        self._require()
+        (answer,) = self._each("run_row", [feeds])
+        if isinstance(answer, EngineError):
+            raise answer
+        return [self._named(one) for one in answer]
+
+    def renew(self) -> None:
+        """See `Session.renew`. The next run begins with it."""
+        self._stale = True
+
+    def _require(self) -> None:
+        """Loads the model again if it is lost."""
+        if self._process is not self._engine.worker.process:
+            self._load()
+
+    def _named(self, answer: tuple[Sequence[Any], Results]) -> Results:
+        """The outputs by the names that they have here; who opens a file gives some another."""
+        values, more = answer
+        return {port.name: v for port, v in zip(self.outputs, values, strict=True)} | more
+
+    def _load(self) -> _Loaded:
+        engine = self._engine
+        unused = [engine.unused.pop() for _ in range(len(engine.unused))]
+        engine.call(_about, engine.made)  # A process that starts only now imports it.
+        call = (_load, self._key, engine.made, self._source, unused)
+        try:
+            loaded: _Loaded = engine.call(*call, seconds=engine.seconds)
+        except EndlessError as error:
+            raise EndlessError(f"{error}, while it loaded the model") from error
+        self._process = engine.worker.process
+        return loaded
+
+    def __del__(self) -> None:
+        self._engine.unused.append(self._key)
+
+    def _each(self, method: str, calls: Sequence[Any], fresh: bool = False) -> Iterator[Any]:
+        """What a method gives for each argument, errors of the engine included."""
+        engine = self._engine
+        anew = [fresh or (self._stale and not number) for number in range(len(calls))]
+        self._stale = False
+        answers = engine.worker.each(
+            _answers, self._key, method, [*zip(calls, anew, strict=True)],
+            seconds=lambda number: self._patience() if number % 2 else engine.seconds,
+        )  # fmt: skip
+        try:
+            for _ in answers:
+                began = time.monotonic()
+                answer = next(answers)
+                self._longest = max(time.monotonic() - began, self._longest or 0.0)
+                yield answer
+        except LostProcessError as error:
+            if isinstance(error, TooLongError) and self._longest is None and self._most:
+                self._most = min(self._most, PATIENCE)  # Others may take as long again.
+            raise engine.lost(error) from error
+
+    def _patience(self) -> float | None:
+        if self._most is None or self._longest is None:
+            return self._most
+        return min(self._most, max(PATIENCE, 100 * self._longest))
+
+
+_keys = count()
+
+_Loaded = tuple[tuple[ValueInfo, ...], tuple[ValueInfo, ...], Mapping[str, str], bool]
+"""Inputs, outputs and metadata of a session, and whether it keeps something."""
+
+
+# What runs in the other process. -----------------------------------------------------------------
+
+_Made = tuple[type[Engine], tuple[tuple[str, Any], ...]]
+"""An engine's class, and the options that it is made with."""
+
+_engines: dict[_Made, Engine] = {}
+_sessions: dict[int, Session] = {}
+_spoilt: set[int] = set()
+
+
+def _engine(made: _Made) -> Engine:
+    if made not in _engines:
+        kind, options = made
+        _engines[made] = kind(**dict(options))
+    return _engines[made]
+
+
+def _about(made: _Made) -> tuple[str, str]:
+    """The version of an engine, and the full name of its device."""
+    engine = _engine(made)
+    return engine.version, str(getattr(engine, "device", ""))
+
+
+def _load(key: int, made: _Made, source: Loadable, unused: Sequence[int]) -> _Loaded:
+    for one in unused:
+        _sessions.pop(one, None)
+    session = _sessions[key] = _engine(made).load(source)
+    _spoilt.discard(key)
+    return session.inputs, session.outputs, dict(session.metadata), session.keeps
+
+
+def _answers(key: int, method: str, calls: Sequence[tuple[Any, bool]]) -> Iterator[Any]:
+    """For each argument None when the session is ready, and then the answer. A session may have to
+    be renewed before."""
+    session, one = _sessions[key], method == "run"
+    for argument, anew in calls:
+        whole = not one or not is_empty(argument)
+        if anew or (whole and key in _spoilt):
+            session.renew()
+            _spoilt.discard(key)
+        if session.keeps and not whole:
+            _spoilt.add(key)
+        yield None
+        try:
+            found = getattr(session, method)(argument)
+        except EngineError as error:
+            yield error
+        else:
+            if one:
+                yield _by_position(session, found)
+            else:
+                yield [_by_position(session, results) for results in found]
+
+
+def _by_position(session: Session, results: Results) -> tuple[list[Any], Results]:
+    """One result for each output, and what is none; a model may list one output twice."""
+    names = [port.name for port in session.outputs]
+    more = {name: value for name, value in results.items() if name not in names}
+    return [results[name] for name in names], more

@@ -1,0 +1,219 @@
+"""Opens files in the engines of their formats. A check has one owner of its sessions."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+from bridge.check.engines.adapters import named_like, packed
+from bridge.check.engines.onnxruntime import OnnxRuntime
+from bridge.check.engines.openvino import OpenVino, OpenVinoGpu, OpenVinoNpu
+from bridge.check.engines.parts import PartsSession, is_too_large
+from bridge.check.engines.protocol import Engine, EngineError, LacksOperatorError, Session
+from bridge.check.engines.reference import Reference
+from bridge.check.engines.remote import RemoteEngine
+from bridge.check.engines.states import paired, with_flags
+from bridge.check.engines.variables import Variables
+from bridge.check.files import read
+from bridge.check.isolation import Worker
+from bridge.check.lines import shortened
+from bridge.errors import amount
+from bridge.library.boundary import Boundary
+from bridge.passes.state.records import FIRST_CALLS
+
+TIMEOUT = 60.0
+"""Seconds that a run may take, and the loading of a model, so that a Loop that never ends ends."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How engines run: whether onnxruntime optimises, whether OpenVINO has its defaults in place of
+    hints to compute in 32 bits, and how many threads each has, if it is not left to them. OpenVINO
+    computes quantised models in `integers` or in floats."""
+
+    optimised: bool = False
+    defaults: bool = False
+    threads: int | None = None
+    integers: bool = True
+
+
+PLAIN = Settings()
+"""As little as possible is optimised, and all is computed in 32 bits."""
+DEFAULTS = Settings(optimised=True, defaults=True)
+"""As people run a model."""
+ONE_THREAD = Settings(threads=1)
+IN_FLOATS = Settings(integers=False)
+OPTIMISED = Settings(optimised=True)
+"""All optimisations that keep 32 bits."""
+
+BY_THREADS = frozenset({"com.microsoft::DynamicQuantizeLSTM"})
+"""Operators to which onnxruntime gives other results with several threads, for a batch above 1. The
+results with one thread are the meaning."""
+
+
+PLUGINS: Mapping[str, type[OpenVino]] = {"GPU": OpenVinoGpu, "NPU": OpenVinoNpu}
+"""The plugins of OpenVINO beside the CPU plugin, by the device."""
+
+WORKER = Worker(quiet=True)
+"""The process of the engines, for all checks: importing engines takes longer than a small check."""
+
+
+@dataclass
+class Sessions:
+    """The sessions of one check. A file that is open with some settings is not opened again, unless
+    it has changed. IRs run on the `device`'s plugin of OpenVINO, or on the CPU plugin. What
+    is opened with settings of its own has as many `threads` as these say. What engines do ends
+    after so many `seconds`."""
+
+    device: str = "CPU"
+    threads: int | None = None
+    seconds: float = TIMEOUT
+    worker: Worker = WORKER
+    _engines: dict[Any, RemoteEngine] = field(default_factory=dict)
+    _opened: WeakValueDictionary[Any, Session] = field(default_factory=WeakValueDictionary)
+
+    @property
+    def plugin(self) -> type[OpenVino]:
+        """The plugin that runs IRs."""
+        return PLUGINS.get(self.device, OpenVino)
+
+    def engine(self, kind: type[Engine], settings: Settings = PLAIN) -> RemoteEngine:
+        """An engine. Raises EngineError where it is not installed."""
+        if (kind, settings) not in self._engines:
+            options: dict[str, Any] = {}
+            if settings != PLAIN and issubclass(kind, OnnxRuntime | OpenVino):
+                is_ort = issubclass(kind, OnnxRuntime)
+                is_plain = not (settings.optimised if is_ort else settings.defaults)
+                options = {"threads": settings.threads, "plain": is_plain}
+                options |= {} if is_ort else {"integers": settings.integers}
+            made = RemoteEngine(kind, self.worker, self.seconds, **options)
+            self._engines[kind, settings] = made
+        return self._engines[kind, settings]
+
+    def open(self, path: Path, settings: Settings = PLAIN, like: Session | None = None) -> Session:
+        """The file, opened by the engine of its format. If `like` is another session, it has the
+        names of that one; see `named_like`.
+
+        An ONNX model that onnxruntime lacks operators for runs in the reference evaluator, or else
+        as OpenVINO itself reads it. Where onnxruntime is not installed, it runs in the reference
+        evaluator.
+
+        Raises EngineError if no engine opens the file, LacksOperatorError if engines lack an
+        operator, and BridgeError for an IR that Bridge cannot read."""
+        written = path.stat() if path.is_file() else None
+        state = written and (written.st_ino, written.st_size, written.st_mtime_ns)
+        key = path, state, settings, self.device
+        session = self._opened.get(key)
+        if session is None:
+            session = self._opened[key] = self.opened(path, settings)
+        return session if like is None else named_like(like, session)
+
+    def opened(self, path: Path, settings: Settings = PLAIN) -> Session:
+        """As `open`, and opened anew."""
+        if settings == PLAIN and self.threads:
+            settings = replace(settings, threads=self.threads)
+        return (self._ir if path.suffix.lower() == ".xml" else self._onnx)(path, settings)
+
+    def start(self, suffixes: Collection[str]) -> None:
+        """Imports the engines of files that end so, while this process does other things."""
+
+        def start() -> None:
+            for suffix in suffixes:
+                with suppress(Exception):  # which opening meets again, and tells
+                    self.engine(self.plugin if suffix == ".xml" else OnnxRuntime)
+
+        if not multiprocessing.current_process().daemon:
+            threading.Thread(target=start, daemon=True).start()
+
+    def _ir(self, path: Path, settings: Settings) -> Session:
+        model = read(path)
+        openvino = self.engine(self.plugin, settings)
+        said = f"{openvino.name} {openvino.version} ({OpenVino.precision}"
+        if self.plugin is not OpenVino:
+            said += f" on {self.plugin.plugin}, {openvino.device}"
+        session: Session
+        variables = Variables.of(model)
+        if is_too_large(model) and variables is None:
+            session = parts = PartsSession(model, openvino.load)
+            said += f", in {amount(parts.count, 'part')}"
+        else:
+            session = openvino.load(path)
+            # Under the names that Bridge gives them everywhere; OpenVINO has names in no order.
+            named = zip(session.outputs, model.graph.output_names, strict=True)
+            session.outputs = tuple(
+                replace(port, name=name or port.name, aliases=port.aliases | {port.name})
+                for port, name in named
+            )
+        session.metadata, session.engine = model.metadata, f"{said})"
+        if variables is not None:
+            session = paired(session, variables)
+        boundary = Boundary.of(model)
+        session = _with_flags(session)
+        return packed(session, boundary) if boundary else session
+
+    def _onnx(self, path: Path, settings: Settings) -> Session:
+        others: tuple[type[Engine], ...] = (Reference,)
+        try:
+            engine = self.engine(OnnxRuntime, settings)
+            others = (Reference, OpenVino)
+            return _told(engine, engine.load(path))
+        except EngineError as error:
+            if len(others) > 1 and not isinstance(error, LacksOperatorError):
+                raise
+            reasons = [error]
+        for kind in others:
+            try:
+                engine = self.engine(kind, settings)
+                return _told(engine, engine.load(path), f" ({shortened(str(reasons[0]), 80)})")
+            except EngineError as failure:
+                reasons.append(failure)
+        raise type(reasons[0])("; ".join(map(str, reasons)))
+
+
+def _told(engine: RemoteEngine, session: Session, why: str = "") -> Session:
+    session.engine = f"{engine.name} {engine.version}{why}"
+    return _with_flags(session)
+
+
+def _with_flags(session: Session) -> Session:
+    """The session, which takes the inputs that said whether there are states."""
+    calls = FIRST_CALLS.read(session.metadata)
+    return with_flags(session, calls) if calls else session
+
+
+_current = ContextVar[Sessions]("sessions", default=Sessions())  # noqa: B039
+
+
+def current() -> Sessions:
+    """The owner of the sessions that are opened here."""
+    return _current.get()
+
+
+@contextmanager
+def owning(sessions: Sessions) -> Iterator[Sessions]:
+    """What is opened meanwhile is of this owner."""
+    token = _current.set(sessions)
+    try:
+        yield sessions
+    finally:
+        _current.reset(token)
+
+
+def open_session(path: Path, settings: Settings = PLAIN, like: Session | None = None) -> Session:
+    """See `Sessions.open`."""
+    return current().open(path, settings, like)
+
+
+def has_device(name: str) -> bool:
+    """Whether OpenVINO has such a device here."""
+    try:
+        return name in PLUGINS and bool(current().engine(PLUGINS[name]))
+    except EngineError:
+        return False
