@@ -25,6 +25,7 @@ from bridge.check.engines import (
     OpenVino,
     Reference,
     Session,
+    ValueInfo,
 )
 from bridge.check.engines.remote import RemoteEngine
 from bridge.check.engines.sessions import WORKER, Sessions
@@ -310,3 +311,87 @@ def test_a_check_says_which_engine_ended(tmp_path: Path, monkeypatch: pytest.Mon
     report = check(tmp_path / "m.onnx")
     assert not report.ok and not report.different
     assert "ONNX → IR: OpenVINO: it ended the process (exit code 3)" in str(report)
+
+
+def test_an_input_that_ends_the_process_is_an_error_of_its_own(
+    worker: Worker, tmp_path: Path
+) -> None:
+    (tmp_path / "two").write_text("2")
+    session = RemoteEngine(Fragile, worker).load(tmp_path / "two")
+    found = session.run_each([{"x": number} for number in (1, 2, -1, 2, 3)])
+    said = ["", "it ended the process", "it is negative", "it ended the process", ""]
+    assert [isinstance(one, EngineError) for one in found] == [bool(text) for text in said]
+    assert all(text in str(one) for text, one in zip(said, found, strict=True))
+
+
+class Patient(Fragile):
+    """An engine that takes as many seconds to run as it is fed."""
+
+    name = "patient"
+
+    def load(self, source: object) -> Session:
+        """See `Engine.load`."""
+        return PatientSession()
+
+
+class PatientSession(Session):
+    """See `Patient`."""
+
+    inputs = outputs = ()
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Session.run`."""
+        time.sleep(feeds["x"])
+        return {}
+
+
+@pytest.mark.parametrize("first", [0, 60])
+def test_an_input_that_never_ends_is_an_error_of_its_own(
+    first: int, worker: Worker, tmp_path: Path
+) -> None:
+    session = RemoteEngine(Patient, worker, 1).load(tmp_path)
+    found = session.run_each([{"x": seconds} for seconds in (first, 60, 0)])
+    assert [isinstance(one, EndlessError) for one in found] == [bool(first), True, False]
+
+
+class Counting(Fragile):
+    """An engine that counts the runs of a session."""
+
+    name = "counting"
+
+    def load(self, source: object) -> Session:
+        """See `Engine.load`."""
+        return CountingSession()
+
+
+class CountingSession(Session):
+    """See `Counting`."""
+
+    inputs = ()
+    outputs = (ValueInfo("runs"),)
+    keeps = True
+    runs = 0
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Session.run`."""
+        self.runs += 1
+        return {"runs": self.runs}
+
+    def renew(self) -> None:
+        """See `Session.renew`."""
+        self.runs = 0
+
+
+def test_runs_in_order_and_each_as_if_it_were_the_first(worker: Worker, tmp_path: Path) -> None:
+    session = RemoteEngine(Counting, worker).load(tmp_path)
+    assert session.keeps
+
+    def runs(feeds: list[dict[str, Any]], fresh: bool = False) -> list[int]:
+        return [one["runs"] for one in session.run_each(feeds, fresh)]  # type: ignore[call-overload]
+
+    assert runs([{}] * 3) == [1, 2, 3]
+    assert runs([{}] * 2, fresh=True) == [1, 1]
+    session.renew()
+    assert runs([{}] * 2) == [1, 2]
+    empty = {"x": np.zeros(0)}
+    assert runs([empty, empty, {}, {}]) == [3, 4, 1, 2]
