@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,11 +22,6 @@ from bridge.check.engines.sessions import (
 def engine(kind: type[Engine], settings: Settings = PLAIN) -> RemoteEngine:
     """See `Sessions.engine`."""
     return current().engine(kind, settings)
-
-
-def start_engines(suffixes: Collection[str]) -> None:
-    """See `Sessions.start`."""
-    current().start(suffixes)
 
 
 @contextmanager

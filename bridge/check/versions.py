@@ -7,9 +7,10 @@ from pathlib import Path
 
 from bridge.check.bench import Bench
 from bridge.check.engines import EngineError, LacksOperatorError, Session
+from bridge.check.engines.remote import start
 from bridge.check.files import FileFacts, facts
 from bridge.check.lines import shortened
-from bridge.check.loading import load, start_engines
+from bridge.check.loading import load
 from bridge.check.report import CONVERSION, Version
 from bridge.errors import BridgeError
 
@@ -26,7 +27,7 @@ def load_versions(bench: Bench) -> tuple[Sessions, Mapping[str, int]]:
     files = [("original", pair.source, pair.facts["source"])]
     failed: dict[str, int] = {}
     other = pair.other_suffix if pair.against is None else pair.against.suffix.lower()
-    start_engines([pair.source.suffix.lower(), other])
+    start([pair.source.suffix.lower(), other])
     if pair.against is not None:
         files.append((pair.against.name, pair.against, pair.facts["against"]))
     else:

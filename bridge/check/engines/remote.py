@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+from bridge.check.engines.onnxruntime import OnnxRuntime
+from bridge.check.engines.openvino import OpenVino
 from bridge.check.engines.protocol import (
     EndlessError,
     Engine,
@@ -20,6 +25,9 @@ from bridge.check.engines.protocol import (
     is_empty,
 )
 from bridge.check.isolation import LostProcessError, TooLongError, Worker
+
+WORKER = Worker(quiet=True)
+"""The process of the engines, for all checks: importing engines takes longer than a small check."""
 
 PATIENCE = 5.0
 """Seconds that a run may take, however short those before it were."""
@@ -155,6 +163,19 @@ class RemoteSession(Session):
         if self._most is None or self._longest is None:
             return self._most
         return min(self._most, max(PATIENCE, 100 * self._longest))
+
+
+def start(suffixes: Iterable[str]) -> None:
+    """Begins to import the engines of files that end so, while this process does other things."""
+    kinds = dict.fromkeys(OpenVino if suffix == ".xml" else OnnxRuntime for suffix in suffixes)
+
+    def begin() -> None:
+        for kind in kinds:
+            with suppress(Exception):  # which opening meets again, and tells
+                WORKER.call(_about, (kind, ()))
+
+    if not multiprocessing.current_process().daemon:
+        threading.Thread(target=begin, daemon=True).start()
 
 
 _keys = count()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import threading
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +16,7 @@ from bridge.check.engines.openvino import OpenVino, OpenVinoGpu, OpenVinoNpu
 from bridge.check.engines.parts import PartsSession, is_too_large
 from bridge.check.engines.protocol import Engine, EngineError, LacksOperatorError, Session
 from bridge.check.engines.reference import Reference
-from bridge.check.engines.remote import RemoteEngine
+from bridge.check.engines.remote import WORKER, RemoteEngine
 from bridge.check.engines.states import paired, with_flags
 from bridge.check.engines.variables import Variables
 from bridge.check.files import read
@@ -60,9 +58,6 @@ results with one thread are the meaning."""
 
 PLUGINS: Mapping[str, type[OpenVino]] = {"GPU": OpenVinoGpu, "NPU": OpenVinoNpu}
 """The plugins of OpenVINO beside the CPU plugin, by the device."""
-
-WORKER = Worker(quiet=True)
-"""The process of the engines, for all checks: importing engines takes longer than a small check."""
 
 
 @dataclass
@@ -120,17 +115,6 @@ class Sessions:
         if settings == PLAIN and self.threads:
             settings = replace(settings, threads=self.threads)
         return (self._ir if path.suffix.lower() == ".xml" else self._onnx)(path, settings)
-
-    def start(self, suffixes: Collection[str]) -> None:
-        """Imports the engines of files that end so, while this process does other things."""
-
-        def start() -> None:
-            for suffix in suffixes:
-                with suppress(Exception):  # which opening meets again, and tells
-                    self.engine(self.plugin if suffix == ".xml" else OnnxRuntime)
-
-        if not multiprocessing.current_process().daemon:
-            threading.Thread(target=start, daemon=True).start()
 
     def _ir(self, path: Path, settings: Settings) -> Session:
         model = read(path)
