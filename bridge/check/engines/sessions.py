@@ -126,7 +126,7 @@ class Sessions:
         variables = Variables.of(model)
         if is_too_large(model) and variables is None:
             session = parts = PartsSession(model, openvino.load)
-            said += f", in {amount(parts.count, 'part')}"
+            said += f", in {amount(len(parts.parts), 'part')}"
         else:
             session = openvino.load(path)
             # Under the names that Bridge gives them everywhere; OpenVINO has names in no order.
