@@ -10,11 +10,13 @@ import pytest
 
 import bridge
 from bridge import quirks
+from bridge.check import check
 from bridge.check.engines import EngineError, Session, ValueInfo
 from bridge.check.engines.adapters import named_like
 from bridge.check.engines.protocol import message
 from bridge.check.engines.sessions import Sessions
 
+from .test_calls_in_a_row import CASES, written
 from .test_check import saved
 
 
@@ -102,6 +104,24 @@ def test_a_fresh_run_of_openvino_keeps_nothing(
             and all(np.allclose(value, one[name]) for name, value in expected.items())
             for one in found
         ] == right
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_fresh_runs_with_states(name: str, tmp_path: Path) -> None:
+    source = written(name, tmp_path)
+    bridge.convert(source, tmp_path / "b.xml", stateful=True, beam_idx=True)
+    report = check(source, tmp_path / "b.xml", quick=True)
+    sessions = Sessions()
+    bridge.convert(source, tmp_path / "a.onnx")
+    original = sessions.open(tmp_path / "a.onnx")
+    session = sessions.open(tmp_path / "b.xml", like=original)
+    assert session.has_states and not session.missing and not session.extra
+    for fresh in (False, True):
+        found = session.run_each(report.feeds, fresh)
+        for expected, results in zip(original.run_each(report.feeds), found, strict=True):
+            assert not isinstance(expected, EngineError) and not isinstance(results, EngineError)
+            for output, value in expected.items():
+                np.testing.assert_allclose(results[output], value, rtol=1e-5)
 
 
 def test_messages_without_places_in_sources() -> None:

@@ -109,7 +109,8 @@ class _Session(Session):
     Feeds and results have the types of the file.
 
     A new request of a compiled model is not fresh: the plugin keeps memory of the graph, which all
-    requests share. Compiling the model again is."""
+    requests share. Compiling the model again is. Importing what was exported before the first run
+    takes a fifth of the time, but fails for variables with a computed start."""
 
     keeps = True
 
