@@ -283,9 +283,8 @@ def test_an_engine_that_cannot_start_is_told_as_it_is(monkeypatch: pytest.Monkey
 
 def test_sessions_that_nobody_has_are_let_go(worker: Worker, tmp_path: Path) -> None:
     (tmp_path / "one").write_text("1")
-    engine = RemoteEngine(Fragile, worker)
     for _ in range(3):
-        engine.load(tmp_path / "one")
+        RemoteEngine(Fragile, worker).load(tmp_path / "one")
     assert worker.call(count_sessions) == 1
 
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from bridge.check.engines.onnxruntime import OnnxRuntime
 from bridge.check.engines.openvino import OpenVino
@@ -48,7 +49,7 @@ class RemoteEngine:
         self.name = kind.name
         self.worker, self.seconds = worker, seconds
         self.made: _Made = kind, tuple(options.items())
-        self.unused: list[int] = []  # sessions that nobody here has any more
+        self.unused = _unused.setdefault(worker, [])
         self.version, self.device = self.call(_about, self.made)
 
     def load(self, source: Loadable) -> RemoteSession:
@@ -179,6 +180,8 @@ def start(suffixes: Iterable[str]) -> None:
 
 
 _keys = count()
+_unused: WeakKeyDictionary[Worker, list[int]] = WeakKeyDictionary()
+"""Sessions in a process that nobody here has any more, whichever engine they are of."""
 
 _Loaded = tuple[tuple[ValueInfo, ...], tuple[ValueInfo, ...], Mapping[str, str], bool]
 """Inputs, outputs and metadata of a session, and whether it keeps something."""
@@ -210,6 +213,7 @@ def _about(made: _Made) -> tuple[str, str]:
 def _load(key: int, made: _Made, source: Loadable, unused: Sequence[int]) -> _Loaded:
     for one in unused:
         _sessions.pop(one, None)
+        _spoilt.discard(one)
     session = _sessions[key] = _engine(made).load(source)
     _spoilt.discard(key)
     return session.inputs, session.outputs, dict(session.metadata), session.keeps
