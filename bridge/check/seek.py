@@ -11,14 +11,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 import bridge
 from bridge.check.compare import Results
 from bridge.check.engines import EngineError, Session
-from bridge.check.engines.adapters import Adapter
+from bridge.check.engines.adapters import agreed_on
 from bridge.check.engines.parts import is_too_large
 from bridge.check.engines.sessions import open_session
 from bridge.check.inputs import Recipe, free_dimensions
@@ -82,7 +81,7 @@ def seek(suite: Suite, request: Request) -> Sought:
         sizes = shared_sizes(model, twin) | sizes
     demands = Demands.of(drawn)
     watched, sites, notes = _watched(suite)
-    session = _agreed(watched, [suite.others[0].session]) if strict else watched
+    session = agreed_on(watched, [suite.others[0].session]) if strict else watched
     wanted = Wanted(
         drawn, demands, session,
         replace(base, sizes=demands.shared(sizes), given=base.chosen),
@@ -183,17 +182,6 @@ def _watched(suite: Suite) -> tuple[Session, list[Site], list[str]]:
         return open_session(path), sites, []
     except BridgeError as error:
         return original.session, [], [f"branches could not be watched: {shortened(str(error))}"]
-
-
-def _agreed(session: Session, others: Sequence[Session]) -> Session:
-    """The session, for inputs that the other sessions take, too."""
-
-    def before(feeds: Mapping[str, Any]) -> Mapping[str, Any]:
-        for other in others:
-            other.run(feeds)
-        return feeds
-
-    return Adapter(session, before=before)
 
 
 def _probes(model: Model, scratch: Path) -> Probes:

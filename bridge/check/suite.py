@@ -11,7 +11,8 @@ from typing import cast
 import bridge
 from bridge.check.device import DeviceCheck, for_device, is_elsewhere
 from bridge.check.engines import LacksOperatorError, Session
-from bridge.check.engines.sessions import current, open_session
+from bridge.check.engines.remote import start
+from bridge.check.engines.sessions import open_session
 from bridge.check.files import FileFacts, facts, read
 from bridge.check.lines import shortened
 from bridge.check.prepare import Files, prepared
@@ -193,9 +194,8 @@ class _Building:
 
     def run(self) -> None:
         files = self.files
-        other = ".onnx" if files.original.suffix.lower() == ".xml" else ".xml"
-        other = other if files.other is None else files.other.suffix.lower()
-        current().start({files.original.suffix.lower(), other})
+        other = None if files.other is None else files.other.suffix.lower()
+        start({files.original.suffix.lower(), other} if other else (".onnx", ".xml"))
         for label, path, of_file in self._versions():
             try:
                 self._open(label, path, of_file)
@@ -239,7 +239,7 @@ class _Building:
             self.told.append(f"{label} is run as Bridge rewrites it")
             self.notes.append(
                 f"no engine runs {label}, so that it is run in operators of the standard, as "
-                "Bridge rewrites it: this shows that the conversions and the engines agree, not that "
+                "Bridge rewrites it: this shows that conversions and engines agree, not that "
                 f"Bridge reads those operators rightly ({shortened(str(error), 300)})"
             )
         self.notes += [note for note in session.notes if note not in self.notes]

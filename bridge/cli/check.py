@@ -162,7 +162,11 @@ def run_check(
     """Checks and prints the report (when quiet: only a bad one); exits with 1 if outputs differ. As
     JSON, the report goes into the JSON of the `conversion` before it, if there is one. Raises
     BridgeError with the report if no output differs, but a part of the check failed."""
-    from bridge.check import check
+    from bridge.check.engines.remote import start
+
+    files = [path.suffix.lower() for path in (model, other) if isinstance(path, Path)]
+    start(files if len(files) == 2 else (".onnx", ".xml"))
+    from bridge.check import check  # which takes about as long as importing the engines
 
     name = model if isinstance(model, Path) else "the model"
     try:

@@ -26,7 +26,7 @@ from bridge.check.engines import (
     Reference,
     Session,
 )
-from bridge.check.packed import PackedSession
+from bridge.check.engines.adapters import packed
 from bridge.errors import BridgeError, UnsupportedError
 from bridge.library.boundary import Boundary
 
@@ -101,7 +101,7 @@ def load_ir(case: Case, target: Path, engine: OpenVino) -> Session:
         info.type.tensor_type.elem_type in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING)
         for info in _boundary(case.model)
     ):
-        session = PackedSession(session, Boundary.of(target))
+        session = packed(session, Boundary.of(target))
     return session
 
 
@@ -135,7 +135,7 @@ def _require_plain_meaning(case: Case, ir: Path) -> None:
     cannot run as plain ONNX prove nothing."""
     with suppress(BridgeError):
         (session, _), boundary = _load_onnx(plain_onnx(bridge.load(ir))), Boundary.of(ir)
-        against_standard(case, PackedSession(session, boundary) if boundary else session)
+        against_standard(case, packed(session, boundary) if boundary else session)
 
 
 def _onnx_to_ir_to_onnx(case: Case, scratch: Path) -> str:

@@ -16,7 +16,7 @@ import pytest
 from onnx import helper
 
 import bridge
-from bridge.check import CheckReport, check, loading, seek
+from bridge.check import CheckReport, check, seek
 from bridge.check.compare import compare
 from bridge.check.engines import (
     Engine,
@@ -25,10 +25,11 @@ from bridge.check.engines import (
     OpenVino,
     Reference,
 )
+from bridge.check.engines.remote import RemoteSession
+from bridge.check.engines.sessions import Sessions
 from bridge.check.inputs import Recipe, make_inputs
 from bridge.check.inputs.sizes import Demands
 from bridge.check.instrument import all_taken, instrument, sites_of
-from bridge.check.isolated_engines import IsolatedSession
 from bridge.errors import InvalidModelError, UsageError
 
 GATE = """
@@ -441,19 +442,18 @@ def test_a_random_output_that_is_so_no_more_is_noted(tmp_path: Path) -> None:
 def test_what_is_wrong_in_a_first_run_only_is_the_engine_s(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, seen = IsolatedSession.run, set()
+    run_each, seen = RemoteSession.run_each, set()
 
-    def faulty(self: Any, feeds: Any) -> Any:
-        results = run(self, feeds)
-        if self._engine.kind is not OpenVino:
-            return results
-        key = (id(self), *(value.tobytes() for value in feeds.values()))
-        if key not in seen:
-            results["y"] = results["y"] + 1
-        seen.add(key)
-        return results
+    def faulty(self: Any, feeds: Any, fresh: bool = False) -> Any:
+        found = run_each(self, feeds, fresh)
+        for feed, results in zip(feeds, found if self.keeps else (), strict=self.keeps):
+            key = (id(self), *(value.tobytes() for value in feed.values()))
+            if key not in seen:
+                results["y"] = results["y"] + 1
+            seen.add(key)
+        return found
 
-    monkeypatch.setattr(IsolatedSession, "run", faulty)
+    monkeypatch.setattr(RemoteSession, "run_each", faulty)
     report = check(saved(GATE, tmp_path / "m.onnx"))
     assert report.ok, str(report)
     assert "note: 'y' was wrong in the first run with an input and right in the second" in str(
@@ -538,7 +538,7 @@ g (float[N,2] x) => (float[N,2] y) <float[2] w = {2, 3}> { y = Mul(x, w) }
 def test_without_onnxruntime_the_extra_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "engine", without_onnxruntime)
+    monkeypatch.setattr(Sessions, "engine", without_onnxruntime)
     assert "(onnxruntime is not installed; " in str(check(saved(GATE, tmp_path / "m.onnx")))
     model = onnx.parser.parse_model(
         '<ir_version: 9, opset_import: ["": 18, "com.microsoft": 1]> '
@@ -549,7 +549,7 @@ def test_without_onnxruntime_the_extra_is_named(
     assert "pip install 'onnx-openvino-bridge[check]'" in failures[-1]
 
 
-def without_onnxruntime(kind: type[Engine], settings: object = None) -> Engine:
+def without_onnxruntime(self: object, kind: type[Engine], settings: object = None) -> Engine:
     if kind is OnnxRuntime:
         raise EngineError(
             "onnxruntime is not installed; install the extra 'check': "
@@ -734,7 +734,7 @@ g (int64 w) => (int64 y) {
     more = Greater(t, none)
   }>
 }""")
-    session = loading.engine(OnnxRuntime).load(model)
+    session = Sessions().engine(OnnxRuntime).load(model)
     assert session.run({"w": np.array(4)})["y"] == -3
     with pytest.raises(EngineError, match="did not end within 5 s"):
         session.run({"w": np.array(0)})

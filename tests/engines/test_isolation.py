@@ -18,15 +18,17 @@ import numpy as np
 import onnx
 import pytest
 
-from bridge.check import check, loading
+from bridge.check import check
 from bridge.check.engines import (
     EndlessError,
     EngineError,
-    LoadedSession,
     OpenVino,
     Reference,
+    Session,
+    ValueInfo,
 )
-from bridge.check.isolated_engines import IsolatedEngine
+from bridge.check.engines.remote import RemoteEngine
+from bridge.check.engines.sessions import WORKER, Sessions
 from bridge.check.isolation import LostProcessError, Worker, isolated
 from bridge.errors import Unsupported, UnsupportedError
 from tests.support.processes import process
@@ -161,12 +163,12 @@ class Fragile:
     name = "fragile"
     version = "1"
 
-    def load(self, source: object) -> LoadedSession:
+    def load(self, source: object) -> Session:
         """See `Engine.load`."""
         return FragileSession(int(Path(str(source)).read_text()))
 
 
-class FragileSession(LoadedSession):
+class FragileSession(Session):
     """See `Fragile`."""
 
     inputs = outputs = ()
@@ -188,7 +190,7 @@ class FragileSession(LoadedSession):
 def test_sessions_are_loaded_again(worker: Worker, tmp_path: Path) -> None:
     (tmp_path / "two").write_text("2")
     (tmp_path / "three").write_text("3")
-    engine = IsolatedEngine(Fragile, worker)
+    engine = RemoteEngine(Fragile, worker)
     two, three = (engine.load(tmp_path / name) for name in ("two", "three"))
     for session, number in ((two, 3), (three, 2), (two, 4)):
         assert session.run({"x": number}) == {}
@@ -205,18 +207,17 @@ class Slow(Fragile):
 
     name = "slow"
 
-    def load(self, source: object) -> LoadedSession:
+    def load(self, source: object) -> Session:
         """See `Engine.load`."""
         time.sleep(60)
         return super().load(source)
 
 
 def test_a_model_is_loaded_in_its_time(worker: Worker, tmp_path: Path) -> None:
-    worker.seconds = 0.2
     (tmp_path / "one").write_text("1")
     with pytest.raises(EndlessError, match=r"^slow: it did not end within 0\.2 s"):
-        IsolatedEngine(Slow, worker).load(tmp_path / "one")
-    assert IsolatedEngine(Fragile, worker).load(tmp_path / "one").run({"x": 2}) == {}
+        RemoteEngine(Slow, worker, 0.2).load(tmp_path / "one")
+    assert RemoteEngine(Fragile, worker).load(tmp_path / "one").run({"x": 2}) == {}
 
 
 ENDLESS = """<ir_version: 9, opset_import: ["": 18]> g (float x) => (float y) {
@@ -229,8 +230,8 @@ ENDLESS = """<ir_version: 9, opset_import: ["": 18]> g (float x) => (float y) {
 
 def test_a_run_of_the_reference_evaluator_has_its_time(tmp_path: Path) -> None:
     onnx.save(onnx.parser.parse_model(ENDLESS), tmp_path / "m.onnx")
-    session = loading.engine(Reference).load(tmp_path / "m.onnx")
-    with loading.time_limit(0.5), pytest.raises(EndlessError, match=r"it did not end within"):
+    session = Sessions(seconds=0.5).engine(Reference).load(tmp_path / "m.onnx")
+    with pytest.raises(EndlessError, match=r"it did not end within"):
         session.run({"x": np.float32(1)})
 
 
@@ -247,7 +248,7 @@ def test_last_words_of_engines_are_not_shown(
     """onnxruntime's kernels end the process on a sequence of no step, which is tried."""
     text = RECURRENT.format(op=op, rows=rows, numbers=", ".join(["0.5"] * rows * 2))
     onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
-    loading._worker.close()  # whose output is what it was when it started
+    WORKER.close()  # whose output is what it was when it started
     report = check(tmp_path / "m.onnx")
     assert report.ok, str(report)
     assert capfd.readouterr() == ("", "")
@@ -264,7 +265,7 @@ def test_an_input_that_ends_the_engine_of_a_version_alone_is_no_difference(
     more += "z, h = GRU <hidden_size = 2> (x, w, w)"
     onnx.save(onnx.parser.parse_model(size.format(more="")), tmp_path / "m.onnx")
     onnx.save(onnx.parser.parse_model(size.format(more=more)), tmp_path / "other.onnx")
-    loading._worker.close()  # whose output is what it was when it started
+    WORKER.close()  # whose output is what it was when it started
     report = check(tmp_path / "m.onnx", tmp_path / "other.onnx")
     assert report.ok and len(report.feeds) > 4, str(report)
     assert "other.onnx fails (onnxruntime: it ended the process (SIG" in "".join(report.asides)
@@ -282,16 +283,15 @@ def test_an_engine_that_cannot_start_is_told_as_it_is(monkeypatch: pytest.Monkey
 
 def test_sessions_that_nobody_has_are_let_go(worker: Worker, tmp_path: Path) -> None:
     (tmp_path / "one").write_text("1")
-    engine = IsolatedEngine(Fragile, worker)
     for _ in range(3):
-        engine.load(tmp_path / "one")
+        RemoteEngine(Fragile, worker).load(tmp_path / "one")
     assert worker.call(count_sessions) == 1
 
 
 def count_sessions() -> int:
-    from bridge.check import isolated_engines
+    from bridge.check.engines import remote
 
-    return len(isolated_engines._sessions)
+    return len(remote._sessions)
 
 
 def test_a_check_says_which_engine_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,15 +299,98 @@ def test_a_check_says_which_engine_ended(tmp_path: Path, monkeypatch: pytest.Mon
         '<ir_version: 9, opset_import: ["": 18]> g (float[2] x) => (float[2] y) { y = Neg (x) }'
     )
     onnx.save(model, tmp_path / "m.onnx")
-    worker = loading._worker
-    call = worker.call
+    call = WORKER.call
 
     def deadly(function: object, *arguments: Any, seconds: float | None = None) -> object:
         if getattr(function, "__name__", "") == "_load" and arguments[1][0] is OpenVino:
             return call(ends, 3)
         return call(function, *arguments, seconds=seconds)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(worker, "call", deadly)
+    monkeypatch.setattr(WORKER, "call", deadly)
     report = check(tmp_path / "m.onnx")
     assert not report.ok and not report.different
     assert "ONNX → IR: OpenVINO: it ended the process (exit code 3)" in str(report)
+
+
+def test_an_input_that_ends_the_process_is_an_error_of_its_own(
+    worker: Worker, tmp_path: Path
+) -> None:
+    (tmp_path / "two").write_text("2")
+    session = RemoteEngine(Fragile, worker).load(tmp_path / "two")
+    found = session.run_each([{"x": number} for number in (1, 2, -1, 2, 3)])
+    said = ["", "it ended the process", "it is negative", "it ended the process", ""]
+    assert [isinstance(one, EngineError) for one in found] == [bool(text) for text in said]
+    assert all(text in str(one) for text, one in zip(said, found, strict=True))
+
+
+class Patient(Fragile):
+    """An engine that takes as many seconds to run as it is fed."""
+
+    name = "patient"
+
+    def load(self, source: object) -> Session:
+        """See `Engine.load`."""
+        return PatientSession()
+
+
+class PatientSession(Session):
+    """See `Patient`."""
+
+    inputs = outputs = ()
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Session.run`."""
+        time.sleep(feeds["x"])
+        return {}
+
+
+@pytest.mark.parametrize("first", [0, 60])
+def test_an_input_that_never_ends_is_an_error_of_its_own(
+    first: int, worker: Worker, tmp_path: Path
+) -> None:
+    session = RemoteEngine(Patient, worker, 1).load(tmp_path)
+    found = session.run_each([{"x": seconds} for seconds in (first, 60, 0)])
+    assert [isinstance(one, EndlessError) for one in found] == [bool(first), True, False]
+
+
+class Counting(Fragile):
+    """An engine that counts the runs of a session."""
+
+    name = "counting"
+
+    def load(self, source: object) -> Session:
+        """See `Engine.load`."""
+        return CountingSession()
+
+
+class CountingSession(Session):
+    """See `Counting`."""
+
+    inputs = ()
+    outputs = (ValueInfo("runs"),)
+    keeps = True
+    runs = 0
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Session.run`."""
+        self.runs += 1
+        return {"runs": self.runs}
+
+    def renew(self) -> None:
+        """See `Session.renew`."""
+        self.runs = 0
+
+
+def test_runs_in_order_and_each_as_if_it_were_the_first(worker: Worker, tmp_path: Path) -> None:
+    session = RemoteEngine(Counting, worker).load(tmp_path)
+    assert session.keeps
+
+    def runs(feeds: list[dict[str, Any]], fresh: bool = False) -> list[int]:
+        return [one["runs"] for one in session.run_each(feeds, fresh)]  # type: ignore[call-overload]
+
+    assert runs([{}] * 3) == [1, 2, 3]
+    assert runs([{}] * 2, fresh=True) == [1, 1]
+    session.renew()
+    assert runs([{}] * 2) == [1, 2]
+    empty = {"x": np.zeros(0)}
+    assert runs([empty, empty, {}, {}]) == [3, 4, 1, 2]

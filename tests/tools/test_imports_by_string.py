@@ -11,7 +11,7 @@ ROOT = Path(bridge.__file__).parent
 
 ELSEWHERE = {
     "__init__.py": "what the package is asked for by name",
-    "check/engines.py": "engines, which are no part of Bridge",
+    "check/engines/protocol.py": "engines, which are no part of Bridge",
     "pipeline.py": "packages below it",
 }
 """Modules that import others by string, and the modules that they import."""

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from bridge.check.engines.protocol import (
     EngineError,
     Feeds,
@@ -17,9 +15,6 @@ from bridge.check.engines.protocol import (
     feed_of,
 )
 from bridge.library.boundary import Boundary, pack, unpack
-from bridge.neutral.graph import Model
-from bridge.neutral.types import ContainerType, TensorType, Type
-from bridge.vocabulary.elements import Element
 
 Before = Callable[[Feeds], Feeds]
 After = Callable[[Feeds, Results], Results]
@@ -69,6 +64,18 @@ class Adapter(Session):
             return self._before(feeds)
         except EngineError as error:
             return error
+
+
+def agreed_on(session: Session, others: Sequence[Session]) -> Adapter:
+    """Runs `session` only with inputs that the others take, too. OpenVINO takes a mask that does
+    not fit the states, and its results are then meaningless."""
+
+    def before(feeds: Feeds) -> Feeds:
+        for other in others:
+            other.run(feeds)
+        return feeds
+
+    return Adapter(session, before=before)
 
 
 # The names of another session. -------------------------------------------------------------------
@@ -159,47 +166,3 @@ def _unpacked_infos(ports: Sequence[ValueInfo], packed: Mapping[str, Any]) -> tu
         if not own.parts(name):
             seen[name] = ValueInfo(name)
     return tuple(seen.values())
-
-
-# Wider floats. -----------------------------------------------------------------------------------
-
-
-def widened(session: Session, wider: Mapping[Element, Element], before: Model) -> Adapter:
-    """A model in `wider` floats, with the types that the model had `before`."""
-    elements = [_element(value.type) for value in before.graph.outputs]
-
-    def after(_: Feeds, results: Results) -> Results:
-        pairs = zip(results.items(), elements, strict=True)
-        return {name: _narrowed(value, element) for (name, value), element in pairs}
-
-    return Adapter(
-        session,
-        before=lambda feeds: {name: _cast(value, wider) for name, value in feeds.items()},
-        after=after,
-    )
-
-
-def _cast(value: Any, wider: Mapping[Element, Element]) -> Any:
-    """A tensor, or those of a sequence, in wider floats; all else as it is."""
-    if isinstance(value, list):
-        return [_cast(item, wider) for item in value]
-    if isinstance(value, np.ndarray):
-        for element, wide in wider.items():
-            if value.dtype == element.dtype:
-                return value.astype(wide.dtype)
-    return value
-
-
-def _element(type: Type) -> Element | None:
-    while isinstance(type, ContainerType):
-        type = type.item
-    return type.element if isinstance(type, TensorType) else None
-
-
-def _narrowed(value: Any, element: Element | None) -> Any:
-    if isinstance(value, list):
-        return [_narrowed(item, element) for item in value]
-    if element is None or not element.is_float or not isinstance(value, np.ndarray):
-        return value
-    with np.errstate(over="ignore"):
-        return value.astype(element.dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from onnx import helper
+from onnx import TensorProto, helper
 from onnx.reference.op_run import OpRun
 from onnx.reference.ops.op_batch_normalization import BatchNormalization_14
 from onnx.reference.ops.op_cast import cast_to
@@ -56,6 +56,47 @@ class BatchNormalization(BatchNormalization_14):
         return super()._run(*inputs, **{"training_mode": 0, **attributes})  # type: ignore[no-untyped-call]
 
 
+class _Drawing:
+    """The original begins anew with its seed in each run."""
+
+    def _run(
+        self, *like: Any, dtype: int, high: float, low: float, seed: float | None, shape: Any = ()
+    ) -> tuple[Any]:
+        if not hasattr(self, "_generator"):
+            self._generator = np.random.default_rng(None if seed is None else int(seed))
+        drawn = self._generator.uniform(low, high, like[0].shape if like else shape)
+        return (drawn.astype(helper.tensor_dtype_to_np_dtype(dtype)),)
+
+
+class RandomUniform(_Drawing, OpRun):
+    """See `_Drawing`."""
+
+    def _run(  # type: ignore[override]
+        self,
+        dtype: int = TensorProto.FLOAT,
+        high: float = 1.0,
+        low: float = 0.0,
+        seed: float | None = None,
+        shape: Any = (),
+    ) -> tuple[Any]:
+        return super()._run(dtype=dtype, high=high, low=low, seed=seed, shape=shape)
+
+
+class RandomUniformLike(_Drawing, OpRun):
+    """See `_Drawing`."""
+
+    def _run(  # type: ignore[override]
+        self,
+        like: Any,
+        dtype: int | None = None,
+        high: float = 1.0,
+        low: float = 0.0,
+        seed: float | None = None,
+    ) -> tuple[Any]:
+        dtype = dtype or helper.np_dtype_to_tensor_dtype(like.dtype)
+        return super()._run(like, dtype=dtype, high=high, low=low, seed=seed)
+
+
 class CastLike(OpRun):
     """The original does not know `round_mode`."""
 
@@ -88,4 +129,6 @@ class RNN(_Whole, _RNN):  # type: ignore[misc]
     """See `_Whole`."""
 
 
-CORRECTED: list[type[OpRun]] = [BatchNormalization, Loop, CastLike, GRU, LSTM, RNN]
+CORRECTED: list[type[OpRun]] = [
+    BatchNormalization, Loop, CastLike, GRU, LSTM, RNN, RandomUniform, RandomUniformLike
+]  # fmt: skip

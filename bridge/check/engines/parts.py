@@ -8,23 +8,14 @@ must say that they were run.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from weakref import finalize
 
 import bridge
-from bridge.check.engines.protocol import (
-    EngineError,
-    Feeds,
-    Results,
-    Session,
-    ValueInfo,
-    feed_of,
-)
+from bridge.check.engines.protocol import Feeds, Results, Session, ValueInfo, feed_of
 from bridge.check.surgery.slices import slice_of
 from bridge.files.atomic_write import scratch_folder
 from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
@@ -33,20 +24,6 @@ LARGEST = 6_000
 """Nodes of a model that is opened as a whole."""
 
 _PART = 400  # nodes
-
-
-@dataclass(frozen=True)
-class _Segment:
-    """Consecutive nodes, their inputs from earlier parts, and their outputs for later parts."""
-
-    nodes: list[Node]
-    inputs: list[Value]
-    outputs: list[Value]
-
-    @functools.cached_property
-    def names(self) -> dict[Value, str]:
-        """A name for each value that goes in or out, whatever names these have of their own."""
-        return {value: f"bridge.{i}" for i, value in enumerate((*self.inputs, *self.outputs))}
 
 
 def is_too_large(model: Model) -> bool:
@@ -64,87 +41,59 @@ class PartsSession(Session):
     def __init__(self, model: Model, load: Callable[[Path], Session]) -> None:
         graph = model.graph
         self._graph = graph
-        self._parts = _cut(graph)
-        self._last = {v: i for i, part in enumerate(self._parts) for v in part.inputs}
+        self._constants = {v: v.constant.array() for v in graph.outputs if v.constant is not None}
         self.inputs = tuple(_info(value, value.name) for value in graph.inputs)
         self.outputs = tuple(map(_info, graph.outputs, names_of_outputs(graph)))
-        # An engine that loses its process opens the files again.
-        self._folder = ExitStack()
-        folder = self._folder.enter_context(scratch_folder())
-        finalize(self, self._folder.close)
-        self._sessions = list[Session]()
-        for number, part in enumerate(self._parts):
-            file = folder / f"{number}.xml"
-            bridge.save(slice_of(model, part.nodes, part.inputs, part.outputs, part.names), file)
-            self._sessions.append(load(file))
+        self.parts: list[tuple[Session, dict[Value, str], dict[Value, str]]] = []
+        """The sessions, with the names of the values that each takes and gives."""
+        folder = ExitStack()
+        finalize(self, folder.close)  # An engine that loses its process opens the files again.
+        path = folder.enter_context(scratch_folder())
+        for number, (nodes, takes, gives) in enumerate(_segments(graph)):
+            file = path / f"{number}.xml"
+            names = {value: f"bridge.{i}" for i, value in enumerate((*takes, *gives))}
+            bridge.save(slice_of(model, nodes, takes, gives, names), file)
+            ends = [{value: names[value] for value in values} for values in (takes, gives)]
+            self.parts.append((load(file), ends[0], ends[1]))
 
-    @property
-    def count(self) -> int:
-        """How many parts there are."""
-        return len(self._parts)
+    def run(self, feeds: Feeds) -> Results:
+        """See `Session.run`."""
+        known: dict[Value, Any] = dict(self._constants)
+        for value, port in zip(self._graph.inputs, self.inputs, strict=True):
+            known[value] = feed_of(port, feeds)
+        for session, takes, gives in self.parts:
+            results = session.run({name: known[value] for value, name in takes.items()})
+            known |= {value: results[name] for value, name in gives.items()}
+        outputs = zip(self.outputs, self._graph.outputs, strict=True)
+        return {port.name: known[value] for port, value in outputs}
 
     def renew(self) -> None:
         """See `Session.renew`."""
-        for session in self._sessions:
+        for session, _, _ in self.parts:
             session.renew()
-
-    def run_each(self, feeds: Sequence[Feeds], fresh: bool = False) -> list[Results | EngineError]:
-        """See `Session.run_each`."""
-        states: list[dict[Value, Any] | EngineError] = []
-        for feed in feeds:
-            pairs = zip(self._graph.inputs, self.inputs, strict=True)
-            states.append({value: feed_of(port, feed) for value, port in pairs})
-        kept = set(self._graph.outputs)
-        for number, (part, session) in enumerate(zip(self._parts, self._sessions, strict=True)):
-            names = part.names
-            running = [i for i, state in enumerate(states) if not isinstance(state, EngineError)]
-            given = [{names[v]: states[i][v] for v in part.inputs} for i in running]
-            for i, results in zip(running, session.run_each(given, fresh), strict=True):
-                if isinstance(results, EngineError):
-                    states[i] = results
-                    continue
-                state = states[i]
-                state.update((v, results[names[v]]) for v in part.outputs)
-                for value in part.inputs:
-                    if self._last[value] == number and value not in kept:
-                        del state[value]
-        outputs = [*zip(self.outputs, self._graph.outputs, strict=True)]
-        return [
-            state
-            if isinstance(state, EngineError)
-            else {port.name: state[value] for port, value in outputs}
-            for state in states
-        ]
 
 
 def _info(value: Value, name: str) -> ValueInfo:
     return ValueInfo(name, aliases=frozenset(value.names) | {name})
 
 
-def _cut(graph: Graph) -> list[_Segment]:
-    """The parts of a graph. A constant is in each part that asks for it."""
+def _segments(graph: Graph) -> list[tuple[list[Node], list[Value], list[Value]]]:
+    """Groups of consecutive nodes, each with its inputs from earlier groups and its outputs for
+    later ones. A constant is in each group that asks for it."""
     groups = _groups(graph)
     place = {v: i for i, nodes in enumerate(groups) for node in nodes for v in node.outputs}
-    inputs: list[dict[Value, None]] = [{} for _ in groups]
-    outputs: list[dict[Value, None]] = [{} for _ in groups]
+    takes: list[dict[Value, None]] = [{} for _ in groups]
+    wanted = {value: None for value in graph.outputs}
     for index, nodes in enumerate(groups):
         for value in (v for node in nodes for v in node.inputs if v is not None):
             if place.get(value) != index and value.constant is None:
-                inputs[index][value] = None
-                if value in place:
-                    outputs[place[value]][value] = None
-    for value in graph.outputs:
-        if value.constant is not None:
-            groups.append([])
-            inputs.append({})
-            outputs.append({value: None})
-        elif value in place:
-            outputs[place[value]][value] = None
-    return [
-        _Segment(nodes, list(takes), list(leaves))
-        for nodes, takes, leaves in zip(groups, inputs, outputs, strict=True)
-        if leaves
-    ]
+                takes[index][value] = wanted[value] = None
+    gives: list[list[Value]] = [[] for _ in groups]
+    for value in wanted:
+        if value in place:
+            gives[place[value]].append(value)
+    found = zip(groups, map(list, takes), gives, strict=True)
+    return [segment for segment in found if segment[2]]
 
 
 def _groups(graph: Graph) -> list[list[Node]]:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
+from bridge.check.engines.onnxruntime import OnnxRuntime
+from bridge.check.engines.openvino import OpenVino
 from bridge.check.engines.protocol import (
     EndlessError,
     Engine,
@@ -20,6 +26,9 @@ from bridge.check.engines.protocol import (
     is_empty,
 )
 from bridge.check.isolation import LostProcessError, TooLongError, Worker
+
+WORKER = Worker(quiet=True)
+"""The process of the engines, for all checks: importing engines takes longer than a small check."""
 
 PATIENCE = 5.0
 """Seconds that a run may take, however short those before it were."""
@@ -40,7 +49,7 @@ class RemoteEngine:
         self.name = kind.name
         self.worker, self.seconds = worker, seconds
         self.made: _Made = kind, tuple(options.items())
-        self.unused: list[int] = []  # sessions that nobody here has any more
+        self.unused = _unused.setdefault(worker, [])
         self.version, self.device = self.call(_about, self.made)
 
     def load(self, source: Loadable) -> RemoteSession:
@@ -157,7 +166,22 @@ class RemoteSession(Session):
         return min(self._most, max(PATIENCE, 100 * self._longest))
 
 
+def start(suffixes: Iterable[str]) -> None:
+    """Begins to import the engines of files that end so, while this process does other things."""
+    kinds = dict.fromkeys(OpenVino if suffix == ".xml" else OnnxRuntime for suffix in suffixes)
+
+    def begin() -> None:
+        for kind in kinds:
+            with suppress(Exception):  # which opening meets again, and tells
+                WORKER.call(_about, (kind, ()))
+
+    if not multiprocessing.current_process().daemon:
+        threading.Thread(target=begin, daemon=True).start()
+
+
 _keys = count()
+_unused: WeakKeyDictionary[Worker, list[int]] = WeakKeyDictionary()
+"""Sessions in a process that nobody here has any more, whichever engine they are of."""
 
 _Loaded = tuple[tuple[ValueInfo, ...], tuple[ValueInfo, ...], Mapping[str, str], bool]
 """Inputs, outputs and metadata of a session, and whether it keeps something."""
@@ -189,6 +213,7 @@ def _about(made: _Made) -> tuple[str, str]:
 def _load(key: int, made: _Made, source: Loadable, unused: Sequence[int]) -> _Loaded:
     for one in unused:
         _sessions.pop(one, None)
+        _spoilt.discard(one)
     session = _sessions[key] = _engine(made).load(source)
     _spoilt.discard(key)
     return session.inputs, session.outputs, dict(session.metadata), session.keeps

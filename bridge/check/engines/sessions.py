@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import threading
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +16,7 @@ from bridge.check.engines.openvino import OpenVino, OpenVinoGpu, OpenVinoNpu
 from bridge.check.engines.parts import PartsSession, is_too_large
 from bridge.check.engines.protocol import Engine, EngineError, LacksOperatorError, Session
 from bridge.check.engines.reference import Reference
-from bridge.check.engines.remote import RemoteEngine
+from bridge.check.engines.remote import WORKER, RemoteEngine
 from bridge.check.engines.states import paired, with_flags
 from bridge.check.engines.variables import Variables
 from bridge.check.files import read
@@ -34,24 +32,15 @@ TIMEOUT = 60.0
 
 @dataclass(frozen=True)
 class Settings:
-    """How engines run: whether onnxruntime optimises, whether OpenVINO has its defaults in place of
-    hints to compute in 32 bits, and how many threads each has, if it is not left to them. OpenVINO
-    computes quantised models in `integers` or in floats."""
+    """How engines run: as little optimised as possible and in 32 bits, or with their `defaults`;
+    and how many threads each has, if it is not left to them."""
 
-    optimised: bool = False
     defaults: bool = False
     threads: int | None = None
-    integers: bool = True
 
 
 PLAIN = Settings()
-"""As little as possible is optimised, and all is computed in 32 bits."""
-DEFAULTS = Settings(optimised=True, defaults=True)
-"""As people run a model."""
-ONE_THREAD = Settings(threads=1)
-IN_FLOATS = Settings(integers=False)
-OPTIMISED = Settings(optimised=True)
-"""All optimisations that keep 32 bits."""
+DEFAULTS = Settings(defaults=True)
 
 BY_THREADS = frozenset({"com.microsoft::DynamicQuantizeLSTM"})
 """Operators to which onnxruntime gives other results with several threads, for a batch above 1. The
@@ -60,9 +49,6 @@ results with one thread are the meaning."""
 
 PLUGINS: Mapping[str, type[OpenVino]] = {"GPU": OpenVinoGpu, "NPU": OpenVinoNpu}
 """The plugins of OpenVINO beside the CPU plugin, by the device."""
-
-WORKER = Worker(quiet=True)
-"""The process of the engines, for all checks: importing engines takes longer than a small check."""
 
 
 @dataclass
@@ -89,10 +75,7 @@ class Sessions:
         if (kind, settings) not in self._engines:
             options: dict[str, Any] = {}
             if settings != PLAIN and issubclass(kind, OnnxRuntime | OpenVino):
-                is_ort = issubclass(kind, OnnxRuntime)
-                is_plain = not (settings.optimised if is_ort else settings.defaults)
-                options = {"threads": settings.threads, "plain": is_plain}
-                options |= {} if is_ort else {"integers": settings.integers}
+                options = {"threads": settings.threads, "plain": not settings.defaults}
             made = RemoteEngine(kind, self.worker, self.seconds, **options)
             self._engines[kind, settings] = made
         return self._engines[kind, settings]
@@ -121,17 +104,6 @@ class Sessions:
             settings = replace(settings, threads=self.threads)
         return (self._ir if path.suffix.lower() == ".xml" else self._onnx)(path, settings)
 
-    def start(self, suffixes: Collection[str]) -> None:
-        """Imports the engines of files that end so, while this process does other things."""
-
-        def start() -> None:
-            for suffix in suffixes:
-                with suppress(Exception):  # which opening meets again, and tells
-                    self.engine(self.plugin if suffix == ".xml" else OnnxRuntime)
-
-        if not multiprocessing.current_process().daemon:
-            threading.Thread(target=start, daemon=True).start()
-
     def _ir(self, path: Path, settings: Settings) -> Session:
         model = read(path)
         openvino = self.engine(self.plugin, settings)
@@ -142,7 +114,7 @@ class Sessions:
         variables = Variables.of(model)
         if is_too_large(model) and variables is None:
             session = parts = PartsSession(model, openvino.load)
-            said += f", in {amount(parts.count, 'part')}"
+            said += f", in {amount(len(parts.parts), 'part')}"
         else:
             session = openvino.load(path)
             # Under the names that Bridge gives them everywhere; OpenVINO has names in no order.

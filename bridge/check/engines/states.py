@@ -77,19 +77,10 @@ def with_flags(session: Session, calls: Sequence[FirstCall]) -> Adapter:
     """Adds inputs that say whether there are states, to a model whose states say it."""
 
     def before(feeds: Feeds) -> Feeds:
-        # In a first call states are empty: the original looks at none.
         states: dict[str, Any] = dict(feeds)
         for call in calls:
-            if call.flag not in feeds:
-                continue
-            if not _is_later(call, feeds):
-                for name, axis in call.empty.items():
-                    states[name] = np.delete(np.asarray(feeds[name]), np.s_[:], axis)
-                continue
-            for name in dict.fromkeys([*call.once, *([call.state] if call.state else [])]):
-                if not np.size(feeds[name]):
-                    why = f'"{call.flag}" says that "{name}" is there, which is empty'
-                    raise UndefinedCallError(why)
+            if call.flag in feeds:
+                states |= _states_as_told(call, feeds)
         return states
 
     def after(feeds: Feeds, results: Results) -> Results:
@@ -103,6 +94,21 @@ def with_flags(session: Session, calls: Sequence[FirstCall]) -> Adapter:
         return results
 
     return Adapter(session, before=before, after=after)
+
+
+def _states_as_told(call: FirstCall, feeds: Feeds) -> Feeds:
+    """The states that are fed otherwise. In a first call they are empty: the original looks at
+    none."""
+    if not _is_later(call, feeds):
+        return {
+            name: np.delete(np.asarray(feeds[name]), np.s_[:], axis)
+            for name, axis in call.empty.items()
+        }
+    for name in dict.fromkeys([*call.once, *([call.state] if call.state else [])]):
+        if not np.size(feeds[name]):
+            why = f'"{call.flag}" says that "{name}" is there, which is empty'
+            raise UndefinedCallError(why)
+    return {}
 
 
 def _is_later(call: FirstCall, feeds: Feeds) -> bool:
