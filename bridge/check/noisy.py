@@ -181,14 +181,21 @@ class _Noise:
                 self.make(body.graph)
             if node.op == "ir::TopK":
                 node.attributes["stable"] = True
-            if not depends or node.op == "If" or _keeps_elements(node):
+            is_stored = self._is_stored(node)
+            if not is_stored and (not depends or node.op == "If" or _keeps_elements(node)):
                 continue
             for place, value in enumerate(node.outputs):
-                if _is_float(value) and value not in self.facts.exact:
+                if _is_float(value) and (is_stored or value not in self.facts.exact):
                     exact = node.outputs[place] = Value(value.type)
                     exact.producer = node
-                    self._add(b, exact, value, node.op in _OF_LEVELS)
+                    unit = self.of_constants if is_stored else None
+                    self._add(b, exact, value, node.op in _OF_LEVELS, unit)
         graph.nodes = nodes
+
+    def _is_stored(self, node: Node) -> bool:
+        """Whether a node widens a constant that is stored in the type `of_constants`."""
+        first = node.inputs[0] if node.op == "Cast" else None
+        return first is not None and _is_constant(first) and first.element is self.of_constants
 
     def _add_to_inputs(self, b: Builder, node: Node, noisy: dict[Value, Value]) -> None:
         """Gives noise to numbers before they are rounded to integers, and to exact inputs of sums.

@@ -18,7 +18,7 @@ An IR is read by Bridge as ONNX, layer by layer: neither its records nor its wor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -83,16 +83,16 @@ def blame(
     version: Ran,
     label: str,
     made: bool,
-    feed: Results,
+    feeds: Sequence[Results],
     differences: Differences,
     scratch: Path,
 ) -> Blame:
-    """Who is at fault that a version differs with an input.
+    """Who is at fault that a version differs with the last of these inputs, which run in order.
 
     `made` says whether the check converted the original to it, `label` is what it is called.
     `differences` compares the outputs in which it is wrong, and no others. Files are written into
     the folder `scratch`."""
-    return _Judge(original, version, label, made, feed, differences, scratch).judge()
+    return _Judge(original, version, label, made, feeds, differences, scratch).judge()
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class _Judge:
     version: Ran
     label: str
     made: bool
-    feed: Results
+    feeds: Sequence[Results]
     differences: Differences
     scratch: Path
 
@@ -230,9 +230,8 @@ class _Judge:
 
     def _run(self, session: Session) -> Results:
         aligned = Aligned(session, [*self.original.results])
-        # Twice: some engines are wrong in a first run only, which the check tells by itself.
-        aligned.run(self.feed)
-        return aligned.run(self.feed)
+        *_, last = (aligned.run(feed) for feed in self.feeds)
+        return last
 
     def _says(self, reading: _Reading) -> Ran | None:
         """Which of the two files gives these numbers; None if neither or both do."""
@@ -264,7 +263,9 @@ class _Judge:
             return None
         results = self.original.results, self.version.results
         suffix = self.version.path.suffix.lower()
-        return first_wrong_stage(self.original.path, suffix, self.feed, self.differences, *results)
+        return first_wrong_stage(
+            self.original.path, suffix, self.feeds[-1], self.differences, *results
+        )
 
     def _comes_back(self) -> bool:
         """Whether an ONNX version, as an IR in the engine of the original, agrees with the original

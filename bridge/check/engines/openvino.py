@@ -28,8 +28,7 @@ from bridge.vocabulary.elements import BY_IR, Element, element_of
 
 
 class OpenVino:
-    """A plugin of OpenVINO, told to compute in f32 and no less, unless `plain` is not set. Without
-    `integers` it has no kernels of 8 bits, which round more often than a quantised model says."""
+    """A plugin of OpenVINO, told to compute in f32 and no less, unless `plain` is not set."""
 
     name = "OpenVINO"
     precision = "f32"
