@@ -54,7 +54,7 @@ def brought_out(results: Mapping[str, Any], name: str) -> Any:
     if name in results:
         return results[name]
     data, shape = results.get(name + DATA), results.get(name + SHAPE)
-    if data is None or shape is None or data.size != math.prod(shape.tolist()):
+    if data is None or shape is None or (shape < 0).any() or data.size != math.prod(shape.tolist()):
         return None
     return data.reshape(shape)
 
