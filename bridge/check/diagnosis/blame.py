@@ -4,11 +4,13 @@ A file says the same to each engine that has no fault. So further engines run bo
 input:
 
 - The original gives the version's numbers in an engine that ran neither file: two engines agree on
-  what the original says, and its own engine is at fault.
-- The version gives the original's numbers in such an engine: the version's engine is at fault. If
-  the engine of the original alone says so, another must give the original's numbers of it.
+  it, and the engine of the original is at fault.
 - The version gives its own wrong numbers in another engine: two engines agree on what it says, and
   the file is at fault; the conversion is, if it is what Bridge makes of the original.
+- The version gives the original's numbers in an engine that ran neither file: the engine of the
+  version is at fault.
+- The version gives the original's numbers in the engine of the original: what it says is right, and
+  one of the two engines is wrong. A third one decides, which runs the version or the original.
 
 Numbers are equal by the rule of the check, and by nothing else. If no run shows who is at fault, or
 runs contradict each other, it is not known.
@@ -141,25 +143,38 @@ class _Judge:
             yield Blame("engine", why, advice, mine)
 
     def _of_version(self) -> Iterator[Blame]:
-        said = [(one, self._says(one)) for one in self._readings_of_version]
-        right = [one for one, gives in said if gives is self.original]
-        wrong = [one for one, gives in said if gives is self.version]
-        sure = [one for one in right if one.engine != self.original.engine]
-        third = [one for one in self._readings_of_original if self._says(one) is self.original]
-        if sure or (right and third):
-            one = (sure or right)[0]
-            why = f"{self.label}, {one.how}, gives what the original gives"
-            if not sure:
-                why += f", and so does the original, {third[0].how}"
-            its = self.version.engine
-            yield Blame("engine", why, self._older() or _engine_advice(its), its)
+        mine, its, label = self.original.engine, self.version.engine, self.label
+        said = {one.engine: (one, self._says(one)) for one in self._readings_of_version}
+        own, own_says = said.pop(mine, (None, None))
+        right = [one for one, gives in said.values() if gives is self.original]
         # OpenVINO's reference functions share with its plugins how a file is read.
-        wrong = [one for one in wrong if one.engine != EvaluatedOpenVino.name]
-        if wrong:
-            why = f"{self.label}, {wrong[0].how}, gives the same wrong numbers"
-            yield self._of_file(why)
+        said.pop(EvaluatedOpenVino.name, None)
+        wrong = [one for one, gives in said.values() if gives is self.version]
+        if right:
+            why = f"{label}, {right[0].how}, gives what the original gives"
+            yield Blame("engine", why, self._older() or _engine_advice(its), its)
+        elif own is not None and own_says is self.original and (third := self._confirmed()):
+            why = f"{label}, {own.how}, gives what the original gives, and so does the original, "
+            yield Blame("engine", why + third, self._older() or _engine_advice(its), its)
+        if wrong and own is not None and own_says is self.original:
+            why = f"{label}, {wrong[0].how}, gives the same numbers, and {own.how} others"
+            yield Blame("engine", why, _engine_advice(mine), mine)
+        elif wrong or (own is not None and own_says is self.version):
+            how = wrong[0].how if own is None or own_says is not self.version else own.how
+            yield self._of_file(f"{label}, {how}, gives the same wrong numbers")
         elif self._is_made and self._stage:
             yield self._of_file("")
+
+    def _confirmed(self) -> str:
+        """How the original was run where it gives its numbers in another engine, "" if nowhere."""
+        return next(
+            (
+                one.how
+                for one in self._readings_of_original
+                if self._says(one) is self.original and one.engine != EvaluatedOpenVino.name
+            ),
+            "",
+        )
 
     def _of_file(self, why: str) -> Blame:
         """The blame of the file, or of the conversion that made it."""
