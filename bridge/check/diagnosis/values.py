@@ -333,12 +333,15 @@ class _Search:
         self.loads += 1
         if self.loads > _LOADS:
             raise _TooLongError(f"{_LOADS} pairs of models were compared")
+        named = {_SEEN.format(index): pair for index, pair in enumerate(pairs)}
+        # Of open rank in one model: both bring out the same outputs.
+        flat = {n for n, pair in named.items() for v in pair if v is not None and v.shape is None}
         changed: list[Model | None] = []
         for which, (model, graph) in enumerate(zip(self.models, place.graphs, strict=True)):
             surgery = None if model is None or graph is None else Surgery(model)
             if surgery is not None and graph is not None:
-                some = ((_SEEN.format(index), pair[which]) for index, pair in enumerate(pairs))
-                surgery.bring_out(graph, {name: value for name, value in some if value is not None})
+                some = ((name, pair[which]) for name, pair in named.items())
+                surgery.bring_out(graph, {n: value for n, value in some if value is not None}, flat)
             changed.append(None if surgery is None else surgery.model)
         mine, its = changed
         assert mine is not None
