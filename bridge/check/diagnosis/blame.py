@@ -4,11 +4,13 @@ A file says the same to each engine that has no fault. So further engines run bo
 input:
 
 - The original gives the version's numbers in an engine that ran neither file: two engines agree on
-  what the original says, and its own engine is at fault.
-- The version gives the original's numbers in such an engine: the version's engine is at fault. If
-  the engine of the original alone says so, another must give the original's numbers of it.
+  it, and the engine of the original is at fault.
 - The version gives its own wrong numbers in another engine: two engines agree on what it says, and
   the file is at fault; the conversion is, if it is what Bridge makes of the original.
+- The version gives the original's numbers in an engine that ran neither file: the engine of the
+  version is at fault.
+- The version gives the original's numbers in the engine of the original: what it says is right, and
+  one of the two engines is wrong. A third one decides, which runs the version or the original.
 
 Numbers are equal by the rule of the check, and by nothing else. If no run shows who is at fault, or
 runs contradict each other, it is not known.
@@ -18,7 +20,7 @@ An IR is read by Bridge as ONNX, layer by layer: neither its records nor its wor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,6 +48,13 @@ from bridge.options import OLDEST, ConvertOptions
 
 _LARGEST: dict[type[Engine], int] = {Reference: 1 << 25, EvaluatedOpenVino: 1 << 24}
 """Bytes of the constants of a model that engines run which are slow."""
+
+_LARGEST_READ = 1 << 30
+"""The same for an IR that is read as ONNX, in memory."""
+
+_KIN = {EvaluatedOpenVino.name}
+"""OpenVINO's reference functions share with its plugins how a file is read: that both agree shows
+nothing."""
 
 
 @dataclass(frozen=True)
@@ -97,11 +106,12 @@ def blame(
 
 @dataclass(frozen=True)
 class _Reading:
-    """What a file gives in another engine, and how it was run."""
+    """How a file was run in another engine, and which of the two files gives these numbers, None if
+    neither or both do."""
 
     engine: str
     how: str
-    results: Results
+    gives: Ran | None
 
 
 @dataclass
@@ -126,13 +136,11 @@ class _Judge:
     # The runs that show who is at fault.
 
     def _of_original(self) -> Iterator[Blame]:
-        mine = self.original.engine
-        for one in self._readings_of_original:
-            if self._says(one) is self.version and one.engine != self.version.engine:
-                why = f"the original, {one.how}, gives what {self.label} gives"
-                yield Blame("engine", why, _engine_advice(mine), mine)
-                return
-        if self._comes_back():
+        mine, its = self.original.engine, self.version.engine
+        if wrong := _first(self._readings_of_original, self.version, {its}):
+            why = f"the original, {wrong.how}, gives what {self.label} gives"
+            yield Blame("engine", why, _engine_advice(mine), mine)
+        elif self._comes_back():
             why = (
                 f"{self.label}, converted back without what works round faults of engines, gives "
                 "what the original gives, and with it does not"
@@ -141,23 +149,23 @@ class _Judge:
             yield Blame("engine", why, advice, mine)
 
     def _of_version(self) -> Iterator[Blame]:
-        said = [(one, self._says(one)) for one in self._readings_of_version]
-        right = [one for one, gives in said if gives is self.original]
-        wrong = [one for one, gives in said if gives is self.version]
-        sure = [one for one in right if one.engine != self.original.engine]
-        third = [one for one in self._readings_of_original if self._says(one) is self.original]
-        if sure or (right and third):
-            one = (sure or right)[0]
-            why = f"{self.label}, {one.how}, gives what the original gives"
-            if not sure:
-                why += f", and so does the original, {third[0].how}"
-            its = self.version.engine
+        mine, its, label = self.original.engine, self.version.engine, self.label
+        same = next((one for one in self._readings_of_version if one.engine == mine), None)
+        is_same = same is not None and same.gives is self.original
+        right = _first(self._readings_of_version, self.original, {mine})
+        third = _first(self._readings_of_original, self.original, _KIN)
+        wrong = _first(self._readings_of_version, self.version, _KIN)
+        if right or (same and is_same and third):
+            one = right or same
+            why = f"{label}, {one.how}, gives what the original gives" if one else ""
+            if third and not right:
+                why += f", and so does the original, {third.how}"
             yield Blame("engine", why, self._older() or _engine_advice(its), its)
-        # OpenVINO's reference functions share with its plugins how a file is read.
-        wrong = [one for one in wrong if one.engine != EvaluatedOpenVino.name]
-        if wrong:
-            why = f"{self.label}, {wrong[0].how}, gives the same wrong numbers"
-            yield self._of_file(why)
+        if wrong and same and is_same:
+            why = f"{label}, {wrong.how}, gives the same numbers, and {same.how} others"
+            yield Blame("engine", why, _engine_advice(mine), mine)
+        elif wrong:
+            yield self._of_file(f"{label}, {wrong.how}, gives the same wrong numbers")
         elif self._is_made and self._stage:
             yield self._of_file("")
 
@@ -178,11 +186,8 @@ class _Judge:
         if not readings:
             return Blame("unknown", f"no other engine runs {self.label}", _REPORT)
         one = readings[0]
-        gives = self._says(one)
-        what = "what the original gives" if gives is self.original else "other numbers"
-        why = (
-            f"{self.label}, {one.how}, gives {what}, and no other engine shows that they are right"
-        )
+        what = "what the original gives" if one.gives is self.original else "other numbers"
+        why = f"{self.label}, {one.how}, gives {what}, and no further engine shows which are right"
         return Blame("unknown", why, _REPORT)
 
     # What is run for that.
@@ -211,19 +216,22 @@ class _Judge:
         is_ir = path.suffix.lower() == ".xml"
         size = size_of_constants(read(path).graph)
         for kind in kinds:
+            as_onnx = is_ir and not issubclass(kind, OpenVino)
+            if size > _LARGEST.get(kind, _LARGEST_READ if as_onnx else size):
+                continue
+            how = f"as ONNX, run by {kind.name}" if as_onnx else f"run by {kind.name}"
+            how = "read by OpenVINO itself" if kind is OpenVino else how
             with suppress(BridgeError):
-                if size > _LARGEST.get(kind, size):
-                    continue
-                as_onnx = is_ir and not issubclass(kind, OpenVino)
-                results = self._run(
-                    current().engine(kind).load(self._as_onnx(path) if as_onnx else path)
-                )
-                how = f"as ONNX, run by {kind.name}" if as_onnx else f"run by {kind.name}"
-                how = "read by OpenVINO itself" if kind is OpenVino else how
-                yield _Reading(kind.name, how, results)
+                file = self._as_onnx(path) if as_onnx else path
+                session = current().engine(kind).load(file)
+                results = self._run(session)
+                both = self.original, self.version
+                alike = [ran for ran in both if self._agree(ran.results, results)]
+                yield _Reading(kind.name, how, alike[0] if len(alike) == 1 else None)
 
     def _as_onnx(self, path: Path) -> Path:
-        target = self.scratch / f"{path.stem}.read.onnx"
+        name = "original" if path == self.original.path else "version"
+        target = self.scratch / f"{name}.read.onnx"
         if not target.exists():
             onnx.save(plain_onnx(read(path)), target)
         return target
@@ -232,13 +240,6 @@ class _Judge:
         aligned = Aligned(session, [*self.original.results])
         *_, last = (aligned.run(feed) for feed in self.feeds)
         return last
-
-    def _says(self, reading: _Reading) -> Ran | None:
-        """Which of the two files gives these numbers; None if neither or both do."""
-        alike = [
-            r for r in (self.original, self.version) if self._agree(r.results, reading.results)
-        ]
-        return alike[0] if len(alike) == 1 else None
 
     def _agree(self, expected: Results, actual: Results | None) -> bool:
         return actual is not None and all(
@@ -311,6 +312,12 @@ class _Judge:
 
 
 _REPORT = "report it to Bridge, with the model and the value that differs first"
+
+
+def _first(readings: list[_Reading], gives: Ran, without: Collection[str]) -> _Reading | None:
+    """The first that gives the numbers of this file, without these engines."""
+    found = (one for one in readings if one.gives is gives and one.engine not in without)
+    return next(found, None)
 
 
 def _engine_advice(engine: str) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -86,7 +88,7 @@ def first_difference(
     search = _Search(models, open_pair, feed, equal)
     graphs = models[0].graph, None if models[1] is None else models[1].graph
     try:
-        found = search.level((graphs,), (), ())
+        found = search.level(_Place((graphs,)))
     except (BridgeError, _TooLongError) as error:
         return f"the search for the first difference stopped: {shortened(str(error))}"
     if found is not None:
@@ -124,6 +126,34 @@ def visible(graph: Graph, nested: bool) -> list[Value]:
 
 
 @dataclass(frozen=True)
+class _Place:
+    """A graph in both models, the last of `levels`, in iterations of the Loops around it: `lasts`
+    are their numbers, and `loops` what the Loops are called."""
+
+    levels: tuple[Graphs, ...]
+    lasts: tuple[int, ...] = ()
+    loops: tuple[str, ...] = ()
+
+    @property
+    def graphs(self) -> Graphs:
+        """The graph in both models."""
+        return self.levels[-1]
+
+    def into(self, mine: Graph, its: Graph | None, loop: Node | None = None) -> _Place:
+        """A graph nested in this one; the Loop's last iteration is to be said."""
+        loops = self.loops if loop is None else (*self.loops, repr(loop))
+        return _Place((*self.levels, (mine, its)), self.lasts, loops)
+
+    def at(self, iteration: int) -> _Place:
+        """This iteration of the innermost Loop."""
+        return _Place(self.levels, (*self.lasts, iteration), self.loops)
+
+
+_Pairs = Sequence[tuple[Value, Value | None]]
+"""Values of the first graph, and those of the other that stand for them."""
+
+
+@dataclass(frozen=True)
 class _Seen:
     """How values compare, and how many iterations the innermost Loop around them ran in both
     models. Values that could not be compared are left out."""
@@ -131,11 +161,10 @@ class _Seen:
     differences: Mapping[Value, Difference]
     counts: tuple[int, int]
 
-    def differ(self, values: Sequence[Value] | None = None) -> bool:
-        """Whether any value differs, or any of these, or the number of iterations does."""
-        some = self.differences if values is None else [v for v in values if v in self.differences]
-        are_equal = all(self.differences[value].ok for value in some)
-        return self.counts[0] != self.counts[1] or not are_equal
+    def differ(self, values: Sequence[Value]) -> bool:
+        """Whether any of these values differs, or the number of iterations."""
+        found = (self.differences.get(value) for value in values)
+        return self.counts[0] != self.counts[1] or any(how and not how.ok for how in found)
 
 
 @dataclass
@@ -150,17 +179,13 @@ class _Search:
     loads: int = 0
     agree: int = 0
 
-    def level(
-        self, levels: tuple[Graphs, ...], lasts: tuple[int, ...], loops: tuple[str, ...]
-    ) -> FirstDifference | None:
-        """The first value that differs in the last of these graphs, or in graphs nested in it.
-        `lasts` are the iterations of the Loops around it, `loops` the names of these Loops."""
-        graphs = levels[-1]
-        graph, pairs = graphs[0], self._pairs(graphs)
+    def level(self, place: _Place) -> FirstDifference | None:
+        """The first value that differs in a graph, or in graphs nested in it."""
+        graph, pairs = place.graphs[0], self._pairs(place.graphs)
         found, cause = dict[Value, Difference](), dict[Node, None]()
 
         def judge(some: list[Value]) -> Mapping[Value, bool]:
-            found.update(self._compared(graphs, [(v, pairs[v]) for v in some], lasts))
+            found.update(self._compared(place, [(v, pairs[v]) for v in some]))
             return {value: not found[value].ok for value in some if value in found}
 
         def between(first: Value | None, known: Mapping[Value, bool]) -> Sequence[Value]:
@@ -172,117 +197,91 @@ class _Search:
             return [value for value in pairs if value.producer in cause]
 
         target = first_wrong(list(pairs), judge, between, _AT_ONCE, graph.outputs)
-        earlier = [*pairs]
-        earlier = earlier if target is None else earlier[: earlier.index(target)]
-        self.agree += sum(value in found and found[value].ok for value in earlier)
+        before = takewhile(lambda value: value is not target, pairs)
+        self.agree += sum(value in found and found[value].ok for value in before)
         if target is None:
             return None
         for node in cause:
-            inner = self._inside(levels, node, lasts, loops) if node.bodies else None
+            inner = self._inside(place, node) if node.bodies else None
             if inner is not None:
                 return inner
         unseen = [n for n in cause if n.op != "Constant" and (n.bodies or n is not target.producer)]
-        return self._told(levels, target, found[target], lasts, loops, not unseen)
+        return self._told(place, target, found[target], not unseen)
 
     def _told(
-        self,
-        levels: tuple[Graphs, ...],
-        value: Value,
-        difference: Difference,
-        lasts: tuple[int, ...],
-        loops: tuple[str, ...],
-        complete: bool,
+        self, place: _Place, value: Value, difference: Difference, complete: bool = True
     ) -> FirstDifference:
         node = value.producer
         assert node is not None
         return FirstDifference(
             value.name or f"{node.name or node.op}:{node.outputs.index(value)}",
-            path_of(way_to(self.models[0], levels[-1][0]), node),
+            path_of(way_to(self.models[0], place.graphs[0]), node),
             difference,
             self.agree,
             value,
-            levels,
-            tuple(zip(loops, lasts, strict=True)),
+            place.levels,
+            tuple(zip(place.loops, place.lasts, strict=True)),
             complete,
         )
 
-    def _inside(
-        self,
-        levels: tuple[Graphs, ...],
-        node: Node,
-        lasts: tuple[int, ...],
-        loops: tuple[str, ...],
-    ) -> FirstDifference | None:
+    def _inside(self, place: _Place, node: Node) -> FirstDifference | None:
         """The first value that differs in the bodies of a node."""
-        mine, its = levels[-1]
-        twin = None if its is None else twins(mine, its).nodes.get(node)
-        place, loop = (mine, its), guarded_loop(node)
-        if loop is not None and (its is None or twin is not None):
-            place, node = (node.bodies[0].graph, its), loop
-        if twin is not None and (loop := guarded_loop(twin)) is not None:
-            place, twin = (place[0], twin.bodies[0].graph), loop
-        levels = levels if place == levels[-1] else (*levels, place)
+        mine, its = place.graphs
+        twin = node if its is None else twins(mine, its).nodes.get(node)
+        if twin is not None and twin.op != node.op:
+            # One model has the Loop that the other guards with an If.
+            if node.op == "If":
+                mine, node = node.then_body.graph, guarded_loop(node) or node
+            elif its is not None:
+                its, twin = twin.then_body.graph, guarded_loop(twin)
+            place = place.into(mine, its)
         if node.op == "If":
-            taken, other_taken = self._branches(place, node, twin, lasts)
-            if taken != other_taken:
-                problem = f"the {other_taken} branch runs, expected the {taken} branch"
-                difference = Difference(ok=False, problem=problem)
-                return self._told(levels, node.outputs[0], difference, lasts, loops, True)
-            body = ("then", "else").index(taken)
-            # An If that the other model lacks may have been decided: its values are in the graph.
-            other = its if twin is None else twin.bodies[body].graph
-            return self.level((*levels, (node.bodies[body].graph, other)), lasts, loops)
-        if its is not None and twin is None:
-            return None
-        inside: Graphs = node.body.graph, None if twin is None else twin.body.graph
-        iteration, counts = self._iteration(inside, lasts)
+            return self._inside_if(place, node, twin)
+        return None if twin is None else self._inside_loop(place, node, twin)
+
+    def _inside_if(self, place: _Place, node: Node, twin: Node | None) -> FirstDifference | None:
+        (condition, *_), its = node.inputs, place.graphs[1]
+        assert condition is not None
+        first, second = self._opened(place, [(condition, None if twin is None else twin.inputs[0])])
+        sessions = [first] if twin is None else [first, second]
+        results = [brought_out(one.run(self._fed(place)), _SEEN.format(0)) for one in sessions]
+        taken, *others = ["then" if np.all(value) else "else" for value in results]
+        if others not in ([], [taken]):
+            problem = f"the {others[0]} branch runs, expected the {taken} branch"
+            return self._told(place, node.outputs[0], Difference(ok=False, problem=problem))
+        body = ("then", "else").index(taken)
+        if its is not None and twin is not None:
+            its = twin.bodies[body].graph
+        # An If that the other model lacks may have been decided: its values are in the graph.
+        return self.level(place.into(node.bodies[body].graph, its))
+
+    def _inside_loop(self, place: _Place, node: Node, twin: Node) -> FirstDifference | None:
+        its = None if place.graphs[1] is None else twin.body.graph
+        inside = place.into(node.body.graph, its, node)
+        iteration, counts = self._iteration(inside)
         if iteration is None:
             return None
         ran = min(iteration, *(count - 1 for count in counts))
-        if ran >= 0:
-            found = self.level((*levels, inside), (*lasts, ran), (*loops, repr(node)))
-            if found is not None:
-                return found
-        if counts[0] == counts[1]:
-            return None
+        found = self.level(inside.at(ran)) if ran >= 0 else None
+        if found is not None or counts[0] == counts[1]:
+            return found
         problem = f"{counts[1]} iterations, expected {counts[0]}"
-        difference = Difference(ok=False, problem=problem)
-        return self._told(levels, node.outputs[0], difference, lasts, loops, True)
+        return self._told(place, node.outputs[0], Difference(ok=False, problem=problem))
 
-    def _branches(
-        self, graphs: Graphs, node: Node, twin: Node | None, lasts: tuple[int, ...]
-    ) -> tuple[str, str]:
-        """The branches of an If that both models take."""
-        condition, other = node.inputs[0], None if twin is None else twin.inputs[0]
-        assert condition is not None
-        name = _SEEN.format(0)
-        first, second = self._opened(graphs, {name: (condition, other)})
-        mine = brought_out(first.run(self._fed(lasts)), name)
-        is_alone = graphs[1] is not None and twin is None
-        its = mine if is_alone else brought_out(second.run(self._fed(lasts)), name)
-        taken, other_taken = ("then" if np.all(value) else "else" for value in (mine, its))
-        return taken, other_taken
-
-    def _iteration(
-        self, graphs: Graphs, lasts: tuple[int, ...]
-    ) -> tuple[int | None, tuple[int, int]]:
+    def _iteration(self, place: _Place) -> tuple[int | None, tuple[int, int]]:
         """The first iteration in which an output of a Loop's body differs, and how many iterations
         each model runs. If no output differs, any value of the body counts. If no value differs,
         an iteration that only one model runs counts."""
-        pairs = list(self._pairs(graphs).items())
-        exits = graphs[0].outputs
-        some = sorted(pairs, key=lambda pair: pair[0] not in exits)[:_AT_ONCE]
-        view = self._view(graphs, some)
-        counts = view((*lasts, ENDLESS)).counts
-        numbers = range(max(counts))
-        for values in (exits, None):
+        pairs, exits = self._pairs(place.graphs), place.graphs[0].outputs
+        some = sorted(pairs, key=lambda value: value not in exits)[:_AT_ONCE]
+        view = cache(self._view(place, [(value, pairs[value]) for value in some]))
+        counts = view(place.at(ENDLESS)).counts
+        for values in (exits, some):
 
-            def judge(
-                some: list[int], values: Sequence[Value] | None = values
-            ) -> Mapping[int, bool]:
-                return {number: view((*lasts, number)).differ(values) for number in some}
+            def judge(numbers: list[int], values: Sequence[Value] = values) -> Mapping[int, bool]:
+                return {number: view(place.at(number)).differ(values) for number in numbers}
 
-            first = first_wrong(numbers, judge, at_once=_ITERATIONS)
+            first = first_wrong(range(max(counts)), judge, at_once=_ITERATIONS)
             if first is not None:
                 return first, counts
         return None, counts
@@ -290,75 +289,66 @@ class _Search:
     def _pairs(self, graphs: Graphs) -> dict[Value, Value | None]:
         """The values of the first graph that can be compared, in its order, with their twins."""
         mine, its = graphs
-        nested = mine is not self.models[0].graph
-        values = visible(mine, nested)
-        if its is None:
+        values = visible(mine, mine is not self.models[0].graph)
+        if its is None or self.models[1] is None:
             return dict.fromkeys(values)
-        assert self.models[1] is not None
         others = {*visible(its, its is not self.models[1].graph)}
         found = twins(mine, its).values
         return {v: found[v] for v in values if v in found and found[v] in others}
 
-    def _compared(
-        self,
-        graphs: Graphs,
-        pairs: Sequence[tuple[Value, Value | None]],
-        lasts: tuple[int, ...],
-    ) -> Mapping[Value, Difference]:
+    def _compared(self, place: _Place, pairs: _Pairs) -> Mapping[Value, Difference]:
         """How values compare. A value is left out if the models do not load or run with it as an
         output."""
         try:
-            return self._view(graphs, pairs)(lasts).differences
+            return self._view(place, pairs)(place).differences
         except EndlessError:
             raise
         except BridgeError:
-            if len(pairs) == 1:
-                return {}
             half = len(pairs) // 2
-            return {
-                **self._compared(graphs, pairs[:half], lasts),
-                **self._compared(graphs, pairs[half:], lasts),
-            }
+            some = (pairs[:half], pairs[half:]) if half else ()
+            return {v: how for part in some for v, how in self._compared(place, part).items()}
 
-    def _view(
-        self, graphs: Graphs, pairs: Sequence[tuple[Value, Value | None]]
-    ) -> Callable[[tuple[int, ...]], _Seen]:
+    def _view(self, place: _Place, pairs: _Pairs) -> Callable[[_Place], _Seen]:
         """Opens both models with these values as outputs. The answer is a function that takes
         iterations, and says how the values compare in them."""
-        named = {_SEEN.format(index): pair for index, pair in enumerate(pairs)}
-        first, second = self._opened(graphs, named)
+        first, second = self._opened(place, pairs)
 
-        def at(lasts: tuple[int, ...]) -> _Seen:
-            feed = self._fed(lasts)
+        def seen(place: _Place) -> _Seen:
+            feed = self._fed(place)
             # Twice: a value that is random, or wrong in a first run only, explains no difference.
             once, expected = first.run(feed), first.run(feed)
             _, actual = second.run(feed), second.run(feed)
             differences = {}
-            for name, (value, _) in named.items():
+            for index, (value, _) in enumerate(pairs):
+                name = _SEEN.format(index)
                 before, wanted, found = (brought_out(r, name) for r in (once, expected, actual))
                 if wanted is not None and found is not None and self.equal(wanted, before).ok:
                     differences[value] = self.equal(wanted, found)
             mine, its = (np.max(results.get(COUNT, 0)) for results in (expected, actual))
             return _Seen(differences, (int(mine), int(its)))
 
-        return at
+        return seen
 
-    def _opened(
-        self, graphs: Graphs, named: Mapping[str, tuple[Value, Value | None]]
-    ) -> tuple[Session, Session]:
+    def _opened(self, place: _Place, pairs: _Pairs) -> tuple[Session, Session]:
         self.loads += 1
         if self.loads > _LOADS:
             raise _TooLongError(f"{_LOADS} pairs of models were compared")
-        mine, other = Surgery(self.models[0]), None
-        mine.bring_out(graphs[0], {name: pair[0] for name, pair in named.items()})
-        if self.models[1] is not None and graphs[1] is not None:
-            other = Surgery(self.models[1])
-            twins = {name: pair[1] for name, pair in named.items() if pair[1] is not None}
-            other.bring_out(graphs[1], twins)
-        return self.open_pair(mine.model, None if other is None else other.model)
+        named = {_SEEN.format(index): pair for index, pair in enumerate(pairs)}
+        # Of open rank in one model: both bring out the same outputs.
+        flat = {n for n, pair in named.items() for v in pair if v is not None and v.shape is None}
+        changed: list[Model | None] = []
+        for which, (model, graph) in enumerate(zip(self.models, place.graphs, strict=True)):
+            surgery = None if model is None or graph is None else Surgery(model)
+            if surgery is not None and graph is not None:
+                some = ((name, pair[which]) for name, pair in named.items())
+                surgery.bring_out(graph, {n: value for n, value in some if value is not None}, flat)
+            changed.append(None if surgery is None else surgery.model)
+        mine, its = changed
+        assert mine is not None
+        return self.open_pair(mine, its)
 
-    def _fed(self, lasts: tuple[int, ...]) -> dict[str, Any]:
-        switches = {last(depth): np.array(number) for depth, number in enumerate(lasts)}
+    def _fed(self, place: _Place) -> dict[str, Any]:
+        switches = {last(depth): np.array(number) for depth, number in enumerate(place.lasts)}
         return {**self.feed, **switches}
 
 

@@ -8,7 +8,7 @@ open rank comes out as its elements and its shape, for engines take no output of
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from bridge.check.surgery.sites import Way
@@ -54,13 +54,16 @@ def brought_out(results: Mapping[str, Any], name: str) -> Any:
     if name in results:
         return results[name]
     data, shape = results.get(name + DATA), results.get(name + SHAPE)
-    if data is None or shape is None or data.size != math.prod(shape.tolist()):
+    if data is None or shape is None or (shape < 0).any() or data.size != math.prod(shape.tolist()):
         return None
     return data.reshape(shape)
 
 
-def bring_out(model: Model, way: Way, values: Mapping[str, Value]) -> None:
+def bring_out(
+    model: Model, way: Way, values: Mapping[str, Value], flat: Collection[str] = ()
+) -> None:
     """Makes values of the graph that `way` leads to outputs of these names, see `brought_out`.
+    Those of the names `flat` come out as elements and shape, as those of open rank do.
 
     The model gets a switch for each Loop on the way there (`last`). Inside an If that takes another
     branch a value is one zero. Changes `model`."""
@@ -68,7 +71,7 @@ def bring_out(model: Model, way: Way, values: Mapping[str, Value]) -> None:
     named = dict[str, Value]()
     builder = Builder(nested.nodes)
     for name, value in values.items():
-        if value.shape is None:
+        if value.shape is None or name in flat:
             named[name + DATA] = builder.op("Reshape", value, [-1])
             named[name + SHAPE] = builder.op("Shape", value)
         else:

@@ -37,11 +37,14 @@ class Surgery:
             for node, twin in zip(mine.nodes, list(copy.nodes), strict=True)
         }
 
-    def bring_out(self, graph: Graph, values: Mapping[str, Value]) -> None:
+    def bring_out(
+        self, graph: Graph, values: Mapping[str, Value], flat: Collection[str] = ()
+    ) -> None:
         """Makes values of a graph of the model, however deep in Ifs and Loops, outputs of these
         names. `bringing.brought_out` has them in the results of a run. The innermost Loop around
         them counts its iterations (`bringing.COUNT`), and each Loop takes the number of its last
-        (`bringing.last`)."""
+        (`bringing.last`). Those of open rank, and those of the names `flat`, come out as elements
+        and shape."""
         way, copy = self._graphs[graph]
         # Switches follow the inputs that the model has.
         inputs = dict(zip(graph.inputs, copy.inputs, strict=False))
@@ -52,7 +55,7 @@ class Surgery:
                 named[name] = inputs[value]
             else:
                 named[name] = self._nodes[maker].outputs[maker.outputs.index(value)]
-        bring_out(self.model, way, named)
+        bring_out(self.model, way, named, flat)
 
     def switch(self, forced: Collection[int], sites: Mapping[Node, Site] | None = None) -> None:
         """Gives the sites of these indices an i32 scalar input each (`Site.switch`): `OWN` leaves
