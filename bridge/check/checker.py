@@ -15,13 +15,13 @@ from bridge.check.explain import explain, reduced_failure
 from bridge.check.files import models_kept
 from bridge.check.forcing import force_branches
 from bridge.check.inputs.own import save_feeds
-from bridge.check.inputs.seek import any_input, seek_inputs
 from bridge.check.loading import running_on, time_limit
 from bridge.check.memory import as_file, name_of
 from bridge.check.outputs import Comparison
 from bridge.check.pair import Pair
 from bridge.check.report import CheckReport
 from bridge.check.results import call_in_a_row, compare_versions, doubt_branches
+from bridge.check.seek import any_input, seek_inputs
 from bridge.check.unrelated import require_related
 from bridge.check.versions import load_versions
 from bridge.errors import BridgeError

@@ -561,7 +561,7 @@ def without_onnxruntime(kind: type[Engine], settings: object = None) -> Engine:
 def test_nothing_is_tried_where_one_version_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seek, "explore", lambda *_: pytest.fail("inputs were sought"))
+    monkeypatch.setattr(seek, "search", lambda *_: pytest.fail("inputs were sought"))
     model = '<ir_version: 9, opset_import: ["": 18, "my": 1]> g (%s) => (%s) { y = my.Foo (x) }'
     (tmp_path / "m.onnx").write_bytes(b"garbage")
     saved(model % ("float x", "float y"), tmp_path / "n.onnx")

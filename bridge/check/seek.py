@@ -6,23 +6,18 @@ which branches ran, and the states of stateful files.
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-import bridge
 from bridge.check.asked import Asked
 from bridge.check.bench import Bench
 from bridge.check.engines import Session
 from bridge.check.inputs.calls import States
 from bridge.check.inputs.own import read_inputs
-from bridge.check.inputs.probe import Probe, probe
-from bridge.check.inputs.recipe import Recipe
-from bridge.check.inputs.search import SECONDS, Inputs, Probes, Wanted, fitting_sizes, search
+from bridge.check.inputs.prepare import none_taken, probes_of, require_inputs
+from bridge.check.inputs.search import SECONDS, Inputs, Wanted, fitting_sizes, search
 from bridge.check.inputs.sizes import Demands, free_dimensions, with_sizes
-from bridge.check.instrument import Site, instrument, sites_of, ways
+from bridge.check.instrument import instrument, sites_of
 from bridge.check.lines import shortened
 from bridge.check.loading import load
 from bridge.check.matching import shared_sizes
@@ -31,11 +26,8 @@ from bridge.check.parts import is_too_large
 from bridge.check.specialized import Fixed
 from bridge.check.stateful import AgreedSession
 from bridge.check.versions import Sessions
-from bridge.errors import BridgeError, UsageError
+from bridge.errors import BridgeError
 from bridge.neutral.graph import Model
-from bridge.neutral.types import innermost
-from bridge.options import Ranges
-from bridge.options.suggestions import unknown
 from bridge.passes.state.pairs import restore_pairs
 from bridge.show.layers import layers_with_bodies
 from bridge.show.outline import outline
@@ -59,15 +51,14 @@ def seek_inputs(bench: Bench, asked: Asked, sessions: Sessions) -> tuple[Fixed, 
     layers = layers_with_bodies(irs[0]) if irs and has_bodies else None
     report.outline = outline(model, report.source, layers)
     base = replace(asked.recipe, values=fixed.values)
-    _require_free(base, free_dimensions(drawn))
-    _require_ranges(base.ranges, drawn)
+    require_inputs(base, drawn)
     own = read_inputs(asked.places, drawn, fixed.values, () if states is None else states.own)
     sizes = dict(base.sizes)
     if pair.against is not None:
         twin = pair.load(pair.against)
         restore_pairs(twin)
         sizes = shared_sizes(model, twin) | sizes
-    probes = _probes(with_sizes(model, sizes), pair.scratch)
+    probes = probes_of(with_sizes(model, sizes), pair.scratch)
     unasked = {key: size for key, size in sizes.items() if key not in base.sizes}
     demands = Demands.of(drawn)
     base = replace(base, sizes=demands.shared(sizes), given=base.chosen)
@@ -94,7 +85,7 @@ def seek_inputs(bench: Bench, asked: Asked, sessions: Sessions) -> tuple[Fixed, 
             fitting = fitting_sizes(
                 alone, asked.recipe.sizes, keys if len(keys) <= _NAMED else asked.recipe.sizes
             )
-        report.failures.append(_none_taken(found, fitting, free))
+        report.failures.append(none_taken(found, fitting, free))
     if found.cut_short:
         report.note(
             f"the search for inputs ended after {SECONDS:g} s, so that branches may have been "
@@ -155,31 +146,6 @@ def any_input(bench: Bench, asked: Asked, sessions: Sessions) -> Results:
     return found.cases[0].feeds if found.cases else {}
 
 
-_PROBED = 50_000  # nodes of all probes together
-_PROBE = 5_000  # nodes of one
-
-
-def _probes(model: Model, scratch: Path) -> Probes:
-    """Cuts probes out of a model and loads them, as long as they stay small."""
-    found = ways(model)
-    left = _PROBED
-
-    def probed(site: Site) -> tuple[Probe, Session] | None:
-        nonlocal left
-        cut = probe(model, *found[site.index], min(_PROBE, left))
-        left -= _PROBE if cut is None else len(cut.model.graph.nodes)
-        if cut is None:
-            return None
-        path = scratch / f"probe-{site.index}.onnx"
-        try:
-            bridge.save(cut.model, path)
-            return cut, load(path)[0]
-        except BridgeError:
-            return None
-
-    return probed
-
-
 def _record(bench: Bench, found: Inputs) -> None:
     """Puts the results of the search into the report."""
     report = bench.report
@@ -195,41 +161,3 @@ def _record(bench: Bench, found: Inputs) -> None:
     report.taken = [case.taken for case in found.cases]
     report.reached, report.unreachable = {**found.reached}, {**found.unreachable}
     report.runs, report.refused = found.tried, {**found.refused}
-
-
-def _none_taken(found: Inputs, fitting: Mapping[str, int], open: Sequence[str]) -> str:
-    """Says that the model takes no input that was tried, why, and what to do."""
-    reasons = Counter(found.refused).most_common(1)
-    why = f" (mostly: {shortened(reasons[0][0], 300)})" if reasons else ""
-    advice = "give it inputs of your own with --inputs"
-    if found.endless:
-        advice = "give a run more time with --timeout, or inputs of your own with --inputs"
-    elif fitting:
-        advice = "sizes that fit: " + " ".join(f"--size {k}={n}" for k, n in fitting.items())
-    elif open:
-        advice = f"give sizes that fit with --size: open are {', '.join(open)}"
-    return f"no input was found that the model takes{why}; {advice}"
-
-
-def _require_free(recipe: Recipe, free: Sequence[str]) -> None:
-    """Raises UsageError for a size whose key is no open dimension of an input."""
-    for key in recipe.sizes:
-        name, _, axis = key.rpartition(".")
-        if key not in free and not (axis.isdecimal() and f"{name}.*" in free):
-            open = f"open are {', '.join(free)}" if free else "all of them are fixed"
-            raise UsageError(f'"{key}" is no open dimension of the inputs; {open}')
-
-
-def _require_ranges(ranges: Ranges, model: Model) -> None:
-    """Raises UsageError for a range without any number of the input's type."""
-    known = {value.name: innermost(value.type).element for value in model.graph.inputs}
-    for name, (lowest, highest) in ranges.items():
-        if name not in known:
-            raise UsageError(unknown("input", name, known))
-        element = known[name]
-        if element is None or element.kind not in ("bool", "int", "uint", "float"):
-            raise UsageError(f'a range is for numbers; the input "{name}" is of {element}')
-        if not element.is_float:
-            lowest, highest = math.ceil(lowest), math.floor(highest)
-        if not lowest <= highest:
-            raise UsageError(f'the range of "{name}" has no number of {element} in it')
