@@ -22,13 +22,13 @@ from bridge.check.inputs.draw import Maker
 from bridge.check.inputs.own import InputSet
 from bridge.check.inputs.probe import Probe
 from bridge.check.inputs.recipe import Case, Numbers, Recipe
-from bridge.check.inputs.sizes import Demands, SizeBounds, misfit, open_sizes
+from bridge.check.inputs.sizes import Demands, SizeBounds, keys_of, misfit, open_sizes
 from bridge.check.inputs.solver import Goal, Hints, Variable, sized, solve, variables
 from bridge.check.instrument import ITERATIONS, SEVERAL, Branch, Site, all_taken, branches_of
 from bridge.check.loading import hushed
 from bridge.errors import UsageError, amount
 from bridge.neutral.graph import Model, Value
-from bridge.neutral.types import innermost, low
+from bridge.neutral.types import Interval, TensorType, innermost, low
 from bridge.vocabulary import operator
 
 Probes = Callable[[Site], tuple[Probe, Session] | None]
@@ -200,7 +200,7 @@ class _Search:
         for branch, why in self.failing.items():
             if branch in self.missing:
                 self.unreachable[branch] = f"the model fails there: {why}"
-        sizes = (size for case in self.cases for size in _open_sizes_of(self.maker.values, case))
+        sizes = (size for case in self.cases for size in self._open(case))
         return Inputs(
             tuple(self.cases), self.reached, self.unreachable, dict(self.refused),
             tuple(self.failures), tuple(self.row), self.no_row, self.tried, self.cut_short,
@@ -382,13 +382,14 @@ class _Search:
             recipe, always = case.recipe, lambda taken: True
             if recipe.call:
                 continue
-            is_small = all(size < _LARGE for size in _open_sizes_of(self.maker.values, case))
+            is_small = all(size < _LARGE for size in self._open(case))
             large = replace(recipe, seed=recipe.seed + self.all.samples, is_large=True)
             trips = any(use.name == "trip_count" for u in self.maker.uses.values() for use in u.all)
             wanted = (self.open and is_small) or trips
             if wanted and self.run([large], always) != [""] and is_small:
                 free = [v for v in self._variables() if v.key not in self.start.sizes]
-                one = (v.put(recipe, _LARGE) for v in free[:_EMPTY])
+                like = replace(recipe, sizes=self._sizes_of(case))
+                one = (v.put(like, _LARGE) for v in free[:_EMPTY])
                 self.run([r for r in one if r is not None], always)
             uses = [u for u in self.maker.uses.items() if u[0].name not in recipe.chosen]
             kinds: dict[Numbers, bool] = {
@@ -400,6 +401,23 @@ class _Search:
             }
             more = [replace(recipe, numbers=kind) for kind, wanted in kinds.items() if wanted]
             self.run(more, always)
+
+    def _open(self, case: Case) -> Iterator[int]:
+        """The sizes that a case gives to open dimensions."""
+        sizes = self._sizes_of(case)
+        return (size for key in self.open if isinstance(size := sizes.get(key), int))
+
+    def _sizes_of(self, case: Case) -> dict[str, int | Interval]:
+        """The sizes that a case gives to open dimensions, by their keys."""
+        sizes = dict(case.recipe.sizes)
+        for value in self.maker.values:
+            array = case.feeds.get(value.name)
+            if isinstance(array, np.ndarray) and isinstance(value.type, TensorType):
+                by_key = zip(keys_of(value), value.dims, array.shape, strict=False)
+                for key, dim, size in by_key:
+                    if not isinstance(dim, int):
+                        sizes[dim if isinstance(dim, str) else key] = size
+        return sizes
 
     def call_in_a_row(self, states: States) -> None:
         """Makes a first call with empty states, and calls that take the states of the call
@@ -625,13 +643,3 @@ def _most(value: Any) -> int:
     if isinstance(value, list | dict):
         return max(map(_most, value.values() if isinstance(value, dict) else value), default=0)
     return getattr(value, "size", 0)
-
-
-def _open_sizes_of(inputs: Sequence[Value], case: Case) -> Iterator[int]:
-    """The sizes that a case gives to open dimensions."""
-    for value in inputs:
-        array, dims = case.feeds.get(value.name), innermost(value.type).shape
-        if isinstance(array, np.ndarray) and (dims is None or len(dims) == array.ndim):
-            for axis, size in enumerate(array.shape):
-                if dims is None or not isinstance(dims[axis], int):
-                    yield size

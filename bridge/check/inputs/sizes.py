@@ -14,11 +14,13 @@ from bridge.neutral.inference import infer_graph, strictly
 from bridge.neutral.inference.constraints import (
     Count,
     Double,
+    Sum,
     contradiction,
     counts,
     doubles,
     equal_sizes,
     sizes_that_suit,
+    sums,
 )
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, Dim, Interval, TensorType, innermost, with_symbols
@@ -101,7 +103,7 @@ class Demands:
     symbols: Mapping[str, str]
     sizes: Mapping[str, int]
     _inputs: Mapping[str, Value]
-    _counts: tuple[Count | Double, ...]
+    _counts: tuple[Count | Double | Sum, ...]
 
     @classmethod
     def of(cls, model: Model) -> Demands:
@@ -110,14 +112,14 @@ class Demands:
         outer = set(named.graph.nodes)
         equal: list[tuple[Dim, Dim]] = []
         suiting: list[tuple[Dim, Dim]] = []
-        counted: list[Count | Double] = []
+        counted: list[Count | Double | Sum] = []
         groups = _Groups()
         for node in named.graph.walk():
             pairs = [*equal_sizes(node)], [*sizes_that_suit(node)]
             equal += pairs[0]
             suiting += pairs[1]
             if node in outer:
-                counted += [*doubles(node), *counts(node)]
+                counted += [*doubles(node), *sums(node), *counts(node)]
                 groups.join(*pairs[0], *pairs[1])
         tokens = _token_inputs(model)
         for value in tokens[1:]:
@@ -140,9 +142,11 @@ class Demands:
             return self.symbols.get(dim, dim) if isinstance(dim, str) else dim
 
         for one in self._counts:
-            if isinstance(one, Double):
-                if isinstance(one.whole, str):
-                    found.sums[str(shared(one.whole))] = shared(one.half), shared(one.half), True
+            if isinstance(one, Double | Sum):
+                total = shared(one.whole)
+                parts = (one.one, one.other) if isinstance(one, Sum) else (one.half, one.half)
+                if isinstance(total, str) and ANY not in parts:
+                    found.sums[total] = shared(parts[0]), shared(parts[1]), True
                 continue
             if one.counted is None:
                 continue
