@@ -360,7 +360,7 @@ def test_indices_beyond_the_data_of_an_ir(tmp_path: Path) -> None:
     text = """<ir_version: 8, opset_import: ["": 17]> g (float[4] x, int64[n] i, int64 k)
     => (float[n] y) { j = Mul (i, k) y = Gather (x, j) }"""
     bridge.convert(onnx.parser.parse_model(text), tmp_path / "m.xml", openvino="2024.0")
-    report = check(tmp_path / "m.xml")
+    report = check(tmp_path / "m.xml", ranges={"i": (0, 3), "k": (0, 3)})
     assert report.ok and "out of range, for which OpenVINO gives 0" in str(report)
 
 
@@ -700,7 +700,7 @@ def test_inputs_without_elements(right: str, other: str, says: str, tmp_path: Pa
     bridge.convert(onnx.parser.parse_model(counting(other)), tmp_path / "m.xml")
     report = check(saved(counting(right), tmp_path / "m.onnx"), tmp_path / "m.xml")
     assert report.ok and says in str(report), str(report)
-    assert empty_ones(report) == ([4] if says else [])
+    assert empty_ones(report) == ([5] if says else [])
 
 
 def test_what_takes_no_elements_but_none_is_compared(tmp_path: Path) -> None:
@@ -717,8 +717,8 @@ def test_what_takes_nothing_is_a_note(tmp_path: Path) -> None:
     right = saved(counting("y = Identity (s)"), tmp_path / "m.onnx")
     other = saved(counting("t = Mul (s, s) y = Div (t, s)"), tmp_path / "divides.onnx")
     report = check(right, other)
-    assert report.ok and empty_ones(report) == [4], str(report)
-    note = "input 4 (seed 0, N = 0), which is an input without elements, divides.onnx fails (onnx"
+    assert report.ok and empty_ones(report) == [5], str(report)
+    note = "input 5 (seed 0, N = 0), which is an input without elements, divides.onnx fails (onnx"
     assert note in str(report) and note not in report.summary(), str(report)
 
 
@@ -752,7 +752,9 @@ def test_planes_of_colours_are_half_as_high_and_wide(planes: int, tmp_path: Path
         value.output(0).set_names({name})
     rgb = (ov.nv12_to_rgb if planes == 2 else ov.i420_to_rgb)(*inputs)
     openvino.save_model(openvino.Model([rgb], inputs), tmp_path / "a.xml")
-    report = check(tmp_path / "a.xml", samples=3)
+    # OpenVINO rounds some of the brighter colours to another byte.
+    dark = dict.fromkeys(names, (0, 100))
+    report = check(tmp_path / "a.xml", samples=3, ranges=dark)
     assert report.ok, str(report)
     taken = [feed for place, feed in enumerate(report.feeds) if place not in report.aside]
     assert len(taken) >= 3 and all(x["y"].shape[1] == 2 * x["u"].shape[1] for x in taken)

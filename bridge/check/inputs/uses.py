@@ -11,8 +11,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Invariant
@@ -209,80 +207,50 @@ def _handed_on(node: Node, index: int) -> Iterator[Value]:
 
 def _computed(node: Node, index: int, back: Back) -> Iterator[tuple[Value, Back]]:
     """The value that a node computes with one of its inputs, and what undoes it."""
-    other = node.input(1 - index) if index < 2 and len(node.inputs) == 2 else None
-    undo = _UNDONE.get(node.op)
-    if undo is None or (node.op != "Neg" and node.op != "Clip" and other is None):
+    if node.op not in _UNDONE or (node.op == "Clip" and index):
         return
-    known = None if other is None or other.constant is None else other.constant.array()
-    if node.op == "Clip":
-        limits = [None if v is None else known_of(v).ints for v in node.inputs[1:3]]
-        known = np.array([x for found in limits for x in found or ()])
-    if known is not None and (not known.size or known.dtype.kind not in "biuf"):
-        return
-    ends = None if known is None else (float(np.min(known)), float(np.max(known)))
-    yield node.outputs[0], lambda bounds: back(undo(bounds, ends, index))
+    others = [value for place, value in enumerate(node.inputs) if place != index and value]
+    arrays = [None if v.constant is None else v.constant.array() for v in others]
+    known = [float(x) for x in arrays if x is not None and x.size for x in (x.min(), x.max())]
+    is_known = len(known) == 2 * len(others)
+    ends = (min(known), max(known)) if known and is_known else None
+    yield node.outputs[0], lambda bounds: back(_undone(node.op, bounds, ends, index))
 
 
-def _sum(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
-    # An operand that is not known gets the other half.
-    return (bounds[0] - ends[0], bounds[1] - ends[1]) if ends else (bounds[0] / 2, bounds[1] / 2)
+_UNDONE = frozenset({"Add", "Clip", "Div", "Max", "Min", "Mod", "Mul", "Neg", "Sub"})
 
 
-def _difference(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
-    if ends is None:
-        return (0, 0) if index else bounds
-    if index == 0:
-        return bounds[0] + ends[1], bounds[1] + ends[0]
-    return ends[1] - bounds[1], ends[0] - bounds[0]
-
-
-def _product(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
+def _undone(op: str, bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
+    """What an operand may be, at place `index`, if the result is within bounds. The other operand
+    is between its `ends`; one that is not known gets its share."""
     low, high = bounds
+    if op == "Neg":
+        return -high, -low
     if ends is None:
-        root = math.isqrt(int(max(high, 0))) if math.isfinite(high) else high
-        return max(low, 0), root
+        root = math.sqrt(max(high, 0))
+        shares = {"Add": (low / 2, high / 2), "Mul": (max(low, 0), root), "Sub": (0, 0)}
+        return bounds if op == "Sub" and not index else shares.get(op, bounds)
+    least, most = ends
     factor = max(ends, key=abs)
-    if not factor:
-        return -math.inf, math.inf
-    return (low / factor, high / factor) if factor > 0 else (high / factor, low / factor)
-
-
-def _quotient(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
-    if ends is None or index or ends[0] < 1:
-        return bounds
-    return bounds[0] * ends[1], bounds[1] * ends[0] + ends[0] - 1
-
-
-def _least(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
-    return bounds[0], math.inf if ends and ends[1] <= bounds[1] else bounds[1]
-
-
-def _most(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
-    return -math.inf if ends and ends[0] >= bounds[0] else bounds[0], bounds[1]
-
-
-def _clipped(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
-    return bounds if index or not ends or ends[0] < bounds[0] or ends[1] > bounds[1] else _FREE
-
-
-def _remainder(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
-    return (0, math.inf) if ends and not index and 0 < ends[1] <= bounds[1] + 1 else bounds
-
-
-_FREE = (-math.inf, math.inf)
-_UNDONE: dict[str, Callable[[Bounds, Bounds | None, int], Bounds]] = {
-    "Add": _sum,
-    "Sub": _difference,
-    "Mul": _product,
-    "Div": _quotient,
-    "Min": _least,
-    "Max": _most,
-    "Clip": _clipped,
-    "Mod": _remainder,
-    "Neg": lambda bounds, ends, index: (-bounds[1], -bounds[0]),
-}
-"""What an operand may be if the result is within bounds. The other operand is between its `ends`,
-None if they are not known; `index` is the place of the operand."""
+    match op:
+        case "Add":
+            return low - least, high - most
+        case "Sub":
+            return (low + most, high + least) if not index else (most - high, least - low)
+        case "Mul" if not factor:
+            return -math.inf, math.inf
+        case "Mul":
+            return min(low / factor, high / factor), max(low / factor, high / factor)
+        case "Div" if not index and least >= 1:
+            return low * most, high * least + least - 1
+        case "Mod" if not index and 0 < most <= high + 1:
+            return min(low, 0), math.inf
+    # What is cut off is free.
+    is_cut = op in ("Clip", "Max"), op in ("Clip", "Min")
+    return (
+        -math.inf if is_cut[0] and least >= low else low,
+        math.inf if is_cut[1] and most <= high else high,
+    )
 
 
 def _takes_nan(value: Value, consumers: Consumers) -> bool:
