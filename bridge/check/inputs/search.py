@@ -161,6 +161,10 @@ Keep = Callable[[frozenset[Branch]], bool]
 """Says of an input by the branches that it takes whether it is kept."""
 
 
+def _always(taken: frozenset[Branch]) -> bool:
+    return True
+
+
 class _Search:
     """See `search`. `failing` says why the model refuses inputs that lead to a branch. `solved` are
     recipes that lead to branches, whether the model takes them or not."""
@@ -291,7 +295,7 @@ class _Search:
         self.largest = max([self.largest, *map(_most, feeds)])
         if recipes:
             session = self.all.alone or self.all.session
-            whys = self.run(recipes, lambda taken: True, session, feeds)
+            whys = self.run(recipes, _always, session, feeds)
             for one, why in zip(self.all.own, whys, strict=True):
                 if why:
                     self.failures.append(f"the model does not take {one.where}: {why}")
@@ -378,29 +382,33 @@ class _Search:
     def draw_further(self) -> None:
         """Draws a large input, one with NaN and -0.0 where the model may tell them from others, and
         one with the ends of integer types."""
-        for case in self.cases[self.own : self.own + 1]:
-            recipe, always = case.recipe, lambda taken: True
-            if recipe.call:
-                continue
-            is_small = all(size < _LARGE for size in self._open(case))
-            large = replace(recipe, seed=recipe.seed + self.all.samples, is_large=True)
-            trips = any(use.name == "trip_count" for u in self.maker.uses.values() for use in u.all)
-            wanted = (self.open and is_small) or trips
-            if wanted and self.run([large], always) != [""] and is_small:
-                free = [v for v in self._variables() if v.key not in self.start.sizes]
-                like = replace(recipe, sizes=self._sizes_of(case))
-                one = (v.put(like, _LARGE) for v in free[:_EMPTY])
-                self.run([r for r in one if r is not None], always)
-            uses = [u for u in self.maker.uses.items() if u[0].name not in recipe.chosen]
-            kinds: dict[Numbers, bool] = {
-                "special": any(u.tells and v.element and v.element.is_float for v, u in uses),
-                "ends": any(
-                    u.is_moved and v.element and v.element.is_integer and v.element.bits > 8
-                    for v, u in uses
-                ),
-            }
-            more = [replace(recipe, numbers=kind) for kind, wanted in kinds.items() if wanted]
-            self.run(more, always)
+        case = next((one for one in self.cases[self.own :] if not one.recipe.call), None)
+        if case is None:
+            return
+        recipe = replace(case.recipe, seed=case.recipe.seed + self.all.samples)
+        large = replace(recipe, is_large=True)
+        free = [v for v in self._variables() if v.key not in self.start.sizes]
+        is_small = all(size < _LARGE for size in self._open(case))
+        like = replace(large, sizes=self._sizes_of(case))
+        one_each = [v.put(like, _LARGE) for v in reversed(free)] if is_small else []
+        uses = {v: u for v, u in self.maker.uses.items() if v.name not in recipe.chosen}
+        counted = any(use.name == "trip_count" for u in uses.values() for use in u.all)
+        # All sizes at once, but of a large model one alone; each alone if the model refuses that.
+        tries = [
+            *([] if self.all.whole else [large]),
+            *one_each[:_EMPTY],
+            *([like] if counted else []),
+        ]
+        for one in tries if counted or one_each else ():
+            if one is not None and self.run([one], _always) == [""]:
+                break
+        floats = any(u.tells and v.element and v.element.is_float for v, u in uses.items())
+        wide = any(
+            u.is_moved and v.element and v.element.is_integer and v.element.bits > 8
+            for v, u in uses.items()
+        )
+        kinds: dict[Numbers, bool] = {"special": floats, "ends": wide}
+        self.run([replace(recipe, numbers=kind) for kind, some in kinds.items() if some], _always)
 
     def _open(self, case: Case) -> Iterator[int]:
         """The sizes that a case gives to open dimensions."""
@@ -432,7 +440,7 @@ class _Search:
         self.no_row = "" if calls else why
         for recipe, feeds in calls:
             place = len(self.cases)
-            if self.run([recipe], lambda taken: True, session, [feeds]) == [""]:
+            if self.run([recipe], _always, session, [feeds]) == [""]:
                 self.row.append(place)
 
     def empty(self) -> None:
@@ -450,7 +458,7 @@ class _Search:
         ]
         with hushed():
             for recipe in recipes:  # one by one, as an engine may crash
-                self.run([recipe], lambda taken: True)
+                self.run([recipe], _always)
 
     # Branches and iterations.
 
