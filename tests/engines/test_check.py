@@ -752,9 +752,8 @@ def test_planes_of_colours_are_half_as_high_and_wide(planes: int, tmp_path: Path
         value.output(0).set_names({name})
     rgb = (ov.nv12_to_rgb if planes == 2 else ov.i420_to_rgb)(*inputs)
     openvino.save_model(openvino.Model([rgb], inputs), tmp_path / "a.xml")
-    # OpenVINO rounds some of the brighter colours to another byte.
-    dark = dict.fromkeys(names, (0, 100))
-    report = check(tmp_path / "a.xml", samples=3, ranges=dark)
-    assert report.ok, str(report)
+    report = check(tmp_path / "a.xml", samples=3)
+    # Of so many colours, some lie between two bytes.
+    assert not report.failures and all(r.worst.absolute <= 1 for r in report.results), str(report)
     taken = [feed for place, feed in enumerate(report.feeds) if place not in report.aside]
     assert len(taken) >= 3 and all(x["y"].shape[1] == 2 * x["u"].shape[1] for x in taken)

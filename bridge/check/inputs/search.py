@@ -320,18 +320,22 @@ class _Search:
         self.run(recipes, feeds=feeds)
 
     def _grow(self) -> None:
-        """Draws inputs with sizes that grow until the model takes one: of all open dimensions but
-        batches, which are the first dimension of each input, unless there are no others."""
-        shapes = [innermost(value.type).shape or () for value in self.maker.values]
-        batches = {shape[0] for shape in shapes if shape}
-        batches |= {f"{value.name}.0" for value in self.maker.values}
-        free = [own for own in self._variables() if own.key not in self.start.sizes]
-        free = [own for own in free if own.key not in batches] or free
+        """Draws inputs with sizes that grow until the model takes one."""
+        free = self._growing()
         numbers = sorted(_GROWING, key=lambda number: number < _WINDOW) if self.slides else _GROWING
         for number in numbers if free else ():
             if self._over() or self.run([sized(self.start, free, number)]) == [""]:
                 break
         self._more()
+
+    def _growing(self) -> list[Variable]:
+        """The open sizes that no operator demands, but for batches, which are the first dimension
+        of each input, unless there are no others."""
+        shapes = [innermost(value.type).shape or () for value in self.maker.values]
+        batches = {shape[0] for shape in shapes if shape}
+        batches |= {f"{value.name}.0" for value in self.maker.values}
+        free = [own for own in self._variables() if own.key not in self.start.sizes]
+        return [own for own in free if own.key not in batches] or free
 
     def _fit(self) -> None:
         """Draws inputs of sizes for which the sizes that operators compute agree."""
@@ -351,11 +355,11 @@ class _Search:
         """Draws inputs with integers that are small, or that the model compares with, and with
         other seeds, until the model takes one."""
         whole = variables(dict.fromkeys(self.maker.values, True), self.base)
-        free = [one for one in self._variables() if one.key not in self.start.sizes]
-        numbers = dict.fromkeys((*_SMALL, *Hints.of(self.all.model.graph.walk()).whole))
+        longer = sized(self.start, self._growing(), 2 * _WINDOW)
+        numbers = dict.fromkeys((*Hints.of(self.all.model.graph.walk()).whole, *_SMALL))
         filled = [
             one.put(start, number)
-            for start in (self.start, sized(self.start, free, 2 * _WINDOW))
+            for start in (self.start, longer, sized(longer, self._growing(), 8 * _WINDOW))
             for number in numbers
             for one in whole
             if not one.is_size and one.step == 1
