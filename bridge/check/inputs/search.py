@@ -332,10 +332,12 @@ class _Search:
         """The open sizes that no operator demands, but for batches, which are the first dimension
         of each input, unless there are no others."""
         shapes = [innermost(value.type).shape or () for value in self.maker.values]
-        batches = {shape[0] for shape in shapes if shape}
+        batches = {str(shape[0]) for shape in shapes if shape}
         batches |= {f"{value.name}.0" for value in self.maker.values}
+        symbols = self.all.demands.symbols
+        batches |= {symbols[key] for key in batches if key in symbols}
         free = [own for own in self._variables() if own.key not in self.start.sizes]
-        return [own for own in free if own.key not in batches] or free
+        return [v for v in free if batches.isdisjoint((v.key, symbols.get(v.key)))] or free
 
     def _fit(self) -> None:
         """Draws inputs of sizes for which the sizes that operators compute agree."""

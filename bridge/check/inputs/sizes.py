@@ -88,10 +88,11 @@ def with_keys(model: Model) -> Model:
 class Counts:
     """Sizes and inputs that count others. `sums` are sizes that are the sum of two others. If the
     sum has a size, the first of the two follows from it, unless it is fixed. `numbers` are inputs
-    filled with a sum of sizes."""
+    filled with a sum of sizes. `symbols` are those of sizes that are equal."""
 
     sums: dict[int | str, tuple[Dim, Dim, bool]] = field(default_factory=dict)
     numbers: dict[str, tuple[Dim, ...]] = field(default_factory=dict)
+    symbols: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ class Demands:
     def counts(self, given: Set[str]) -> Counts:
         """The counts of the model's inputs. `given` are the keys of sizes and the names of inputs
         that a user chose."""
-        found = Counts()
+        found = Counts(symbols=self.symbols)
 
         def shared(dim: Dim) -> Dim:
             return self.symbols.get(dim, dim) if isinstance(dim, str) else dim
