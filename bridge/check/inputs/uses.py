@@ -2,7 +2,7 @@
 
 An integer input may be an index, an axis, a size or a count: its consumers tell which. The search
 follows the neutral graph from the input to an operator's input, whose name (`indices`, `axes`,
-`repeats`, ...) selects the range in `RANGES`. Arithmetic on the way is undone backwards.
+`repeats`, ...) selects the range in tables. Arithmetic on the way is undone backwards.
 """
 
 from __future__ import annotations
@@ -23,52 +23,27 @@ Bounds = tuple[float, float]
 Back = Callable[[Bounds], Bounds]
 """Gives the bounds of an input from the bounds of what is computed from it."""
 
-# The lowest and highest value of an operator's input. The argument is the size of the indexed or
-# counted axis, if it is known, or the rank for axes.
-RANGES: dict[str, Callable[[int], tuple[int, int]]] = {
-    "indices": lambda size: (0, size - 1),
-    "write_indices": lambda size: (0, 0),
-    "target": lambda size: (0, size - 1),
-    "labels": lambda size: (0, size - 1),
-    "axis": lambda size: (0, size - 1),
-    "axes": lambda size: (0, size - 1),
-    "default_index": lambda size: (0, size - 1),
-    "K": lambda size: (1, size),
-    "k": lambda size: (-1, 1),
-    "depth": lambda size: (2, 5),
-    "trip_count": lambda size: (0, 3),
-    "repeats": lambda size: (1, 2),
-    "shape": lambda size: (1, 1),
-    "sizes": lambda size: (1, 4),
-    "scales": lambda size: (1, 2),
-    "size": lambda size: (1, 4),
-    "output_shape": lambda size: (1, 4),
-    "image_shape": lambda size: (1, 4),
-    "split": lambda size: (1, 1),
-    "split_lengths": lambda size: (1, 1),
-    "pads": lambda size: (0, 1),
-    "starts": lambda size: (0, 0),
-    "ends": lambda size: (1, 3),
-    "steps": lambda size: (1, 1),
-    "start": lambda size: (0, 1),
-    "limit": lambda size: (2, 5),
-    "delta": lambda size: (1, 1),
-    "sequence_lens": lambda size: (1, size),
-    "sequence_lengths": lambda size: (1, size),
-    "nonpad_kv_seqlen": lambda size: (1, size),
-    "position": lambda size: (0, 0),
-    "max_output_boxes_per_class": lambda size: (1, 3),
-    "position_ids": lambda size: (0, 1),
-    "block_shape": lambda size: (1, 2),
-    "dft_length": lambda size: (1, 4),
-    "frame_length": lambda size: (1, 4),
-    "frame_step": lambda size: (1, 4),
-}
+_PLACES = dict.fromkeys(("indices", "target", "labels", "axis", "axes", "default_index"), 0)
+_COUNTS = dict.fromkeys(("K", "sequence_lens", "sequence_lengths", "nonpad_kv_seqlen"), 1)
+_OF_SIZE = {**_PLACES, **_COUNTS}
+"""The lowest value of inputs that are places in an axis, from 0, or counts of its elements, from
+1. With axes, the axis is that of the shape."""
+
+_RANGES = {
+    "block_shape": (1, 2), "delta": (1, 1), "depth": (2, 5), "dft_length": (1, 4), "ends": (1, 3),
+    "frame_length": (1, 4), "frame_step": (1, 4), "image_shape": (1, 4), "k": (-1, 1),
+    "limit": (2, 5), "max_output_boxes_per_class": (1, 3), "output_shape": (1, 4), "pads": (0, 1),
+    "position": (0, 0), "position_ids": (0, 1), "repeats": (1, 2), "scales": (1, 2),
+    "shape": (1, 1), "size": (1, 4), "sizes": (1, 4), "split": (1, 1), "split_lengths": (1, 1),
+    "start": (0, 1), "starts": (0, 0), "steps": (1, 1), "trip_count": (0, 3),
+    "write_indices": (0, 0),
+}  # fmt: skip
+"""The lowest and highest value of other inputs."""
 
 LARGE_TRIPS = (10, 16)
 """The range of a trip count in a large input."""
 
-INDEXES = frozenset({"indices", "target", "labels", "axis", "axes", "position", "position_ids"})
+INDEXES = frozenset({*_PLACES, "position", "position_ids"})
 """Inputs with no meaning beyond their range."""
 
 # Inputs that must not be zero, or stay small, in some of the operators that have them.
@@ -136,12 +111,12 @@ class Use:
         found: Bounds | None = _SECOND_OPERANDS.get((node.op, name))
         # The first input is what an operator works on.
         works_on = self.index == 0 and node.op != "Loop" and name not in ("indices", "size")
-        if found is None and name in RANGES and not works_on:
-            counted = node.input(_ROWS.get((node.op, self.index), 0))
-            lowest, highest = RANGES[name](_counted(node, name, counted, size))
-            found = lowest, max(lowest, highest)
-            if name == "trip_count" and is_large:
-                found = LARGE_TRIPS
+        if found is None and not works_on:
+            found = LARGE_TRIPS if name == "trip_count" and is_large else _RANGES.get(name)
+            if name in _OF_SIZE:
+                counted = node.input(_ROWS.get((node.op, self.index), 0))
+                last = _counted(node, name, counted, size) - 1
+                found = _OF_SIZE[name], _OF_SIZE[name] + max(last, 0)
         return None if found is None else self.back(found)
 
 
