@@ -15,8 +15,9 @@ from bridge.check.engines import Session
 from bridge.check.inputs.calls import States
 from bridge.check.inputs.own import read_inputs
 from bridge.check.inputs.prepare import none_taken, probes_of, require_inputs
-from bridge.check.inputs.search import SECONDS, Inputs, Wanted, fitting_sizes, search
+from bridge.check.inputs.search import SECONDS, fitting_sizes, search
 from bridge.check.inputs.sizes import Demands, free_dimensions, with_sizes
+from bridge.check.inputs.wanted import Inputs, Wanted
 from bridge.check.instrument import instrument, sites_of
 from bridge.check.lines import shortened
 from bridge.check.loading import load

@@ -12,8 +12,8 @@ import bridge
 from bridge.check.engines import Session
 from bridge.check.inputs.probe import Probe, probe
 from bridge.check.inputs.recipe import Recipe
-from bridge.check.inputs.search import Inputs, Probes
 from bridge.check.inputs.sizes import free_dimensions
+from bridge.check.inputs.wanted import Inputs, Probes
 from bridge.check.instrument import Site, ways
 from bridge.check.lines import shortened
 from bridge.check.loading import load

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -19,20 +19,17 @@ import numpy as np
 from bridge.check.engines import EndlessError, EngineError, Session, run_each
 from bridge.check.inputs.calls import States, calls_in_a_row
 from bridge.check.inputs.draw import Maker
-from bridge.check.inputs.own import InputSet
 from bridge.check.inputs.probe import Probe
 from bridge.check.inputs.recipe import Case, Numbers, Recipe
-from bridge.check.inputs.sizes import Demands, SizeBounds, keys_of, misfit, open_sizes
+from bridge.check.inputs.sizes import SizeBounds, keys_of, misfit, open_sizes
 from bridge.check.inputs.solver import Goal, Hints, Variable, sized, solve, variables
+from bridge.check.inputs.vary import one_more, varied_like
+from bridge.check.inputs.wanted import Inputs, Wanted
 from bridge.check.instrument import ITERATIONS, SEVERAL, Branch, Site, all_taken, branches_of
 from bridge.check.loading import hushed
 from bridge.errors import UsageError, amount
-from bridge.neutral.graph import Model, Value
 from bridge.neutral.types import Interval, TensorType, innermost, low
 from bridge.vocabulary import operator
-
-Probes = Callable[[Site], tuple[Probe, Session] | None]
-"""Gives the loaded probe of a site, None if there is no probe or no engine loads it."""
 
 SECONDS = 30.0
 """Limit of the search, so that a user need not wait long for the check of a large model."""
@@ -54,60 +51,6 @@ _AT_ONCE = 20  # inputs, where a model takes few
 _SMALL = (2, 3, 1, 0, 4, 5)  # numbers that a model may take where it refuses others
 _SIZES = tuple(1 << k for k in (7, 8, 9, 6, 5, 10, 4, 3, 2, 1, 0))
 _RELAXED = 6  # sizes that are left out one by one
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """The inputs of a check.
-
-    `reached` has the number of each branch's first case. `unreachable` says why no input takes a
-    branch, if the reason is known. `refused` counts the engine's messages for inputs that the model
-    refused. `failures` say which of the user's inputs the model refused, and why. `row` has the
-    numbers of the cases that are calls in a row, `no_row` says why there are none. `tried` is the
-    number of inputs that were tried. `cut_short` is set if the search ran out of time, `endless` if
-    a run took too long and was stopped. `most_iterations` has the most that each Loop ran, by its
-    site; `largest_size` is the largest size of an open dimension.
-    """
-
-    cases: tuple[Case, ...] = ()
-    reached: Mapping[Branch, int] = field(default_factory=dict)
-    unreachable: Mapping[Branch, str] = field(default_factory=dict)
-    refused: Mapping[str, int] = field(default_factory=dict)
-    failures: tuple[str, ...] = ()
-    row: tuple[int, ...] = ()
-    no_row: str = ""
-    tried: int = 0
-    cut_short: bool = False
-    endless: bool = False
-    most_iterations: Mapping[int, int] = field(default_factory=dict)
-    largest_size: int = 0
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What inputs are sought.
-
-    `model` is the graph without additions, `demands` are those of its sizes. `session` runs it,
-    with further outputs for the `sites` (see `instrument`). There are to be `samples` drawn inputs,
-    `budget` limits how many are tried for them; if there are to be none, only the user's inputs
-    `own` are tried. A model with `states` gets calls in a row. If `alone` runs a longer row than
-    `session`, that row is taken. With `whole`, all inputs have elements. `tell` is called with the
-    progress.
-    """
-
-    model: Model
-    demands: Demands
-    session: Session
-    base: Recipe
-    samples: int
-    budget: int
-    sites: Sequence[Site] = ()
-    probes: Probes = lambda site: None
-    own: Sequence[InputSet] = ()
-    states: States | None = None
-    alone: Session | None = None
-    whole: bool = False
-    tell: Callable[[str], None] = lambda text: None
 
 
 def search(wanted: Wanted) -> Inputs:
@@ -591,8 +534,8 @@ class _Search:
         for branch in sorted(self.reached):
             case = self.cases[self.reached[branch]]
             takers = sum(branch in one.taken for one in self.cases)
-            more = _one_more(case) if branch[1] == SEVERAL else []
-            varied = _varied(case, self.maker.values)
+            more = one_more(case) if branch[1] == SEVERAL else []
+            varied = varied_like(case, self.maker.values)
             lacking = _TAKERS - takers
             new = [*more, *islice(varied, lacking + 1 if lacking > 0 else 0)]
             self._add(new, frozenset([branch]).issubset)
@@ -610,40 +553,6 @@ class _Search:
         plain = [case for case in made if not case.is_extreme]
         if plain and len(self.cases) < _FEEDS and not self._over():
             self.run([case.recipe for case in plain], keep, feeds=[case.feeds for case in plain])
-
-
-def _one_more(case: Case) -> list[Recipe]:
-    """The recipe with single integers that are greater by one, if there are any. If they count a
-    Loop, an odd number of iterations becomes an even one: states may change places in each."""
-    recipe = case.recipe
-    some = {n: x for n, x in case.feeds.items() if getattr(x, "size", 0) == 1}
-    alone = {n: x.item() + 1 for n, x in some.items() if x.dtype.kind in "iu"}
-    if not alone or recipe.own is not None:
-        return []
-    return [replace(recipe, fills={**recipe.fills, **alone})]
-
-
-def _varied(case: Case, inputs: Sequence[Value]) -> Iterator[Recipe]:
-    """The recipe with smaller and larger numbers, with the other sign, and with other seeds. A
-    single integer stays the same with other seeds: it may choose the branch. Integers change only
-    their sign, because engines hold large integers in 32 bits."""
-    recipe = case.recipe
-    free = {
-        v.name: v.element for v in inputs if v.element is not None and v.name not in recipe.fills
-    }
-    floats = [name for name, element in free.items() if element.is_float]
-    integers = [name for name, element in free.items() if element.kind == "int"]
-    alone = {n: x for n, x in case.feeds.items() if n in free and getattr(x, "size", 0) == 1}
-    held = {name: float(x.item()) for name, x in alone.items() if x.dtype.kind in "biu"}
-    for more, factor in ((0, -1.0), (0, 1e-3), (0, -30.0), (6, 1.0), (7, 30.0), (8, 300.0)):
-        names = integers if factor == -1.0 else floats
-        scales = {} if factor == 1.0 else dict.fromkeys(names, factor)
-        if recipe.own is not None and not scales:
-            continue
-        fills = {**recipe.fills, **held} if more else recipe.fills
-        yield replace(
-            recipe, seed=recipe.seed + more, fills=fills, scales={**recipe.scales, **scales}
-        )
 
 
 def _slides(op: str) -> bool:
