@@ -89,6 +89,11 @@ class StatefulSession(Session, Protocol):
         these ids. Raises EngineError."""
 
 
+def is_empty(feeds: Mapping[str, Any]) -> bool:
+    """Whether an input has a tensor without elements."""
+    return any(isinstance(value, np.ndarray) and not value.size for value in feeds.values())
+
+
 def run_each(
     session: Session, feeds: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any] | EngineError]:

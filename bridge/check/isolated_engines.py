@@ -18,8 +18,8 @@ from bridge.check.engines import (
     OpenVino,
     Session,
     ValueInfo,
+    is_empty,
 )
-from bridge.check.inputs.recipe import is_empty
 from bridge.check.isolation import LostProcessError, TooLongError, Worker
 
 PATIENCE = 5.0
