@@ -32,8 +32,9 @@ _OF_SIZE = {**_PLACES, **_COUNTS}
 _RANGES = {
     "block_shape": (1, 2), "delta": (1, 1), "depth": (2, 5), "dft_length": (1, 4), "ends": (1, 3),
     "frame_length": (1, 4), "frame_step": (1, 4), "image_shape": (1, 4), "k": (-1, 1),
-    "limit": (2, 5), "max_output_boxes_per_class": (1, 3), "output_shape": (1, 4), "pads": (0, 1),
-    "position": (0, 0), "position_ids": (0, 1), "repeats": (1, 2), "scales": (1, 2),
+    "limit": (2, 5), "max_output_boxes_per_class": (1, 3), "num_segments": (1, 3),
+    "offsets": (0, 0), "output_shape": (1, 4), "pads": (0, 1), "position": (0, 0),
+    "position_ids": (0, 1), "repeats": (1, 2), "scales": (1, 2), "segment_ids": (0, 0),
     "shape": (1, 1), "size": (1, 4), "sizes": (1, 4), "split": (1, 1), "split_lengths": (1, 1),
     "start": (0, 1), "starts": (0, 0), "steps": (1, 1), "trip_count": (0, 3),
     "write_indices": (0, 0),
