@@ -174,7 +174,7 @@ class _Search:
             except UsageError as error:
                 made.append((recipe, str(error)))
         some = [feed for _, feed in made if not isinstance(feed, str)]
-        results = iter(run_each(session or self.all.session, some) if some else ())
+        results = iter(self._results(session or self.all.session, some))
         answers = []
         for recipe, feed in made:
             if isinstance(feed, str):
@@ -191,6 +191,20 @@ class _Search:
         branches = f", {len(self.reached)} of {self.count} branches" if self.count else ""
         self.all.tell(amount(self.tried, "input") + " tried" + branches)
         return answers
+
+    def _results(
+        self, session: Session, feeds: Sequence[dict[str, Any]]
+    ) -> Iterator[dict[str, Any] | EngineError]:
+        """The outputs for each input, or why there are none. Where Loops may have no end with some
+        inputs, each runs by itself, until one does not end."""
+        if not any(site.loop for site in self.all.sites):
+            yield from run_each(session, feeds) if feeds else ()
+            return
+        found: dict[str, Any] | EngineError = {}
+        for feed in feeds:
+            if not (self.endless and isinstance(found, EndlessError)):
+                (found,) = run_each(session, [feed])
+            yield found
 
     def _make(self, recipe: Recipe) -> dict[str, Any]:
         """The inputs of a recipe. UsageError if an input has more than `largest` elements."""
@@ -517,7 +531,8 @@ class _Search:
                     return ()
                 try:
                     outputs = self.all.session.run(self._make(recipe))
-                except (EngineError, UsageError):
+                except (EngineError, UsageError) as error:
+                    self.endless |= isinstance(error, EndlessError)
                     return ()
                 return (float(max(0, _MANY - self._counts(outputs).get(site.index, 0))),)
 

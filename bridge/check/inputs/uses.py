@@ -72,7 +72,7 @@ _TELLING = _COMPARING | {"Clip", "IsInf", "IsNaN", "Max", "Min"}
 """Operators for which NaN or -0.0 is another number than others."""
 
 _HANDS_NAN_ON = _COMPARING | {
-    "Abs", "Add", "Cast", "Constant", "Div", "If", "IsInf", "IsNaN", "Loop", "Mul", "Neg", "Shape",
+    "Abs", "Add", "Cast", "Constant", "Div", "If", "IsInf", "IsNaN", "Mul", "Neg", "Shape",
     "Size", "Sqrt", "Sub", "Where", "Xor",
 }  # fmt: skip
 """Operators for which engines agree about NaN. OpenVINO's Min, Max, Clip, Relu, Exp, TopK, ArgMax,
