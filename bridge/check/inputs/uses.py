@@ -78,8 +78,8 @@ _HANDS_NAN_ON = _COMPARING | {
 """Operators for which engines agree about NaN. OpenVINO's Min, Max, Clip, Relu, Exp, TopK, ArgMax,
 Softmax and pooling drop it, or choose another element."""
 
-_CHOOSING = frozenset({"TopK", "Where"})
-"""Operators that hand elements on, but that OpenVINO computes in 32 bits."""
+_IN_32_BITS = frozenset({"If", "Loop", "TopK", "Where"})
+"""Operators that hand elements on, but that OpenVINO runs in 32 bits."""
 
 _MASKING = _COMPARING | {"Add", "Div", "Max", "Min", "Mul", "Neg", "Sub", "Where", "Xor"}
 """Operators between a mask and the scores that it masks."""
@@ -158,7 +158,7 @@ def uses_of(value: Value, consumers: Consumers) -> Uses:
             uses.all.append(Use(node, index, back))
             moved = [*_handed_on(node, index)]
             computed = _computed(node, index, back)
-            uses.is_moved &= bool(moved) and node.op not in _CHOOSING
+            uses.is_moved &= bool(moved) and node.op not in _IN_32_BITS
             uses.tells |= node.op in _TELLING
             for found, its in (*((found, back) for found in moved), *computed):
                 if found not in seen:
