@@ -14,7 +14,7 @@ from bridge.check.compare import Tolerances, compare
 from bridge.check.engines import EngineError, Session
 from bridge.check.engines.adapters import named_like
 from bridge.check.engines.sessions import DEFAULTS, current, open_session
-from bridge.check.inputs.search import Inputs
+from bridge.check.inputs.wanted import Inputs
 from bridge.check.runs import Runs
 from bridge.check.suite import Suite
 from bridge.check.verdict import share_of_range

@@ -11,7 +11,7 @@ from bridge.check.compare import Tolerances
 from bridge.check.device import DeviceCheck
 from bridge.check.diagnose import Diagnosis
 from bridge.check.files import FileFacts
-from bridge.check.inputs.search import Inputs
+from bridge.check.inputs.wanted import Inputs
 from bridge.check.verdict import Verdict
 from bridge.errors import text_of
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from bridge.check.compare import Results
 from bridge.check.engines import EngineError, UndefinedCallError
-from bridge.check.inputs.search import Inputs
+from bridge.check.inputs.wanted import Inputs
 from bridge.check.suite import Suite
 
 Outcome = Results | EngineError

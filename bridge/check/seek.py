@@ -6,42 +6,33 @@ shows which branches ran, and the states of stateful files.
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 
-import bridge
 from bridge.check.compare import Results
 from bridge.check.engines import EngineError, Session
 from bridge.check.engines.adapters import agreed_on
 from bridge.check.engines.parts import is_too_large
 from bridge.check.engines.sessions import open_session
-from bridge.check.inputs import Recipe, free_dimensions
 from bridge.check.inputs.calls import States
+from bridge.check.inputs.needs import none_taken, probes_of, require_inputs
 from bridge.check.inputs.own import read_inputs
-from bridge.check.inputs.probe import Probe, probe
-from bridge.check.inputs.search import SECONDS, Inputs, Probes, Wanted, fitting_sizes, search
-from bridge.check.inputs.sizes import Demands, shared_sizes, with_sizes
+from bridge.check.inputs.search import SECONDS, fitting_sizes, search
+from bridge.check.inputs.sizes import Demands, free_dimensions, shared_sizes, with_sizes
+from bridge.check.inputs.wanted import Inputs, Wanted
 from bridge.check.lines import shortened
 from bridge.check.request import Request
 from bridge.check.suite import Suite
-from bridge.check.surgery.sites import Site, sites_of, ways
+from bridge.check.surgery.sites import Site, sites_of
 from bridge.check.surgery.surgery import Surgery
-from bridge.errors import BridgeError, UsageError
+from bridge.errors import BridgeError
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
-from bridge.neutral.types import innermost
-from bridge.options import Ranges
-from bridge.options.suggestions import unknown
 from bridge.passes.state.pairs import restore_pairs
 
 _NAMED = 8  # open dimensions that are all named
-_PROBED = 50_000  # nodes of all probes together
-_PROBE = 5_000  # nodes of one
 
 
 @dataclass(frozen=True)
@@ -69,8 +60,7 @@ def seek(suite: Suite, request: Request) -> Sought:
     strict = states is not None and bool(states.own or original.is_ir)
     drawn = _drawn(suite, model, states, strict)
     base = replace(request.recipe, values=suite.fixed.values)
-    _require_free(base, free_dimensions(drawn))
-    _require_ranges(base.ranges, drawn)
+    require_inputs(base, drawn)
     own = read_inputs(
         request.places, drawn, suite.fixed.values, () if states is None else states.own
     )
@@ -86,7 +76,7 @@ def seek(suite: Suite, request: Request) -> Sought:
         drawn, demands, session,
         replace(base, sizes=demands.shared(sizes), given=base.chosen),
         request.samples, request.budget, () if request.quick else sites,
-        _probes(with_sizes(model, sizes), suite.scratch), own, states, watched,
+        probes_of(with_sizes(model, sizes), suite.scratch), own, states, watched,
         request.quick or is_too_large(model),
         lambda text: request.tell(f"seeking inputs: {text}"),
     )  # fmt: skip
@@ -184,66 +174,12 @@ def _watched(suite: Suite) -> tuple[Session, list[Site], list[str]]:
         return original.session, [], [f"branches could not be watched: {shortened(str(error))}"]
 
 
-def _probes(model: Model, scratch: Path) -> Probes:
-    """Cuts probes out of a model and opens them, as long as they stay small."""
-    found = ways(model)
-    left = _PROBED
-
-    def probed(site: Site) -> tuple[Probe, Session] | None:
-        nonlocal left
-        cut = probe(model, *found[site.index], min(_PROBE, left))
-        left -= _PROBE if cut is None else len(cut.model.graph.nodes)
-        if cut is None:
-            return None
-        path = scratch / f"probe-{site.index}.onnx"
-        try:
-            bridge.save(cut.model, path)
-            return cut, open_session(path)
-        except BridgeError:
-            return None
-
-    return probed
-
-
 def _none_taken(found: Inputs, wanted: Wanted, request: Request) -> str:
-    """Says that the model takes no input that was tried, why, and what to do."""
-    open_keys, asked = free_dimensions(wanted.model), request.recipe.sizes
+    """Says that the model takes no input that was tried."""
+    free, asked = free_dimensions(wanted.model), request.recipe.sizes
     fitting: Mapping[str, int] = {}
     if not found.endless:
         request.tell("seeking sizes that fit")
-        keys = dict.fromkeys((*asked, *open_keys))
+        keys = dict.fromkeys((*asked, *free))
         fitting = fitting_sizes(wanted, asked, keys if len(keys) <= _NAMED else asked)
-    reasons = Counter(found.refused).most_common(1)
-    why = f" (mostly: {shortened(reasons[0][0], 300)})" if reasons else ""
-    advice = "give it inputs of your own with --inputs"
-    if found.endless:
-        advice = "give a run more time with --timeout, or inputs of your own with --inputs"
-    elif fitting:
-        advice = "sizes that fit: " + " ".join(f"--size {k}={n}" for k, n in fitting.items())
-    elif open_keys:
-        advice = f"give sizes that fit with --size: open are {', '.join(open_keys)}"
-    return f"no input was found that the model takes{why}; {advice}"
-
-
-def _require_free(recipe: Recipe, free: Sequence[str]) -> None:
-    """Raises UsageError for a size whose key is no open dimension of an input."""
-    for key in recipe.sizes:
-        name, _, axis = key.rpartition(".")
-        if key not in free and not (axis.isdecimal() and f"{name}.*" in free):
-            said = f"open are {', '.join(free)}" if free else "all of them are fixed"
-            raise UsageError(f'"{key}" is no open dimension of the inputs; {said}')
-
-
-def _require_ranges(ranges: Ranges, model: Model) -> None:
-    """Raises UsageError for a range without any number of the input's type."""
-    known = {value.name: innermost(value.type).element for value in model.graph.inputs}
-    for name, (lowest, highest) in ranges.items():
-        if name not in known:
-            raise UsageError(unknown("input", name, known))
-        element = known[name]
-        if element is None or element.kind not in ("bool", "int", "uint", "float"):
-            raise UsageError(f'a range is for numbers; the input "{name}" is of {element}')
-        if not element.is_float:
-            lowest, highest = math.ceil(lowest), math.floor(highest)
-        if not lowest <= highest:
-            raise UsageError(f'the range of "{name}" has no number of {element} in it')
+    return none_taken(found, fitting, free)

@@ -361,7 +361,7 @@ def test_indices_beyond_the_data_of_an_ir(tmp_path: Path) -> None:
     text = """<ir_version: 8, opset_import: ["": 17]> g (float[4] x, int64[n] i, int64 k)
     => (float[n] y) { j = Mul (i, k) y = Gather (x, j) }"""
     bridge.convert(onnx.parser.parse_model(text), tmp_path / "m.xml", openvino="2024.0")
-    report = check(tmp_path / "m.xml")
+    report = check(tmp_path / "m.xml", ranges={"i": (0, 3), "k": (0, 3)})
     assert report.ok and "out of range, for which OpenVINO gives 0" in str(report)
 
 
@@ -561,7 +561,7 @@ def without_onnxruntime(self: object, kind: type[Engine], settings: object = Non
 def test_nothing_is_tried_where_one_version_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seek, "explore", lambda *_: pytest.fail("inputs were sought"))
+    monkeypatch.setattr(seek, "search", lambda *_: pytest.fail("inputs were sought"))
     model = '<ir_version: 9, opset_import: ["": 18, "my": 1]> g (%s) => (%s) { y = my.Foo (x) }'
     (tmp_path / "m.onnx").write_bytes(b"garbage")
     saved(model % ("float x", "float y"), tmp_path / "n.onnx")
@@ -700,7 +700,7 @@ def test_inputs_without_elements(right: str, other: str, says: str, tmp_path: Pa
     bridge.convert(onnx.parser.parse_model(counting(other)), tmp_path / "m.xml")
     report = check(saved(counting(right), tmp_path / "m.onnx"), tmp_path / "m.xml")
     assert report.ok and says in str(report), str(report)
-    assert empty_ones(report) == ([4] if says else [])
+    assert empty_ones(report) == ([5] if says else [])
 
 
 def test_what_takes_no_elements_but_none_is_compared(tmp_path: Path) -> None:
@@ -717,8 +717,8 @@ def test_what_takes_nothing_is_a_note(tmp_path: Path) -> None:
     right = saved(counting("y = Identity (s)"), tmp_path / "m.onnx")
     other = saved(counting("t = Mul (s, s) y = Div (t, s)"), tmp_path / "divides.onnx")
     report = check(right, other)
-    assert report.ok and empty_ones(report) == [4], str(report)
-    note = "input 4 (seed 0, N = 0), which is an input without elements, divides.onnx fails (onnx"
+    assert report.ok and empty_ones(report) == [5], str(report)
+    note = "input 5 (seed 0, N = 0), which is an input without elements, divides.onnx fails (onnx"
     assert note in str(report) and note not in report.summary(), str(report)
 
 
@@ -753,6 +753,7 @@ def test_planes_of_colours_are_half_as_high_and_wide(planes: int, tmp_path: Path
     rgb = (ov.nv12_to_rgb if planes == 2 else ov.i420_to_rgb)(*inputs)
     openvino.save_model(openvino.Model([rgb], inputs), tmp_path / "a.xml")
     report = check(tmp_path / "a.xml", samples=3)
-    assert report.ok, str(report)
+    # Of so many colours, some lie between two bytes.
+    assert not report.failures and all(r.worst.absolute <= 1 for r in report.results), str(report)
     taken = [feed for place, feed in enumerate(report.feeds) if place not in report.aside]
     assert len(taken) >= 3 and all(x["y"].shape[1] == 2 * x["u"].shape[1] for x in taken)

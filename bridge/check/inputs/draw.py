@@ -96,7 +96,11 @@ class _Draw:
         self.largest = largest
         self.words = words
         self.rng = np.random.default_rng(recipe.seed)
-        self.sizes = {key: size for key, size in recipe.sizes.items() if isinstance(size, int)}
+        self.sizes: dict[int | str, int] = {}
+        for key, size in recipe.sizes.items():
+            if isinstance(size, int):
+                self.sizes[key] = size
+                self.sizes.setdefault(counts.symbols.get(key, key), size)
         self.length = int(self.rng.integers(1, 4))  # of all sequences
         # Dimensions without a symbol are often the same one, a batch say.
         self.common = self._size()
@@ -217,11 +221,13 @@ class _Draw:
         """The size of one dimension; `key` names it where it has no symbol."""
         if isinstance(dim, int):
             return dim
-        own = self.recipe.sizes.get(key)
-        if isinstance(own, int):
-            return own
         named = isinstance(dim, str) and not _AXIS.search(dim)
+        for name in (key, dim):
+            own = self.recipe.sizes.get(name) if isinstance(name, str) else None
+            if isinstance(own, int):
+                return own
         key = dim if isinstance(dim, str) else key
+        key = self.counts.symbols.get(key, key)
         self._count(key)
         if key not in self.sizes:
             drawn = self._size()

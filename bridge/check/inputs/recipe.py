@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from bridge.check.engines.protocol import is_empty as is_empty
 from bridge.neutral.types import Interval
 from bridge.options import Ranges
 
@@ -97,11 +98,6 @@ class Case:
     def is_extreme(self) -> bool:
         """Whether the search chose a number that engines need not agree about."""
         return is_extreme(self.recipe, self.feeds)
-
-
-def is_empty(feeds: Mapping[str, Any]) -> bool:
-    """Whether an input has a tensor without elements."""
-    return any(isinstance(value, np.ndarray) and not value.size for value in feeds.values())
 
 
 def is_extreme(recipe: Recipe, feeds: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -19,20 +19,17 @@ import numpy as np
 from bridge.check.engines import EndlessError, EngineError, Session
 from bridge.check.inputs.calls import States, calls_in_a_row
 from bridge.check.inputs.draw import Maker
-from bridge.check.inputs.own import InputSet
 from bridge.check.inputs.probe import Probe
 from bridge.check.inputs.recipe import Case, Numbers, Recipe
-from bridge.check.inputs.sizes import Demands, SizeBounds, misfit, open_sizes
+from bridge.check.inputs.sizes import SizeBounds, keys_of, misfit, open_sizes
 from bridge.check.inputs.solver import Goal, Hints, Variable, sized, solve, variables
+from bridge.check.inputs.vary import one_more, varied_like
+from bridge.check.inputs.wanted import Inputs, Wanted
 from bridge.check.surgery.sites import SEVERAL, Branch, Site, branches_of
 from bridge.check.surgery.watching import all_taken, iterations
 from bridge.errors import UsageError, amount
-from bridge.neutral.graph import Model, Value
-from bridge.neutral.types import innermost, low
+from bridge.neutral.types import Interval, TensorType, innermost, low
 from bridge.vocabulary import operator
-
-Probes = Callable[[Site], tuple[Probe, Session] | None]
-"""Gives the loaded probe of a site, None if there is no probe or no engine loads it."""
 
 SECONDS = 30.0
 """Limit of the search, so that a user need not wait long for the check of a large model."""
@@ -54,89 +51,6 @@ _AT_ONCE = 20  # inputs, where a model takes few
 _SMALL = (2, 3, 1, 0, 4, 5)  # numbers that a model may take where it refuses others
 _SIZES = tuple(1 << k for k in (7, 8, 9, 6, 5, 10, 4, 3, 2, 1, 0))
 _RELAXED = 6  # sizes that are left out one by one
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """The inputs of a check.
-
-    `reached` has the number of each branch's first case. `unreachable` says why no input takes a
-    branch, if the reason is known. `refused` counts the engine's messages for inputs that the model
-    refused. `failures` say which of the user's inputs the model refused, and why. `row` has the
-    numbers of the cases that are calls in a row, `no_row` says why there are none. `tried` is the
-    number of inputs that were tried. `cut_short` is set if the search ran out of time, `endless` if
-    a run took too long and was stopped. `most_iterations` has the most that each Loop ran, by its
-    site; `largest_size` is the largest size of an open dimension.
-    """
-
-    cases: tuple[Case, ...] = ()
-    reached: Mapping[Branch, int] = field(default_factory=dict)
-    unreachable: Mapping[Branch, str] = field(default_factory=dict)
-    refused: Mapping[str, int] = field(default_factory=dict)
-    failures: tuple[str, ...] = ()
-    row: tuple[int, ...] = ()
-    no_row: str = ""
-    tried: int = 0
-    cut_short: bool = False
-    endless: bool = False
-    most_iterations: Mapping[int, int] = field(default_factory=dict)
-    largest_size: int = 0
-
-    def only(self, places: Sequence[int]) -> Inputs:
-        """These cases alone."""
-        if len(places) == len(self.cases):
-            return self
-        number = {place: index for index, place in enumerate(places)}
-        reached = dict[Branch, int]()
-        for place in places:
-            for branch in self.cases[place].taken:
-                reached.setdefault(branch, number[place])
-        return replace(
-            self,
-            cases=tuple(self.cases[place] for place in places),
-            reached=reached,
-            row=tuple(number[place] for place in self.row if place in number),
-        )
-
-    def with_branches(self, sites: Sequence[Site]) -> Inputs:
-        """The same, with the branches that the cases took in a watched session."""
-        cases = [
-            replace(case, taken=all_taken(case.outputs, sites) if sites else frozenset())
-            for case in self.cases
-        ]
-        found = replace(self, cases=tuple(cases), reached={})
-        reached = dict[Branch, int]()
-        for place, case in enumerate(cases):
-            for branch in sorted(case.taken):
-                reached.setdefault(branch, place)
-        return replace(found, reached=reached)
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What inputs are sought.
-
-    `model` is the graph without additions, `demands` are those of its sizes. `session` runs it,
-    with further outputs for the `sites` (see `instrument`). There are to be `samples` drawn inputs,
-    `budget` limits how many are tried for them; if there are to be none, only the user's inputs
-    `own` are tried. A model with `states` gets calls in a row. If `alone` runs a longer row than
-    `session`, that row is taken. With `whole`, all inputs have elements. `tell` is called with the
-    progress.
-    """
-
-    model: Model
-    demands: Demands
-    session: Session
-    base: Recipe
-    samples: int
-    budget: int
-    sites: Sequence[Site] = ()
-    probes: Probes = lambda site: None
-    own: Sequence[InputSet] = ()
-    states: States | None = None
-    alone: Session | None = None
-    whole: bool = False
-    tell: Callable[[str], None] = lambda text: None
 
 
 def search(wanted: Wanted) -> Inputs:
@@ -190,6 +104,10 @@ Keep = Callable[[frozenset[Branch]], bool]
 """Says of an input by the branches that it takes whether it is kept."""
 
 
+def _always(taken: frozenset[Branch]) -> bool:
+    return True
+
+
 class _Search:
     """See `search`. `failing` says why the model refuses inputs that lead to a branch. `solved` are
     recipes that lead to branches, whether the model takes them or not."""
@@ -229,7 +147,7 @@ class _Search:
         for branch, why in self.failing.items():
             if branch in self.missing:
                 self.unreachable[branch] = f"the model fails there: {why}"
-        sizes = (size for case in self.cases for size in _open_sizes_of(self.maker.values, case))
+        sizes = (size for case in self.cases for size in self._open(case))
         return Inputs(
             tuple(self.cases), self.reached, self.unreachable, dict(self.refused),
             tuple(self.failures), tuple(self.row), self.no_row, self.tried, self.cut_short,
@@ -256,7 +174,7 @@ class _Search:
             except UsageError as error:
                 made.append((recipe, str(error)))
         some = [feed for _, feed in made if not isinstance(feed, str)]
-        results = iter((session or self.all.session).run_each(some) if some else ())
+        results = iter(self._results(session or self.all.session, some))
         answers = []
         for recipe, feed in made:
             if isinstance(feed, str):
@@ -273,6 +191,20 @@ class _Search:
         branches = f", {len(self.reached)} of {self.count} branches" if self.count else ""
         self.all.tell(amount(self.tried, "input") + " tried" + branches)
         return answers
+
+    def _results(
+        self, session: Session, feeds: Sequence[dict[str, Any]]
+    ) -> Iterator[dict[str, Any] | EngineError]:
+        """The outputs for each input, or why there are none. Where Loops may have no end with some
+        inputs, each runs by itself, until one does not end."""
+        if not any(site.loop for site in self.all.sites):
+            yield from session.run_each(feeds)
+            return
+        found: dict[str, Any] | EngineError = {}
+        for feed in feeds:
+            if not (self.endless and isinstance(found, EndlessError)):
+                (found,) = session.run_each([feed])
+            yield found
 
     def _make(self, recipe: Recipe) -> dict[str, Any]:
         """The inputs of a recipe. UsageError if an input has more than `largest` elements."""
@@ -319,7 +251,7 @@ class _Search:
         self.largest = max([self.largest, *map(_most, feeds)])
         if recipes:
             session = self.all.alone or self.all.session
-            whys = self.run(recipes, lambda taken: True, session, feeds)
+            whys = self.run(recipes, _always, session, feeds)
             for one, why in zip(self.all.own, whys, strict=True):
                 if why:
                     self.failures.append(f"the model does not take {one.where}: {why}")
@@ -344,18 +276,24 @@ class _Search:
         self.run(recipes, feeds=feeds)
 
     def _grow(self) -> None:
-        """Draws inputs with sizes that grow until the model takes one: of all open dimensions but
-        batches, which are the first dimension of each input, unless there are no others."""
-        shapes = [innermost(value.type).shape or () for value in self.maker.values]
-        batches = {shape[0] for shape in shapes if shape}
-        batches |= {f"{value.name}.0" for value in self.maker.values}
-        free = [own for own in self._variables() if own.key not in self.start.sizes]
-        free = [own for own in free if own.key not in batches] or free
+        """Draws inputs with sizes that grow until the model takes one."""
+        free = self._growing()
         numbers = sorted(_GROWING, key=lambda number: number < _WINDOW) if self.slides else _GROWING
         for number in numbers if free else ():
             if self._over() or self.run([sized(self.start, free, number)]) == [""]:
                 break
         self._more()
+
+    def _growing(self) -> list[Variable]:
+        """The open sizes that no operator demands, but for batches, which are the first dimension
+        of each input, unless there are no others."""
+        shapes = [innermost(value.type).shape or () for value in self.maker.values]
+        batches = {str(shape[0]) for shape in shapes if shape}
+        batches |= {f"{value.name}.0" for value in self.maker.values}
+        symbols = self.all.demands.symbols
+        batches |= {symbols[key] for key in batches if key in symbols}
+        free = [own for own in self._variables() if own.key not in self.start.sizes]
+        return [v for v in free if batches.isdisjoint((v.key, symbols.get(v.key)))] or free
 
     def _fit(self) -> None:
         """Draws inputs of sizes for which the sizes that operators compute agree."""
@@ -375,11 +313,11 @@ class _Search:
         """Draws inputs with integers that are small, or that the model compares with, and with
         other seeds, until the model takes one."""
         whole = variables(dict.fromkeys(self.maker.values, True), self.base)
-        free = [one for one in self._variables() if one.key not in self.start.sizes]
-        numbers = dict.fromkeys((*_SMALL, *Hints.of(self.all.model.graph.walk()).whole))
+        longer = sized(self.start, self._growing(), 2 * _WINDOW)
+        numbers = dict.fromkeys((*Hints.of(self.all.model.graph.walk()).whole, *_SMALL))
         filled = [
             one.put(start, number)
-            for start in (self.start, sized(self.start, free, 2 * _WINDOW))
+            for start in (self.start, longer, sized(longer, self._growing(), 8 * _WINDOW))
             for number in numbers
             for one in whole
             if not one.is_size and one.step == 1
@@ -406,28 +344,50 @@ class _Search:
     def draw_further(self) -> None:
         """Draws a large input, one with NaN and -0.0 where the model may tell them from others, and
         one with the ends of integer types."""
-        for case in self.cases[self.own : self.own + 1]:
-            recipe, always = case.recipe, lambda taken: True
-            if recipe.call:
-                continue
-            is_small = all(size < _LARGE for size in _open_sizes_of(self.maker.values, case))
-            large = replace(recipe, seed=recipe.seed + self.all.samples, is_large=True)
-            trips = any(use.name == "trip_count" for u in self.maker.uses.values() for use in u.all)
-            wanted = (self.open and is_small) or trips
-            if wanted and self.run([large], always) != [""] and is_small:
-                free = [v for v in self._variables() if v.key not in self.start.sizes]
-                one = (v.put(recipe, _LARGE) for v in free[:_EMPTY])
-                self.run([r for r in one if r is not None], always)
-            uses = [u for u in self.maker.uses.items() if u[0].name not in recipe.chosen]
-            kinds: dict[Numbers, bool] = {
-                "special": any(u.tells and v.element and v.element.is_float for v, u in uses),
-                "ends": any(
-                    u.is_moved and v.element and v.element.is_integer and v.element.bits > 8
-                    for v, u in uses
-                ),
-            }
-            more = [replace(recipe, numbers=kind) for kind, wanted in kinds.items() if wanted]
-            self.run(more, always)
+        case = next((one for one in self.cases[self.own :] if not one.recipe.call), None)
+        if case is None:
+            return
+        recipe = replace(case.recipe, seed=case.recipe.seed + self.all.samples)
+        large = replace(recipe, is_large=True)
+        free = [v for v in self._variables() if v.key not in self.start.sizes]
+        is_small = all(size < _LARGE for size in self._open(case))
+        like = replace(large, sizes=self._sizes_of(case))
+        one_each = [v.put(like, _LARGE) for v in reversed(free)] if is_small else []
+        uses = {v: u for v, u in self.maker.uses.items() if v.name not in recipe.chosen}
+        counted = any(use.name == "trip_count" for u in uses.values() for use in u.all)
+        # All sizes at once, but of a large model one alone; each alone if the model refuses that.
+        tries = [
+            *([] if self.all.whole else [large]),
+            *one_each[:_EMPTY],
+            *([like] if counted else []),
+        ]
+        for one in tries if counted or one_each else ():
+            if one is not None and self.run([one], _always) == [""]:
+                break
+        floats = any(u.tells and v.element and v.element.is_float for v, u in uses.items())
+        wide = any(
+            u.is_moved and v.element and v.element.is_integer and v.element.bits > 8
+            for v, u in uses.items()
+        )
+        kinds: dict[Numbers, bool] = {"special": floats, "ends": wide}
+        self.run([replace(recipe, numbers=kind) for kind, some in kinds.items() if some], _always)
+
+    def _open(self, case: Case) -> Iterator[int]:
+        """The sizes that a case gives to open dimensions."""
+        sizes = self._sizes_of(case)
+        return (size for key in self.open if isinstance(size := sizes.get(key), int))
+
+    def _sizes_of(self, case: Case) -> dict[str, int | Interval]:
+        """The sizes that a case gives to open dimensions, by their keys."""
+        sizes = dict(case.recipe.sizes)
+        for value in self.maker.values:
+            array = case.feeds.get(value.name)
+            if isinstance(array, np.ndarray) and isinstance(value.type, TensorType):
+                by_key = zip(keys_of(value), value.dims, array.shape, strict=False)
+                for key, dim, size in by_key:
+                    if not isinstance(dim, int):
+                        sizes[dim if isinstance(dim, str) else key] = size
+        return sizes
 
     def call_in_a_row(self, states: States) -> None:
         """Makes a first call with empty states, and calls that take the states of the call
@@ -442,7 +402,7 @@ class _Search:
         self.no_row = "" if calls else why
         for recipe, feeds in calls:
             place = len(self.cases)
-            if self.run([recipe], lambda taken: True, session, [feeds]) == [""]:
+            if self.run([recipe], _always, session, [feeds]) == [""]:
                 self.row.append(place)
 
     def empty(self) -> None:
@@ -459,7 +419,7 @@ class _Search:
             for n in range(count)
         ]
         for recipe in recipes:  # one by one, as an engine may crash
-            self.run([recipe], lambda taken: True)
+            self.run([recipe], _always)
 
     # Branches and iterations.
 
@@ -569,7 +529,8 @@ class _Search:
                     return ()
                 try:
                     outputs = self.all.session.run(self._make(recipe))
-                except (EngineError, UsageError):
+                except (EngineError, UsageError) as error:
+                    self.endless |= isinstance(error, EndlessError)
                     return ()
                 return (float(max(0, _MANY - self._counts(outputs).get(site.index, 0))),)
 
@@ -586,8 +547,8 @@ class _Search:
         for branch in sorted(self.reached):
             case = self.cases[self.reached[branch]]
             takers = sum(branch in one.taken for one in self.cases)
-            more = _one_more(case) if branch[1] == SEVERAL else []
-            varied = _varied(case, self.maker.values)
+            more = one_more(case) if branch[1] == SEVERAL else []
+            varied = varied_like(case, self.maker.values)
             lacking = _TAKERS - takers
             new = [*more, *islice(varied, lacking + 1 if lacking > 0 else 0)]
             self._add(new, frozenset([branch]).issubset)
@@ -607,40 +568,6 @@ class _Search:
             self.run([case.recipe for case in plain], keep, feeds=[case.feeds for case in plain])
 
 
-def _one_more(case: Case) -> list[Recipe]:
-    """The recipe with single integers that are greater by one, if there are any. If they count a
-    Loop, an odd number of iterations becomes an even one: states may change places in each."""
-    recipe = case.recipe
-    some = {n: x for n, x in case.feeds.items() if getattr(x, "size", 0) == 1}
-    alone = {n: x.item() + 1 for n, x in some.items() if x.dtype.kind in "iu"}
-    if not alone or recipe.own is not None:
-        return []
-    return [replace(recipe, fills={**recipe.fills, **alone})]
-
-
-def _varied(case: Case, inputs: Sequence[Value]) -> Iterator[Recipe]:
-    """The recipe with smaller and larger numbers, with the other sign, and with other seeds. A
-    single integer stays the same with other seeds: it may choose the branch. Integers change only
-    their sign, because engines hold large integers in 32 bits."""
-    recipe = case.recipe
-    free = {
-        v.name: v.element for v in inputs if v.element is not None and v.name not in recipe.fills
-    }
-    floats = [name for name, element in free.items() if element.is_float]
-    integers = [name for name, element in free.items() if element.kind == "int"]
-    alone = {n: x for n, x in case.feeds.items() if n in free and getattr(x, "size", 0) == 1}
-    held = {name: float(x.item()) for name, x in alone.items() if x.dtype.kind in "biu"}
-    for more, factor in ((0, -1.0), (0, 1e-3), (0, -30.0), (6, 1.0), (7, 30.0), (8, 300.0)):
-        names = integers if factor == -1.0 else floats
-        scales = {} if factor == 1.0 else dict.fromkeys(names, factor)
-        if recipe.own is not None and not scales:
-            continue
-        fills = {**recipe.fills, **held} if more else recipe.fills
-        yield replace(
-            recipe, seed=recipe.seed + more, fills=fills, scales={**recipe.scales, **scales}
-        )
-
-
 def _slides(op: str) -> bool:
     """Whether an operator slides a window over its input."""
     row = operator(op)
@@ -652,13 +579,3 @@ def _most(value: Any) -> int:
     if isinstance(value, list | dict):
         return max(map(_most, value.values() if isinstance(value, dict) else value), default=0)
     return getattr(value, "size", 0)
-
-
-def _open_sizes_of(inputs: Sequence[Value], case: Case) -> Iterator[int]:
-    """The sizes that a case gives to open dimensions."""
-    for value in inputs:
-        array, dims = case.feeds.get(value.name), innermost(value.type).shape
-        if isinstance(array, np.ndarray) and (dims is None or len(dims) == array.ndim):
-            for axis, size in enumerate(array.shape):
-                if dims is None or not isinstance(dims[axis], int):
-                    yield size

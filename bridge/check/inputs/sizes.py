@@ -14,11 +14,13 @@ from bridge.neutral.inference import infer_graph, strictly
 from bridge.neutral.inference.constraints import (
     Count,
     Double,
+    Sum,
     contradiction,
     counts,
     doubles,
     equal_sizes,
     sizes_that_suit,
+    sums,
 )
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, Dim, Interval, TensorType, high, innermost, low, with_symbols
@@ -86,10 +88,11 @@ def with_keys(model: Model) -> Model:
 class Counts:
     """Sizes and inputs that count others. `sums` are sizes that are the sum of two others. If the
     sum has a size, the first of the two follows from it, unless it is fixed. `numbers` are inputs
-    filled with a sum of sizes."""
+    filled with a sum of sizes. `symbols` are those of sizes that are equal."""
 
     sums: dict[int | str, tuple[Dim, Dim, bool]] = field(default_factory=dict)
     numbers: dict[str, tuple[Dim, ...]] = field(default_factory=dict)
+    symbols: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ class Demands:
     symbols: Mapping[str, str]
     sizes: Mapping[str, int]
     _inputs: Mapping[str, Value]
-    _counts: tuple[Count | Double, ...]
+    _counts: tuple[Count | Double | Sum, ...]
 
     @classmethod
     def of(cls, model: Model) -> Demands:
@@ -110,14 +113,14 @@ class Demands:
         outer = set(named.graph.nodes)
         equal: list[tuple[Dim, Dim]] = []
         suiting: list[tuple[Dim, Dim]] = []
-        counted: list[Count | Double] = []
+        counted: list[Count | Double | Sum] = []
         groups = _Groups()
         for node in named.graph.walk():
             pairs = [*equal_sizes(node)], [*sizes_that_suit(node)]
             equal += pairs[0]
             suiting += pairs[1]
             if node in outer:
-                counted += [*doubles(node), *counts(node)]
+                counted += [*doubles(node), *sums(node), *counts(node)]
                 groups.join(*pairs[0], *pairs[1])
         tokens = _token_inputs(model)
         for value in tokens[1:]:
@@ -134,15 +137,17 @@ class Demands:
     def counts(self, given: Set[str]) -> Counts:
         """The counts of the model's inputs. `given` are the keys of sizes and the names of inputs
         that a user chose."""
-        found = Counts()
+        found = Counts(symbols=self.symbols)
 
         def shared(dim: Dim) -> Dim:
             return self.symbols.get(dim, dim) if isinstance(dim, str) else dim
 
         for one in self._counts:
-            if isinstance(one, Double):
-                if isinstance(one.whole, str):
-                    found.sums[str(shared(one.whole))] = shared(one.half), shared(one.half), True
+            if isinstance(one, Double | Sum):
+                total = shared(one.whole)
+                parts = (one.one, one.other) if isinstance(one, Sum) else (one.half, one.half)
+                if isinstance(total, str) and ANY not in parts:
+                    found.sums[total] = shared(parts[0]), shared(parts[1]), True
                 continue
             if one.counted is None:
                 continue

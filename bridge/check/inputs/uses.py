@@ -2,7 +2,7 @@
 
 An integer input may be an index, an axis, a size or a count: its consumers tell which. The search
 follows the neutral graph from the input to an operator's input, whose name (`indices`, `axes`,
-`repeats`, ...) selects the range in `RANGES`. Arithmetic on the way is undone backwards.
+`repeats`, ...) selects the range in tables. Arithmetic on the way is undone backwards.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference.known import known_of
@@ -25,52 +23,28 @@ Bounds = tuple[float, float]
 Back = Callable[[Bounds], Bounds]
 """Gives the bounds of an input from the bounds of what is computed from it."""
 
-# The lowest and highest value of an operator's input. The argument is the size of the indexed or
-# counted axis, if it is known, or the rank for axes.
-RANGES: dict[str, Callable[[int], tuple[int, int]]] = {
-    "indices": lambda size: (0, size - 1),
-    "write_indices": lambda size: (0, 0),
-    "target": lambda size: (0, size - 1),
-    "labels": lambda size: (0, size - 1),
-    "axis": lambda size: (0, size - 1),
-    "axes": lambda size: (0, size - 1),
-    "default_index": lambda size: (0, size - 1),
-    "K": lambda size: (1, size),
-    "k": lambda size: (-1, 1),
-    "depth": lambda size: (2, 5),
-    "trip_count": lambda size: (0, 3),
-    "repeats": lambda size: (1, 2),
-    "shape": lambda size: (1, 1),
-    "sizes": lambda size: (1, 4),
-    "scales": lambda size: (1, 2),
-    "size": lambda size: (1, 4),
-    "output_shape": lambda size: (1, 4),
-    "image_shape": lambda size: (1, 4),
-    "split": lambda size: (1, 1),
-    "split_lengths": lambda size: (1, 1),
-    "pads": lambda size: (0, 1),
-    "starts": lambda size: (0, 0),
-    "ends": lambda size: (1, 3),
-    "steps": lambda size: (1, 1),
-    "start": lambda size: (0, 1),
-    "limit": lambda size: (2, 5),
-    "delta": lambda size: (1, 1),
-    "sequence_lens": lambda size: (1, size),
-    "sequence_lengths": lambda size: (1, size),
-    "nonpad_kv_seqlen": lambda size: (1, size),
-    "position": lambda size: (0, 0),
-    "max_output_boxes_per_class": lambda size: (1, 3),
-    "position_ids": lambda size: (0, 1),
-    "block_shape": lambda size: (1, 2),
-    "dft_length": lambda size: (1, 4),
-    "frame_length": lambda size: (1, 4),
-    "frame_step": lambda size: (1, 4),
-}
+_PLACES = dict.fromkeys(("indices", "target", "labels", "axis", "axes", "default_index"), 0)
+_COUNTS = dict.fromkeys(("K", "sequence_lens", "sequence_lengths", "nonpad_kv_seqlen"), 1)
+_OF_SIZE = {**_PLACES, **_COUNTS}
+"""The lowest value of inputs that are places in an axis, from 0, or counts of its elements, from
+1. With axes, the axis is that of the shape."""
+
+_RANGES = {
+    "block_shape": (1, 2), "delta": (1, 1), "depth": (2, 5), "dft_length": (1, 4), "ends": (1, 3),
+    "frame_length": (1, 4), "frame_step": (1, 4), "image_shape": (1, 4), "k": (-1, 1),
+    "limit": (2, 5), "max_output_boxes_per_class": (1, 3), "num_segments": (1, 3),
+    "offsets": (0, 0), "output_shape": (1, 4), "pads": (0, 1), "position": (0, 0),
+    "position_ids": (0, 1), "repeats": (1, 2), "scales": (1, 2), "segment_ids": (0, 0),
+    "shape": (1, 1), "size": (1, 4), "sizes": (1, 4), "split": (1, 1), "split_lengths": (1, 1),
+    "start": (0, 1), "starts": (0, 0), "steps": (1, 1), "trip_count": (0, 3),
+    "write_indices": (0, 0),
+}  # fmt: skip
+"""The lowest and highest value of other inputs."""
 
 LARGE_TRIPS = (10, 16)
 """The range of a trip count in a large input."""
 
-INDEXES = frozenset({"indices", "target", "labels", "axis", "axes", "position", "position_ids"})
+INDEXES = frozenset({*_PLACES, "position", "position_ids"})
 """Inputs with no meaning beyond their range."""
 
 # Inputs that must not be zero, or stay small, in some of the operators that have them.
@@ -98,11 +72,14 @@ _TELLING = _COMPARING | {"Clip", "IsInf", "IsNaN", "Max", "Min"}
 """Operators for which NaN or -0.0 is another number than others."""
 
 _HANDS_NAN_ON = _COMPARING | {
-    "Abs", "Add", "Cast", "Constant", "Div", "If", "IsInf", "IsNaN", "Loop", "Mul", "Neg", "Shape",
+    "Abs", "Add", "Cast", "Constant", "Div", "If", "IsInf", "IsNaN", "Mul", "Neg", "Shape",
     "Size", "Sqrt", "Sub", "Where", "Xor",
 }  # fmt: skip
 """Operators for which engines agree about NaN. OpenVINO's Min, Max, Clip, Relu, Exp, TopK, ArgMax,
 Softmax and pooling drop it, or choose another element."""
+
+_IN_32_BITS = frozenset({"If", "Loop", "TopK", "Where"})
+"""Operators that hand elements on, but that OpenVINO runs in 32 bits."""
 
 _MASKING = _COMPARING | {"Add", "Div", "Max", "Min", "Mul", "Neg", "Sub", "Where", "Xor"}
 """Operators between a mask and the scores that it masks."""
@@ -135,12 +112,12 @@ class Use:
         found: Bounds | None = _SECOND_OPERANDS.get((node.op, name))
         # The first input is what an operator works on.
         works_on = self.index == 0 and node.op != "Loop" and name not in ("indices", "size")
-        if found is None and name in RANGES and not works_on:
-            counted = node.input(_ROWS.get((node.op, self.index), 0))
-            lowest, highest = RANGES[name](_counted(node, name, counted, size))
-            found = lowest, max(lowest, highest)
-            if name == "trip_count" and is_large:
-                found = LARGE_TRIPS
+        if found is None and not works_on:
+            found = LARGE_TRIPS if name == "trip_count" and is_large else _RANGES.get(name)
+            if name in _OF_SIZE:
+                counted = node.input(_ROWS.get((node.op, self.index), 0))
+                last = _counted(node, name, counted, size) - 1
+                found = _OF_SIZE[name], _OF_SIZE[name] + max(last, 0)
         return None if found is None else self.back(found)
 
 
@@ -181,7 +158,7 @@ def uses_of(value: Value, consumers: Consumers) -> Uses:
             uses.all.append(Use(node, index, back))
             moved = [*_handed_on(node, index)]
             computed = _computed(node, index, back)
-            uses.is_moved &= bool(moved)
+            uses.is_moved &= bool(moved) and node.op not in _IN_32_BITS
             uses.tells |= node.op in _TELLING
             for found, its in (*((found, back) for found in moved), *computed):
                 if found not in seen:
@@ -209,80 +186,50 @@ def _handed_on(node: Node, index: int) -> Iterator[Value]:
 
 def _computed(node: Node, index: int, back: Back) -> Iterator[tuple[Value, Back]]:
     """The value that a node computes with one of its inputs, and what undoes it."""
-    other = node.input(1 - index) if index < 2 and len(node.inputs) == 2 else None
-    undo = _UNDONE.get(node.op)
-    if undo is None or (node.op != "Neg" and node.op != "Clip" and other is None):
+    if node.op not in _UNDONE or (node.op == "Clip" and index):
         return
-    known = None if other is None or other.constant is None else other.constant.array()
-    if node.op == "Clip":
-        limits = [None if v is None else known_of(v).ints for v in node.inputs[1:3]]
-        known = np.array([x for found in limits for x in found or ()])
-    if known is not None and (not known.size or known.dtype.kind not in "biuf"):
-        return
-    ends = None if known is None else (float(np.min(known)), float(np.max(known)))
-    yield node.outputs[0], lambda bounds: back(undo(bounds, ends, index))
+    others = [value for place, value in enumerate(node.inputs) if place != index and value]
+    arrays = [None if v.constant is None else v.constant.array() for v in others]
+    known = [float(x) for x in arrays if x is not None and x.size for x in (x.min(), x.max())]
+    is_known = len(known) == 2 * len(others)
+    ends = (min(known), max(known)) if known and is_known else None
+    yield node.outputs[0], lambda bounds: back(_undone(node.op, bounds, ends, index))
 
 
-def _sum(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
-    # An operand that is not known gets the other half.
-    return (bounds[0] - ends[0], bounds[1] - ends[1]) if ends else (bounds[0] / 2, bounds[1] / 2)
+_UNDONE = frozenset({"Add", "Clip", "Div", "Max", "Min", "Mod", "Mul", "Neg", "Sub"})
 
 
-def _difference(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
-    if ends is None:
-        return (0, 0) if index else bounds
-    if index == 0:
-        return bounds[0] + ends[1], bounds[1] + ends[0]
-    return ends[1] - bounds[1], ends[0] - bounds[0]
-
-
-def _product(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
+def _undone(op: str, bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
+    """What an operand may be, at place `index`, if the result is within bounds. The other operand
+    is between its `ends`; one that is not known gets its share."""
     low, high = bounds
+    if op == "Neg":
+        return -high, -low
     if ends is None:
-        root = math.isqrt(int(max(high, 0))) if math.isfinite(high) else high
-        return max(low, 0), root
+        root = math.sqrt(max(high, 0))
+        shares = {"Add": (low / 2, high / 2), "Mul": (max(low, 0), root), "Sub": (0, 0)}
+        return bounds if op == "Sub" and not index else shares.get(op, bounds)
+    least, most = ends
     factor = max(ends, key=abs)
-    if not factor:
-        return -math.inf, math.inf
-    return (low / factor, high / factor) if factor > 0 else (high / factor, low / factor)
-
-
-def _quotient(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
-    if ends is None or index or ends[0] < 1:
-        return bounds
-    return bounds[0] * ends[1], bounds[1] * ends[0] + ends[0] - 1
-
-
-def _least(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
-    return bounds[0], math.inf if ends and ends[1] <= bounds[1] else bounds[1]
-
-
-def _most(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
-    return -math.inf if ends and ends[0] >= bounds[0] else bounds[0], bounds[1]
-
-
-def _clipped(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
-    return bounds if index or not ends or ends[0] < bounds[0] or ends[1] > bounds[1] else _FREE
-
-
-def _remainder(bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
-    return (0, math.inf) if ends and not index and 0 < ends[1] <= bounds[1] + 1 else bounds
-
-
-_FREE = (-math.inf, math.inf)
-_UNDONE: dict[str, Callable[[Bounds, Bounds | None, int], Bounds]] = {
-    "Add": _sum,
-    "Sub": _difference,
-    "Mul": _product,
-    "Div": _quotient,
-    "Min": _least,
-    "Max": _most,
-    "Clip": _clipped,
-    "Mod": _remainder,
-    "Neg": lambda bounds, ends, index: (-bounds[1], -bounds[0]),
-}
-"""What an operand may be if the result is within bounds. The other operand is between its `ends`,
-None if they are not known; `index` is the place of the operand."""
+    match op:
+        case "Add":
+            return low - least, high - most
+        case "Sub":
+            return (low + most, high + least) if not index else (most - high, least - low)
+        case "Mul" if not factor:
+            return -math.inf, math.inf
+        case "Mul":
+            return min(low / factor, high / factor), max(low / factor, high / factor)
+        case "Div" if not index and least >= 1:
+            return low * most, high * least + least - 1
+        case "Mod" if not index and 0 < most <= high + 1:
+            return min(low, 0), math.inf
+    # What is cut off is free.
+    is_cut = op in ("Clip", "Max"), op in ("Clip", "Min")
+    return (
+        -math.inf if is_cut[0] and least >= low else low,
+        math.inf if is_cut[1] and most <= high else high,
+    )
 
 
 def _takes_nan(value: Value, consumers: Consumers) -> bool:

@@ -126,6 +126,14 @@ class Double(Reasoned):
         self.whole, self.half = whole, half
 
 
+class Sum(Reasoned):
+    """A size is the sum of two others. A node that breaks this may run, but not in all engines."""
+
+    def __init__(self, whole: Dim, one: Dim, other: Dim) -> None:
+        super().__init__(True, "", ())
+        self.whole, self.one, self.other = whole, one, other
+
+
 @dataclass(eq=False)
 class Shapes:
     """The shapes of the present values, for a reason. The text is made when the reason is shown."""
@@ -204,6 +212,11 @@ def counts(node: Node) -> Iterator[Count]:
 def doubles(node: Node) -> Iterator[Double]:
     """Pairs of sizes of a node's inputs: the first is twice the second."""
     return (found for found in _constraints(node) if isinstance(found, Double))
+
+
+def sums(node: Node) -> Iterator[Sum]:
+    """Sizes of a node's inputs that are the sum of two others."""
+    return (found for found in _constraints(node) if isinstance(found, Sum))
 
 
 RankRelation = tuple[Value, Value, int, bool]

@@ -448,6 +448,11 @@ def attention(node: Node) -> must.Constraints:
     for one, other in ((q, k), (k, v)):
         yield must.Same(one[0], other[0], "{} and {} differ in batches", one, other)
     yield must.Same(k[-2], v[-2], "{} and {} differ in length", k, v)
+    mask, past_key, past_value = (must.Operand(node.input(index)) for index in (3, 4, 5))
+    for each, past in ((k, past_key), (v, past_value)):
+        if past.value is not None:
+            yield must.Same(past[0], each[0], "{} and {} differ in batches", past, each)
+            yield must.Sum(mask[-1], past[2], each[-2])
     yield from _counted_heads(node, given) if ranks == {3} else _axes_of_heads(q, k, v)
 
 

@@ -1,0 +1,154 @@
+"""Inputs of a check reach late iterations, large sizes, whole types, and what a model compares."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx.parser
+import openvino as ov
+import pytest
+
+import bridge
+from bridge.check import check
+from bridge.check.inputs import Maker, Recipe
+from bridge.check.inputs.recipe import is_extreme
+from bridge.check.inputs.sizes import Demands
+
+HEAD = '<ir_version: 8, opset_import: ["" : 18]> '
+TABLE = "float[20] t = {" + ", ".join("0" * 20) + "}, "
+ONES = "int64 zero = {0}, int64 one = {1}, int64 three = {3}, int64 last = {19}"
+
+
+def model(text: str) -> bridge.Model:
+    return bridge.load(onnx.parser.parse_model(HEAD + text))
+
+
+ARITHMETIC = {
+    "j = Sub (i, one)": (1, 20),
+    "j = Sub (last, i)": (0, 19),
+    "j = Neg (i)": (-19, 0),
+    "j = Mul (i, three)": (0, 6),
+    "j = Div (i, three)": (0, 59),
+    "c = Less (i, zero) a = Sub (i, one) j = Where (c, one, a)": (1, 20),
+    "a = Max (i, zero) j = Min (a, last)": (-100, 100),
+    "j = Add (i, k)": (0, 9),
+}
+
+
+@pytest.mark.parametrize("body", ARITHMETIC)
+def test_indices_stay_in_the_table_behind_arithmetic(body: str) -> None:
+    made = Maker(
+        model(
+            f"g (int64[n] i, int64[n] k) => (float[n] y) <{TABLE} {ONES}> "
+            f"{{ {body} y = Gather (t, j) }}"
+        )
+    ).make(Recipe(sizes={"n": 500}))
+    lowest, highest = ARITHMETIC[body]
+    assert lowest <= made["i"].min() <= lowest + 1 and highest - 1 <= made["i"].max() <= highest
+
+
+MASKS = {
+    "taken from one": "w = Cast <to = 1> (m) n = Sub (one, w) b = Mul (n, low) s = Add (x, b)",
+    "compared": "c = Equal (m, none) s = Where (c, low, x)",
+    "cast": "c = Cast <to = 9> (m) s = Where (c, x, low)",
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_a_mask_keeps_a_key(name: str) -> None:
+    made = Maker(
+        model(
+            "g (int64[a, b] m, float[a, b] x) => (float[a, b] y) <float one = {1}, "
+            f"float low = {{-3.4e38}}, int64 none = {{0}}> {{ {MASKS[name]} y = Softmax (s) }}"
+        )
+    )
+    for fills in ({}, {"m": 0.0}, {"m": -4503599627370495.0}):
+        mask = made.make(Recipe(sizes={"a": 30, "b": 3}, fills=fills))["m"]
+        assert set(np.unique(mask)) <= {0, 1} and mask.any(1).all()
+
+
+def test_bytes_have_their_whole_range_and_others_their_ends() -> None:
+    made = Maker(
+        model(
+            "g (uint8[n] b, int64[n] i) => (uint8[n] y, int64[n] z) "
+            "{ y = Identity (b) z = Identity (i) }"
+        )
+    )
+    usual, ends = (made.make(Recipe(sizes={"n": 2000}, numbers=n)) for n in ("usual", "ends"))
+    assert (usual["b"].min(), usual["b"].max()) == (0, 255)
+    assert abs(usual["i"]).max() <= 100
+    assert (ends["i"].min(), ends["i"].max()) == (-(2**63), 2**63 - 1)
+
+
+@pytest.mark.parametrize(("body", "nan"), [("y = Less (x, z)", True), ("y = Max (x, z)", False)])
+def test_what_is_compared_gets_nan_where_engines_agree(body: str, nan: bool) -> None:
+    kind = "bool" if nan else "float"
+    text = f"g (float[n] x, float[n] z, float[n] w) => ({kind}[n] y, float[n] v) "
+    made = Maker(model(f"{text} {{ {body} v = Neg (w) }}")).make(
+        Recipe(sizes={"n": 40}, numbers="special")
+    )
+    assert np.isnan(made["x"]).any() == nan and not np.isnan(made["w"]).any()
+    assert np.signbit(made["x"][made["x"] == 0]).any()
+
+
+def test_a_large_input_runs_a_loop_often() -> None:
+    source = onnx.parser.parse_model(
+        HEAD
+        + """g (int64 n, float[m] x) => (float[m] y) {
+          y = Loop (n, "", x) <body = b (int64 i, bool c, float[m] s) => (bool d, float[m] t) {
+            d = Identity (c) t = Neg (s) }> }"""
+    )
+    report = check(source)
+    assert report.ok and max(feed["n"] for feed in report.feeds) >= 10
+    assert max(feed["x"].size for feed in report.feeds) >= 17
+
+
+def test_a_loop_that_ends_itself_runs_often() -> None:
+    source = onnx.parser.parse_model(
+        HEAD
+        + """g (int64 stop) => (int64 k) <int64 zero = {0}, int64 one = {1}> {
+          starts = Less (zero, stop)
+          k = Loop ("", starts, zero) <body = b (int64 i, bool c, int64 s) => (bool d, int64 t) {
+            t = Add (s, one) d = Less (t, stop) }> }"""
+    )
+    report = check(source, timeout=5)
+    assert report.ok and any(feed["stop"] >= 10 for feed in report.feeds), str(report)
+
+
+@pytest.mark.parametrize("rows", [8, 100])
+def test_sizes_grow_until_the_model_takes_them(rows: int) -> None:
+    source = onnx.parser.parse_model(
+        HEAD
+        + f"""g (float[1, 3, h, w] x) => (float[1, 3, a, b] y) {{
+          y = AveragePool <kernel_shape = [{rows}, 1]> (x) }}"""
+    )
+    report = check(source)
+    assert report.ok and report.feeds, str(report)
+    assert min(feed["x"].shape[2] for feed in report.feeds if feed["x"].size) >= rows
+
+
+@pytest.mark.parametrize("gates", [3, 4])
+def test_a_recurrent_layer_demands_the_columns_of_its_weights(gates: int, tmp_path: Path) -> None:
+    ops, rng = ov.opset13, np.random.default_rng(0)
+    x = ops.parameter(ov.PartialShape([-1, -1, -1]), np.float32, name="x")
+    batch, length = (ops.gather(ops.shape_of(x), np.array([k]), np.int64(0)) for k in (0, 1))
+    state = ops.broadcast(np.float32(0), ops.concat([batch, np.array([2]), np.array([3])], 0))
+    sizes = (2, gates * 3, 5), (2, gates * 3, 3), (2, 12)
+    weights = [rng.normal(size=size).astype(np.float32) for size in sizes]
+    lengths = ops.broadcast(length, batch)
+    if gates == 4:
+        layer = ops.lstm_sequence(x, state, state, lengths, *weights, 3, "bidirectional")
+    else:
+        layer = ops.gru_sequence(
+            x, state, lengths, *weights, 3, "bidirectional", linear_before_reset=True
+        )
+    ov.save_model(ov.Model([layer.output(0)], [x]), tmp_path / "m.xml", False)
+    assert Demands.of(bridge.load(tmp_path / "m.xml")).sizes == {"x.2": 5}
+
+
+def test_extreme_is_what_the_search_chose_alone() -> None:
+    feeds = {"x": np.full(2, 1e6, np.float32)}
+    assert is_extreme(Recipe(fills={"x": 1e6}), feeds)
+    assert not is_extreme(Recipe(fills={"x": 1e6}, given=frozenset({"x"})), feeds)
+    assert not is_extreme(Recipe(), feeds)
