@@ -179,7 +179,9 @@ def _of_suite(report: CheckReport, suite: Suite) -> CheckReport:
 def _conclude(request: Request, suite: Suite, sought: Sought, runs: Runs) -> Verdict:
     """The verdict. The original's noise is measured where a run differs."""
     original = suite.original
-    noise = Noise(lambda: _open_noisy(suite), request.tolerances)
+    noise = Noise(
+        [lambda: _open_noisy(suite), lambda: _open_noisy(suite, False)], request.tolerances
+    )
     cases = sought.inputs.cases
 
     def explains(case: int, found: object) -> bool:
@@ -203,15 +205,15 @@ def _conclude(request: Request, suite: Suite, sought: Sought, runs: Runs) -> Ver
     return conclude(runs, request.tolerances, explains, given, apart)
 
 
-def _open_noisy(suite: Suite) -> Session:
+def _open_noisy(suite: Suite, constants: bool = True) -> Session:
     """The original in its noisy form. Raises BridgeError if it is too large for that."""
     original = suite.original
     model = suite.model(original.opened)
     if size_of_constants(model.graph) > _LARGEST_NOISY:
         raise BridgeError("the model is too large to be run with noise")
     noisy = clone_model(model)
-    make_noisy(noisy, F16 if suite.files.halves else None)
-    path = suite.write(noisy, original.opened, "noisy")
+    make_noisy(noisy, F16 if suite.files.halves else None, constants)
+    path = suite.write(noisy, original.opened, "noisy" if constants else "noisy-data")
     return open_session(path, like=original.session)
 
 

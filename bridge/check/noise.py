@@ -30,14 +30,14 @@ _MORE = 2.0  # times as far, or as often, outside as one of the runs itself
 
 @dataclass
 class Noise:
-    """The noise of the original, input by input. `open_noisy` opens the noisy form; it may raise
-    BridgeError, and then there is no noise."""
+    """The noise of the original, input by input. `forms` open its noisy forms, of which the first
+    counts that runs and explains what the original gives; they may raise BridgeError. If none does,
+    there is no noise."""
 
-    open_noisy: Callable[[], Session]
+    forms: list[Callable[[], Session]]
     tolerances: Tolerances
     _session: Session | None = None
     _samples: dict[int, list[Results]] = field(default_factory=dict)
-    _broken: bool = False
     _end: float = 0.0
 
     def explains(
@@ -45,37 +45,38 @@ class Noise:
     ) -> bool:
         """Whether results of one input are within the noise. Each of `found` has the outputs that
         differ. More runs follow while each lot of them brings the results nearer."""
+        outputs = {name: expected[name] for one in found for name in one}
         before = np.inf
-        for lot in range(_LOTS + 1):
-            samples = self._samples.setdefault(case, [])
-            if len(samples) >= _LOT * max(lot, 1):
-                far = max(self._far(expected, samples, one) for one in found)
-                # The original is no result of its own noisy form: that form shows nothing.
-                if far <= 1:
-                    outputs = {name for one in found for name in one}
-                    own = {name: expected[name] for name in outputs}
-                    return self._far(expected, samples, own, itself=True) <= 1
-                late = lot >= 2 and (far > 0.9 * before or time.monotonic() > self._end)
-                if far > _HOPELESS * (2 if lot < 2 else 1) or late:
-                    return False
-                before = far
-            if lot == _LOTS or not self._run(samples, feed):
+        for lot in range(1, _LOTS + 1):
+            samples = self._more(case, feed, outputs, lot)
+            if not samples:
                 return False
+            far = max(self._far(expected, samples, one) for one in found)
+            if far <= 1:
+                return True
+            late = lot > 1 and (far > 0.9 * before or time.monotonic() > self._end)
+            if late or far > _HOPELESS * (2 if lot == 1 else 1):
+                return False
+            before = far
         return False
 
-    def _run(self, samples: list[Results], feed: Results) -> bool:
-        """Runs one lot. Whether it could run."""
-        if self._session is None and not self._broken:
+    def _more(self, case: int, feed: Results, outputs: Results, lots: int) -> list[Results]:
+        """The results of so many lots of runs for an input; none if there is no noisy form."""
+        while self._session is not None or self.forms:
+            samples = self._samples.setdefault(case, [])
             try:
-                self._session = self.open_noisy()
-                self._end = time.monotonic() + _SECONDS
+                if self._session is None:
+                    self._session = self.forms[0]()
+                    self._end = self._end or time.monotonic() + _SECONDS
+                while len(samples) < _LOT * lots:
+                    samples += _all(self._session.run_each([feed] * _LOT))
+                # An engine may take another kernel for a noisy form, which then shows nothing.
+                if self._far(outputs, samples, outputs, itself=True) <= 1:
+                    return samples
             except BridgeError:
-                self._broken = True
-        if self._session is None:
-            return False
-        runs = self._session.run_each([feed] * _LOT)
-        samples += [one for one in runs if not isinstance(one, EngineError)]
-        return not any(isinstance(one, EngineError) for one in runs)
+                pass
+            self._session, self.forms, self._samples = None, self.forms[1:], {}
+        return []
 
     def _far(
         self, expected: Results, samples: Sequence[Results], found: Results, itself: bool = False
@@ -92,6 +93,14 @@ class Noise:
             ),
             default=0.0,
         )
+
+
+def _all(runs: Sequence[Results | EngineError]) -> list[Results]:
+    """The results of runs. Raises the error of one that failed."""
+    for one in runs:
+        if isinstance(one, EngineError):
+            raise one
+    return [one for one in runs if not isinstance(one, EngineError)]
 
 
 def distance(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> float:
@@ -150,13 +159,14 @@ def _of_numbers(
             allowed = _WIDER * (high - low) + bound + rtol * np.abs(middle) + limits
             far = np.abs(one - middle) / allowed
             far = np.where((one == low) | (one == high), np.minimum(far, 0.5), far)
-        # NaN and infinities have to be those of a sample.
-        far = np.where(np.isnan(far), np.inf, far)
-        if not np.isfinite(one).all():
-            odd = ~np.isfinite(one)
-            seen = np.any([(s == one) | (np.isnan(s) & np.isnan(one)) for s in wide], axis=0)
-            far = np.where(odd, np.where(seen, 0.0, np.inf), far)
-        return float((far > 1).sum()), float(far.max()), float(np.sqrt(np.mean(np.square(far))))
+            # NaN and infinities have to be those of a sample.
+            far = np.where(np.isnan(far), np.inf, far)
+            if not np.isfinite(one).all():
+                odd = ~np.isfinite(one)
+                seen = np.any([(s == one) | (np.isnan(s) & np.isnan(one)) for s in wide], axis=0)
+                far = np.where(odd, np.where(seen, 0.0, np.inf), far)
+            mean = float(np.sqrt(np.mean(np.square(far))))
+        return float((far > 1).sum()), float(far.max()), mean
 
     count, farthest, mean = of(value.astype(np.float64), low, high)
     own = [

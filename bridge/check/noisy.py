@@ -32,6 +32,9 @@ _LEVELS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear", "FakeQuantize"})
 
 _ROUNDING = _LEVELS | {"Round", "Floor", "Ceil"}
 
+_IN_BYTES = 4
+"""The `accuracy_level` of operators that may round their data to 8 bits inside."""
+
 _OF_LEVELS = frozenset({"DequantizeLinear", "FakeQuantize"})
 """Operators that engines may compute as steps from the lowest number."""
 
@@ -44,24 +47,21 @@ _SELECTING = frozenset({"Abs", "Clip", "Concat", "Max", "Min", "Neg", "Relu", "T
 _MANY = 1 << 10  # elements of a constant that is read to see whether they are integers
 
 
-def make_noisy(
-    model: Model, of_constants: Element | None = None, narrow: Element | None = None
-) -> None:
+def make_noisy(model: Model, of_constants: Element | None = None, constants: bool = True) -> None:
     """Puts noise behind each float of a model that depends on data and is not exact, in place.
 
-    Constants that an operator sums have the noise of their own type; with `of_constants` all
-    constants of floats have that type's, for a file that stores them so. An engine may compute all
-    floats in the type `narrow` of 16 bits. Where numbers are rounded to integers, the noise is
-    relative to the largest number, as the error of a sum may be. Operators that round inside are
-    written in several. A TopK of IR that may take any of equal elements takes the first, as ONNX's
-    does."""
+    Constants that an operator sums have the noise of their own type, unless not `constants`: some
+    kernels want these as they are. With `of_constants` all constants of floats have that type's,
+    for a file that stores them so. Where numbers are rounded to integers, the noise is relative to
+    the largest number, as the error of a sum may be. Operators that round inside are written in
+    several. A TopK of IR that may take any of equal elements takes the first, as ONNX's does."""
     put_in_parts(model, WITH_BOTH)
     graph = model.graph
     facts = _Exactness()
     facts.enter(graph, {*graph.inputs})
     facts.exact |= {*graph.inputs}
     facts.look(graph)
-    _Noise(facts, np.random.default_rng(0), of_constants, narrow).make(graph)
+    _Noise(facts, np.random.default_rng(0), of_constants, constants).make(graph)
 
 
 @dataclass
@@ -161,7 +161,7 @@ class _Noise:
     facts: _Exactness
     random: np.random.Generator
     of_constants: Element | None
-    narrow: Element | None
+    constants: bool
 
     def make(self, graph: Graph) -> None:
         """Puts noise into a graph."""
@@ -171,7 +171,7 @@ class _Noise:
         for node in graph.nodes:
             # Engines fold weights that are stored in few bits, and may do so in wider floats.
             depends = not self.facts.data.isdisjoint(node.outputs) or any(
-                value.element in (F16, BF16) for value in node.outputs
+                value.element in (F16, BF16) and _has_many(value) for value in node.outputs
             )
             depends = depends and node.op != "Constant"
             if depends and not node.bodies and self.facts.exact.isdisjoint(node.outputs):
@@ -188,8 +188,8 @@ class _Noise:
                 if _is_float(value) and (is_stored or value not in self.facts.exact):
                     exact = node.outputs[place] = Value(value.type)
                     exact.producer = node
-                    unit = self.of_constants if is_stored else None
-                    self._add(b, exact, value, node.op in _OF_LEVELS, unit)
+                    unit = _epsilon(F16) if is_stored else 0.0
+                    self._add(b, exact, value, unit, node.op in _OF_LEVELS)
         graph.nodes = nodes
 
     def _is_stored(self, node: Node) -> bool:
@@ -198,57 +198,60 @@ class _Noise:
         return first is not None and _is_constant(first) and first.element is self.of_constants
 
     def _add_to_inputs(self, b: Builder, node: Node, noisy: dict[Value, Value]) -> None:
-        """Gives noise to numbers before they are rounded to integers, and to exact inputs of sums.
-        Engines may want constants that decide sizes."""
+        """Gives noise to numbers before they are rounded, and to exact inputs of sums. Engines may
+        want constants that decide sizes."""
         row = operator(node.op)
         sizes = (*(row.shaped_by if row else ()), *((1, 2, 3) if node.op == "Resize" else ()))
-        sums = not (
-            _keeps_elements(node)
-            or node.op in _SELECTING
-            or any(has_trait(node.op, one) for one in ("broadcasts", "by_element"))
-        )
         for place, value in enumerate(node.inputs):
             if value is None or not _is_float(value) or place in sizes:
                 continue
-            is_constant = value.constant is not None
-            if node.op == "Cast" and 0 < _bits(node.outputs[0]) <= 8 and node.outputs[0].element:
-                if node.outputs[0].element.is_float:
-                    # Engines go by way of f16, and so round twice.
-                    node.inputs[0] = rounded = Value(value.type)
-                    self._add(b, value, rounded, unit=F16)
-            elif place == 0 and node.op in _ROUNDING and not is_constant:
-                if value not in self.facts.exact or node.op in _LEVELS:
-                    node.inputs[0] = rounded = Value(value.type)
-                    self._add(b, value, rounded, of_largest=True)
-            elif (is_constant and self.of_constants) or (
-                sums and (is_constant or value in self.facts.exact) and _size(value) != 1
-            ):
+            before = self._before_rounding(node, value) if place == 0 else None
+            if before is not None:
+                node.inputs[0] = rounded = Value(value.type)
+                self._add(b, value, rounded, *before)
+            elif self._is_summed(node, value):
                 if value not in noisy:
                     noisy[value] = Value(value.type)
-                    unit = self.of_constants if is_constant else None
-                    self._add(b, value, noisy[value], unit=unit)
+                    unit = self.of_constants if _is_constant(value) else None
+                    self._add(b, value, noisy[value], _epsilon(unit) if unit else 0.0)
                 node.inputs[place] = noisy[value]
 
+    def _before_rounding(self, node: Node, value: Value) -> tuple[float, bool] | None:
+        """The unit of the noise of a number that a node rounds, and whether it is relative to the
+        largest number. None if the node does not round it."""
+        element = node.outputs[0].element
+        if node.op == "Cast" and element is not None and element.is_float and element.bits <= 8:
+            return _epsilon(F16), False  # Engines go by way of f16, and so round twice.
+        if node.attributes.get("accuracy_level") == _IN_BYTES:
+            return 2.0**-9, True
+        if node.op not in _ROUNDING or _is_constant(value):
+            return None
+        return (0.0, True) if node.op in _LEVELS or value not in self.facts.exact else None
+
+    def _is_summed(self, node: Node, value: Value) -> bool:
+        """Whether noise belongs to an exact input."""
+        is_constant = _is_constant(value)
+        if is_constant and (not self.constants or self.of_constants):
+            return self.constants
+        by_element = (has_trait(node.op, one) for one in ("broadcasts", "by_element"))
+        if _keeps_elements(node) or node.op in _SELECTING or any(by_element):
+            return False
+        return _has_many(value) and (is_constant or value in self.facts.exact)
+
     def _add(
-        self,
-        b: Builder,
-        exact: Value,
-        value: Value,
-        of_largest: bool = False,
-        unit: Element | None = None,
+        self, b: Builder, exact: Value, value: Value, unit: float = 0.0, of_largest: bool = False
     ) -> None:
         """Makes `value` of the exact one. Each element is off by a unit at most for its place on
         the first axes, and by one for that on the last. One for each element would take long."""
         element = exact.element
         assert element is not None
         wide = b.cast(exact, F32) if element in (F16, BF16) else exact
-        coarse = max((one for one in (self.narrow, unit, element) if one is not None), key=_epsilon)
         # OpenVINO 2026.4 draws 0 for a scalar.
         like = b.op("Reshape", wide, [1]) if exact.shape == () else wide
         parts = _parts(like.shape)
         noise = None
         for shape in parts:
-            drawn = self._drawn(b, like, shape, 2 / len(parts) * _epsilon(coarse))
+            drawn = self._drawn(b, like, shape, 2 / len(parts) * max(unit, _epsilon(element)))
             noise = drawn if noise is None else b.op("Add", noise, drawn)
         size = like
         if of_largest:
@@ -257,7 +260,6 @@ class _Noise:
         result = b.op("Add", like, b.op("Mul", noise, size))
         if exact.shape == ():
             result = b.op("Reshape", result, np.array([], np.int64))
-        result = b.cast(result, self.narrow) if self.narrow is not None else result
         maker = b.cast(result, element).producer
         assert maker is not None
         maker.outputs, value.producer = [value], maker
@@ -302,8 +304,9 @@ def _epsilon(element: Element) -> float:
     return float(ml_dtypes.finfo(element.dtype).eps)  # type: ignore[no-untyped-call]
 
 
-def _size(value: Value) -> int | None:
-    return None if value.constant is None else value.constant.size
+def _has_many(value: Value) -> bool:
+    """Whether a value may have more than one element."""
+    return value.shape is None or any(size != 1 for size in value.shape)
 
 
 def _is_constant(value: Value) -> bool:
