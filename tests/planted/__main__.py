@@ -23,7 +23,7 @@ from tests.planted.pairs import Pair
 
 
 class _Worker:
-    """Calls functions in another process, which a planted fault may end."""
+    """Calls functions in another process, which a planted fault may end, or keep from ending."""
 
     def __init__(self) -> None:
         self.pool = self._new()
@@ -31,11 +31,14 @@ class _Worker:
     def _new(self) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(1, get_context("spawn"))
 
-    def call(self, function: Any, *arguments: Any) -> Any:
+    def call(self, function: Any, *arguments: Any, seconds: float = 600) -> Any:
+        """What the function returns; None if its process ended, or had to be ended."""
         future: Future[Any] = self.pool.submit(function, *arguments)
         try:
-            return future.result()
-        except BrokenProcessPool:
+            return future.result(seconds)
+        except (BrokenProcessPool, TimeoutError):
+            for process in self.pool._processes.values():  # `kill_workers`, from Python 3.14 on
+                process.kill()
             self.pool = self._new()
             return None
 

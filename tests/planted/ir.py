@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -124,7 +125,7 @@ class IrFile:
         top = self.root
         results = [layer.get("id") for layer in _layers(top) if layer.get("type") == "Result"]
         sources = [_source(top, result) for result in results]
-        for one, two in zip(sources, sources[1:], strict=False):
+        for one, two in itertools.pairwise(sources):
             yield Swap("outputs", "top", lambda one=one, two=two: _swap_outputs(top, one, two))
         for result in results[1:]:
             yield Swap("dropped", "top", lambda result=result: _drop(top, result))
@@ -142,17 +143,17 @@ class IrFile:
                 continue
             for kind, number in (("input", "internal_layer_id"), ("output", "external_port_id")):
                 entries = [e for e in ports.findall(kind) if not e.get("purpose")]
-                for one, two in zip(entries, entries[1:], strict=False):
+                for one, two in itertools.pairwise(entries):
                     if one.get(number) != two.get(number):
                         yield Swap(
                             "ports", where, lambda a=one, b=two, n=number: _exchange(a, b, n)
                         )
         backs = layer.findall("back_edges/edge")
-        for one, two in zip(backs, backs[1:], strict=False):
+        for one, two in itertools.pairwise(backs):
             yield Swap("ports", where, lambda a=one, b=two: _exchange(a, b, "from-layer"))
         into = [e for e in _edges(graph) if e.get("to-layer") == layer.get("id")]
         if then is None and layer.find("body") is None:
-            for one, two in zip(into, into[1:], strict=False):
+            for one, two in itertools.pairwise(into):
                 yield Swap("operands", where, lambda a=one, b=two: _exchange(a, b, "to-port"))
 
     def counter(self, graph: Any) -> Value:

@@ -1,4 +1,8 @@
-"""Makes pairs: a model, its conversion with a fault, and an input that shows it."""
+"""Makes pairs: a model, its conversion with a fault, and an input that shows it.
+
+The fault is planted in an IR: in the conversion of an ONNX model, or, where an IR is the original,
+in what its conversion to ONNX is made from.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,6 @@ import bridge
 from tests.planted.faults import KINDS
 from tests.planted.ir import IrFile
 from tests.planted.models import Feed, Planted, node_tests, own_models, roundtrip_models
-from tests.planted.onnx_file import OnnxFile
 from tests.support.running import EXACT, OnnxRuntime
 
 SAMPLES = 45
@@ -66,17 +69,19 @@ def _engine(path: Path) -> OnnxRuntime | _Ir:
 
 
 @cache
-def _all() -> tuple[list[Planted], ...]:
-    return own_models(), roundtrip_models(), node_tests()
+def _group(name: str) -> list[Planted]:
+    return {"own": own_models, "roundtrip": roundtrip_models, "nodes": node_tests}[name]()
 
 
 def _order(rng: np.random.Generator, text: str) -> Iterator[Planted]:
     """Models in a drawn order; the few that are written here come as often as the others."""
-    groups = [[one for one in group if text in one.name] for group in _all()]
-    groups = [group for group in groups if group]
-    while groups:
-        group = groups[int(rng.integers(len(groups)))]
-        yield group[int(rng.integers(len(group)))]
+    groups = ["own", "roundtrip", "nodes"]
+    if any(text == one.name for one in _group("own")):
+        groups = ["own"]
+    while True:
+        chosen = [one for one in _group(str(rng.choice(groups))) if text in one.name]
+        if chosen:
+            yield chosen[int(rng.integers(len(chosen)))]
 
 
 def make(number: int, seed: int, folder: Path, text: str = "") -> Pair | None:
@@ -118,13 +123,18 @@ def _attempt(
         _apart(a, b, model.noise, random) for a, b in zip(before[:12], right[:12], strict=True)
     ):
         return None
-    file = IrFile(target) if target.suffix == ".xml" else OnnxFile(target)
+    ir = original if target.suffix == ".onnx" else target
+    file = IrFile(ir)
     found = list(KINDS[kind](file, rng))
     if not found:
         return None
     fault, act = found[int(rng.integers(len(found)))]
     act()
-    file.save(target)
+    if ir == original:
+        ir = folder / "wrong.xml"
+    file.save(ir)
+    if ir != target:
+        bridge.convert(ir, target)
     session = _engine(target)
     for feed, old, expected in zip(feeds, right, before, strict=True):
         new = session.run(feed)
