@@ -191,7 +191,8 @@ def _file(path: Path) -> Planted:
         onnx.save(load_onnx(path), folder / "original.onnx")
         return folder / "original.onnx"
 
-    return Planted(path.stem, write, partial(_of_file, path))
+    noise = 0.06 if "quanti" in path.stem or "bytes" in path.stem else 1e-3
+    return Planted(path.stem, write, partial(_of_file, path), noise)
 
 
 def _of_file(path: Path, index: int) -> Feed | None:
