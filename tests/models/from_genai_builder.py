@@ -30,6 +30,7 @@ LONG = {
     "rope_theta": 10000.0, "original_max_position_embeddings": 32,
     "short_factor": [1.0 + i / 8 for i in range(8)], "long_factor": [2.0 + i for i in range(8)],
 }  # fmt: skip
+WIDE = {"hidden_size": 128, "head_dim": 32}  # a half of which is rotated, in eights
 MIXED = {"layer_types": ["sliding_attention", "full_attention"]}
 ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
     "Llama": ("Llama", {}),
@@ -41,7 +42,7 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
     "Mistral, window": ("Mistral", {"sliding_window": 4}),
     "Qwen2": ("Qwen2", {}),
     "Qwen3": ("Qwen3", {}),
-    "Phi": ("Phi", {"num_key_value_heads": 4, "partial_rotary_factor": 0.5}),
+    "Phi": ("Phi", {"num_key_value_heads": 4, **WIDE}),
     "Phi3": ("Phi3", {"original_max_position_embeddings": 128}),
     "Phi3, long": (
         "Phi3",
@@ -50,7 +51,7 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
     "Gemma": ("Gemma", {}),
     "Gemma2": ("Gemma2", {"sliding_window": 4, "query_pre_attn_scalar": 16}),
     "Olmo": ("Olmo", {}),
-    "Nemotron": ("Nemotron", {}),
+    "Nemotron": ("Nemotron", WIDE),
     "SmolLM3": ("SmolLM3", {}),
     "Granite": ("Granite", {"attention_multiplier": 0.3, "residual_multiplier": 0.7}),
     "Ernie": ("Ernie4_5", {}),
@@ -62,9 +63,9 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
 
 FORMS: dict[str, tuple[str, dict[str, Any]]] = {
     "f32": ("fp32", {}),
-    "int4": ("int4", {"int4_block_size": 16, "int4_accuracy_level": 0}),
-    "int4, rounded data": ("int4", {"int4_block_size": 32, "int4_accuracy_level": 4}),
-    "int4, QDQ": ("int4", {"int4_block_size": 16, "use_qdq": True}),
+    "int4": ("int4", {"block_size": 16, "accuracy_level": 0}),
+    "int4, rounded data": ("int4", {"block_size": 32, "accuracy_level": 4}),
+    "int4, QDQ": ("int4", {"block_size": 16, "use_qdq": True}),
 }
 """Precisions and other options of the builder."""
 
