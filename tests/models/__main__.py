@@ -2,8 +2,8 @@
 table.
 
 The models are small and have random weights. Groups whose exporter is not installed are left out:
-the extras `models-torch`, `models-jax`, `models-tensorflow`, `models-paddle`, `models-spox` and
-`models-onnxscript`, each for an environment of its own.
+the extras `models-torch`, `models-genai`, `models-jax`, `models-tensorflow`, `models-paddle`,
+`models-spox` and `models-onnxscript`, each for an environment of its own.
 """
 
 from __future__ import annotations
