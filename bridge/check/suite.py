@@ -12,17 +12,18 @@ import bridge
 from bridge.check.device import DeviceCheck, for_device, is_elsewhere
 from bridge.check.engines import LacksOperatorError, Session
 from bridge.check.engines.remote import start
-from bridge.check.engines.sessions import open_session
+from bridge.check.engines.sessions import current, open_session
 from bridge.check.files import FileFacts, facts, read
 from bridge.check.lines import shortened
 from bridge.check.prepare import Files, prepared
 from bridge.check.request import Request
 from bridge.check.specialized import Fixed
-from bridge.errors import BridgeError
+from bridge.errors import BridgeError, UsageError
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
-from bridge.options import ConvertOptions
+from bridge.options import ConvertOptions, release_number
 from bridge.passes.state.records import STATEFUL
+from bridge.targets.written_for import WRITTEN_FOR
 
 CONVERSION = "conversion: "
 """What begins the failure of a conversion."""
@@ -242,6 +243,8 @@ class _Building:
                 "Bridge rewrites it: this shows that conversions and engines agree, not that "
                 f"Bridge reads those operators rightly ({shortened(str(error), 300)})"
             )
+        if path.suffix.lower() == ".xml":
+            self.told += _releases(label, read(path), self.files.options.get("openvino"))
         self.notes += [note for note in session.notes if note not in self.notes]
         first = self.files.original.name
         self.told += [f"output '{name}' is only in {first}" for name in session.missing]
@@ -277,6 +280,21 @@ class _Building:
         except BridgeError:
             return None
         return back
+
+
+def _releases(label: str, model: Model, asked: str | None) -> list[str]:
+    """What the first line says of the release of OpenVINO that runs an IR."""
+    sessions = current()
+    version = sessions.engine(sessions.plugin).version
+    written_for = WRITTEN_FOR.read(model.metadata)
+    try:
+        installed = release_number(".".join(version.split(".")[:2]))
+        older = written_for is not None and installed < release_number(written_for)
+        newer = asked is not None and installed > release_number(asked)
+    except UsageError:  # a record of somebody else, or a release of the future
+        return []
+    told = [f"not run on OpenVINO {asked}"] if newer else []
+    return told + [f"{label} is for OpenVINO {written_for}, and ran on {version}"] * older
 
 
 def for_part(files: Files, part: Model) -> Files:

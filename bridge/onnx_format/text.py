@@ -19,7 +19,10 @@ _SHOWN = 200
 _FIRST, _LONGEST = 1 << 20, 1 << 30
 
 _OPENING, _CLOSING = (b"{", b"(", b"<", b"["), (b"}", b")", b">", b"]")
-_BRACKETS = rb"""(?s)[][{}(<)]|=?>|"(?:[^"\\]|\\(?:.|\Z))*(?:"|\Z)|'(?:[^'\\]|\\(?:.|\Z))*(?:'|\Z)|\#[^\n]*"""
+_BRACKETS = (
+    rb"""(?s)[][{}(<)]|=?>|\#[^\n]*"""
+    rb"""|"(?:[^"\\]|\\(?:.|\Z))*(?:"|\Z)|'(?:[^'\\]|\\(?:.|\Z))*(?:'|\Z)"""
+)
 """Brackets, and tokens without brackets: the arrow of a signature, texts, comments."""
 
 

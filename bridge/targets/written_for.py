@@ -1,0 +1,30 @@
+"""The record of the oldest release of OpenVINO that an IR was written for.
+
+Workarounds for the faults of older releases are not in the file, so that a check on an older one
+says so.
+"""
+
+from __future__ import annotations
+
+from bridge.metadata import Entry
+from bridge.neutral.graph import Model
+from bridge.options import release_number
+from bridge.passes.context import Context
+from bridge.targets import READ_SINCE, device_of
+
+WRITTEN_FOR: Entry[str] = Entry("bridge.openvino", str, "release of OpenVINO", hint=True)
+"""The metadata entry for the release."""
+
+NEWEST = max(READ_SINCE.values(), key=release_number)
+"""The newest release whose faults are known."""
+
+
+def record_release(model: Model, context: Context) -> None:
+    """Records the release that an IR is for, if it has workarounds for the faults of one."""
+    if device_of(context.options).name != "ANY":
+        WRITTEN_FOR.write(model.metadata, context.options.get("openvino") or NEWEST)
+
+
+def forget_release(model: Model, context: Context) -> None:
+    """Removes the record: ONNX has no such release."""
+    model.metadata.pop(WRITTEN_FOR.key, None)
