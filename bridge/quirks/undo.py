@@ -13,12 +13,27 @@ from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
-from bridge.quirks.quirk import Guess, Run, Undo
+from bridge.quirks.opaque import HIDING, recognise
+from bridge.quirks.quirk import GPU, Guess, Quirk, Undo
 from bridge.report import Report
 
 
-def rewritten(run: Run, guess: Guess) -> Undo:
-    """An undo that accepts the first guess that `run` turns into the present nodes."""
+def _revealed(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The value behind a node that hides something of it."""
+    found = recognise(node)
+    return None if found is None else found[1]
+
+
+REVEALED = dict.fromkeys(HIDING, _revealed)
+"""The undo of all barriers."""
+
+
+def rewritten(quirk: Quirk, guess: Guess) -> Undo:
+    """An undo that accepts the first guess that the quirk turns into the present nodes."""
+    contexts = [
+        Context(Target("ir"), Report(), {"device": "GPU" if engine == GPU else "CPU"})
+        for engine in quirk.engines
+    ]
 
     def undo(b: Builder, node: Node, uses: Uses) -> Value | None:
         from bridge.passes.fuse.replay import becomes
@@ -26,14 +41,15 @@ def rewritten(run: Run, guess: Guess) -> Undo:
         output = uses.output(node)
         if sum(map(uses.count, node.outputs)) > uses.count(output):
             return None
-
-        def again(graph: Graph) -> None:
-            run(graph, Context(Target("ir"), Report()))
-
         for made in guess(b, node):
             parts = [*_constant_parts(b.nodes), *b.nodes]
-            if becomes(parts, [(made, output)], again) is not None:
-                return made
+            for context in contexts:
+
+                def again(graph: Graph, context: Context = context) -> None:
+                    quirk.run(graph, context)
+
+                if becomes(parts, [(made, output)], again) is not None:
+                    return made
             b.nodes.clear()
         return None
 

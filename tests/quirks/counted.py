@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 from bridge.errors import BridgeError
-from bridge.quirks import by_path, counts
+from bridge.quirks import by_name, counts
 from tests.quirks.alone import fired
 from tests.support.model_files import ONNX_FILES, load_onnx
 
@@ -58,9 +58,9 @@ def as_code(found: dict[tuple[str, str], list[str]]) -> str:
         for kind in ("roundtrip", "exporter")
     }
     rows = "".join(
-        f'    "{at.path}": ({by_kind["roundtrip"][at.path]}, {by_kind["exporter"][at.path]}),\n'
-        for at in by_path()
-        if any(found[at.path] for found in by_kind.values())
+        f'    "{name}": ({by_kind["roundtrip"][name]}, {by_kind["exporter"][name]}),\n'
+        for name in sorted(quirk.name for quirk in by_name())
+        if any(found[name] for found in by_kind.values())
     )
     code = Path(counts.__file__).read_text(encoding="utf-8")
     models_of = f"MODELS = ({models['roundtrip']}, {models['exporter']})\n"
