@@ -45,7 +45,10 @@ def dump(provenance: Provenance, where: Where, stored: Mapping[object, str]) -> 
         outputs = [_output(value, where) for value in provenance.outputs]
     except TypeError:
         return None
-    said = [provenance.op, inputs, attributes, outputs]
+    said: list[Any] = [provenance.op, inputs, attributes, outputs]
+    if provenance.of_quirk:
+        former = provenance.former
+        said.append((former and dump(former, where, stored)) or True)
     while len(said) > 2 and not said[-1]:
         said.pop()
     return said
@@ -125,12 +128,18 @@ class ProvenanceTable:
                 node.extras = {**(node.extras or {}), "provenance": self._load(layer)}
 
     def _load(self, layer: str) -> Provenance:
-        op, inputs, *rest = self._said[layer]
+        return self._read(self._said[layer])
+
+    def _read(self, said: Any) -> Provenance:
+        op, inputs, *rest = said
+        former = rest[2] if len(rest) > 2 else None
         return Provenance(
             str(op),
             {str(name): _read_attribute(value) for name, value in (*rest, {})[0].items()},
             [None if value is None else self._input(value) for value in inputs],
             [self._output(value) for value in rest[1]] if len(rest) > 1 else (),
+            former is not None,
+            self._read(former) if isinstance(former, list) else None,
         )
 
     def _output(self, said: Any) -> Value:

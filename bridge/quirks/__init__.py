@@ -82,7 +82,6 @@ ORDER: tuple[str, ...] = (
     "logical_reduction_of_computed_axes",
     "rank_of_computed_axes",
     "absolute_value_of_shape",
-    "cast_of_later_output",
     "saturating_conversion",
     "nan_is_greater",
     "nan_beside_number",
@@ -103,7 +102,7 @@ ORDER: tuple[str, ...] = (
     "one_hot_from_the_end",
     "gather_from_the_end",
     "conversion_to_bool",
-    "nan_to_bool",
+    "cast_to_bool",
     "reduction_over_empty_axis",
     *CLAUSES,
     "branch_of_equal_shape",
@@ -206,18 +205,20 @@ def _run_of(quirks: Sequence[Quirk]) -> Run:
 def undo_quirks(model: Model, context: Context) -> bool:
     """Undoes the quirks for IR in place, in reverse order, until no undo changes the model."""
     from bridge.passes.fuse import fuse
-    from bridge.quirks.undo import REVEALED, rewritten
+    from bridge.quirks.undo import REVEALED, recorded_ops, replaced_node, rewritten
 
     ops = _ops(model)
+    names = (name for name in reversed(ORDER) if name not in CLAUSES or "Loop" in ops)
+    quirks = list(dict.fromkeys(map(named, names)))
     patterns: dict[str, list[Undo]] = {op: [undo] for op, undo in REVEALED.items()}
-    for name in reversed(ORDER):
-        if name in CLAUSES and "Loop" not in ops:
-            continue
-        quirk = named(name)
+    for quirk in quirks:
         guesses = {op: rewritten(quirk, guess) for op, guess in quirk.guess.items()}
         for op, undo in (*quirk.undo.items(), *guesses.items()):
             patterns.setdefault(op, []).append(undo)
-    chosen = {op: tuple(map(_with_record, dict.fromkeys(undos))) for op, undos in patterns.items()}
+    chosen = {op: [*map(_with_record, dict.fromkeys(undos))] for op, undos in patterns.items()}
+    by_record = replaced_node(quirks)
+    for op in recorded_ops(model.graph):
+        chosen.setdefault(op, []).append(by_record)
     changed = False
     while fuse(model.graph, chosen, context):
         changed = True

@@ -20,6 +20,7 @@ from bridge.quirks.undo import behind
 
 @quirk(
     "Slice",
+    recorded=True,
     engines=BOTH,
     symptom="A Slice of a tensor of known shape with computed axes crashes. On the GPU plugin, "
     "negative axes give wrong numbers.",
@@ -49,24 +50,6 @@ def _are(bound: Value, whole: int) -> bool:
     """Whether all elements are known to be `whole`."""
     known = known_of(bound).array
     return known is not None and bool((known == whole).all())
-
-
-@slice_of_computed_axes.guesses("Slice")
-def _slices(b: Builder, node: Node) -> Iterator[Value]:
-    """The Slice with computed axes, from the bounds that are scattered into the bounds of all
-    axes."""
-    bounds = [behind(node.input(i), "ScatterElements", 1) for i in (1, 2, 4)]
-    put = next((made for made in bounds if made is not None), None)
-    places = behind(put.inputs[1], "Mod") if put is not None else None
-    axes = places.inputs[0] if places is not None else None
-    count = None if axes is None else known_of(axes).length
-    if count is None:
-        return
-    starts, ends, steps = (
-        b.constant([whole] * count) if made is None else made.inputs[2]
-        for made, whole in zip(bounds, (0, I64_MAX, 1), strict=True)
-    )
-    yield b.op("Slice", node.inputs[0], starts, ends, axes, steps)
 
 
 @quirk(
@@ -108,6 +91,7 @@ def _tiles(b: Builder, node: Node) -> Iterator[Value]:
 
 @quirk(
     "ir::Pad",
+    recorded=True,
     symptom="A Pad with a computed value pads with 0.",
     cost="another Pad, a Broadcast, a Convert and a Select",
 )
@@ -127,20 +111,12 @@ def computed_pad_value(b: Builder, node: Node, place: Place) -> Result:
     return b.where(b.cast(inside, BOOL), padded, value)
 
 
-@computed_pad_value.guesses("Where")
-def _pads(b: Builder, node: Node) -> Iterator[Value]:
-    """The Pad with the value that the Select chooses."""
-    _, padded, value = node.inputs
-    pad = behind(padded, "ir::Pad")
-    if pad is not None:
-        yield b.op("ir::Pad", *pad.inputs[:3], value, **pad.attributes)
-
-
 OF_NUMBERS = {"ReduceLogicalAnd": "ReduceMin", "ReduceLogicalOr": "ReduceMax"}
 
 
 @quirk(
     *OF_NUMBERS,
+    recorded=True,
     engines=BOTH,
     symptom="A logical reduction along computed axes does not compile: evaluate() is not "
     "implemented.",
@@ -159,23 +135,13 @@ def logical_reduction_of_computed_axes(b: Builder, node: Node, place: Place) -> 
     return b.cast(b.op(OF_NUMBERS[node.op], b.cast(x, I32), axes, **node.attributes), BOOL)
 
 
-@logical_reduction_of_computed_axes.guesses("Cast")
-def _logical_reductions(b: Builder, node: Node) -> Iterator[Value]:
-    """The logical reduction, from the reduction of numbers."""
-    reduced = node.inputs[0].producer if node.inputs[0] is not None else None
-    for op, of_numbers in OF_NUMBERS.items():
-        if reduced is not None and reduced.op == of_numbers:
-            x = behind(reduced.inputs[0], "Cast")
-            if x is not None:
-                yield b.op(op, x.inputs[0], reduced.input(1), **reduced.attributes)
-
-
 # OpenVINO does not infer the rank of the results, though it knows the number of axes. The CPU
 # plugin does not run values of unknown rank.
 @quirk(
     "Squeeze",
     "Unsqueeze",
     *REDUCTIONS,
+    recorded=True,
     engines=BOTH,
     symptom="Unsqueeze with computed axes has a result of unknown rank, and does not compile. The "
     "same holds for Squeeze and reductions with two or more computed axes.",
@@ -239,25 +205,6 @@ def _reduced(b: Builder, node: Node, x: Value, axes: Value, count: int) -> Value
     )  # fmt: skip
     kept = b.op(node.op, x, axes, **{**node.attributes, "keepdims": True})
     return b.op("Reshape", kept, b.op("Gather", b.op("Shape", x), left, 0))
-
-
-@rank_of_computed_axes.guesses("Reshape")
-def _of_axes(b: Builder, node: Node) -> Iterator[Value]:
-    """The reduction with keepdims=0, or Squeeze or Unsqueeze, with the axes that the comparison
-    reads."""
-    x, sizes = node.inputs
-    kept = x.producer if x is not None else None
-    if kept is not None and kept.attributes.get("keepdims") and len(kept.inputs) == 2:
-        yield b.op(kept.op, *kept.inputs, **{**kept.attributes, "keepdims": False})
-        return
-    axes = behind(sizes, "Mod", FAR_BACK)
-    if axes is not None:
-        for op in ("Squeeze", "Unsqueeze"):
-            yield b.op(op, x, axes.inputs[0])
-
-
-FAR_BACK = 40
-"""The number of values to search for the axes."""
 
 
 @quirk(
@@ -324,6 +271,7 @@ def _is_of_channels(data: Value, slope: Value) -> bool:
 # The kernel reads a pad of a second axis behind the pads.
 @quirk(
     "ir::Pad",
+    recorded=True,
     engines=(GPU,),
     symptom="A Pad of a vector by computed pads moves its elements by what lies in memory behind "
     "the pads, often out of the result.",
@@ -343,18 +291,6 @@ def pads_of_vector(b: Builder, node: Node, place: Place) -> Result:
     column = b.unsqueeze(data, 1)
     made = b.node("ir::Pad", [column, *pads, *value], 1, node.attributes, extras=node.extras)
     return b.squeeze(made.outputs[0], 1)
-
-
-@pads_of_vector.guesses("Squeeze")
-def _pads_of_vectors(b: Builder, node: Node) -> Iterator[Value]:
-    """The Pad of the vector, without the second axis."""
-    made = node.inputs[0].producer if node.inputs[0] is not None else None
-    if made is None or made.op != "ir::Pad":
-        return
-    before = [value.producer for value in made.inputs[:3] if value is not None]
-    firsts = [maker.input(0) for maker in before if maker is not None]
-    if len(firsts) == 3 and None not in firsts:
-        yield b.node("ir::Pad", [*firsts, *made.inputs[3:]], 1, made.attributes).outputs[0]
 
 
 @quirk(

@@ -212,6 +212,7 @@ OF_EMPTY_AXIS = {
     *OF_EMPTY_AXIS,
     "ReduceMax",
     "ReduceMin",
+    recorded=True,
     uses=True,
     engines=BOTH,
     releases="2024.0 to 2024.5, GPU 2026.4",
@@ -271,26 +272,6 @@ def _of_empty_axis(op: str, element: Element) -> float:
         return inf if op == "ReduceMin" else -inf
     least, most = element.bounds
     return min(most, I32.bounds[1]) if op == "ReduceMin" else max(least, I32.bounds[0])
-
-
-@reduction_over_empty_axis.guesses("Where")
-def _reductions(b: Builder, node: Node) -> Iterator[Value]:
-    """The reduction without the selection."""
-    reduced = node.inputs[2].producer if node.inputs[2] is not None else None
-    if reduced is not None and reduced.op in OF_EMPTY_AXIS:
-        yield b.op(reduced.op, *reduced.inputs, **reduced.attributes)
-
-
-@reduction_over_empty_axis.guesses(*OF_EMPTY_AXIS, "ReduceMax", "ReduceMin")
-def _of_fewer(b: Builder, node: Node) -> Iterator[Value]:
-    """The reduction of the tensor itself."""
-    data = node.inputs[0]
-    made = data.behind("Cast").producer if data is not None else None
-    if made is None or made.op != "ir::Pad" or made.inputs[0] is None or data is None:
-        return
-    whole = made.inputs[0]
-    whole = whole.behind("Cast") if data.element is BOOL else whole
-    yield b.op(node.op, whole, *node.inputs[1:], **node.attributes)
 
 
 SAME_NUMBER = ("Cast", "Reshape", "Squeeze", "Unsqueeze")
@@ -392,6 +373,7 @@ def _is_number(end: Value | None, k: Value) -> bool:
 
 @quirk(
     "Unique",
+    recorded=True,
     symptom="Unique of an empty tensor gives the result of the previous inference, and fails in "
     "the first one.",
     cost="a Pad of the input, which copies it, and a Slice of each output",
@@ -428,35 +410,3 @@ def _before_pad(node: Node) -> Value | None:
     sizes = asked.inputs[0].producer if asked is not None and asked.inputs[0] is not None else None
     found = sizes is not None and sizes.op == "Shape" and sizes.inputs[0] is pad.inputs[0]
     return pad.inputs[0] if found else None
-
-
-@unique_of_empty_tensor.undoes("Slice")
-def _unique_uncut(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The output of Unique of the tensor to whose sizes the Slice cuts."""
-    data, start, end = node.inputs[:3]
-    made = data.producer if data is not None else None
-    value = _before_pad(made) if made is not None and made.op == "Unique" else None
-    if made is None or data is None or value is None or set(known_of(start).ints or ()) != {0}:
-        return None
-    if not _is_size(end, value, known_of(made.input(1)).ints or (0,)):
-        return None
-    step = node.input(4)
-    if step is not None and set(known_of(step).ints or ()) != {1}:
-        return None
-    flat = value.producer
-    if made.input(1) is None and flat is not None and flat.op == "Reshape" and flat.inputs[0]:
-        value = flat.inputs[0]
-    place, inputs = made.outputs.index(data), [value, *made.inputs[1:]]
-    for other in uses.users(value):
-        if other.op == made.op and other.inputs == inputs and other.attributes == made.attributes:
-            return other.outputs[place]
-    return b.ops(made.op, len(made.outputs), *inputs, **made.attributes)[place]
-
-
-def _is_size(end: Value | None, value: Value, axes: tuple[int, ...]) -> bool:
-    """Whether a value is the shape of another one, or its size along an axis."""
-    sizes = behind(end, "Shape", most=2)
-    known = known_of(end).ints
-    if known is not None and len(known) == 1:
-        return value.shape is not None and value.shape[axes[0]] == known[0]
-    return sizes is not None and sizes.inputs[0] is value

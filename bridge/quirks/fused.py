@@ -398,6 +398,7 @@ def infinity_behind_arithmetic(b: Builder, node: Node, place: Place) -> Result:
 # broadcasts.
 @quirk(
     *ARITHMETIC,
+    recorded=True,
     engines=BOTH,
     symptom="Arithmetic fused into a Clamp, HSwish, Gelu, SoftPlus, MVN or similar gives a result "
     "of too low a rank. This happens if a constant of one element has the higher rank.",
@@ -421,17 +422,6 @@ def constant_of_higher_rank(b: Builder, node: Node, place: Place) -> Result:
             operands = [longer if operand is value else operand for operand in node.inputs]
             return b.op(node.op, *operands, **node.attributes)
     return None
-
-
-@constant_of_higher_rank.guesses(*ARITHMETIC)
-def _without_axes(b: Builder, node: Node) -> Iterator[Value]:
-    """The arithmetic on the operand without the added axes."""
-    for place, value in enumerate(node.inputs):
-        made = value.producer if value is not None else None
-        if made is not None and made.op == "Unsqueeze" and known_of(made.inputs[1]).ints:
-            operands = list(node.inputs)
-            operands[place] = made.inputs[0]
-            yield b.op(node.op, *operands, **node.attributes)
 
 
 WITH_PARAMETERS = ("FakeQuantize", "PRelu")
@@ -462,6 +452,7 @@ def _is_faulty(node: Node) -> bool:
 @quirk(
     *OF_ONE_RANK,
     "Expand",
+    recorded=True,
     where=_is_faulty,
     symptom="An element-wise operator of more than six axes of open sizes gives wrong numbers, if "
     "another node of this operator has fewer axes of open sizes.",
@@ -513,33 +504,3 @@ def _is_number(value: Value) -> bool:
 def _are_equal(one: Shape, other: Shape) -> bool:
     """Whether two shapes are known to be the same."""
     return one is not None and one == other and all(isinstance(dim, int | str) for dim in one)
-
-
-@kernel_of_lower_rank.guesses("Reshape")
-def _of_axes(b: Builder, node: Node) -> Iterator[Value]:
-    """The operator on what was flattened."""
-    data, shape = node.inputs[:2]
-    made = data.producer if data is not None else None
-    if made is None or made.op not in OF_ONE_RANK or shape is None:
-        return
-    values = [_before(value) for value in made.inputs if value is not None]
-    if any(value.rank is not None and value.rank > MOST_AXES for value in values):
-        yield b.op(made.op, *values, **made.attributes)
-
-
-@kernel_of_lower_rank.guesses("Broadcast")
-def _in_both_directions(b: Builder, node: Node) -> Iterator[Value]:
-    """The Expand to what the sizes are joined with."""
-    value, sizes = node.inputs[:2]
-    joined = sizes.producer if sizes is not None else None
-    if joined is not None and joined.op == "Where":
-        yield b.op("Expand", value, joined.inputs[1])
-
-
-def _before(value: Value) -> Value:
-    """The operand that was flattened, and perhaps broadcast, or the same value."""
-    for op in ("Reshape", "Broadcast"):
-        made = value.producer
-        if made is not None and made.op == op and made.inputs[0] is not None:
-            value = made.inputs[0]
-    return value

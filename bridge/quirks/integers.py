@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import BOOL, I4, I8, I32, U4, U8, is_static, size_of
+from bridge.neutral.types import I4, I8, I32, U4, U8, is_static, size_of
 from bridge.operators import Result
 from bridge.passes.uses import Uses
 from bridge.quirks.magnitude import NUMBERS, MayBeLarge
 from bridge.quirks.quirk import BOTH, COMPARISONS, CPU, ELEMENTWISE, GPU, Place, quirk
-from bridge.quirks.undo import behind
 
 OPERATORS = (*COMPARISONS, "Div", "Mod", "Relu", "ir::Mod")
 
@@ -25,6 +22,7 @@ def _is_of_integers(node: Node) -> bool:
 # types of few bits are smaller.
 @quirk(
     *OPERATORS,
+    recorded=True,
     uses=True,
     where=_is_of_integers,
     symptom="Divisions, remainders, comparisons and Relu of integers are computed in f32: 16777219 "
@@ -90,45 +88,6 @@ def _is_corrected(node: Node, place: Place) -> bool:
     )
 
 
-@integers_in_f32.guesses("Add", "Sub")
-def _undivided(b: Builder, node: Node) -> Iterator[Value]:
-    """The division whose quotient, or remainder, is corrected last."""
-    wrong = behind(node.inputs[1], "Max", most=8)
-    rest = behind(wrong.inputs[0], "Sign", most=6) if wrong is not None else None
-    value = rest.inputs[0] if rest is not None else None
-    divisor: Value | None = None
-    for _ in range(3):
-        made = value.producer if value is not None else None
-        if made is None or made.op != "Sub" or made.inputs[1] is None:
-            return
-        product = made.inputs[1].producer
-        divisor = product.inputs[1] if product is not None and product.op == "Mul" else None
-        value = made.inputs[0]
-    if divisor is None:
-        return
-    if node.op == "Add":
-        yield b.op("Mod", value, divisor)
-        yield b.op("ir::Mod", value, divisor)
-    else:
-        yield b.op("Div", value, divisor)
-        yield b.op("Div", value, divisor, floor=True)
-
-
-@integers_in_f32.guesses("Equal", "NotEqual")
-def _uncompared(b: Builder, node: Node) -> Iterator[Value]:
-    """The comparison of the operands of a difference."""
-    made = node.inputs[0].producer if node.inputs[0] is not None else None
-    if made is None or made.op != "Sub":
-        return
-    x, y = made.inputs
-    larger = x.producer if x is not None else None
-    if larger is not None and larger.op == "Max" and len(larger.inputs) == 2:
-        ops = ("Less", "Greater") if node.op == "NotEqual" else ("LessOrEqual", "GreaterOrEqual")
-        for op in ops:
-            yield b.op(op, *larger.inputs)
-    yield b.op(node.op, x, y)
-
-
 def _is_in_one_kernel(node: Node) -> bool:
     condition, x, y = node.inputs
     made = condition.producer if condition is not None else None
@@ -143,6 +102,7 @@ def _is_in_one_kernel(node: Node) -> bool:
 # The CPU plugin computes both in one kernel, in f32.
 @quirk(
     "Where",
+    recorded=True,
     where=_is_in_one_kernel,
     symptom="A Select of integers behind a comparison rounds them to f32: 16777217 becomes "
     "16777216.",
@@ -162,28 +122,13 @@ def selected_integers(b: Builder, node: Node, place: Place) -> Result:
     return y + b.cast(condition, x.element) * (x - y)
 
 
-@selected_integers.undoes("Add")
-def _selection(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The selection between the operands of the difference."""
-    y, product = node.inputs
-    made = product.producer if product is not None else None
-    if made is None or made.op != "Mul" or y is None or y.element not in NUMBERS:
-        return None
-    cast, difference = (value.producer if value is not None else None for value in made.inputs)
-    if cast is None or cast.op != "Cast" or difference is None or difference.op != "Sub":
-        return None
-    condition, (x, other) = cast.inputs[0], difference.inputs
-    if condition is None or condition.element is not BOOL or x is None or other is not y:
-        return None
-    return b.where(condition, x, y)
-
-
 MOST = 63
 """The largest exponent. From the 64th power on, all integers but 0, 1 and -1 overflow."""
 
 
 @quirk(
     "Pow",
+    recorded=True,
     engines=BOTH,
     symptom="A power of integers is computed in f32: 4097 squared is too small by one.",
     cost="a product for each bit of the exponent, and for each bit that is set; about 40 operators "
@@ -237,21 +182,12 @@ def _by_digits(b: Builder, base: Value, exponent: Value) -> Value:
     return result * (1 - is_inverse * (1 - is_unit))
 
 
-@power_of_integers.guesses("Mul")
-def _recorded(b: Builder, node: Node) -> Iterator[Value]:
-    """The Pow in the record of the last node. A product x * x without a record was a product
-    before."""
-    former = (node.extras or {}).get("provenance")
-    if former is not None and former.op == "Pow":
-        given = [value for value in former.inputs if value is not None]
-        yield b.op("Pow", *(b.tensor(v.constant) if v.constant else v for v in given))
-
-
 @quirk(
     "Add",
     "Div",
     "Mul",
     "Sub",
+    recorded=True,
     symptom="200 + 100 is 255 in u8, and 7 / 2 is 4 if the shape is dynamic.",
     cost="three Converts",
 )
@@ -266,21 +202,6 @@ def saturating_bytes(b: Builder, node: Node, place: Place) -> Result:
     if x.element not in (I8, U8):
         return None
     return b.cast(b.op(node.op, b.cast(x, I32), b.cast(y, I32), **node.attributes), x.element)
-
-
-@saturating_bytes.undoes("Cast")
-def in_eight_bits(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The arithmetic on integers of 8 bits, from the arithmetic in 32 bits."""
-    to, inner = node.attributes["to"], node.inputs[0]
-    made = uses.single_use(inner, "Add", "Div", "Mul", "Sub")
-    if to not in (I8, U8) or made is None or inner is None or inner.element is not I32:
-        return None
-    wider = [uses.single_use(value, "Cast") for value in made.inputs]
-    small = [None if cast is None else cast.inputs[0] for cast in wider]
-    if any(value is None or value.element is not to for value in small):
-        return None
-    b.name = wider[0].name if wider[0] is not None else made.name
-    return b.op(made.op, *small, **made.attributes)
 
 
 IN_RANGE = {"Clip", "FakeQuantize"}
@@ -358,6 +279,7 @@ def saturating_nibbles(b: Builder, node: Node, place: Place) -> Result:
 # The kernel calls fmod.
 @quirk(
     "Mod",
+    recorded=True,
     engines=(GPU,),
     symptom="FloorMod of -7 and 2 is -1: it has the sign of the dividend.",
     cost="a Mod, two Less, an Equal, three logical operators, an Add and a Select",
@@ -377,16 +299,3 @@ def _with_sign(b: Builder, rest: Value, y: Value) -> Value:
     zero = b.like(0, rest)
     other = b.op("Xor", rest < zero, y < zero) & ~rest.equal(zero)
     return b.where(other, rest + y, rest)
-
-
-@sign_of_remainder.guesses("Where")
-def _remainders(b: Builder, node: Node) -> Iterator[Value]:
-    """The remainder with the sign of the divisor, from fmod and the correction of its sign."""
-    _, more, rest = node.inputs
-    made = rest.producer if rest is not None else None
-    added = more.producer if more is not None else None
-    if made is None or made.op != "ir::Mod" or added is None or added.op != "Add":
-        return
-    x, y = made.inputs
-    if added.inputs == [rest, y]:
-        yield b.op("Mod", x, y, fmod=False)

@@ -161,6 +161,7 @@ def unique_of_one(b: Builder, node: Node, place: Place) -> Result:
 
 @quirk(
     "ir::OneHot",
+    recorded=True,
     until="2025.3",
     releases="2024.0 to 2025.3",
     symptom="These releases lack OneHot-16, and do not read the file.",
@@ -180,16 +181,6 @@ def one_hot_from_the_end(b: Builder, node: Node, place: Place) -> Result:
     return b.op(
         "ir::OneHot", indices, depth, on, off, axis=axis, negative_indices_mode="ignore_negative"
     )
-
-
-@one_hot_from_the_end.guesses("ir::OneHot")
-def _one_hots(b: Builder, node: Node) -> Iterator[Value]:
-    """OneHot of the indices before the addition."""
-    indices, *others = node.inputs
-    made = indices.producer if indices is not None else None
-    if made is not None and made.op == "Where":
-        attributes = {**node.attributes, "negative_indices_mode": "normalize"}
-        yield b.op("ir::OneHot", made.inputs[2], *others, **attributes)
 
 
 @quirk(
@@ -316,6 +307,7 @@ def bound_of_norm(b: Builder, node: Node, place: Place) -> Result:
 
 @quirk(
     "Einsum",
+    recorded=True,
     engines=(GPU,),
     symptom='Einsum "i,i" gives a number that is not the sum of products.',
     cost="an Unsqueeze and a Squeeze",
@@ -336,21 +328,9 @@ def scalar_of_einsum(b: Builder, node: Node, place: Place) -> Result:
     return b.squeeze(summed.outputs[0], 0)
 
 
-@scalar_of_einsum.guesses("Squeeze")
-def _scalars(b: Builder, node: Node) -> Iterator[Value]:
-    """Einsum without the axis in front."""
-    made = node.inputs[0].producer if node.inputs[0] is not None else None
-    if made is None or made.op != "Einsum" or made.inputs[0] is None:
-        return
-    terms, _, result = made.attributes["equation"].partition("->")
-    wider = made.inputs[0].producer
-    if len(result) == 1 and terms.startswith(result) and wider and wider.op == "Unsqueeze":
-        operands = [wider.inputs[0], *made.inputs[1:]]
-        yield b.op("Einsum", *operands, equation=terms[1:])
-
-
 @quirk(
     "FakeQuantize",
+    recorded=True,
     engines=(GPU,),
     symptom="A FakeQuantize of a vector with limits for each element has the limits of the first "
     "one for all. OpenVINO makes such limits of an Add, a Subtract, a Multiply or a Divide by a "
@@ -370,14 +350,3 @@ def limits_of_vector(b: Builder, node: Node, place: Place) -> Result:
     row = [b.unsqueeze(data, 0), *limits]
     made = b.node("FakeQuantize", row, 1, node.attributes, extras=node.extras)
     return b.squeeze(made.outputs[0], 0)
-
-
-@limits_of_vector.guesses("Squeeze")
-def _of_vectors(b: Builder, node: Node) -> Iterator[Value]:
-    """The FakeQuantize of the vector."""
-    made = node.inputs[0].producer if node.inputs[0] is not None else None
-    if made is None or made.op != "FakeQuantize" or made.inputs[0] is None:
-        return
-    wider = made.inputs[0].producer
-    if wider is not None and wider.op == "Unsqueeze":
-        yield b.op("FakeQuantize", wider.inputs[0], *made.inputs[1:], **made.attributes)

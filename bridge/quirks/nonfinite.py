@@ -9,7 +9,7 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import BF16, BOOL, F16, F32, F64
+from bridge.neutral.types import BF16, F32, F64
 from bridge.operators import Result
 from bridge.passes.uses import Uses
 from bridge.quirks.known import is_known
@@ -186,30 +186,3 @@ def nan_beside_number(b: Builder, node: Node, place: Place) -> Result:
 
 
 nan_beside_number.undoes("Max", "Min")(exchanged_again)
-
-
-FLOATS = {BF16, F16, F32, F64}
-"""Types that hold NaN and that the plugin compares."""
-
-
-@quirk(
-    "Cast",
-    symptom="NaN converted to bool is false, so an If takes its else branch.",
-    cost="none: a NotEqual for a Convert",
-)
-def nan_to_bool(b: Builder, node: Node, place: Place) -> Result:
-    """At a Cast of a float to bool.
-
-    Both operators give true for all numbers but 0, and for NaN.
-    """
-    value = node.inputs[0]
-    if node.attributes["to"] is not BOOL or not isinstance(value, Value):
-        return None
-    return b.op("NotEqual", value, 0) if value.element in FLOATS else None
-
-
-@nan_to_bool.guesses("NotEqual")
-def _casts(b: Builder, node: Node) -> Iterator[Value]:
-    value, zero = node.inputs[0], known_of(node.inputs[1]).array
-    if value is not None and zero is not None and zero.ndim == 0 and zero == 0:
-        yield b.op("Cast", value, to=BOOL)

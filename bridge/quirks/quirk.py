@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Required, TypedDict, TypeVar, Unpack
 
 from bridge.neutral.builder import Builder
@@ -71,9 +72,10 @@ class Quirk:
     `declared` is the function that is declared as the quirk. `run` rewrites a graph and all nested
     graphs. It finds nothing in a graph without the operators `needs`, if there are any.
 
-    On the way to ONNX `undo` restores the original nodes, and `guess` makes candidates for them. A
-    candidate is accepted if `run` turns it into the present nodes. The keys of both are the
-    operators of the last node that `run` writes.
+    On the way to ONNX, a record restores nodes of the operators `recorded`: it says what the quirk
+    replaced, and counts if `run` makes the present nodes of that. For other quirks `undo` restores
+    the original nodes, and `guess` makes candidates for them, which count in the same way. The keys
+    of both are the operators of the last node that `run` writes.
     """
 
     declared: Callable[..., object]
@@ -81,6 +83,7 @@ class Quirk:
     needs: frozenset[str]
     fault: EngineFault
     hides: str = ""
+    recorded: frozenset[str] = frozenset()
     undo: dict[str, Undo] = field(default_factory=dict)
     guess: dict[str, Guess] = field(default_factory=dict)
 
@@ -213,7 +216,7 @@ ELEMENTWISE = (
     "GreaterOrEqual", "HSigmoid", "HardSigmoid", "HardSwish", "IsFinite", "IsInf", "IsNaN", "Less",
     "LessOrEqual", "Log", "Mish", "Mod", "Neg", "Not", "NotEqual", "Or", "Relu", "Round", "Selu",
     "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "SquaredDifference", "Swish",
-    "Tan", "Tanh", "NodeTest", "Xor", "ir::Mod",
+    "Tan", "Tanh", "Where", "Xor", "ir::Mod",
 )  # fmt: skip
 """The element-wise operators that IR has, with operands that are broadcast to one shape."""
 
@@ -268,19 +271,22 @@ def quirk(
     beside: NodeTest | None = None,
     where: NodeTest | None = None,
     uses: bool = False,
+    recorded: bool = False,
     **fault: Unpack[EngineFault],
 ) -> Callable[[Rewrite], Quirk]:
     """Declares a quirk that rewrites nodes of these operators.
 
     It fires only in a model with an operator of `needs`, and with a node for which `beside` holds.
-    For `where` and `uses` see `rewriting`.
+    For `where`, `uses` and `recorded` see `rewriting`.
     """
 
     def declared(by: Rewrite) -> Quirk:
-        run = rewriting(*ops, by=by, name=by.__name__, where=where, uses=uses)
+        name = by.__name__
+        run = rewriting(*ops, by=by, name=name, where=where, uses=uses, recorded=recorded)
         if beside is not None:
             run = _beside(beside, run)
-        return Quirk(by, run, frozenset(needs or ops), fault)
+        kept = frozenset(ops if recorded else ())
+        return Quirk(by, run, frozenset(needs or ops), fault, recorded=kept)
 
     return declared
 
@@ -332,6 +338,7 @@ def rewriting(
     name: str = "",
     uses: bool = False,
     where: NodeTest | None = None,
+    recorded: bool = False,
 ) -> Run:
     """A pass that calls `by` for each node of these operators, innermost bodies first, and expands
     the new nodes.
@@ -339,7 +346,7 @@ def rewriting(
     `uses` says that `by` needs the readers of a value. The report names each node that was
     rewritten, and the quirk. Without a name, `by` itself adds it to `Place.fired`. With `where`,
     only nodes for which it holds are rewritten, and a model without such a node is not searched
-    further.
+    further. `recorded` says that the new nodes have a record of the old one.
     """
 
     def run(graph: Graph, context: Context) -> bool:
@@ -362,7 +369,8 @@ def rewriting(
             results = [result] if isinstance(result, Value) else list(result)
             legalizer.expand(b, node, place)
             made = [result and place.of(result) for result in results]
-            remember(node, made, b.nodes, lambda: node.outputs)
+            used = partial(legalizer.used_in, place.graph) if recorded else lambda: node.outputs
+            remember(node, made, b.nodes, used, recorded)
             return results
 
         place = Place(graph)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.dataflow import May
@@ -16,7 +16,6 @@ from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses
 from bridge.quirks.known import KnownAt, is_known, when_known
 from bridge.quirks.quirk import BOTH, Place, quirk
-from bridge.quirks.undo import behind
 
 
 class OfShape(May):
@@ -163,6 +162,7 @@ def _cut_from_the_start(data: Value) -> tuple[int, ...] | None:
 
 @quirk(
     "MatMul",
+    recorded=True,
     symptom="A MatMul of a matrix of unknown size and a constant of rank 3 does not compile or "
     "does not run. OpenVINO converts it to a FullyConnected, which gives one matrix.",
     cost="an Unsqueeze of the constant and a Squeeze",
@@ -185,15 +185,6 @@ def matrix_times_stack(b: Builder, node: Node, place: Place) -> Result:
     first = b.constant([0])
     product = b.op("MatMul", matrix, b.op("Unsqueeze", stack, first), **node.attributes)
     return b.op("Squeeze", product, first)
-
-
-@matrix_times_stack.guesses("Squeeze")
-def _products(b: Builder, node: Node) -> Iterator[Value]:
-    """The product with the stack without the added axis."""
-    product = behind(node.inputs[0], "MatMul")
-    stack = behind(product.inputs[1], "Unsqueeze") if product is not None else None
-    if product is not None and stack is not None:
-        yield b.op("MatMul", product.inputs[0], stack.inputs[0], **product.attributes)
 
 
 # The CPU plugin treats all three inputs as one value of type bool. Its kernel does not support
@@ -223,23 +214,3 @@ def _truth(value: Value | None) -> Value | None:
     made = value.producer if value is not None else None
     source = made.inputs[0] if made is not None and made.op == "Cast" else None
     return source if source is not None and source.element is BOOL else value
-
-
-@quirk(
-    "Cast",
-    engines=BOTH,
-    symptom="A Convert to boolean reads the first output of a node with several outputs, even if "
-    "its input is another one.",
-    cost="none: a NotEqual for a Convert",
-)
-def cast_of_later_output(b: Builder, node: Node, place: Place) -> Result:
-    """At a Cast to bool of an output that is not the first of its node.
-
-    Both operators give true for all numbers but 0, and for NaN.
-    """
-    (x,) = node.inputs
-    assert x is not None
-    producer = x.producer
-    if node.attributes["to"] is not BOOL or producer is None or producer.outputs[0] is x:
-        return None
-    return b.op("NotEqual", x, 0)

@@ -11,7 +11,6 @@ from bridge.neutral.types import I64, is_static
 from bridge.operators import Result
 from bridge.operators.loops import Values, along
 from bridge.passes.context import Context
-from bridge.passes.uses import Uses
 from bridge.quirks.known import KnownAt, when_known
 from bridge.quirks.quirk import GPU, RECURRENT, Place, graph_quirk, quirk, replace_outputs
 
@@ -134,6 +133,7 @@ def _step(
 # The CPU plugin gives the state no memory.
 @quirk(
     *RECURRENT,
+    recorded=True,
     symptom="A recurrent layer with a constant initial state and an input of open batch does not "
     "compile.",
     cost="a Reshape of the input, which copies nothing",
@@ -164,17 +164,6 @@ def _states(node: Node) -> list[Value]:
 def _batch_of_states(node: Node) -> int | None:
     sizes = (state.shape[0] for state in _states(node) if state.shape)
     return next((size for size in sizes if isinstance(size, int)), None)
-
-
-@batch_of_known_state.undoes("Reshape")
-def of_open_batch(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The input before the Reshape, if only layers with a state of this batch read it."""
-    sizes = known_of(node.inputs[1]).ints or (0,)
-    users = uses.users(node.outputs[0])
-    if sizes[0] is None or sizes[0] < 1 or any(sizes[1:]) or node.attributes.get("allowzero"):
-        return None
-    takes = (user.op in RECURRENT and _batch_of_states(user) == sizes[0] for user in users)
-    return node.inputs[0] if users and all(takes) else None
 
 
 @quirk(
@@ -241,6 +230,7 @@ def outputs_of_shapes(graph: Graph, context: Context) -> bool:
 
 @quirk(
     "ir::NonMaxSuppression",
+    recorded=True,
     uses=True,
     engines=(GPU,),
     symptom="In a model whose sizes are all known, NonMaxSuppression always gives as many rows as "
@@ -271,13 +261,3 @@ def _up_to(b: Builder, value: Value, count: Value) -> Value:
 def _is_counted(node: Node, count: Value) -> bool:
     """Whether a node takes the first rows, as many as a value says."""
     return node.op == "Slice" and node.inputs[2] is count and known_of(node.inputs[1]).ints == (0,)
-
-
-@rows_behind_boxes.undoes("Slice")
-def _all_rows(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The output of NonMaxSuppression of which the selected rows are taken."""
-    rows = node.inputs[0]
-    made = rows.producer if rows is not None else None
-    if made is None or made.op != "ir::NonMaxSuppression" or rows is made.outputs[2]:
-        return None
-    return rows if _is_counted(node, made.outputs[2]) else None

@@ -4,12 +4,53 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.types import BOOL, F64, I8, I16, I32, I64, U8, U16, U32, U64, is_static
+from bridge.neutral.types import (
+    BF16,
+    BOOL,
+    F16,
+    F32,
+    F64,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    is_static,
+)
 from bridge.operators import Result
 from bridge.passes.context import Context
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import is_hidden, opaque
-from bridge.quirks.quirk import GPU, Place, graph_quirk, quirk, replace_outputs
+from bridge.quirks.quirk import BOTH, CPU, GPU, Place, graph_quirk, quirk, replace_outputs
+
+FLOATS = {BF16, F16, F32, F64}
+"""Types that hold NaN and that the plugin compares."""
+
+
+@quirk(
+    "Cast",
+    recorded=True,
+    engines=BOTH,
+    symptom="NaN converted to bool is false, so an If takes its else branch. A Convert to boolean "
+    "reads the first output of a node with several outputs, even if its input is another one.",
+    cost="none: a NotEqual for a Convert",
+)
+def cast_to_bool(b: Builder, node: Node, place: Place) -> Result:
+    """At a Cast to bool of an output that is not the first of its node; for the CPU plugin also at
+    one of a float.
+
+    Both operators give true for all numbers but 0, and for NaN.
+    """
+    (x,) = node.inputs
+    if x is None or node.attributes["to"] is not BOOL:
+        return None
+    is_later = x.producer is not None and x.producer.outputs[0] is not x
+    may_be_nan = x.element in FLOATS and place.engine == CPU
+    return b.op("NotEqual", x, 0) if is_later or may_be_nan else None
+
 
 COMPARED = {I8, I16, I32, I64, U8, U16, U32, U64}
 """Types that the plugin compares. Floats have a second reason, NaN, in all releases."""

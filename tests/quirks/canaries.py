@@ -105,7 +105,7 @@ CANARIES: dict[str, Canary] = {
         seen=False,
         on="OpenVINO before 2025.3",
     ),
-    "nan_to_bool": Canary(
+    "cast_to_bool": Canary(
         "(float[n] x) => (bool[n] y) { y = Cast <to = 9> (x) }",
         {"x": np.array([np.nan, 0, -2, np.inf], np.float32)},
     ),
@@ -427,12 +427,11 @@ CANARIES: dict[str, Canary] = {
         "wide = Cast <to = 1> (few) a = Abs (wide) y = Add (a, x) }",
         {"x": _f32(2)},
     ),
-    "cast_of_later_output": Canary(
+    "cast_to_bool, of a later output": Canary(
         """(float[4] x) => (bool[2] y) {
         first, second = Split <num_outputs = 2> (x)
         y = Cast <to = 9> (second) }""",
         {"x": np.array([1, 0, 0, 1], np.float32)},
-        hidden_by=("nan_to_bool",),
     ),
     "saturating_conversion": Canary(
         "(float[n] x) => (uint8[n] y) { y = Cast <to = 2> (x) }",

@@ -97,8 +97,11 @@ class Draft:
         """Has the body read other values instead of these keys. The nodes that it needs go to its
         front."""
         graph = self.body.graph
+        gone = {old: new for old, new in entries.items() if old not in graph.inputs}
         for node in graph.nodes:
             node.inputs = [None if v is None else entries.get(v, v) for v in node.inputs]
+            if node.extras and "provenance" in node.extras:
+                node.extras["provenance"] = node.extras["provenance"].of(lambda v: gone.get(v, v))
         graph.outputs = [entries.get(v, v) for v in graph.outputs]
         read = {*graph.outputs, *(value for node in graph.nodes for value in node.inputs)}
         needed: list[Node] = []

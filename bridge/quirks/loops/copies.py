@@ -9,7 +9,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Invariant, OutputPort, Sliced, Stacked, Yield, outer_input
-from bridge.neutral.rewrite import ValueUses
+from bridge.neutral.rewrite import ValueUses, replace_values
 from bridge.neutral.types import (
     F4E2M1,
     F8E8M0,
@@ -270,11 +270,8 @@ def _enter_again(loop_builder: LoopBuilder, index: int, users: list[Node]) -> No
     body.inputs[index] = replace(port, axis=port.axis - 1) if isinstance(port, Sliced) else port
     entry = Value(users[0].outputs[0].type, list(body.graph.inputs[index].names))
     body.graph.inputs[index] = entry
-    gone = {user.outputs[0] for user in users}
     body.graph.nodes = [one for one in body.graph.nodes if one not in users]
-    for one in body.graph.nodes:
-        one.inputs = [entry if v in gone else v for v in one.inputs]
-    body.graph.outputs = [entry if v in gone else v for v in body.graph.outputs]
+    replace_values(body.graph, {user.outputs[0]: entry for user in users})
 
 
 copied_shapes.undoes("Squeeze")(squeezed_again)

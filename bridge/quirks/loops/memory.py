@@ -6,7 +6,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Invariant, Iteration, Yield
-from bridge.neutral.rewrite import ValueUses
+from bridge.neutral.rewrite import ValueUses, replace_values
 from bridge.neutral.types import STRING, Interval, is_static
 from bridge.operators.branches import either
 from bridge.operators.control.loop_builder import LoopBuilder, iteration_number
@@ -319,10 +319,7 @@ def from_the_start(b: Builder, node: Node, uses: Uses) -> Value | None:
         loop.inputs[index] = start
     if not found and not unread:
         return None
-    graph = body.graph
-    for one in graph.nodes:
-        one.inputs = [None if v is None else found.get(v, v) for v in one.inputs]
-    graph.outputs = [found.get(v, v) for v in graph.outputs]
+    replace_values(body.graph, found)
     loop.drop_unused_inputs()
     return in_the_place_of(node, loop.build(b), uses)
 
