@@ -14,7 +14,6 @@ from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import BOOL, I32, I64, U8, Element, is_static, low
 from bridge.operators import Result
 from bridge.passes.context import Context
-from bridge.passes.uses import Uses
 from bridge.quirks.known import KnownAt, WhenKnown, is_known
 from bridge.quirks.opaque import hides, is_hidden, opaque
 from bridge.quirks.quirk import BOTH, GPU, Place, barrier, graph_quirk, quirk, rewriting
@@ -321,6 +320,7 @@ def _cut_from_one(b: Builder, node: Node) -> Result:
 
 @graph_quirk(
     "ir::TopK",
+    recorded=("ir::TopK",),
     symptom="A TopK with a k of 0 fails, unless the input is empty.",
     cost="a Maximum, and a Slice of each output",
 )
@@ -337,38 +337,7 @@ def empty_top_k(graph: Graph, context: Context) -> bool | None:
         k = node.inputs[1]
         return None if k is None or sure.of(k) else _cut_from_one(b, node)
 
-    return rewriting("ir::TopK", by=by, name="empty_top_k")(graph, context)
-
-
-@empty_top_k.undoes("Slice")
-def _uncut(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The output of a TopK of all elements that the Slice keeps."""
-    data, start, end, axis = (*node.inputs, None)[:4]
-    top = data.producer if data is not None else None
-    if data is None or top is None or top.op != "ir::TopK" or known_of(start).ints != (0,):
-        return None
-    x, least = top.inputs[:2]
-    made = least.producer if least is not None else None
-    if x is None or made is None or made.op != "Max" or known_of(made.inputs[1]).ints != (1,):
-        return None
-    k, step = made.inputs[0], node.input(4)
-    if k is None or not _is_number(end, k) or (step and known_of(step).ints != (1,)):
-        return None
-    if known_of(axis).ints != (top.attributes["axis"],):
-        return None
-    place = top.outputs.index(data)
-    for other in uses.users(x):
-        if other.op == top.op and other.inputs == [x, k] and other.attributes == top.attributes:
-            return other.outputs[place]
-    return b.ops(top.op, 2, x, k, **top.attributes)[place]
-
-
-def _is_number(end: Value | None, k: Value) -> bool:
-    """Whether a value is k, of another rank or type."""
-    while end is not None and end is not k:
-        made = end.producer
-        end = made.inputs[0] if made is not None and made.op in SAME_NUMBER else None
-    return end is k
+    return rewriting("ir::TopK", by=by, name="empty_top_k", recorded=True)(graph, context)
 
 
 @quirk(

@@ -326,10 +326,11 @@ def barrier(
 
 
 def graph_quirk(
-    *needs: str, hides: str = "", **fault: Unpack[EngineFault]
+    *needs: str, hides: str = "", recorded: Sequence[str] = (), **fault: Unpack[EngineFault]
 ) -> Callable[[Run], Quirk]:
-    """Declares a quirk that is a pass over the whole graph."""
-    return lambda run: Quirk(run, run, frozenset(needs), fault, hides)
+    """Declares a quirk that is a pass over the whole graph. It makes records of nodes of the
+    operators `recorded`."""
+    return lambda run: Quirk(run, run, frozenset(needs), fault, hides, frozenset(recorded))
 
 
 def rewriting(
