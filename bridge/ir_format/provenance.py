@@ -119,16 +119,19 @@ class ProvenanceTable:
         self._values: dict[str, Sequence[Value]] = {}
 
     def know(self, layer: str, values: Sequence[Value]) -> None:
-        """Learns the outputs of a layer, and notes the layer's original node with its node. It
-        needs all inputs that the record names."""
+        """Learns the outputs of a layer."""
         self._values[layer] = values
-        node = values[0].producer if values else None
-        if node is not None and layer in self._said:
-            with suppress(LookupError, TypeError, ValueError, AttributeError):
-                node.extras = {**(node.extras or {}), "provenance": self._load(layer)}
 
-    def _load(self, layer: str) -> Provenance:
-        return self._read(self._said[layer])
+    def note(self) -> None:
+        """Notes the original nodes with the nodes of all layers. OpenVINO saves layers in another
+        order."""
+        for layer in self._said:
+            values = self._values.get(layer)
+            node = values[0].producer if values else None
+            if node is not None:
+                with suppress(LookupError, TypeError, ValueError, AttributeError):
+                    said = self._read(self._said[layer])
+                    node.extras = {**(node.extras or {}), "provenance": said}
 
     def _read(self, said: Any) -> Provenance:
         op, inputs, *rest = said

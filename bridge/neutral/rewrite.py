@@ -323,7 +323,9 @@ class Rewriter:
         if backwards and self._substitution:
             for node in nodes:
                 self._substitution.apply(node)
-        self.graph.nodes = [*self._front, *nodes] if self._front else nodes
+        if self._front:  # It may have stood further behind.
+            nodes = [*self._front, *(node for node in nodes if node not in self._front)]
+        self.graph.nodes = nodes
         if self._handed_over:
             self.graph.nodes = in_order(self.graph.nodes)
         self._substitution.finish(self.graph)
