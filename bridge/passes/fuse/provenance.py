@@ -50,19 +50,39 @@ def restored(
     if output not in there or any(uses.count(v) and v not in there for v in node.outputs):
         return None
     inputs = [value for value in provenance.inputs if value is not None]
-    missing = [value for value in inputs if not uses.is_before(value, node)]
-    if fault_of(provenance.op, provenance.attributes) or any(v.constant is None for v in missing):
+    lost = _lost(inputs, node, uses)
+    if fault_of(provenance.op, provenance.attributes) or lost is None:
         return None
+    b.nodes += (maker for maker in lost if maker.op != "Constant")
     made = b.node(provenance.op, provenance.inputs, len(outputs), dict(provenance.attributes))
     pairs = [(new, old) for new, old in zip(made.outputs, outputs, strict=True) if old in there]
     found = within(made, pairs)
     if found is None or (len(there) > 1 and any(_follows(v, there, uses) for v in inputs)):
         return None
-    for value in missing:
-        if value.producer is not None:
-            uses.prepend(value.producer)
+    for maker in lost:
+        if maker.op == "Constant":
+            uses.prepend(maker)
     _place_outputs(made, outputs, output, found, uses)
     return next(new for new, old in pairs if old is output)
+
+
+def _lost(values: Iterable[Value], node: Node, uses: Uses) -> list[Node] | None:
+    """The nodes that give these values and are not in front of a node, in order. None if one of
+    them needs a value that is not there."""
+    found: dict[Node, None] = {}
+
+    def find(value: Value) -> bool:
+        maker = value.producer
+        if uses.is_before(value, node) or maker in found:
+            return True
+        if maker is None or (uses.is_there(value) and maker.op != "Constant"):
+            return False
+        if not all(find(taken) for taken in maker.inputs if taken is not None):
+            return False
+        found[maker] = None
+        return True
+
+    return list(found) if all(map(find, values)) else None
 
 
 def _place_outputs(
