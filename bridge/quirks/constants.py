@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Node, Value
@@ -36,7 +36,6 @@ from bridge.quirks.quirk import (
     quirk,
     rewriting,
 )
-from bridge.quirks.undo import behind
 
 TAKERS = (
     "Add", "And", "BitwiseAnd", "BitwiseLeftShift", "BitwiseOr", "BitwiseRightShift", "BitwiseXor",
@@ -97,6 +96,7 @@ EXACT = frozenset({F4E2M1, F8E4M3FN, F8E5M2, I2, I4, I8, U1, U2, U3, U4, U6, U8}
 # The CPU plugin converts such weights once, and scales them in place at each inference.
 @quirk(
     "Mul",
+    recorded=True,
     symptom="A constant of 8 bits or fewer is scaled again at each inference. This happens if it "
     "is converted, and its scale or its zero point is computed.",
     cost="a Convert, and memory for the constant in f32",
@@ -131,22 +131,6 @@ def _narrow(value: Value | None) -> Value | None:
     if source is None or source.element not in EXACT or source.behind("Cast").constant is None:
         return None
     return source
-
-
-@scaled_in_place.guesses("Mul")
-def _scaled(b: Builder, node: Node) -> Iterator[Value]:
-    """The weights converted once, minus the zero point, times the scale."""
-    weights, scale = node.inputs
-    less = weights.producer if weights is not None else None
-    first = less.inputs[0] if less is not None and less.op == "Sub" else weights
-    again = behind(first, "Cast")
-    once = behind(again.inputs[0], "Cast") if again is not None else None
-    if once is None or again is None or weights is None or scale is None:
-        return
-    wide = b.op("Cast", once.inputs[0], **again.attributes)
-    if less is not None and less.op == "Sub":
-        wide -= less.inputs[1]
-    yield wide * scale.behind("Unsqueeze")
 
 
 # OpenVINO keeps such weights scaled, and the layer expects constants.

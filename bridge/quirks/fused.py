@@ -427,9 +427,7 @@ def constant_of_higher_rank(b: Builder, node: Node, place: Place) -> Result:
 WITH_PARAMETERS = ("FakeQuantize", "PRelu")
 """Such operators whose further operands are broadcast in other ways, unless they are numbers."""
 
-
 OF_ONE_RANK = (*ELEMENTWISE, *WITH_PARAMETERS)
-
 
 MOST_AXES = 6
 """The rank up to which the plugin has such kernels."""

@@ -123,10 +123,8 @@ def maximum_of_minus_infinity(b: Builder, node: Node, place: Place) -> Result:
 
 EXCHANGE = "bridge_exchanged"
 
-
 MARK = f'<attribute name="{EXCHANGE}" version="0"/>'
 """The key in the rt_info of an operator with exchanged operands. OpenVINO ignores it."""
-
 
 EXCHANGED = {
     "Greater": "Less", "GreaterOrEqual": "LessOrEqual", "Less": "Greater",

@@ -13,38 +13,21 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, constant, op, var
 from bridge.neutral.types import F32, is_static, size_of
 from bridge.operators import Result
-from bridge.passes.uses import Uses
 from bridge.quirks.known import KnownAt, when_known
 from bridge.quirks.quirk import GPU, Place, quirk
 
 DIGITS = 24
 """The binary digits of an f32."""
 
-
 MOST = 1 << 17
-"""The largest quotient that is _corrected."""
-
+"""The largest quotient that is corrected."""
 
 NORMAL = 2.0**-100, 2.0**100
 """The sizes of constant divisors. The parts of others may be no normal numbers."""
 
-
 X, DIVISOR, OFFSET = var(F32), var(F32), var(F32)
-
-
 ROUNDED = op("Round", X / DIVISOR, mode="half_to_even")
-
-
 SHIFTED = ROUNDED + OFFSET
-
-
-HALF, REMAINDER, RECIPROCAL = var(F32), var(F32), var(F32)
-
-
-CORRECTED = op("Round", HALF + REMAINDER * RECIPROCAL)
-
-
-CORRECTED_SHIFTED = CORRECTED + OFFSET
 
 
 def _once(value: Value) -> int:
@@ -57,6 +40,7 @@ def _once(value: Value) -> int:
 # that is computed is a scale that the model gives as an output, see `computed_scale`.
 @quirk(
     "Clip",
+    recorded=True,
     symptom="A quotient is the product with a rounded reciprocal. One that is rounded to an "
     "integer may go to the wrong neighbour if it lies halfway between two.",
     cost="up to eight elementwise operators, which OpenVINO joins with those around them",
@@ -166,90 +150,17 @@ def _split(x: Value, digits: int) -> tuple[Value, Value]:
     return part, x - part
 
 
-@rounded_quotient.guesses("Clip")
-def _divided(b: Builder, node: Node) -> Iterator[Value]:
-    """The rounded quotient before the correction."""
-    y, *limits = node.inputs
-    for pattern in (CORRECTED_SHIFTED, CORRECTED):
-        for found in pattern.matches(y, Found(), _once):
-            x, parts = _dividend(found[REMAINDER], found[HALF])
-            reciprocal = found[RECIPROCAL]
-            divisor: Value | None = None
-            if reciprocal.producer is not None and reciprocal.producer.op == "Div":
-                divisor = reciprocal.producer.inputs[1]
-            elif parts and all(part is not None for part in parts):
-                divisor = b.constant(np.sum(parts, axis=0, dtype=np.float32))  # type: ignore[arg-type]
-            if x is None or divisor is None:
-                continue
-            rounded = b.op("Round", b.op("Div", x, divisor))
-            yield b.op("Clip", b.plus(rounded, found.get(OFFSET)), *limits)
-
-
-def _dividend(rest: Value, half: Value) -> tuple[Value | None, list[np.ndarray | None]]:
-    """The value from which products with a half are subtracted, and the other factors."""
-    parts: list[np.ndarray | None] = []
-    while (made := rest.producer) is not None and made.op == "Sub":
-        product = made.inputs[1].producer if made.inputs[1] is not None else None
-        if product is None or product.op != "Mul" or half not in product.inputs:
-            break
-        one, other = product.inputs
-        parts.insert(0, known_of(other if one is half else one).reals)
-        if made.inputs[0] is None:
-            return None, []
-        rest = made.inputs[0]
-    return rest, parts
-
-
 MOST_POINT = 256
-"""The largest quotient that is _corrected. A zero point of 8 bits is smaller."""
-
+"""The largest quotient that is corrected. A zero point of 8 bits is smaller."""
 
 RANGE = (op("Max").shared() - op("Min").shared()).shared()
-
-
 LEVELS = constant(F32)
-
-
 RANGE_STEP = RANGE / LEVELS
-
-
-DIVIDEND, FACTOR = var(F32), constant(F32)
-
-
-NEAR = (DIVIDEND * FACTOR).shared()
-
-
-WIDE = (NEAR * constant(F32)).shared()
-
-
-PART = (WIDE - (WIDE - NEAR)).shared()
-
-
-EXACT = NEAR + (DIVIDEND - PART * LEVELS - (NEAR - PART) * LEVELS) * FACTOR
-
-
+DIVIDEND = var(F32)
 STEP = var(F32)
-
-
 QUOTIENT = DIVIDEND / STEP
-
-
 OPPOSITE = 0 - QUOTIENT
-
-
 ZERO_POINT = op("Clip", OPPOSITE | QUOTIENT)
-
-
-NEARBY = var(F32)
-
-
-EXACT_RATIO = NEARBY + (DIVIDEND - NEARBY * var() - NEARBY * var()) * (1 / STEP).shared()
-
-
-OPPOSITE_CORRECTED = 0 - EXACT_RATIO
-
-
-ZERO_POINT_CORRECTED = op("Clip", OPPOSITE_CORRECTED | EXACT_RATIO)
 
 
 # As DynamicQuantizeLinear has them. The scale may be the next number of f32. The zero point may
@@ -257,7 +168,7 @@ ZERO_POINT_CORRECTED = op("Clip", OPPOSITE_CORRECTED | EXACT_RATIO)
 # symmetric. The remainder of the division corrects both. Its products are exact in f32, because
 # their factors have few digits.
 #
-# Only what a model gives as outputs is _corrected. Integers that are multiplied and scaled again
+# Only what a model gives as outputs is corrected. Integers that are multiplied and scaled again
 # stay as they are: which of two integers is the right one depends on the last digit of the
 # data. The correction of all would take 1 to 2 % of the time of a model, or up to 12 % if
 # shapes are open. Such a model would have twice the layers, and convert in one and a half times
@@ -265,6 +176,7 @@ ZERO_POINT_CORRECTED = op("Clip", OPPOSITE_CORRECTED | EXACT_RATIO)
 @quirk(
     "Div",
     "Round",
+    recorded=True,
     needs=("Round",),
     symptom="A range divided by 255 is the product with a rounded reciprocal, and so is the least "
     "element by this scale. The scale of DynamicQuantizeLinear differs, and a zero point halfway "
@@ -315,24 +227,6 @@ def _rounded(b: Builder, node: Node, quotient: Value) -> Value:
     assert node.inputs[0] is not None and node.inputs[0].producer is not None
     clipped = b.op("Clip", quotient, *node.inputs[0].producer.inputs[1:])
     return b.op("Round", clipped, **node.attributes)
-
-
-@computed_scale.undoes("Add")
-def plain_scale(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The range by the number of levels."""
-    for found in EXACT.matches(uses.output(node), Found(), _once):
-        factor, levels = (known_of(found[term]).array for term in (FACTOR, LEVELS))
-        if factor is not None and levels is not None and (factor == np.float32(1) / levels).all():
-            return found[DIVIDEND] / found[LEVELS]
-    return None
-
-
-@computed_scale.guesses("Round")
-def _plain_zero_point(b: Builder, node: Node) -> Iterator[Value]:
-    """The zero point before the correction."""
-    for found in ZERO_POINT_CORRECTED.matches(node.inputs[0], Found(), _once):
-        quotient = found[DIVIDEND] / found[STEP]
-        yield _rounded(b, node, 0.0 - quotient if OPPOSITE_CORRECTED in found else quotient)
 
 
 @quirk(

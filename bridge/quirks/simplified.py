@@ -76,7 +76,6 @@ def absolute_value_of_shape(b: Builder, node: Node, place: Place) -> Result:
 
 X = var()
 
-
 ABS = abs(op("Unsqueeze", X, 0))
 
 

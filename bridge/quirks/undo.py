@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.match import ValuePair
+from bridge.neutral.rewrite import in_order
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
 from bridge.quirks.opaque import HIDING, recognise
@@ -91,11 +92,16 @@ def _replayed(
     return None
 
 
-def _makers(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes without bodies that give the inputs of these nodes."""
-    makers = (value.producer for node in nodes for value in node.inputs if value is not None)
-    found = dict.fromkeys(maker for maker in makers if maker is not None and not maker.bodies)
-    return [maker for maker in found if maker.op != "Constant" and maker not in nodes]
+def _makers(nodes: Sequence[Node], depth: int = 2) -> list[Node]:
+    """The nodes without bodies that give the inputs of these nodes, and the inputs of those."""
+    found: dict[Node, None] = {}
+    last = nodes
+    for _ in range(depth):
+        values = (value for node in last for value in node.inputs if value is not None)
+        makers = (value.producer for value in values)
+        last = [m for m in makers if m is not None and not m.bodies and m.op != "Constant"]
+        found.update(dict.fromkeys(last))
+    return in_order([maker for maker in found if maker not in nodes])
 
 
 def rewritten(quirk: Quirk, guess: Guess) -> Undo:

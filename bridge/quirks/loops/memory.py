@@ -23,10 +23,8 @@ OWN_MEMORY = {
 }  # fmt: skip
 """Operators that never write into the memory of their inputs."""
 
-
 VIEWS = {"Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze"}
 """Operators that write nothing into the memory of their inputs, but may give views of it."""
-
 
 PARTS = {"Split", "VariadicSplit", "ir::Split"}
 """Operators that give parts of their first input as views."""
@@ -150,7 +148,6 @@ def _is_rotated(node: Node, uses: ValueUses) -> bool:
 
 SHOWN = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 """Operators that may give their operand as a view."""
-
 
 PRODUCTS = frozenset({"Einsum", "MatMul"})
 """Operators for which OpenVINO makes a view of an operand, if it is a vector or transposed."""
