@@ -187,7 +187,6 @@ def _by_digits(b: Builder, base: Value, exponent: Value) -> Value:
     "Div",
     "Mul",
     "Sub",
-    recorded=True,
     symptom="200 + 100 is 255 in u8, and 7 / 2 is 4 if the shape is dynamic.",
     cost="three Converts",
 )
@@ -202,6 +201,22 @@ def saturating_bytes(b: Builder, node: Node, place: Place) -> Result:
     if x.element not in (I8, U8):
         return None
     return b.cast(b.op(node.op, b.cast(x, I32), b.cast(y, I32), **node.attributes), x.element)
+
+
+@saturating_bytes.undoes("Cast")
+def in_eight_bits(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The arithmetic on integers of 8 bits, from the arithmetic in 32 bits. Other converters write
+    it so, too."""
+    to, inner = node.attributes["to"], node.inputs[0]
+    made = uses.single_use(inner, "Add", "Div", "Mul", "Sub")
+    if to not in (I8, U8) or made is None or inner is None or inner.element is not I32:
+        return None
+    wider = [uses.single_use(value, "Cast") for value in made.inputs]
+    small = [None if cast is None else cast.inputs[0] for cast in wider]
+    if any(value is None or value.element is not to for value in small):
+        return None
+    b.name = wider[0].name if wider[0] is not None else made.name
+    return b.op(made.op, *small, **made.attributes)
 
 
 IN_RANGE = {"Clip", "FakeQuantize"}
