@@ -17,9 +17,10 @@ from bridge.cli.app import command_line
 from bridge.limits import DEFAULT, MEANINGS
 from bridge.options import CheckOptions
 from bridge.options.option import declared
-from bridge.quirks import ENGINES, by_path
+from bridge.quirks import by_name
 from bridge.quirks.counts import said
-from bridge.quirks.safe_loop import Clause
+from bridge.quirks.loops.clause import Clause
+from bridge.quirks.quirk import ENGINES
 from bridge.show.coverage import MISSING, Line, coverage
 from bridge.targets import DEVICES, READ_SINCE
 from bridge.targets.gpu import CONSTANT
@@ -171,22 +172,20 @@ def releases() -> Iterator[str]:
 
 def quirks() -> Iterator[str]:
     """The faults of engines, by engine and name."""
-    for engine, members in groupby(by_path(), key=lambda at: at.engine):
+    for engine, members in groupby(by_name(), key=lambda quirk: quirk.engine):
         yield from (f"## {engine}", "")
-        for at in members:
-            quirk = at.quirk
-            option = f", with `--openvino {at.until}` or older only" if at.until else ""
+        for quirk in members:
+            option = f", with `--openvino {quirk.until}` or older only" if quirk.until else ""
             issue = f" Upstream: {quirk.issue}." if quirk.issue else ""
-            path = at.path.replace(".", "/")
-            yield f"- [`{at.path.partition('.')[2]}`](../bridge/quirks/{path}.py)"
+            yield f"- [`{quirk.name}`](../bridge/quirks/{quirk.file})"
             holds = f" {quirk.holds}" if isinstance(quirk, Clause) else ""
             yield f"  ({quirk.releases}{option}):{holds} {quirk.symptom}{issue}"
             yield f"  - Fires: {quirk.fires}"
             yield f"  - Safe: {quirk.safe}"
-            if counted := said(at.path):
+            if counted := said(quirk):
                 yield f"  - Fires in {counted}."
-            if len(at.engines) > 1:
-                yield f"  - Runs for {' and '.join(ENGINES[one] for one in at.engines)}."
+            if len(quirk.engines) > 1:
+                yield f"  - Runs for {' and '.join(ENGINES[one] for one in quirk.engines)}."
         yield ""
 
 

@@ -139,13 +139,12 @@ def _print_quirks(file: Path, options: dict[str, Any], as_json: bool) -> None:
     import bridge
     from bridge.cli.streams import source_of
     from bridge.files.atomic_write import scratch_folder
-    from bridge.quirks import FOR_IR
+    from bridge.quirks import named
 
     if file.suffix.lower() == ".xml":
         raise UsageError(f"{file}: is an IR; quirks fire when an ONNX model becomes an IR")
     with scratch_folder() as folder:
         report = bridge.convert(source_of(file), folder / "model.xml", **options)
-    known = {at.path: at.quirk for at in FOR_IR}
     places: dict[str, list[str]] = {}
     for name, place in report.quirks:
         places.setdefault(name, []).append(place)
@@ -155,7 +154,7 @@ def _print_quirks(file: Path, options: dict[str, Any], as_json: bool) -> None:
                 "bridge": release(),
                 "format": 1,
                 "quirks": [
-                    {"name": name, "symptom": known[name].symptom, "places": found}
+                    {"name": name, "symptom": named(name).symptom, "places": found}
                     for name, found in places.items()
                 ],
             }
@@ -164,7 +163,7 @@ def _print_quirks(file: Path, options: dict[str, Any], as_json: bool) -> None:
     if not places:
         echo("no quirk fires")
     for name, found in places.items():
-        quirk = known[name]
+        quirk = named(name)
         echo(name, f"  fault: {quirk.symptom}", f"  same meaning: {quirk.safe}")
         echo(*(f"  at {place}" for place in found))
 

@@ -89,34 +89,24 @@ def _print(**data: Any) -> None:
 
 
 def _quirks(as_json: bool) -> None:
-    from bridge.quirks import by_path
+    from bridge.quirks import by_name
     from bridge.quirks.counts import said
 
     if as_json:
-        names = ("releases", "symptom", "issue", "cost")
-        _print(
-            quirks=[
-                {
-                    "name": at.path,
-                    "engine": at.engine,
-                    **{name: getattr(at.quirk, name) for name in names},
-                }
-                for at in by_path()
-            ]
-        )
+        names = ("name", "engine", "releases", "symptom", "issue", "cost")
+        _print(quirks=[{name: getattr(quirk, name) for name in names} for quirk in by_name()])
         return
-    for at in by_path():
-        quirk = at.quirk
-        echo(f"{at.path}:")
+    for quirk in by_name():
+        echo(f"{quirk.name}:")
         echo(f"  {quirk.symptom}")
         facts = [
-            ("seen in", f"{at.engine} {quirk.releases}"),
+            ("seen in", f"{quirk.engine} {quirk.releases}"),
             ("upstream", quirk.issue),
             ("where", quirk.fires),
             ("safe", quirk.safe),
-            ("fires in", said(at.path)),
+            ("fires in", said(quirk)),
             ("costs", quirk.cost),
-            ("file", f"bridge/quirks/{at.path.replace('.', '/')}.py"),
+            ("file", f"bridge/quirks/{quirk.file}"),
         ]
         for name, fact in facts:
             if fact:

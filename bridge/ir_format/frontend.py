@@ -198,6 +198,7 @@ class IrReader:
                 for node in graph.nodes[start:]:
                     if why := impropriety(node) or contradiction(node):
                         raise InvalidModelError(f"{where} / {layer}: {why}")
+        formers.note()
         _drop_unused_constants(graph, results)
         return results
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from bridge.neutral.attributes import fault_of
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.provenance import Provenance
@@ -27,6 +28,10 @@ LARGEST = 1 << 16
 MOST = 1 << 18
 """The most numbers of an attribute that is written down."""
 
+LOST = 6
+"""The most nodes in a row that are written down because the file lacks them. A quirk may replace
+several nodes at once."""
+
 _WIDEST = 32
 """The most characters, on average, of a number or of the name of a tree's mode."""
 
@@ -37,26 +42,37 @@ Where = Callable[[Value], "tuple[str, int] | None"]
 def dump(provenance: Provenance, where: Where, stored: Mapping[object, str]) -> list[Any] | None:
     """A node as JSON; None if JSON cannot hold it. `stored` names the layer of each constant by its
     bytes."""
+    lost = LOST if provenance.of_quirk else 0
     try:
-        inputs = [
-            None if value is None else _input(value, where, stored) for value in provenance.inputs
-        ]
+        inputs = [_input(value, where, stored, lost) for value in provenance.inputs]
         attributes = {name: _attribute(value) for name, value in provenance.attributes.items()}
         outputs = [_output(value, where) for value in provenance.outputs]
     except TypeError:
         return None
-    said = [provenance.op, inputs, attributes, outputs]
+    said: list[Any] = [provenance.op, inputs, attributes, outputs]
+    if provenance.of_quirk:
+        former = provenance.former
+        said.append((former and dump(former, where, stored)) or True)
     while len(said) > 2 and not said[-1]:
         said.pop()
     return said
 
 
-def _input(value: Value, where: Where, stored: Mapping[object, str]) -> Any:
-    place, tensor = where(value), value.constant
+def _input(value: Value | None, where: Where, stored: Mapping[object, str], lost: int = 0) -> Any:
+    """An input: an output of a layer, a tensor, or an output of a node that is not in the file,
+    of which `lost` may be nested."""
+    if value is None:
+        return None
+    place, tensor, made = where(value), value.constant, value.producer
     if place is not None:
         return place[0] if place[1] == 0 else list(place)
     if tensor is None:
-        raise TypeError
+        if made is None or made.bodies or not lost:
+            raise TypeError
+        inputs = [_input(taken, where, stored, lost - 1) for taken in made.inputs]
+        attributes = {name: _attribute(one) for name, one in made.attributes.items()}
+        at = [made.outputs.index(value), len(made.outputs)]
+        return {"lost": [made.op, inputs, attributes, *at], "name": value.name}
     if tensor.nbytes > LONGEST and tensor.storage in stored:
         said = {"element": tensor.element.name, "shape": list(tensor.shape)}
         return {**said, "of": stored[tensor.storage], "name": value.name}
@@ -116,21 +132,30 @@ class ProvenanceTable:
         self._values: dict[str, Sequence[Value]] = {}
 
     def know(self, layer: str, values: Sequence[Value]) -> None:
-        """Learns the outputs of a layer, and notes the layer's original node with its node. It
-        needs all inputs that the record names."""
+        """Learns the outputs of a layer."""
         self._values[layer] = values
-        node = values[0].producer if values else None
-        if node is not None and layer in self._said:
-            with suppress(LookupError, TypeError, ValueError, AttributeError):
-                node.extras = {**(node.extras or {}), "provenance": self._load(layer)}
 
-    def _load(self, layer: str) -> Provenance:
-        op, inputs, *rest = self._said[layer]
+    def note(self) -> None:
+        """Notes the original nodes with the nodes of all layers. OpenVINO saves layers in another
+        order."""
+        for layer in self._said:
+            values = self._values.get(layer)
+            node = values[0].producer if values else None
+            if node is not None:
+                with suppress(LookupError, TypeError, ValueError, AttributeError):
+                    said = self._read(self._said[layer])
+                    node.extras = {**(node.extras or {}), "provenance": said}
+
+    def _read(self, said: Any) -> Provenance:
+        op, inputs, *rest = said
+        former = rest[2] if len(rest) > 2 else None
         return Provenance(
             str(op),
             {str(name): _read_attribute(value) for name, value in (*rest, {})[0].items()},
             [None if value is None else self._input(value) for value in inputs],
             [self._output(value) for value in rest[1]] if len(rest) > 1 else (),
+            former is not None,
+            self._read(former) if isinstance(former, list) else None,
         )
 
     def _output(self, said: Any) -> Value:
@@ -143,8 +168,16 @@ class ProvenanceTable:
             name, index = (said, 0) if isinstance(said, str) else said
             return self._values[name][index]
         key = str(said)
+        names = [str(said["name"])] if said.get("name") else []
+        if key not in self._constants and "lost" in said:
+            op, inputs, attributes, index, count = said["lost"]
+            read = {str(name): _read_attribute(value) for name, value in attributes.items()}
+            if fault_of(op, read) or not 0 <= index < count <= len(str(said)):
+                raise ValueError(op)
+            taken = [None if value is None else self._input(value) for value in inputs]
+            self._constants[key] = value = Builder([]).node(op, taken, count, read).outputs[index]
+            value.names = names
         if key not in self._constants:
-            names = [str(said["name"])] if said.get("name") else []
             held = self._values[said["of"]][0].constant if "of" in said else None
             tensor = _read_tensor(said, None if held is None else held.source)
             self._constants[key] = Builder([]).tensor(tensor, names)

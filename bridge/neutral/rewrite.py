@@ -8,7 +8,7 @@ are the models.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -93,6 +93,15 @@ class Substitution:
         """Replaces the outputs of a graph."""
         if self.replaced:
             graph.outputs = [self.of(v) for v in graph.outputs]
+
+
+def replace_values(graph: Graph, values: Mapping[Value, Value]) -> None:
+    """Has a graph take other values instead of these keys. None of them may be a key."""
+    substitution = Substitution()
+    substitution.replaced.update(values)
+    for node in graph.nodes:
+        substitution.apply(node)
+    substitution.finish(graph)
 
 
 class ValueUses:
@@ -314,7 +323,9 @@ class Rewriter:
         if backwards and self._substitution:
             for node in nodes:
                 self._substitution.apply(node)
-        self.graph.nodes = [*self._front, *nodes] if self._front else nodes
+        if self._front:  # It may have stood further behind.
+            nodes = [*self._front, *(node for node in nodes if node not in self._front)]
+        self.graph.nodes = nodes
         if self._handed_over:
             self.graph.nodes = in_order(self.graph.nodes)
         self._substitution.finish(self.graph)

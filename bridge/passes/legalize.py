@@ -95,10 +95,10 @@ class Legalizer:
         self.expand(b, node, rewriter)
         if rewriter.depth == 0 and self.target.format == "ir" and self.source == "onnx":
             made = [result and rewriter.of(result) for result in results]
-            remember(node, made, b.nodes, lambda: self._used_in(rewriter.graph))
+            remember(node, made, b.nodes, lambda: self.used_in(rewriter.graph))
         return results
 
-    def _used_in(self, graph: Graph) -> set[Value]:
+    def used_in(self, graph: Graph) -> set[Value]:
         """The outputs of a graph and the inputs of its nodes, as they were at the first question.
         Later nodes have not changed since."""
         if graph not in self._used:
@@ -204,9 +204,10 @@ def remember(
     results: Sequence[Value | None],
     nodes: Sequence[Node],
     used: Callable[[], Container[Value]],
+    of_quirk: bool = False,
 ) -> None:
     """Notes the original node with the last of `nodes` that gives one of the results, if others
-    might replace it too. `used` are the values with users."""
+    might replace it too, or if a quirk says so. `used` are the values with users."""
     row, former = operator(node.op), (node.extras or {}).get("provenance")
     several = len(node.outputs) > 1
     # One node that gives several outputs is known by its row.
@@ -215,7 +216,7 @@ def remember(
     recorded = row is None or ("recorded" in row.traits and not plain)
     if not recorded and row is not None and "recorded_of_constants" in row.traits:
         recorded = all(value is None or value.constant is not None for value in node.inputs)
-    if former is None and not recorded:
+    if former is None and not recorded and not of_quirk:
         return
     places = {maker: i for i, maker in enumerate(nodes) if maker.op != "Constant"}
     wanted = used() if several else node.outputs
@@ -227,15 +228,17 @@ def remember(
     maker = max(makers, key=places.__getitem__, default=None)
     if maker is None or maker.bodies:
         return
+    same = maker.op == node.op and all(o is maker or o.op == "Constant" for o in nodes)
     if former is not None:
         stands = dict(zip(node.outputs, results, strict=False))
         former = former.of(lambda value: stands.get(value) or value)
-    elif maker.op == node.op and all(other is maker or other.op == "Constant" for other in nodes):
+    elif same and not of_quirk:
         return
-    else:
+    if of_quirk or former is None:
         defaults = row.defaults if row is not None else {}
         said = {k: v for k, v in node.attributes.items() if v != defaults.get(k)}
-        former = Provenance(node.op, said, node.inputs, outputs if several else ())
+        parts_of = outputs if several else ()
+        former = Provenance(node.op, said, node.inputs, parts_of, of_quirk, former)
     maker.extras = {**(maker.extras or {}), "provenance": former}
 
 

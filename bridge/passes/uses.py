@@ -29,11 +29,16 @@ class Uses(Rewriter):
 
     def is_before(self, value: Value, node: Node) -> bool:
         """Whether a value is there before the nodes of the graph come to one of them."""
+        places = self._places
+        return self.is_there(value) and places[value] < places[node.outputs[0]]
+
+    def is_there(self, value: Value) -> bool:
+        """Whether a value was in the graph at first."""
         if not self._places:
             self._places.update(dict.fromkeys(self.graph.inputs, -1))
             for place, maker in enumerate(self.graph.nodes):
                 self._places.update(dict.fromkeys(maker.outputs, place))
-        return value in self._places and self._places[value] < self._places[node.outputs[0]]
+        return value in self._places
 
 
 def unconverted(value: Value) -> Value:

@@ -3,16 +3,16 @@
 An engine computes a correct file wrongly, or fails on it. A quirk writes the file in another way,
 which avoids the fault.
 
-Each fault has one file, in the folder of its engine. Each quirk is a pass of its own over the whole
-expanded graph, innermost bodies first. A test shows the fault without the quirk (`tests/quirks/`).
-When the engine passes this test, the file can go. The quirks run in the order of the tuple. After a
-quirk ran, the earlier ones find no fault in the graph.
+Quirks stand in files by cause. Each is a pass of its own over the whole expanded graph, innermost
+bodies first; all clauses of the safe Loop are one pass. A test shows the fault without the quirk
+(`tests/quirks/`). When the engine passes this test, the quirk can go. After a quirk ran, the
+earlier ones find no fault in the graph.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from itertools import groupby
 
@@ -21,268 +21,170 @@ from bridge.neutral.graph import Model, Node, Value
 from bridge.options import release_number
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
-from bridge.quirks.known import UNFOLDED
-from bridge.quirks.quirk import (
-    ARITHMETIC,
-    COMPARISONS,
-    ELEMENTWISE,
-    PARTS,
-    RECURRENT,
-    Quirk,
-    Run,
-    Undo,
-)
+from bridge.quirks.quirk import CPU, GPU, QUIRKS, Quirk, Run, Undo, engine_of
 
-ENGINES = {"openvino_cpu": "OpenVINO CPU", "openvino_gpu": "OpenVINO GPU"}
-"""The names of the engines, by folder."""
+__all__ = ["CPU", "GPU", "ORDER", "QUIRKS", "Quirk", "by_name", "named", "of_engine"]
 
-CPU, GPU = ENGINES
-
-
-@dataclass(eq=False)
-class At:
-    """One quirk, before its file is imported.
-
-    `path` is its module, `engine.fault`. The quirk finds nothing in a model without the operators
-    `ops`, if there are any, and its undo finds nothing without the operators `undo`. `until` is the
-    last release that has the fault, if newer releases of the CPU plugin mend it. Then the quirk
-    runs only if the user asks for such a release; the undo always runs. `engines` are the folders
-    of all engines with the fault.
-    """
-
-    path: str
-    ops: frozenset[str]
-    undo: frozenset[str]
-    until: str = ""
-    engines: tuple[str, ...] = (CPU,)
-
-    @property
-    def engine(self) -> str:
-        """The engine with the fault."""
-        return ENGINES[self.path.partition(".")[0]]
-
-    @property
-    def form(self) -> str:
-        """The path; for a clause, the path of its form. All clauses of a form run together."""
-        engine, form, *clause = self.path.split(".")
-        return f"{engine}.{form}" if clause else self.path
-
-    @property
-    def quirk(self) -> Quirk:
-        """The quirk. This imports its file."""
-        found = import_module(f".{self.path}", __package__).QUIRK
-        assert isinstance(found, Quirk)
-        return found
-
-
-def _at(
-    fault: str, *ops: str, undo: str = "", until: str = "", engines: tuple[str, ...] = (CPU,)
-) -> At:
-    """A quirk whose file is in the folder of the first engine."""
-    return At(f"{engines[0]}.{fault}", frozenset(ops), frozenset(undo.split()), until, engines)
-
-
-BOTH = (CPU, GPU)
-"""The engines of a fault of both plugins."""
-
-
-def _clause(name: str, undo: str = "", until: str = "", engines: tuple[str, ...] = (CPU,)) -> At:
-    """A clause of the safe Loop."""
-    return _at(f"safe_loop.{name}", "Loop", undo=undo, until=until, engines=engines)
-
-
-REDUCTIONS = (
-    "ReduceL1", "ReduceL2", "ReduceLogicalAnd", "ReduceLogicalOr", "ReduceMax", "ReduceMean",
-    "ReduceMin", "ReduceProd", "ReduceSum",
+FILES = (
+    "computed", "constants", "empty", "fused", "integers", "kernels", "memory", "nonfinite",
+    "rounding", "simplified", "sizes", "types", "variables",
 )  # fmt: skip
-"""The reductions that IR has."""
+"""The files that declare quirks."""
 
-FOR_IR: tuple[At, ...] = (
-    _at("wide_variables", "Assign", "ReadValue"),
-    _at("infinite_f64", "Cast", "Constant", undo="Cast", engines=BOTH),
-    _at("range_of_nothing", "Range", undo="Range", engines=BOTH),
-    _at("product_over_nothing", "MatMul", engines=BOTH),
-    _at("scalar_of_product", "MatMul", "Einsum"),
-    _at("selection_by_itself", "Where", engines=BOTH),
-    _at(
-        "nothing_reshaped",
-        "Reshape",
-        "Squeeze",
-        "Transpose",
-        "Unsqueeze",
-        undo="Reshape",
-        engines=BOTH,
-    ),
-    _at("gather_of_nothing", "Gather", undo="Reshape"),
-    _at("axes_of_interpolation", "Interpolate"),
-    _at("slice_before_gather_elements", "GatherElements"),
-    _at("slice_of_computed_axes", "Slice", undo="Slice", engines=BOTH),
-    _at("tile_of_computed_repeats", "Tile", undo="Reshape"),
-    _at(
-        "kernel_of_lower_rank",
-        *ELEMENTWISE,
-        "Expand",
-        "FakeQuantize",
-        "PRelu",
-        undo="Broadcast Reshape",
-    ),
-    _at("computed_pad_value", "ir::Pad", undo="Where"),
-    _at("padding_of_unknown_size", "MaxPool"),
-    _at("bias_of_lrn", "LRN"),
-    _at("matrix_times_stack", "MatMul", undo="Squeeze"),
-    _at("rounded_quotient", "Clip", undo="Clip"),
-    _at("computed_scale", "Round", undo="Add Round"),
-    _at("constant_of_higher_rank", *ARITHMETIC, undo=" ".join(ARITHMETIC), engines=BOTH),
-    _at("maximum_of_minus_infinity", "Equal"),
-    _at("infinite_bf16", "Equal"),
-    _at(
-        "logical_reduction_of_computed_axes",
-        "ReduceLogicalAnd",
-        "ReduceLogicalOr",
-        undo="Cast",
-        engines=BOTH,
-    ),
-    _at("rank_of_computed_axes", "Squeeze", "Unsqueeze", *REDUCTIONS, undo="Reshape", engines=BOTH),
-    _at("absolute_value_of_shape", "Abs", undo="Squeeze", engines=BOTH),
-    _at("cast_of_later_output", "Cast", engines=BOTH),
-    _at("saturating_conversion", "Cast", "CastLike", undo="Cast"),
-    _at("nan_is_greater", "Greater", "GreaterOrEqual", undo="Less LessOrEqual"),
-    _at("nan_beside_number", "Max", "Min", undo="Max Min"),
-    _at("infinity_behind_arithmetic", "IsInf"),
-    _at("arithmetic_behind_reduction", *REDUCTIONS, undo="Max Or"),
-    _at("selected_integers", "Where", undo="Add"),
-    _at(
-        "integers_in_f32",
-        *COMPARISONS,
-        "Div",
-        "Mod",
-        "Relu",
-        "ir::Mod",
-        undo="Add Equal NotEqual Sub",
-    ),
-    _at("power_of_integers", "Pow", undo="Mul", engines=BOTH),
-    _at("saturating_bytes", "Add", "Div", "Mul", "Sub", undo="Cast"),
-    _at("channels_behind_product", "Einsum", "MatMul", undo="Max Or"),
-    _at("scaled_in_place", "Mul", undo="Mul"),
-    _at("channels_before_quantisation", "FakeQuantize", undo="Max Or"),
-    _at("float8_beside_integers", "FakeQuantize", undo="Max Or"),
-    _at("scaled_weights_of_recurrent_layer", "FakeQuantize", undo="Cast"),
-    _at("lengths_of_dynamic_sequence", "GRUSequence", "LSTMSequence", "RNNSequence"),
-    _at("computed_start", "ReadValue", undo="VariadicSplit"),
-    _at("group_normalization", "GroupNormalization"),
-    _at("one_hot_from_the_end", "ir::OneHot", undo="ir::OneHot", until="2025.3"),
-    _at(
-        "gather_from_the_end",
-        "GatherElements",
-        "GatherND",
-        undo="GatherElements GatherND",
-        until="2025.2",
-    ),
-    _at("conversion_to_bool", "Cast", until="2024.2"),
-    _at("nan_to_bool", "Cast", undo="NotEqual"),
-    _at("reduction_over_nothing", *REDUCTIONS, undo="Where", until="2024.5"),
-    _at(
-        "reduction_over_nothing",
-        *REDUCTIONS,
-        undo="ReduceL1 ReduceL2 ReduceLogicalAnd ReduceLogicalOr ReduceMax ReduceMin ReduceProd "
-        "ReduceSum",
-        engines=(GPU,),
-    ),
-    _clause("no_nested_iterators"),
-    _clause("unknown_input", undo="Add Gather"),
-    _clause("copied_types"),
-    _clause("counting_slices"),
-    _clause("asked_condition", undo="Add Loop"),
-    _clause("sizes_of_stacks", undo="If"),
-    _clause("axes_of_stacks"),
-    _clause("sizes_beside_nothing", undo="Reshape"),
-    _clause("sizes_of_states", undo="If VariadicSplit", engines=BOTH),
-    _clause("states_of_no_iteration", undo="If", until="2026.3"),
-    _clause("copied_shapes", undo="Loop Squeeze", until="2025.2"),
-    _clause("place_of_states", undo="Loop"),
-    _clause("parts_of_stacks", undo="Add Loop Slice"),
-    _clause("memory_behind", undo="Max Or"),
-    _clause("memory_inside", undo="Gather Max Or"),
-    _clause("read_states"),
-    _at("branch_of_equal_shape", "If", undo="Reshape", until="2026.1"),
-    _at("computed_constant", "Gather", "MatMul", *UNFOLDED, undo="Gather"),
-    _at("top_of_none", "ir::TopK", undo="Slice"),
-    _at("unsorted_unique", "Unique"),
-    _at("unique_of_nothing", "Unique", undo="Slice"),
-    _at("batch_of_known_state", *RECURRENT, undo="Reshape"),
-    _at("memory_of_branch", "If", undo="Broadcast Expand Reshape VariadicSplit"),
-    _at("outputs_of_shapes", "Shape", engines=(GPU,)),
-    _at("broadcast_of_nothing", "Broadcast", "Expand", undo="Add Broadcast Expand VariadicSplit"),
-    _at(
-        "broadcast_into_arithmetic",
-        *ARITHMETIC,
-        "Mod",
-        "ir::Mod",
-        "SquaredDifference",
-        undo="Max Or",
-        engines=BOTH,
-    ),
-    _at("converted_input", "Cast", "CastLike", "Reshape", undo="Max Or"),
-    _at("cast_of_variable", "ReadValue", undo="Max Or"),
-    _at("assigned_input", "Assign", undo="Gather Max Or"),
-    _at("assigned_size", "Assign", undo="VariadicSplit"),
-    # Once more, for the copies of values.
-    _at("kernel_of_lower_rank", "Max", "Or", undo="Broadcast Reshape"),
-    _at("memory_of_branch", "If", undo="Max Or VariadicSplit", engines=(GPU,)),
-    _at("memory_of_loop", "Loop", undo="Max Or", engines=(GPU,)),
-    _at("computed_one_hot", "ir::OneHot", engines=(GPU,)),
-    _at("saturating_nibbles", "Cast", "CastLike", engines=(GPU,)),
-    _at(
-        "places_in_constant_vector",
-        "GatherElements",
-        "ScatterElements",
-        "ScatterND",
-        engines=(GPU,),
-    ),
-    _at("scalar_of_einsum", "Einsum", undo="Squeeze", engines=(GPU,)),
-    _at("window_in_padding", "MaxPool", engines=(GPU,)),
-    _at("computed_slope", "PRelu", engines=(GPU,)),
-    _at("window_beyond_input", "AvgPool", engines=(GPU,)),
-    _at("sizes_of_constant", "VariadicSplit", undo="Gather", engines=(GPU,)),
-    _at("range_without_type", "Range", engines=(GPU,)),
-    _at("bound_of_norm", "NormalizeL2", engines=(GPU,)),
-    _at("pads_of_vector", "ir::Pad", undo="Squeeze", engines=(GPU,)),
-    _at("sizes_in_parts", *PARTS, undo="Max Or", engines=(GPU,)),
-    _at("sign_of_remainder", "Mod", undo="Where", engines=(GPU,)),
-    _at("rows_of_scaled_bytes", "Gather", undo="Max Or", engines=(GPU,)),
-    _at("ties_of_quantisation", "FakeQuantize", engines=(GPU,)),
-    _at("limits_of_vector", "FakeQuantize", undo="Squeeze", engines=(GPU,)),
-    _at("boxes_of_input", "ir::NonMaxSuppression", undo="Max Or", engines=(GPU,)),
-    _at("rows_behind_boxes", "ir::NonMaxSuppression", undo="Slice", engines=(GPU,)),
-    _at("parts_in_place", *PARTS, undo="Max Or", engines=(GPU,)),
-    _at("attention_of_one_head", "Softmax", undo="Max Or", engines=(GPU,)),
-    _at("unique_of_one", "Unique", engines=(GPU,)),
-    _at("wide_constant_output", undo="Gather", engines=(GPU,)),
-    _at("type_of_bool", undo="Max Or", engines=(GPU,)),
+FILES_OF_CLAUSES = ("loops.copies", "loops.memory", "loops.sizes", "loops.trips")
+
+CLAUSES = (
+    "no_nested_iterators",
+    "unknown_input",
+    "copied_types",
+    "counting_slices",
+    "asked_condition",
+    "sizes_of_stacks",
+    "axes_of_stacks",
+    "sizes_beside_zero",
+    "sizes_of_states",
+    "states_without_iteration",
+    "copied_shapes",
+    "place_of_states",
+    "parts_of_stacks",
+    "memory_behind",
+    "memory_inside",
+    "read_states",
 )
-"""Quirks for IR, in their order."""
+"""The clauses of the safe Loop, in their order."""
+
+SAFE_LOOP = "safe_loop"
+"""The pass of all clauses, in a report."""
+
+ORDER: tuple[str, ...] = (
+    "wide_variables",
+    "infinite_f64",
+    "empty_range",
+    "product_over_empty_axis",
+    "scalar_of_product",
+    "selection_by_itself",
+    "reshaped_empty_tensor",
+    "gather_of_empty_tensor",
+    "axes_of_interpolation",
+    "slice_before_gather_elements",
+    "slice_of_computed_axes",
+    "tile_of_computed_repeats",
+    "kernel_of_lower_rank",
+    "computed_pad_value",
+    "padding_of_unknown_size",
+    "bias_of_lrn",
+    "matrix_times_stack",
+    "rounded_quotient",
+    "computed_scale",
+    "constant_of_higher_rank",
+    "maximum_of_minus_infinity",
+    "infinite_bf16",
+    "logical_reduction_of_computed_axes",
+    "rank_of_computed_axes",
+    "absolute_value_of_shape",
+    "saturating_conversion",
+    "nan_is_greater",
+    "nan_beside_number",
+    "infinity_behind_arithmetic",
+    "arithmetic_behind_reduction",
+    "selected_integers",
+    "integers_in_f32",
+    "power_of_integers",
+    "saturating_bytes",
+    "channels_behind_product",
+    "scaled_in_place",
+    "channels_before_quantisation",
+    "float8_beside_integers",
+    "scaled_weights_of_recurrent_layer",
+    "lengths_of_dynamic_sequence",
+    "computed_start",
+    "group_normalization",
+    "one_hot_from_the_end",
+    "gather_from_the_end",
+    "conversion_to_bool",
+    "cast_to_bool",
+    "reduction_over_empty_axis",
+    *CLAUSES,
+    "branch_of_equal_shape",
+    "computed_constant",
+    "empty_top_k",
+    "unsorted_unique",
+    "unique_of_empty_tensor",
+    "batch_of_known_state",
+    "memory_of_branch",
+    "outputs_of_shapes",
+    "broadcast_to_empty_tensor",
+    "broadcast_into_arithmetic",
+    "converted_input",
+    "cast_of_variable",
+    "assigned_input",
+    "assigned_size",
+    "kernel_of_lower_rank",  # Once more, for the copies of values.
+    "copied_branches",
+    "copied_loops",
+    "computed_one_hot",
+    "saturating_nibbles",
+    "places_in_constant_vector",
+    "scalar_of_einsum",
+    "window_in_padding",
+    "computed_slope",
+    "window_beyond_input",
+    "sizes_of_constant",
+    "range_without_type",
+    "bound_of_norm",
+    "pads_of_vector",
+    "sizes_in_parts",
+    "sign_of_remainder",
+    "rows_of_scaled_bytes",
+    "ties_of_quantisation",
+    "limits_of_vector",
+    "boxes_of_input",
+    "rows_behind_boxes",
+    "parts_in_place",
+    "attention_of_one_head",
+    "unique_of_one",
+    "wide_constant_output",
+    "type_of_bool",
+)
+"""The quirks for IR, in their order. One may stand at several places."""
 
 
-def by_path() -> list[At]:
-    """Each quirk once, by its path. A quirk may stand at several places of the order."""
-    return sorted({at.path: at for at in reversed(FOR_IR)}.values(), key=lambda at: at.path)
+def named(name: str) -> Quirk:
+    """The quirk of this name. This imports the files of quirks, or those of clauses."""
+    _import(FILES_OF_CLAUSES if name in CLAUSES else FILES)
+    return QUIRKS[name]
 
 
-def of_engine(engine: str) -> tuple[At, ...]:
-    """The quirks for the faults of an engine, by its folder."""
-    return tuple(at for at in FOR_IR if engine in at.engines)
+@cache
+def _import(files: tuple[str, ...]) -> None:
+    for file in files:
+        import_module(f".{file}", __package__)
+
+
+def by_name() -> list[Quirk]:
+    """Each quirk once, by its first engine and its name."""
+    quirks = {name: named(name) for name in ORDER}
+    return sorted(quirks.values(), key=lambda quirk: (quirk.engine, quirk.name))
+
+
+def of_engine(engine: str) -> list[Quirk]:
+    """The quirks for the faults of an engine, in their order."""
+    return [quirk for quirk in map(named, ORDER) if engine in quirk.engines]
 
 
 def work_round(model: Model, context: Context) -> bool:
     """Applies the quirks of the target in place, if the model has their operators. Returns whether
     any quirk found its fault."""
     ops, changed = _ops(model), False
-    for form, group in groupby(_wanted(context), lambda at: at.form):
-        wanted = [at for at in group if not at.ops or at.ops & ops]
-        if not wanted:
+    for form, names in groupby(ORDER, lambda name: SAFE_LOOP if name in CLAUSES else name):
+        if form == SAFE_LOOP and "Loop" not in ops:
+            continue  # So their files are not imported.
+        quirks = [quirk for quirk in map(named, names) if _is_wanted(quirk, context)]
+        quirks = [quirk for quirk in quirks if not quirk.needs or quirk.needs & ops]
+        if not quirks:
             continue
         told = len(context.report.quirks)
-        if _run_of(wanted)(model.graph, context) is not False:
+        if _run_of(quirks)(model.graph, context) is not False:
             ops, changed = _ops(model), True
             if len(context.report.quirks) == told:
                 context.report.quirks.append((form, "graph"))
@@ -291,12 +193,11 @@ def work_round(model: Model, context: Context) -> bool:
     return changed
 
 
-def _run_of(wanted: Sequence[At]) -> Run:
+def _run_of(quirks: Sequence[Quirk]) -> Run:
     """The pass of a quirk, or of several clauses."""
-    quirks = [at.quirk for at in wanted]
     if len(quirks) == 1:
         return quirks[0].run
-    from bridge.quirks.safe_loop import Clause, making_safe
+    from bridge.quirks.loops.clause import Clause, making_safe
 
     return making_safe([quirk for quirk in quirks if isinstance(quirk, Clause)])
 
@@ -304,17 +205,20 @@ def _run_of(wanted: Sequence[At]) -> Run:
 def undo_quirks(model: Model, context: Context) -> bool:
     """Undoes the quirks for IR in place, in reverse order, until no undo changes the model."""
     from bridge.passes.fuse import fuse
-    from bridge.quirks.undo import rewritten
+    from bridge.quirks.undo import REVEALED, recorded_ops, replaced_node, rewritten
 
     ops = _ops(model)
-    patterns: dict[str, list[Undo]] = {}
-    for at in reversed(FOR_IR):
-        if at.undo & ops:
-            quirk = at.quirk
-            guesses = {op: rewritten(quirk.run, guess) for op, guess in quirk.guess.items()}
-            for op, undo in (*quirk.undo.items(), *guesses.items()):
-                patterns.setdefault(op, []).append(undo)
-    chosen = {op: tuple(map(_with_record, dict.fromkeys(undos))) for op, undos in patterns.items()}
+    names = (name for name in reversed(ORDER) if name not in CLAUSES or "Loop" in ops)
+    quirks = list(dict.fromkeys(map(named, names)))
+    patterns: dict[str, list[Undo]] = {op: [undo] for op, undo in REVEALED.items()}
+    for quirk in quirks:
+        guesses = {op: rewritten(quirk, guess) for op, guess in quirk.guess.items()}
+        for op, undo in (*quirk.undo.items(), *guesses.items()):
+            patterns.setdefault(op, []).append(undo)
+    chosen = {op: [*map(_with_record, dict.fromkeys(undos))] for op, undos in patterns.items()}
+    by_record = replaced_node(quirks)
+    for op in recorded_ops(model.graph):
+        chosen.setdefault(op, []).append(by_record)
     changed = False
     while fuse(model.graph, chosen, context):
         changed = True
@@ -335,16 +239,12 @@ def _with_record(undo: Undo) -> Undo:
     return run
 
 
-def _wanted(context: Context) -> tuple[At, ...]:
-    asked = context.options.get("openvino")
-    engine = f"openvino_{context.options.get('device') or 'CPU'}".lower()
-    return tuple(
-        at
-        for at in of_engine(engine)
-        if not at.until
-        or engine != CPU
-        or (asked and release_number(asked) <= release_number(at.until))
-    )
+def _is_wanted(quirk: Quirk, context: Context) -> bool:
+    """Whether the engine that the file is for has the fault."""
+    asked, engine = context.options.get("openvino"), engine_of(context)
+    if engine not in quirk.engines or not quirk.until or engine != CPU:
+        return engine in quirk.engines
+    return bool(asked and release_number(asked) <= release_number(quirk.until))
 
 
 def _ops(model: Model) -> set[str]:

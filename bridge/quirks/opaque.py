@@ -19,16 +19,28 @@ There is one encoding for each purpose, because OpenVINO simplifies each operato
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import BOOL, F32, I64
 from bridge.operators import Result
-from bridge.quirks.quirk import Undo
 
 RANDOM = "ir::RandomUniform"
+
+_SPLIT = "The only part of a value, with the rest as its length, is the value."
+
+SAFE = {
+    "memory": "The maximum of a value with itself is the value.",
+    "number": "Adding 0 changes no number.",
+    "content": "The only row of a stack of a value is the value.",
+    "sizes": _SPLIT,
+    "section": _SPLIT,
+    "shape": "A value reshaped to its own shape is the value, and adding 0 does not change the "
+    "shape.",
+}
+"""Why a value that hides something is the value."""
 
 
 def opaque(
@@ -43,11 +55,11 @@ def opaque(
         case "memory":
             return b.op("Or" if value.element is BOOL else "Max", value, value)
         case "number":
-            nothing = number or unknown_nothing(b, 1 if value.rank == 1 else 0)
-            return b.op("Add", value, b.cast(nothing, value.element))
+            zero = number or unknown_zero(b, 1 if value.rank == 1 else 0)
+            return b.op("Add", value, b.cast(zero, value.element))
         case "content":
             # The undo recognises the row by its Unsqueeze, even if the value is a constant.
-            return b.op("Gather", b.op("Unsqueeze", value, [0]), unknown_nothing(b, 0), 0)
+            return b.op("Gather", b.op("Unsqueeze", value, [0]), unknown_zero(b, 0), 0)
         case "sizes":
             rest = opaque(b, b.constant([-1]), "number", number=number)
             for axis in axes:
@@ -67,13 +79,13 @@ def opaque(
     raise ValueError(hides)
 
 
-def unknown_nothing(b: Builder, rank: int = 1) -> Value:
+def unknown_zero(b: Builder, rank: int = 1) -> Value:
     """A 0 that OpenVINO does not know before the model runs: i64, [1] or a scalar."""
     some = _random(b)
     return b.op("Bucketize", some if rank else b.squeeze(some, 0), [1.0])
 
 
-def unknown_nothings(b: Builder, count: int) -> list[Value]:
+def unknown_zeros(b: Builder, count: int) -> list[Value]:
     """Several such zeros, i64 [1]. OpenVINO does not know that they are equal; it would merge two
     equal nodes."""
     some = _random(b) if count else None
@@ -124,15 +136,18 @@ def whole_of(empty: Value | None) -> Value | None:
         return None
     first, *rest = lengths.inputs
     known = [known_of(length).ints for length in rest]
-    return made.inputs[0] if first is not None and is_nothing(first) and known == [(-1,)] else None
+    return made.inputs[0] if first is not None and is_zero(first) and known == [(-1,)] else None
 
 
-def with_hidden(b: Builder, node: Node, kind: str, wanted: Sequence[bool]) -> Result:
-    """A copy of the node whose `wanted` inputs are hidden. None if no input is wanted."""
+def with_hidden(b: Builder, node: Node, kind: str, wanted: Sequence[bool | str]) -> Result:
+    """A copy of the node whose `wanted` inputs are hidden, each in its own way if that is named.
+    None if no input is wanted."""
     if not any(wanted):
         return None
     inputs = [
-        opaque(b, value, kind) if hide and value is not None else value
+        opaque(b, value, hide if isinstance(hide, str) else kind)
+        if hide and value is not None
+        else value
         for value, hide in zip(node.inputs, wanted, strict=True)
     ]
     count = len(node.outputs)
@@ -155,12 +170,12 @@ def _itself(node: Node) -> Value | None:
     return node.inputs[0] if len(node.inputs) == 2 and len({*node.inputs}) == 1 else None
 
 
-def _with_nothing(node: Node) -> Value | None:
+def _with_zero(node: Node) -> Value | None:
     """x + 0 is x."""
     value, other = node.inputs
     assert value is not None and other is not None
     fits = other.rank is not None and other.rank <= (value.rank or 0)
-    return value if fits and is_nothing(other) else None
+    return value if fits and is_zero(other) else None
 
 
 def _only_row(node: Node) -> Value | None:
@@ -169,7 +184,7 @@ def _only_row(node: Node) -> Value | None:
     if row is None or row.op != "Unsqueeze" or index is None or index.rank:
         return None
     first = known_of(axis).ints == (0,) == known_of(row.inputs[1]).ints
-    whole = first and not node.attributes["batch_dims"] and is_nothing(index)
+    whole = first and not node.attributes["batch_dims"] and is_zero(index)
     return row.inputs[0] if whole else None
 
 
@@ -177,7 +192,7 @@ def _whole(node: Node) -> Value | None:
     """The only part of a split value, with the rest as its length, is the value."""
     value, _, lengths = node.inputs
     rest = lengths.producer if lengths is not None else None
-    known = _with_nothing(rest) if rest is not None and rest.op == "Add" else None
+    known = _with_zero(rest) if rest is not None and rest.op == "Add" else None
     return value if len(node.outputs) == 1 and known_of(known).ints == (-1,) else None
 
 
@@ -195,7 +210,7 @@ def _in_own_shape(node: Node) -> Value | None:
     value, sizes, *axes = node.inputs
     made = sizes.producer if sizes is not None else None
     if made is not None and made.op == "Add":
-        sizes = _with_nothing(made)
+        sizes = _with_zero(made)
     return value if not any(axes) and is_shape_of(sizes) is value else None
 
 
@@ -210,7 +225,7 @@ def is_shape_of(sizes: Value | None) -> Value | None:
 _ENCODINGS: tuple[tuple[str, str, Callable[[Node], Value | None]], ...] = (
     ("Max", "memory", _itself),
     ("Or", "memory", _itself),
-    ("Add", "number", _with_nothing),
+    ("Add", "number", _with_zero),
     ("Gather", "content", _only_row),
     ("VariadicSplit", "sizes", _whole),
     ("VariadicSplit", "section", _as_long),
@@ -221,8 +236,8 @@ _ENCODINGS: tuple[tuple[str, str, Callable[[Node], Value | None]], ...] = (
 """The operators that may hide something, and functions that find the value behind them."""
 
 
-def is_nothing(value: Value) -> bool:
-    """Whether a value is a 0 from `unknown_nothing`, perhaps converted, or the remainder of an
+def is_zero(value: Value) -> bool:
+    """Whether a value is a 0 from `unknown_zero`, perhaps converted, or the remainder of an
     integer by 1. No random number reaches the bound of the Bucketize."""
     found = value.behind("Cast").producer
     if found is not None and found.op == "Mod":
@@ -236,14 +251,5 @@ def is_nothing(value: Value) -> bool:
     return high is not None and bounds is not None and bool((bounds.array() > high.array()).all())
 
 
-def undone(*kinds: str) -> Mapping[str, Undo]:
-    """The undo of quirks that hide these properties. It gives the value behind the operators."""
-    return {op: _REVEAL for op, hides, _ in _ENCODINGS if hides in kinds}
-
-
-def _reveal(b: Builder, node: Node, uses: object) -> Value | None:
-    found = recognise(node)
-    return None if found is None else found[1]
-
-
-_REVEAL: Undo = _reveal
+HIDING = tuple(dict.fromkeys(op for op, _, _ in _ENCODINGS))
+"""The operators that may hide something."""

@@ -1,10 +1,17 @@
-"""The record of a quirk, and the pass for quirks that rewrite single nodes."""
+"""The declaration of a quirk, and the pass for quirks that rewrite single nodes.
+
+A decorator declares a quirk: `@quirk` over a function that writes a node in another way, `@barrier`
+over one that says what is hidden from the engine, `@graph_quirk` over a pass of its own. The
+function gives the quirk its name. The first paragraph of its docstring says where the quirk fires,
+the second why the graph means the same after it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, Required, TypedDict, TypeVar, Unpack
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.dataflow import Analysis, Fact, Facts
@@ -16,6 +23,16 @@ from bridge.options import release_number
 from bridge.passes.context import Context
 from bridge.passes.legalize import Legalizer, remember
 from bridge.passes.uses import Uses
+from bridge.quirks.opaque import SAFE, opaque, with_hidden
+
+CPU, GPU = "openvino_cpu", "openvino_gpu"
+BOTH = (CPU, GPU)
+
+ENGINES = {CPU: "OpenVINO CPU", GPU: "OpenVINO GPU"}
+"""The names of the engines."""
+
+NEWEST = "2026.4"
+"""The release in which a fault was seen unless its quirk says otherwise."""
 
 Run = Callable[[Graph, Context], bool | None]
 """Changes a graph and all nested graphs in place. Returns whether it changed any of them; None
@@ -27,30 +44,136 @@ Undo = Callable[[Builder, Node, Uses], Value | None]
 Guess = Callable[[Builder, Node], Iterable[Value]]
 """Makes, with the builder, the outputs that may have stood there before a quirk wrote the node."""
 
+AnyUndo = TypeVar("AnyUndo", bound=Undo)
+AnyGuess = TypeVar("AnyGuess", bound=Guess)
+
+
+class EngineFault(TypedDict, total=False):
+    """A fault of engines.
+
+    `symptom` is a sentence about their behaviour, `cost` the additional work or memory of the
+    quirk. `engines` have the fault, `releases` as far as it was seen. `until` is the last release
+    with it, if newer releases of the CPU plugin mend it; then the quirk runs there only if the user
+    asks for such a release. `issue` is the upstream issue.
+    """
+
+    symptom: Required[str]
+    cost: Required[str]
+    engines: Collection[str]
+    releases: str
+    until: str
+    issue: str
+
 
 @dataclass(eq=False)
 class Quirk:
-    """A fault of an engine, and the pass that avoids it.
+    """A fault of engines, and the pass that avoids it.
 
-    `releases` are the releases with the fault, as far as it was seen. `symptom` is a sentence about
-    the behaviour of the engine. `fires` names the nodes that the quirk rewrites. `safe` is the
-    reason why the graph keeps its meaning. `cost` is the additional work or memory. `issue` is the
-    upstream issue, if there is one.
+    `declared` is the function that is declared as the quirk. `run` rewrites a graph and all nested
+    graphs. It finds nothing in a graph without the operators `needs`, if there are any.
 
-    `run` rewrites a graph and all nested graphs. `undo` restores the original nodes on the way to
-    ONNX. Its keys are the operators of the last node that `run` writes. `guess` makes candidates
-    for the original nodes. A candidate is accepted if `run` turns it into the present nodes.
+    On the way to ONNX, a record restores nodes of the operators `recorded`: it says what the quirk
+    replaced, and counts if `run` makes the present nodes of that. For other quirks `undo` restores
+    the original nodes, and `guess` makes candidates for them, which count in the same way. The keys
+    of both are the operators of the last node that `run` writes.
     """
 
-    releases: str
-    symptom: str
-    fires: str
-    safe: str
-    cost: str
+    declared: Callable[..., object]
     run: Run
-    issue: str = ""
-    undo: Mapping[str, Undo] = field(default_factory=dict)
-    guess: Mapping[str, Guess] = field(default_factory=dict)
+    needs: frozenset[str]
+    fault: EngineFault
+    hides: str = ""
+    recorded: frozenset[str] = frozenset()
+    undo: dict[str, Undo] = field(default_factory=dict)
+    guess: dict[str, Guess] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        QUIRKS[self.name] = self
+
+    @property
+    def name(self) -> str:
+        """The name of the quirk."""
+        return self.declared.__name__
+
+    @property
+    def file(self) -> str:
+        """The file of the quirk, in `bridge/quirks/`."""
+        return self.declared.__module__.removeprefix(ROOT).replace(".", "/") + ".py"
+
+    @property
+    def fires(self) -> str:
+        """The nodes at which the quirk fires."""
+        return self._said[0]
+
+    @property
+    def safe(self) -> str:
+        """Why the graph keeps its meaning."""
+        return " ".join(self._said[1:]) or SAFE[self.hides]
+
+    @property
+    def symptom(self) -> str:
+        """What the engine does."""
+        return self.fault["symptom"]
+
+    @property
+    def cost(self) -> str:
+        """The additional work or memory."""
+        return self.fault["cost"]
+
+    @property
+    def issue(self) -> str:
+        """The upstream issue, if there is one."""
+        return self.fault.get("issue", "")
+
+    @property
+    def releases(self) -> str:
+        """The releases with the fault."""
+        return self.fault.get("releases", NEWEST)
+
+    @property
+    def until(self) -> str:
+        """The last release of the CPU plugin with the fault, if newer ones mend it."""
+        return self.fault.get("until", "")
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """The engines with the fault."""
+        return tuple(self.fault.get("engines", (CPU,)))
+
+    @property
+    def engine(self) -> str:
+        """The name of the first engine with the fault."""
+        return ENGINES[self.engines[0]]
+
+    @property
+    def _said(self) -> list[str]:
+        said = (self.declared.__doc__ or "").split("\n\n")
+        return [text for text in (" ".join(paragraph.split()) for paragraph in said) if text]
+
+    def undoes(self, *ops: str) -> Callable[[AnyUndo], AnyUndo]:
+        """Declares an undo, by the operators of the last node that the quirk writes."""
+
+        def declared(undo: AnyUndo) -> AnyUndo:
+            self.undo.update(dict.fromkeys(ops, undo))
+            return undo
+
+        return declared
+
+    def guesses(self, *ops: str) -> Callable[[AnyGuess], AnyGuess]:
+        """Declares a guess, by the operators of the last node that the quirk writes."""
+
+        def declared(guess: AnyGuess) -> AnyGuess:
+            self.guess.update(dict.fromkeys(ops, guess))
+            return guess
+
+        return declared
+
+
+QUIRKS: dict[str, Quirk] = {}
+"""The quirks of the imported files, by name."""
+
+ROOT = "bridge.quirks."
+"""The package of the quirks."""
 
 
 class Place(Rewriter):
@@ -66,9 +189,11 @@ class Place(Rewriter):
         guards each Loop that may not run.
         """
         self.fired: list[tuple[str, str]] = self.outer.fired if self.outer is not None else []
-        """The module of each quirk that rewrote a node, with the path of the node."""
+        """The name of each quirk that rewrote a node, with the path of the node."""
         self.ifs: bool = self.outer.ifs if self.outer is not None else True
         """Whether a quirk may write an If. False if Ifs become selections."""
+        self.engine: str = self.outer.engine if self.outer is not None else CPU
+        """The engine whose faults are avoided."""
 
     def facts(self, analysis: type[Analysis[Fact]]) -> Facts[Fact]:
         """The results of an analysis in the outermost graph, at the time of the first call."""
@@ -98,6 +223,12 @@ ELEMENTWISE = (
 PARTS = ("Gather", "Slice", "StridedSlice", "VariadicSplit", "ir::Split")
 """Operators whose result is a part of their first input."""
 
+REDUCTIONS = (
+    "ReduceL1", "ReduceL2", "ReduceLogicalAnd", "ReduceLogicalOr", "ReduceMax", "ReduceMean",
+    "ReduceMin", "ReduceProd", "ReduceSum",
+)  # fmt: skip
+"""The reductions that IR has."""
+
 RECURRENT = (
     "GRUCell", "GRUSequence", "LSTMCell", "LSTMSequence", "RNNCell", "RNNSequence",
 )  # fmt: skip
@@ -121,29 +252,102 @@ def is_computed_in(element: Element) -> bool:
 
 
 GUARDED = "2026.3"
-"""The last release for which the clause `states_of_no_iteration` guards every Loop that may not
+"""The last release for which the clause `states_without_iteration` guards every Loop that may not
 run."""
-
-ROOT = "bridge.quirks."
-"""The package of the quirks."""
 
 Rewrite = Callable[[Builder, Node, Place], Result]
 """Returns the new outputs of a node, or None if the fault does not appear."""
+
+Hidden = Callable[[Node, Place], Sequence[bool | str]]
+"""Says for each input, or output, of a node whether it is hidden, or what of it is; empty if
+nothing is."""
+
+NodeTest = Callable[[Node], bool]
+
+
+def quirk(
+    *ops: str,
+    needs: Sequence[str] = (),
+    beside: NodeTest | None = None,
+    where: NodeTest | None = None,
+    uses: bool = False,
+    recorded: bool = False,
+    **fault: Unpack[EngineFault],
+) -> Callable[[Rewrite], Quirk]:
+    """Declares a quirk that rewrites nodes of these operators.
+
+    It fires only in a model with an operator of `needs`, and with a node for which `beside` holds.
+    For `where`, `uses` and `recorded` see `rewriting`.
+    """
+
+    def declared(by: Rewrite) -> Quirk:
+        name = by.__name__
+        run = rewriting(*ops, by=by, name=name, where=where, uses=uses, recorded=recorded)
+        if beside is not None:
+            run = _beside(beside, run)
+        kept = frozenset(ops if recorded else ())
+        return Quirk(by, run, frozenset(needs or ops), fault, recorded=kept)
+
+    return declared
+
+
+def _beside(holds: NodeTest, run: Run) -> Run:
+    """A pass only for graphs with such a node."""
+    return lambda graph, context: any(map(holds, graph.walk())) and run(graph, context)
+
+
+def barrier(
+    *ops: str,
+    hides: str,
+    outputs: bool = False,
+    needs: Sequence[str] = (),
+    beside: NodeTest | None = None,
+    uses: bool = False,
+    **fault: Unpack[EngineFault],
+) -> Callable[[Hidden], Quirk]:
+    """Declares a quirk that hides something of the inputs of these operators, or of their
+    `outputs`, from the engine. The function says which."""
+
+    def declared(hidden: Hidden) -> Quirk:
+        def by(b: Builder, node: Node, place: Place) -> Result:
+            wanted = hidden(node, place)
+            if not outputs or not any(wanted):
+                return with_hidden(b, node, hides, wanted)
+            made = b.node(node.op, node.inputs, len(wanted), node.attributes, extras=node.extras)
+            pairs = zip(made.outputs, wanted, strict=True)
+            return [opaque(b, value, hides) if hide else value for value, hide in pairs]
+
+        run = rewriting(*ops, by=by, name=hidden.__name__, uses=uses)
+        if beside is not None:
+            run = _beside(beside, run)
+        return Quirk(hidden, run, frozenset(needs or ops), fault, hides)
+
+    return declared
+
+
+def graph_quirk(
+    *needs: str, hides: str = "", recorded: Sequence[str] = (), **fault: Unpack[EngineFault]
+) -> Callable[[Run], Quirk]:
+    """Declares a quirk that is a pass over the whole graph. It makes records of nodes of the
+    operators `recorded`."""
+    return lambda run: Quirk(run, run, frozenset(needs), fault, hides, frozenset(recorded))
 
 
 def rewriting(
     *ops: str,
     by: Rewrite,
+    name: str = "",
     uses: bool = False,
-    told: bool = True,
-    where: Callable[[Node], bool] | None = None,
+    where: NodeTest | None = None,
+    recorded: bool = False,
 ) -> Run:
     """A pass that calls `by` for each node of these operators, innermost bodies first, and expands
     the new nodes.
 
     `uses` says that `by` needs the readers of a value. The report names each node that was
-    rewritten. If not `told`, `by` itself adds it to `Place.fired`. With `where`, only nodes for
-    which it holds are rewritten, and a model without such a node is not searched further.
+    rewritten, and the quirk. Without a name, `by` itself adds it to `Place.fired`. With `where`,
+    only nodes for which it holds are rewritten, and a model without such a node is not searched
+    further. `recorded` says that the new nodes have a record of the old one.
     """
 
     def run(graph: Graph, context: Context) -> bool:
@@ -161,26 +365,33 @@ def rewriting(
                 return None
             if result is None:
                 return None
-            if told:
-                place.fired.append((by.__module__, place.path(node)))
+            if name:
+                place.fired.append((name, place.path(node)))
             results = [result] if isinstance(result, Value) else list(result)
             legalizer.expand(b, node, place)
             made = [result and place.of(result) for result in results]
-            remember(node, made, b.nodes, lambda: node.outputs)
+            used = partial(legalizer.used_in, place.graph) if recorded else lambda: node.outputs
+            remember(node, made, b.nodes, used, recorded)
             return results
 
         place = Place(graph)
         options = context.options
         asked = options.get("openvino")
         old = asked is not None and release_number(asked) <= release_number(GUARDED)
+        place.engine = engine_of(context)
         place.ifs = options.get("ifs", "keep") == "keep"
         place.guards = place.ifs and not old
         changed = place.run(Pattern(rewritten, frozenset(ops), context.target, uses=uses))
         legalizer.finish()
-        context.report.quirks += [(module.removeprefix(ROOT), path) for module, path in place.fired]
+        context.report.quirks += place.fired
         return changed
 
     return run
+
+
+def engine_of(context: Context) -> str:
+    """The engine that the file is for."""
+    return f"openvino_{context.options.get('device') or 'CPU'}".lower()
 
 
 def replace_outputs(

@@ -7,32 +7,112 @@ nodes instead. The guess is accepted if the quirk turns it into the present node
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.match import ValuePair
+from bridge.neutral.rewrite import in_order
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
-from bridge.quirks.quirk import Guess, Run, Undo
+from bridge.quirks.opaque import HIDING, recognise
+from bridge.quirks.quirk import GPU, Guess, Quirk, Undo
 from bridge.report import Report
 
 
-def rewritten(run: Run, guess: Guess) -> Undo:
-    """An undo that accepts the first guess that `run` turns into the present nodes."""
+def _revealed(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The value behind a node that hides something of it."""
+    found = recognise(node)
+    return None if found is None else found[1]
+
+
+REVEALED = dict.fromkeys(HIDING, _revealed)
+"""The undo of all barriers."""
+
+
+def replaced_node(quirks: Iterable[Quirk]) -> Undo:
+    """An undo that restores the node of a record, if one of the quirks turns it into the present
+    nodes."""
+    recorded: dict[str, list[Quirk]] = {}
+    for quirk in quirks:
+        for op in quirk.recorded:
+            recorded.setdefault(op, []).append(quirk)
 
     def undo(b: Builder, node: Node, uses: Uses) -> Value | None:
-        from bridge.passes.fuse.replay import becomes
+        from bridge.passes.fuse.provenance import restored
 
+        record = (node.extras or {}).get("provenance")
+        if record is None or not record.of_quirk:
+            return None
+
+        def within(made: Node, pairs: Sequence[ValuePair]) -> Collection[Node] | None:
+            for quirk in recorded.get(made.op, ()):
+                found = _replayed(quirk, b.nodes, pairs)
+                if found is not None:
+                    return found
+            return None
+
+        value = restored(b, node, uses, record, within)
+        if value is not None and value.producer is not None and record.former is not None:
+            value.producer.extras = {"provenance": record.former}
+        return value
+
+    return undo
+
+
+def recorded_ops(graph: Graph) -> set[str]:
+    """The operators of nodes with records of what quirks replaced, and those of the records."""
+    ops = set()
+    for node in graph.walk():
+        record = (node.extras or {}).get("provenance")
+        while record is not None and record.of_quirk:
+            ops |= {node.op, record.op}
+            record = record.former
+    return ops
+
+
+def _replayed(
+    quirk: Quirk, nodes: Sequence[Node], pairs: Sequence[ValuePair]
+) -> Collection[Node] | None:
+    """The present nodes that a quirk makes of these nodes, for one of its engines. None if it makes
+    others. Quirks ask how a value is computed, so a second try has the makers of the inputs too."""
+    from bridge.passes.fuse.replay import becomes
+
+    parts = [*_constant_parts(nodes), *nodes]
+    for some in (parts, [*_makers(parts), *parts]):
+        for engine in quirk.engines:
+            context = Context(Target("ir"), Report(), {"device": "GPU" if engine == GPU else "CPU"})
+
+            def again(graph: Graph, context: Context = context) -> None:
+                quirk.run(graph, context)
+
+            found = becomes(some, pairs, again)
+            if found is not None:
+                return found
+    return None
+
+
+def _makers(nodes: Sequence[Node], depth: int = 2) -> list[Node]:
+    """The nodes without bodies that give the inputs of these nodes, and the inputs of those."""
+    found: dict[Node, None] = {}
+    last = nodes
+    for _ in range(depth):
+        values = (value for node in last for value in node.inputs if value is not None)
+        makers = (value.producer for value in values)
+        last = [m for m in makers if m is not None and not m.bodies and m.op != "Constant"]
+        found.update(dict.fromkeys(last))
+    return in_order([maker for maker in found if maker not in nodes])
+
+
+def rewritten(quirk: Quirk, guess: Guess) -> Undo:
+    """An undo that accepts the first guess that the quirk turns into the present nodes."""
+
+    def undo(b: Builder, node: Node, uses: Uses) -> Value | None:
         output = uses.output(node)
         if sum(map(uses.count, node.outputs)) > uses.count(output):
             return None
-
-        def again(graph: Graph) -> None:
-            run(graph, Context(Target("ir"), Report()))
-
         for made in guess(b, node):
-            parts = [*_constant_parts(b.nodes), *b.nodes]
-            if becomes(parts, [(made, output)], again) is not None:
+            if _replayed(quirk, b.nodes, [(made, output)]) is not None:
                 return made
             b.nodes.clear()
         return None

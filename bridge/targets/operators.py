@@ -22,7 +22,7 @@ def write_in_others(model: Model, context: Context) -> None:
         return forms[node.op](b, node)
 
     if forms:
-        rewriting(*forms, by=written)(model.graph, context)
+        rewriting(*forms, by=written, name=__name__)(model.graph, context)
 
 
 def _is_nan(b: Builder, node: Node) -> Value:

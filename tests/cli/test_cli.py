@@ -289,11 +289,10 @@ def test_ops() -> None:
 
 def test_ops_quirks() -> None:
     listed = bridge("ops", "--quirks").out.split("\n\n")
-    assert len(listed) - 1 == len({at.path for at in quirks_package.FOR_IR})
-    for at in quirks_package.FOR_IR:
-        quirk = at.quirk
+    assert len(listed) - 1 == len({*quirks_package.ORDER})
+    for quirk in quirks_package.by_name():
         (told,) = (text for text in listed if quirk.symptom in text)
-        assert f"{at.engine} {quirk.releases}" in told
+        assert f"{quirk.engine} {quirk.releases}" in told
         assert quirk.issue in told and quirk.cost in told
         (file,) = (line.split()[-1] for line in told.splitlines() if "file:" in line)
         assert (Path(__file__).parents[2] / file).exists()

@@ -4,7 +4,7 @@ to who is at fault."""
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -161,11 +161,11 @@ def test_few_values_at_once_find_the_same(tmp_path: Path, monkeypatch: pytest.Mo
 
 # Quirks that are left out, and inputs that then show the fault.
 FAULTS: dict[str, dict[str, float]] = {
-    "openvino_cpu.absolute_value_of_shape": {},
-    "openvino_cpu.bias_of_lrn": {},
-    "openvino_cpu.saturating_bytes": {"x": 200, "z": 100},
-    "openvino_cpu.safe_loop.sizes_of_states": {"n": 3},
-    "openvino_cpu.safe_loop.memory_inside": {},
+    "absolute_value_of_shape": {},
+    "bias_of_lrn": {},
+    "saturating_bytes": {"x": 200, "z": 100},
+    "sizes_of_states": {"n": 3},
+    "memory_inside": {},
 }
 
 
@@ -177,9 +177,8 @@ def test_a_fault_of_an_engine(path: str, tmp_path: Path, monkeypatch: pytest.Mon
     onnx.save(model, tmp_path / "m.onnx")
     left_out = {path, *canary.hidden_by}
     with monkeypatch.context() as patch:
-        patch.setattr(
-            quirks, "FOR_IR", tuple(at for at in quirks.FOR_IR if at.path not in left_out)
-        )
+        rest = tuple(name for name in quirks.ORDER if name not in left_out)
+        patch.setattr(quirks, "ORDER", rest)
         bridge.convert(model, tmp_path / "m.xml")
     report = check(tmp_path / "m.onnx", tmp_path / "m.xml", fills=FAULTS[path])
     assert report.different, str(report)
@@ -191,11 +190,8 @@ def test_a_fault_of_an_engine(path: str, tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_fault_of_old_releases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is right for old releases is to be converted so."""
-    path = "openvino_cpu.saturating_bytes"
-    old = tuple(
-        replace(at, until=at.until or ("2026.4" if at.path == path else "")) for at in quirks.FOR_IR
-    )
-    monkeypatch.setattr(quirks, "FOR_IR", old)
+    path = "saturating_bytes"
+    monkeypatch.setitem(quirks.named(path).fault, "until", "2026.4")
     onnx.save(proto_of(CANARIES[path]), tmp_path / "m.onnx")
     report = check(tmp_path / "m.onnx", fills=FAULTS[path])
     assert report.different, str(report)

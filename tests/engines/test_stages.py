@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +14,7 @@ from bridge.check import check
 from bridge.errors import UsageError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.quirks.quirk import Quirk, rewriting
+from bridge.quirks.quirk import quirk
 from tests.support.model_files import FOLDER
 
 MODEL = parser.parse_model(
@@ -33,44 +31,25 @@ TIE = parser.parse_model(
 ABOVE = np.nextafter(np.float32(1), np.float32(2))
 
 
-def absolute(b: Builder, node: Node, place: object) -> Value:
+@quirk("Neg", symptom="", cost="")
+def broken_negative(b: Builder, node: Node, place: object) -> Value:
+    """The absolute value for the negative one."""
     return b.op("Abs", *node.inputs)
 
 
-def rounded(b: Builder, node: Node, place: object) -> Value:
+@quirk("Mul", symptom="", cost="")
+def broken_product(b: Builder, node: Node, place: object) -> Value:
+    """A product that is rounded otherwise."""
     return b.op("Div", node.inputs[0], 1 / ABOVE)
-
-
-@dataclass(frozen=True)
-class Broken:
-    """A quirk that writes something else for an operator: the absolute value for the negative
-    one."""
-
-    path: str = "openvino_cpu.broken"
-    form: str = "openvino_cpu.broken"
-    op: str = "Neg"
-    by: Callable[[Builder, Node, object], Value] = absolute
-    undo: frozenset[str] = frozenset()
-    until: str = ""
-    engines: tuple[str, ...] = ("openvino_cpu",)
-
-    @property
-    def ops(self) -> frozenset[str]:
-        """The operator."""
-        return frozenset({self.op})
-
-    @property
-    def quirk(self) -> Quirk:
-        """The quirk."""
-        return Quirk("", "", "", "", "", rewriting(self.op, by=self.by))
 
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quirks, "FOR_IR", (*quirks.FOR_IR[:9], Broken(), *quirks.FOR_IR[9:]))
+    order = (*quirks.ORDER[:9], broken_negative.name, *quirks.ORDER[9:])
+    monkeypatch.setattr(quirks, "ORDER", order)
 
 
-SAID = 'after the quirk openvino_cpu.broken, the output "y" differs'
+SAID = 'after the quirk broken_negative, the output "y" differs'
 
 
 @pytest.mark.usefixtures("broken")
@@ -92,8 +71,7 @@ def test_what_rounds_otherwise_is_not_blamed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A quirk before the broken one takes a tie otherwise, as the original does with noise."""
-    first = Broken("openvino_cpu.rounds", "openvino_cpu.rounds", "Mul", rounded)
-    monkeypatch.setattr(quirks, "FOR_IR", (first, *quirks.FOR_IR))
+    monkeypatch.setattr(quirks, "ORDER", (broken_product.name, *quirks.ORDER))
     np.savez(tmp_path / "x.npz", x=np.ones(2, np.float32))
     fault = check(TIE, inputs=tmp_path / "x.npz", samples=0).fault
     assert fault is not None and SAID in fault.text, fault

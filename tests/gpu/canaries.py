@@ -30,10 +30,10 @@ COUNTED = """(float[2] x, int64 n) => (float[2] y) {
     again = Identity (c) r = Add (p, x) }> }"""
 
 ON_GPU: Mapping[str, tuple[str, Feeds]] = {
-    "openvino_gpu.memory_of_loop": (
+    "copied_loops": (
         COUNTED, [{"x": X, "n": np.array(2)}, {"x": 3 * X, "n": np.array(2)}]
     ),
-    "openvino_gpu.memory_of_branch": (
+    "copied_branches": (
         """(bool c, float[n, k] x, float[m, 2] w) => (float[n, 2] y, float[n, 2] z) {
           p, q = If (c) <
             then_branch = then () => (float[n, 2] a, float[n, 2] b) {
@@ -46,60 +46,60 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
             for c in (True, False, True)
         ],
     ),
-    "openvino_gpu.outputs_of_shapes": (
+    "outputs_of_shapes": (
         """(float[n, 3] x) => (int64 size, float y) {
           sizes = Shape (x) size = ReduceProd <keepdims = 0> (sizes)
           y = ReduceMax <keepdims = 0> (x) }""",
         [{"x": np.ones((n, 3), np.float32)} for n in (2, 2, 4, 4)],
     ),
-    "openvino_gpu.range_without_type": (
+    "range_without_type": (
         """(int64 n) => (int64[k] y) {
           zero = Constant <value = int64 {0}> () one = Constant <value = int64 {1}> ()
           y = Range (zero, n, one) }""",
         [{"n": np.array(3)}],
     ),
-    "openvino_gpu.computed_one_hot": (
+    "computed_one_hot": (
         """(int64[2,3] i, int64 depth, float[2] values) => (float[2,d,3] y) {
           y = OneHot <axis = 1> (i, depth, values) }""",
         [{"i": np.int64([[0, 1, -1], [2, 5, -9]]), "depth": np.array(4), "values": X}],
     ),
-    "openvino_gpu.saturating_nibbles": (
+    "saturating_nibbles": (
         """(float[6] x) => (float[6] y, float[6] z) {
           a = Cast <to = 22> (x) y = Cast <to = 1> (a)
           c = Cast <to = 21> (x) z = Cast <to = 1> (c) }""",
         [{"x": np.float32([-9, -8, -3, 7, 15, 17])}],
     ),
-    "openvino_gpu.window_beyond_input": (
+    "window_beyond_input": (
         """(float[1,1,32,32] x) => (float[1,1,9,9] y) {
           y = AveragePool <kernel_shape = [5, 5], strides = [3, 3], dilations = [2, 2],
                            ceil_mode = 1, count_include_pad = 1> (x) }""",
         [{"x": np.ones((1, 1, 32, 32), np.float32)}],
     ),
-    "openvino_gpu.places_in_constant_vector": (
+    "places_in_constant_vector": (
         """(float[2] x, int64[2] i, int64[2,1] j) => (float[4] y, float[4] z, float[2] w)
           <float[4] some = {1, 2, 3, 4}> {
             y = ScatterElements (some, i, x) z = ScatterND (some, j, x)
             w = GatherElements (some, i) }""",
         [{"x": X, "i": np.int64([3, 1]), "j": np.int64([[3], [1]])}],
     ),
-    "openvino_gpu.scalar_of_einsum": (
+    "scalar_of_einsum": (
         """(float[2] x, float[2] z) => (float y) { y = Einsum <equation = "i,i"> (x, z) }""",
         [{"x": X, "z": np.float32([3, 5])}],
     ),
-    "openvino_gpu.window_in_padding": (
+    "window_in_padding": (
         """(float[1,1,2,2] x) => (float[1,1,1,1] y) {
           y = MaxPool <kernel_shape = [1, 1], strides = [2, 2], ceil_mode = 1> (x) }""",
         [{"x": np.ones((1, 1, 2, 2), np.float32)}],
     ),
-    "openvino_gpu.computed_slope": (
+    "computed_slope": (
         "(float[3,4,2] x, float[2] s) => (float[3,4,2] y) { y = PRelu (x, s) }",
         [{"x": -np.ones((3, 4, 2), np.float32), "s": X}],
     ),
-    "openvino_gpu.sizes_in_parts": (
+    "sizes_in_parts": (
         """(float[2,3] x, int64[4] pads) => (float[n,m] y) { y = Pad (x, pads) }""",
         [{"x": np.ones((2, 3), np.float32), "pads": np.int64([0, 0, 0, 2])}],
     ),
-    "openvino_gpu.rows_of_scaled_bytes": (
+    "rows_of_scaled_bytes": (
         """(float[1] x) => (float[2,2] y)
           <uint8[4,2] table = {1, 2, 3, 4, 5, 6, 7, 8}, float scale = {0.5},
            int64[2] places = {1, 3}> {
@@ -107,46 +107,46 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
             y = Add (rows, x) }""",
         [{"x": np.float32([0])}],
     ),
-    "openvino_gpu.rows_of_scaled_bytes, computed places": (
+    "rows_of_scaled_bytes, computed places": (
         """(int64[n] places) => (float[n,3,1] y)
           <uint8[2,3,1] table = {1, 2, 3, 4, 5, 6}, float[3] scale = {0.5, 1, 2}> {
             floats = DequantizeLinear <axis = 1> (table, scale)
             y = Gather <axis = 0> (floats, places) }""",
         [{"places": np.int64([1, 0])}, {"places": np.int64([0])}],
     ),
-    "openvino_gpu.rows_behind_boxes": (
+    "rows_behind_boxes": (
         """(float[1,3,4] boxes, float[1,1,3] scores) => (int64[k,3] y)
           <int64 most = {3}, float overlap = {0.5}> {
             y = NonMaxSuppression (boxes, scores, most, overlap) }""",
         [{"boxes": np.float32(boxes), "scores": SCORES} for boxes in (APART, SAME)],
     ),
-    "openvino_gpu.boxes_of_input": (
+    "boxes_of_input": (
         """(float[1,n,m] boxes, float[1,1,n] scores) => (int64[k,3] y)
           <int64[3] sizes = {0, 0, 4}, int64 most = {3}, float overlap = {0.5}> {
             reshaped = Reshape (boxes, sizes)
             y = NonMaxSuppression (reshaped, scores, most, overlap) }""",
         [{"boxes": np.float32(boxes), "scores": SCORES} for boxes in (APART, SAME) * 10],
     ),
-    "openvino_gpu.pads_of_vector": (
+    "pads_of_vector": (
         """(float[2] x, int64[2] pads) => (float[k] y, float[l] z, float[m] v, float[n] w) {
           more = Add (pads, pads) most = Add (more, pads) last = Add (more, more)
           y = Pad (x, pads) z = Pad (x, more) v = Pad (y, most) w = Pad (z, last) }""",
         [{"x": X, "pads": np.int64([1, n])} for n in range(4)],
     ),
-    "openvino_gpu.reduction_over_nothing": (
+    "reduction_over_empty_axis": (
         """(float[n] x, bool[n] k) => (float y, float z, bool w) {
           y = ReduceSum <keepdims = 0> (x) z = ReduceProd <keepdims = 0> (x)
           n = Not (k) c = Cast <to = 6> (n) s = ReduceSum <keepdims = 0> (c)
           w = Cast <to = 9> (s) }""",
         [{"x": np.ones(n, np.float32) * 2, "k": np.zeros(n, bool)} for n in (3, 0, 2)],
     ),
-    "openvino_gpu.reduction_over_nothing, extremes": (
+    "reduction_over_empty_axis, extremes": (
         """(float[n,2] x, int32[n] i) => (float[2] y, float z, int32 w) <int64[1] rows = {0}> {
           y = ReduceMax <keepdims = 0> (x, rows) z = ReduceMin <keepdims = 0> (x)
           w = ReduceMax <keepdims = 0> (i) }""",
         [{"x": np.ones((n, 2), np.float32), "i": np.ones(n, np.int32)} for n in (3, 0, 2)],
     ),
-    "openvino_gpu.sizes_of_constant": (
+    "sizes_of_constant": (
         """(int64 n, int64[k] x) => (int64[m] y)
           <int64[2] start = {5, 6}> {
             y = Loop (n, , start) <body = b (int64 i, bool c, int64[s] p)
@@ -154,12 +154,12 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
                 again = Identity (c) q = Concat <axis = 0> (p, x) }> }""",
         [{"n": np.array(n), "x": np.int64([7])} for n in (2, 1, 3)],
     ),
-    "openvino_gpu.ties_of_quantisation": (
+    "ties_of_quantisation": (
         """(float[4] x) => (int8[4] y) <float scale = {0.5}, int8 zero = {4}> {
           y = QuantizeLinear (x, scale, zero) }""",
         [{"x": np.float32([0.25, 0.75, 1.25, -1.25])}],
     ),
-    "openvino_gpu.limits_of_vector": (
+    "limits_of_vector": (
         """(float[4] x) => (float[4] y, float[4] z)
           <float[4] some = {1, 2, 4, 8}, float scale = {0.3}, uint8 zero = {128}> {
             a = Add (x, some) p = QuantizeLinear (a, scale, zero)
@@ -168,7 +168,7 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
             z = Mul (b, some) }""",
         [{"x": np.float32([1, 2, 3, 4])}],
     ),
-    "openvino_gpu.attention_of_one_head": (
+    "attention_of_one_head": (
         """(float[1,5,4] q, float[1,5,4] k, float[1,5,4] v) => (float[1,5,4] y)
           <float[5,5] mask = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2, 1, 2, 3, 4, 5, 6, 7,
            8, 9}> {
@@ -176,25 +176,25 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
             masked = Add (scores, mask) weights = Softmax (masked) y = MatMul (weights, v) }""",
         [{name: np.ones((1, 5, 4), np.float32) for name in "qkv"}],
     ),
-    "openvino_gpu.unique_of_one": (
+    "unique_of_one": (
         """(float[1] x) => (float[n] y, int64[n] i, int64[1] j, int64[n] k) {
           y, i, j, k = Unique (x) }""",
         [{"x": np.float32([3])}],
     ),
-    "openvino_gpu.wide_constant_output": (
+    "wide_constant_output": (
         """(float[2] x) => (float[2] y, double[2] d, uint64[2] u) {
           y = Abs (x) d = Constant <value = double[2] {1.5, -2}> ()
           u = Constant <value = uint64[2] {1, 2}> () }""",
         [{"x": X}],
     ),
-    "openvino_gpu.type_of_bool": (
+    "type_of_bool": (
         """(float[n] x) => (bool[2] y, bool[0] z) <float one = {1}, int64[2] places = {1, 0},
            int64[1] none = {0}> {
             g = Greater (x, one) y = Gather (g, places) z = Slice (g, none, none) }""",
         [{"x": np.float32(x)} for x in ([0, 2], [3, 1, 2])],
     ),
-    "openvino_gpu.bound_of_norm": ("normalize_l2.xml", []),
-    "openvino_gpu.parts_in_place": (
+    "bound_of_norm": ("normalize_l2.xml", []),
+    "parts_in_place": (
         """(float[3,2] x, float[2,3,2] z) => (float[1,2] y, float[2,1,2] w)
           <int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}, float factor = {2},
            float[2,2] m = {1, 2, 3, 4}> {
@@ -202,14 +202,14 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
             part = Slice (z, one, two, one) w = MatMul (part, m) }""",
         [{"x": np.float32([[1, 2], [3, 4], [5, 6]]), "z": Z}],
     ),
-    "openvino_gpu.sign_of_remainder": (
+    "sign_of_remainder": (
         "(int32[4] a, int32[4] b) => (int32[4] y) { y = Mod (a, b) }",
         [{"a": np.int32([5, -5, 5, -5]), "b": np.int32([3, 3, -3, -3])}],
     ),
 }  # fmt: skip
 
 
-BY_MEMORY = frozenset({"openvino_gpu.pads_of_vector"})
+BY_MEMORY = frozenset({"pads_of_vector"})
 """Faults that show only where other memory than zeros lies behind a tensor."""
 
 
@@ -222,7 +222,7 @@ def _of_text(path: str, without: bool, scratch: Path) -> Made:
     """Runs in a process of its own, whose quirks it changes."""
     if without:
         fault = path.partition(",")[0]
-        quirks.FOR_IR = tuple(at for at in quirks.FOR_IR if at.path != fault)
+        quirks.ORDER = tuple(name for name in quirks.ORDER if name != fault)
     text, feeds = ON_GPU[path]
     if text.endswith(".xml"):
         return of_file(FOLDER / text, scratch)

@@ -1,9 +1,9 @@
 """`python -m tests.quirks`: runs each quirk alone over models of all kinds, and prints each graph
 whose meaning it changes.
 
-`--count FOLDER` counts instead the models in which each quirk fires. It reads `roundtrip_models/`
-and the exporter files in the folder (`python -m tests.benchmark --served --kept FOLDER`). Without a
-folder the counts of exporter files stay.
+`--count FOLDER` counts instead the models in which each quirk fires, and prints the numbers. It
+reads `roundtrip_models/` and the exporter files in the folder (`python -m tests.benchmark --served
+--kept FOLDER`). Without a folder the counts of exporter files stay.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ def main() -> int:
     options = parser.parse_args()
     if options.count is not False:
         counted.write(options.count)
+        print("models of roundtrip_models/, of exporters:")
+        for ours, exported, name in counted.numbers():
+            print(f"{ours:4} {exported:4}  {name}")
         return 0
     fired: Counter[str] = Counter()
     ran: Counter[str] = Counter()

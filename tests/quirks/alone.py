@@ -57,13 +57,13 @@ def fired(source: onnx.ModelProto) -> dict[str, Model]:
     model, told = legalized(source)
     ops = {node.op for node in model.graph.walk()}
     found = {"": model}
-    for at in quirks.of_engine(quirks.CPU):
-        if not at.ops or at.ops & ops:
+    for quirk in quirks.of_engine(quirks.CPU):
+        if not quirk.needs or quirk.needs & ops:
             changed = clone_model(model)
             before = outline(changed.graph)
-            at.quirk.run(changed.graph, told)
+            quirk.run(changed.graph, told)
             if outline(changed.graph) != before:
-                found[at.path] = changed
+                found[quirk.name] = changed
     return found
 
 

@@ -11,11 +11,13 @@ from collections import Counter
 from pathlib import Path
 
 from bridge.errors import BridgeError
-from bridge.quirks import by_path, counts
+from bridge.quirks import CPU, by_name, counts, of_engine
 from tests.quirks.alone import fired
 from tests.support.model_files import ONNX_FILES, load_onnx
 
 STORED = Path(__file__).parent / "fires.tsv"
+KINDS = ("roundtrip", "exporter")
+
 MADE_OF_THEM = (".again.onnx", ".back.onnx", ".float.onnx")
 """Suffixes of the files that the benchmark makes from exporter files."""
 
@@ -50,17 +52,33 @@ def read() -> dict[tuple[str, str], list[str]]:
     return {(kind, name): fires.split() for kind, name, fires in rows}
 
 
+def numbers() -> list[tuple[int, int, str]]:
+    """The number of models of both kinds in which each quirk of the CPU plugin fires, and its name,
+    by these numbers."""
+    found = read()
+    return sorted(
+        (
+            *(
+                sum(name in fires for (of, _), fires in found.items() if of == kind)
+                for kind in KINDS
+            ),
+            name,
+        )
+        for name in {quirk.name for quirk in of_engine(CPU)}
+    )
+
+
 def as_code(found: dict[tuple[str, str], list[str]]) -> str:
     """The module with the number of models in which each quirk fires, with new numbers."""
     models = Counter(kind for kind, _ in found)
     by_kind = {
         kind: Counter(path for (of, _), fires in found.items() if of == kind for path in fires)
-        for kind in ("roundtrip", "exporter")
+        for kind in KINDS
     }
     rows = "".join(
-        f'    "{at.path}": ({by_kind["roundtrip"][at.path]}, {by_kind["exporter"][at.path]}),\n'
-        for at in by_path()
-        if any(found[at.path] for found in by_kind.values())
+        f'    "{name}": ({by_kind["roundtrip"][name]}, {by_kind["exporter"][name]}),\n'
+        for name in sorted(quirk.name for quirk in by_name())
+        if any(found[name] for found in by_kind.values())
     )
     code = Path(counts.__file__).read_text(encoding="utf-8")
     models_of = f"MODELS = ({models['roundtrip']}, {models['exporter']})\n"

@@ -28,17 +28,22 @@ from tests.support.graphs import context
 from tests.support.model_files import ONNX_FILES, load_onnx
 from tests.support.running import OnnxRuntime, OpenVino, assert_close, run_request
 
-QUIRKS = {at.path: at.quirk for at in quirks.of_engine(quirks.CPU)}
-OLD = [at.path for at in quirks.FOR_IR if at.until]
+QUIRKS = {quirk.name: quirk for quirk in quirks.of_engine(quirks.CPU)}
+OLD = [quirk.name for quirk in QUIRKS.values() if quirk.until]
 
 
 def test_a_canary_for_each_quirk() -> None:
     assert {*map(quirk_of, CANARIES)} == {*QUIRKS}
-    assert {quirk_of(path) for path in ON_GPU} == {at.path for at in quirks.FOR_IR} - {*QUIRKS}
-    folder = Path(quirks.__file__).parent
-    files = (p.relative_to(folder).with_suffix("").parts for p in folder.glob("*/**/*.py"))
-    files = {".".join(parts) for parts in files if parts[-1] != "__init__"}
-    assert {at.path for at in quirks.FOR_IR} == files
+    on_gpu = {quirk_of(path) for path in ON_GPU}
+    assert on_gpu >= {*quirks.ORDER} - {*QUIRKS}
+    assert on_gpu <= {quirk.name for quirk in quirks.of_engine(quirks.GPU)}
+
+
+def test_each_quirk_has_its_place() -> None:
+    of_package = {
+        n for n, quirk in quirks.QUIRKS.items() if quirk.declared.__module__.startswith("bridge.")
+    }
+    assert of_package == {*quirks.ORDER}
 
 
 def proto_of(canary: Canary) -> onnx.ModelProto:
@@ -93,8 +98,8 @@ def marked(path: str) -> object:
 def test_without_the_quirk(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     canary = CANARIES[path]
     left_out = {quirk_of(path), *canary.hidden_by}
-    rest = tuple(at for at in quirks.FOR_IR if at.path not in left_out)
-    monkeypatch.setattr(quirks, "FOR_IR", rest)
+    rest = tuple(name for name in quirks.ORDER if name not in left_out)
+    monkeypatch.setattr(quirks, "ORDER", rest)
     compare(canary, tmp_path / "model.xml")
 
 
@@ -154,7 +159,7 @@ def operators(path: Path) -> list[str]:
 
 
 def test_branches_of_open_shape_apart(tmp_path: Path) -> None:
-    model = proto_of(CANARIES["openvino_cpu.branch_of_equal_shape"])
+    model = proto_of(CANARIES["branch_of_equal_shape"])
     bridge.convert(model, tmp_path / "old.xml", openvino=OLDEST)
     engine = OpenVino(tmp_path / "old.xml")
     for size, branch in ((3, True), (3, False), (2, False), (0, True), (0, False), (3, True)):

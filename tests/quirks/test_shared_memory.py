@@ -6,9 +6,9 @@ import pytest
 
 from bridge.neutral.builder import Builder
 from bridge.operators.control.loop_builder import LoopBuilder
-from bridge.quirks.openvino_cpu.safe_loop.memory_inside import QUIRK
+from bridge.quirks.loops.clause import Draft
+from bridge.quirks.loops.memory import memory_inside
 from bridge.quirks.quirk import Place
-from bridge.quirks.safe_loop import Draft
 from tests.support.graphs import read
 
 SCAN = """g (float[4,2] x, float[2] h) => (float[2] y) {
@@ -42,8 +42,8 @@ def test_what_lacks_a_memory(name: str) -> None:
     graph = read(text).graph
     (node,) = (node for node in graph.nodes if node.op == "Loop")
     draft = Draft(Builder([]), node, Place(graph), LoopBuilder.of(node))
-    lacking = QUIRK.lacks(draft)
+    lacking = memory_inside.lacks(draft)
     assert [value.name.partition("#")[0] for value in lacking] == expected
     if lacking:
-        QUIRK.give(draft, lacking)
-    assert not QUIRK.lacks(draft)
+        memory_inside.give(draft, lacking)
+    assert not memory_inside.lacks(draft)

@@ -8,13 +8,7 @@ import onnx
 import pytest
 
 import bridge
-from bridge import quirks
 from tests.support.choices import CHOICES
-
-
-def test_the_table_names_what_is_undone() -> None:
-    for at in quirks.FOR_IR:
-        assert at.undo == {*at.quirk.undo, *at.quirk.guess}, at.path
 
 
 @pytest.mark.parametrize("asked", CHOICES)

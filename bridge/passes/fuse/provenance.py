@@ -5,12 +5,13 @@ if expanding the ONNX node for IR again gives exactly the present nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from bridge.neutral.attributes import fault_of
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.match import ValuePair
+from bridge.neutral.provenance import Provenance
 from bridge.operators.spelling import choose
 from bridge.passes.fake_quantize import fake_quantize
 from bridge.passes.fuse.replay import IR, becomes
@@ -18,32 +19,70 @@ from bridge.passes.legalize import Legalizer
 from bridge.passes.uses import Uses
 from bridge.vocabulary import operator
 
+Within = Callable[[Node, Sequence[ValuePair]], Collection[Node] | None]
+"""The nodes that stand for a made node, whose outputs the pairs say; None if they do not."""
+
 
 def recorded_node(b: Builder, node: Node, uses: Uses) -> Value | None:
     """The recorded ONNX node, if expanding it gives the present nodes."""
-    assert b.target is not None
-    provenance, output = (node.extras or {}).get("provenance"), uses.output(node)
-    if provenance is None:
+    provenance, target = (node.extras or {}).get("provenance"), b.target
+    assert target is not None
+    if provenance is None or provenance.of_quirk:
         return None
+
+    def within(made: Node, pairs: Sequence[ValuePair]) -> Collection[Node] | None:
+        return _within(made, pairs) if _is_writable(made, target) else None
+
+    value = restored(b, node, uses, provenance, within)
+    if value is not None and value.producer is not None:
+        value.producer.extras = {**(value.producer.extras or {}), "restored": True}
+    return value
+
+
+def restored(
+    b: Builder, node: Node, uses: Uses, provenance: Provenance, within: Within
+) -> Value | None:
+    """The value of a recorded node that a node stands for, with others that lead to it. `within`
+    gives all of them, if the recorded node becomes them on the way to IR."""
+    output = uses.output(node)
     outputs = provenance.outputs or (output,)
     there = [value for value in outputs if value.producer is not None]
     if output not in there or any(uses.count(v) and v not in there for v in node.outputs):
         return None
     inputs = [value for value in provenance.inputs if value is not None]
-    missing = [value for value in inputs if not uses.is_before(value, node)]
-    if fault_of(provenance.op, provenance.attributes) or any(v.constant is None for v in missing):
+    lost = _lost(inputs, node, uses)
+    if fault_of(provenance.op, provenance.attributes) or lost is None:
         return None
+    b.nodes += (maker for maker in lost if maker.op != "Constant")
     made = b.node(provenance.op, provenance.inputs, len(outputs), dict(provenance.attributes))
     pairs = [(new, old) for new, old in zip(made.outputs, outputs, strict=True) if old in there]
-    within = _within(made, pairs) if _is_writable(made, b.target) else None
-    if within is None or (len(there) > 1 and any(_follows(v, there, uses) for v in inputs)):
+    found = within(made, pairs)
+    if found is None or (len(there) > 1 and any(_follows(v, there, uses) for v in inputs)):
         return None
-    for value in missing:
-        if value.producer is not None:
-            uses.prepend(value.producer)
-    _place_outputs(made, outputs, output, within, uses)
-    made.extras = {**(made.extras or {}), "restored": True}
+    for maker in lost:
+        if maker.op == "Constant":
+            uses.prepend(maker)
+    _place_outputs(made, outputs, output, found, uses)
     return next(new for new, old in pairs if old is output)
+
+
+def _lost(values: Iterable[Value], node: Node, uses: Uses) -> list[Node] | None:
+    """The nodes that give these values and are not in front of a node, in order. None if one of
+    them needs a value that is not there."""
+    found: dict[Node, None] = {}
+
+    def find(value: Value) -> bool:
+        maker = value.producer
+        if uses.is_before(value, node) or maker in found:
+            return True
+        if maker is None or (uses.is_there(value) and maker.op != "Constant"):
+            return False
+        if not all(find(taken) for taken in maker.inputs if taken is not None):
+            return False
+        found[maker] = None
+        return True
+
+    return list(found) if all(map(find, values)) else None
 
 
 def _place_outputs(

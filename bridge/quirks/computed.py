@@ -1,0 +1,380 @@
+"""Operands that an engine wants to know when it compiles a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
+from bridge.neutral.types import BOOL, I32, I64, I64_MAX, U8, is_static, size_of
+from bridge.operators import Result
+from bridge.passes.uses import Uses
+from bridge.quirks.known import is_known
+from bridge.quirks.opaque import hides, is_zero, opaque
+from bridge.quirks.quirk import BOTH, GPU, REDUCTIONS, Place, quirk
+from bridge.quirks.undo import behind
+
+
+@quirk(
+    "Slice",
+    recorded=True,
+    engines=BOTH,
+    symptom="A Slice of a tensor of known shape with computed axes crashes. On the GPU plugin, "
+    "negative axes give wrong numbers.",
+    cost="a ScatterElementsUpdate for each bound",
+)
+def slice_of_computed_axes(b: Builder, node: Node, place: Place) -> Result:
+    """At a Slice with computed axes.
+
+    An axis without bounds gets a slice from its start to its end with step 1, so it stays
+    whole.
+    """
+    data, starts, ends, axes, steps = (node.input(i) for i in range(5))
+    if data is None or not data.rank or axes is None or known_of(axes).array is not None:
+        return None
+    rank = data.rank
+    places = b.as_i64(axes) % rank
+    full = []
+    for bound, whole in ((starts, 0), (ends, I64_MAX), (steps, 1)):
+        bounds = b.constant([whole] * rank)
+        if bound is not None and not _are(bound, whole):
+            bounds = b.op("ScatterElements", bounds, places, b.as_i64(bound), 0)
+        full.append(bounds)
+    return b.op("Slice", data, full[0], full[1], np.arange(rank), full[2])
+
+
+def _are(bound: Value, whole: int) -> bool:
+    """Whether all elements are known to be `whole`."""
+    known = known_of(bound).array
+    return known is not None and bool((known == whole).all())
+
+
+@quirk(
+    "Tile",
+    symptom="A Tile with computed repeats gives unset memory.",
+    cost="two Reshapes and a Broadcast, and the arithmetic of their shapes",
+)
+def tile_of_computed_repeats(b: Builder, node: Node, place: Place) -> Result:
+    """At a Tile with computed repeats.
+
+    An axis of size 1 in front of each axis is broadcast to the number of repeats. Both axes
+    together are the repeated axis.
+    """
+    x, repeats = node.inputs
+    assert x is not None and repeats is not None
+    if known_of(repeats).ints is not None or x.rank is None or x.rank == 0:
+        return None
+    repeats = b.as_i64(repeats)
+    dims = b.op("Shape", x)
+    ones = b.constant([1] * x.rank)
+    pairs = (
+        b.op("Concat", *(b.unsqueeze(v, 1) for v in two), axis=1)
+        for two in ((ones, dims), (repeats, dims))
+    )
+    before, after = (b.op("Reshape", pair, [-1]) for pair in pairs)
+    spread = b.op("Expand", b.op("Reshape", x, before, allowzero=True), after)
+    return b.op("Reshape", spread, dims * repeats, allowzero=True)
+
+
+@tile_of_computed_repeats.guesses("Reshape")
+def _tiles(b: Builder, node: Node) -> Iterator[Value]:
+    """The Tile by the factors of the sizes."""
+    sizes = behind(node.input(1), "Mul")
+    spread = behind(node.inputs[0], "Expand")
+    pairs = behind(spread.inputs[0], "Reshape") if spread is not None else None
+    if sizes is not None and pairs is not None:
+        yield b.op("Tile", pairs.inputs[0], sizes.inputs[1])
+
+
+@quirk(
+    "ir::Pad",
+    recorded=True,
+    symptom="A Pad with a computed value pads with 0.",
+    cost="another Pad, a Broadcast, a Convert and a Select",
+)
+def computed_pad_value(b: Builder, node: Node, place: Place) -> Result:
+    """At a Pad in constant mode with a computed value.
+
+    A tensor of ones is padded with 0 in the same way. Each 0 in it marks padding, which takes
+    the value.
+    """
+    x, begin, end, value = (node.input(i) for i in range(4))
+    mode = node.attributes["pad_mode"]
+    if mode != "constant" or value is None or known_of(value).array is not None:
+        return None
+    inside = b.op("Expand", b.constant(1, U8), b.op("Shape", x))
+    inside = b.op("ir::Pad", inside, begin, end, pad_mode=mode)
+    padded = b.op("ir::Pad", x, begin, end, pad_mode=mode)
+    return b.where(b.cast(inside, BOOL), padded, value)
+
+
+OF_NUMBERS = {"ReduceLogicalAnd": "ReduceMin", "ReduceLogicalOr": "ReduceMax"}
+
+
+@quirk(
+    *OF_NUMBERS,
+    recorded=True,
+    engines=BOTH,
+    symptom="A logical reduction along computed axes does not compile: evaluate() is not "
+    "implemented.",
+    cost="two Converts",
+)
+def logical_reduction_of_computed_axes(b: Builder, node: Node, place: Place) -> Result:
+    """At a logical reduction along computed axes.
+
+    All elements are true if the minimum of zeros and ones is 1. Some element is true if the
+    maximum is 1.
+    """
+    x, axes = node.inputs
+    assert x is not None
+    if known_of(axes).ints is not None:
+        return None
+    return b.cast(b.op(OF_NUMBERS[node.op], b.cast(x, I32), axes, **node.attributes), BOOL)
+
+
+# OpenVINO does not infer the rank of the results, though it knows the number of axes. The CPU
+# plugin does not run values of unknown rank.
+@quirk(
+    "Squeeze",
+    "Unsqueeze",
+    *REDUCTIONS,
+    recorded=True,
+    engines=BOTH,
+    symptom="Unsqueeze with computed axes has a result of unknown rank, and does not compile. The "
+    "same holds for Squeeze and reductions with two or more computed axes.",
+    cost="a Reshape, and the arithmetic of its shape",
+)
+def rank_of_computed_axes(b: Builder, node: Node, place: Place) -> Result:
+    """At a Squeeze, an Unsqueeze or a reduction with computed axes, if the number of axes is
+    known.
+
+    The elements keep their order. The computed shape is the shape that the axes give.
+    """
+    x, axes = node.input(0), node.input(1)
+    if x is None or x.rank is None or axes is None or known_of(axes).ints is not None:
+        return None
+    count = known_of(axes).length
+    if count is None:
+        return None
+    match node.op:
+        case "Squeeze":
+            return _squeezed(b, x, axes, count)
+        case "Unsqueeze":
+            return _unsqueezed(b, x, axes, count)
+    return None if node.attributes["keepdims"] else _reduced(b, node, x, axes, count)
+
+
+def _squeezed(b: Builder, x: Value, axes: Value, count: int) -> Value:
+    assert x.rank is not None
+    kept = b.op("Squeeze", b.op("NonZero", ~_is_axis(b, axes, x.rank)), [0])
+    kept = b.op("Reshape", kept, [x.rank - count])
+    return b.op("Reshape", x, b.op("Gather", b.op("Shape", x), kept, 0), allowzero=True)
+
+
+def _is_axis(b: Builder, axes: Value, rank: int) -> Value:
+    """A mask of the axes, bool [rank]: whether each axis is in `axes`."""
+    axes = b.as_i64(axes) % rank
+    same = b.op("Equal", np.arange(rank)[:, None], axes)
+    return b.op("Cast", b.op("ReduceMax", b.cast(same, I64), [1], keepdims=False), to=BOOL)
+
+
+def _unsqueezed(b: Builder, x: Value, axes: Value, count: int) -> Value:
+    assert x.rank is not None
+    new = _is_axis(b, axes, x.rank + count)
+    if x.rank == 0:
+        return b.op("Reshape", x, [1] * count)
+    # The number of kept axes of the input in front of each axis.
+    own = b.min(b.op("CumSum", b.cast(~new, I64), 0, exclusive=True), x.rank - 1)
+    dims = b.op("Gather", b.op("Shape", x), own, 0)
+    return b.op("Reshape", x, b.where(new, 1, dims), allowzero=True)
+
+
+def _reduced(b: Builder, node: Node, x: Value, axes: Value, count: int) -> Value:
+    assert x.rank is not None
+    stay = x.rank - count
+    positive = axes % x.rank
+    ones = b.op("Expand", [1], [count])
+    zeros = b.constant([0] * x.rank)
+    gone = b.op("ScatterElements", zeros, positive, ones, 0)
+    _, left = b.ops(
+        "ir::TopK", 2, gone, stay, axis=0, mode="min", sort="index",
+        index_element_type=I64,
+    )  # fmt: skip
+    kept = b.op(node.op, x, axes, **{**node.attributes, "keepdims": True})
+    return b.op("Reshape", kept, b.op("Gather", b.op("Shape", x), left, 0))
+
+
+@quirk(
+    "ir::OneHot",
+    engines=(GPU,),
+    symptom="A model with OneHot does not compile if the depth or a value is no constant.",
+    cost="a Range, an Equal and a Select for OneHot; they stay on the way back to ONNX",
+)
+def computed_one_hot(b: Builder, node: Node, place: Place) -> Result:
+    """At such a OneHot of indices of known rank.
+
+    OneHot has the one value where the index is the number of the place, and the other value
+    elsewhere.
+    """
+    indices, depth, on, off = node.inputs
+    assert indices is not None and depth is not None and on is not None and off is not None
+    rank, axis = indices.rank, node.attributes["axis"]
+    if rank is None or all(map(_is_constant, (depth, on, off))):
+        return None
+    if node.attributes["negative_indices_mode"] == "normalize":
+        indices = b.from_the_front(indices, depth)
+    axis %= rank + 1
+    zero, one = (b.cast(b.constant(number), indices.element) for number in (0, 1))
+    places = b.op("Range", zero, b.cast(b.scalar(depth), indices.element), one)
+    places = b.reshape(places, -1, *[1] * (rank - axis))
+    return b.where(b.unsqueeze(indices, axis).equal(places), on, off)
+
+
+def _is_constant(value: Value) -> bool:
+    return value.constant is not None or known_of(value).array is not None
+
+
+@quirk(
+    "PRelu",
+    engines=(GPU,),
+    symptom="PRelu with computed slopes multiplies by wrong slopes. With constant slopes that are "
+    "fewer than the channels, the model does not compile.",
+    cost="a Less, a Multiply and a Select for PRelu; they stay on the way back to ONNX",
+)
+def computed_slope(b: Builder, node: Node, place: Place) -> Result:
+    """At a PRelu whose slopes are not known when the model is compiled, or are neither one slope
+    nor one for each channel.
+
+    This is PRelu's definition.
+    """
+    data, slope = node.inputs
+    if data is None or slope is None or data.element is None:
+        return None
+    if is_known(slope, place) and _is_of_channels(data, slope):
+        return None
+    return b.where(data < b.like(0, data), data * slope, data)
+
+
+def _is_of_channels(data: Value, slope: Value) -> bool:
+    """Whether there is one slope, or one for each channel."""
+    if data.shape is None or slope.shape is None:
+        return False
+    if len(slope.shape) == 1 and len(data.shape) > 1 and slope.shape[0] == data.shape[1]:
+        return True
+    before = len(data.shape) - len(slope.shape)
+    return all(size == 1 or before + axis == 1 for axis, size in enumerate(slope.shape))
+
+
+# The kernel reads a pad of a second axis behind the pads.
+@quirk(
+    "ir::Pad",
+    recorded=True,
+    engines=(GPU,),
+    symptom="A Pad of a vector by computed pads moves its elements by what lies in memory behind "
+    "the pads, often out of the result.",
+    cost="an Unsqueeze, a Squeeze and two Concats",
+)
+def pads_of_vector(b: Builder, node: Node, place: Place) -> Result:
+    """At a Pad of a tensor with one axis, if its first pads are not known when the model is
+    compiled.
+
+    A second axis of size 1 gets no pads, and is removed again.
+    """
+    data, begin, end, *value = node.inputs
+    if data is None or begin is None or end is None or data.rank != 1 or is_known(begin, place):
+        return None
+    none = b.constant([0], begin.element)
+    pads = [b.concat(0, begin, none), b.concat(0, end, b.cast(none, end.element))]
+    column = b.unsqueeze(data, 1)
+    made = b.node("ir::Pad", [column, *pads, *value], 1, node.attributes, extras=node.extras)
+    return b.squeeze(made.outputs[0], 1)
+
+
+@quirk(
+    "GatherElements",
+    "ScatterElements",
+    "ScatterND",
+    engines=(GPU,),
+    symptom="ScatterElementsUpdate of a constant vector writes all updates to its first element. "
+    "ScatterNDUpdate and GatherElements take wrong places too.",
+    cost="reshapes, which copy nothing; they stay on the way back to ONNX",
+)
+def places_in_constant_vector(b: Builder, node: Node, place: Place) -> Result:
+    """At a ScatterElements, ScatterND or GatherElements with computed indices, if the vector is
+    known when the model is compiled.
+
+    A vector has the elements of a matrix of one column.
+    """
+    data, indices, *others = node.inputs
+    if data is None or indices is None or data.rank != 1 or indices.rank is None:
+        return None
+    if not is_known(data, place) or known_of(indices).array is not None:
+        return None
+    inputs = [b.unsqueeze(data, 1), indices, *others]
+    if node.op == "ScatterND":
+        assert others[0] is not None
+        inputs[2] = b.unsqueeze(others[0], indices.rank - 1)
+    else:
+        inputs[1] = b.unsqueeze(indices, 1)
+    if node.op == "ScatterElements":
+        assert others[0] is not None
+        inputs[2] = b.unsqueeze(others[0], 1)
+    made = b.node(node.op, inputs, 1, node.attributes, extras=node.extras).outputs[0]
+    return b.squeeze(made, 1)
+
+
+# The GPU plugin knows random numbers when it compiles a model.
+@quirk(
+    "VariadicSplit",
+    engines=(GPU,),
+    symptom="A VariadicSplit of a constant into one part, whose length is computed from a random "
+    "number, gives elements behind the first ones, and what lies in memory behind the constant.",
+    cost="a Range, a Gather, and a 0 from a Bucketize of a random number below 1/2",
+)
+def sizes_of_constant(b: Builder, node: Node, place: Place) -> Result:
+    """At such a VariadicSplit of more than one element, which another quirk writes for the initial
+    state of a Loop.
+
+    A Gather of all parts, one after the other, is the tensor.
+    """
+    data, axis = node.inputs[0], known_of(node.inputs[1]).ints
+    if data is None or axis is None or not hides(node, "sizes"):
+        return None
+    if not is_static(data.shape) or size_of(data.shape) == 1:
+        return None  # Of one element, the plugin takes the right one.
+    if not is_known(_gathered_of(data), place):
+        return None
+    count = opaque(b, b.constant(data.shape[axis[0]]), "number")
+    places = b.op("Range", b.constant(0), count, b.constant(1))
+    return b.op("Gather", data, places, b.constant(axis[0]))
+
+
+def _gathered_of(value: Value) -> Value:
+    """The value of which `gathered` takes all parts, along any axes."""
+    while value.producer is not None and (before := _all_of(value.producer)) is not None:
+        value = before
+    return value
+
+
+def _all_of(node: Node) -> Value | None:
+    """The value of which a Gather takes all parts, one after the other."""
+    made = node.inputs[1].producer if node.op == "Gather" and node.inputs[1] is not None else None
+    data, axis = node.input(0), known_of(node.input(2)).ints
+    if made is None or made.op != "Range" or data is None or data.shape is None or axis is None:
+        return None
+    first, count, step = made.inputs
+    total = count.producer if count is not None else None
+    if known_of(first).ints != (0,) or known_of(step).ints != (1,):
+        return None
+    if total is None or total.op != "Add" or total.inputs[1] is None:
+        return None
+    whole = known_of(total.inputs[0]).ints == (data.shape[axis[0]],)
+    return data if whole and is_zero(total.inputs[1]) else None
+
+
+@sizes_of_constant.undoes("Gather")
+def _gathered_whole(b: Builder, node: Node, uses: Uses) -> Value | None:
+    return _all_of(node)

@@ -1,0 +1,381 @@
+"""Empty tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from math import inf
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.dataflow import Facts, Must
+from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.inference.dims import known_axes
+from bridge.neutral.inference.known import as_dim, known_of
+from bridge.neutral.signs import is_not_negative
+from bridge.neutral.types import BOOL, I32, I64, U8, Element, is_static, low
+from bridge.operators import Result
+from bridge.passes.context import Context
+from bridge.quirks.known import KnownAt, WhenKnown, is_known
+from bridge.quirks.opaque import hides, is_hidden, opaque
+from bridge.quirks.quirk import BOTH, GPU, Place, barrier, graph_quirk, quirk, rewriting
+from bridge.quirks.undo import behind
+from bridge.vocabulary import has_trait
+
+
+# The CPU plugin uses the absolute value of the number of steps.
+@quirk(
+    "Range",
+    engines=BOTH,
+    symptom="A Range whose limit lies behind its start has elements.",
+    cost="a Maximum or a Minimum, unless the order of start and limit is known",
+)
+def empty_range(b: Builder, node: Node, place: Place) -> Result:
+    """At a Range, unless its limit is known to lie ahead of its start.
+
+    A Range to its own start is empty, like a Range to a limit behind its start. Other limits do
+    not change.
+    """
+    start, limit, step = (value for value in node.inputs if value is not None)
+    if _is_kept_limit(start, limit) or _is_ahead(start, limit, step):
+        return None
+    delta = known_of(step).array
+    above, below = b.max(limit, start), b.min(limit, start)
+    kept = b.where(step > 0, above, below) if delta is None else above if delta > 0 else below
+    return b.op(node.op, start, kept, step, **node.attributes)
+
+
+def _is_kept_limit(start: Value, limit: Value) -> bool:
+    """Whether `up_to_start` made this limit."""
+    made = limit.producer
+    if made is not None and made.op == "Where":
+        made = made.inputs[1].producer if made.inputs[1] is not None else None
+    return made is not None and made.op in ("Max", "Min") and start in made.inputs
+
+
+def _is_ahead(start: Value, limit: Value, step: Value) -> bool:
+    """Whether the limit is known not to lie behind the start."""
+    first, last, delta = (known_of(value).array for value in (start, limit, step))
+    if first is None or delta is None:
+        return False
+    if last is not None:
+        return bool((last - first) * delta >= 0)
+    return bool(delta > 0 and first <= 0 and is_not_negative(limit))
+
+
+@empty_range.guesses("Range")
+def _limits(b: Builder, node: Node) -> Iterator[Value]:
+    """The Range with the limit before the comparison with the start. If both are known, that
+    comparison is folded."""
+    start, limit, step = node.inputs
+    choice = limit.producer if limit is not None else None
+    ends = choice.inputs[1:] if choice is not None and choice.op == "Where" else [limit]
+    for end in ends:
+        made = end.producer if end is not None else None
+        if made is None or made.op not in ("Constant", "Max", "Min"):
+            continue
+        b.name = made.name
+        kept = end if made.op == "Constant" else made.inputs[0]
+        if kept is not limit:
+            yield b.op("Range", start, kept, step, **node.attributes)
+
+
+@quirk(
+    "MatMul",
+    engines=BOTH,
+    symptom="A MatMul over an axis of size 0 gives numbers from unset memory.",
+    cost="none: two ReduceSums and an Add take its place",
+)
+def product_over_empty_axis(b: Builder, node: Node, place: Place) -> Result:
+    """At a MatMul over an axis of known size 0.
+
+    A sum over an empty axis is 0, for products too. The two sums broadcast to the shape of the
+    product.
+    """
+    one, other = (value for value in node.inputs if value is not None)
+    if not one.rank or not other.rank:
+        return None
+    first = -2 if node.attributes.get("transpose_a") and one.rank > 1 else -1
+    second = -1 if node.attributes.get("transpose_b") or other.rank == 1 else -2
+    if 0 not in (one.dims[first], other.dims[second]):
+        return None
+    rows, columns = _sum(b, one, first), _sum(b, other, second)
+    if other.rank > 1:
+        rows = b.unsqueeze(rows, -1)
+    if one.rank > 1:
+        columns = b.unsqueeze(columns, -2)
+    return rows + columns
+
+
+def _sum(b: Builder, value: Value, axis: int) -> Value:
+    dims = list(value.dims)
+    del dims[axis]
+    if is_static(tuple(dims)):
+        return b.zeros(value, *(dim for dim in dims if isinstance(dim, int)))
+    return b.op("ReduceSum", value, [axis], keepdims=False)
+
+
+MOVING = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
+"""Operators that OpenVINO may replace by a Reshape, if they move no element."""
+
+
+# OpenVINO computes the unknown size from the number of elements and the other sizes. It divides 0
+# by 0, and takes 0 as the size. If it does not know the sizes, it keeps the operator.
+@barrier(
+    *MOVING,
+    hides="shape",
+    engines=BOTH,
+    symptom="A Squeeze, an Unsqueeze or a Transpose of axes of size 1 gives 0 for an unknown size. "
+    "This happens if another size of the result is known to be 0.",
+    cost="a Reshape, which copies nothing, and a 0 from a Bucketize of a random number below 1/2",
+)
+def reshaped_empty_tensor(node: Node, place: Place) -> list[bool]:
+    """At a Reshape, Squeeze, Transpose or Unsqueeze whose result has a size of 0 and one open size,
+    unless the input is a constant.
+    """
+    data, *others = node.inputs
+    shape = node.outputs[0].shape or ()
+    if data is None or 0 not in shape or sum(not isinstance(dim, int) for dim in shape) != 1:
+        return []
+    if data.constant is not None or hides(node, "shape") or _is_hidden(data):
+        return []
+    return [True, *[False] * len(others)]
+
+
+def _is_hidden(value: Value) -> bool:
+    """Whether the sizes of a value are hidden already, perhaps before such operators."""
+    while (made := value.producer) is not None and made.inputs and made.inputs[0] is not None:
+        if hides(made, "shape"):
+            return True
+        if made.op not in (*MOVING, "Cast"):
+            return False
+        value = made.inputs[0]
+    return False
+
+
+# The CPU plugin divides by a size of 0 when it compiles the model, if it knows all sizes then.
+# Bridge folds most of these. This quirk is for a Gather whose sizes became known later.
+@barrier(
+    "Gather",
+    hides="shape",
+    symptom="OpenVINO crashes when it compiles a Gather of known sizes that gives an empty tensor.",
+    cost="a Reshape, which copies nothing, and a 0 from a Bucketize of a random number below 1/2",
+)
+def gather_of_empty_tensor(node: Node, place: Place) -> list[bool]:
+    """At a Gather of data and indices of known shapes, one of them empty."""
+    data, indices = node.inputs[:2]
+    if data is None or indices is None or is_hidden(data, "shape") or is_hidden(indices, "shape"):
+        return []
+    if not is_static(data.shape) or not is_static(indices.shape):
+        return []
+    return [0 in data.dims, 0 in indices.dims, False]
+
+
+# Bridge has folded the broadcasts that it knows to be empty. But OpenVINO also folds constants
+# of other types, and Ifs with a known condition, and divides by zero. The plugin computes an
+# empty broadcast correctly at inference. So the shape is made unknown before the model runs.
+@quirk(
+    "Broadcast",
+    "Expand",
+    symptom="OpenVINO crashes when it compiles an empty broadcast that is computed from constants.",
+    cost="a 0 added to the shape, from a Bucketize of a random number below 1/2",
+)
+def broadcast_to_empty_tensor(b: Builder, node: Node, place: Place) -> Result:
+    """At a broadcast that may be empty, if OpenVINO knows the data and the shape.
+
+    The shape is the same: 0 is added.
+    """
+    data, sizes = node.inputs[:2]
+    assert data is not None and sizes is not None
+    if not _may_be_empty(data):
+        return None
+    if not (is_known(data, place) and is_known(sizes, place)):
+        return None
+    made = b.op(node.op, data, opaque(b, sizes, "number"), **node.attributes)
+    # OpenVINO still infers that the result is empty.
+    place.facts(WhenKnown).learn(made, KnownAt.INLINED)
+    return made
+
+
+def _may_be_empty(value: Value) -> bool:
+    return value.shape is None or any(low(dim) == 0 for dim in value.shape)
+
+
+OF_EMPTY_AXIS = {
+    "ReduceL1": 0, "ReduceL2": 0, "ReduceLogicalAnd": True, "ReduceLogicalOr": False,
+    "ReduceProd": 1, "ReduceSum": 0,
+}  # fmt: skip
+"""The results of reductions over an empty axis, if both formats define them."""
+
+
+# Old releases of the CPU plugin and the GPU plugin compute nothing.
+@quirk(
+    *OF_EMPTY_AXIS,
+    "ReduceMax",
+    "ReduceMin",
+    recorded=True,
+    uses=True,
+    engines=BOTH,
+    releases="2024.0 to 2024.5, GPU 2026.4",
+    until="2024.5",
+    symptom="A sum, or another reduction, over an empty axis keeps the result of the previous "
+    "inference. The GPU plugin ends the process in the first one.",
+    cost="a ShapeOf, an Equal and a Select behind each such reduction; for the GPU plugin a copy "
+    "of the tensor",
+)
+def reduction_over_empty_axis(b: Builder, node: Node, place: Place) -> Result:
+    """At a reduction over an axis that may have size 0; for the CPU plugin not at a maximum or a
+    minimum.
+
+    If the axis has size 0, the result is the one that the standard defines for an empty axis. Or
+    each axis gets a further element that changes no result, and is the result of an empty axis: a 0
+    for a sum, a 1 for a product, the least number for a maximum.
+    """
+    data = node.inputs[0]
+    if data is None or data.rank is None or data.element is None:
+        return None
+    axes = known_axes(node.input(1), data.rank)
+    empty = [axis for axis in axes or () if low(data.dims[axis]) == 0]
+    if not empty:
+        return None
+    if place.engine == GPU:
+        return _over_more(b, node, data, empty)
+    if node.op not in OF_EMPTY_AXIS or _is_chosen(node.outputs[0], place):
+        return None
+    is_empty = b.fold("Or", [b.op("Equal", b.size(data, axis), 0) for axis in empty])
+    result = b.op(node.op, *node.inputs, **node.attributes)
+    return b.where(is_empty, OF_EMPTY_AXIS[node.op], result)
+
+
+def _is_chosen(output: Value, place: Place) -> bool:
+    users = place.users(output)
+    return len(users) == 1 and users[0].op == "Where" and users[0].inputs[2] is output
+
+
+def _over_more(b: Builder, node: Node, data: Value, empty: list[int]) -> Result:
+    """The reduction of a tensor with a further element in each axis that may be empty."""
+    assert data.element is not None
+    more = [int(axis in empty) for axis in range(len(data.dims))]
+    wide = b.cast(data, U8) if data.element is BOOL else data
+    neutral = b.like(_of_empty_axis(node.op, data.element), wide)
+    longer = b.op("Pad", wide, b.constant([0] * len(more) + more), neutral, mode="constant")
+    inputs = [b.cast(longer, data.element), *node.inputs[1:]]
+    return b.node(node.op, inputs, 1, node.attributes, extras=node.extras).outputs
+
+
+def _of_empty_axis(op: str, element: Element) -> float:
+    """The result over an empty axis. The plugin computes integers in at most 32 bits."""
+    if op in OF_EMPTY_AXIS:
+        return int(OF_EMPTY_AXIS[op])
+    if element is BOOL:
+        return int(op == "ReduceMin")
+    if element.is_float:
+        return inf if op == "ReduceMin" else -inf
+    least, most = element.bounds
+    return min(most, I32.bounds[1]) if op == "ReduceMin" else max(least, I32.bounds[0])
+
+
+SAME_NUMBER = ("Cast", "Reshape", "Squeeze", "Unsqueeze")
+"""Operators that give a number another type or rank."""
+
+
+class AtLeastOne(Must):
+    """Whether no element of a value is below 1 if each of some sizes is at least 1."""
+
+    iteration = False
+
+    def __init__(self, sizes: Collection[str]) -> None:
+        self.sizes = sizes
+
+    def outside(self, value: Value) -> bool:
+        """Inputs may be 0."""
+        return False
+
+    def settled(self, value: Value, fact: bool) -> bool:
+        """The known elements tell more."""
+        known = value.known_value
+        if not known or None in known:
+            return fact
+        return all(low(dim) > 0 or dim in self.sizes for dim in map(as_dim, known))
+
+    def transfer(self, node: Node, facts: Sequence[bool | None]) -> list[bool]:
+        """Max needs one such input, Min needs all."""
+        if node.op == "Max":
+            fact = any(facts)
+        elif node.op == "Min":
+            fact = all(facts)
+        else:
+            kept = node.op in SAME_NUMBER or has_trait(node.op, "elements_of_first")
+            fact = kept and bool(facts[0])
+        return [fact] * len(node.outputs)
+
+
+def _cut_from_one(b: Builder, node: Node) -> Result:
+    """The first k of at least one element. Of no elements, nothing is cut."""
+    x, k = node.inputs[:2]
+    if x is None or k is None:
+        return None
+    outputs = b.ops(node.op, 2, x, b.max(k, 1), **node.attributes)
+    count = b.reshape(b.as_i64(k), 1)
+    return [b.op("Slice", output, [0], count, [node.attributes["axis"]]) for output in outputs]
+
+
+@graph_quirk(
+    "ir::TopK",
+    recorded=("ir::TopK",),
+    symptom="A TopK with a k of 0 fails, unless the input is empty.",
+    cost="a Maximum, and a Slice of each output",
+)
+def empty_top_k(graph: Graph, context: Context) -> bool | None:
+    """At a TopK with a k that may be 0 although no size of an input is 0.
+
+    The first k of the largest elements are the k largest elements. If k is 0, a Slice keeps nothing
+    of the one element.
+    """
+    sizes = {dim for value in graph.inputs for dim in value.shape or () if isinstance(dim, str)}
+    sure = Facts(AtLeastOne(sizes), graph)
+
+    def by(b: Builder, node: Node, place: Place) -> Result:
+        k = node.inputs[1]
+        return None if k is None or sure.of(k) else _cut_from_one(b, node)
+
+    return rewriting("ir::TopK", by=by, name="empty_top_k", recorded=True)(graph, context)
+
+
+@quirk(
+    "Unique",
+    recorded=True,
+    symptom="Unique of an empty tensor gives the result of the previous inference, and fails in "
+    "the first one.",
+    cost="a Pad of the input, which copies it, and a Slice of each output",
+)
+def unique_of_empty_tensor(b: Builder, node: Node, place: Place) -> Result:
+    """At a Unique along a known axis, if the input may be empty.
+
+    There are at most as many unique elements as elements of the input. If another size is 0,
+    all that lies along the axis is equal: zeros instead of nothing.
+    """
+    value, axis = node.inputs[0], node.input(1)
+    known = (0,) if axis is None else known_of(axis).ints
+    if value is None or value.shape is None or not known:
+        return None
+    if all(low(dim) > 0 for dim in value.shape) or _before_pad(node) is not None:
+        return None
+    flat = value if axis is not None or value.rank == 1 else b.reshape(value, -1)
+    rank = len(flat.dims)
+    sizes = b.op("Shape", flat)
+    missing = b.cast(sizes.equal(0), I64)
+    some = b.op("ir::Pad", flat, [0] * rank, missing, b.like(0, flat), pad_mode="constant")
+    outputs = b.ops("Unique", len(node.outputs), some, *node.inputs[1:], **node.attributes)
+    count = b.take(sizes, 0, known[0] % rank)
+    values = b.op("Slice", outputs[0], [0] * rank, sizes, list(range(rank)))
+    return [values, *(b.op("Slice", output, [0], count, [0]) for output in outputs[1:])]
+
+
+def _before_pad(node: Node) -> Value | None:
+    """The tensor that Unique gets with a size of 1 for each size of 0."""
+    pad = node.inputs[0].producer if node.inputs[0] is not None else None
+    if pad is None or pad.op != "ir::Pad":
+        return None
+    asked = behind(pad.inputs[2], "Equal", most=2)
+    sizes = asked.inputs[0].producer if asked is not None and asked.inputs[0] is not None else None
+    found = sizes is not None and sizes.op == "Shape" and sizes.inputs[0] is pad.inputs[0]
+    return pad.inputs[0] if found else None

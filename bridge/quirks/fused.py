@@ -1,0 +1,504 @@
+"""Operators that an engine computes in one kernel with others, or instead of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial, reduce
+from itertools import zip_longest
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
+from bridge.neutral.types import BF16, F16, F32, Dim, Shape, high, is_static, low
+from bridge.operators import Result
+from bridge.quirks.known import is_known
+from bridge.quirks.opaque import hides, is_hidden
+from bridge.quirks.quirk import (
+    ARITHMETIC,
+    BOTH,
+    ELEMENTWISE,
+    GPU,
+    REDUCTIONS,
+    Place,
+    barrier,
+    quirk,
+)
+
+PART_OF_REDUCTION = {
+    "Abs", "Add", "Cast", "Clip", "Div", "Identity", "Max", "Min", "Mul", "Neg", "Relu", "Reshape",
+    "Squeeze", "Sub", "Unsqueeze",
+}  # fmt: skip
+"""Operators that may stand between the reduction and the arithmetic."""
+
+
+# The fused kernel divides integers in f32. It also reads a constant with one number for each
+# channel along the wrong axis.
+@barrier(
+    "Add",
+    "Div",
+    "Mul",
+    "Sub",
+    hides="memory",
+    needs=REDUCTIONS,
+    releases="2026.4, of channels with AVX2",
+    symptom="Behind a reduction, an integer Divide by a constant rounds to the nearest integer, "
+    "and a constant divided by the result exchanges its operands. Behind a reduction of three axes "
+    "that keeps the second, arithmetic with a constant along that axis reads wrong elements of the "
+    "constant.",
+    cost="a Maximum of the reduction's result with itself",
+)
+def arithmetic_behind_reduction(node: Node, place: Place) -> list[bool]:
+    """At a Div of integers, if one operand comes from a reduction and OpenVINO knows one operand.
+    At arithmetic with a constant of several elements behind a reduction of three axes that keeps
+    the second.
+    """
+    operands = [value for value in node.inputs if value is not None]
+    divides = (
+        node.op == "Div"
+        and all(value.element is not None and value.element.is_integer for value in operands)
+        and any(is_known(value, place) for value in operands)
+    )
+    by_channel = any(v.constant is not None and v.constant.size > 1 for v in operands)
+    if not divides and not by_channel:
+        return []
+    return [
+        any(divides or _keeps_channels(reduction) for reduction in _reductions_behind(value))
+        for value in operands
+    ]
+
+
+def _reductions_behind(value: Value) -> Iterator[Node]:
+    """The reductions into which OpenVINO may fuse the reader of a value."""
+    node = value.producer
+    if node is None or value.constant is not None:  # Asking for the numbers would read weights.
+        return
+    if known_of(value).ints is not None or hides(node, "memory"):
+        return
+    if node.op.startswith("Reduce"):
+        yield node
+    elif node.op in PART_OF_REDUCTION:
+        for before in node.inputs:
+            if before is not None:
+                yield from _reductions_behind(before)
+
+
+def _keeps_channels(reduction: Node) -> bool:
+    """Whether a node reduces three axes, but not the axis of channels."""
+    data, axes = reduction.inputs[0], known_of(reduction.input(1)).ints
+    if data is None or data.rank not in (3, None):
+        return False
+    return axes is None or not {1, -2} & set(axes)
+
+
+SCALING = ("Add", "Div", "Mul", "PRelu", "Sub")
+"""Arithmetic with one constant for each channel in the kernel of a MatMul."""
+
+FAR = 8
+"""The number of operators between two parts of what one kernel may compute."""
+
+
+# The CPU plugin computes such arithmetic in the kernel of the MatMul, which has the columns of the
+# product as its channels.
+@barrier(
+    *SCALING,
+    hides="memory",
+    needs=("Einsum", "MatMul"),
+    symptom="A product of shape [n, 4, 3, 4] plus a constant of shape [1, 4, 1, 1] has this "
+    "constant along the last axis. If another size is there, the model fails. It also fails if a "
+    "constant lies along a last axis of open size.",
+    cost="a maximum of the product with itself, which the plugin computes with the arithmetic",
+)
+def channels_behind_product(node: Node, place: Place) -> list[bool]:
+    """At Add, Sub, Mul or Div of open shape, or PRelu, behind a MatMul by constants, if the other
+    operand is a constant along axis 1, and this axis is not the last one. At these operators behind
+    any product, if a constant lies along a last axis of open size.
+    """
+    one, other = node.inputs
+    return [_is_confused(one, other, node, place), _is_confused(other, one, node, place)]
+
+
+def _is_confused(data: Value | None, channels: Value | None, node: Node, place: Place) -> bool:
+    """Whether the axis of a constant is not the one that the kernel takes, or has no size yet."""
+    known = None if channels is None else channels.behind("Cast").constant
+    rank = node.outputs[0].rank or 0
+    if data is None or data.rank != rank or known is None or rank < 2:
+        return False
+    if known.size < 2 or known.size != max(known.shape):
+        return False
+    axis = rank - len(known.shape) + known.shape.index(known.size)
+    if node.op == "PRelu" and len(known.shape) == 1:
+        axis = 1
+    product = _product(data)
+    if product is None:
+        return False
+    if axis == rank - 1:
+        return not isinstance(data.dims[axis], int)
+    is_open = place.body is not None or not is_static(data.shape)
+    weighted = product.op == "MatMul" and is_known(product.inputs[1], place)
+    return axis == 1 and weighted and (is_open or node.op == "PRelu")
+
+
+def _product(value: Value) -> Node | None:
+    """The product behind element-wise operators, each with one operand that is computed."""
+    for _ in range(FAR):
+        made = value.producer
+        if made is None or is_hidden(value, "memory"):
+            return None
+        if made.op in ("Einsum", "MatMul"):
+            return made
+        if made.op not in ELEMENTWISE and made.op != "PRelu":
+            return None
+        computed = [v for v in made.inputs if v is not None and v.behind("Cast").constant is None]
+        if len(computed) != 1:
+            return None
+        value = computed[0]
+    return None
+
+
+_OF_ARRAYS = {"Add": np.add, "Div": np.divide, "Mul": np.multiply, "Sub": np.subtract}
+
+INTO_QUANTISATION = tuple(_OF_ARRAYS)
+"""Arithmetic that the plugin fuses into a FakeQuantize."""
+
+BOUNDS = ("Clip", "Max", "Min")
+"""Operators that the plugin fuses into a FakeQuantize before the arithmetic."""
+
+PRODUCTS = (
+    "Conv", "ConvolutionBackpropData", "GroupConvolution", "GroupConvolutionBackpropData", "MatMul",
+)  # fmt: skip
+"""Operators whose kernels compute the arithmetic and the FakeQuantize behind them."""
+
+LEVELS = (16, 255, 256)
+"""The levels for which OpenVINO moves the arithmetic into the limits of the FakeQuantize."""
+
+
+@barrier(
+    "FakeQuantize",
+    hides="memory",
+    uses=True,
+    symptom="A FakeQuantize behind Add, Sub, Mul or Div with a constant for each channel has the "
+    "constant of the first channel for all. This happens in a body or with a dynamic shape.",
+    cost="a maximum of the data with itself",
+)
+def channels_before_quantisation(node: Node, place: Place) -> list[bool]:
+    """At a FakeQuantize in a body or of open shape, behind such arithmetic, or behind its bounds,
+    where nothing else reads the arithmetic. Not if a convolution or a MatMul in front computes all
+    of it. Not if OpenVINO moves the constants into the limits: without bounds, with 16, 255 or 256
+    levels, a known number of channels, and no scale below 0.
+    """
+    x = node.inputs[0]
+    if x is None or (x.rank or 0) < 2 or (place.body is None and is_static(x.shape)):
+        return []
+    value, behind, moves = x, False, node.attributes["levels"] in LEVELS and place.body is None
+    while (made := place.single_use(value, *INTO_QUANTISATION, *BOUNDS)) and not is_hidden(
+        value, "memory"
+    ):
+        before, constant = _operands(made)
+        if before is None:
+            break
+        if made.op in BOUNDS:
+            moves = False
+        elif constant is not None and _is_for_channels(constant, x):
+            behind = True
+            moves &= before.rank == x.rank and isinstance(before.dims[1], int)
+            moves &= made.op in ("Add", "Sub") or bool((constant > 0).all())
+        value = before
+    is_product = value.producer is not None and value.producer.op in PRODUCTS
+    if not behind or (place.count(value) == 1 if is_product else moves):
+        return []
+    return [True, *[False] * 4]
+
+
+def _operands(node: Node) -> tuple[Value | None, np.ndarray | None]:
+    """The only operand that is computed, and a constant operand."""
+    computed, constant = [], None
+    for value in node.inputs:
+        known = None if value is None else _constants(value)
+        if known is not None:
+            constant = known
+        elif value is not None:
+            computed.append(value)
+    return (computed[0] if len(computed) == 1 else None), constant
+
+
+def _constants(value: Value) -> np.ndarray | None:
+    """The elements of a constant, or of arithmetic of constants."""
+    known = value.behind("Cast").constant
+    if known is not None:
+        elements = known.array()
+        is_line = known.size == max(known.shape, default=1)
+        return elements.astype(np.float32) if is_line else elements
+    made = value.producer
+    if made is None or made.op not in INTO_QUANTISATION:
+        return None
+    x, y = (None if operand is None else _constants(operand) for operand in made.inputs)
+    if x is None or y is None:
+        return None
+    with np.errstate(all="ignore"):
+        return np.asarray(_OF_ARRAYS[made.op](x, y))
+
+
+def _is_for_channels(constant: np.ndarray, x: Value) -> bool:
+    """Whether the elements of a constant differ along axis 1 alone."""
+    shape = (1,) * (len(x.dims) - constant.ndim) + constant.shape
+    if len(shape) != len(x.dims) or shape[1] != constant.size or constant.size < 2:
+        return False
+    return bool((constant != constant.flat[0]).any())
+
+
+BROADCASTING = (*ARITHMETIC, "Mod", "ir::Mod", "SquaredDifference")
+"""Operators that broadcast their inputs."""
+
+
+# The CPU plugin drops a broadcast that only arithmetic reads, since arithmetic broadcasts. If the
+# broadcast gives an empty tensor, and the other input has one element, the result then has one
+# element instead of none.
+@barrier(
+    *BROADCASTING,
+    hides="memory",
+    engines=BOTH,
+    symptom="A Broadcast to a size of 0 is dropped if only arithmetic reads it. The sum of the "
+    "empty tensor and one number was that number.",
+    cost="a Max of the broadcast value",
+)
+def broadcast_into_arithmetic(node: Node, place: Place) -> list[bool]:
+    """At arithmetic on a Broadcast that may be empty, if the other input may have a size of 1
+    there.
+    """
+    if len(node.inputs) != 2 or node.inputs[0] is node.inputs[1]:
+        return []
+    one, other = node.inputs
+    assert one is not None and other is not None
+    first = _is_dropped(one, other)
+    return [first, not first and _is_dropped(other, one)]
+
+
+def _is_dropped(value: Value, beside: Value) -> bool:
+    """Whether a broadcast value may be empty along an axis that may have size 1 in the other."""
+    made = value.producer
+    if made is None or made.op not in ("Broadcast", "Expand"):
+        return False
+    if value.shape is None or beside.shape is None:
+        return False
+    pairs = zip_longest(reversed(value.shape), reversed(beside.shape), fillvalue=1)
+    return any(dim != other and low(dim) == 0 and _may_be_one(other) for dim, other in pairs)
+
+
+def _may_be_one(dim: Dim) -> bool:
+    most = high(dim)
+    return low(dim) <= 1 and (most is None or most >= 1)
+
+
+# OpenVINO treats this arithmetic as the dequantisation of integers. The CPU plugin then has to
+# compute in 8-bit floats, which it does not support.
+@barrier(
+    "Add",
+    "Div",
+    "Mul",
+    "Sub",
+    hides="memory",
+    needs=("FakeQuantize",),
+    symptom="A model does not compile if it quantises to integers, and scales floats of 8 bits "
+    "elsewhere.",
+    cost="a Max of the converted value",
+)
+def float8_beside_integers(node: Node, place: Place) -> list[bool]:
+    """At arithmetic on a computed float of 8 bits that is converted, in a model with a
+    FakeQuantize.
+    """
+    return [_is_of_float8(value) for value in node.inputs]
+
+
+def _is_of_float8(value: Value | None) -> bool:
+    """Whether a value, perhaps reshaped, is converted from a computed 8-bit float. Weights are not
+    computed."""
+    while value is not None and value.producer is not None:
+        if value.producer.op not in ("Cast", "ir::Convert", "Reshape"):
+            return False
+        value = value.producer.inputs[0]
+        element = None if value is None else value.element
+        if value is not None and element is not None and element.bits == 8 and element.is_float:
+            return value.constant is None
+    return False
+
+
+MOVES = ("Cast", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
+"""Operators between the parts of an attention."""
+
+
+@barrier(
+    "MatMul",
+    hides="memory",
+    needs=("Softmax",),
+    engines=(GPU,),
+    symptom="An attention of one head and one batch does not compile if neither its scores nor its "
+    "keys have a scale.",
+    cost="a maximum of the weights with themselves",
+)
+def attention_of_one_head(node: Node, place: Place) -> list[bool]:
+    """At a MatMul behind a Softmax of another MatMul, perhaps with a mask and without a scale, if
+    all axes of the product but the last two have size 1.
+    """
+    weights, output = node.inputs[0], node.outputs[0]
+    if weights is None or (output.rank or 0) < 3 or any(dim != 1 for dim in output.dims[:-2]):
+        return []
+    softmax = _found(weights, "Softmax", "Where")
+    scores = softmax and _found(softmax.inputs[0], "MatMul", "Add")
+    return [scores is not None and not _is_scaled(scores.inputs[1]), False]
+
+
+def _found(value: Value | None, op: str, through: str) -> Node | None:
+    """The nearest node of an operator, behind operators that move elements and `through`."""
+    todo = [value]
+    for one in todo:
+        made = None if one is None else one.behind(*MOVES).producer
+        if made is not None and made.op == op:
+            return made
+        if made is not None and made.op == through and len(todo) < FAR:
+            todo += made.inputs
+    return None
+
+
+def _is_scaled(keys: Value | None) -> bool:
+    """Whether keys are multiplied by a known number that is not 1."""
+    made = None if keys is None else keys.behind(*MOVES).producer
+    if made is None or made.op not in ("Div", "Mul"):
+        return False
+    known = [known_of(value).reals for value in made.inputs]
+    return any(numbers is not None and (numbers != 1).any() for numbers in known)
+
+
+@quirk(
+    "IsInf",
+    symptom="IsInf behind arithmetic of open shape is always false.",
+    cost="two comparisons for an IsInf",
+)
+def infinity_behind_arithmetic(b: Builder, node: Node, place: Place) -> Result:
+    """At an IsInf of an f32, f16 or bf16 value of open shape that is not an input of the model.
+
+    f32 has all numbers of the three types, and the same infinities.
+    """
+    (x,) = node.inputs
+    assert x is not None
+    is_input = place.holder is None and x in place.graph.inputs
+    if is_static(x.shape) or is_input or x.element not in (BF16, F16, F32):
+        return None
+    found: Value | None = None
+    for wanted, sign in (("detect_positive", 1), ("detect_negative", -1)):
+        if node.attributes[wanted]:
+            infinity = b.constant(np.float32(sign * np.inf), F32)
+            equal = b.cast(x, F32).equal(infinity)
+            found = equal if found is None else found | equal
+    return found
+
+
+# If the plugin fuses such arithmetic into an activation or a normalization, it no longer
+# broadcasts.
+@quirk(
+    *ARITHMETIC,
+    recorded=True,
+    engines=BOTH,
+    symptom="Arithmetic fused into a Clamp, HSwish, Gelu, SoftPlus, MVN or similar gives a result "
+    "of too low a rank. This happens if a constant of one element has the higher rank.",
+    cost="an Unsqueeze",
+)
+def constant_of_higher_rank(b: Builder, node: Node, place: Place) -> Result:
+    """At arithmetic with a constant of one element, if its rank is higher than the other
+    operand's.
+
+    Broadcasting gives the other operand the same axes of size 1.
+    """
+    first, second = node.inputs
+    for value, constant in ((first, second), (second, first)):
+        if value is None or constant is None or not constant.shape or value.rank is None:
+            continue
+        lacking = len(constant.shape) - value.rank
+        if lacking <= 0 or set(constant.shape) != {1} or is_known(value, place):
+            continue
+        if is_known(constant, place):
+            longer = b.unsqueeze(value, *range(lacking))
+            operands = [longer if operand is value else operand for operand in node.inputs]
+            return b.op(node.op, *operands, **node.attributes)
+    return None
+
+
+WITH_PARAMETERS = ("FakeQuantize", "PRelu")
+"""Such operators whose further operands are broadcast in other ways, unless they are numbers."""
+
+OF_ONE_RANK = (*ELEMENTWISE, *WITH_PARAMETERS)
+
+MOST_AXES = 6
+"""The rank up to which the plugin has such kernels."""
+
+
+def _is_faulty(node: Node) -> bool:
+    output = node.outputs[0]
+    if output.rank is None or output.rank <= MOST_AXES or is_static(output.shape):
+        return False
+    if node.op == "Expand":  # OpenVINO writes a product with ones.
+        return node.inputs[1] is not None and node.inputs[1].dims == (output.rank,)
+    wide = [value for value in node.inputs if value is not None and not _is_number(value)]
+    if node.op in WITH_PARAMETERS:
+        return wide == node.inputs[:1]
+    return node.op in ELEMENTWISE and bool(wide)
+
+
+# The CPU plugin keeps kernels, and takes the one of a node of fewer axes. A bidirectional
+# Broadcast is a product with ones there.
+@quirk(
+    *OF_ONE_RANK,
+    "Expand",
+    recorded=True,
+    where=_is_faulty,
+    symptom="An element-wise operator of more than six axes of open sizes gives wrong numbers, if "
+    "another node of this operator has fewer axes of open sizes.",
+    cost="two Reshapes, which copy nothing; a Broadcast of each operand of another shape",
+)
+def kernel_of_lower_rank(b: Builder, node: Node, place: Place) -> Result:
+    """At an element-wise operator or an Expand to more than six axes, if a size is open.
+
+    Such an operator gives the same for vectors, if its operands have one shape.
+    """
+    values = [value for value in node.inputs if value is not None]
+    rank = node.outputs[0].rank or 0
+    if node.op == "Expand":
+        return b.op("Broadcast", values[0], _joined(b, _sizes(b, values[0], rank), values[1]))
+    wide = list(dict.fromkeys(value for value in values if not _is_number(value)))
+    same = [value for value in wide if _are_equal(value.shape, node.outputs[0].shape)]
+    if len(wide) == 1 or len(same) == len(wide):
+        same, shape = wide, b.op("Shape", wide[0])
+    elif same:
+        shape = b.op("Shape", same[0])
+    else:
+        shape = reduce(partial(_joined, b), [_sizes(b, value, rank) for value in wide])
+
+    def flat(value: Value) -> Value:
+        if _is_number(value):
+            return b.reshape(value) if (value.rank or 0) > 1 else value
+        return b.reshape(value if value in same else b.op("Broadcast", value, shape), -1)
+
+    made = b.op(node.op, *map(flat, values), **node.attributes)
+    return b.op("Reshape", made, shape, allowzero=True)
+
+
+def _sizes(b: Builder, value: Value, rank: int) -> Value:
+    """The shape of a value with so many axes, of which the first ones are new."""
+    new = rank - (value.rank or 0)
+    sizes = b.op("Shape", value)
+    return b.op("Concat", b.constant([1] * new), sizes, axis=0) if new else sizes
+
+
+def _joined(b: Builder, one: Value, other: Value) -> Value:
+    """The sizes to which two values are broadcast. A size of 1 gives way to 0, too."""
+    return b.where(one.equal(1), other, one)
+
+
+def _is_number(value: Value) -> bool:
+    return value.rank == 0 or (value.constant is not None and value.constant.size == 1)
+
+
+def _are_equal(one: Shape, other: Shape) -> bool:
+    """Whether two shapes are known to be the same."""
+    return one is not None and one == other and all(isinstance(dim, int | str) for dim in one)

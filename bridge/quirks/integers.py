@@ -1,0 +1,316 @@
+"""Integers that an engine computes as other numbers."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
+from bridge.neutral.types import I4, I8, I32, U4, U8, is_static, size_of
+from bridge.operators import Result
+from bridge.passes.uses import Uses
+from bridge.quirks.magnitude import NUMBERS, MayBeLarge
+from bridge.quirks.quirk import BOTH, COMPARISONS, CPU, ELEMENTWISE, GPU, Place, quirk
+
+OPERATORS = (*COMPARISONS, "Div", "Mod", "Relu", "ir::Mod")
+
+
+def _is_of_integers(node: Node) -> bool:
+    return all(v is None or v.element in NUMBERS for v in node.inputs)
+
+
+# Sums, products and maxima of integers are exact. Integers that follow from sizes, places and
+# types of few bits are smaller.
+@quirk(
+    *OPERATORS,
+    recorded=True,
+    uses=True,
+    where=_is_of_integers,
+    symptom="Divisions, remainders, comparisons and Relu of integers are computed in f32: 16777219 "
+    "divided by 5 is 3355444.",
+    cost="about 20 operators for a division, and one or two for a comparison",
+)
+def integers_in_f32(b: Builder, node: Node, place: Place) -> Result:
+    """At these operators, if their integers may be 2^24 or more: if they follow from data rather
+    than from sizes, places and types of few bits. At a comparison, both integers may be.
+
+    A quotient plus the quotient of its remainder has a smaller remainder. If the remainder has
+    the wrong sign, the quotient is too large by one. x is less than y if max(x, y) - x is not
+    0, and equal if x - y is 0, also if the difference overflows.
+    """
+    values = [value for value in node.inputs if value is not None]
+    facts = place.facts(MayBeLarge)
+    if not facts.of(values[0]):
+        return None
+    if node.op in COMPARISONS:
+        return _compared(b, node.op, *values) if facts.of(values[1]) else None
+    if node.op == "Relu":
+        return b.max(values[0], 0)
+    return None if _is_corrected(node, place) else _divided(b, node, *values)
+
+
+def _compared(b: Builder, op: str, x: Value, y: Value) -> Value:
+    """A comparison with 0: of the difference, or of the larger number less one of the two."""
+    if op in ("Equal", "NotEqual"):
+        return b.op(op, x - y, 0)
+    other = x if op in ("Less", "GreaterOrEqual") else y
+    return b.op("Equal" if "Equal" in op else "NotEqual", b.max(x, y) - other, 0)
+
+
+def _divided(b: Builder, node: Node, x: Value, y: Value) -> Value:
+    """The quotient or the remainder. Quotients of remainders correct the quotient, so that the
+    remainder is smaller than the divisor. Then its sign decides."""
+    quotient = b.op("Div", x, y)
+    rest = x - quotient * y
+    for _ in range(2):
+        more = b.op("Div", rest, y)
+        quotient, rest = quotient + more, rest - more * y
+    sign = b.op("Sign", x)
+    # The remainder has the sign of the dividend, or of the divisor if the quotient is rounded down.
+    down = node.attributes["floor"] if node.op == "Div" else node.op == "Mod"
+    owner = b.op("Sign", y) if down else sign
+    wrong = b.max(0 - b.op("Sign", rest) * owner, 0)
+    if node.op == "Div":
+        return quotient - (wrong if down else wrong * sign * b.op("Sign", y))
+    return rest + (wrong * y if down else wrong * sign * abs(y))
+
+
+def _is_corrected(node: Node, place: Place) -> bool:
+    """Whether a division is one of those that `_divided` writes: its remainder is divided again, or
+    its sign is asked for."""
+    x, y = node.inputs
+    products = [n for n in place.uses.users(node.outputs[0]) if n.op == "Mul" and n.inputs[1] is y]
+    rests = [n for p in products for n in place.uses.users(p.outputs[0]) if n.op == "Sub"]
+    return any(
+        user.op == "Sign" or (user.op == "Div" and user.inputs[1] is y)
+        for rest in rests
+        if rest.inputs[0] is x
+        for user in place.uses.users(rest.outputs[0])
+    )
+
+
+def _is_in_one_kernel(node: Node) -> bool:
+    condition, x, y = node.inputs
+    made = condition.producer if condition is not None else None
+    if made is None or made.op not in ELEMENTWISE or x is None or y is None:
+        return False
+    shape = node.outputs[0].shape
+    if is_static(shape) and size_of(shape) == 1:  # Trip counts and sizes are no such numbers.
+        return False
+    return x.element in NUMBERS and x.element is y.element
+
+
+# The CPU plugin computes both in one kernel, in f32.
+@quirk(
+    "Where",
+    recorded=True,
+    where=_is_in_one_kernel,
+    symptom="A Select of integers behind a comparison rounds them to f32: 16777217 becomes "
+    "16777216.",
+    cost="a Convert, a Subtract and a Multiply",
+)
+def selected_integers(b: Builder, node: Node, place: Place) -> Result:
+    """At a Select whose condition an element-wise operator gives, of integers that may be 2^24 or
+    more: more than one, that follow from data rather than from sizes, places and types of few
+    bits.
+
+    y + 1 * (x - y) is x and y + 0 * (x - y) is y, also if the difference overflows.
+    """
+    condition, x, y = (value for value in node.inputs if value is not None)
+    facts = place.facts(MayBeLarge)
+    if not facts.of(x) and not facts.of(y):
+        return None
+    return y + b.cast(condition, x.element) * (x - y)
+
+
+MOST = 63
+"""The largest exponent. From the 64th power on, all integers but 0, 1 and -1 overflow."""
+
+
+@quirk(
+    "Pow",
+    recorded=True,
+    engines=BOTH,
+    symptom="A power of integers is computed in f32: 4097 squared is too small by one.",
+    cost="a product for each bit of the exponent, and for each bit that is set; about 40 operators "
+    "for an exponent that is computed",
+)
+def power_of_integers(b: Builder, node: Node, place: Place) -> Result:
+    """At a Pow of integers, unless the exponent is known and is not one number from 2 to 63; for
+    the GPU plugin not at an exponent that is computed.
+
+    The binary digits of the exponent select squares of the base. The power is their product.
+    """
+    base, exponent = node.inputs
+    if base is None or base.element is None or not base.element.is_integer or exponent is None:
+        return None
+    known = known_of(exponent).array
+    if known is None:
+        computed = exponent.element is base.element and place.engine == CPU
+        return _by_digits(b, base, exponent) if computed else None
+    if known.size != 1 or known.ndim > (base.rank or 0):
+        return None
+    power = known.reshape(-1)[0]
+    return _power(b, base, int(power)) if power in range(2, MOST + 1) else None
+
+
+def _power(b: Builder, base: Value, power: int) -> Value:
+    """The power, from at least one product. The base itself is not a power."""
+    result: Value | None = None
+    while power:
+        if power & 1:
+            result = base if result is None else result * base
+        power >>= 1
+        if power:
+            base = base * base
+    assert result is not None
+    return result
+
+
+def _by_digits(b: Builder, base: Value, exponent: Value) -> Value:
+    """The power for an exponent that is computed. With a negative exponent, it is the inverse: 0,
+    unless the base is 1 or -1. A Where would compute in f32, too."""
+    last = b.op("BitwiseAnd", exponent, 1)
+    square, result = base, 1 + last * (base - 1)
+    # Above that, only powers of 0, 1 and -1 do not overflow. The last digit decides their sign.
+    limited = b.op("BitwiseOr", b.min(exponent, MOST - 1), last)
+    for digit in range(1, MOST.bit_length()):
+        square = square * square
+        selected = b.min(b.op("BitwiseAnd", limited, 1 << digit), 1)
+        result = result * (1 + selected * (square - 1))
+    is_inverse = b.cast(exponent < 0, base.element)
+    is_unit = b.cast((base * base).equal(1), base.element)
+    return result * (1 - is_inverse * (1 - is_unit))
+
+
+@quirk(
+    "Add",
+    "Div",
+    "Mul",
+    "Sub",
+    symptom="200 + 100 is 255 in u8, and 7 / 2 is 4 if the shape is dynamic.",
+    cost="three Converts",
+)
+def saturating_bytes(b: Builder, node: Node, place: Place) -> Result:
+    """At an Add, a Div, a Mul or a Sub of u8 or i8.
+
+    The last 8 bits of the 32-bit result are the result that wraps round. Quotients are the
+    same.
+    """
+    x, y = node.inputs
+    assert x is not None and y is not None
+    if x.element not in (I8, U8):
+        return None
+    return b.cast(b.op(node.op, b.cast(x, I32), b.cast(y, I32), **node.attributes), x.element)
+
+
+@saturating_bytes.undoes("Cast")
+def in_eight_bits(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The arithmetic on integers of 8 bits, from the arithmetic in 32 bits. Other converters write
+    it so, too."""
+    to, inner = node.attributes["to"], node.inputs[0]
+    made = uses.single_use(inner, "Add", "Div", "Mul", "Sub")
+    if to not in (I8, U8) or made is None or inner is None or inner.element is not I32:
+        return None
+    wider = [uses.single_use(value, "Cast") for value in made.inputs]
+    small = [None if cast is None else cast.inputs[0] for cast in wider]
+    if any(value is None or value.element is not to for value in small):
+        return None
+    b.name = wider[0].name if wider[0] is not None else made.name
+    return b.op(made.op, *small, **made.attributes)
+
+
+IN_RANGE = {"Clip", "FakeQuantize"}
+"""Operators whose results are in the range of the type, since they belong to a quantisation."""
+
+
+@quirk(
+    "Cast",
+    "CastLike",
+    symptom="A Convert of a negative float to u8 or u4 gives 0 in a body or with a dynamic shape. "
+    "Elsewhere it wraps round.",
+    cost="another Convert",
+)
+def saturating_conversion(b: Builder, node: Node, place: Place) -> Result:
+    """At a Cast of floats to u8 or u4 in a body or of open shape, unless it is behind a Clip or
+    FakeQuantize.
+
+    If the standard defines the result of the Cast, i32 can hold the number. Its last bits are
+    the result.
+    """
+    x, like = node.inputs[0], node.input(1)
+    to = node.attributes["to"] if like is None else like.element
+    if x is None or x.element is None or not x.element.is_float:
+        return None
+    if to not in (U4, U8) or (place.body is None and is_static(x.shape)):
+        return None
+    if x.producer is not None and x.producer.op in IN_RANGE:
+        return None
+    return b.op("Cast", b.op("Cast", x, to=I32), to=to)
+
+
+@saturating_conversion.undoes("Cast")
+def at_once(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The direct conversion, from the conversion through i32."""
+    inner = node.inputs[0]
+    made = uses.single_use(inner, "Cast")
+    if node.attributes["to"] is not U8 or made is None or made.attributes["to"] is not I32:
+        return None
+    x = made.inputs[0]
+    if x is None or x.element is None or not x.element.is_float:
+        return None
+    b.name = made.name
+    return b.op("Cast", x, **node.attributes)
+
+
+@quirk(
+    "Cast",
+    "CastLike",
+    engines=(GPU,),
+    symptom="A Convert of -9 to i4 gives -8, and of 17 to u4 gives 15.",
+    cost="a Convert and a BitwiseAnd; for i4 an Add and a Subtract too. They stay on the way back",
+)
+def saturating_nibbles(b: Builder, node: Node, place: Place) -> Result:
+    """At a Cast of floats to i4 or u4, unless it is behind a Clip or FakeQuantize.
+
+    If the standard defines the result of the Cast, i32 can hold the number. Its last bits are
+    the result.
+    """
+    x, like = node.inputs[0], node.input(1)
+    to = node.attributes["to"] if like is None else like.element
+    if x is None or x.element is None or not x.element.is_float or to not in (I4, U4):
+        return None
+    if x.producer is not None and x.producer.op in IN_RANGE:
+        return None
+    whole = b.cast(x, I32)
+    bits = b.constant(15, I32)
+    last = (
+        b.op("BitwiseAnd", whole, bits)
+        if to is U4
+        else b.op("BitwiseAnd", whole + b.constant(8, I32), bits) - b.constant(8, I32)
+    )
+    return b.op("Cast", last, to=to)
+
+
+# The kernel calls fmod.
+@quirk(
+    "Mod",
+    recorded=True,
+    engines=(GPU,),
+    symptom="FloorMod of -7 and 2 is -1: it has the sign of the dividend.",
+    cost="a Mod, two Less, an Equal, three logical operators, an Add and a Select",
+)
+def sign_of_remainder(b: Builder, node: Node, place: Place) -> Result:
+    """At a Mod of signed numbers whose result has the sign of the divisor.
+
+    The remainder of a division that rounds down is fmod, or fmod plus the divisor.
+    """
+    x, y = node.inputs
+    if x is None or y is None or x.element is None or not x.element.is_signed:
+        return None
+    return _with_sign(b, b.op("ir::Mod", x, y), y)
+
+
+def _with_sign(b: Builder, rest: Value, y: Value) -> Value:
+    zero = b.like(0, rest)
+    other = b.op("Xor", rest < zero, y < zero) & ~rest.equal(zero)
+    return b.where(other, rest + y, rest)

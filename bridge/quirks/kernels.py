@@ -1,0 +1,352 @@
+"""Operators for which an engine has no kernel, or one with a fault of its own."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterator
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.dims import known_axes
+from bridge.neutral.inference.known import known_of
+from bridge.neutral.signs import is_not_negative, replaces_negative
+from bridge.neutral.types import I8, I32, U8
+from bridge.operators import Result
+from bridge.quirks.quirk import GPU, Place, quirk
+
+MODES = {"linear_onnx": "linear"}
+"""Modes of Interpolate that have another name in Resize."""
+
+
+@quirk(
+    "Interpolate",
+    symptom="An Interpolate along the first axes of a tensor of rank 4 or more fails or is wrong: "
+    "only supports resize on spatial dimensions.",
+    cost="a product with a matrix, or a Gather, for each axis",
+)
+def axes_of_interpolation(b: Builder, node: Node, place: Place) -> Result:
+    """At an Interpolate along axes, or of a rank, for which the plugin has no kernel.
+
+    Each axis is interpolated alone, with explicit weights of the same mode.
+    """
+    from bridge.operators.spatial.resize import resize_by_axes
+
+    x, wanted, axes = (node.input(i) for i in range(3))
+    attributes = node.attributes
+    assert x is not None and wanted is not None
+    by_scales = attributes["shape_calculation_mode"] == "scales"
+    if x.shape is None or _has_kernel(
+        x, wanted, known_of(axes).ints, attributes["mode"], by_scales
+    ):
+        return None
+    scales, sizes = (wanted, None) if by_scales else (None, wanted)
+    inputs = [x, None, scales, sizes]
+    mode = attributes["mode"]
+    names = ("coordinate_transformation_mode", "nearest_mode")
+    resize = Builder([]).node("Resize", inputs, 1, {
+        "mode": MODES.get(mode, mode), "axes": known_of(axes).ints,
+        "cubic_coeff_a": attributes["cube_coeff"], **{name: attributes[name] for name in names},
+    })  # fmt: skip
+    return resize_by_axes(b, resize, scales, sizes)
+
+
+def _has_kernel(
+    x: Value, wanted: Value, axes: tuple[int, ...] | None, mode: str, by_scales: bool
+) -> bool:
+    """Whether the plugin has a kernel for these axes.
+
+    It has one for all axes up to rank 3, and for the axes behind the channels up to rank 5. It also
+    has one for the axes of an image with channels last.
+    """
+    assert x.shape is not None
+    rank = len(x.shape)
+    if rank <= 3:
+        return True
+    if rank > 5:
+        return False
+    places = [axis % rank for axis in axes or range(rank)]
+    if by_scales:
+        known = known_of(wanted).array
+        kept = [known is None or scale == 1 for scale in (places if known is None else known)]
+    else:
+        sizes = known_of(wanted).parts or (None,) * len(places)
+        kept = [s is None or s == x.shape[a] for a, s in zip(places, sizes, strict=True)]
+    resized = {axis for axis, same in zip(places, kept, strict=True) if not same}
+    return not resized & {0, 1} or (rank == 4 and mode != "cubic" and resized <= {1, 2})
+
+
+# The CPU plugin has no kernel. OpenVINO decomposes the operator in the outermost graph only. It
+# crashes there, too, if some Selects read the output. This depends on the other inputs of the
+# Select, and a file does not show it.
+@quirk(
+    "GroupNormalization",
+    uses=True,
+    symptom="GroupNormalization in the body of an If or a Loop does not compile: evaluate() is not "
+    "implemented. OpenVINO crashes when it compiles one whose output a Select reads, if other "
+    "inputs of the Select are computed.",
+    cost="six operators for one",
+)
+def group_normalization(b: Builder, node: Node, place: Place) -> Result:
+    """At a GroupNormalization of known rank in a body, or with a Where as its reader.
+
+    This is the definition in the standard. Each group minus its mean is divided by its
+    deviation, multiplied by the scale, and added to the bias.
+    """
+    data, scale, bias = node.inputs
+    is_selected = any(user.op == "Where" for user in place.users(node.outputs[0]))
+    if data is None or data.rank is None or not (place.body or is_selected):
+        return None
+    assert scale is not None and bias is not None
+    grouped = b.reshape(data, 0, node.attributes["num_groups"], -1)
+    eps = node.attributes["epsilon"]
+    settings = {"eps": eps, "eps_mode": "inside_sqrt", "normalize_variance": True}
+    even = b.op("Reshape", b.op("MVN", grouped, [2], **settings), b.op("Shape", data))
+    return even * _along_channels(b, scale, data.rank) + _along_channels(b, bias, data.rank)
+
+
+def _along_channels(b: Builder, vector: Value, rank: int) -> Value:
+    return b.reshape(vector, 1, -1, *(1,) * (rank - 2))
+
+
+@quirk(
+    "Unique",
+    symptom="Unique without an axis, in order of occurrence, gives 0 for all elements but the "
+    "first, unless a node reads the inverse indices. Along an axis, most of the counts and first "
+    "indices of i8 or u8 are not written.",
+    cost="a Reshape, which copies nothing, or two Converts",
+)
+def unsorted_unique(b: Builder, node: Node, place: Place) -> Result:
+    """At a Unique in order of occurrence, without an axis or of i8 or u8.
+
+    Unique without an axis flattens the tensor, and a vector along its only axis is the same.
+    i32 has all numbers of 8 bits, and the result is converted back.
+    """
+    value, axis = node.inputs[0], node.input(1)
+    if value is None or node.attributes["sorted"]:
+        return None
+    is_bytes = value.element in (I8, U8)
+    if axis is not None and not is_bytes:
+        return None
+    data = value if axis is not None or value.rank == 1 else b.reshape(value, -1)
+    axis = axis or b.constant(0)
+    wide = b.cast(data, I32) if is_bytes else data
+    some, *others = b.ops("Unique", len(node.outputs), wide, axis, **node.attributes)
+    return [b.cast(some, value.element), *others]
+
+
+@quirk(
+    "Unique",
+    engines=(GPU,),
+    symptom="A Unique of one element does not compile if something reads its places or counts, and "
+    "all shapes are known.",
+    cost="none; the constants stay on the way back to ONNX",
+)
+def unique_of_one(b: Builder, node: Node, place: Place) -> Result:
+    """At a Unique of a tensor with one element, or along an axis of size 1.
+
+    One part differs from no other: it is at place 0, once.
+    """
+    data = node.inputs[0]
+    if data is None or data.rank is None:
+        return None
+    axis = node.input(1)
+    axes = range(data.rank) if axis is None else known_axes(axis, data.rank)
+    if axes is None or any(data.dims[at] != 1 for at in axes):
+        return None
+    values = b.reshape(data, -1) if axis is None else b.op("Identity", data)
+    index, count = (node.attributes[f"{name}_element_type"] for name in ("index", "count"))
+    numbers = [b.constant([0], index), b.constant([0], index), b.constant([1], count)]
+    return [values, *numbers][: len(node.outputs)]
+
+
+@quirk(
+    "ir::OneHot",
+    recorded=True,
+    until="2025.3",
+    releases="2024.0 to 2025.3",
+    symptom="These releases lack OneHot-16, and do not read the file.",
+    cost="an Add, a Less and a Select before OneHot. Only for those releases.",
+)
+def one_hot_from_the_end(b: Builder, node: Node, place: Place) -> Result:
+    """At a OneHot-16 with the mode in which negative indices count from the end.
+
+    An index below 0 selects the same place as this index plus the depth.
+    """
+    indices, depth, on, off = node.inputs
+    if node.attributes["negative_indices_mode"] != "normalize":
+        return None
+    assert isinstance(indices, Value) and isinstance(depth, Value)
+    indices = b.from_the_front(indices, depth)
+    axis = node.attributes["axis"]
+    return b.op(
+        "ir::OneHot", indices, depth, on, off, axis=axis, negative_indices_mode="ignore_negative"
+    )
+
+
+@quirk(
+    "GatherElements",
+    "GatherND",
+    until="2025.2",
+    releases="2024.0 to 2025.2",
+    symptom="GatherElements and GatherND with negative indices read memory in front of the data.",
+    cost="an Add, a Less and a Select before each operator. Only for those releases.",
+)
+def gather_from_the_end(b: Builder, node: Node, place: Place) -> Result:
+    """At a GatherElements or GatherND whose indices may be negative.
+
+    An index below 0 selects the same element as this index plus the size of its axis.
+    """
+    data, indices = node.inputs
+    assert isinstance(data, Value) and isinstance(indices, Value)
+    axes = _axes_of_indices(node, data, indices)
+    made = indices.producer
+    if axes is None or is_not_negative(indices) or (made is not None and replaces_negative(made)):
+        return None
+    counted = b.from_the_front(indices, b.sizes(data, *axes))
+    return b.op(node.op, data, counted, **node.attributes)
+
+
+def _axes_of_indices(node: Node, data: Value, indices: Value) -> range | None:
+    """The axes of the indices; None if they are not known."""
+    if data.rank is None or not indices.rank:
+        return None
+    if node.op == "GatherElements":
+        axis = node.attributes["axis"] % data.rank
+        return range(axis, axis + 1)
+    first, count = node.attributes["batch_dims"], indices.dims[-1]
+    return range(first, first + count) if isinstance(count, int) else None
+
+
+@gather_from_the_end.guesses("GatherElements", "GatherND")
+def _gathers(b: Builder, node: Node) -> Iterator[Value]:
+    """The operator on the indices before the addition."""
+    data, counted = node.inputs
+    made = counted.producer if counted is not None else None
+    if made is not None and made.op == "Where":
+        yield b.op(node.op, data, made.inputs[2], **node.attributes)
+
+
+@quirk(
+    "MaxPool",
+    engines=(GPU,),
+    symptom="With sizes that are rounded up, a MaxPool has a window more, which starts in the "
+    "padding.",
+    cost="none",
+)
+def window_in_padding(b: Builder, node: Node, place: Place) -> Result:
+    """At a MaxPool of known sizes that leaves out such a window.
+
+    With the padding that the last window needs, there are as many windows, at the same places.
+    """
+    given, data = node.attributes, node.inputs[0]
+    if given["rounding_type"] != "ceil_torch" or given["auto_pad"] != "NOTSET":
+        return None
+    count = len(given["kernel_shape"])
+    sizes = () if data is None or data.shape is None else data.shape[-count:]
+    dilations = given.get("dilations") or (1,) * count
+    ends, is_wrong = [], False
+    rows = (sizes, given["kernel_shape"], given["strides"], dilations, given["pads"][:count])
+    for axis, (size, kernel, stride, dilation, before) in enumerate(zip(*rows, strict=False)):
+        if not isinstance(size, int):
+            return None
+        window = dilation * (kernel - 1) + 1
+        rest = size + before + given["pads"][count + axis] - window
+        last = -(-rest // stride)  # The place of the last window, if all count.
+        if last * stride >= size + before:
+            last, is_wrong = last - 1, True
+        ends.append(max(last * stride + window - size - before, 0))
+    if not is_wrong:
+        return None
+    pads = (*given["pads"][:count], *ends)
+    attributes = {**given, "pads": pads, "rounding_type": "floor"}
+    return b.node("MaxPool", node.inputs, len(node.outputs), attributes, extras=node.extras).outputs
+
+
+@quirk(
+    "AvgPool",
+    engines=(GPU,),
+    symptom="With dilations and sizes that are rounded up, the mean of the last window is too "
+    "small: it is divided by the size of the window, as if zeros were there.",
+    cost="none",
+)
+def window_beyond_input(b: Builder, node: Node, place: Place) -> Result:
+    """At an AvgPool with dilations and without padding that rounds sizes up and counts elements of
+    the padding.
+
+    Without padding, there are no elements of it to count.
+    """
+    given = node.attributes
+    if given["exclude_pad"] or given["rounding_type"] == "floor" or any(given["pads"]):
+        return None
+    if all(step == 1 for step in given.get("dilations") or ()):
+        return None
+    if given["auto_pad"] not in ("NOTSET", "VALID"):
+        return None
+    attributes = {**given, "exclude_pad": True}
+    return b.node("AvgPool", node.inputs, 1, attributes, extras=node.extras).outputs
+
+
+@quirk(
+    "NormalizeL2",
+    engines=(GPU,),
+    symptom="NormalizeL2 with eps_mode max adds epsilon to the sum of squares.",
+    cost="a Multiply, a ReduceSum, a Maximum, a Sqrt and a Divide; they stay on the way back to "
+    "ONNX",
+)
+def bound_of_norm(b: Builder, node: Node, place: Place) -> Result:
+    """At a NormalizeL2 whose eps_mode is max.
+
+    This is the operator's definition.
+    """
+    data, axes = node.inputs
+    if data is None or axes is None or node.attributes["eps_mode"] != "max":
+        return None
+    squares = b.op("ReduceSum", data * data, axes, keepdims=True, noop_with_empty_axes=True)
+    return data / b.op("Sqrt", b.max(squares, b.like(node.attributes["eps"], squares)))
+
+
+@quirk(
+    "Einsum",
+    recorded=True,
+    engines=(GPU,),
+    symptom='Einsum "i,i" gives a number that is not the sum of products.',
+    cost="an Unsqueeze and a Squeeze",
+)
+def scalar_of_einsum(b: Builder, node: Node, place: Place) -> Result:
+    """At an Einsum whose result is a scalar.
+
+    An axis of size 1 has one element, and is removed again.
+    """
+    equation = node.attributes["equation"].replace(" ", "")
+    first = node.inputs[0]
+    if node.outputs[0].rank != 0 or first is None or "." in equation:
+        return None
+    axis = next(letter for letter in string.ascii_letters if letter not in equation)
+    operands = [b.unsqueeze(first, 0), *node.inputs[1:]]
+    longer = f"{axis}{equation.partition('->')[0]}->{axis}"
+    summed = b.node("Einsum", operands, 1, {"equation": longer}, extras=node.extras)
+    return b.squeeze(summed.outputs[0], 0)
+
+
+@quirk(
+    "FakeQuantize",
+    recorded=True,
+    engines=(GPU,),
+    symptom="A FakeQuantize of a vector with limits for each element has the limits of the first "
+    "one for all. OpenVINO makes such limits of an Add, a Subtract, a Multiply or a Divide by a "
+    "constant vector, before the FakeQuantize or behind it.",
+    cost="an Unsqueeze and a Squeeze",
+)
+def limits_of_vector(b: Builder, node: Node, place: Place) -> Result:
+    """At a FakeQuantize of a tensor with one axis, unless it has one element.
+
+    A first axis of size 1 has one row, and is removed again.
+    """
+    data, *limits = node.inputs
+    if data is None or data.rank != 1 or data.dims[0] == 1:
+        return None
+    if any(limit is None or limit.rank is None or limit.rank > 1 for limit in limits):
+        return None
+    row = [b.unsqueeze(data, 0), *limits]
+    made = b.node("FakeQuantize", row, 1, node.attributes, extras=node.extras)
+    return b.squeeze(made.outputs[0], 0)

@@ -1,0 +1,284 @@
+"""Loops whose values change their sizes, or have none if no iteration runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
+from bridge.neutral.ports import Carried, InputPort, Invariant, Sliced, Stacked, Yield, outer_input
+from bridge.neutral.types import Interval, is_static, low
+from bridge.operators.control.loop_builder import LoopBuilder
+from bridge.quirks.loops.clause import Draft, clause, states_of
+from bridge.quirks.loops.guards import guarded_loop
+from bridge.quirks.opaque import hides, is_hidden, opaque, unknown_zeros, whole_of
+from bridge.quirks.quirk import BOTH, Place
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """A state of changing size, the axes along which the size changes, and the missing properties.
+
+    `starts` means that the size of the initial value must be hidden, `guarded` that the Loop must
+    stand in an If. If it cannot, `after` means that the size after an iteration must be hidden.
+    """
+
+    port: Carried
+    axes: list[int]
+    starts: bool
+    guarded: bool
+    after: bool
+
+
+# Each state of a Loop starts with a size of its own, and OpenVINO does not know this size.
+#
+# If OpenVINO knows the first size of a state, it assumes this size in all iterations. It
+# refuses a body that contradicts it, even if the node with the contradiction never runs so. If
+# OpenVINO does not know the first size, it gives one symbol to the size of the initial value,
+# and to the size in all iterations. The body may then read one size instead of the other. Two
+# states share a symbol if they start with one value, or with results of equal nodes. OpenVINO
+# also assumes the bounds of the size after an iteration, though perhaps no iteration runs.
+@clause(
+    "Each state of changing size starts with a size of its own.",
+    engines=BOTH,
+    symptom="OpenVINO refuses a Loop if its body would fail with the first size of a state. The "
+    "body reads the first size of a state instead of its present size, or the size of another "
+    "state with the same start. OpenVINO assumes the size after an iteration, even if no "
+    "iteration runs.",
+    cost="a VariadicSplit of the initial value of each state of changing size, and an If around a "
+    "Loop that may run no iteration",
+)
+def sizes_of_states(draft: Draft) -> list[Lacking]:
+    """At a state with a size that changes, unless its start has a hidden size of its own.
+
+    The only part of a value, with the rest as its length, is the value. If the Loop runs, the
+    If takes the branch with the Loop. The other branch gives the outputs of a Loop without an
+    iteration.
+    """
+    place, body, around = draft.place, draft.body, _states_around(draft.place)
+    guards = place.guards and draft.may_be_guarded
+    after = not place.guards and not draft.surely_runs
+    found = []
+    for value, port, initial in draft.states:
+        dims = enumerate(value.shape or ())
+        axes = [axis for axis, dim in dims if isinstance(dim, Interval)]
+        if not axes:
+            continue
+        again, exit = body.exit_of(port)
+        leaves = exit != Yield(None) and not _is_hidden(again)
+        alone = initial in around and place.count(initial) == 1
+        of_state = alone and all(isinstance(initial.dims[axis], Interval) for axis in axes)
+        starts = not of_state and not _is_hidden_start(initial, draft)
+        if starts or (leaves and (guards or after)):
+            found.append(Lacking(port, axes, starts, leaves and guards, leaves and after))
+    return found
+
+
+@sizes_of_states.gives
+def _(draft: Draft, found: list[Lacking]) -> None:
+    """The size of the initial value is hidden in front of the Loop. If no iteration may run, and
+    the state leaves the Loop, the Loop goes into an If."""
+    b, loop = draft.b, draft.loop
+    draft.wants_guard |= any(one.guarded for one in found)
+    hidden = [one for one in found if one.starts]
+    for one, number in zip(hidden, unknown_zeros(b, len(hidden)), strict=True):
+        initial = loop.initial(one.port)
+        assert initial is not None
+        draft.start_with(one.port, opaque(b, initial, "sizes", one.axes, number))
+    for one in found:
+        if one.after:
+            outputs = draft.body.graph.outputs
+            again = outputs[one.port.output]
+            outputs[one.port.output] = opaque(loop.inside(b), again, "sizes", one.axes)
+
+
+def _is_hidden_start(initial: Value, draft: Draft) -> bool:
+    """Whether the sizes of an initial value are hidden, and no other state starts with it. They may
+    be hidden in front of the If around the Loop."""
+    value = draft.outside(initial)
+    hidden = _is_hidden(value) or whole_of(value) is not None
+    return hidden and draft.place.count(initial) == 1
+
+
+def _states_around(place: Place) -> set[Value]:
+    """The states of the Loop around. The initial size of such a state is hidden in front of that
+    Loop. So a state has a size of its own if it alone starts with such a state."""
+    holder = place.holder
+    if holder is None or holder.op != "Loop":
+        return set()
+    return {value for value, _, _ in states_of(LoopBuilder.of(holder))}
+
+
+def _is_hidden(value: Value) -> bool:
+    """Whether the size of a value is hidden, or the size of a part that it joins."""
+    made = value.producer
+    if made is None:
+        return False
+    if made.op == "Concat":
+        return any(v is not None and _is_hidden(v) for v in made.inputs)
+    x = made.input(0)
+    reshaped = made.op == "Reshape" and known_of(made.inputs[1]).ints is not None
+    if x is not None and (reshaped or made.op == "Cast"):
+        return _is_hidden(x)
+    return hides(made, "sizes")
+
+
+sizes_of_states.undoes("If")(guarded_loop)
+
+
+# The CPU plugin takes open sizes from the inference before. In the first inference it has none.
+@clause(
+    "A stack has its sizes if no iteration runs.",
+    symptom="If a Loop runs no iteration, open sizes of a stack are the sizes of the inference "
+    "before. If they have a lower bound, the first inference fails.",
+    cost="an If around a Loop that may run no iteration and stacks values of open sizes",
+)
+def sizes_of_stacks(draft: Draft) -> list[Stacked]:
+    """At a Loop that may run no iteration and stacks values of open sizes.
+
+    If the Loop runs, the If takes the branch with the Loop. The other branch gives the outputs
+    of a Loop without an iteration.
+    """
+    stacks = [exit for exit in draft.stacks if not _is_known(draft.node, exit)]
+    return stacks if stacks and draft.may_be_guarded else []
+
+
+@sizes_of_stacks.gives
+def _(draft: Draft, found: list[Stacked]) -> None:
+    """The Loop stands in an If, whose other branch gives an empty stack of known shape."""
+    draft.wants_guard = True
+
+
+def _is_known(node: Node, exit: Stacked) -> bool:
+    """Whether every size is known, but for the axis of the stack. With an unknown rank, nobody
+    could give an empty stack."""
+    shape = node.outputs[exit.output].shape
+    if shape is None:
+        return True
+    dims = list(shape)
+    del dims[exit.axis]
+    return all(isinstance(dim, int) for dim in dims)
+
+
+# The CPU plugin divides by the product of the sizes in front of the axis, and crashes if it is
+# 0.
+@clause(
+    "A stack is along its first axis, or no axis in front may have size 0.",
+    retypes=True,
+    symptom="A stack of open size crashes if an axis in front of its own has size 0.",
+    cost="a Transpose of each stack along an axis behind one that may have size 0",
+)
+def axes_of_stacks(draft: Draft) -> list[int]:
+    """At a stack along an axis, if an axis in front of it may have size 0.
+
+    The axis of the stack is moved to the front inside the body, and back behind the Loop.
+    """
+    return [
+        index
+        for index, (value, exit) in enumerate(draft.body.exits())
+        if isinstance(exit, Stacked)
+        and value.shape
+        and not all(low(size) for size in value.shape[: exit.axis % len(value.shape)])
+    ]
+
+
+@axes_of_stacks.gives
+def _(draft: Draft, found: list[int]) -> None:
+    """The stack is along the first axis. Behind the Loop, a Transpose moves the axis back."""
+    body = draft.body
+    for index in found:
+        value, exit = body.graph.outputs[index], body.outputs[index]
+        assert isinstance(exit, Stacked)
+        axis = exit.axis % len(value.dims)
+        body.outputs[index] = replace(exit, axis=0)
+        body.graph.outputs[index] = _in_front(draft.loop.inside(draft.b), value, axis)
+        draft.loop.after(exit.output, partial(_into_place, axis))
+
+
+def _in_front(b: Builder, value: Value, axis: int) -> Value:
+    """The value with an axis as its first."""
+    if value.dims[axis] == 1:
+        return b.unsqueeze(b.squeeze(value, axis), 0)
+    others = [other for other in range(len(value.dims)) if other != axis]
+    return b.op("Transpose", value, [axis, *others])
+
+
+def _into_place(axis: int, b: Builder, stacked: Value) -> Value:
+    """The stack with its first axis moved to that place."""
+    order = [*range(1, axis + 1), 0, *range(axis + 1, len(stacked.dims))]
+    return b.op("Transpose", stacked, order)
+
+
+# The CPU plugin does not compute a value that is surely empty. In a stack, it takes each open
+# size of such a value for 0.
+@clause(
+    "OpenVINO does not know that a stacked value is empty.",
+    symptom="A stack has size 0 for an open size, if another size of its values is known to be 0. "
+    "The values are computed in the body of a Loop.",
+    cost="a Reshape, which copies nothing, and a 0 from a Bucketize of a random number below 1/2, "
+    "for each such value that enters the Loop",
+)
+def sizes_beside_zero(draft: Draft) -> list[int]:
+    """At a Loop that stacks values with a size of 0 and an open size, and reads such values.
+
+    A value reshaped to its own shape is the value, and adding 0 does not change the shape.
+    """
+    exits = draft.body.exits()
+    if not any(isinstance(exit, Stacked) and _lacks_elements(value) for value, exit in exits):
+        return []
+    return [index for index, port in enumerate(draft.body.inputs) if _is_known_empty(port, draft)]
+
+
+@sizes_beside_zero.gives
+def _(draft: Draft, found: list[int]) -> None:
+    """The body reads these values in shapes that OpenVINO does not know."""
+    loop, opened = draft.loop, dict[int, int]()
+    for index in found:
+        port = draft.body.inputs[index]
+        assert isinstance(port, Carried | Invariant | Sliced) and port.input is not None
+        outer = loop.inputs[port.input]
+        assert outer is not None
+        if port.input not in opened:
+            opened[port.input] = loop.outer(opaque(draft.b, outer, "shape"))
+        draft.body.inputs[index] = replace(port, input=opened[port.input])
+    loop.drop_unused_inputs()
+
+
+def _is_known_empty(port: InputPort, draft: Draft) -> bool:
+    """Whether OpenVINO knows that the value of an input is empty."""
+    index = outer_input(port)
+    outer = None if index is None else draft.loop.inputs[index]
+    if outer is None or not _lacks_elements(outer):
+        return False
+    return not is_hidden(draft.outside(outer), "shape")
+
+
+def _lacks_elements(value: Value) -> bool:
+    """Whether a value is empty and has unknown sizes."""
+    return 0 in (value.shape or ()) and not is_static(value.shape)
+
+
+# Old releases of the CPU plugin give the states and stacks of the inference before. The other
+# branch of the If gives the initial states, and empty stacks.
+@clause(
+    "A Loop that may run no iteration stands in an If that tests whether it runs.",
+    until="2026.3",
+    releases="2024.0 to 2026.3",
+    symptom="If a Loop runs no iteration, its states and stacks are those of the inference before.",
+    cost="an If around each Loop that may run no iteration. Only for those releases.",
+)
+def states_without_iteration(draft: Draft) -> list[Draft]:
+    """At a Loop that may run no iteration.
+
+    If the Loop runs, the If takes the branch with the Loop. The other branch gives the outputs
+    of a Loop without an iteration.
+    """
+    return [draft] if draft.may_be_guarded else []
+
+
+@states_without_iteration.gives
+def _(draft: Draft, found: list[Draft]) -> None:
+    """The Loop goes into an If."""
+    draft.wants_guard = True

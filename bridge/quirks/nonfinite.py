@@ -1,0 +1,186 @@
+"""Infinities and NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
+from bridge.neutral.types import BF16, F32, F64
+from bridge.operators import Result
+from bridge.passes.uses import Uses
+from bridge.quirks.known import is_known
+from bridge.quirks.opaque import opaque, recognise
+from bridge.quirks.quirk import BOTH, Place, quirk
+
+
+def _in_32_bits(node: Node) -> np.ndarray | None:
+    """The numbers of an f64 constant, or of a constant cast to f64, as f32. None without an
+    infinity, or if f32 would round a number."""
+    (made,) = node.outputs
+    source = node.inputs[0] if node.op == "Cast" else made
+    numbers = known_of(source).array if made.element is F64 else None
+    if numbers is None or numbers.dtype.kind != "f" or not np.isinf(numbers).any():
+        return None
+    with np.errstate(over="ignore"):
+        narrow = numbers.astype(np.float32)
+    return narrow if np.array_equal(narrow.astype(np.float64), numbers, equal_nan=True) else None
+
+
+def _has_infinity(node: Node) -> bool:
+    return _in_32_bits(node) is not None
+
+
+# The CPU plugin computes f64 in f32, and replaces infinities in constants by the largest numbers of
+# f32. An infinity computed at run time stays infinite.
+@quirk(
+    "Cast",
+    "Constant",
+    where=_has_infinity,
+    engines=BOTH,
+    symptom="An infinite constant of f64 becomes the largest number of f32.",
+    cost="an Add of a 0, which a Bucketize makes of a random number",
+)
+def infinite_f64(b: Builder, node: Node, place: Place) -> Result:
+    """At an f64 constant, or a constant cast to f64, with an infinity, if f32 has all its numbers.
+
+    f64 has all numbers of f32.
+    """
+    narrow = _in_32_bits(node)
+    return None if narrow is None else b.cast(opaque(b, b.constant(narrow, F32), "number"), F64)
+
+
+@infinite_f64.guesses("Cast")
+def _infinities(b: Builder, node: Node) -> Iterator[Value]:
+    (x,) = node.inputs
+    found = recognise(x.producer) if x is not None and x.producer is not None else None
+    numbers = known_of(found[1]).array if found is not None else None
+    if numbers is not None and node.outputs[0].element is F64:
+        yield b.constant(numbers.astype(np.float64), F64)
+
+
+LARGEST_BF16 = np.float32(0xFF * 2.0**120)
+"""The greatest finite number of bf16."""
+
+
+# The CPU plugin then computes in f32, and replaces infinities in constants by the largest
+# numbers of f32. An infinity computed at run time stays infinite. The two are not equal. Both
+# lie beyond the finite numbers of bf16.
+@quirk(
+    "Equal",
+    releases="2026.4, on processors without AVX-512",
+    symptom="An infinite constant of bf16 does not equal a computed infinity.",
+    cost="none: a Less for an Equal",
+)
+def infinite_bf16(b: Builder, node: Node, place: Place) -> Result:
+    """At an Equal of a bf16 value and a constant with one kind of infinity.
+
+    In bf16, only an infinity lies beyond the greatest finite number. NaN compares false in both
+    ways.
+    """
+    for x, other in (node.inputs, reversed(node.inputs)):
+        assert x is not None and other is not None
+        bound = known_of(other.behind("Cast", "CastLike")).array
+        if x.element is not BF16 or bound is None or not bound.size:
+            continue
+        numbers = bound.astype(np.float32)
+        if np.isinf(numbers).all() and np.unique(numbers).size == 1:
+            limits = b.like(np.copysign(LARGEST_BF16, numbers), x)
+            return x < limits if numbers.flat[0] < 0 else limits < x
+    return None
+
+
+# The Attention of the standard computes it for each row of its mask.
+@quirk(
+    "Equal",
+    symptom="The ReduceMax of elements that are all -inf is the lowest finite number, which does "
+    "not equal -inf.",
+    cost="a reduction over the same number of truth values",
+)
+def maximum_of_minus_infinity(b: Builder, node: Node, place: Place) -> Result:
+    """At an Equal of a ReduceMax of floats and the constant -inf.
+
+    The maximum is -inf if all elements are, also without elements. With a NaN, both are false.
+    """
+    for greatest, other in (node.inputs, reversed(node.inputs)):
+        assert greatest is not None and other is not None
+        reduced, bound = greatest.producer, known_of(other.behind("Cast", "CastLike")).array
+        if reduced is None or reduced.op != "ReduceMax" or bound is None:
+            continue
+        if other.rank is None or greatest.rank is None:
+            continue
+        if bound.size == 1 and bound.dtype.kind == "f" and np.isneginf(bound).all():
+            data, *axes = reduced.inputs
+            assert data is not None
+            lowest = data.equal(-np.inf)
+            all_lowest = b.op("ReduceLogicalAnd", lowest, *axes, **reduced.attributes)
+            return b.unsqueeze(all_lowest, *range(other.rank - greatest.rank))
+    return None
+
+
+EXCHANGE = "bridge_exchanged"
+
+MARK = f'<attribute name="{EXCHANGE}" version="0"/>'
+"""The key in the rt_info of an operator with exchanged operands. OpenVINO ignores it."""
+
+EXCHANGED = {
+    "Greater": "Less", "GreaterOrEqual": "LessOrEqual", "Less": "Greater",
+    "LessOrEqual": "GreaterOrEqual",
+}  # fmt: skip
+"""The comparison that gives the same result for exchanged operands. Other operators stay."""
+
+
+@quirk(
+    "Greater",
+    "GreaterOrEqual",
+    symptom="Greater and GreaterEqual with NaN are true on CPUs with AVX-512.",
+    issue="https://github.com/openvinotoolkit/openvino/issues/31196",
+    cost="none: the operands are exchanged, and rt_info records it",
+)
+def nan_is_greater(b: Builder, node: Node, place: Place) -> Result:
+    """At a Greater or GreaterOrEqual of floats.
+
+    x > y and y < x are the same, for NaN too.
+    """
+    x, y = node.inputs
+    if x is None or x.element is None or not x.element.is_float:
+        return None
+    return b.node(EXCHANGED[node.op], [y, x], extras={"rt_info": MARK}).outputs[0]
+
+
+@nan_is_greater.undoes("Less", "LessOrEqual")
+def exchanged_again(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The original operator, from a marked one with exchanged operands."""
+    if EXCHANGE not in (node.extras or {}).get("rt_info", ""):
+        return None
+    x, y = node.inputs
+    return b.op(EXCHANGED.get(node.op, node.op), y, x)
+
+
+# The kernels give the second operand. So NaN behind a constant stays NaN, and NaN in front of
+# one is lost. With a dynamic shape, the plugin joins elementwise operators, and the constant is
+# second again.
+@quirk(
+    "Max",
+    "Min",
+    symptom="The Maximum or the Minimum of NaN and a constant is the constant.",
+    cost="none: the operands are exchanged, and rt_info records it",
+)
+def nan_beside_number(b: Builder, node: Node, place: Place) -> Result:
+    """At a Max or a Min of floats, if OpenVINO knows the second operand alone.
+
+    The operands of a maximum and of a minimum may change places.
+    """
+    x, y = node.inputs
+    if x is None or y is None or x.element is None or not x.element.is_float:
+        return None
+    # The element type alone of the other input of a CastLike matters.
+    if is_known(x.behind("CastLike"), place) or not is_known(y.behind("CastLike"), place):
+        return None
+    return b.node(node.op, [y, x], extras={"rt_info": MARK}).outputs[0]
+
+
+nan_beside_number.undoes("Max", "Min")(exchanged_again)

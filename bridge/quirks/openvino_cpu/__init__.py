@@ -1,1 +1,0 @@
-"""Faults of OpenVINO's CPU plugin."""

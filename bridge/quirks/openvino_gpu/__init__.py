@@ -1,1 +1,0 @@
-"""Faults of OpenVINO's GPU plugin, seen on an emulated device (`tests/gpu/`)."""

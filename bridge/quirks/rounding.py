@@ -1,0 +1,281 @@
+"""Numbers that an engine rounds in other ways."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import frexp
+
+import numpy as np
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
+from bridge.neutral.terms import Found, constant, op, var
+from bridge.neutral.types import F32, is_static, size_of
+from bridge.operators import Result
+from bridge.quirks.known import KnownAt, when_known
+from bridge.quirks.quirk import GPU, Place, quirk
+
+DIGITS = 24
+"""The binary digits of an f32."""
+
+MOST = 1 << 17
+"""The largest quotient that is corrected."""
+
+NORMAL = 2.0**-100, 2.0**100
+"""The sizes of constant divisors. The parts of others may be no normal numbers."""
+
+X, DIVISOR, OFFSET = var(F32), var(F32), var(F32)
+ROUNDED = op("Round", X / DIVISOR, mode="half_to_even")
+SHIFTED = ROUNDED + OFFSET
+
+
+def _once(value: Value) -> int:
+    return 1
+
+
+# OpenVINO multiplies by the reciprocal of the divisor. The nearest half is taken for the
+# quotient, and the remainder of the division corrects it. All products of such a half and a
+# part of the divisor are exact in f32. OpenVINO folds quotients of constants exactly. A divisor
+# that is computed is a scale that the model gives as an output, see `computed_scale`.
+@quirk(
+    "Clip",
+    recorded=True,
+    symptom="A quotient is the product with a rounded reciprocal. One that is rounded to an "
+    "integer may go to the wrong neighbour if it lies halfway between two.",
+    cost="up to eight elementwise operators, which OpenVINO joins with those around them",
+)
+def rounded_quotient(b: Builder, node: Node, place: Place) -> Result:
+    """At limits of a rounded quotient of f32, perhaps with an offset, as QuantizeLinear has them.
+    The divisor is known, an input, or a scale that is an output of the model.
+
+    A half of an integer, and the remainder times the reciprocal, add up to the quotient. The
+    remainder is exact, because each product has at most 24 digits.
+    """
+    y, *limits = node.inputs
+    for pattern in (SHIFTED, ROUNDED):
+        for found in pattern.matches(y, Found(), _once):
+            most = _largest(limits, found.get(OFFSET))
+            if most is None or when_known(found[X], place) is KnownAt.FOLDED:
+                continue
+            quotient = _corrected(b, found[X], found[DIVISOR], most, place)
+            if quotient is not None:
+                rounded = b.op("Round", quotient)
+                return b.op("Clip", b.plus(rounded, found.get(OFFSET)), *limits)
+    return None
+
+
+def _largest(limits: list[Value | None], offset: Value | None) -> int | None:
+    """A bound of the quotients that are not limited. An unknown offset is taken for a zero point,
+    which lies between the limits; other quotients are as exact as before."""
+    ends = [known_of(limit).reals for limit in limits]
+    if len(ends) != 2 or any(end is None or end.size != 1 for end in ends):
+        return None
+    low, high = (float(end.reshape(())) for end in ends if end is not None)
+    known = known_of(offset).reals if offset is not None else np.zeros(1)
+    offsets = (low, high) if known is None or not known.size else (known.min(), known.max())
+    most = max(abs(low - offsets[1]), abs(high - offsets[0])) + 1
+    return int(most) if most <= MOST else None
+
+
+def _corrected(b: Builder, x: Value, divisor: Value, most: int, place: Place) -> Value | None:
+    """The quotient, whose size is at most `most` where it matters."""
+    known = known_of(divisor).reals
+    is_given = divisor.behind("Cast", "Reshape", "Unsqueeze").producer is None
+    if known is None and not is_given and not _is_shown(divisor, place):
+        return None
+    if known is not None and not _is_rounded(known):
+        return None
+    # Twice the half is an integer. A product with a part has no more digits than an f32.
+    digits = DIGITS - (2 * most + 1).bit_length()
+    if known is None:
+        reciprocal = b.once((_corrected, divisor), lambda: 1.0 / divisor)
+    else:
+        reciprocal = b.constant(np.float32(1) / known)
+    near = b.op("Clip", x * reciprocal, -float(most), float(most))
+    half = b.op("Floor", near) + 0.5
+    parts: Iterable[Value | np.ndarray]
+    if known is None:
+        parts = b.once((_split, divisor, digits), lambda: _computed_parts(divisor, digits))
+    else:
+        parts = _parts(known, digits)
+    rest = x
+    for part in parts:
+        rest = rest - half * part
+    return half + rest * reciprocal
+
+
+def _is_number(value: Value) -> bool:
+    """Whether a value has one element."""
+    return is_static(value.shape) and size_of(value.shape) == 1
+
+
+def _is_shown(scale: Value, place: Place) -> bool:
+    """Whether a scale is one number that the model gives as an output."""
+    if place.holder is not None or not _is_number(scale):
+        return False
+    return any(place.of(output) is scale for output in place.graph.outputs)
+
+
+def _is_rounded(divisor: np.ndarray) -> bool:
+    """Whether the reciprocal of a constant is rounded, and its parts are normal numbers."""
+    sizes = np.abs(divisor)
+    normal = (sizes > NORMAL[0]) & (sizes < NORMAL[1])
+    return bool(normal.all() and (np.frexp(sizes)[0] != 0.5).any())
+
+
+def _parts(divisor: np.ndarray, digits: int) -> Iterator[np.ndarray]:
+    """Numbers of few digits whose sum is the divisor."""
+    rest = divisor
+    while rest.any():
+        mantissas, exponents = np.frexp(rest)
+        part = np.ldexp(np.trunc(np.ldexp(mantissas, digits)), exponents - digits)
+        yield part
+        rest = rest - part
+
+
+def _computed_parts(divisor: Value, digits: int) -> list[Value]:
+    """Such numbers for a divisor that is not known."""
+    parts, rest = [], divisor
+    for _ in range(digits, DIGITS, digits):
+        part, rest = _split(rest, digits)
+        parts.append(part)
+    return [*parts, rest]
+
+
+def _split(x: Value, digits: int) -> tuple[Value, Value]:
+    """Two numbers whose sum is x, the first of so many digits (Veltkamp's splitting)."""
+    wide = x * float(2 ** (DIGITS - digits) + 1)
+    part = wide - (wide - x)
+    return part, x - part
+
+
+MOST_POINT = 256
+"""The largest quotient that is corrected. A zero point of 8 bits is smaller."""
+
+RANGE = (op("Max").shared() - op("Min").shared()).shared()
+LEVELS = constant(F32)
+RANGE_STEP = RANGE / LEVELS
+DIVIDEND = var(F32)
+STEP = var(F32)
+QUOTIENT = DIVIDEND / STEP
+OPPOSITE = 0 - QUOTIENT
+ZERO_POINT = op("Clip", OPPOSITE | QUOTIENT)
+
+
+# As DynamicQuantizeLinear has them. The scale may be the next number of f32. The zero point may
+# be off by one, and then all elements are: it lies halfway between two integers if the data are
+# symmetric. The remainder of the division corrects both. Its products are exact in f32, because
+# their factors have few digits.
+#
+# Only what a model gives as outputs is corrected. Integers that are multiplied and scaled again
+# stay as they are: which of two integers is the right one depends on the last digit of the
+# data. The correction of all would take 1 to 2 % of the time of a model, or up to 12 % if
+# shapes are open. Such a model would have twice the layers, and convert in one and a half times
+# the time.
+@quirk(
+    "Div",
+    "Round",
+    recorded=True,
+    needs=("Round",),
+    symptom="A range divided by 255 is the product with a rounded reciprocal, and so is the least "
+    "element by this scale. The scale of DynamicQuantizeLinear differs, and a zero point halfway "
+    "between two integers goes to the wrong one.",
+    cost="twenty operators of one element, which OpenVINO joins to one",
+)
+def computed_scale(b: Builder, node: Node, place: Place) -> Result:
+    """At the difference of a Max and a Min by a whole number, and at a Round of a limited quotient
+    of f32 by it, if the scale is an output of the model. All of these have one element.
+
+    An approximate quotient, and the remainder times the reciprocal, add up to the quotient. The
+    remainder is exact, because each product has at most 24 digits.
+    """
+    made = _scale if node.op == "Div" else _zero_point
+    return made(b, node, place)
+
+
+def _scale(b: Builder, node: Node, place: Place) -> Value | None:
+    if not _is_shown(node.outputs[0], place):
+        return None
+    for found in RANGE_STEP.matches(node.outputs[0], Found(), _once):
+        x, levels = found[RANGE], known_of(found[LEVELS]).array
+        if not _is_number(x) or levels is None or levels.size != 1:
+            continue
+        count = float(levels.reshape(()))
+        if 1 < count < 2 ** (DIGITS // 2) and count % 1 == 0 and np.frexp(count)[0] != 0.5:
+            factor = b.constant(np.float32(1 / count))
+            near = x * factor
+            part, rest = _split(near, DIGITS // 2)
+            return near + (x - part * found[LEVELS] - rest * found[LEVELS]) * factor
+    return None
+
+
+def _zero_point(b: Builder, node: Node, place: Place) -> Value | None:
+    (limited,) = node.inputs
+    for found in ZERO_POINT.matches(limited, Found(), _once):
+        x, divisor = found[DIVIDEND], found[STEP]
+        if _is_number(x) and _is_number(divisor) and known_of(divisor).array is None:
+            quotient = _corrected(b, x, divisor, MOST_POINT, place)
+            if quotient is not None:
+                quotient = 0.0 - quotient if OPPOSITE in found else quotient
+                return _rounded(b, node, quotient)
+    return None
+
+
+def _rounded(b: Builder, node: Node, quotient: Value) -> Value:
+    """A quotient within the same limits, rounded in the same way."""
+    assert node.inputs[0] is not None and node.inputs[0].producer is not None
+    clipped = b.op("Clip", quotient, *node.inputs[0].producer.inputs[1:])
+    return b.op("Round", clipped, **node.attributes)
+
+
+@quirk(
+    "LRN",
+    symptom="An LRN converts its bias to an integer: 1 for 1.5.",
+    cost="a Multiply",
+)
+def bias_of_lrn(b: Builder, node: Node, place: Place) -> Result:
+    """At an LRN whose bias is above 0 and not an integer.
+
+    (bias + s)^-beta is bias^-beta times (1 + s / bias)^-beta for a bias above 0.
+    """
+    data, axes = node.inputs
+    attributes = node.attributes
+    bias, alpha = attributes["bias"], attributes["alpha"]
+    if bias == int(bias) or bias <= 0:
+        return None
+    y = b.op("LRN", data, axes, **{**attributes, "bias": 1.0, "alpha": alpha / bias})
+    factor: float = bias ** -attributes["beta"]
+    return y * factor
+
+
+@quirk(
+    "FakeQuantize",
+    engines=(GPU,),
+    symptom="FakeQuantize rounds 0.5 steps to 1, and 2.5 to 3.",
+    cost="a Clamp, a Round, two Multiplies and an Add, which the plugin does not compute in 8 "
+    "bits; they stay on the way back to ONNX",
+)
+def ties_of_quantisation(b: Builder, node: Node, place: Place) -> Result:
+    """At a FakeQuantize whose step is a power of two, with one step for all channels. Else a
+    number lies midway between two steps only by its rounding.
+
+    This is FakeQuantize's definition. Dividing by a power of two rounds nothing.
+    """
+    data, *limits = node.inputs
+    low, high, least, most = (_number(limit) for limit in limits)
+    if data is None or low is None or high is None or least is None or most is None or low >= high:
+        return None
+    count = node.attributes["levels"] - 1
+    step, scale = (high - low) / count, (most - least) / count
+    start = low / step
+    if frexp(step)[0] != 0.5 or start % 2:
+        return None
+    steps = b.op("Clip", data, b.like(low, data), b.like(high, data)) * b.like(1 / step, data)
+    return b.op("Round", steps) * b.like(scale, data) + b.like(least - start * scale, data)
+
+
+def _number(limit: Value | None) -> float | None:
+    """The number of a limit, if it is known and one."""
+    known = None if limit is None else known_of(limit).reals
+    return float(known.flat[0]) if known is not None and np.size(known) == 1 else None

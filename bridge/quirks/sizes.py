@@ -1,0 +1,263 @@
+"""Sizes that are not known when a model is compiled."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.inference.known import known_of
+from bridge.neutral.types import I64, is_static
+from bridge.operators import Result
+from bridge.operators.loops import Values, along
+from bridge.passes.context import Context
+from bridge.quirks.known import KnownAt, when_known
+from bridge.quirks.quirk import GPU, RECURRENT, Place, graph_quirk, quirk, replace_outputs
+
+CELLS = {"GRUSequence": "GRUCell", "LSTMSequence": "LSTMCell", "RNNSequence": "RNNCell"}
+
+
+@quirk(
+    *CELLS,
+    uses=True,
+    symptom="LSTMSequence, GRUSequence and RNNSequence ignore sequence_lengths if a size of their "
+    "input is unknown.",
+    cost="a layer for each direction, with Selects and ReverseSequences; a Loop of cells if a node "
+    "reads the last state of the cell of an LSTM",
+)
+def lengths_of_dynamic_sequence(b: Builder, node: Node, place: Place) -> Result:
+    """At a sequence layer whose input has an open size, unless its lengths are known to be the
+    size of the axis.
+
+    No step depends on a later one. Behind its length, a sequence gives 0 and keeps its state.
+    Its last hidden state is the output of its last step.
+    """
+    x, *states, lengths, w, r, bias = (v for v in node.inputs if v is not None)
+    if is_static(x.shape) or _cover_all(lengths, x):
+        return None
+    if len(states) < 2 or not _is_read(node.outputs[2], place):
+        return _at_once(b, node, x, states, b.cast(lengths, I64), [w, r, bias])
+    major, lengths = b.transpose(x, 1, 0, 2), b.cast(lengths, I64)
+    some = b.unsqueeze(lengths > 0, 1)
+    direction = node.attributes["direction"]
+    ways = ("forward", "reverse") if direction == "bidirectional" else (direction,)
+    parts: list[Values] = []
+    for index, way in enumerate(ways):
+        # The final states of a sequence without elements are zeros.
+        initial = [b.where(some, state, 0) for state in (_first(b, node, v, index) for v in states)]
+        fixed = [*(_part(b, v, 0, index) for v in (w, r, bias)), lengths]
+        sliced = [major, b.positions(major, 0)]
+        last, (y,) = along(b, partial(_step, node), sliced, initial, fixed, way == "reverse")
+        parts.append([b.transpose(y, 1, 0, 2), *last])
+    return [b.concat(1, *(b.unsqueeze(v, 1) for v in both)) for both in zip(*parts, strict=True)]
+
+
+def _is_read(value: Value, place: Place) -> bool:
+    """Whether a node reads a value. A Transpose without a reader does not count."""
+    users = place.users(value)
+    idle = sum(user.op == "Transpose" and not place.count(user.outputs[0]) for user in users)
+    return place.count(value) > idle
+
+
+def _at_once(
+    b: Builder, node: Node, x: Value, states: Values, lengths: Value, weights: Values
+) -> Result:
+    """The layer over the whole axis for each direction, with zeros behind the lengths.
+
+    The last hidden state is the output of the last step. The outputs do not show the last state of
+    the cell.
+    """
+    steps, ends = b.positions(x, 1), b.unsqueeze(lengths, 1)
+    inside = b.unsqueeze(steps < ends, 1, 3)
+    last = b.unsqueeze(steps.equal(ends - 1), 1, 3)
+    turned = b.max(lengths, 1)
+    direction = node.attributes["direction"]
+    ways = ("forward", "reverse") if direction == "bidirectional" else (direction,)
+    parts: list[Values] = []
+    for index, way in enumerate(ways):
+        first = x if way == "forward" else _turned(b, x, turned, 1)
+        batch, time = (b.op("Gather", b.op("Shape", first), [axis], 0) for axis in (0, 1))
+        whole = b.op("Expand", time, batch)
+        own = [b.unsqueeze(_part(b, v, 1, index), 1) for v in states]
+        fixed = [b.unsqueeze(_part(b, v, 0, index), 0) for v in weights]
+        attributes = {**node.attributes, "direction": "forward"}
+        y, *_ = b.ops(node.op, len(node.outputs), first, *own, whole, *fixed, **attributes)
+        h = b.op("ReduceSum", b.where(last, y, 0), [2], keepdims=False)
+        y = b.where(inside, y, 0)
+        parts.append([y if way == "forward" else _turned(b, y, turned, 2), h])
+    y, h = (b.concat(1, *both) for both in zip(*parts, strict=True))
+    return [y, h, *states[1:]]
+
+
+def _turned(b: Builder, x: Value, lengths: Value, axis: int) -> Value:
+    """Each sequence in reverse order, up to its length."""
+    return b.op("ReverseSequence", x, lengths, batch_axis=0, time_axis=axis)
+
+
+def _cover_all(lengths: Value, x: Value) -> bool:
+    """Whether all lengths are known to be the size of the time axis."""
+    value = lengths.behind("Broadcast", "Cast", "Expand", "Identity", "Reshape")
+    size, made = known_of(value).ints, value.producer
+    if size is not None:
+        return set(size) == {x.shape[1]} if x.shape is not None else False
+    if made is None or made.op != "Gather" or known_of(made.inputs[1]).ints != (1,):
+        return False
+    shape = made.inputs[0].producer if made.inputs[0] is not None else None
+    return shape is not None and shape.op == "Shape" and shape.inputs[0] is x
+
+
+def _part(b: Builder, value: Value, axis: int, index: int) -> Value:
+    from bridge.operators.recurrent.recurrent import part_of
+
+    return part_of(b, value, axis, index)
+
+
+def _first(b: Builder, node: Node, states: Value, index: int) -> Value:
+    """The initial state for one direction, [batch, hidden]."""
+    return b.reshape(_part(b, states, 1, index), -1, node.attributes["hidden_size"])
+
+
+def _step(
+    node: Node, b: Builder, parts: Values, before: Values, fixed: Values
+) -> tuple[Values, Values]:
+    """One step of the cell. A sequence that ended gives zeros and keeps its states."""
+    part, number = parts
+    *weights, lengths = fixed
+    attributes = {name: v for name, v in node.attributes.items() if name != "direction"}
+    after = b.ops(CELLS[node.op], len(before), part, *before, *weights, **attributes)
+    inside = b.unsqueeze(number < lengths, 1)
+    y = b.where(inside, after[0], 0)
+    return [b.where(inside, n, o) for n, o in zip(after, before, strict=True)], [y]
+
+
+# The CPU plugin gives the state no memory.
+@quirk(
+    *RECURRENT,
+    recorded=True,
+    symptom="A recurrent layer with a constant initial state and an input of open batch does not "
+    "compile.",
+    cost="a Reshape of the input, which copies nothing",
+)
+def batch_of_known_state(b: Builder, node: Node, place: Place) -> Result:
+    """At a recurrent layer whose input has an open batch, if its known initial state gives the
+    batch.
+
+    Both formats require that input and state have one batch. So the Reshape changes nothing.
+    """
+    x, batch = node.inputs[0], _batch_of_states(node)
+    if x is None or x.shape is None or isinstance(x.shape[0], int) or batch is None:
+        return None
+    if all(when_known(state, place) is KnownAt.UNKNOWN for state in _states(node)):
+        return None
+    x = b.op("Reshape", x, [batch] + [0] * (len(x.shape) - 1))
+    inputs = [x, *node.inputs[1:]]
+    made = b.node(node.op, inputs, len(node.outputs), node.attributes, extras=node.extras)
+    return list(made.outputs)
+
+
+def _states(node: Node) -> list[Value]:
+    """The initial states of a layer."""
+    states = node.inputs[1 : 3 if node.op.startswith("LSTM") else 2]
+    return [state for state in states if state is not None]
+
+
+def _batch_of_states(node: Node) -> int | None:
+    sizes = (state.shape[0] for state in _states(node) if state.shape)
+    return next((size for size in sizes if isinstance(size, int)), None)
+
+
+@quirk(
+    "MaxPool",
+    symptom="A MaxPool with two outputs and auto_pad pads at the wrong end if the size of the "
+    "input is unknown.",
+    cost="none: explicit pads instead of auto_pad",
+)
+def padding_of_unknown_size(b: Builder, node: Node, place: Place) -> Result:
+    """At a MaxPool with indices and auto_pad, with an input of open shape.
+
+    The explicit pads are the pads that auto_pad means. If they depend on the size, the model is
+    refused.
+    """
+    from bridge.operators.nn.conv import explicitly_padded
+
+    (data,) = node.inputs
+    attributes = node.attributes
+    assert data is not None
+    if len(node.outputs) < 2 or attributes["auto_pad"] == "NOTSET" or is_static(data.shape):
+        return None
+    kernel = attributes["kernel_shape"]
+    return b.ops("MaxPool", 2, data, **explicitly_padded(data, kernel, attributes))
+
+
+SOURCES = frozenset({"Constant", "Shape"})
+"""Operators whose results do not depend on the elements of an input."""
+
+
+# The GPU plugin writes such outputs only if sizes change. The 0 is computed from the data whose
+# sizes the output gives.
+@graph_quirk(
+    "Shape",
+    engines=(GPU,),
+    symptom="An output that depends on sizes alone is unset memory in a new request, unless sizes "
+    "changed.",
+    cost="a few operators on one element for each such output; they stay on the way back to ONNX",
+)
+def outputs_of_shapes(graph: Graph, context: Context) -> bool:
+    """At an output of the model, of integers, that is computed from constants and shapes.
+
+    Adding 0 changes no integer.
+    """
+    known: dict[Value, Value | None] = {}
+    for node in graph.nodes:
+        inputs = [value for value in node.inputs if value is not None]
+        if node.op in SOURCES:
+            known.update(dict.fromkeys(node.outputs, inputs[0] if inputs else None))
+        elif inputs and not node.bodies and all(value in known for value in inputs):
+            sources = [known[value] for value in inputs if known[value] is not None]
+            known.update(dict.fromkeys(node.outputs, sources[0] if sources else None))
+
+    def summed(b: Builder, value: Value) -> Value | None:
+        data = known.get(value)
+        if data is None or value.element is None or not value.element.is_integer:
+            return None
+        flat = b.reshape(b.cast(data, I64), -1)
+        first = b.op("Slice", flat, *(b.constant([n]) for n in (0, 1, 0, 1)))
+        zero = b.op("ReduceMax", b.concat(0, first * 0, b.constant([0])), [0], keepdims=False)
+        return value + b.cast(zero, value.element)
+
+    return replace_outputs(graph, context, summed)
+
+
+@quirk(
+    "ir::NonMaxSuppression",
+    recorded=True,
+    uses=True,
+    engines=(GPU,),
+    symptom="In a model whose sizes are all known, NonMaxSuppression always gives as many rows as "
+    "there may be at most. The rows behind the selected boxes hold -1.",
+    cost="a Slice for the indices, and one for the scores if they are used",
+)
+def rows_behind_boxes(b: Builder, node: Node, place: Place) -> Result:
+    """At a NonMaxSuppression of boxes and scores whose sizes are known.
+
+    The operator gives the number of its rows as its third output.
+    """
+    indices, scores, count = node.outputs
+    if not all(value is None or is_static(value.shape) for value in node.inputs[:2]):
+        return None
+    readers = [reader for value in (indices, scores) for reader in place.users(value)]
+    if all(_is_counted(reader, count) for reader in readers) and not {
+        indices, scores
+    } & {*place.graph.outputs}:  # fmt: skip
+        return None
+    made = b.node(node.op, node.inputs, 3, node.attributes, extras=node.extras).outputs
+    return *(_up_to(b, value, made[2]) for value in made[:2]), made[2]
+
+
+def _up_to(b: Builder, value: Value, count: Value) -> Value:
+    return b.op("Slice", value, [0], count, [0], [1])
+
+
+def _is_counted(node: Node, count: Value) -> bool:
+    """Whether a node takes the first rows, as many as a value says."""
+    return node.op == "Slice" and node.inputs[2] is count and known_of(node.inputs[1]).ints == (0,)

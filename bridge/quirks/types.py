@@ -1,0 +1,141 @@
+"""Element types."""
+
+from __future__ import annotations
+
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.types import (
+    BF16,
+    BOOL,
+    F16,
+    F32,
+    F64,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    is_static,
+)
+from bridge.operators import Result
+from bridge.passes.context import Context
+from bridge.quirks.known import is_known
+from bridge.quirks.opaque import is_hidden, opaque
+from bridge.quirks.quirk import BOTH, CPU, GPU, Place, graph_quirk, quirk, replace_outputs
+
+FLOATS = {BF16, F16, F32, F64}
+"""Types that hold NaN and that the plugin compares."""
+
+
+@quirk(
+    "Cast",
+    recorded=True,
+    engines=BOTH,
+    symptom="NaN converted to bool is false, so an If takes its else branch. A Convert to boolean "
+    "reads the first output of a node with several outputs, even if its input is another one.",
+    cost="none: a NotEqual for a Convert",
+)
+def cast_to_bool(b: Builder, node: Node, place: Place) -> Result:
+    """At a Cast to bool of an output that is not the first of its node; for the CPU plugin also at
+    one of a float.
+
+    Both operators give true for all numbers but 0, and for NaN.
+    """
+    (x,) = node.inputs
+    if x is None or node.attributes["to"] is not BOOL:
+        return None
+    is_later = x.producer is not None and x.producer.outputs[0] is not x
+    may_be_nan = x.element in FLOATS and place.engine == CPU
+    return b.op("NotEqual", x, 0) if is_later or may_be_nan else None
+
+
+COMPARED = {I8, I16, I32, I64, U8, U16, U32, U64}
+"""Types that the plugin compares. Floats have a second reason, NaN, in all releases."""
+
+
+# Old releases convert to u8. A number other than 0 and 1 then stays in the u8, and a later
+# conversion reads it.
+@quirk(
+    "Cast",
+    until="2024.2",
+    releases="2024.0 to 2024.2",
+    symptom="A number that is converted to bool, and then to another type, is neither 0 nor 1 "
+    "there.",
+    cost="none: a NotEqual for a Convert. Only for those releases.",
+)
+def conversion_to_bool(b: Builder, node: Node, place: Place) -> Result:
+    """At a Cast to bool of an integer of 8 bits or more.
+
+    Both operators give true for all numbers but 0.
+    """
+    value = node.inputs[0]
+    if node.attributes["to"] is not BOOL or not isinstance(value, Value):
+        return None
+    if value.element not in COMPARED:
+        return None
+    return b.op("NotEqual", value, 0)
+
+
+@quirk(
+    "Range",
+    engines=(GPU,),
+    symptom='A model with Range of operator set 1 does not compile ("not supported").',
+    cost="none: the layer is one of operator set 4",
+)
+def range_without_type(b: Builder, node: Node, place: Place) -> Result:
+    """At a Range without an element type.
+
+    The element type is the type of its inputs.
+    """
+    start = node.inputs[0]
+    if node.attributes.get("output_type") is not None or start is None or start.element is None:
+        return None
+    attributes = {**node.attributes, "output_type": start.element}
+    return b.node("Range", node.inputs, 1, attributes, extras=node.extras).outputs
+
+
+# If the GPU plugin knows the shape of such an output, it compares its type with bytes.
+@graph_quirk(
+    hides="memory",
+    engines=(GPU,),
+    symptom="The first inference fails at a boolean output of known shape, if something before it "
+    "has an open size. The plugin knows more shapes than OpenVINO shows.",
+    cost="a LogicalOr of the output",
+)
+def type_of_bool(graph: Graph, context: Context) -> bool:
+    """At a boolean output, if the model has open sizes."""
+    made = (value for node in graph.nodes for value in node.outputs)
+    if all(is_static(value.shape) for value in (*graph.inputs, *made)):
+        return False
+    return replace_outputs(graph, context, _copy_of_bool)
+
+
+def _copy_of_bool(b: Builder, value: Value) -> Value | None:
+    made = value.producer
+    if value.element is not BOOL or made is None or made.op == "Constant":
+        return None
+    return None if is_hidden(value, "memory") else opaque(b, value, "memory")
+
+
+# The GPU plugin keeps constants of these types in 32 bits, and does not convert them back.
+@graph_quirk(
+    hides="content",
+    engines=(GPU,),
+    symptom="A constant output of f64 has the bits of f32, and one of u64 the bits of i32.",
+    cost="a Gather of the output",
+)
+def wide_constant_output(graph: Graph, context: Context) -> bool:
+    """At an output of f64 or u64 that is known when the model is compiled."""
+    place = Place(graph)
+
+    def hidden(b: Builder, value: Value) -> Value | None:
+        if value.element not in (F64, U64) or value.producer is None:
+            return None
+        if is_hidden(value, "content") or not is_known(value, place):
+            return None
+        return opaque(b, value, "content")
+
+    return replace_outputs(graph, context, hidden)
