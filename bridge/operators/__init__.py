@@ -143,7 +143,7 @@ def _import_family(family: str) -> None:
 
 
 @cache
-def _load(op: str) -> None:
+def load(op: str) -> None:
     """Imports the rules, inference and known content of a neutral operator."""
     family = family_of(op)
     if family is not None:
@@ -164,7 +164,7 @@ def load_all() -> None:
 
 def legalization(target: str, op: str) -> Rule | None:
     """The rule that rewrites `op` for `target`, if there is one."""
-    _load(op)
+    load(op)
     return legalizations.get((target, op))
 
 
@@ -212,5 +212,5 @@ def _compute(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
     return [known_of(value).array for value in values]
 
 
-inference.provide(_load, infer_by_rule)
+inference.provide(load, infer_by_rule)
 compute_by(_compute)

@@ -3,7 +3,8 @@ types."""
 
 from __future__ import annotations
 
-from bridge.operators import Builder, Node, Refused, Result, legalizes
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes
+from bridge.operators.guarding import SafeInputs, Unsafe, guards
 from bridge.operators.type_constraints import disallowed
 
 
@@ -30,3 +31,8 @@ def refuse_newer_types(b: Builder, node: Node) -> None:
     """Refuses an If or a Loop with an output type that needs a later operator set."""
     if why := disallowed(node.op, b.opset, (), node.outputs):
         raise Refused(why)
+
+
+@guards("If")
+def _if(b: Builder, node: Node, counts: Value) -> SafeInputs:
+    raise Unsafe("it stays an If")

@@ -10,12 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.inference import constraints as must, first, infers
+from bridge.neutral.inference.constraints import contradiction, equal_sizes
 from bridge.neutral.inference.dims import at_most, dim_product
 from bridge.neutral.inference.known import as_dim, known_of
 from bridge.neutral.types import ANY, F32, I64, Dim, TensorType, meet_dim
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
 from bridge.operators.detection.greedy import over_union, suppressed, with_area
 from bridge.operators.detection.suppression import LEAST, NONE, by_score
+from bridge.operators.guarding import SafeInputs, Unsafe, guards, is_one_size
 from bridge.operators.ir_texts import parse_bool
 from bridge.operators.loops import Values
 
@@ -180,3 +182,22 @@ must.hold(
     must.one_element(2, 3, 4),
     boxes_and_scores,
 )
+
+
+@guards("NonMaxSuppression", "ir::NonMaxSuppression")
+def _suppression(b: Builder, node: Node, counts: Value) -> SafeInputs:
+    """NonMaxSuppression: known limits, and as many scores as boxes."""
+    overlap, most = (known_of(node.input(place)).array for place in (3, 2))
+    if node.input(2) is not None and (most is None or (most < 0).any()):
+        raise Unsafe("data decide how many boxes it chooses")
+    if node.input(3) is not None and (
+        overlap is None or not ((overlap >= 0) & (overlap <= 1)).all()
+    ):
+        raise Unsafe("data decide how much boxes may overlap")
+    if why := contradiction(node):
+        raise Unsafe(f"it fails when it runs: {why}")
+    if any(v is None or v.rank is None for v in node.inputs[:2]):
+        raise Unsafe("the rank of its input is not known")
+    if any(not is_one_size(pair) for pair in equal_sizes(node)):
+        raise Unsafe("sizes may not go together there")
+    return None

@@ -19,6 +19,7 @@ from bridge.operators.elementwise.known_values import (
     minimum,
     on_integers,
 )
+from bridge.operators.guarding import SafeInputs, Unsafe, guards, if_taken, made_broadcastable
 
 
 @legalizes("Max", "Min", target="ir")
@@ -187,3 +188,17 @@ def content_of_extremum(node: Node) -> tuple[Number, ...] | None:
     """Max, Min: the result for all inputs, broadcast."""
     function = maximum if node.op == "Max" else minimum
     return elementwise(node, lambda *items: reduce(function, items), *node.inputs)
+
+
+@guards("Div", "Mod")
+def _divisor(b: Builder, node: Node, counts: Value) -> SafeInputs:
+    """Div, Mod: integers are divided by 1."""
+    together = made_broadcastable(b, node, counts)
+    one, other = node.inputs if together is None else together
+    assert one is not None and other is not None
+    if one.element is None:
+        raise Unsafe("its element type is not known")
+    known = known_of(other).array
+    if not one.element.is_integer or (known is not None and known.all()):
+        return together
+    return [one, if_taken(b, counts, other, 1)]

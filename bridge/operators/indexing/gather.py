@@ -31,6 +31,14 @@ from bridge.neutral.types import (
     format_shape,
 )
 from bridge.operators import Builder, Node, Refused, Value, legalizes, ranks, reads, required
+from bridge.operators.guarding import (
+    SafeInputs,
+    Unsafe,
+    guards,
+    if_taken,
+    is_surely_filled,
+    zero_for,
+)
 
 
 @legalizes("Gather", target="onnx")
@@ -309,3 +317,66 @@ must.hold(
 )
 must.hold("GatherElements", must.axis_attribute("axis"), indices_of_elements, no_more_indices)
 must.hold("GatherND", batches, places_in_data)
+
+
+@guards("Gather")
+def _gather(b: Builder, node: Node, counts: Value) -> SafeInputs:
+    """Gather: the first element is taken, of data that have one."""
+    data, indices, axes = node.inputs
+    axis = known_of(axes).ints
+    if data is None or indices is None or axis is None or data.shape is None:
+        raise Unsafe("its axis, or the rank of its input, is not known")
+    if node.attributes["batch_dims"]:
+        raise Unsafe("it takes batch by batch")
+    made = _index(b, data, indices, axis[0] % len(data.shape), counts)
+    return None if made is None else [*made, axes]
+
+
+@guards("GatherElements")
+def _gather_elements(b: Builder, node: Node, counts: Value) -> SafeInputs:
+    """GatherElements: the first element is taken, of data that have one."""
+    data, indices = node.inputs
+    if data is None or indices is None or data.shape is None or indices.shape is None:
+        raise Unsafe("the rank of its input is not known")
+    axis = node.attributes["axis"] % len(data.shape)
+    pairs = zip(data.shape, indices.shape, strict=False)
+    if any(a != b and place != axis for place, (a, b) in enumerate(pairs)):
+        raise Unsafe("sizes may not go together there")
+    return _index(b, data, indices, axis, counts)
+
+
+def _index(
+    b: Builder, data: Value, indices: Value, axis: int, counts: Value
+) -> tuple[Value, Value] | None:
+    """Data and indices along an axis, such that these are in range."""
+    size, known = data.dims[axis], known_of(indices).ints
+    if isinstance(size, int) and known is not None and all(-size <= i < size for i in known):
+        return None
+    if not is_surely_filled((size,)):
+        if data.element is None:
+            raise Unsafe("its element type is not known")
+        rank = len(data.dims)
+        more = if_taken(b, counts, b.constant([0]), 1)
+        row = [*data.dims[:axis], 1, *data.dims[axis + 1 :]]
+        if all(isinstance(dim, int) for dim in row):
+            # OpenVINO does not know the size of a Pad by a computed width.
+            zeros = b.filled(known_of(zero_for(b, data)).array, row, data.element)
+            data = b.concat(axis, data, b.op("Slice", zeros, [0], more, [axis]))
+        else:
+            pads = [b.constant([0] * (rank + axis)), more, b.constant([0] * (rank - axis - 1))]
+            data = b.op("Pad", data, b.concat(0, *pads), zero_for(b, data), mode="constant")
+    return data, if_taken(b, counts, indices, 0)
+
+
+@guards("Compress")
+def _compress(b: Builder, node: Node, counts: Value) -> SafeInputs:
+    """Compress: there is no condition without an element."""
+    data, condition = node.inputs
+    axis = node.attributes.get("axis")
+    if data is None or condition is None or not data.shape or not condition.shape:
+        raise Unsafe("the rank of its input is not known")
+    if axis is None and len(data.shape) > 1:
+        raise Unsafe("it may ask for elements that do not exist")
+    if data.shape[axis or 0] != condition.shape[0]:
+        raise Unsafe("it may ask for elements that do not exist")
+    return None

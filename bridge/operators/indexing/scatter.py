@@ -6,9 +6,11 @@ import numpy as np
 
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, knows
+from bridge.neutral.inference.constraints import contradiction
 from bridge.neutral.inference.known import KnownValue, known_of
 from bridge.neutral.types import BOOL, Element
 from bridge.operators import Builder, element_type, legalizes, ranked, ranks, required
+from bridge.operators.guarding import SafeInputs, Unsafe, guards, if_taken, is_surely_filled
 from bridge.operators.indexing.gather import indices_of_elements, places_in_data
 
 
@@ -136,3 +138,15 @@ must.hold(
 )
 must.hold("ScatterND", places_in_data)
 must.hold("ScatterUpdate", must.axes_in(3), must.one_element(3))
+
+
+@guards("GatherND", "ScatterElements", "ScatterND")
+def first_place(b: Builder, node: Node, counts: Value) -> SafeInputs:
+    """GatherND, ScatterND, ScatterElements: the first place, of data that have one."""
+    data, indices, *others = node.inputs
+    shapes = [value.shape for value in node.inputs if value is not None]
+    if data is None or indices is None or None in shapes or not is_surely_filled(data.dims):
+        raise Unsafe("there may be no element to take or to replace")
+    if contradiction(node) or not all(isinstance(d, int) for s in shapes for d in s or ()):
+        raise Unsafe("sizes may not go together there")
+    return [data, if_taken(b, counts, indices, 0), *others]

@@ -19,6 +19,7 @@ from bridge.neutral.types import (
     low,
 )
 from bridge.operators import Builder, Node, Refused, Value, legalizes, required
+from bridge.operators.guarding import SafeInputs, Unsafe, guards
 
 FIRST = -I64_MAX
 """The end of a backward slice that includes the first element."""
@@ -327,3 +328,18 @@ def vectors_of_one_length(node: Node) -> must.Constraints:
 
 must.hold("Slice", must.has_rank(1), must.axes_in(3), vectors_of_one_length)
 must.hold("SliceScatter", must.axes_in(5))
+
+
+@guards("Slice")
+def _slice(b: Builder, node: Node, counts: Value) -> SafeInputs:
+    """Slice: it is safe for any places, if axes and steps are known."""
+    if node.inputs[0] is None or node.inputs[0].rank is None:
+        raise Unsafe("the rank of its input is not known")
+    for value in node.inputs[3:]:
+        if value is not None and (known_of(value).ints is None or 0 in _steps(node, value)):
+            raise Unsafe("data decide its axes or steps")
+    return None
+
+
+def _steps(node: Node, value: Value) -> tuple[int, ...]:
+    return (known_of(value).ints or ()) if value is node.input(4) else ()

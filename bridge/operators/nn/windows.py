@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from bridge.neutral.types import BF16, F32, F64, is_static, low
+from bridge.neutral.inference.constraints import contradiction
+from bridge.neutral.types import ANY, BF16, F32, F64, is_static, low
 from bridge.operators import Builder, Node, Refused, Value
+from bridge.operators.guarding import SafeInputs, Unsafe, guards, with_at_least
 from bridge.operators.nn.conv import explicitly_padded
 from bridge.operators.nn.shapes import full_attributes, windows
 
@@ -177,3 +179,25 @@ def computable(b: Builder, data: Value) -> tuple[Value, Any]:
     if element is BF16 and b.opset < 22:
         return b.cast(data, F32), element
     return data, element
+
+
+@guards("AveragePool", "AvgPool", "Conv", "LpPool", "MaxPool")
+def fitting_window(b: Builder, node: Node, counts: Value) -> SafeInputs:
+    """A window that moves over axes of open sizes: it fits once."""
+    data, *others = node.inputs
+    assert data is not None
+    filters = others[0].shape if others and others[0] is not None else None
+    kernel = node.attributes.get("kernel_shape") or (filters and filters[2:])
+    if data.shape is None or not kernel or len(kernel) != len(data.shape) - 2:
+        raise Unsafe("the rank of its input is not known")
+    sizes = [data.shape[1], *kernel, *(d for v in others if v for d in v.shape or (ANY,))]
+    if contradiction(node) or not all(isinstance(size, int) for size in sizes):
+        raise Unsafe("it fails for some values of its open sizes")
+    full = full_attributes(node.attributes, len(kernel))
+    least = {}
+    for place, size in enumerate(kernel):
+        assert isinstance(size, int)
+        reach = (size - 1) * full["dilations"][place] + 1
+        reach -= full["pads"][place] + full["pads"][place + len(kernel)]
+        least[2 + place] = 1 if full["auto_pad"].startswith("SAME") else max(reach, 1)
+    return [with_at_least(b, data, least, counts), *others]

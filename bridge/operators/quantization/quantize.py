@@ -25,7 +25,9 @@ from bridge.neutral.types import (
     size_of,
 )
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
+from bridge.operators.guarding import guards
 from bridge.operators.nn.shapes import window
+from bridge.operators.nn.windows import fitting_window
 
 
 class Blocks:
@@ -221,3 +223,6 @@ def scales(node: Node) -> must.Constraints:
 
 must.hold(("QuantizeLinear", "DequantizeLinear"), scales)
 must.hold(("ConvInteger", "QLinearConv"), window)
+
+
+guards("ConvInteger")(fitting_window)

@@ -6,7 +6,8 @@ from bridge.neutral.inference import constraints as must, first, infers, place
 from bridge.neutral.inference.dims import at_most
 from bridge.neutral.inference.known import as_dim, known_of
 from bridge.neutral.types import ANY, I64, TensorType
-from bridge.operators import Builder, Node, Refused, Result, legalizes, reads, required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
+from bridge.operators.guarding import SafeInputs, Unsafe, guards_further, is_surely_filled
 from bridge.operators.reduction.order import first_places, in_order, takes_long, top
 
 
@@ -117,3 +118,28 @@ must.hold(("ArgMax", "ArgMin"), must.axis_attribute("axis"))
 must.hold(
     ("TopK", "ir::TopK"), must.axis_attribute("axis"), must.one_element(1), no_more_than_there_are
 )
+
+
+@guards_further("ArgMax", "ArgMin")
+def _choice(b: Builder, node: Node, counts: Value) -> SafeInputs:
+    """ArgMax, ArgMin: there is an element to choose."""
+    if not is_surely_filled([_size(node)]):
+        raise Unsafe("there may be no elements to choose from")
+    return None
+
+
+@guards_further("TopK")
+def _few(b: Builder, node: Node, counts: Value) -> SafeInputs:
+    """TopK: there are as many elements as it wants."""
+    wanted = known_of(node.inputs[1]).ints
+    if not wanted or wanted[0] > _size(node):
+        raise Unsafe("there may be fewer elements than it wants")
+    return None
+
+
+def _size(node: Node) -> int:
+    """The size of the axis along which elements are chosen; 0 if it is open."""
+    value, axis = node.inputs[0], node.attributes["axis"]
+    dims = () if value is None or value.shape is None else value.shape
+    known = dims[axis] if -len(dims) <= axis < len(dims) else 0
+    return known if isinstance(known, int) else 0

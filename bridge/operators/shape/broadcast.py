@@ -18,9 +18,18 @@ from bridge.neutral.inference import (
     require,
 )
 from bridge.neutral.inference.dims import dim_product, dim_sum
-from bridge.neutral.inference.known import KnownValue, Part, as_dim, known_of, unknown
+from bridge.neutral.inference.known import (
+    KnownValue,
+    Part,
+    as_dim,
+    is_at_least_zero,
+    known_of,
+    unknown,
+)
 from bridge.neutral.types import ANY, F32, Dim, Shape, TensorType, Type, broadcast, differ, meet_dim
-from bridge.operators import Node
+from bridge.operators import Builder, Node, Value
+from bridge.operators.guarding import SafeInputs, Unsafe, go_together, guards, if_taken
+from bridge.operators.pick import pick
 
 
 @infers("Concat")
@@ -201,3 +210,40 @@ must.hold("ConstantOfShape", must.has_rank(1, 1), must.not_negative(0))
 must.hold("Expand", must.has_rank(1, 1, of=1), must.not_negative(1), shape_to_expand_to)
 must.hold("Range", must.one_element(0, 1, 2), step)
 must.hold("Tile", must.has_rank(1, 1, of=1), must.not_negative(1), repeats)
+
+
+@guards("Range")
+def _range(b: Builder, node: Node, counts: Value) -> SafeInputs:
+    """Range: it is empty, in steps of 1."""
+    start, limit, step = node.inputs
+    assert start is not None and limit is not None and step is not None
+    known = [known_of(value).parts for value in node.inputs]
+    if all(each is not None and None not in each for each in known) and known_of(step).ints != (0,):
+        return None
+    return [start, pick(b, counts, limit, start), if_taken(b, counts, step, 1)]
+
+
+@guards("ConstantOfShape", "Tile")
+def _computed_shape(b: Builder, node: Node, counts: Value) -> SafeInputs:
+    """ConstantOfShape, Tile: an empty output, if data decide its size."""
+    place = 0 if node.op == "ConstantOfShape" else 1
+    shape = node.inputs[place]
+    known = known_of(shape).parts
+    if known is not None and all(map(is_at_least_zero, known)):
+        return None
+    assert shape is not None
+    inputs = list(node.inputs)
+    inputs[place] = if_taken(b, counts, shape, 0)
+    return inputs
+
+
+@guards("Expand")
+def _expand(b: Builder, node: Node, counts: Value) -> SafeInputs:
+    """Expand: its shapes go together."""
+    data, target = node.inputs[:2]
+    known = known_of(target).parts
+    if data is None or known is None or None in known:
+        raise Unsafe("data decide the shape of its output")
+    if not go_together([data.shape, tuple(map(as_dim, known))]):
+        raise Unsafe("sizes may not go together there")
+    return None

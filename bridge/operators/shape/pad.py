@@ -9,8 +9,10 @@ import numpy as np
 from bridge.neutral.inference import constraints as must, infers_shape
 from bridge.neutral.inference.dims import dim_sum, known_axes, with_dim
 from bridge.neutral.inference.known import KnownValue, known_of, unknown
+from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import ANY, BOOL, I64_MAX, U8, Dim, Shape, differ
 from bridge.operators import Builder, Node, Value, legalizes, ranked, reads, required
+from bridge.operators.guarding import SafeInputs, Unsafe, guards, with_at_least
 from bridge.operators.indexing.slice import element_of
 
 
@@ -230,3 +232,29 @@ def pads_at_ends(node: Node) -> must.Constraints:
 must.hold("CenterCropPad", must.axis_attribute("axes"))
 must.hold("Pad", must.axes_in(3), pads_for_axes)
 must.hold("ir::Pad", must.has_rank(1, 1, of=1), must.has_rank(1, 1, of=2), pads_at_ends)
+
+
+@guards("Pad", "ir::Pad")
+def _pad(b: Builder, node: Node, counts: Value) -> SafeInputs:
+    """Pad, IR's too. A constant fill allows all widths from 0 on. For other modes the data gets as
+    many elements as the mode repeats."""
+    of_ir = node.op == "ir::Pad"
+    data, pads, *others = node.inputs
+    ends = others[0] if of_ir else pads
+    mode = node.attributes["pad_mode" if of_ir else "mode"]
+    if data is None or not all(each is not None and is_not_negative(each) for each in (pads, ends)):
+        raise Unsafe("there may be too few elements to cut away")
+    if mode == "constant":
+        return None
+    rank = data.rank or 0
+    axes = known_axes(others[1], rank) if len(others) > 1 and not of_ir else tuple(range(rank))
+    known, behind = known_of(pads).ints, known_of(ends).ints
+    if known is None or behind is None or not axes or data.shape is None:
+        raise Unsafe("there may be too few elements to repeat")
+    both = zip(known, behind[-len(axes) :], strict=False)
+    least = {
+        axis: max(pair) + (mode == "reflect")
+        for axis, pair in zip(axes, both, strict=True)
+        if any(pair)
+    }
+    return [with_at_least(b, data, least, counts), pads, *others]

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.ports import Invariant
-from bridge.passes.select.guards import Unsafe, guarded, runs_in_full
+from bridge.operators.control.untaken_loop import runs_in_full
+from bridge.operators.guarding import Unsafe
+from bridge.passes.select.guards import guarded
 
 
 @dataclass(frozen=True)

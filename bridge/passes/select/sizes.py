@@ -5,16 +5,16 @@ Declared sizes of computed values are not used here: one name may stand for seve
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from itertools import count
 
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference import infer, infer_graph
 from bridge.neutral.inference.control import enter, enter_bodies
-from bridge.neutral.inference.known import KnownValue, as_dim, known_of
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried
-from bridge.neutral.types import ANY, Dim, Interval, Shape, TensorType, Type
+from bridge.neutral.types import Dim, Interval, Shape, TensorType, Type
+from bridge.operators.guarding import is_known_size
 from bridge.vocabulary import has_trait, operator
 
 
@@ -99,7 +99,7 @@ class NamedSizes:
             return None
         found: dict[int, int | None] = {}
         for axis, dims in enumerate(zip(one, other, strict=True)):
-            if dims[0] != dims[1] or not _is_known(dims[0]):
+            if dims[0] != dims[1] or not is_known_size(dims[0]):
                 most = [dim if isinstance(dim, int) else self._most.get(str(dim)) for dim in dims]
                 bounds = [size for size in most if size is not None]
                 found[axis] = max(bounds) if len(bounds) == len(most) else None
@@ -128,28 +128,7 @@ def _what_shapes(node: Node) -> tuple[object, ...] | None:
 
 def are_equal(one: Shape, other: Shape) -> bool:
     """Whether two shapes are surely equal, by the names of sizes."""
-    return one is not None and other is not None and one == other and all(map(_is_known, one))
-
-
-def _is_known(dim: Dim) -> bool:
-    return isinstance(dim, int | str)
-
-
-def is_surely_filled(dims: Sequence[Dim]) -> bool:
-    """Whether no size is 0."""
-    return all(isinstance(dim, int) and dim > 0 for dim in dims)
-
-
-def go_together(shapes: Sequence[Shape]) -> bool:
-    """Whether shapes can surely be broadcast against each other."""
-    if None in shapes:
-        return False
-    most = max((len(shape) for shape in shapes if shape is not None), default=0)
-    for place in range(1, most + 1):
-        dims = {shape[-place] for shape in shapes if shape is not None and len(shape) >= place}
-        if len(dims - {1}) > 1 or not all(map(_is_known, dims)):
-            return False
-    return True
+    return one is not None and other is not None and one == other and all(map(is_known_size, one))
 
 
 def same_shape(one: Value, other: Value) -> bool:
@@ -171,24 +150,3 @@ def _shaper(value: Value) -> Value:
             first = shapers.pop()
         value, node = first, first.producer
     return value
-
-
-def fits(dims: Sequence[Dim], target: KnownValue, copies: bool) -> bool:
-    """Whether a tensor of a shape can surely be reshaped to a target. -1 in the target infers a
-    size; 0, if it `copies`, is the size of the same axis."""
-    wanted: list[Dim | None] = [
-        dims[place] if copies and dim == 0 and place < len(dims) else as_dim(dim)
-        for place, dim in enumerate(target)
-    ]
-    if ANY in wanted or not all(map(_is_known, dims)):
-        return False
-    have, want = 1, 1
-    for dim in dims:
-        have *= dim if isinstance(dim, int) else 1
-    for size in wanted:
-        want *= size if isinstance(size, int) and size != -1 else 1
-    names = Counter(dim for dim in dims if isinstance(dim, str))
-    asked = Counter(size for size in wanted if isinstance(size, str))
-    if -1 in wanted:
-        return not asked - names and want > 0 and have % want == 0
-    return names == asked and have == want
