@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -71,15 +71,18 @@ def read_if(
     node = Node("If", [_boolean(builder, inputs[0])], [], {}, (), layer.given)
     maps = {branch: _read_maps(layer, f"{branch}_port_map", where) for branch in ("then", "else")}
     indices: dict[Value, int] = {}
+    places_of_ports = _ports(layer)
     entries = [entry for found in maps.values() for entry in found.inputs.values()]
     for entry in sorted(entries, key=lambda e: e.port):
-        value = _outer(layer, inputs, entry, where)
+        value = _outer(places_of_ports, inputs, entry, where)
         if value.constant is None and value not in indices:
             indices[value] = len(node.inputs)
             node.inputs.append(value)
     bodies = []
     for branch, found in maps.items():
-        outer = {id: _outer(layer, inputs, entry, where) for id, entry in found.inputs.items()}
+        outer = {
+            id: _outer(places_of_ports, inputs, entry, where) for id, entry in found.inputs.items()
+        }
         ports: dict[int, InputPort] = {
             id: Invariant(indices.get(value, -1)) for id, value in outer.items()
         }
@@ -119,11 +122,12 @@ def read_loop(
     places = _places(uses)
     ports: dict[int, InputPort] = {}
     outer: dict[int, Value] = {}
+    places_of_ports = _ports(layer)
     for entry in maps.inputs.values():
         if entry.purpose == "current_iteration":
             ports[entry.layer] = Iteration()
             continue
-        outer[entry.layer] = _outer(layer, inputs, entry, where)
+        outer[entry.layer] = _outer(places_of_ports, inputs, entry, where)
         port = _input_port(entry, len(node.inputs), maps, places, where)
         _require_axis(port, outer[entry.layer].rank, where)
         ports[entry.layer] = port
@@ -192,11 +196,16 @@ def _read_maps(layer: Layer, tag: str, where: str) -> _Maps:
     return maps
 
 
-def _outer(layer: Layer, inputs: list[Value], entry: _Entry, where: str) -> Value:
+def _ports(layer: Layer) -> dict[int, int]:
+    """The places of a layer's input ports by their ids."""
+    return {port.id: index for index, port in reversed([*enumerate(layer.inputs)])}
+
+
+def _outer(ports: Mapping[int, int], inputs: list[Value], entry: _Entry, where: str) -> Value:
     """The outer value of an input entry, by the port's id (OpenVINO: by its place)."""
-    for index, port in enumerate(layer.inputs):
-        if port.id == entry.port and index < len(inputs):
-            return inputs[index]
+    place = ports.get(entry.port, len(inputs))
+    if place < len(inputs):
+        return inputs[place]
     if 0 <= entry.port < len(inputs):
         return inputs[entry.port]
     raise InvalidModelError(f"{where}: its port map names input port {entry.port}; there is none")

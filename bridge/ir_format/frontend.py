@@ -135,6 +135,7 @@ def _output_names(
     value too; of several, one that no graph input has is preferred."""
     taken = {name for value in graph.inputs for name in value.names}
     names: list[str] = []
+    given: set[str] = set()
     for value, result in zip(graph.outputs, results, strict=True):
         source, index = result.sources[0]
         producer = layers[source]
@@ -147,8 +148,9 @@ def _output_names(
             candidates.append(producer.name + suffix)
         candidates.append(result.name)
         preferred = [name for name in own if name not in taken]
-        free = [name for name in (*preferred, *candidates) if name and name not in names]
-        names.append(free[0] if free else "")
+        free = (name for name in (*preferred, *candidates) if name and name not in given)
+        names.append(next(free, ""))
+        given.add(names[-1])
     return names
 
 

@@ -11,6 +11,8 @@ no quirk has kept.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Value, names_of_outputs
 from bridge.neutral.types import STRING
@@ -22,19 +24,20 @@ def own_outputs(model: Model, context: Context) -> bool:
     whether there were any."""
     graph = model.graph
     names: dict[Value, set[str]] = {value: {value.name} for value in graph.inputs}
-    changed = False
+    taken: dict[Value, set[str]] = {}
     for index, (value, name) in enumerate(zip(graph.outputs, names_of_outputs(graph), strict=True)):
         known = names.setdefault(value, {name})
         if name not in known and value.element not in (None, STRING):
             graph.outputs[index] = _copy(graph, value, name)
-            changed = True
-    return changed
+            taken.setdefault(value, set()).add(name)
+    for value, own in taken.items():
+        value.names = [name for name in value.names if name not in own]
+    return bool(taken)
 
 
 def _copy(graph: Graph, value: Value, name: str) -> Value:
-    """A copy that takes over a name of the value."""
+    """A copy under a name that the value loses."""
     b = Builder(graph.nodes)
-    value.names = [other for other in value.names if other != name]
     if value.constant is not None:
         return b.tensor(value.constant, [name])
     copy = b.op("Cast", value, to=value.element)
@@ -45,19 +48,23 @@ def _copy(graph: Graph, value: Value, name: str) -> Value:
 def join_outputs(model: Model, context: Context) -> bool:
     """Replaces, in place, such copies at outputs by their sources; returns whether it did."""
     graph = model.graph
-    given = list(graph.inputs)
+    known: dict[Hashable, Value] = {value: value for value in graph.inputs}
     before = list(graph.outputs)
     for index, value in enumerate(before):
-        graph.outputs[index] = next((one for one in given if _is_copy(value, one)), value)
-        given.append(graph.outputs[index])
+        source = known.get(_source(value), value)
+        graph.outputs[index] = source
+        known.setdefault(source, source)
+        if source.constant is not None:
+            known.setdefault(_source(source), source)
     return graph.outputs != before
 
 
-def _is_copy(value: Value, of: Value) -> bool:
-    """Whether a value is a copy like the copies made here."""
-    if value.constant is not None and of.constant is not None:
-        one, other = value.constant, of.constant
-        return (one.element, one.shape, one.storage) == (other.element, other.shape, other.storage)
-    made = value.producer
-    same = made is not None and made.op == "Cast" and made.inputs[0] is of
-    return same and value.element is of.element
+def _source(value: Value) -> Hashable:
+    """What a value is a copy of, if it is like the copies made here: a value, or the bytes of a
+    constant; else the value itself."""
+    tensor, made = value.constant, value.producer
+    if tensor is not None:
+        return tensor.element, tensor.shape, tensor.storage
+    if made is not None and made.op == "Cast" and made.inputs[0] is not None:
+        return made.inputs[0] if made.inputs[0].element is value.element else value
+    return value

@@ -479,10 +479,14 @@ def converted_input(node: Node, place: Place) -> list[bool]:
     Cast.
     """
     (value,) = node.outputs
-    if place.holder is not None or value not in place.graph.outputs or is_static(value.shape):
+    if place.holder is not None or is_static(value.shape) or not place.is_output(value):
         return []
     source, ops = _converted(value)
-    if source not in place.graph.inputs or source.element is not value.element:
+    if (
+        source.producer is not None
+        or source not in place.graph.inputs
+        or source.element is not value.element
+    ):
         return []
     return [value.element in AS_THEY_ARE and not ops.isdisjoint(CONVERSIONS)]
 

@@ -182,6 +182,7 @@ class Place(Rewriter):
     def __init__(self, graph: Graph, *around: Any) -> None:
         super().__init__(graph, *around)
         self._facts: dict[type[Any], Facts[Any]] = {}
+        self._outputs: tuple[int, frozenset[Value]] | None = None
         self.guards: bool = self.outer.guards if self.outer is not None else True
         """Whether a clause may guard a Loop.
 
@@ -194,6 +195,13 @@ class Place(Rewriter):
         """Whether a quirk may write an If. False if Ifs become selections."""
         self.engine: str = self.outer.engine if self.outer is not None else CPU
         """The engine whose faults are avoided."""
+
+    def is_output(self, value: Value) -> bool:
+        """Whether a value is an output of the graph."""
+        outputs = self.graph.outputs
+        if self._outputs is None or self._outputs[0] != len(outputs):
+            self._outputs = len(outputs), frozenset(outputs)
+        return value in self._outputs[1]
 
     def facts(self, analysis: type[Analysis[Fact]]) -> Facts[Fact]:
         """The results of an analysis in the outermost graph, at the time of the first call."""

@@ -224,14 +224,14 @@ def _squeezed_entries(loop_builder: LoopBuilder) -> dict[int, list[Node]]:
     """The inputs of the body that get an axis outside and lose it inside: their places, and the
     nodes that remove the axis. All readers inside must remove it."""
     body, found = loop_builder.body, {}
-    users = ValueUses(body.graph)
+    users, outputs = ValueUses(body.graph), frozenset(body.graph.outputs)
     for index, (value, port) in enumerate(body.entries()):
         squeezes = users.users(value)
         if not isinstance(port, Carried | Invariant | Sliced) or port.input is None:
             continue
         if isinstance(port, Sliced) and port.axis < 1:
             continue
-        if not squeezes or value in body.graph.outputs:
+        if not squeezes or value in outputs:
             continue
         if _without(loop_builder.inputs[port.input], "Unsqueeze") is None:
             continue
