@@ -122,10 +122,10 @@ class Suite:
             pruned = [] if pruned is None else pruned
             yield from converted(self.files, f"{name}-too", self.scratch, pruned, mine)
 
-    def write(self, model: Model, like: Path, name: str) -> Path:
-        """Writes a changed model in the format of a file."""
+    def write(self, model: Model, like: Path, name: str, opset: int | None = None) -> Path:
+        """Writes a changed model in the format of a file; ONNX in this operator set, if given."""
         target = self.scratch / f"{name}{like.suffix.lower()}"
-        bridge.save(model, target)
+        bridge.save(model, target, opset=opset)
         return target
 
 
