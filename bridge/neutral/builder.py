@@ -10,11 +10,12 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
+from bridge.errors import Refused as Refused
 from bridge.limits import budget
 from bridge.neutral.arithmetic import CURRENT
 from bridge.neutral.arrays import counted, full, spend
 from bridge.neutral.extras import NodeExtras
-from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.graph import Body, Node, Value, operand_of
 from bridge.neutral.inference import KNOWN_VALUE_LIMIT, infer
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.tensor import FileRange, Tensor
@@ -40,10 +41,6 @@ UNKNOWN_ELEMENT = "the element type of one of its inputs is not known"
 Argument: TypeAlias = "Value | float | Sequence[float] | np.ndarray | np.generic | None"
 """An input of a node to be made. Numbers become a Constant: of the type of the other inputs if the
 operator broadcasts them, else as `Builder.constant` makes it."""
-
-
-class Refused(Exception):
-    """Raised by a rule for a node that the target cannot express: the reason and a remedy."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +88,16 @@ class Builder:
     def opset(self) -> int:
         """The operator set of the ONNX file to write; 0 for IR, and while a file is read."""
         return self.target.opset if self.target is not None else 0
+
+    @property
+    def is_for_ir(self) -> bool:
+        """Whether the nodes are for IR."""
+        return self.target is not None and self.target.format == "ir"
+
+    @property
+    def domains(self) -> frozenset[str]:
+        """The domains beside ONNX's own whose operators may be used."""
+        return self.target.domains if self.target is not None else frozenset()
 
     def node(
         self,
@@ -261,15 +268,13 @@ class Builder:
 
     def of_shape(self, x: Value, dims: tuple[int, ...]) -> Value:
         """A constant in another shape, with the same bytes and names."""
-        tensor = x.constant
-        assert tensor is not None
+        tensor = x.known_constant
         return self.tensor(Tensor(tensor.element, dims, tensor.source), list(x.names))
 
     def as_bits(self, x: Value, element: Element, *dims: int) -> Value:
         """The bytes of a constant taken for elements of another width, which both formats pack
         alike; it keeps its names."""
-        tensor = x.constant
-        assert tensor is not None
+        tensor = x.known_constant
         source = tensor.source if isinstance(tensor.source, FileRange) else tensor.data()
         return self.tensor(Tensor(element, dims, source), list(x.names))
 
@@ -438,8 +443,6 @@ def constant_node(value: Value, tensor: Tensor) -> Node:
 def stored_short(value: Value) -> Tensor | None:
     """The tensor of f16 or bf16 that a Cast makes the value of, exactly; None if there is none.
     OpenVINO saves constants of f32 and f64 so, unless it is told not to."""
-    cast = value.producer
-    if cast is None or cast.op != "Cast" or value.element not in (F32, F64):
-        return None
-    tensor = None if cast.inputs[0] is None else cast.inputs[0].constant
+    few = operand_of(value, "Cast") if value.element in (F32, F64) else None
+    tensor = few.constant if few is not None else None
     return tensor if tensor is not None and tensor.element in (F16, BF16) else None

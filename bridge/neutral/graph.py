@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from bridge.errors import amount
+from bridge.errors import Refused, amount
 from bridge.neutral.arithmetic import Arithmetic
 from bridge.neutral.attributes import Attributes
 from bridge.neutral.extras import ModelExtras, NodeExtras
@@ -99,18 +99,34 @@ class Value(Arithmetic):
             return tensor
         return None
 
+    @property
+    def known_constant(self) -> Tensor:
+        """The tensor of a value that is known to be a Constant's output."""
+        if self.constant is None:
+            raise TypeError(f"{self.name or 'a value'} is no constant")
+        return self.constant
+
+    @property
+    def known_element(self) -> Element:
+        """The element type, known to be known."""
+        if self.element is None:
+            raise TypeError(f"the element type of {self.name or 'a value'} is not known")
+        return self.element
+
+    @property
+    def node(self) -> Node:
+        """The producer, known to exist."""
+        if self.producer is None:
+            raise TypeError(f"{self.name or 'a value'} is an input of its graph")
+        return self.producer
+
     def behind(self, *ops: str, outside: Mapping[Value, Value] = MappingProxyType({})) -> Value:
         """Follows the data input (input 0) back through nodes of these operators, and returns the
         value where the chain ends. `outside` maps the inputs of bodies to outer values."""
         value = self
-        while True:
-            node = value.producer
-            if value in outside:
-                value = outside[value]
-            elif node is not None and node.op in ops and (data := node.inputs[0]) is not None:
-                value = data
-            else:
-                return value
+        while (before := outside.get(value) or operand_of(value, *ops)) is not None:
+            value = before
+        return value
 
     def __repr__(self) -> str:
         return f"%{self.name or hex(id(self))[-5:]}: {self.type}"
@@ -150,6 +166,13 @@ class Node:
     def input(self, index: int) -> Value | None:
         """Input `index`, None if it is absent."""
         return self.inputs[index] if index < len(self.inputs) else None
+
+    def operand(self, index: int) -> Value:
+        """Input `index`; Refused if it is absent."""
+        value = self.input(index)
+        if value is None:
+            raise Refused(f"its input {index} is absent")
+        return value
 
     @property
     def body(self) -> Body:
@@ -193,6 +216,18 @@ class Node:
 
     def __repr__(self) -> str:
         return f'{self.op} "{self.name or (self.outputs[0].name if self.outputs else "")}"'
+
+
+def producer_of(value: Value | None, *ops: str) -> Node | None:
+    """The node that makes a value, if it is one of these operators, or of any without `ops`."""
+    node = None if value is None else value.producer
+    return node if node is not None and (not ops or node.op in ops) else None
+
+
+def operand_of(value: Value | None, *ops: str) -> Value | None:
+    """The first input of the node that makes a value, if it is one of these operators."""
+    node = None if value is None else value.producer
+    return node.inputs[0] if node is not None and node.op in ops else None
 
 
 class Graph:
@@ -318,6 +353,14 @@ class Body:
         self.inputs = [
             replace(port, output=moved[port.output]) if isinstance(port, Carried) else port
             for port in self.inputs
+        ]
+
+    def results(self) -> list[tuple[Value, int]]:
+        """The outputs of a branch, each with the output of the If that it becomes."""
+        return [
+            (value, port.output)
+            for value, port in self.exits()
+            if isinstance(port, Yield) and port.output is not None
         ]
 
     def exit_of(self, port: Carried) -> tuple[Value, OutputPort]:

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from bridge.neutral.builder import Builder, Target
-from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.graph import Body, Graph, Node, Value, producer_of
 from bridge.neutral.order import topological
-from bridge.neutral.ports import Yield
 from bridge.neutral.types import meet
 
 EFFECTS = frozenset({"Assign"})
@@ -340,10 +339,8 @@ class Rewriter:
 
     def single_use(self, value: Value | None, *ops: str) -> Node | None:
         """The node that makes a value which is used once, if it is one of these operators."""
-        node = value.producer if value is not None else None
-        if value is None or node is None or node.op not in ops or self.count(value) != 1:
-            return None
-        return node
+        node = producer_of(value, *ops)
+        return node if value is not None and node and self.count(value) == 1 else None
 
     def of(self, value: Value) -> Value:
         """The value that stands for `value` now."""
@@ -403,9 +400,8 @@ class Rewriter:
             self.replace(value, outer, names=False)
         b.nodes += self.rewritten(body.graph.nodes, pattern)
         results: list[Value | None] = [None] * len(node.outputs)
-        for value, exit in body.exits():
-            assert isinstance(exit, Yield) and exit.output is not None
-            results[exit.output] = value
+        for value, output in body.results():
+            results[output] = value
         return results
 
 

@@ -122,13 +122,12 @@ def _if(node: Node, where: str) -> None:
             _fail(where, "a branch may only yield", node)
     types: dict[int, Value] = {}
     for body in node.bodies:
-        for value, port in body.exits():
-            assert isinstance(port, Yield) and port.output is not None
-            other = types.setdefault(port.output, value)
+        for value, output in body.results():
+            other = types.setdefault(output, value)
             try:
                 join(other.type, value.type)
             except TypeError:
-                _fail(where, f"output {port.output} is {other.type} or {value.type}", node)
+                _fail(where, f"output {output} is {other.type} or {value.type}", node)
 
 
 def _loop(node: Node, where: str) -> None:

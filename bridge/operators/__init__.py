@@ -127,13 +127,7 @@ def ranked(node: Node) -> tuple[Value, int]:
 
 def required(node: Node, *indices: int) -> list[Value]:
     """The inputs at `indices`; Refused if one is absent."""
-    found = []
-    for index in indices:
-        value = node.input(index)
-        if value is None:
-            raise Refused(f"its input {index} is absent")
-        found.append(value)
-    return found
+    return [node.operand(index) for index in indices]
 
 
 @cache

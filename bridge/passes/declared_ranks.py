@@ -109,7 +109,7 @@ class _Forgetting:
             held = [body.given(index) for body in node.bodies]
             ranks = {inner.rank for inner in held if inner.rank is not None}
             if any(inner in self.open for inner in held) or (
-                len(ranks) > 1 and self.depends.of(_required(node.condition)).elements
+                len(ranks) > 1 and self.depends.of(node.operand(0)).elements
             ):
                 forgotten.append(value)
         if forgotten:
@@ -142,8 +142,3 @@ def changes_rank(loop: Node, value: Value, port: Carried) -> bool:
     """Whether a state has other ranks after an iteration than before."""
     initial = None if port.input is None else loop.inputs[port.input]
     return initial is not None and initial.rank is not None and value.rank is None
-
-
-def _required(value: Value | None) -> Value:
-    assert value is not None
-    return value

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.graph import Body, Graph, Node, Value, producer_of
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Yield
 from bridge.neutral.rewrite import Pattern, Rewriter
@@ -46,11 +46,9 @@ def _has_numbers(node: Node, position: int) -> bool:
     """Whether one of the branches, or an If in them, may output a known number."""
     for body in node.bodies:
         value = body.given(position)
-        made = value.producer
-        if value.constant is not None:
-            if value.constant.size == 1:
-                return True
-        elif made is not None and made.op == "If" and _has_numbers(made, _place(value)):
+        if value.constant is not None and value.constant.size == 1:
+            return True
+        if (inner := producer_of(value, "If")) and _has_numbers(inner, inner.outputs.index(value)):
             return True
     return False
 
@@ -85,8 +83,7 @@ def _reads(
 
 def _condition(node: Node, outer: Mapping[Value, Value]) -> Value:
     """The decider of an If, in the graphs around it and behind copies."""
-    assert node.condition is not None
-    return node.condition.behind("Identity", outside=outer)
+    return node.operand(0).behind("Identity", outside=outer)
 
 
 def _sources(
@@ -94,14 +91,15 @@ def _sources(
 ) -> Iterator[Value | None]:
     """The possible sources of a value, past Ifs, under the known conditions."""
     value = value.behind("Identity", outside=outer)
-    node = value.producer
-    if node is None or node.op != "If":
+    node = producer_of(value, "If")
+    if node is None:
         yield value
     elif depth == MOST_DEPTH:
         yield None
     else:
         for body, inside in _taken(node, known, outer):
-            yield from _sources(body.given(_place(value)), inside, outer, depth + 1)
+            exit = body.given(node.outputs.index(value))
+            yield from _sources(exit, inside, outer, depth + 1)
 
 
 def _taken(
@@ -125,12 +123,6 @@ def _taken(
             yield body, inside
 
 
-def _place(value: Value) -> int:
-    """Which output of its node a value is."""
-    assert value.producer is not None
-    return value.producer.outputs.index(value)
-
-
 def _give(node: Node, position: int, rank: int, read: Collection[Value | None]) -> bool:
     """Gives the numbers that an If hands out and nobody reads this rank, in place; whether there
     were any of another."""
@@ -141,7 +133,7 @@ def _give(node: Node, position: int, rank: int, read: Collection[Value | None]) 
         if made is None or value in read:
             continue
         if made.op == "If" and _goes_nowhere_else(value, body.graph):
-            found = _give(made, _place(value), rank, read) or found
+            found = _give(made, made.outputs.index(value), rank, read) or found
         elif value.constant is not None and value.constant.size == 1 and value.rank != rank:
             b = Builder([], made.name)
             dummy = b.filled(value.constant.array().item(), (1,) * rank, value.element)

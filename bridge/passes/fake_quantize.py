@@ -14,7 +14,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.extras import NodeExtras
-from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.graph import Graph, Model, Node, Value, operand_of, producer_of
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.rewrite import Pattern, Result, Rewriter, ValueUses
 from bridge.neutral.terms import Found, op, var
@@ -172,21 +172,18 @@ def _computes(node: Node, value: Value) -> bool:
 
 def _shifts_or_scales(node: Node, value: Value) -> bool:
     """Whether a node quantises or dequantises a value, with a constant."""
-    rounded = value.producer is not None and value.producer.op == "Round"
-    ops = SCALING | {"Add"} if rounded else SCALING
+    ops = SCALING | {"Add"} if producer_of(value, "Round") else SCALING
     return node.op in ops and any(map(_is_constant, node.inputs))
 
 
 def _is_sum(value: Value) -> bool:
     """Whether a kernel adds products of integers, perhaps with a bias and an activation behind."""
     for _ in range(FAR):
-        made = value.producer
-        if made is None:
-            return False
-        if made.op in SUMS:
+        if made := producer_of(value, *SUMS):
             return any(map(_is_dequantized, made.inputs[:2]))
-        data = [v for v in made.inputs if v is not None and not _is_constant(v)]
-        if made.op not in FUSED or not data:
+        fused = producer_of(value, *FUSED)
+        data = [v for v in fused.inputs if v and not _is_constant(v)] if fused else []
+        if not data:
             return False
         value = data[0]
     return False
@@ -195,16 +192,13 @@ def _is_sum(value: Value) -> bool:
 def _is_dequantized(value: Value | None) -> bool:
     """Whether a value had 8 bits or fewer before it was scaled."""
     for _ in range(FAR):
-        made = None if value is None else value.producer
-        if made is None or not (made.op in SCALING or made.op in MOVES):
+        if producer_of(value, "DequantizeLinear", "FakeQuantize", "QuantizeDequantize"):
+            return True
+        value = operand_of(value, *SCALING, *MOVES)
+        if value is None:
             return False
-        if made.op in ("DequantizeLinear", "FakeQuantize", "QuantizeDequantize"):
+        if value.element is not None and value.element.is_integer and value.element.bits <= NARROW:
             return True
-        before = made.inputs[0]
-        element = None if before is None else before.element
-        if element is not None and element.is_integer and element.bits <= NARROW:
-            return True
-        value = before
     return False
 
 

@@ -12,7 +12,7 @@ no quirk has kept.
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Graph, Model, Value, names_of_outputs
+from bridge.neutral.graph import Graph, Model, Value, names_of_outputs, operand_of
 from bridge.neutral.types import STRING
 from bridge.passes.context import Context
 
@@ -58,6 +58,4 @@ def _is_copy(value: Value, of: Value) -> bool:
     if value.constant is not None and of.constant is not None:
         one, other = value.constant, of.constant
         return (one.element, one.shape, one.storage) == (other.element, other.shape, other.storage)
-    made = value.producer
-    same = made is not None and made.op == "Cast" and made.inputs[0] is of
-    return same and value.element is of.element
+    return operand_of(value, "Cast") is of and value.element is of.element

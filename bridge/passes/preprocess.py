@@ -131,8 +131,7 @@ def _put_behind(model: Model, value: Value, step: Preprocessing) -> None:
             if numbers:
                 axis = _channels(value, step.input, known, len(numbers))
                 shape = [len(numbers) if at == axis else 1 for at in range(len(dims))]
-                assert whole.element is not None
-                constant = np.array(numbers, whole.element.dtype)
+                constant = np.array(numbers, value.known_element.dtype)
                 result = b.op(op, result, constant.reshape(shape if len(numbers) > 1 else ()))
         if step.tensor != step.model:
             result = b.transpose(result, *(step.tensor.index(letter) for letter in step.model))

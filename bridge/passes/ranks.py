@@ -12,10 +12,19 @@ from collections.abc import Sequence
 
 from bridge.errors import UsageError
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import BRANCHES, Body, Graph, Model, Node, Value, names_of_outputs
+from bridge.neutral.graph import (
+    BRANCHES,
+    Body,
+    Graph,
+    Model,
+    Node,
+    Value,
+    names_of_outputs,
+    producer_of,
+)
 from bridge.neutral.inference.constraints import RankDemand, RankRelation, rank_constraints
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.ports import Carried, Condition, Yield
+from bridge.neutral.ports import Carried, Condition
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import TensorType
 from bridge.options.suggestions import unknown
@@ -123,11 +132,10 @@ def carries_other_ranks(loop: Node) -> bool:
 def _differs(node: Node) -> bool:
     ranks: dict[int, int | None] = {}
     for body in node.bodies:
-        for value, port in body.exits():
-            assert isinstance(port, Yield) and port.output is not None
+        for value, output in body.results():
             if not isinstance(value.type, TensorType):
                 continue
-            if ranks.setdefault(port.output, value.rank) != value.rank or value.rank is None:
+            if ranks.setdefault(output, value.rank) != value.rank or value.rank is None:
                 return True
     return False
 
@@ -213,8 +221,8 @@ class _Solver:
         known = self.sets.get(value)
         if known is not None:
             return known
-        rank, made = value.rank, value.producer
-        if rank is None or (made is not None and made.op == "If" and value not in self.believed):
+        rank = value.rank
+        if rank is None or (producer_of(value, "If") and value not in self.believed):
             return None
         return frozenset((rank,))
 
@@ -302,9 +310,8 @@ class _Solver:
             for value, outer in node.captures(body).items():
                 self.narrow(value, self.of(outer))
         elif node.op == "If":
-            for value, port in body.exits():
-                assert isinstance(port, Yield) and port.output is not None
-                self.narrow(value, self.of(node.outputs[port.output]))
+            for value, output in body.results():
+                self.narrow(value, self.of(node.outputs[output]))
 
     def _demand_captures(self, node: Node) -> None:
         """A captured value must suit one of the remaining branches."""

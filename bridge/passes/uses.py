@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.graph import Graph, Node, Value, operand_of
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.rewrite import Rewriter
 from bridge.neutral.types import I32, Dim, Element, Shape, is_static
@@ -38,9 +38,7 @@ class Uses(Rewriter):
 
 def unconverted(value: Value) -> Value:
     """The source of a conversion, or the value itself if it is not converted."""
-    node = value.producer
-    before = node.inputs[0] if node is not None and node.op == "Cast" else None
-    return value if before is None else before
+    return operand_of(value, "Cast") or value
 
 
 def zero_points(offset: Value | None, element: Element, scale: np.ndarray) -> np.ndarray | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Node, Value, producer_of
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried
 from bridge.neutral.types import is_static
@@ -99,12 +99,13 @@ def faults_of(node: Node, is_known: Callable[[Value], bool]) -> Iterator[str]:
 
 
 def _of_conversion(node: Node) -> Iterator[str]:
-    made, before = _made(node), node.inputs[0].producer if node.inputs[0] is not None else None
-    if made in (F4E2M1, F8E8M0):
-        yield f"OpenVINO's GPU plugin reads {made}, but converts to it wrongly; {_ELSEWHERE}"
-    if before is not None and before.op in CONVERSIONS and _made(before) in (F8E4M3FN, F8E5M2):
+    to, before = _target_type(node), producer_of(node.inputs[0], *CONVERSIONS)
+    if to in (F4E2M1, F8E8M0):
+        yield f"OpenVINO's GPU plugin reads {to}, but converts to it wrongly; {_ELSEWHERE}"
+    few = _target_type(before) if before is not None else None
+    if few in (F8E4M3FN, F8E5M2):
         yield (
-            f"OpenVINO's GPU plugin leaves out a conversion to {_made(before)} that is converted "
+            f"OpenVINO's GPU plugin leaves out a conversion to {few} that is converted "
             f"back, with its rounding; {_ELSEWHERE}"
         )
 
@@ -120,7 +121,7 @@ def _of_convolution(node: Node, is_known: Callable[[Value], bool]) -> Iterator[s
     )
 
 
-def _made(node: Node) -> Element | None:
+def _target_type(node: Node) -> Element | None:
     """The type that a conversion gives."""
     to = node.attributes.get("to")
     return to if isinstance(to, Element) else node.outputs[0].element

@@ -3,7 +3,7 @@ file is still written, because others read it."""
 
 from __future__ import annotations
 
-from bridge.neutral.graph import Model, names_of_outputs
+from bridge.neutral.graph import Model, names_of_outputs, producer_of
 from bridge.neutral.types import TensorType
 from bridge.passes.context import Context
 from bridge.passes.ranks import carries_other_ranks, require_asked
@@ -22,7 +22,7 @@ def note_open_ranks(model: Model, context: Context) -> bool:
         if node.op == "Loop" and carries_other_ranks(node):
             notes.append(f"{node!r} carries a value whose rank changes: {_NOT_RUN}")
     for value, name in zip(model.graph.outputs, names_of_outputs(model.graph), strict=True):
-        made = value.producer
-        if isinstance(value.type, TensorType) and value.rank is None and made and made.op == "If":
+        made = producer_of(value, "If")
+        if isinstance(value.type, TensorType) and value.rank is None and made:
             notes.append(f'the rank of the output "{name}" depends on {made!r}: {_NOT_RUN}')
     return False

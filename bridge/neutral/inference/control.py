@@ -41,16 +41,12 @@ def enter(node: Node, value: Value, port: Invariant | Carried | Sliced | Iterati
     value.known_value = value.computed = None
     match port:
         case Invariant(index):
-            outer = node.inputs[index]
-            assert outer is not None
-            enter_known(value, outer)
+            enter_known(value, node.operand(index))
         case Carried(index, _):
             outer = None if index is None else node.inputs[index]
             value.type = _condition(value.declared) if outer is None else outer.type
         case Sliced():
-            outer = node.inputs[port.input]
-            assert outer is not None
-            value.type = part_type(outer.type, port)
+            value.type = part_type(node.operand(port.input).type, port)
         case Iteration():
             value.type = TensorType(I64, ())
     if not isinstance(port, Carried):
@@ -78,13 +74,12 @@ def if_(node: Node) -> list[Type]:
     sizes."""
     types: list[Type | None] = [None] * len(node.outputs)
     for body in node.bodies:
-        for value, port in body.exits():
-            assert isinstance(port, Yield) and port.output is not None
-            known = types[port.output]
+        for value, output in body.results():
+            known = types[output]
             joined = value.type if known is None else join(known, value.type)
             if is_bounding() and isinstance(joined, TensorType):
                 joined = with_dims(joined, lambda dim: ANY if isinstance(dim, Interval) else dim)
-            types[port.output] = joined
+            types[output] = joined
     return [t or UNKNOWN for t in types]
 
 

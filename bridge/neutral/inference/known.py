@@ -15,7 +15,7 @@ from contextvars import ContextVar
 
 import numpy as np
 
-from bridge.neutral.graph import Value
+from bridge.neutral.graph import Value, operand_of
 from bridge.neutral.types import ANY, I64, Dim, Interval, Shape, interval, is_static, size_of
 
 _bounding: ContextVar[bool] = ContextVar("bounding", default=False)
@@ -134,10 +134,7 @@ class Known:
     @property
     def reals(self) -> np.ndarray | None:
         """All elements in f32, of a constant of any size, also behind a Cast."""
-        value = self._value
-        node = None if value is None else value.producer
-        converted = node is not None and node.op == "Cast"
-        array = Known(node.inputs[0]).array if node is not None and converted else self.array
+        array = Known(operand_of(self._value, "Cast") or self._value).array
         return None if array is None else array.astype(np.float32)
 
     @property

@@ -55,6 +55,10 @@ class LoopBuilder:
         """The kind of the loop; see `loop_kind`."""
         return loop_kind(Node("Loop", self.inputs, [], bodies=(self.body,)))
 
+    def operand(self, index: int) -> Value:
+        """Input `index`; Refused if it is absent."""
+        return Node("Loop", self.inputs, []).operand(index)
+
     def inside(self, b: Builder) -> Builder:
         """A builder of nodes at the end of the body."""
         return Builder(self.body.graph.nodes, self.node.name, b.target)
@@ -179,9 +183,8 @@ def turn_forwards(b: Builder, loop_builder: LoopBuilder) -> None:
     body = loop_builder.body
     for index, port in enumerate(body.inputs):
         if isinstance(port, Sliced) and _is_backwards(port):
-            outer = loop_builder.inputs[port.input]
-            assert outer is not None
-            place = loop_builder.outer(reversed_along(port.axis, b, outer))
+            outer = reversed_along(port.axis, b, loop_builder.operand(port.input))
+            place = loop_builder.outer(outer)
             body.inputs[index] = Sliced(place, port.axis, part_size=port.part_size)
     loop_builder.drop_unused_inputs()
     for index, exit in enumerate(body.outputs):

@@ -129,8 +129,7 @@ def slices_in_body(b: Builder, loop_builder: LoopBuilder) -> None:
     number = count if count.element is I64 else inner.op("Cast", count, to=I64)
     for old, port in slices:
         index = body.graph.inputs.index(old)
-        outer = loop_builder.inputs[port.input]
-        assert outer is not None
+        outer = loop_builder.operand(port.input)
         whole = Value(outer.type, list(outer.names))
         body.graph.inputs[index], body.inputs[index] = whole, Invariant(port.input)
         with inner:

@@ -105,7 +105,6 @@ def known_types(b: Builder, node: Node) -> Result:
     if (made := converted_constant(b, node)) is not None:
         return made
     (x,) = required(node, 0)
-    assert b.target is not None
     allowed = allowed_elements("Cast", b.opset)
     for element in (x.element, node.attributes["to"]):
         if element is None or element.onnx is None:

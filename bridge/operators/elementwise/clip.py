@@ -37,8 +37,7 @@ def clamp(b: Builder, node: Node) -> Result:
 def clip(b: Builder, node: Node) -> Result:
     """Clip (1 to 13). Clamp requires two finite constants in order; other bounds become a Maximum
     and a Minimum."""
-    x, low, high = (node.input(i) for i in range(3))
-    assert x is not None
+    x, low, high = node.operand(0), node.input(1), node.input(2)
     bounds = [known_of(value).array for value in (low, high)]
     if x.element is not None and x.element.is_float and all(a is not None for a in bounds):
         least, most = (float(np.asarray(a).reshape(-1)[0]) for a in bounds)

@@ -48,7 +48,7 @@ def strided_slice_for_onnx(b: Builder, node: Node) -> Value:
             "the rank of the input or the number of slices is not known; "
             "declare the shapes of the graph's inputs"
         )
-    x = node.inputs[0]
+    x = node.operand(0)
     cuts = [(axis, position) for kind, axis, position in plan if kind == "slice"]
     cuts = [(axis, at) for axis, at in cuts if not _whole(node, at)]
     if cuts:
@@ -57,13 +57,12 @@ def strided_slice_for_onnx(b: Builder, node: Node) -> Value:
         x = b.op("Slice", x, starts, ends, axes, steps)
     for kind, axis, at in reversed(plan):
         if kind == "shrink":
-            index = b.constant(0) if masked(node, "begin_mask", at) else _at(b, node.inputs[1], at)
+            index = b.constant(0) if masked(node, "begin_mask", at) else _at(b, node.operand(1), at)
             x = b.op("Gather", x, index, axis)
     left = [kind for kind, _, _ in plan if kind != "shrink"]
     new = [axis for axis, kind in enumerate(left) if kind == "new"]
     if new:
         x = b.op("Unsqueeze", x, new)
-    assert x is not None
     return x if x is not node.inputs[0] else b.op("Identity", x)
 
 
@@ -93,8 +92,7 @@ def _bounds(b: Builder, node: Node, at: list[int]) -> tuple[Value, Value, Value]
     return result[0], result[1], steps
 
 
-def _at(b: Builder, vector: Value | None, at: int | list[int]) -> Value:
-    assert vector is not None
+def _at(b: Builder, vector: Value, at: int | list[int]) -> Value:
     return b.op("Gather", b.as_i64(vector), at, 0)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bridge.neutral.graph import operand_of, producer_of
 from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import is_number
@@ -182,10 +183,8 @@ def is_cache(x: Value) -> bool:
     """Whether keys or values are the content of an IR variable with new ones behind it. Their heads
     are repeated, as in the stateful IRs of exporters. `fuse/cached_attention.py` names the kernels
     that need this form."""
-    joined = x.producer
-    held = joined.inputs[0] if joined is not None and joined.op == "Concat" else None
-    read = None if held is None else held.behind("Gather").producer
-    return read is not None and read.op == "ReadValue"
+    held = operand_of(x, "Concat")
+    return held is not None and producer_of(held.behind("Gather"), "ReadValue") is not None
 
 
 def repeated(b: Builder, x: Value, query: Value) -> Value:
@@ -403,16 +402,12 @@ def _adds_nothing(mask: Value) -> bool:
 
 def _unrepeated(x: Value) -> Value | None:
     """The heads before `repeated` repeated each of them."""
-    joined = x.producer
-    many = joined.inputs[0] if joined is not None and joined.op == "Reshape" else None
-    expanded = many.producer if many is not None else None
-    if expanded is None or expanded.op != "Expand" or expanded.inputs[0] is None:
+    expand = producer_of(operand_of(x, "Reshape"), "Expand")
+    unsqueeze = producer_of(expand.inputs[0], "Unsqueeze") if expand else None
+    if expand is None or unsqueeze is None or known_of(unsqueeze.inputs[1]).ints != (2,):
         return None
-    apart, times = expanded.inputs[0].producer, known_of(expanded.inputs[1]).ints
-    if apart is None or apart.op != "Unsqueeze" or known_of(apart.inputs[1]).ints != (2,):
-        return None
-    few = apart.inputs[0]
-    if few is None or few.rank != 4 or times is None or len(times) != 5:
+    few, times = unsqueeze.operand(0), known_of(expand.inputs[1]).ints
+    if few.rank != 4 or times is None or len(times) != 5:
         return None
     heads = few.dims[1]
     if times[:2] != (1, 1) or times[3:] != (1, 1) or not isinstance(heads, int):

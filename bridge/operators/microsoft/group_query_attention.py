@@ -71,8 +71,7 @@ def group_query_attention(b: Builder, node: Node) -> Result:
 @legalizes("com.microsoft::GroupQueryAttention", target="onnx")
 def without_variables(b: Builder, node: Node) -> Result:
     """`com.microsoft::GroupQueryAttention` (1) with its cache as input and output again."""
-    assert b.target is not None
-    if "com.microsoft" not in b.target.domains:
+    if "com.microsoft" not in b.domains:
         return group_query_attention(b, node)
     if CONSECUTIVE not in node.attributes:
         return None

@@ -9,7 +9,17 @@ import numpy as np
 
 from bridge.neutral.inference import infers
 from bridge.neutral.types import ANY, F32, I32, I64, STRING, TensorType, Type, low
-from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
+from bridge.operators import (
+    Builder,
+    Node,
+    Refused,
+    Result,
+    Value,
+    element_type,
+    legalizes,
+    reads,
+    required,
+)
 from bridge.operators.ml.scores import numbers, rows_of
 
 STRINGS = "OpenVINO does not compute with strings; encode them before the model"
@@ -56,8 +66,7 @@ def imputer(b: Builder, node: Node) -> Result:
     """Imputer-1: replaces each element equal to the replaced value by the imputed value. With
     several imputed values, each column has its own."""
     (x,) = required(node, 0)
-    assert x.element is not None
-    kind = "float" if x.element.is_float else "int64"
+    kind = "float" if element_type(x).is_float else "int64"
     imputed = numbers(node, f"imputed_value_{kind}s")
     if imputed is None:
         raise Refused(f"it has no imputed_value_{kind}s for its input")
@@ -84,8 +93,7 @@ def feature_vectorizer(b: Builder, node: Node) -> Result:
     All axes behind the first are columns, and 0 fills missing columns."""
     widths = node.attributes.get("inputdimensions") or (None,) * len(node.inputs)
     parts: list[Value] = []
-    for x, width in zip(node.inputs, widths, strict=True):
-        assert x is not None
+    for x, width in zip(required(node, *range(len(node.inputs))), widths, strict=True):
         rows = b.cast(x, F32)
         if x.rank is not None and x.rank != 2:
             rows = b.reshape(rows, 1 if x.rank == 1 else 0, -1)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.neutral.graph import operand_of
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ELEMENTS, F16, F32, I8, U8, Element
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
@@ -61,8 +62,7 @@ def fake_quantize_to_onnx(b: Builder, node: Node) -> Result:
 
 def _of_integers(b: Builder, data: Value, known: Sequence[Any], steps: int) -> Value | None:
     """Integers of 8 bits that are the levels themselves, scaled. Old IRs hold weights so."""
-    maker = data.producer
-    integers = maker.inputs[0] if maker is not None and maker.op == "Cast" else None
+    integers = operand_of(data, "Cast")
     if integers is None or integers.constant is None or integers.element not in (I8, U8):
         return None
     il, ih, ol, oh = known

@@ -17,8 +17,7 @@ from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, r
 def dft_to_ir(b: Builder, node: Node) -> Result:
     """DFT as DFT or IDFT. With `onesided` it is RDFT, and with `onesided` and `inverse` it is
     IRDFT."""
-    x, length, axis_value = (node.input(i) for i in range(3))
-    assert x is not None
+    x, length, axis_value = node.operand(0), node.input(1), node.input(2)
     if not x.shape or x.shape[-1] not in (1, 2):
         raise Refused("whether its input is real or complex is unknown; declare the input's shape")
     known = (-2,) if axis_value is None else known_of(axis_value).ints

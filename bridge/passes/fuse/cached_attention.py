@@ -40,8 +40,7 @@ ATTENTION = op("MatMul", GUARDED | SOFTMAX, VALUE, transpose_a=False, transpose_
 def attention_with_cache(b: Builder, found: Found, uses: Uses) -> Value | None:
     """Attention whose keys and values are the content of a variable and the new ones. With a guard,
     a query whose keys are all masked gives 0."""
-    query, key, value, mask = (found.get(term) for term in (QUERY, KEY, VALUE, MASK))
-    assert query is not None and key is not None and value is not None
+    query, key, value, mask = found[QUERY], found[KEY], found[VALUE], found.get(MASK)
     scores = found[PRODUCT]
     if not query.rank == key.rank == value.rank == 4 or known_of(found[ORDER]).ints != (0, 1, 3, 2):
         return None

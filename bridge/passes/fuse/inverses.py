@@ -4,7 +4,7 @@ other format does not keep; the rule of the way back adds its inverse."""
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Node, Value, producer_of
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.tensor import Tensor
@@ -68,17 +68,16 @@ def transposed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
     whole = known_of(node.input(1)).ints
     if whole is None:
         return None
-    value, last, alone = node.inputs[0], node, True
-    while value is not None and value.producer is not None and value.producer.op == "Transpose":
-        before = value.producer
+    value, last, alone = node.operand(0), node, True
+    while (before := producer_of(value, "Transpose")) is not None:
         order = known_of(before.input(1)).ints
         if order is None or len(order) != len(whole):
             break
         alone = alone and uses.count(value) == 1
-        value, whole, last = before.inputs[0], tuple(order[axis] for axis in whole), before
+        value, whole, last = before.operand(0), tuple(order[axis] for axis in whole), before
         if whole == tuple(range(len(whole))):
             return named_after(value, node, uses)
-    if last is node or not alone or value is None:
+    if last is node or not alone:
         return None
     b.name = last.name
     return b.transpose(value, *whole)
@@ -86,12 +85,11 @@ def transposed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 def joined_again(b: Builder, node: Node, uses: Uses) -> Value | None:
     """Concat of all that a Split gives, in order."""
-    first = node.input(0)
-    split = first.producer if first is not None else None
-    if split is None or split.op != "Split" or node.inputs != split.outputs:
+    split = producer_of(node.input(0), "Split")
+    if split is None or node.inputs != split.outputs:
         return None
-    value = split.inputs[0]
-    if value is None or value.rank is None:
+    value = split.operand(0)
+    if value.rank is None:
         return None
     axes = {n.attributes["axis"] % value.rank for n in (split, node)}
     return named_after(value, node, uses) if len(axes) == 1 else None

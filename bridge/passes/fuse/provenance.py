@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from bridge.neutral.attributes import fault_of
 from bridge.neutral.builder import Builder, Target
-from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.graph import Graph, Node, Value, producer_of
 from bridge.neutral.match import ValuePair
 from bridge.operators.spelling import choose
 from bridge.passes.fake_quantize import fake_quantize
@@ -38,9 +38,8 @@ def recorded_node(b: Builder, node: Node, uses: Uses) -> Value | None:
     within = _within(made, pairs) if _is_writable(made, b.target) else None
     if within is None or (len(there) > 1 and any(_follows(v, there, uses) for v in inputs)):
         return None
-    for value in missing:
-        if value.producer is not None:
-            uses.prepend(value.producer)
+    for constant in filter(None, map(producer_of, missing)):
+        uses.prepend(constant)
     _place_outputs(made, outputs, output, within, uses)
     made.extras = {**(made.extras or {}), "restored": True}
     return next(new for new, old in pairs if old is output)
@@ -68,8 +67,8 @@ def _is_writable(node: Node, target: Target) -> bool:
 
 def _follows(value: Value, outputs: Iterable[Value], uses: Uses) -> bool:
     """Whether a value may depend on one of the outputs, and so on the node that will take it."""
-    makers = [output.producer for output in outputs if output.producer is not None]
-    return value.constant is None and not all(uses.is_before(value, maker) for maker in makers)
+    producers = filter(None, map(producer_of, outputs))
+    return value.constant is None and not all(uses.is_before(value, node) for node in producers)
 
 
 def _within(made: Node, pairs: Sequence[ValuePair]) -> Collection[Node] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Value
+from bridge.neutral.graph import Value, producer_of
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, constant, op, var
 from bridge.neutral.types import F32, I8, I32, U8
@@ -87,8 +87,8 @@ def dequantize_linear(b: Builder, found: Found, uses: Uses) -> Value | None:
 def _of_quantization(integers: Value, parameters: list[Value]) -> list[Value]:
     """The scale and zero point of the QuantizeLinear that a record restored before, if they are
     equal to these; else these."""
-    made = integers.producer
-    own = [v for v in made.inputs[1:] if v] if made and made.op == "QuantizeLinear" else []
+    quantize = producer_of(integers, "QuantizeLinear")
+    own = [v for v in quantize.inputs[1:] if v] if quantize else []
     return own if _are_equal(own, parameters) else parameters
 
 

@@ -31,8 +31,7 @@ PRODUCT = op("MatMul", X, CUT | WEIGHTS, transpose_a=False, transpose_b=True)
 def matmul_n_bits(b: Builder, match: Found, uses: Uses) -> Value | None:
     """MatMulNBits, if the model already uses operators of its domain. It is a product with the
     transpose of a constant matrix [N, K] in blocks along K; the last block may be shorter."""
-    assert b.target is not None
-    if DOMAIN not in b.target.domains:
+    if DOMAIN not in b.domains:
         return None
     length, found = 0, _in_rows(match.node(WEIGHTS))
     if CUT in match:
@@ -43,8 +42,7 @@ def matmul_n_bits(b: Builder, match: Found, uses: Uses) -> Value | None:
     if found is None:
         return None
     numbers, size = found.numbers, found.size
-    tensor, zero_point = numbers.constant, found.zero_point
-    assert tensor is not None
+    tensor, zero_point = numbers.known_constant, found.zero_point
     bits, (columns, width) = tensor.element.bits, tensor.shape
     blocks = width // size
     inputs = [

@@ -4,7 +4,7 @@ have one shape."""
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.graph import Graph, Node, Value, producer_of
 from bridge.neutral.ports import Carried, Stacked, Yield
 from bridge.neutral.rewrite import Pattern, Result, Rewriter, ValueUses
 from bridge.neutral.types import SharedSymbol, TensorType
@@ -24,13 +24,13 @@ def _stacked(b: Builder, node: Node, rewriter: Rewriter) -> Result:
     states: set[Value] = set()
     for value, port in body.entries():
         initial = loop_builder.initial(port) if isinstance(port, Carried) else None
-        if not isinstance(port, Carried) or not _is_empty(initial):
+        if not isinstance(port, Carried) or not producer_of(initial, "SequenceEmpty"):
             continue
         again, exit = body.exit_of(port)
-        insert = again.producer
+        insert = producer_of(again, "SequenceInsert")
         if not isinstance(exit, Yield) or exit.output is None or insert is None:
             continue
-        if insert.op != "SequenceInsert" or insert.inputs[0] is not value or insert.input(2):
+        if insert.inputs[0] is not value or insert.input(2):
             continue
         item = insert.inputs[1]
         if item is None or not uses.count(value) == uses.count(again) == 1:
@@ -46,11 +46,6 @@ def _stacked(b: Builder, node: Node, rewriter: Rewriter) -> Result:
     body.take_entries(lambda value, port: value in states)
     loop_builder.drop_unused_inputs()
     return loop_builder.build(b)
-
-
-def _is_empty(sequence: Value | None) -> bool:
-    made = sequence.producer if sequence is not None else None
-    return made is not None and made.op == "SequenceEmpty"
 
 
 def _symbols(node: Node) -> set[object]:

@@ -83,9 +83,8 @@ class BodyLowering:
     def source(self, port: InputPort) -> Value:
         """The old input of the node that an old input of the body takes."""
         place = outer_input(port)
-        source = None if place is None else self.node.inputs[place]
-        assert source is not None
-        return source
+        assert place is not None
+        return self.node.operand(place)
 
     def narrowed(self, form: Open, source: Value) -> Open:
         """A captured tensor with only the shapes that it can have in this body."""

@@ -33,10 +33,8 @@ class BranchBody(BodyLowering):
 
     def narrowed(self, form: Open, source: Value) -> Open:
         """A captured tensor with only the shapes that it can have in this branch."""
-        condition = self.node.condition
-        assert condition is not None
         truth = self.role == BRANCHES[0]
-        shapes = self.outer.branches.shapes_where(source, condition, truth)
+        shapes = self.outer.branches.shapes_where(source, self.node.operand(0), truth)
         return form if shapes is None else replace(form, shapes=shapes)
 
     def exits(self) -> list[Exit]:

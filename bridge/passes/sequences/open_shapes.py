@@ -186,10 +186,9 @@ def _constant_of_shape(
     b: Builder, node: Node, form: TensorForm, forms: InputForms
 ) -> TensorForm | None:
     target = _vector(form, b)
-    assert target.shape is not None
     count = b.op("ReduceProd", target, [0], keepdims=True)
     data = b.op("ConstantOfShape", count, **node.attributes)
-    return Open(data, target, shapes_as_long_as(target.shape[0]))
+    return Open(data, target, shapes_as_long_as(target.dims[0]))
 
 
 def _cast_like(b: Builder, node: Node, form: TensorForm, forms: InputForms) -> TensorForm | None:

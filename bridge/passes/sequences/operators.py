@@ -138,17 +138,14 @@ def _equal_parts(
     b: Builder, value: Value, axis: int, shape: tuple[Dim, ...], keepdims: bool
 ) -> Uniform:
     """The parts of a tensor along an axis, which are of one shape."""
-    assert value.element is not None
-    data, rank = (
-        b.transpose(value, axis, *(a for a in range(len(value.dims)) if a != axis)),
-        len(shape),
-    )
+    data = b.transpose(value, axis, *(a for a in range(len(value.dims)) if a != axis))
+    rank = len(shape)
     if keepdims:
         assert is_static(shape)
         sizes = (shape[axis], *shape[:axis], *shape[axis + 1 :])
         data = b.op("Reshape", data, [-1, *sizes])
         data = b.transpose(data, 0, *range(2, axis + 2), 1, *range(axis + 2, rank + 1))
-    return Uniform(data, value.element, shape)
+    return Uniform(data, value.known_element, shape)
 
 
 def _known_counts(dim: object, split: Value | None) -> list[int] | None:

@@ -263,8 +263,7 @@ def _places(b: Builder, counts: Value, before: Value, behind: Value) -> Value:
 
 def split(b: Builder, value: Value, axis: int, counts: Value, keepdims: bool) -> Ragged:
     """A tensor of known rank cut along an axis into parts of sizes `counts`, i64 [length]."""
-    rank, element = len(value.dims), value.element
-    assert element is not None
+    rank, element = len(value.dims), value.known_element
     shape = b.op("Shape", value)
     head, tail = shape[:axis], shape[axis + 1 : rank]
     number = b.op("Shape", counts)

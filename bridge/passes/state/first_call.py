@@ -21,7 +21,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.clone import clone_node
 from bridge.neutral.graph import Body, Graph, Node, Value, names_of_outputs
 from bridge.neutral.inference.computed import is_random
-from bridge.neutral.ports import Invariant, Yield
+from bridge.neutral.ports import Invariant
 from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import BOOL
 from bridge.passes.state.records import FirstCall, Kept
@@ -115,13 +115,12 @@ def _keep_states(
     answer has each such state by the name of the output."""
     befores = {after: before for before, after in pairs.items()}
     kept = {}
-    for index, (value, port) in enumerate(body.exits()):
-        assert isinstance(port, Yield) and port.output is not None
+    for index, (value, output) in enumerate(body.results()):
         constant = value.behind("Identity").constant
-        before = befores.get(node.outputs[port.output])
+        before = befores.get(node.outputs[output])
         if before is not None and constant is not None and 0 in constant.shape:
             body.graph.outputs[index] = _captured(node, body, before)
-            kept[outputs[node.outputs[port.output]]] = Kept(before.name, list(constant.shape))
+            kept[outputs[node.outputs[output]]] = Kept(before.name, list(constant.shape))
     return kept
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Model, Node, Value
+from bridge.neutral.graph import Model, Node, Value, operand_of
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import ELEMENTS, F32, Element
 from bridge.passes.state.records import TYPES
@@ -60,8 +60,7 @@ def _assigned_as(b: Builder, node: Node, element: Element, rewriter: Rewriter) -
     (given,) = node.inputs
     if given is None or given.element is element:
         return None
-    made = given.producer
-    source = made.inputs[0] if made is not None and made.op == "Cast" else None
+    source = operand_of(given, "Cast")
     if source is None or source.element is not element:
         source = b.cast(given, element)
     return b.node("Assign", [source], 1, dict(node.attributes)).outputs[0]

@@ -220,15 +220,11 @@ class Vocabularies:
 def words_of_inputs(graph: Graph) -> dict[Value, list[str]]:
     """The vocabularies of a graph's string inputs, each with one more word that is in no
     vocabulary."""
-    strings = [value for value in graph.inputs if is_string(value)]
-    vocabularies = Vocabularies(graph) if strings else None
-    found = {}
-    for value in strings:
-        assert vocabularies is not None
-        words = vocabularies.of(value).words
-        if words:
-            found[value] = [*words, max(words) + "?"]
-    return found
+    if not any(map(is_string, graph.inputs)):
+        return {}
+    vocabularies = Vocabularies(graph)
+    words = {value: vocabularies.of(value).words for value in graph.inputs if is_string(value)}
+    return {value: [*known, max(known) + "?"] for value, known in words.items() if known}
 
 
 def listed(node: Node, prefix: str) -> list[str] | None:
