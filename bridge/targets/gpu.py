@@ -12,9 +12,7 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried
 from bridge.neutral.types import is_static
 from bridge.operators.control.loop_builder import is_positive
-from bridge.targets.counted import is_counted, reads_numbers
-from bridge.targets.ended import own_count
-from bridge.targets.unroll import trips_of
+from bridge.targets.loops.kinds import has_form, is_counted, known_trips
 from bridge.vocabulary import has_trait
 from bridge.vocabulary.elements import F4E2M1, F8E4M3FN, F8E5M2, F8E8M0, Element
 
@@ -135,9 +133,9 @@ def _takes_many_axes(op: str) -> bool:
 def _of_loop(node: Node) -> Iterator[str]:
     first = node.condition
     starts = first is None or is_positive(first)
-    if is_counted(node) and starts and trips_of(node) is not None:
+    if is_counted(node) and starts and known_trips(node) is not None:
         return  # The plugin unrolls it.
-    if own_count(node) is not None or (is_counted(node) and reads_numbers(node)):
+    if has_form(node):
         states = [port.output for port in node.body.inputs if isinstance(port, Carried)]
         if len(states) > len({*states}):
             yield f"two of its states become one value, which the GPU plugin has wrong; {_HELP}"
