@@ -91,7 +91,7 @@ class Forward(Analysis[Fact]):
         iteration."""
         if isinstance(port, Iteration):
             return self.iteration
-        outer = None if port.input is None else node.inputs[port.input]
+        outer = node.outer(port)
         fact = self.outside(value) if outer is None else now(outer)
         return self.join(fact, now(body.exit_of(port)[0])) if isinstance(port, Carried) else fact
 

@@ -23,7 +23,7 @@ from bridge.neutral.ports import (
     Yield,
 )
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import UNKNOWN, Dim, Element, Shape, TensorType, Type
+from bridge.neutral.types import ANY, UNKNOWN, Dim, Element, Shape, TensorType, Type
 
 if TYPE_CHECKING:
     from bridge.neutral.inference.computed import Computed
@@ -200,13 +200,36 @@ class Node:
         """The most iterations of a Loop (None: no limit but the slices and the condition)."""
         return self.inputs[0]
 
+    def outer(self, port: InputPort) -> Value | None:
+        """The outer value that a body input takes, or starts with; None if it takes none."""
+        index = None if isinstance(port, Iteration) else port.input
+        return None if index is None else self.inputs[index]
+
+    def states(self) -> list[tuple[Value, Carried, Value]]:
+        """The loop-carried values of a Loop, inside the body, with their ports and their initial
+        values; without a condition that starts as true."""
+        return [
+            (value, port, initial)
+            for value, port in self.body.entries()
+            if isinstance(port, Carried) and (initial := self.outer(port)) is not None
+        ]
+
+    def slices(self) -> list[tuple[Sliced, Dim]]:
+        """The slices of a Loop, and the sizes of the axes along which they are taken."""
+        ports = [port for port in self.body.inputs if isinstance(port, Sliced)]
+        shapes = [self.operand(port.input).shape for port in ports]
+        return [
+            (port, ANY if shape is None else shape[port.axis])
+            for port, shape in zip(ports, shapes, strict=True)
+        ]
+
     def captures(self, body: Body) -> dict[Value, Value]:
         """Maps the inputs of a body that have one value in all iterations, or in a branch, to the
         outer values."""
         return {
             value: outer
             for value, port in body.entries()
-            if isinstance(port, Invariant) and (outer := self.inputs[port.input]) is not None
+            if isinstance(port, Invariant) and (outer := self.outer(port)) is not None
         }
 
     def roles(self) -> list[tuple[str, Body]]:

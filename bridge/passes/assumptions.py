@@ -8,7 +8,6 @@ import re
 from bridge.errors import UsageError
 from bridge.neutral.expression import expression
 from bridge.neutral.graph import Body, Graph, Node, Value
-from bridge.neutral.ports import outer_input
 from bridge.neutral.rewrite import Rewriter
 from bridge.options.spoken import keyword
 from bridge.report import Report
@@ -51,8 +50,7 @@ def require_nothing_assumed(report: Report) -> None:
 
 def _entered(node: Node, body: Body) -> dict[Value, Value]:
     """The value outside that each input of a body is, or begins with."""
-    places = ((value, outer_input(port)) for value, port in body.entries())
-    pairs = ((value, node.inputs[place]) for value, place in places if place is not None)
+    pairs = ((value, node.outer(port)) for value, port in body.entries())
     return {value: outer for value, outer in pairs if outer is not None}
 
 

@@ -12,10 +12,10 @@ from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Target
 from bridge.neutral.clone import clone_model
 from bridge.neutral.dataflow import Facts
-from bridge.neutral.graph import Body, Graph, Model, Node, Value, loop_kind
+from bridge.neutral.graph import Graph, Model, Node, Value, loop_kind
 from bridge.neutral.inference import infer_graph, is_inferred
 from bridge.neutral.inference.known import bounding
-from bridge.neutral.ports import Carried, Sliced
+from bridge.neutral.ports import Carried
 from bridge.neutral.types import (
     ANY,
     STRING,
@@ -157,7 +157,7 @@ def _of_loop(node: Node, device: Device, operands: Iterable[Value]) -> Iterator[
         states = [v for v, port in node.body.entries() if isinstance(port, Carried)]
         for why in _sizes(device, states):
             yield f"{why}; `input_shapes` or `values` for the inputs that decide it may help"
-    if device.trip_counts and not _is_counted(node, node.body):
+    if device.trip_counts and not _is_counted(node):
         yield (
             f"{device.engine} wants a constant trip count; give the inputs that decide it with "
             "`values` or `input_shapes`"
@@ -232,17 +232,12 @@ def _is_unbounded(value: Value) -> bool:
     return value.shape is None or any(map(_is_open, value.shape))
 
 
-def _is_counted(node: Node, body: Body) -> bool:
+def _is_counted(node: Node) -> bool:
     """Whether it is known how often a Loop runs, at most."""
     if loop_kind(node) != "scan":
         count = node.input(0)
         return count is not None and count.constant is not None
-    for port in body.inputs:
-        if isinstance(port, Sliced):
-            value = node.inputs[port.input]
-            if value is None or value.shape is None or not isinstance(value.shape[port.axis], int):
-                return False
-    return True
+    return all(isinstance(dim, int) for _, dim in node.slices())
 
 
 def _bytes_of(value: Value) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node
-from bridge.neutral.ports import Carried
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.passes.context import Context
 from bridge.passes.fold import infer_and_fold
@@ -28,10 +27,4 @@ def unroll_loops(model: Model, context: Context) -> bool:
 
 def _grows(node: Node) -> bool:
     """Whether a state may have another size after an iteration than at the start."""
-    return any(
-        isinstance(port, Carried)
-        and port.input is not None
-        and (start := node.inputs[port.input]) is not None
-        and start.shape != value.shape
-        for value, port in node.body.entries()
-    )
+    return any(initial.shape != value.shape for value, _, initial in node.states())

@@ -42,8 +42,8 @@ def enter(node: Node, value: Value, port: Invariant | Carried | Sliced | Iterati
     match port:
         case Invariant(index):
             enter_known(value, node.operand(index))
-        case Carried(index, _):
-            outer = None if index is None else node.inputs[index]
+        case Carried():
+            outer = node.outer(port)
             value.type = _condition(value.declared) if outer is None else outer.type
         case Sliced():
             value.type = part_type(node.operand(port.input).type, port)
@@ -136,13 +136,11 @@ def _any_where_changed(wide: Type, old: Type) -> Type:
 
 def trip_count(node: Node) -> Dim:
     """The number of iterations as a dimension, as far as known."""
-    (body,) = node.bodies
-    for port in body.inputs:
-        if isinstance(port, Sliced) and port.part_size == 1 and abs(port.stride) == 1:
-            outer = node.inputs[port.input]
+    for port, dim in node.slices():
+        if port.part_size == 1 and abs(port.stride) == 1 and dim != ANY:
             ends = (port.start, port.end) if port.stride > 0 else (port.end, port.start)
-            if outer is not None and outer.shape is not None and ends == (0, -1):
-                return outer.shape[port.axis]
+            if ends == (0, -1):
+                return dim
     return ANY
 
 
@@ -154,11 +152,9 @@ def most_iterations(node: Node) -> int | None:
             return None
     known = known_of(node.trip_count).ints if node.trip_count is not None else None
     found = [count for count in known or () if count >= 0]
-    for port in node.body.inputs:
-        outer = node.inputs[port.input] if isinstance(port, Sliced) else None
-        if isinstance(port, Sliced) and outer is not None and outer.shape is not None:
-            size = high(outer.shape[port.axis])
-            found += [] if size is None else [-(-size // abs(port.stride))]
+    for port, dim in node.slices():
+        size = high(dim)
+        found += [] if size is None else [-(-size // abs(port.stride))]
     return min(found, default=None)
 
 

@@ -16,14 +16,13 @@ def no_state(b: Builder, node: Node) -> list[Value] | None:
     loop_builder = LoopBuilder.of(node)
     found: dict[int | None, Value] = {}
     gone: set[int] = set()
-    for index, (value, port) in enumerate(body.entries()):
-        if not isinstance(port, Carried) or port.input is None:
-            continue
+    for value, port, initial in node.states():
         result, exit = body.exit_of(port)
-        again, initial = result.behind("Identity"), node.inputs[port.input]
-        if initial is None or not isinstance(exit, Yield):
+        again = result.behind("Identity")
+        if port.input is None or not isinstance(exit, Yield):
             continue
         if again is value or outer.get(again) is initial:
+            index = body.graph.inputs.index(value)
             loop_builder.body.inputs[index] = Invariant(port.input)
             gone.add(port.output)
             found[exit.output] = initial

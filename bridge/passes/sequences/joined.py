@@ -164,8 +164,7 @@ class Families:
                 if isinstance(port, Invariant):
                     self.unite(node.inputs[port.input], value)
                 elif isinstance(port, Carried):
-                    initial = None if port.input is None else node.inputs[port.input]
-                    family = self.unite(initial, value, body.exit_of(port)[0])
+                    family = self.unite(node.outer(port), value, body.exit_of(port)[0])
                     if family is not None:
                         family.carried = True
                 else:

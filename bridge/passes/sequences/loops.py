@@ -237,8 +237,7 @@ def _settled_body(lowering: Lowering, node: Node, heads: list[Value | None]) -> 
     states: StateForms = {
         index: lowering.form(start)
         for index, port in enumerate(node.body.inputs)
-        if isinstance(port, Carried) and port.input is not None
-        if (start := node.inputs[port.input]) is not None
+        if isinstance(port, Carried) and (start := node.outer(port)) is not None
     }
     for round in range(MOST_ROUNDS):
         body = LoopBody(lowering, node, NodeInputs(list(heads)), states)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.ports import Carried, Sliced, Stacked, Yield, outer_input
+from bridge.neutral.ports import Carried, Iteration, Sliced, Stacked, Yield
 from bridge.neutral.types import STRING
 from bridge.vocabulary import has_trait
 
@@ -102,9 +102,8 @@ class Vocabularies:
     def _ports(self, node: Node) -> None:
         for body in node.bodies:
             for value, port in body.entries():
-                index = outer_input(port)
-                if index is not None:
-                    self._flow(node.inputs[index], value)
+                if not isinstance(port, Iteration):
+                    self._flow(node.outer(port), value)
                 if isinstance(port, Sliced):
                     self._names(value, ())
                 if isinstance(port, Carried):

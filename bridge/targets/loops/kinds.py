@@ -15,20 +15,11 @@ def known_trips(node: Node) -> int | None:
     if loop_kind(node) == "count":
         known = known_of(node.trip_count).ints
         return known[0] if known is not None and len(known) == 1 and known[0] >= 0 else None
-    for port in node.body.inputs:
-        if isinstance(port, Sliced):
-            size = known_size(node.inputs[port.input], port.axis)
-            if size is None:
-                return None
-            first, last = (at if at >= 0 else at + size for at in (port.start, port.end))
-            return (abs(last - first) + 1) // abs(port.stride)
-    return None
-
-
-def known_size(value: Value | None, axis: int) -> int | None:
-    """The size of an axis, if it is known."""
-    dim = None if value is None or value.shape is None else value.shape[axis]
-    return dim if isinstance(dim, int) else None
+    port, size = node.slices()[0]
+    if not isinstance(size, int):
+        return None
+    first, last = (at if at >= 0 else at + size for at in (port.start, port.end))
+    return (abs(last - first) + 1) // abs(port.stride)
 
 
 def computed_conditions(body: Body) -> list[int]:
@@ -88,16 +79,11 @@ def is_counted_form(node: Node) -> bool:
 
 def is_conditional_form(node: Node) -> bool:
     """Whether a Loop has a state of open size that counts the iterations."""
-    return any(
-        isinstance(port, Carried)
-        and port.input is not None
-        and _is_hidden_zero(node.inputs[port.input])
-        for port in node.body.inputs
-    )
+    return any(_is_hidden_zero(initial) for _, _, initial in node.states())
 
 
-def _is_hidden_zero(initial: Value | None) -> bool:
-    first = None if initial is None else revealed(initial)
-    if first is None or first is initial or first.shape != (1,):
+def _is_hidden_zero(initial: Value) -> bool:
+    first = revealed(initial)
+    if first is initial or first.shape != (1,) or first.element is not I64:
         return False
-    return first.element is I64 and known_of(first).ints == (0,)
+    return known_of(first).ints == (0,)

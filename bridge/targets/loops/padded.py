@@ -107,9 +107,7 @@ def _pad_entry(b: Builder, draft: LoopDraft, index: int, axes: Axes) -> None:
     value, port = draft.body.entries()[index]
     if not axes or isinstance(port, Iteration) or port.input is None:
         return
-    outer = draft.inputs[port.input]
-    if outer is None:
-        return
+    outer = draft.operand(port.input)
     place = draft.outer(_longer(b, outer, _axes_of_whole(axes, port, outer)))
     dims: list[Dim] = list(value.dims)
     for axis in axes:

@@ -15,7 +15,7 @@ from bridge.neutral.ports import Carried, Condition, Invariant, Iteration, Slice
 from bridge.neutral.types import I64, is_static
 from bridge.operators.branches import either
 from bridge.operators.control.loop_builder import is_positive, scalar
-from bridge.targets.loops.kinds import computed_conditions, known_size, known_trips
+from bridge.targets.loops.kinds import computed_conditions, known_trips
 
 MOST_ITERATIONS = 64
 """The iterations of a Loop that is unrolled, at most."""
@@ -36,15 +36,13 @@ def unrolled(b: Builder, node: Node) -> list[Value] | None:
 
 def _has_known_parts(node: Node) -> bool:
     """Whether the place of each slice is known, and each stack has one part for each iteration."""
-    for port in node.body.inputs:
-        if isinstance(port, Sliced):
-            outer = node.inputs[port.input]
-            if outer is None or outer.rank is None:
-                return False
-            if port.part_size > 1 and port.stride != port.part_size:
-                return False
-            if port.start < 0 and known_size(outer, port.axis) is None:
-                return False
+    for port, dim in node.slices():
+        if node.operand(port.input).rank is None:
+            return False
+        if port.part_size > 1 and port.stride != port.part_size:
+            return False
+        if port.start < 0 and not isinstance(dim, int):
+            return False
     stacks = [exit for exit in node.body.outputs if isinstance(exit, Stacked)]
     return all(exit.part_size == 1 and abs(exit.stride) == 1 for exit in stacks)
 
@@ -71,8 +69,7 @@ class _Unrolling:
         self.states: dict[int, Value] = {}
         for port in self.body.inputs:
             if isinstance(port, Carried):
-                initial = None if port.input is None else node.inputs[port.input]
-                self.states[port.output] = b.constant(True) if initial is None else initial
+                self.states[port.output] = node.outer(port) or b.constant(True)
 
     def outputs(self) -> list[Value]:
         """The outputs that stand for those of the Loop."""
@@ -159,8 +156,9 @@ class _Unrolling:
 def _part(b: Builder, outer: Value, port: Sliced, number: int) -> Value:
     """The part that an iteration reads."""
     place = port.start + number * port.stride
-    if port.start < 0:
-        place += known_size(outer, port.axis) or 0
+    size = outer.dims[port.axis]
+    if port.start < 0 and isinstance(size, int):
+        place += size
     if port.keepdims:
         return b.cut(outer, port.axis, place, place + port.part_size)
     return b.op("Gather", outer, place, port.axis)
