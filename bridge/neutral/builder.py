@@ -133,8 +133,8 @@ class Builder:
         result. Results of a rule that gives None are not kept."""
         if key not in self._made:
             self._made[key] = make()
-        found: _Found = self._made[key]
-        return found
+        result: _Found = self._made[key]
+        return result
 
     def op(self, op: str, *inputs: Argument, **attributes: Any) -> Value:
         """The single output of a new node."""
@@ -147,16 +147,16 @@ class Builder:
     def _values(self, op: str, operands: Sequence[Argument]) -> list[Value | None]:
         """The inputs of a new node: numbers become Constants."""
         values: list[Value | None] = []
-        for given in operands:
-            if given is None or isinstance(given, Value):
-                values.append(given)
+        for operand in operands:
+            if operand is None or isinstance(operand, Value):
+                values.append(operand)
             elif not has_trait(op, "broadcasts"):
-                values.append(self.constant(given))
+                values.append(self.constant(operand))
             else:
                 # The condition of Where does not decide the type.
                 typed = operands[1:] if op == "Where" else operands
                 element = next((v.element for v in typed if isinstance(v, Value)), None)
-                values.append(self.constant(given, element))
+                values.append(self.constant(operand, element))
         return values
 
     def fold(self, op: str, values: Iterable[Value]) -> Value:
@@ -313,11 +313,11 @@ class Builder:
         from_end = self.op("Add", indices, self.cast(count, indices.element))
         return self.op("Where", self.op("Less", indices, self.like(0, indices)), from_end, indices)
 
-    def known(self, found: _Found | None, what: str) -> _Found:
-        """A fact that was found about a node. Raises Refused if `found` is None."""
-        if found is None:
+    def known(self, fact: _Found | None, what: str) -> _Found:
+        """A fact that was found about a node. Raises Refused if `fact` is None."""
+        if fact is None:
             raise Refused(f"{what} is not known; declare the shapes of the graph's inputs")
-        return found
+        return fact
 
     def constants(self, x: Value | None, what: str) -> tuple[int, ...]:
         """The integers of a constant; Refused if `x` is none."""

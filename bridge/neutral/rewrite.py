@@ -407,9 +407,9 @@ class Rewriter:
 
 def in_order(nodes: Sequence[Node]) -> list[Node]:
     """The nodes in an order that puts each behind the makers of its inputs."""
-    makers = {value: place for place, node in enumerate(nodes) for value in node.outputs}
+    producers = {value: place for place, node in enumerate(nodes) for value in node.outputs}
     needs = [
-        [makers[value] for value in node.inputs if value is not None and value in makers]
+        [producers[value] for value in node.inputs if value is not None and value in producers]
         for node in nodes
     ]
     return [nodes[place] for place in topological(needs)]

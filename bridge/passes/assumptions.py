@@ -40,10 +40,10 @@ def require_nothing_assumed(report: Report) -> None:
     lines = ["a branch that data could take would be pruned; `strict` refuses that:"]
     for line, text in report.assumed.items():
         equal = _EQUAL.fullmatch(text)
-        given = keyword("values", {equal[1]: json.loads(equal[2])}) if equal else "`values`"
+        option = keyword("values", {equal[1]: json.loads(equal[2])}) if equal else "`values`"
         lines += [
             f"  {line}",
-            f"    only {text} would be left; say so ({given}), or leave shapes open",
+            f"    only {text} would be left; say so ({option}), or leave shapes open",
         ]
     raise UsageError(*lines)
 
@@ -69,7 +69,7 @@ def _is_decided_by_data(condition: Value, graph: Graph, outer: dict[Value, Value
             todo.append(outer[value])
         node = value.producer
         if node is not None and node.op not in ("Shape", "Size", "Constant"):
-            todo += [given for given in node.inputs if given is not None]
+            todo += [operand for operand in node.inputs if operand is not None]
             for body in node.bodies:
                 outer |= _entered(node, body)
                 todo += body.graph.outputs

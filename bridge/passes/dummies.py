@@ -114,11 +114,11 @@ def _taken(
         inside = {**known, condition: truth}
         for position, value in enumerate(node.outputs):
             if value in known:
-                given = body.given(position).behind("Identity", outside=outer)
-                content = known_of(given).ints
+                number = body.given(position).behind("Identity", outside=outer)
+                content = known_of(number).ints
                 if content is not None and (bool(content[0]),) != (known[value],):
                     break
-                inside[given] = known[value]
+                inside[number] = known[value]
         else:
             yield body, inside
 
@@ -126,21 +126,21 @@ def _taken(
 def _give(node: Node, position: int, rank: int, read: Collection[Value | None]) -> bool:
     """Gives the numbers that an If hands out and nobody reads this rank, in place; whether there
     were any of another."""
-    found = False
+    changed = False
     for body in node.bodies:
         value = body.given(position)
         made = value.producer
         if made is None or value in read:
             continue
         if made.op == "If" and _goes_nowhere_else(value, body.graph):
-            found = _give(made, made.outputs.index(value), rank, read) or found
+            changed = _give(made, made.outputs.index(value), rank, read) or changed
         elif value.constant is not None and value.constant.size == 1 and value.rank != rank:
             b = Builder([], made.name)
             dummy = b.filled(value.constant.array().item(), (1,) * rank, value.element)
             body.graph.nodes += b.nodes
             body.set_exits((dummy if p == Yield(position) else v, p) for v, p in body.exits())
-            found = True
-    return found
+            changed = True
+    return changed
 
 
 def _goes_nowhere_else(value: Value, graph: Graph) -> bool:

@@ -91,12 +91,12 @@ def fake_quantize(graph: Graph, outputs: bool, everywhere: bool = False) -> bool
     def rewritten(b: Builder, node: Node, rewriter: Rewriter) -> Result:
         if "quantizes" not in (node.extras or {}):
             return None
-        found = next(iter(LIMITED.matches(node.inputs[0], Found(), lambda value: 1)), None)
-        if found is None:
+        match = next(iter(LIMITED.matches(node.inputs[0], Found(), lambda value: 1)), None)
+        if match is None:
             return None
         among = {*rewriter.graph.outputs} if outputs else set()
-        if everywhere or is_taken(found[X], node.outputs[0], rewriter.uses, among):
-            return _faked(b, node, found)
+        if everywhere or is_taken(match[X], node.outputs[0], rewriter.uses, among):
+            return _faked(b, node, match)
         return None
 
     changed = Rewriter(graph).run(Pattern(rewritten, frozenset({"Cast"}), uses=True))
@@ -105,13 +105,13 @@ def fake_quantize(graph: Graph, outputs: bool, everywhere: bool = False) -> bool
     return changed
 
 
-def _faked(b: Builder, node: Node, found: Found) -> Value | None:
+def _faked(b: Builder, node: Node, match: Found) -> Value | None:
     """The integers from a FakeQuantize. None if it has no such form."""
-    x, element = found[X], node.attributes["to"]
-    scale = known_of(found[SCALE]).reals
+    x, element = match[X], node.attributes["to"]
+    scale = known_of(match[SCALE]).reals
     zero: np.ndarray | None = np.zeros((), np.float32)
-    if ZERO in found:
-        zero = known_of(found[ZERO]).reals
+    if ZERO in match:
+        zero = known_of(match[ZERO]).reals
     low, high = element.bounds
     if scale is None or zero is None or not (scale != 0).all():
         return None
@@ -179,8 +179,8 @@ def _shifts_or_scales(node: Node, value: Value) -> bool:
 def _is_sum(value: Value) -> bool:
     """Whether a kernel adds products of integers, perhaps with a bias and an activation behind."""
     for _ in range(FAR):
-        if made := producer_of(value, *SUMS):
-            return any(map(_is_dequantized, made.inputs[:2]))
+        if product := producer_of(value, *SUMS):
+            return any(map(_is_dequantized, product.inputs[:2]))
         fused = producer_of(value, *FUSED)
         data = [v for v in fused.inputs if v and not _is_constant(v)] if fused else []
         if not data:

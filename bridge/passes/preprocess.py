@@ -57,18 +57,18 @@ def _numbers(option: str, name: str, given: Any) -> list[float]:
     return numbers
 
 
-def _layouts(name: str, given: Any) -> tuple[str, str]:
+def _layouts(name: str, layout: Any) -> tuple[str, str]:
     """The layouts of the model and of the tensor, from a text like `NCHW` or `NHWC->NCHW`."""
-    parts = [re.sub(r"[][,\s]", "", part).upper() for part in str(given).split("->")]
+    parts = [re.sub(r"[][,\s]", "", part).upper() for part in str(layout).split("->")]
     fits = all(re.fullmatch(r"[A-Z?]+", part) for part in parts) and len(parts) <= 2
     letters = [sorted(part.replace("?", "")) for part in parts]
     if not fits or any(len(set(of_one)) < len(of_one) for of_one in letters):
         raise UsageError(
-            f'the `layout` of "{name}" is {given!r}; it has a letter for each axis, ? for any: '
+            f'the `layout` of "{name}" is {layout!r}; it has a letter for each axis, ? for any: '
             "NCHW, or NHWC->NCHW for a model of NHWC that is fed NCHW"
         )
     if len(parts) == 2 and (sorted(parts[0]) != sorted(parts[1]) or parts[0].count("?") > 1):
-        raise UsageError(f'the `layout` of "{name}" is {given!r}; both need the same letters')
+        raise UsageError(f'the `layout` of "{name}" is {layout!r}; both need the same letters')
     return parts[0], parts[-1]
 
 

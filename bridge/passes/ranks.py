@@ -301,8 +301,8 @@ class _Solver:
             self._demand_captures(node)
         elif node.op == "If":
             for position, value in enumerate(node.outputs):
-                given = [body.given(position) for body in self._live(node)]
-                self.narrow(value, _any_of([*map(self.of, given)]))
+                values = [body.given(position) for body in self._live(node)]
+                self.narrow(value, _any_of([*map(self.of, values)]))
 
     def _ports(self, node: Node, body: Body, backwards: bool) -> None:
         """Inputs or outputs of a body have the ranks that they have outside."""

@@ -100,11 +100,11 @@ def _array(element: Element, name: str, given: Any) -> np.ndarray:
             array = array.astype(object)
             same = all(isinstance(item, str) for item in array.flat)
         else:
-            made = array.astype(element.dtype)
+            rounded = array.astype(element.dtype)
             # A real type rounds, as a model does with a value that is fed to it.
             rounds = element.kind in ("float", "complex") and array.dtype.kind in "biufc"
-            same = rounds or bool(np.all(made.astype(array.dtype) == array))
-            array = made
+            same = rounds or bool(np.all(rounded.astype(array.dtype) == array))
+            array = rounded
     except (TypeError, ValueError, OverflowError):
         same = False
     if not same:

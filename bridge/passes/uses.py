@@ -31,8 +31,8 @@ class Uses(Rewriter):
         """Whether a value is there before the nodes of the graph come to one of them."""
         if not self._places:
             self._places.update(dict.fromkeys(self.graph.inputs, -1))
-            for place, maker in enumerate(self.graph.nodes):
-                self._places.update(dict.fromkeys(maker.outputs, place))
+            for place, producer in enumerate(self.graph.nodes):
+                self._places.update(dict.fromkeys(producer.outputs, place))
         return value in self._places and self._places[value] < self._places[node.outputs[0]]
 
 
@@ -84,5 +84,5 @@ def _reshaped(b: Builder, value: Value, shape: tuple[int, ...]) -> Value:
     inner = unconverted(value)
     if inner.constant is None or value.producer is None:
         return b.reshape(value, *shape)
-    made = b.reshape(inner, *shape)
-    return made if inner is value else b.op("Cast", made, **value.producer.attributes)
+    short = b.reshape(inner, *shape)
+    return short if inner is value else b.op("Cast", short, **value.producer.attributes)

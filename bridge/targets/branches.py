@@ -68,8 +68,8 @@ def _declare_all(node: Node, body: Body) -> None:
 def _part(graph: Graph, node: Node, context: Context) -> None:
     """Copies inputs of an If that have the same producer, except the first. The GPU plugin tells
     the inputs of an If apart by their producer alone, without its port."""
-    made: list[Node] = []
-    b = Builder(made, node.name, context.target)
+    copies: list[Node] = []
+    b = Builder(copies, node.name, context.target)
     seen: set[object] = set()
     for index in range(1, len(node.inputs)):
         value = node.operand(index)
@@ -78,4 +78,4 @@ def _part(graph: Graph, node: Node, context: Context) -> None:
             node.inputs[index] = opaque(b, value, "memory")
         seen.add(producer)
     place = graph.nodes.index(node)
-    graph.nodes[place:place] = made
+    graph.nodes[place:place] = copies

@@ -108,8 +108,8 @@ def _refusals(node: Node) -> Iterator[str]:
         for size in map(_bytes_of, node.outputs):
             if size > LARGEST:
                 yield f"its result of constants has {size} bytes"
-    ranks, made = [value.rank for value in inputs], [value.rank for value in node.outputs]
-    if None in made and None not in ranks and not node.bodies and is_inferred(node):
+    ranks, results = [value.rank for value in inputs], [value.rank for value in node.outputs]
+    if None in results and None not in ranks and not node.bodies and is_inferred(node):
         yield (
             "the length of one of its inputs decides the rank of its result, and OpenVINO does not "
             "run such a model; give the shape of the graph's input behind it (`input_shapes`)"

@@ -22,7 +22,7 @@ def note_open_ranks(model: Model, context: Context) -> bool:
         if node.op == "Loop" and carries_other_ranks(node):
             notes.append(f"{node!r} carries a value whose rank changes: {_NOT_RUN}")
     for value, name in zip(model.graph.outputs, names_of_outputs(model.graph), strict=True):
-        made = producer_of(value, "If")
-        if isinstance(value.type, TensorType) and value.rank is None and made:
-            notes.append(f'the rank of the output "{name}" depends on {made!r}: {_NOT_RUN}')
+        producer = producer_of(value, "If")
+        if isinstance(value.type, TensorType) and value.rank is None and producer:
+            notes.append(f'the rank of the output "{name}" depends on {producer!r}: {_NOT_RUN}')
     return False

@@ -36,12 +36,12 @@ def _is_inf(b: Builder, node: Node) -> Value | None:
     x = node.input(0)
     if x is None or x.element is None:
         return None
-    found: Value | None = None
+    result: Value | None = None
     for wanted, sign in (("detect_positive", 1), ("detect_negative", -1)):
         if node.attributes[wanted]:
             equal = x.equal(b.like(sign * np.inf, x))
-            found = equal if found is None else found | equal
-    return found
+            result = equal if result is None else result | equal
+    return result
 
 
 def _is_finite(b: Builder, node: Node) -> Value:

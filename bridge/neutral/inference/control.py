@@ -151,11 +151,11 @@ def most_iterations(node: Node) -> int | None:
         if isinstance(exit, Condition) and not _is_true(value.behind("Identity")):
             return None
     known = known_of(node.trip_count).ints if node.trip_count is not None else None
-    found = [count for count in known or () if count >= 0]
+    limits = [count for count in known or () if count >= 0]
     for port, dim in node.slices():
         size = high(dim)
-        found += [] if size is None else [-(-size // abs(port.stride))]
-    return min(found, default=None)
+        limits += [] if size is None else [-(-size // abs(port.stride))]
+    return min(limits, default=None)
 
 
 def _loop_outputs(node: Node, body: Body) -> list[Type]:

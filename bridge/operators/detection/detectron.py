@@ -96,14 +96,14 @@ def detection_output(b: Builder, node: Node) -> Result:
         b, low, high, ranked, attributes["post_nms_count"], attributes["nms_threshold"],
         attributes["score_threshold"],
     )  # fmt: skip
-    found = b.op("GatherND", ranked, kept)
-    total = b.sizes(found, 0)
-    key = b.where(total > [most], -found, b.cast(b.positions(found, 0), F32))
+    selected = b.op("GatherND", ranked, kept)
+    total = b.sizes(selected, 0)
+    key = b.where(total > [most], -selected, b.cast(b.positions(selected, 0), F32))
     _, order = b.ops("TopK", 2, key, b.min([most], total), axis=0, largest=False)
     kept = b.op("Gather", kept, order, 0)
     boxes = b.op("GatherND", b.concat(2, low, high), b.take(kept, 1, 0, 2))
     label = b.reshape(b.take(kept, 1, 0), -1) + 1
-    chosen = b.op("Gather", found, order, 0)
+    chosen = b.op("Gather", selected, order, 0)
     return [first_rows(b, v, most) for v in (boxes, b.cast(label, I32), chosen)]
 
 

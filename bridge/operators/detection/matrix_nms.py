@@ -37,9 +37,9 @@ def matrix_nms_to_onnx(b: Builder, node: Node) -> Result:
 def _decayed(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]) -> Value:
     """The lowered scores [boxes] of one class of an image, or NONE."""
     zero, one, none = b.constant(0.0), b.constant(1.0), b.constant(NONE)
-    found = scores > attributes["score_threshold"]
-    scores = b.where(found, scores, none)
-    count = b.op("ReduceSum", b.cast(found, I64), [0], keepdims=True)
+    selected = scores > attributes["score_threshold"]
+    scores = b.where(selected, scores, none)
+    count = b.op("ReduceSum", b.cast(selected, I64), [0], keepdims=True)
     if attributes["nms_top_k"] >= 0:
         count = b.min(count, [attributes["nms_top_k"]])
     # At least one box is taken, so that the maximum of each row is not the maximum of an empty

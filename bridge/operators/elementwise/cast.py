@@ -102,8 +102,8 @@ def _power_of_two(b: Builder, x: Value, to: Element, mode: str) -> Value:
 def known_types(b: Builder, node: Node) -> Result:
     """Cast (1 to 28). The operator set must have both types. Constants of types that no operator
     set has are expanded."""
-    if (made := converted_constant(b, node)) is not None:
-        return made
+    if (expanded := converted_constant(b, node)) is not None:
+        return expanded
     (x,) = required(node, 0)
     allowed = allowed_elements("Cast", b.opset)
     for element in (x.element, node.attributes["to"]):

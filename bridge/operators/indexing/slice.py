@@ -230,8 +230,8 @@ def strided_slice_plan(node: Node) -> list[tuple[str, int, int]] | None:
         return None
 
     def mask(name: str) -> tuple[int, ...]:
-        given = tuple(node.attributes[name])
-        return (given + (0,) * count)[:count]
+        positions = tuple(node.attributes[name])
+        return (positions + (0,) * count)[:count]
 
     ellipsis, new, shrink = (
         mask(n) for n in ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask")

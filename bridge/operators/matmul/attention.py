@@ -356,8 +356,8 @@ def _as_attention(b: Builder, node: Node) -> Value | None:
         return None
     if mask is not None and not causal and not _adds_nothing(mask) and not _leaves_keys(mask):
         return None
-    given = None if mask is None or causal or _adds_nothing(mask) else mask
-    return as_attention(b, node, given)
+    bias = None if mask is None or causal or _adds_nothing(mask) else mask
+    return as_attention(b, node, bias)
 
 
 def as_attention(b: Builder, node: Node, mask: Value | None) -> Value | None:
@@ -446,10 +446,10 @@ def attention(node: Node) -> must.Constraints:
     yield from _counted_heads(node, given) if ranks == {3} else _axes_of_heads(q, k, v)
 
 
-def _counted_heads(node: Node, given: list[must.Operand]) -> must.Constraints:
+def _counted_heads(node: Node, operands: list[must.Operand]) -> must.Constraints:
     """Heads that attributes count in the last axis."""
     queries, keys = (node.attributes.get(name) for name in ("q_num_heads", "kv_num_heads"))
-    for x, count in zip(given, (queries, keys, keys), strict=True):
+    for x, count in zip(operands, (queries, keys, keys), strict=True):
         if count is None or not must.multiple(x[2], count):
             yield f"{x} has no {count} heads"
             return

@@ -15,11 +15,11 @@ def grouped_matmul_to_onnx(b: Builder, node: Node) -> Result:
     one tensor holds all first matrices, `offsets` are the ends of their rows. A Loop then visits
     the matrices that have rows."""
     x, weights = required(node, 0, 1)
-    found = tuple(ranks(node, 0, 1))
-    if found == (3, 3):
+    both = tuple(ranks(node, 0, 1))
+    if both == (3, 3):
         return b.op("MatMul", x, weights, transpose_a=False, transpose_b=True)
-    if found != (2, 3):
-        raise Refused(f"its inputs must have the ranks (2, 3) or (3, 3), not {found}")
+    if both != (2, 3):
+        raise Refused(f"its inputs must have the ranks (2, 3) or (3, 3), not {both}")
 
     def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
         number, start, end = b.split(parts[0], 0, 1, 1, 1)

@@ -154,8 +154,8 @@ def label_encoder(b: Builder, node: Node) -> Result:
     last = -1 if x.rank is None else x.rank
     known = b.op("ReduceMax", hits, [last], keepdims=False)
     place = b.op("ArgMax", hits, axis=last, keepdims=False)
-    found = b.op("Gather", values, place, 0)
-    return b.where(known.equal(b.constant(0, I32)), default, found)
+    encoded = b.op("Gather", values, place, 0)
+    return b.where(known.equal(b.constant(0, I32)), default, encoded)
 
 
 def mapping(node: Node) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray]:

@@ -93,8 +93,8 @@ def counts(data: Value, attributes: dict[str, Any], rounding: str) -> list[int] 
     spatial = None if data.shape is None else data.shape[2:]
     if not is_static(spatial):
         return None
-    given = {**attributes, "rounding_type": rounding}
-    return [low(dim) for dim in windows(given, spatial, attributes["kernel_shape"])]
+    window = {**attributes, "rounding_type": rounding}
+    return [low(dim) for dim in windows(window, spatial, attributes["kernel_shape"])]
 
 
 def with_padding(

@@ -72,8 +72,8 @@ def _of_integers(b: Builder, data: Value, known: Sequence[Any], steps: int) -> V
     low, high = integers.element.bounds
     if il.size > 1 or held.size == 0:
         return None
-    found = _levels(integers, ol, oh, steps, float(il.flat[0]), (low, high))
-    return None if found is None else found.of(b, "DequantizeLinear", integers, integers.element)
+    levels = _levels(integers, ol, oh, steps, float(il.flat[0]), (low, high))
+    return None if levels is None else levels.of(b, "DequantizeLinear", integers, integers.element)
 
 
 def _quantized(b: Builder, x: Value, low: np.ndarray, high: np.ndarray, steps: int) -> Value | None:
@@ -82,12 +82,12 @@ def _quantized(b: Builder, x: Value, low: np.ndarray, high: np.ndarray, steps: i
         return None
     symmetric = steps < WIDEST and steps % 2 == 0 and np.array_equal(low, -high)
     element, first = (I8, -(steps // 2)) if symmetric else (U8, 0)
-    found = _levels(x, low, high, steps, first, (first, first + steps))
-    if found is None:
+    levels = _levels(x, low, high, steps, first, (first, first + steps))
+    if levels is None:
         return None
     if steps < WIDEST:
         x = b.min(b.max(x, b.constant(low)), b.constant(high))
-    return found.of(b, "QuantizeDequantize", x, element)
+    return levels.of(b, "QuantizeDequantize", x, element)
 
 
 @dataclass(frozen=True)

@@ -64,12 +64,12 @@ def scale_of(start: np.ndarray, end: np.ndarray, low: int, high: int) -> np.ndar
     if (zero_point < low).any() or (zero_point > high).any():
         return None
     lowest, highest = np.float32(low) - zero_point, np.float32(high) - zero_point
-    found = np.zeros_like(scale)
+    scales = np.zeros_like(scale)
     for candidate in _neighbours(scale):
         fits = (candidate * lowest == start) & (candidate * highest == end)
-        found = np.where((found == 0) & fits, candidate, found)
-        if (found > 0).all():
-            return found
+        scales = np.where((scales == 0) & fits, candidate, scales)
+        if (scales > 0).all():
+            return scales
     return None
 
 

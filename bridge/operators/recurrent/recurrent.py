@@ -232,8 +232,8 @@ def splits(node: Node, axis: int, sizes: list[int]) -> bool:
     """Whether a Split gives parts of these sizes."""
     if node.attributes["axis"] != axis:
         return False
-    found = [None if part.shape is None else part.shape[axis] for part in node.outputs]
-    return found == sizes
+    parts = [None if part.shape is None else part.shape[axis] for part in node.outputs]
+    return parts == sizes
 
 
 def summed_bias(

@@ -67,8 +67,8 @@ def _place(node: Node, output: int, rank: int, axis: int) -> int | None:
 
 def _beside(node: Node, rank: int, axis: int) -> int | None:
     """`_place` for Squeeze and Unsqueeze."""
-    given = known_of(node.input(1)).ints
-    wider = rank if node.op == "Squeeze" else rank + len(given or ())
+    named = known_of(node.input(1)).ints
+    wider = rank if node.op == "Squeeze" else rank + len(named or ())
     axes = known_axes(node.input(1), wider)
     if axes is None:
         return None

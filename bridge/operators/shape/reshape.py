@@ -274,8 +274,8 @@ def range_for_onnx(b: Builder, node: Node) -> Value | None:
         return None
     elements = {end.element for end in ends}
     if wanted is not None and len(elements) == 1 and ends[0].element is not wanted:
-        made = b.op("Range", *(b.scalar(end) for end in ends))
-        return b.cast(made, wanted)
+        numbers = b.op("Range", *(b.scalar(end) for end in ends))
+        return b.cast(numbers, wanted)
     return b.op("Range", *(b.scalar(_as(b, end, wanted or end.element)) for end in ends))
 
 

@@ -104,12 +104,12 @@ def _pixels(
         index = b.cast(clipped, I64)
         flat = index if flat is None else flat * count + index
     assert flat is not None and inside is not None
-    found = b.op("GatherND", pixels, b.unsqueeze(b.reshape(flat, 0, -1), 2), batch_dims=1)
+    sampled = b.op("GatherND", pixels, b.unsqueeze(b.reshape(flat, 0, -1), 2), batch_dims=1)
     if node.attributes["padding_mode"] == "zeros":
-        found = b.where(b.reshape(inside, 0, -1, 1), found, 0)
+        sampled = b.where(b.reshape(inside, 0, -1, 1), sampled, 0)
     if weight is None:
-        return found
-    return found * b.cast(b.reshape(weight, 0, -1, 1), pixels.element)
+        return sampled
+    return sampled * b.cast(b.reshape(weight, 0, -1, 1), pixels.element)
 
 
 def points(node: Node) -> must.Constraints:

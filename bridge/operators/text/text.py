@@ -100,6 +100,6 @@ def _count(b: Builder, x: Value, grams: np.ndarray, skips: range | tuple[()]) ->
         ends = [-left if left else FAR for left in range((n - 1) * step, -1, -step)]
         words = (b.cut(x, -1, j * step, end) for j, end in enumerate(ends))
         hits = (b.unsqueeze(word, -1).equal(grams[:, j]) for j, word in enumerate(words))
-        found = b.op("Cast", b.fold("And", hits), to=F32)
-        result += b.op("ReduceSum", found, words_axis, keepdims=False)
+        matches = b.op("Cast", b.fold("And", hits), to=F32)
+        result += b.op("ReduceSum", matches, words_axis, keepdims=False)
     return result

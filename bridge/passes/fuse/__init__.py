@@ -47,11 +47,11 @@ class Declared:
 
     def __call__(self, b: Builder, node: Node, uses: Uses) -> Value | None:
         """The replacement for the first match for which all conditions hold."""
-        for found in self.pattern.matches(uses.output(node), Found(), uses.count, root=True):
-            b.name = found.node(self.named).name
-            made = self.build(b, found, uses)
-            if made is not None:
-                return made
+        for match in self.pattern.matches(uses.output(node), Found(), uses.count, root=True):
+            b.name = match.node(self.named).name
+            value = self.build(b, match, uses)
+            if value is not None:
+                return value
             b.nodes.clear()
         return None
 

@@ -37,11 +37,11 @@ FINITE = op("Not", op("Equal", ADDED, -INFINITY)).shared()
 
 
 @fuses(_of_seen(ALLOWED, BY_ALLOWED) | _of_seen(FINITE, BY_ADDED))
-def masked_attention(b: Builder, found: Found, uses: Uses) -> Value | None:
+def masked_attention(b: Builder, match: Found, uses: Uses) -> Value | None:
     """The attention's output if a query sees any key, else zeros, as in Attention-23."""
-    mask = found[ALLOWED if ALLOWED in found else ADDED]
-    attention = found.node(BY_ALLOWED if ALLOWED in found else BY_ADDED)
-    if mask.rank is None or known_axes(found[AXES], mask.rank) != (mask.rank - 1,):
+    mask = match[ALLOWED if ALLOWED in match else ADDED]
+    attention = match.node(BY_ALLOWED if ALLOWED in match else BY_ADDED)
+    if mask.rank is None or known_axes(match[AXES], mask.rank) != (mask.rank - 1,):
         return None
     b.name = attention.name
     return as_attention(b, attention, mask)
@@ -53,9 +53,9 @@ BY_HEADS = op("Reshape", OF_ROWS)
 
 
 @fuses(BY_HEADS, named=OF_ROWS)
-def heads_that_share_keys(b: Builder, found: Found, uses: Uses) -> Value | None:
+def heads_that_share_keys(b: Builder, match: Found, uses: Uses) -> Value | None:
     """Attention whose heads of queries are apart again."""
-    node, query, y = found.node(OF_ROWS), found[QUERY], found[BY_HEADS]
+    node, query, y = match.node(OF_ROWS), match[QUERY], match[BY_HEADS]
     rows, key, mask = node.operand(0), node.operand(1), node.input(3)
     if isinstance(query.dims[2], Interval) or y.rank != 4 or y.dims[:3] != query.dims[:3]:
         return None

@@ -21,13 +21,13 @@ SQUEEZED = op("Squeeze", UNSQUEEZED, REMOVED)
 
 
 @fuses(SQUEEZED)
-def squeezed_again(b: Builder, found: Found, uses: Uses) -> Value | None:
+def squeezed_again(b: Builder, match: Found, uses: Uses) -> Value | None:
     """Squeeze of the axes that Unsqueeze has just made."""
-    rank = found[UNSQUEEZED].rank
-    removed, made = (None if rank is None else known_axes(found[v], rank) for v in (REMOVED, MADE))
-    if not removed or made is None or sorted(removed) != sorted(made):
+    rank = match[UNSQUEEZED].rank
+    removed, added = (None if rank is None else known_axes(match[v], rank) for v in (REMOVED, MADE))
+    if not removed or added is None or sorted(removed) != sorted(added):
         return None
-    return named_after(found[X], found.node(SQUEEZED), uses)
+    return named_after(match[X], match.node(SQUEEZED), uses)
 
 
 KNOWN = var(where=lambda x: is_static(x.shape))
@@ -35,10 +35,10 @@ RESHAPED = op("Reshape", op("Reshape", KNOWN).shared())
 
 
 @fuses(RESHAPED)
-def reshaped_again(b: Builder, found: Found, uses: Uses) -> Value | None:
+def reshaped_again(b: Builder, match: Found, uses: Uses) -> Value | None:
     """Reshape to the shape that there was before another Reshape."""
-    same = found[RESHAPED].shape == found[KNOWN].shape
-    return named_after(found[KNOWN], found.node(RESHAPED), uses) if same else None
+    same = match[RESHAPED].shape == match[KNOWN].shape
+    return named_after(match[KNOWN], match.node(RESHAPED), uses) if same else None
 
 
 INTEGERS = var(where=lambda x: x.constant is not None)
@@ -47,10 +47,10 @@ IN_SHAPE = op("Reshape", DEQUANTIZED)
 
 
 @fuses(IN_SHAPE, DEQUANTIZED)
-def reshaped_integers(b: Builder, found: Found, uses: Uses) -> Value | None:
+def reshaped_integers(b: Builder, match: Found, uses: Uses) -> Value | None:
     """DequantizeLinear of constant integers in another shape, which keeps the axis of scales. An
     engine takes weights for its integer kernels straight from DequantizeLinear."""
-    node, tensor, shape = found.node(DEQUANTIZED), found[INTEGERS].constant, found[IN_SHAPE].shape
+    node, tensor, shape = match.node(DEQUANTIZED), match[INTEGERS].constant, match[IN_SHAPE].shape
     scale, axis = node.inputs[1], node.attributes["axis"]
     if tensor is None or scale is None or not is_static(shape) or node.attributes["block_size"]:
         return None
@@ -58,7 +58,7 @@ def reshaped_integers(b: Builder, found: Found, uses: Uses) -> Value | None:
         axis %= len(tensor.shape)
         if shape[: axis + 1] != tensor.shape[: axis + 1]:
             return None
-    integers = b.tensor(Tensor(tensor.element, shape, tensor.source), found[INTEGERS].names[:])
+    integers = b.tensor(Tensor(tensor.element, shape, tensor.source), match[INTEGERS].names[:])
     attributes = {**node.attributes, "axis": axis}
     return b.node("DequantizeLinear", [integers, *node.inputs[1:]], 1, attributes).outputs[0]
 

@@ -33,24 +33,24 @@ def recorded_node(b: Builder, node: Node, uses: Uses) -> Value | None:
     missing = [value for value in inputs if not uses.is_before(value, node)]
     if fault_of(provenance.op, provenance.attributes) or any(v.constant is None for v in missing):
         return None
-    made = b.node(provenance.op, provenance.inputs, len(outputs), dict(provenance.attributes))
-    pairs = [(new, old) for new, old in zip(made.outputs, outputs, strict=True) if old in there]
-    within = _within(made, pairs) if _is_writable(made, b.target) else None
+    recorded = b.node(provenance.op, provenance.inputs, len(outputs), dict(provenance.attributes))
+    pairs = [(new, old) for new, old in zip(recorded.outputs, outputs, strict=True) if old in there]
+    within = _within(recorded, pairs) if _is_writable(recorded, b.target) else None
     if within is None or (len(there) > 1 and any(_follows(v, there, uses) for v in inputs)):
         return None
     for constant in filter(None, map(producer_of, missing)):
         uses.prepend(constant)
-    _place_outputs(made, outputs, output, within, uses)
-    made.extras = {**(made.extras or {}), "restored": True}
+    _place_outputs(recorded, outputs, output, within, uses)
+    recorded.extras = {**(recorded.extras or {}), "restored": True}
     return next(new for new, old in pairs if old is output)
 
 
 def _place_outputs(
-    made: Node, outputs: Sequence[Value], output: Value, within: Iterable[Node], uses: Uses
+    recorded: Node, outputs: Sequence[Value], output: Value, within: Iterable[Node], uses: Uses
 ) -> None:
     """Replaces the recorded values by the outputs of a node, except one `output`. Unused outputs
     keep their names, because an engine may ask for them."""
-    for new, old in zip(made.outputs, outputs, strict=True):
+    for new, old in zip(recorded.outputs, outputs, strict=True):
         if old.producer is None:
             new.names += old.names
         elif old is not output:
@@ -71,7 +71,7 @@ def _follows(value: Value, outputs: Iterable[Value], uses: Uses) -> bool:
     return value.constant is None and not all(uses.is_before(value, node) for node in producers)
 
 
-def _within(made: Node, pairs: Sequence[ValuePair]) -> Collection[Node] | None:
+def _within(recorded: Node, pairs: Sequence[ValuePair]) -> Collection[Node] | None:
     """The nodes that stand for an ONNX node. Nobody knows here whether kernels take its outputs."""
     for taken in (False, True):
 
@@ -79,7 +79,7 @@ def _within(made: Node, pairs: Sequence[ValuePair]) -> Collection[Node] | None:
             Legalizer(IR, "onnx").legalize(graph)
             return fake_quantize(graph, taken)
 
-        found = becomes([made], pairs, legalize)
-        if found is not None:
-            return found
+        nodes = becomes([recorded], pairs, legalize)
+        if nodes is not None:
+            return nodes
     return None

@@ -46,7 +46,7 @@ class Branches:
     def _shapes(self, node: Node, value: Value, condition: Value, truth: bool) -> PossibleShapes:
         """The answer, for an output of an If and the value that decides."""
         deciding, in_then = self._stripped(node.operand(0), True)
-        found: list[Dims] = []
+        possible: list[Dims] = []
         for exits, runs in zip(self._exits[node], (in_then, not in_then), strict=True):
             exit, shapes = exits[node.outputs.index(value)]
             if deciding is condition and runs != truth:
@@ -59,8 +59,8 @@ class Branches:
                 shapes = self.shapes_where(exit, flag, wanted) or shapes
             if shapes is None:
                 return None
-            found += shapes
-        return joined(found) or None
+            possible += shapes
+        return joined(possible) or None
 
     def _stripped(self, condition: Value, truth: bool) -> tuple[Value, bool]:
         """The value that decides a condition, and its truth if the condition is `truth`."""

@@ -88,8 +88,8 @@ def _inline(lowering: Lowering, node: Node, branch: BranchBody) -> None:
     """Puts a branch in the place of its If."""
     targets = branch.given
     body = branch.finish(targets)
-    made = Node("If", branch.inputs.values, [Value() for _ in body.outputs], bodies=(body,))
-    results = lowering.rewriter.inline(lowering.builder, made, body, FOLD)
+    lowered = Node("If", branch.inputs.values, [Value() for _ in body.outputs], bodies=(body,))
+    results = lowering.rewriter.inline(lowering.builder, lowered, body, FOLD)
     leaves = [lowering.own(lowering.rewriter.of(v)) for v in results if v is not None]
     lowering.bind_outputs(node, targets, leaves)
 

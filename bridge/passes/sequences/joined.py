@@ -133,16 +133,16 @@ class Families:
 
     def unite(self, *values: Value | None) -> Family | None:
         """Makes the sequences among the values one family; None if there are none."""
-        found: dict[Family, None] = {}
+        families: dict[Family, None] = {}
         for value in values:
             if value is not None and isinstance(value.type, ContainerType):
                 if value not in self._of:
                     self._of[value] = Family({value}, plain=isinstance(value.type, SequenceType))
-                found[self._of[value]] = None
-        if not found:
+                families[self._of[value]] = None
+        if not families:
             return None
         # The larger one takes the smaller, so that a value moves seldom.
-        whole, *others = sorted(found, key=lambda family: -len(family.values))
+        whole, *others = sorted(families, key=lambda family: -len(family.values))
         for other in others:
             whole.values |= other.values
             whole.nodes += other.nodes

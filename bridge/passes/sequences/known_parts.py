@@ -110,11 +110,11 @@ def _as_found(recorded: BoundaryValue, last: Value, type: Type) -> BoundaryValue
 def _inputs(graph: Graph, boundary: BoundaryRecord) -> None:
     inputs: list[Value] = []
     for whole in graph.inputs:
-        made = _input(graph, whole) if is_compound(whole) else None
-        if made is None:
+        known = _input(graph, whole) if is_compound(whole) else None
+        if known is None:
             inputs.append(whole)
             continue
-        recorded, parts = made
+        recorded, parts = known
         boundary.inputs[whole.name] = recorded
         inputs += parts
     graph.inputs = inputs

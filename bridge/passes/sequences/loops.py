@@ -213,8 +213,8 @@ def lower_loop(lowering: Lowering, node: Node) -> None:
         lowering.pruned.append(f"{lowering.where} / {node!r}: its body fails, {failure}")
         return
     lowering.pruned += body.inner.pruned
-    made, targets = body.finish()
-    lowering.make(node, body.inputs.values, (made,), targets)
+    lowered, targets = body.finish()
+    lowering.make(node, body.inputs.values, (lowered,), targets)
     for port in node.body.outputs:
         form = lowering.forms.get(node.outputs[port.output]) if isinstance(port, Stacked) else None
         if isinstance(port, Stacked) and isinstance(form, Open):

@@ -188,9 +188,9 @@ def _cone(
     alone. The set is empty if other inputs take part. The search stops at values that are the
     size of an input. The second part of the answer has the input and the axis of each of them."""
     places = {
-        dim: (given, axis)
-        for given in inputs
-        for axis, dim in enumerate(given.shape or ())
+        dim: (operand, axis)
+        for operand in inputs
+        for axis, dim in enumerate(operand.shape or ())
         if isinstance(dim, str)
     }
     cone: set[Node] = set()
@@ -208,7 +208,7 @@ def _cone(
             return set(), {}
         if node not in cone:
             cone.add(node)
-            waiting += [given for given in node.inputs if given is not None]
+            waiting += [operand for operand in node.inputs if operand is not None]
     return cone, sizes
 
 

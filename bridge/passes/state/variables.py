@@ -247,15 +247,15 @@ def _restore_starts(graph: Graph, states: Mapping[Value, str], context: Context)
     the states that no node uses any more."""
     started: set[Value] = set()
 
-    def read(b: Builder, found: Found, uses: Uses) -> Value | None:
-        state, node = found[BEFORE], found.node(STARTED)
+    def read(b: Builder, match: Found, uses: Uses) -> Value | None:
+        state, node = match[BEFORE], match.node(STARTED)
         if state not in states or len(node.inputs) != 3 or not _passes_on(node):
             return None
-        if {*uses.users(state)} != {node, found.node(SIZE)}:
+        if {*uses.users(state)} != {node, match.node(SIZE)}:
             return None
         started.add(state)
         return b.node(
-            "ReadValue", [found[START]], 1, variable_attributes(states[state], state)
+            "ReadValue", [match[START]], 1, variable_attributes(states[state], state)
         ).outputs[0]
 
     fuse(graph, {"If": (fuses(STARTED)(read),)}, context)
@@ -266,7 +266,7 @@ def _passes_on(node: Node) -> bool:
     """Whether the two branches of an If give its second and its third input unchanged."""
     for index, body in enumerate(node.bodies, 1):
         (out,) = body.graph.outputs if len(body.graph.outputs) == 1 else (None,)
-        given = [value for value, port in body.entries() if port == Invariant(index)]
-        if out is None or out.behind("Identity") not in given:
+        inside = [value for value, port in body.entries() if port == Invariant(index)]
+        if out is None or out.behind("Identity") not in inside:
             return False
     return True

@@ -137,16 +137,16 @@ class Vocabularies:
                 self._groups[value] = group
         return group
 
-    def _reached(self, given: Iterable[Value]) -> set[Value]:
+    def _reached(self, start: Iterable[Value]) -> set[Value]:
         """All that the strings of some values can flow to."""
-        waiting = list(given)
-        found = set(waiting)
+        waiting = list(start)
+        reached = set(waiting)
         while waiting:
             for value in self._flows.get(waiting.pop(), ()):
-                if value not in found:
-                    found.add(value)
+                if value not in reached:
+                    reached.add(value)
                     waiting.append(value)
-        return found
+        return reached
 
     def _names(self, value: Value | None, words: Iterable[str] | None) -> None:
         """An operator compares a value with these words, or makes it of them."""
