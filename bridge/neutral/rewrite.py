@@ -18,7 +18,7 @@ from bridge.neutral.order import topological
 from bridge.neutral.types import meet
 
 EFFECTS = frozenset({"Assign"})
-"""Operators that do something though nobody uses their outputs."""
+"""Operators with a side effect."""
 
 Result = Value | Sequence[Value | None] | None
 """The result of a rule or a pattern: the values that replace the node's outputs (None for an unused
@@ -184,7 +184,7 @@ class Pattern:
     uses: bool = False
 
     def concerns(self, graph: Graph) -> bool:
-        """Whether a graph has nodes that the pattern is asked about, or that nobody uses."""
+        """Whether a graph has nodes that the pattern is asked about, or unused nodes."""
         if self.ops is None or self.backwards:
             return True
         for node in graph.nodes:  # noqa: SIM110 (a generator takes twice as long)
@@ -406,7 +406,7 @@ class Rewriter:
 
 
 def in_order(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes in an order that puts each behind the makers of its inputs."""
+    """The nodes in an order that puts each behind the producers of its inputs."""
     producers = {value: place for place, node in enumerate(nodes) for value in node.outputs}
     needs = [
         [producers[value] for value in node.inputs if value is not None and value in producers]

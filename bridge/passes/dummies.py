@@ -1,4 +1,4 @@
-"""Constants that stand in for a value of another rank that nobody reads.
+"""Constants that stand in for an unused value of another rank.
 
 Exporters write an If for `break` and `continue`. It outputs the value that a later If picks. In the
 branch whose value is not picked later, it outputs a number of rank 0. All these conditions depend
@@ -124,8 +124,8 @@ def _taken(
 
 
 def _give(node: Node, position: int, rank: int, read: Collection[Value | None]) -> bool:
-    """Gives the numbers that an If hands out and nobody reads this rank, in place; whether there
-    were any of another."""
+    """Reshapes, in place, the unread numbers among the branches' outputs to this rank. Returns
+    whether any had another rank."""
     changed = False
     for body in node.bodies:
         value = body.given(position)

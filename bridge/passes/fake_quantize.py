@@ -134,11 +134,11 @@ def has_levels(x: Value, element: Element) -> bool:
 
 
 def is_taken(x: Value, quantized: Value, uses: ValueUses, outputs: Collection[Value] = ()) -> bool:
-    """Whether a value that is quantised, or the result, meets an integer kernel. `quantized` are
-    the integers, or the floats of them. Kernels take what is among `outputs`.
+    """Whether a quantised value, or its result, meets an integer kernel. `quantized` are
+    the integers, or the floats of them. Kernels take the values in `outputs`.
 
-    Floats between other operators of the graph count, too: nobody gives the graph numbers halfway
-    between two integers there, and one FakeQuantize takes less time."""
+    Floats between other operators of the graph count, too: no number halfway between two integers
+    comes from outside there, and one FakeQuantize takes less time."""
     if _is_sum(x):
         return True
     waiting, floats, computes = [quantized], set[Value](), False

@@ -53,10 +53,10 @@ CONSTANT: Mapping[str, Sequence[tuple[int, str]]] = {
 It throws for other inputs than constants, or crashes (Col2Im, NormalizeL2)."""
 
 MOST_AXES = 8
-"""With more, even a Relu gives wrong numbers, and says nothing."""
+"""With more, even a Relu gives wrong numbers, without an error."""
 
 USUAL_AXES = 6
-"""The axes that operators take at most, beside those of OF_MANY_AXES."""
+"""The most axes of an operator that is not in OF_MANY_AXES."""
 
 OF_MANY_AXES = frozenset({
     "Cast", "CastLike", "Concat", "Constant", "Identity", "If", "Loop", "Reshape", "Shape",

@@ -32,11 +32,11 @@ Compute = Callable[[Node, Sequence[Array]], Sequence[Array]]
 it cannot compute."""
 
 
-def _nothing(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
+def _no_arrays(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
     return ()
 
 
-_compute: Compute = _nothing
+_compute: Compute = _no_arrays
 
 
 def compute_by(function: Compute) -> None:

@@ -60,8 +60,8 @@ def _decayed(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]
     factor = b.where(better, factor, one)
     rated = best * b.op("ReduceMin", factor, [1], keepdims=False)
     rated = b.where(rated > attributes["post_threshold"], rated, none)
-    nothing = b.expand(none, b.sizes(scores, 0))
-    return b.op("ScatterND", nothing, b.unsqueeze(place, 1), rated)
+    unrated = b.expand(none, b.sizes(scores, 0))
+    return b.op("ScatterND", unrated, b.unsqueeze(place, 1), rated)
 
 
 def _overlaps(b: Builder, boxes: Value, normalized: bool) -> Value:

@@ -165,7 +165,7 @@ def element_of(content: KnownValue | None, index: int) -> int | None:
 
 @infers_shape("Slice")
 def shape_of_slice(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """Slice: what is left of each of `axes`; up to a symbol, the whole of that dimension."""
+    """Slice: the rest of each axis in `axes`. A slice up to the symbol of an axis is the whole."""
     starts, ends, steps = (known_of(node.input(i)).parts for i in (1, 2, 4))
     count = known_of(node.input(1)).length or known_of(node.input(2)).length
     rank = len(dims)
@@ -216,11 +216,11 @@ def slice_content(node: Node) -> KnownValue | None:
 
 
 def strided_slice_plan(node: Node) -> list[tuple[str, int, int]] | None:
-    """What each position of a StridedSlice's begin does, in order: ("slice" | "shrink", axis,
+    """The effect of each position of a StridedSlice's begin, in order: ("slice" | "shrink", axis,
     position), ("new", -1, position), and ("keep", axis, -1) for axes that no position reaches.
 
-    None where the input's rank or the number of positions is not known and matters; of an input
-    of unknown rank the plan ends with the last position.
+    None if the plan needs the unknown rank of the input, or the unknown number of positions. If
+    the rank is unknown, the plan ends with the last position.
     """
     rank = first(node).rank
     count = known_of(node.inputs[1]).length

@@ -338,7 +338,7 @@ def attention_to_onnx(b: Builder, node: Node) -> Result:
     elif mask is not None and mask.element is BOOL:
         zero, minus = b.like(0.0, query), b.like(MINUS_INFINITY, query)
         scores += b.where(mask, zero, minus)
-    elif mask is not None and not _adds_nothing(mask):
+    elif mask is not None and not _is_zero_mask(mask):
         scores += mask
     if sink is None:
         weights = b.op("Softmax", scores)
@@ -354,9 +354,9 @@ def _as_attention(b: Builder, node: Node) -> Value | None:
     mask, causal = node.input(3), node.attributes["causal"]
     if node.input(5) is not None:
         return None
-    if mask is not None and not causal and not _adds_nothing(mask) and not _leaves_keys(mask):
+    if mask is not None and not causal and not _is_zero_mask(mask) and not _leaves_keys(mask):
         return None
-    bias = None if mask is None or causal or _adds_nothing(mask) else mask
+    bias = None if mask is None or causal or _is_zero_mask(mask) else mask
     return as_attention(b, node, bias)
 
 
@@ -395,7 +395,7 @@ def _leaves_keys(mask: Value) -> bool:
     return bool((known if mask.element is BOOL else known > np.finfo(np.float32).min).any(-1).all())
 
 
-def _adds_nothing(mask: Value) -> bool:
+def _is_zero_mask(mask: Value) -> bool:
     """Whether a mask is only the zero in front of a scale."""
     return mask.element is not BOOL and is_number(mask, 0)
 
@@ -427,7 +427,7 @@ def infer_attention(node: Node) -> list[TensorType]:
     return [TensorType(query.element, (*batch, query.shape[-2], value.shape[-1]))]
 
 
-# What the inputs must be ------------------------------------------------------------------------
+# Constraints on the inputs ------------------------------------------------------------------------
 
 
 def attention(node: Node) -> must.Constraints:

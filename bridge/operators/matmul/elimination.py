@@ -45,7 +45,7 @@ def inverse_to_onnx(b: Builder, node: Node) -> Result:
     rows = b.positions(matrix, -1)
     identity = b.cast(b.unsqueeze(rows, 1).equal(rows), matrix.element)
     identity = b.op("Expand", identity, b.op("Shape", matrix))
-    nothing = identity - identity
+    zeros = identity - identity
 
     def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
         matrix, unused, order = states
@@ -59,7 +59,7 @@ def inverse_to_onnx(b: Builder, node: Node) -> Result:
         order += _outer(b, place, chosen)
         return [matrix, unused - chosen, order], []
 
-    states = [b.concat(-1, matrix, identity), _ones(b, matrix), nothing]
+    states = [b.concat(-1, matrix, identity), _ones(b, matrix), zeros]
     (matrix, _, order), _ = along(b, step, [rows], states, [rows])
     right = b.cut(matrix, -1, size, size + size)
     inverse = b.op("MatMul", order, right)

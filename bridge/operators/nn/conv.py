@@ -351,7 +351,7 @@ def infer_convolution_backprop_data(node: Node) -> list[Type]:
     return _backprop(node, channels, kernel, known_of(node.input(2)).dims)
 
 
-# What the inputs must be ------------------------------------------------------------------------
+# Constraints on the inputs ------------------------------------------------------------------------
 
 
 def filters(node: Node) -> must.Constraints:

@@ -86,22 +86,22 @@ def _all_axes(b: Builder, node: Node) -> Result:
     return b.op(node.op, data, every, keepdims=keep)
 
 
-_OF_NOTHING = {"ReduceMax": -np.inf, "ReduceMin": np.inf, "ReduceMean": np.nan}
+_OF_EMPTY = {"ReduceMax": -np.inf, "ReduceMin": np.inf, "ReduceMean": np.nan}
 
 
-def _nothing_to_reduce(b: Builder, node: Node) -> Result:
+def _empty_axis(b: Builder, node: Node) -> Result:
     """A reduction along a known size of 0. IR does not define its result, so that the standard's
     result replaces it."""
     (x,), result = required(node, 0), node.outputs[0]
     if (
-        node.op not in _OF_NOTHING
+        node.op not in _OF_EMPTY
         or x.element is None
         or not (x.element.is_float or x.element is BOOL)
     ):
         return None
     if x.shape is None or 0 not in x.shape or not is_static(result.shape) or 0 in result.shape:
         return None
-    value = node.op == "ReduceMin" if x.element is BOOL else _OF_NOTHING[node.op]
+    value = node.op == "ReduceMin" if x.element is BOOL else _OF_EMPTY[node.op]
     return b.filled(value, result.shape, x.element)
 
 
@@ -138,7 +138,7 @@ def _composed(b: Builder, node: Node) -> Result:
     return None
 
 
-_STEPS = (_empty_axes, _all_axes, _nothing_to_reduce, _of_booleans, _composed)
+_STEPS = (_empty_axes, _all_axes, _empty_axis, _of_booleans, _composed)
 """The steps for IR, in this order; the first result counts."""
 
 

@@ -190,7 +190,7 @@ def shape_of_padded(node: Node, dims: tuple[Dim, ...]) -> Shape:
 
 @infers_shape("ir::Pad")
 def shape_of_ir_padded(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """ir::Pad: what the two halves say is added to all axes."""
+    """ir::Pad: all axes with their pads at the start and at the end."""
     begin, end = known_of(node.inputs[1]).parts, known_of(node.inputs[2]).parts
     return padded(dims, begin, end, range(len(dims)))
 

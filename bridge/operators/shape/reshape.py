@@ -425,7 +425,7 @@ def transposed_content(node: Node) -> KnownValue | None:
     return rearranged(content, shape, lambda places: places.transpose(perm or None))
 
 
-# What the inputs must be ------------------------------------------------------------------------
+# Constraints on the inputs ------------------------------------------------------------------------
 
 
 def elements_of_shape(node: Node) -> must.Constraints:

@@ -190,7 +190,7 @@ def sizes_of_parts(node: Node) -> must.Constraints:
 
 
 def lengths_of_parts(node: Node) -> must.Constraints:
-    """VariadicSplit: the size of each part, of which one may be -1, what is left."""
+    """VariadicSplit: the size of each part. One of them may be -1, for the rest of the axis."""
     lengths, count = known_of(node.input(2)).ints, len(node.outputs)
     if lengths is None:
         return

@@ -3,7 +3,7 @@
 A pattern is declared (`bridge.neutral.terms`). Beside it stands a function `f(b, found, uses)`,
 which checks the conditions that terms cannot state. It makes the new nodes with the builder and
 returns the value that replaces the used output of the last node. It returns None if a condition
-fails. The old nodes of the pattern are removed if nobody else uses them. If two patterns make one
+fails. The old nodes of the pattern are removed if they have no other use. If two patterns make one
 operator, the larger pattern comes first.
 
 The new node has the name of the pattern's first node. A rule on the way to IR gives this first

@@ -72,7 +72,7 @@ def _follows(value: Value, outputs: Iterable[Value], uses: Uses) -> bool:
 
 
 def _within(recorded: Node, pairs: Sequence[ValuePair]) -> Collection[Node] | None:
-    """The nodes that stand for an ONNX node. Nobody knows here whether kernels take its outputs."""
+    """The nodes that stand for an ONNX node. Kernels may take its outputs or not."""
     for taken in (False, True):
 
         def legalize(graph: Graph, taken: bool = taken) -> bool:

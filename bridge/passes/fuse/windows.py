@@ -15,7 +15,7 @@ POOL = op("MaxPool", X)
 
 @fuses(POOL)
 def lean_window(b: Builder, match: Found, uses: Uses) -> Value | None:
-    """MaxPool whose dilations do nothing: IR's versions with indices always spell them out."""
+    """MaxPool with dilations of 1: IR's versions with indices always spell them out."""
     node = match.node(POOL)
     if len(node.outputs) > 1 or not node.attributes.get("dilations"):
         return None

@@ -32,8 +32,8 @@ class Branches:
         self._exits[node] = exits
 
     def shapes_where(self, value: Value, condition: Value, truth: bool) -> PossibleShapes:
-        """The possible shapes of a tensor if a condition is `truth`; None if the condition tells
-        nothing."""
+        """The possible shapes of a tensor if a condition is `truth`; None if it does not
+        depend on the condition."""
         value = value.behind(outside=self._outer)
         node = value.producer
         if node is None or node not in self._exits:

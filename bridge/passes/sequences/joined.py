@@ -59,8 +59,8 @@ class Joined:
     element: Element
     dims: tuple[Dim, ...]
 
-    def nothing(self, b: Builder) -> Value:
-        """No elements."""
+    def empty(self, b: Builder) -> Value:
+        """The empty sequence, as an empty tensor."""
         shape = (dim if isinstance(dim, int) else 0 for dim in self.dims)
         return b.constant(np.zeros(tuple(shape), self.element.dtype))
 
@@ -88,7 +88,7 @@ def _rewritten(found: dict[Node, Joined], b: Builder, node: Node, rewriter: Rewr
     if joined is None:
         return None
     if node.op == "SequenceEmpty":
-        return joined.nothing(b)
+        return joined.empty(b)
     if node.op == "ConcatFromSequence":
         return b.op("Identity", node.inputs[0])
     return b.op("Concat", *(value for value in node.inputs if value is not None), axis=joined.axis)

@@ -197,7 +197,7 @@ def _dummy(b: Builder, type: Type | None) -> Form | None:
 
 
 def _optional_has_element(b: Builder, node: Node, forms: list[Form | None]) -> Form:
-    """OptionalHasElement (15 to 18): the flag; true for a value that is no optional."""
+    """OptionalHasElement (15 to 18): the flag, or true if the value is no optional."""
     if not forms or forms[0] is None:
         return Plain(b.constant(False))
     form = forms[0]
