@@ -262,7 +262,7 @@ class Facts(Generic[Fact]):
         """The steps around each value."""
         for step in range(self._indexed, len(self._steps)):
             _, node, enters = self._steps[step]
-            around = [value for value in node.inputs if value is not None]
+            around = node.operands
             for body in node.bodies:
                 around += body.graph.inputs + body.graph.outputs
             if not enters or self._analysis.backward:

@@ -51,7 +51,7 @@ def _formula(  # noqa: C901 (one case for each way of writing an operator)
         return _constant(value.constant) or names(value), _ATOM
     if node is None or not depth or node.bodies or node.outputs[0] is not value:
         return names(value), _ATOM
-    inputs = [v for v in node.inputs if v is not None]
+    inputs = node.operands
 
     def part(index: int, least: int = 0) -> str:
         text, binds = _formula(inputs[index], names, captured, depth - 1)
@@ -67,7 +67,7 @@ def _formula(  # noqa: C901 (one case for each way of writing an operator)
     if node.op == "Not" and inputs:
         if compared := producer_of(_source(inputs[0], captured), *OPPOSITES):
             sign, binds = _INFIX[OPPOSITES[compared.op]]
-            inputs = [v for v in compared.inputs if v is not None]
+            inputs = compared.operands
             return f"{part(0, binds)} {sign} {part(1, binds + 1)}", binds
         return f"not {part(0, _NOT)}", _NOT
     if node.op == "Neg" and inputs:

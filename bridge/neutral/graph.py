@@ -167,6 +167,11 @@ class Node:
         """Input `index`, None if it is absent."""
         return self.inputs[index] if index < len(self.inputs) else None
 
+    @property
+    def operands(self) -> list[Value]:
+        """The inputs without the absent ones."""
+        return [value for value in self.inputs if value is not None]
+
     def operand(self, index: int) -> Value:
         """Input `index`; Refused if it is absent."""
         value = self.input(index)

@@ -25,7 +25,7 @@ class Needed(Analysis[bool]):
     def node(self, node: Node, now: Now[bool]) -> Updates[bool]:
         """A needed output needs all inputs."""
         needed = node.op in EFFECTS or any(map(now, node.outputs))
-        return [(value, needed) for value in node.inputs if value is not None]
+        return [(value, needed) for value in node.operands]
 
     def leave(self, node: Node, now: Now[bool]) -> Updates[bool]:
         """Conditions are needed, and body outputs that become a needed output."""

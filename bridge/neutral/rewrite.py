@@ -158,9 +158,8 @@ class ValueUses:
         if self._users is None:
             self._users = {}
             for node in self._nodes:
-                for taken in node.inputs:
-                    if taken is not None:
-                        self._users.setdefault(self._of(taken), {})[node] = None
+                for taken in node.operands:
+                    self._users.setdefault(self._of(taken), {})[node] = None
         return list(self._users.get(value, ()))
 
 
@@ -408,8 +407,5 @@ class Rewriter:
 def in_order(nodes: Sequence[Node]) -> list[Node]:
     """The nodes in an order that puts each behind the producers of its inputs."""
     producers = {value: place for place, node in enumerate(nodes) for value in node.outputs}
-    needs = [
-        [producers[value] for value in node.inputs if value is not None and value in producers]
-        for node in nodes
-    ]
+    needs = [[producers[value] for value in node.operands if value in producers] for node in nodes]
     return [nodes[place] for place in topological(needs)]

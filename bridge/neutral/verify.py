@@ -34,8 +34,8 @@ def _graph(graph: Graph, where: str, everywhere: set[Value]) -> None:
     _inputs(graph, where, everywhere)
     seen = set(graph.inputs)
     for node in graph.nodes:
-        for taken in node.inputs:
-            if taken is not None and taken not in seen:
+        for taken in node.operands:
+            if taken not in seen:
                 _fail(where, f"uses {taken}, which no node before it in its graph makes", node)
         _outputs(node, where, everywhere)
         seen.update(node.outputs)

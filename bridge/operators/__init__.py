@@ -121,8 +121,7 @@ def ranks(node: Node, *indices: int) -> list[int]:
 
 def ranked(node: Node) -> tuple[Value, int]:
     """Input 0 and its rank; Refused if the input is absent or the rank is unknown."""
-    (x,), (rank,) = required(node, 0), ranks(node, 0)
-    return x, rank
+    return node.operand(0), ranks(node, 0)[0]
 
 
 def required(node: Node, *indices: int) -> list[Value]:

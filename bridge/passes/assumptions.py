@@ -69,7 +69,7 @@ def _is_decided_by_data(condition: Value, graph: Graph, outer: dict[Value, Value
             todo.append(outer[value])
         node = value.producer
         if node is not None and node.op not in ("Shape", "Size", "Constant"):
-            todo += [operand for operand in node.inputs if operand is not None]
+            todo += node.operands
             for body in node.bodies:
                 outer |= _entered(node, body)
                 todo += body.graph.outputs

@@ -263,7 +263,7 @@ class _Solver:
         for value, rank in demands:
             self.narrow(value, frozenset((rank,)))
         if has_trait(node.op, "broadcasts"):
-            self._broadcast([value for value in node.inputs if value is not None], node.outputs[0])
+            self._broadcast(node.operands, node.outputs[0])
         known = (self.of(value) for value in (*node.inputs, *node.outputs) if value is not None)
         if all(ranks is not None and len(ranks) == 1 for ranks in known):
             self._settled.add(node)

@@ -97,7 +97,7 @@ def _inferred(model: Model) -> Graph:
 
 def _refusals(node: Node) -> Iterator[str]:
     """Why no engine of OpenVINO takes a node."""
-    inputs = [value for value in node.inputs if value is not None]
+    inputs = node.operands
     weights = node.input(1) if node.op in FIXED_WEIGHTS else None
     if weights is not None and not is_static(weights.shape):
         yield (
@@ -131,7 +131,7 @@ def _of_device(node: Node, device: Device, is_known: Callable[[Value], bool]) ->
 
         yield from faults_of(node, is_known)
     yield from _types(device, node.outputs)
-    operands = [value for value in node.inputs if value is not None]
+    operands = node.operands
     if not any(map(_is_unbounded, operands)):  # Otherwise an earlier node is reported.
         for why in _sizes(device, node.outputs):
             yield (

@@ -27,7 +27,7 @@ def write_in_others(model: Model, context: Context) -> None:
 
 def _is_nan(b: Builder, node: Node) -> Value:
     """Only NaN is not equal to itself."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     return ~x.equal(x)
 
 
@@ -46,7 +46,7 @@ def _is_inf(b: Builder, node: Node) -> Value | None:
 
 def _is_finite(b: Builder, node: Node) -> Value:
     """NaN or an infinity minus itself is NaN; any other number minus itself is 0."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     difference = x - x
     return difference.equal(difference)
 

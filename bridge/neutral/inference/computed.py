@@ -123,13 +123,9 @@ def is_known(value: Value) -> bool:
 
 def follows(node: Node) -> bool:
     """Whether the outputs of a node follow from known inputs."""
-    is_any = False
-    for value in node.inputs:
-        if value is not None:
-            if not is_known(value):
-                return False
-            is_any = True
-    return is_any and not node.bodies and not is_random(node)
+    operands = node.operands
+    known = bool(operands) and all(map(is_known, operands))
+    return known and not node.bodies and not is_random(node)
 
 
 def is_random(node: Node) -> bool:

@@ -24,14 +24,14 @@ def _scaled(x: Value, scale: float, offset: float = 0.0) -> Value:
 @reads("Affine", format="onnx", until=9)
 def read_affine(b: Builder, node: Node) -> Value:
     """Affine-1: alpha * x + beta."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     return _copied(b, x, _scaled(x, _number(node, "alpha", 1), _number(node, "beta", 0)))
 
 
 @reads("Scale", format="onnx", until=9)
 def read_scale(b: Builder, node: Node) -> Value:
     """Scale-1: scale * x."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     return _copied(b, x, _scaled(x, _number(node, "scale", 1)))
 
 
@@ -43,7 +43,7 @@ def _copied(b: Builder, x: Value, result: Value) -> Value:
 @reads("ImageScaler", format="onnx", until=9)
 def read_image_scaler(b: Builder, node: Node) -> Value:
     """ImageScaler-1: scale * x + bias, with one bias for each channel."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     bias = np.array(node.attributes.get("bias", ()), np.float64).reshape(-1, 1, 1)
     return _scaled(x, _number(node, "scale", 1)) + b.like(bias, x)
 
@@ -51,7 +51,7 @@ def read_image_scaler(b: Builder, node: Node) -> Value:
 @reads("ScaledTanh", format="onnx", until=9)
 def read_scaled_tanh(b: Builder, node: Node) -> Value:
     """ScaledTanh-1: alpha * tanh(beta * x)."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     inner = b.op("Tanh", _scaled(x, _number(node, "beta")))
     return _scaled(inner, _number(node, "alpha"))
 
@@ -59,7 +59,7 @@ def read_scaled_tanh(b: Builder, node: Node) -> Value:
 @reads("ParametricSoftplus", format="onnx", until=9)
 def read_parametric_softplus(b: Builder, node: Node) -> Value:
     """ParametricSoftplus-1: alpha * log(1 + exp(beta * x))."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     inner = b.op("Softplus", _scaled(x, _number(node, "beta")))
     return _scaled(inner, _number(node, "alpha"))
 
@@ -74,7 +74,7 @@ def read_thresholded_relu(b: Builder, node: Node) -> Value:
 def read_crop(b: Builder, node: Node) -> Value:
     """Crop-1: images without their border (left, top, right, bottom), or a part with the height and
     width `scale` from the top left corner."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     border, size = node.attributes.get("border", ()), node.attributes.get("scale")
     if len(border) != 4 or (size is not None and len(size) != 2):
         raise Refused("its border must be four numbers, and its scale two")

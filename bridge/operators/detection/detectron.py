@@ -48,7 +48,7 @@ def prior_grid(b: Builder, node: Node) -> Result:
 def generate_proposals(b: Builder, node: Node) -> Result:
     """ExperimentalDetectronGenerateProposalsSingleImage-6. The anchors are moved and clipped to the
     image, and the best ones are suppressed. Widths count the last pixel."""
-    info, anchors, deltas, scores = (v for v in node.inputs if v is not None)
+    info, anchors, deltas, scores = node.operands
     attributes = node.attributes
     count = b.sizes(scores, 0)
     grid = b.reshape(deltas, count, 4, b.sizes(deltas, 1), b.sizes(deltas, 2))
@@ -78,7 +78,7 @@ def detection_output(b: Builder, node: Node) -> Result:
     """ExperimentalDetectronDetectionOutput-6: the boxes of each class, ordered by class. Widths
     count the last pixel. If there are too many boxes, only the best of all classes by score
     stay."""
-    rois, deltas, scores, _ = (v for v in node.inputs if v is not None)
+    rois, deltas, scores, _ = node.operands
     attributes, most = node.attributes, node.attributes["max_detections_per_image"]
     classes = attributes["num_classes"]
     weights = b.constant(np.array(attributes["deltas_weights"], np.float32))
@@ -112,7 +112,7 @@ def roi_features(b: Builder, node: Node) -> Result:
     """ExperimentalDetectronROIFeatureExtractor-6: samples every region from the level of the
     pyramid for its size. A region of 224 x 224 uses the third level, and a region of four times its
     area uses the next level."""
-    rois, *levels = (v for v in node.inputs if v is not None)
+    rois, *levels = node.operands
     attributes, size = node.attributes, node.attributes["output_size"]
     low, high = b.split(rois, 1, 2, 2)
     area = b.op("ReduceProd", high - low, [1], keepdims=False)

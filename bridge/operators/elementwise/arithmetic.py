@@ -118,7 +118,7 @@ def _are_whole(numbers: np.ndarray | None) -> bool:
 @legalizes("Reciprocal", target="ir")
 def reciprocal(b: Builder, node: Node) -> Result:
     """Reciprocal (1 to 13): 1 / x."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     return 1 / x
 
 

@@ -22,7 +22,7 @@ from bridge.operators import (
 
 def _rows(b: Builder, node: Node, weights: Value | None) -> Value:
     """The rows at the indices, multiplied by the weights."""
-    (table, rank), (indices,) = ranked(node), required(node, 1)
+    (table, rank), indices = ranked(node), node.operand(1)
     rows = b.op("Gather", table, b.as_i64(indices), 0)
     if weights is None:
         return rows
@@ -115,7 +115,7 @@ def _segment_sum(
 @legalizes("SegmentMax", target="onnx")
 def segment_max_for_onnx(b: Builder, node: Node) -> Value:
     """SegmentMax-16: the maximum of each segment. An empty segment has zero or the lowest value."""
-    (data, rank), (segments,), count = ranked(node), required(node, 1), node.input(2)
+    (data, rank), segments, count = ranked(node), node.operand(1), node.input(2)
     segments = b.as_i64(segments)
     number = _number(b, segments, count)
     element = element_type(data)

@@ -91,7 +91,7 @@ def tensor_scatter(b: Builder, node: Node) -> Value | None:
     if b.opset >= 24:
         return None
     cache, rank = ranked(node)
-    (update,), start = required(node, 1), node.input(2)
+    update, start = node.operand(1), node.input(2)
     axis = node.attributes["axis"] % rank
     steps = b.op("Range", b.constant(0), b.size(update, axis), 1)
     places = b.reshape(steps, -1, *[1] * (rank - 1 - axis))

@@ -40,7 +40,7 @@ def einsum_to_ir(b: Builder, node: Node) -> Result:
 def einsum_to_onnx(b: Builder, node: Node) -> Result:
     """Einsum (12 to 28): makes every ellipsis stand for the same number of axes."""
     equation = node.attributes["equation"].replace(" ", "")
-    inputs = [x for x in node.inputs if x is not None]
+    inputs = node.operands
     aligned = _aligned(b, equation, inputs)
     return None if aligned == inputs else b.op("Einsum", *aligned, equation=equation)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bridge.neutral.types import BF16, F16, F32, Element
-from bridge.operators import Builder, Node, Result, Value, element_type, legalizes, required
+from bridge.operators import Builder, Node, Result, Value, element_type, legalizes
 from bridge.operators.loops import Values, along
 
 
 @legalizes("Det", target="ir")
 def det_to_ir(b: Builder, node: Node) -> Result:
     """Det (11 to 22): the product of the pivots, with the sign of the permutation of rows."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     matrix = b.cast(x, _computed(element_type(x)))
     rows = b.positions(matrix, -1)
     unused = _ones(b, matrix)
@@ -38,7 +38,7 @@ def det_to_ir(b: Builder, node: Node) -> Result:
 @legalizes("Inverse", target="onnx")
 def inverse_to_onnx(b: Builder, node: Node) -> Result:
     """Inverse-14: the right half of [A | I] when the left half is a permuted identity."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     rank = b.known(x.rank, "the rank of its input")
     matrix = b.cast(x, _computed(element_type(x)))
     size = b.sizes(matrix, -1)

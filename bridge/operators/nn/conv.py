@@ -75,7 +75,7 @@ def conv_to_onnx(b: Builder, node: Node) -> Result:
     attributes = node.attributes
     if attributes["auto_pad"] != "NOTSET" and attributes.get("pads"):
         return b.op("Conv", *node.inputs, **{**attributes, "pads": None})
-    (data,) = required(node, 0)
+    data = node.operand(0)
     element = data.element
     if element is None or element.is_float:
         return None

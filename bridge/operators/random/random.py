@@ -47,7 +47,7 @@ def normal_to_ir(b: Builder, node: Node) -> Result:
 def bernoulli_to_ir(b: Builder, node: Node) -> Result:
     """Bernoulli (15 to 22): 1 if a uniform number is below the probability. The function body in
     the standard compares in the wrong direction."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     drawn = F64 if x.element is F64 else F32
     numbers = uniform(b, node, _shape(b, node), 0.0, 1.0, drawn)
     return b.cast(numbers < b.cast(x, drawn), _element(node))

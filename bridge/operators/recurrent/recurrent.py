@@ -219,7 +219,7 @@ def _permuted(x: Value, axis: int, hidden: int, gates: int) -> tuple[Value, list
     joined = producer_of(x, "Concat")
     if joined is None or joined.attributes["axis"] != axis:
         return None
-    parts = [part for part in joined.inputs if part is not None]
+    parts = joined.operands
     split = producer_of(parts[0], "Split")
     if split is None or not splits(split, axis, [hidden] * gates):
         return None

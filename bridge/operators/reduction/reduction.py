@@ -61,7 +61,7 @@ def _elementwise(b: Builder, op: str, x: Value) -> Value:
 def _empty_axes(b: Builder, node: Node) -> Result:
     """Removes `noop_with_empty_axes` if the effect of the reduction is known. In IR, empty axes
     always mean no reduction."""
-    (data,) = required(node, 0)
+    data = node.operand(0)
     axes, known = node.input(1), known_axes(node)
     if not node.attributes["noop_with_empty_axes"] or (known is None and b.opset):
         return None
@@ -72,7 +72,7 @@ def _empty_axes(b: Builder, node: Node) -> Result:
 
 def _all_axes(b: Builder, node: Node) -> Result:
     """Adds axes for a reduction over all axes, because IR requires the input."""
-    (data,) = required(node, 0)
+    data = node.operand(0)
     if known_axes(node) != ():
         return None
     keep = node.attributes["keepdims"]
@@ -92,7 +92,7 @@ _OF_EMPTY = {"ReduceMax": -np.inf, "ReduceMin": np.inf, "ReduceMean": np.nan}
 def _empty_axis(b: Builder, node: Node) -> Result:
     """A reduction along a known size of 0. IR does not define its result, so that the standard's
     result replaces it."""
-    (x,), result = required(node, 0), node.outputs[0]
+    x, result = node.operand(0), node.outputs[0]
     if (
         node.op not in _OF_EMPTY
         or x.element is None
@@ -111,7 +111,7 @@ _LOGICAL = {logical: op for op, logical in _OF_BOOLEANS.items()}
 
 def _of_booleans(b: Builder, node: Node) -> Result:
     """ONNX's maximum and minimum of booleans are IR's logical reductions."""
-    (x,), op = required(node, 0), _OF_BOOLEANS.get(node.op)
+    x, op = node.operand(0), _OF_BOOLEANS.get(node.op)
     return b.op(op, *node.inputs, **node.attributes) if op and x.element is BOOL else None
 
 
@@ -127,7 +127,7 @@ def _log_sum_exp(b: Builder, node: Node) -> Result:
 
 def _composed(b: Builder, node: Node) -> Result:
     """Reductions that IR lacks, as compositions of others."""
-    (x,), axes = required(node, 0), node.input(1)
+    x, axes = node.operand(0), node.input(1)
     match node.op:
         case "ReduceLogSum":
             return b.op("Log", b.op("ReduceSum", x, axes, **node.attributes))

@@ -38,7 +38,7 @@ def _item(node: Node) -> Type:
 @infers("SequenceConstruct")
 def infer_sequence_construct(node: Node) -> list[Type]:
     """SequenceConstruct: a sequence with the joined type of all inputs."""
-    types: list[Any] = [value.type for value in node.inputs if value is not None]
+    types: list[Any] = [value.type for value in node.operands]
     return [SequenceType(reduce(join, types))]
 
 

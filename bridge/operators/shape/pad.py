@@ -17,7 +17,7 @@ from bridge.operators.indexing.slice import element_of
 @reads("Pad", format="onnx", until=10)
 def read_pad_2(b: Builder, node: Node) -> Value:
     """Pad-1 and Pad-2 have only attributes."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     pads = node.attributes.get("pads") or node.attributes["paddings"]
     value = b.constant(np.float32(node.attributes.get("value", 0.0)))
     mode = node.attributes.get("mode", "constant")

@@ -13,7 +13,7 @@ from bridge.neutral.inference import constraints as must, first, infers_shape, r
 from bridge.neutral.inference.dims import with_dim
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, F32, I8, I32, I64, U8, Dim, Element, Shape
-from bridge.operators import Refused, element_type, legalizes, ranked, ranks, reads, required
+from bridge.operators import Refused, element_type, legalizes, ranked, ranks, reads
 from bridge.operators.spatial.resample import Axis, Method, resample
 
 COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
@@ -93,7 +93,7 @@ def _older(b: Builder, node: Node) -> Value | None:
         return resize_by_axes(b, node, scales, sizes_)
     if b.opset >= 18 or attributes["axes"] is None:
         return None
-    (x,) = required(node, 0)
+    x = node.operand(0)
     axes = _axes(node, ranks(node, 0)[0])
     scales, sizes_ = _for_all_axes(b, x, axes, scales, sizes_)
     return b.op("Resize", x, None, scales, sizes_, **attributes | {"axes": None})
@@ -127,7 +127,7 @@ def given(value: Value | None) -> Value | None:
 def resize_for_ir(b: Builder, node: Node) -> Value:
     """Resize (10 to 19) as Interpolate-11 if it computes the same, otherwise with explicit
     weights."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     scales, sizes_ = given(node.input(2)), given(node.input(3))
     wide = _computed_in(x.element, node.attributes["mode"])
     if wide is not None and wide is not x.element:

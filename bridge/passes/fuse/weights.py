@@ -73,7 +73,7 @@ class _Rows:
 
 def _in_rows(weights: Node) -> _Rows | None:
     numbers, scale, zero_point = weights.inputs[0], weights.inputs[1], weights.input(2)
-    known = [value.constant for value in weights.inputs if value is not None]
+    known = [value.constant for value in weights.operands]
     if numbers is None or scale is None or None in known or numbers.rank != 2:
         return None
     if numbers.element not in (U2, U4, U8) or scale.element is not F32:

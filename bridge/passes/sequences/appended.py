@@ -51,7 +51,7 @@ def _stacked(b: Builder, node: Node, rewriter: Rewriter) -> Result:
 def _symbols(node: Node) -> set[object]:
     """The symbols of a Loop's inputs: they mean one size in all iterations. One that several inputs
     of the model share may mean several sizes."""
-    tensors = (v for v in node.inputs if v is not None and isinstance(v.type, TensorType))
+    tensors = (v for v in node.operands if isinstance(v.type, TensorType))
     dims = {dim for value in tensors for dim in value.shape or ()}
     return {dim for dim in dims if isinstance(dim, str) and not isinstance(dim, SharedSymbol)}
 

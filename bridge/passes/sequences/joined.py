@@ -91,7 +91,7 @@ def _rewritten(found: dict[Node, Joined], b: Builder, node: Node, rewriter: Rewr
         return joined.empty(b)
     if node.op == "ConcatFromSequence":
         return b.op("Identity", node.inputs[0])
-    return b.op("Concat", *(value for value in node.inputs if value is not None), axis=joined.axis)
+    return b.op("Concat", *node.operands, axis=joined.axis)
 
 
 def _items(node: Node) -> list[Value]:

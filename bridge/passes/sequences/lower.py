@@ -103,8 +103,8 @@ class Lowering:
 
     def _keep(self, node: Node) -> None:
         """A node that only takes plain tensors."""
-        for value in node.inputs:
-            if value is not None and value in self.forms:
+        for value in node.operands:
+            if value in self.forms:
                 raise Refused(f"{node.op} takes the sequence or optional {value.name!r}")
         self.rewriter.apply(node)
         infer(node)

@@ -89,7 +89,7 @@ def _demanded(node: Node, forms: InputForms) -> dict[int, int]:
     """The required ranks of tensors of open rank, by their place among the inputs. They follow from
     the operator and from its other inputs."""
     trial = trial_of(node, forms, lambda form: TensorType(form.element))
-    known = {v: v.rank for v in trial.inputs if v is not None and v.rank is not None}
+    known = {v: v.rank for v in trial.operands if v.rank is not None}
     relations, demands = rank_constraints(trial)
     known.update(demands)
     for _ in range(2):

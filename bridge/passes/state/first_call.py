@@ -208,7 +208,7 @@ def _cone(
             return set(), {}
         if node not in cone:
             cone.add(node)
-            waiting += [operand for operand in node.inputs if operand is not None]
+            waiting += node.operands
     return cone, sizes
 
 
