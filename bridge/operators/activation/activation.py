@@ -53,8 +53,7 @@ def swish(b: Builder, node: Node) -> Result:
 @legalizes("HSigmoid", target="onnx")
 def h_sigmoid(b: Builder, node: Node) -> Result:
     """min(max(x + 3, 0), 6) / 6 (HSigmoid-5)."""
-    x = node.operand(0)
-    return b.op("HardSigmoid", x, b.constant(1 / 6, F32), b.constant(0.5, F32))
+    return b.op("HardSigmoid", node.operand(0), b.constant(1 / 6, F32), b.constant(0.5, F32))
 
 
 @legalizes("LeakyRelu", target="ir")

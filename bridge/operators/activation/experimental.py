@@ -51,16 +51,14 @@ def read_image_scaler(b: Builder, node: Node) -> Value:
 @reads("ScaledTanh", format="onnx", until=9)
 def read_scaled_tanh(b: Builder, node: Node) -> Value:
     """ScaledTanh-1: alpha * tanh(beta * x)."""
-    x = node.operand(0)
-    inner = b.op("Tanh", _scaled(x, _number(node, "beta")))
+    inner = b.op("Tanh", _scaled(node.operand(0), _number(node, "beta")))
     return _scaled(inner, _number(node, "alpha"))
 
 
 @reads("ParametricSoftplus", format="onnx", until=9)
 def read_parametric_softplus(b: Builder, node: Node) -> Value:
     """ParametricSoftplus-1: alpha * log(1 + exp(beta * x))."""
-    x = node.operand(0)
-    inner = b.op("Softplus", _scaled(x, _number(node, "beta")))
+    inner = b.op("Softplus", _scaled(node.operand(0), _number(node, "beta")))
     return _scaled(inner, _number(node, "alpha"))
 
 

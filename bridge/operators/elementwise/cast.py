@@ -44,8 +44,7 @@ def read_convert(b: Builder, node: Node) -> Result:
 @reads("ConvertLike", format="ir")
 def read_convert_like(b: Builder, node: Node) -> Result:
     """ConvertLike-1 saturates and rounds as Convert-1."""
-    like = node.operand(1)
-    return _without_saturation(b, node, like.element)
+    return _without_saturation(b, node, node.operand(1).element)
 
 
 def _without_saturation(b: Builder, node: Node, to: Element | None) -> Result:

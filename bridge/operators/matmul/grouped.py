@@ -30,8 +30,7 @@ def grouped_matmul_to_onnx(b: Builder, node: Node) -> Result:
         place = b.op("Range", b.scalar(start), b.scalar(end), 1)
         return [b.op("ScatterND", states[0], b.unsqueeze(place, 1), result)], []
 
-    offsets = node.operand(2)
-    groups = _groups_with_rows(b, b.as_i64(offsets))
+    groups = _groups_with_rows(b, b.as_i64(node.operand(2)))
     start = b.zeros(x, b.sizes(x, 0), b.sizes(weights, 1))
     (result,), _ = along(b, step, [groups], [start], [x, weights])
     return result

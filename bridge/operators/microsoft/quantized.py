@@ -63,8 +63,7 @@ def qlinear_conv(b: Builder, node: Node) -> Result:
     if not attributes.pop("channels_last", 0):
         return b.op("QLinearConv", *node.inputs, **attributes)
     (rank,) = ranks(node, 0)
-    data = node.operand(0)
-    first = b.channels_first(data, rank)
+    first = b.channels_first(node.operand(0), rank)
     return b.channels_last(b.op("QLinearConv", first, *node.inputs[1:], **attributes), rank)
 
 
@@ -72,9 +71,8 @@ def qlinear_conv(b: Builder, node: Node) -> Result:
 def nhwc_max_pool(b: Builder, node: Node) -> Result:
     """`com.microsoft::NhwcMaxPool` (1): MaxPool with the channels last."""
     (rank,) = ranks(node, 0)
-    data = node.operand(0)
     attributes = {**node.attributes, "ceil_mode": bool(node.attributes.get("ceil_mode", 0))}
-    y = b.op("MaxPool", b.channels_first(data, rank), **attributes)
+    y = b.op("MaxPool", b.channels_first(node.operand(0), rank), **attributes)
     return b.channels_last(y, rank)
 
 

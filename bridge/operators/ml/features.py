@@ -35,8 +35,7 @@ def binarizer(b: Builder, node: Node) -> Result:
 @legalizes("ai.onnx.ml::Scaler", target="ir")
 def scaler(b: Builder, node: Node) -> Result:
     """Scaler-1: (x - offset) * scale, as f32."""
-    x = node.operand(0)
-    result = b.cast(x, F32)
+    result = b.cast(node.operand(0), F32)
     for op, name in (("Sub", "offset"), ("Mul", "scale")):
         values = numbers(node, name)
         if values is not None:

@@ -24,9 +24,8 @@ from bridge.operators.ml.scores import (
 @legalizes("ai.onnx.ml::LinearRegressor", target="ir")
 def linear_regressor(b: Builder, node: Node) -> Result:
     """LinearRegressor-1: x * coefficients' + intercepts."""
-    x = node.operand(0)
     targets = node.attributes["targets"]
-    scores = _scores(b, node, as_float(b, x), targets)
+    scores = _scores(b, node, as_float(b, node.operand(0)), targets)
     return b.cast(transformed(b, scores, node.attributes["post_transform"], targets), F32)
 
 

@@ -75,8 +75,7 @@ def conv_to_onnx(b: Builder, node: Node) -> Result:
     attributes = node.attributes
     if attributes["auto_pad"] != "NOTSET" and attributes.get("pads"):
         return b.op("Conv", *node.inputs, **{**attributes, "pads": None})
-    data = node.operand(0)
-    element = data.element
+    element = node.operand(0).element
     if element is None or element.is_float:
         return None
     wide = [None if v is None else b.cast(v, F32) for v in node.inputs]

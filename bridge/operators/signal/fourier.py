@@ -136,8 +136,7 @@ def _steps(b: Builder, node: Node, x: Value, complex: bool) -> list[tuple[int, V
 
 def _length(b: Builder, node: Node, x: Value, axis: int, index: int) -> Value:
     """Element `index` of signal_size, or the size of the axis if the element is -1."""
-    lengths = node.operand(2)
-    given = b.op("Gather", b.as_i64(lengths), index, 0)
+    given = b.op("Gather", b.as_i64(node.operand(2)), index, 0)
     whole = b.size(x, axis)
     if node.op == "IRDFT" and index == len(known_of(node.input(1)).ints or ()) - 1:
         whole = (whole - 1) * 2
