@@ -227,6 +227,10 @@ class Builder:
         """`x`, of `rank`, with its last two axes exchanged."""
         return self.transpose(x, *range(rank - 2), rank - 1, rank - 2)
 
+    def from_first(self, x: Value, axis: int, rank: int) -> Value:
+        """`x`, of `rank`, with its first axis moved to `axis`."""
+        return self.transpose(x, *range(1, axis + 1), 0, *range(axis + 1, rank))
+
     def channels_first(self, x: Value, rank: int) -> Value:
         """`x`, whose channels are its last axis, with them as its second."""
         return self.transpose(x, 0, rank - 1, *range(1, rank - 1))

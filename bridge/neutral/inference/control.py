@@ -137,10 +137,8 @@ def _any_where_changed(wide: Type, old: Type) -> Type:
 def trip_count(node: Node) -> Dim:
     """The number of iterations as a dimension, as far as known."""
     for port, dim in node.slices():
-        if port.part_size == 1 and abs(port.stride) == 1 and dim != ANY:
-            ends = (port.start, port.end) if port.stride > 0 else (port.end, port.start)
-            if ends == (0, -1):
-                return dim
+        if port.are_whole and dim != ANY:
+            return dim
     return ANY
 
 
@@ -219,12 +217,10 @@ def parts(node: Node) -> must.Constraints:
 
 def slices(node: Node) -> must.Constraints:
     """Loop: all values that are sliced row by row, from end to end, have as many rows."""
-    sizes = set()
-    for port in node.body.inputs:
-        if not isinstance(port, Sliced) or port.part_size != 1 or node.input(0) is not None:
-            continue
-        if (port.stride, port.start, port.end) in ((1, 0, -1), (-1, -1, 0)):
-            sizes.add(must.Operand(node.inputs[port.input])[port.axis])
+    if node.trip_count is not None:
+        return
+    whole = [port for port in node.body.inputs if isinstance(port, Sliced) and port.are_whole]
+    sizes = {must.Operand(node.inputs[port.input])[port.axis] for port in whole}
     known = sorted(size for size in sizes if isinstance(size, int))
     if len(known) > 1:
         yield f"its slices are {' and '.join(map(str, known))}"

@@ -201,13 +201,10 @@ def _place(port: Stacked, rank: int, b: Builder, stacked: Value) -> Value:
         limits = (b.constant([-1]), b.constant([np.iinfo(np.int64).min]))
         stacked = b.op("Slice", stacked, *limits, [0], [-1])
     if not port.keepdims:
-        axis = port.axis % (rank + 1)
-        order = [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)]
-        return b.op("Transpose", stacked, order)
+        return b.from_first(stacked, port.axis % (rank + 1), rank + 1)
     axis = port.axis % rank
     # [n, ..., part, ...] -> [..., n, part, ...] -> [..., n * part, ...]
-    order = [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)]
-    moved = b.op("Transpose", stacked, order) if axis else stacked
+    moved = b.from_first(stacked, axis, rank + 1)
     dims: list[int | Value] = [
         size if isinstance(size, int) else b.op("Shape", moved, start=place, end=place + 1)
         for place, size in enumerate(moved.dims)
@@ -242,20 +239,12 @@ def loop_to_onnx(b: Builder, node: Node) -> Result:
 def _is_scan(loop_builder: LoopBuilder) -> bool:
     """Whether ONNX's Scan can express the Loop. Whole slices alone determine the number of
     iterations, and states keep their shape."""
-    body = loop_builder.body
+    ports = (*loop_builder.body.inputs, *loop_builder.body.outputs)
     return (
         loop_kind(loop_builder.node) == "scan"
-        and all(_is_whole(port) for port in (*body.inputs, *body.outputs))
+        and all(port.are_whole for port in ports if isinstance(port, Sliced | Stacked))
         and _states_keep_shape(loop_builder)
     )
-
-
-def _is_whole(port: object) -> bool:
-    """Whether a slice or a stack takes parts of one element from one end to the other."""
-    if not isinstance(port, Sliced | Stacked):
-        return True
-    whole = (0, -1) if port.stride == 1 else (-1, 0)
-    return port.part_size == 1 and abs(port.stride) == 1 and (port.start, port.end) == whole
 
 
 def _states_keep_shape(loop_builder: LoopBuilder) -> bool:

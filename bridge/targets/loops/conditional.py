@@ -196,8 +196,6 @@ class _Conditional(LoopDraft):
             length = trips * b.op("ReduceProd", sizes, [0], keepdims=True)
             elements = b.cut(elements, 0, 0, length)
         parts = b.op("Reshape", elements, b.concat(0, trips, sizes), allowzero=True)
-        axis = port.axis % (len(axes) + 1)
-        perm = [*range(1, axis + 1), 0, *range(axis + 1, len(axes) + 1)]
-        parts = b.transpose(parts, *perm) if axis else parts
-        parts = in_order(b, parts, port)
+        rank = len(axes) + 1
+        parts = in_order(b, b.from_first(parts, port.axis % rank, rank), port)
         return b.cast(parts, BOOL) if stack.boolean else parts

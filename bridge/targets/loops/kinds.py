@@ -48,19 +48,14 @@ def is_regular(node: Node) -> bool:
     """Whether a Loop has outputs of numbers or booleans, and slices and stacks of all parts, one in
     each iteration, forwards or backwards."""
     ports = (*node.body.inputs, *node.body.outputs)
-    return all(map(has_numbers, node.outputs)) and all(map(_takes_all_parts, ports))
+    return all(map(has_numbers, node.outputs)) and all(
+        port.are_whole for port in ports if isinstance(port, Sliced | Stacked)
+    )
 
 
 def has_numbers(value: Value) -> bool:
     """Whether a value is a tensor of numbers or booleans."""
     return value.element not in (None, STRING)
-
-
-def _takes_all_parts(port: object) -> bool:
-    if not isinstance(port, Sliced | Stacked):
-        return True
-    ways = ((0, 1, -1), (-1, -1, 0))
-    return port.part_size == 1 and (port.start, port.stride, port.end) in ways
 
 
 def has_form(node: Node) -> bool:
