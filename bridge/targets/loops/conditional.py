@@ -71,16 +71,16 @@ class _Conditional(LoopDraft):
         body.keep_exits([i for i, port in enumerate(body.outputs) if not isinstance(port, Stacked)])
         body.add_exit(goes_on, Condition())
         self.inputs[:2] = [None, None]
-        made = self.made(b, self.count)
+        values = self.loop(b, self.count)
         ran = first
         if most is not None and not is_positive(most):
             ran = most > 0 if ran is None else ran & (most > 0)
-        trips = b.reshape(made[counter], 1)
-        results = made[: len(self.node.outputs)]
+        trips = b.reshape(values[counter], 1)
+        results = values[: len(self.node.outputs)]
         if results and not stacks:  # Something has to read the count, or its open size is lost.
             results[0] = b.where(b.reshape(trips) > 0, results[0], b.like(0, results[0]))
         for stack in stacks:
-            results[stack.port.output] = self._stacked(stack, made, trips, ran)
+            results[stack.port.output] = self._stacked(stack, values, trips, ran)
         if ran is not None:
             for output, initial in initial_states(self.node).items():
                 results[output] = chosen(b, ran, results[output], initial)
@@ -178,7 +178,7 @@ class _Conditional(LoopDraft):
         return _Stack(port, elements, sizes, value.dims, value.element is BOOL)
 
     def _stacked(
-        self, stack: _Stack, made: Sequence[Value], trips: Value, ran: Value | None
+        self, stack: _Stack, values: Sequence[Value], trips: Value, ran: Value | None
     ) -> Value:
         """The stack of the joined elements, without parts if the Loop should not have run."""
         b, port = self.b, stack.port
@@ -186,11 +186,11 @@ class _Conditional(LoopDraft):
         if stack.sizes is None:
             sizes = b.constant([stack.dims[axis] for axis in axes], I64)
         else:
-            sizes = b.take(made[stack.sizes], 0, *axes) if axes else b.constant([], I64)
+            sizes = b.take(values[stack.sizes], 0, *axes) if axes else b.constant([], I64)
             if ran is not None and axes:  # Open sizes are 0 then, as onnxruntime has them.
                 least = [d if isinstance(d := stack.dims[axis], int) else 0 for axis in axes]
                 sizes = b.where(ran, sizes, b.constant(least, I64))
-        elements = b.cut(made[stack.elements], 0, 1, None)
+        elements = b.cut(values[stack.elements], 0, 1, None)
         if ran is not None:
             trips = b.where(ran, trips, 0)
             length = trips * b.op("ReduceProd", sizes, [0], keepdims=True)

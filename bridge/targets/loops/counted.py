@@ -37,7 +37,7 @@ def counted(b: Builder, node: Node) -> list[Value]:
             body.outputs[index] = Stacked(exit.output, exit.axis, keepdims=exit.keepdims)
     initials = initial_states(node)
     results = []
-    for index, value in enumerate(draft.made(b, len(node.outputs))):
+    for index, value in enumerate(draft.loop(b, len(node.outputs))):
         if index in stacks:
             value = in_order(b, _cut(b, value, stacks[index].axis, trips), stacks[index])
         elif index in initials:

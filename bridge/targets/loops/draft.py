@@ -39,10 +39,10 @@ class LoopDraft(LoopBuilder):
         """Puts the nodes of `head` at the start of the body."""
         self.body.graph.prepend(self.head.nodes)
 
-    def made(self, b: Builder, count: int) -> list[Value]:
+    def loop(self, b: Builder, count: int) -> list[Value]:
         """The `count` outputs of the new Loop."""
-        made = b.node("Loop", self.inputs, count, {}, (self.body,), self.node.name, None)
-        return list(made.outputs)
+        loop = b.node("Loop", self.inputs, count, {}, (self.body,), self.node.name, None)
+        return list(loop.outputs)
 
     def entry(self, type: TensorType, outer: Value, port: Invariant | Carried | Sliced) -> Value:
         """A new input of the body, which takes `outer`."""

@@ -93,7 +93,7 @@ def _padded_loop(
     with tail:
         for index, axes in exits.items():
             body.graph.outputs[index] = _longer(tail, body.graph.outputs[index], axes)
-    results = draft.made(b, len(node.outputs))
+    results = draft.loop(b, len(node.outputs))
     for index, axes in exits.items():
         exit = body.outputs[index]
         if isinstance(exit, Yield | Stacked) and exit.output is not None:

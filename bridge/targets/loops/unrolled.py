@@ -78,22 +78,22 @@ class _Unrolling:
         ran: Value | None = None
         for number in range(self.trips):
             if self.active is None:
-                made = self._iteration(b, lambda value: value, number)
+                outputs = self._iteration(b, lambda value: value, number)
             else:
                 one = b.reshape(b.cast(self.active, I64), 1)
                 ran = one + number if ran is None else ran + one
-                made = self._if_active(self.active, number)
-            iterations.append(made)
-            self.states = {index: made[index] for index in self.states}
+                outputs = self._if_active(self.active, number)
+            iterations.append(outputs)
+            self.states = {index: outputs[index] for index in self.states}
             for index in conditions:
-                goes_on = scalar(b, made[index])
+                goes_on = scalar(b, outputs[index])
                 self.active = goes_on if self.active is None else self.active & goes_on
         results: dict[int, Value] = {}
         for index, exit in enumerate(self.body.outputs):
             if isinstance(exit, Yield) and exit.output is not None:
                 results[exit.output] = iterations[-1][index]
             elif isinstance(exit, Stacked):
-                parts = [made[index] for made in iterations]
+                parts = [outputs[index] for outputs in iterations]
                 results[exit.output] = self._joined(exit, parts, ran)
         return [results[index] for index in sorted(results)]
 
