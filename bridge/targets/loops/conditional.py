@@ -8,8 +8,8 @@ states are selected if it should not have run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
@@ -27,18 +27,6 @@ def conditional(b: Builder, node: Node) -> list[Value] | None:
     if any(value.rank is None for value, exit in node.body.exits() if isinstance(exit, Stacked)):
         return None
     return _Conditional(b, node).outputs()
-
-
-@dataclass
-class _Stack:
-    """A stack whose elements a state joins. `elements` and `sizes` are outputs of the Loop: the
-    joined elements, and the sizes of a part, unless `dims` has them."""
-
-    port: Stacked
-    elements: int
-    sizes: int | None
-    dims: Sequence[object]
-    boolean: bool
 
 
 class _Conditional(LoopDraft):
@@ -62,7 +50,11 @@ class _Conditional(LoopDraft):
         self.begin()
         with tail:
             self.depend_on(place)
-        stacks = [self._stack(i) for i, p in enumerate(body.outputs) if isinstance(p, Stacked)]
+        stacks = {
+            port.output: self._collected(value, port)
+            for value, port in body.exits()
+            if isinstance(port, Stacked)
+        }
         with tail:
             goes_on = scalar(tail, conditions[0]) if conditions else tail.constant(True)
             goes_on &= place >= 0 if most is None else place + 1 < self.invariant(most)
@@ -79,8 +71,8 @@ class _Conditional(LoopDraft):
         results = values[: len(self.node.outputs)]
         if results and not stacks:  # Something has to read the count, or its open size is lost.
             results[0] = b.where(b.reshape(trips) > 0, results[0], b.like(0, results[0]))
-        for stack in stacks:
-            results[stack.port.output] = self._stacked(stack, values, trips, ran)
+        for output, stack in stacks.items():
+            results[output] = stack(values, trips, ran)
         if ran is not None:
             for output, initial in initial_states(self.node).items():
                 results[output] = chosen(b, ran, results[output], initial)
@@ -158,44 +150,45 @@ class _Conditional(LoopDraft):
                 head.node("Gather", [inside, at, head.constant(port.axis)], [value])
         body.take_entries(lambda _, port: isinstance(port, Iteration | Sliced))
 
-    def _stack(self, index: int) -> _Stack:
-        """The states that join the elements of a stack; the first element is none of them."""
+    def _collected(self, part: Value, port: Stacked) -> Callable[..., Value]:
+        """Adds the state that joins the elements of a stack, behind an element of its own. If the
+        sizes of a part are open, another state has those of the last part. Returns the function
+        that gives the stack behind the Loop."""
         b, tail = self.b, self.tail
-        value, port = self.body.exits()[index]
-        assert isinstance(port, Stacked)
-        element = U8 if value.element is BOOL else value.known_element
+        element = U8 if part.element is BOOL else part.known_element
         state = self._state(TensorType(element, (Interval(1, None),)), b.filled(0, (1,), element))
         with tail:
-            part = tail.cast(value, element)
-            joined = tail.concat(0, state, tail.reshape(part, -1))
-            elements = self._next(joined, port.output)
+            flat = tail.reshape(tail.cast(part, element), -1)
+            elements = self._next(tail.concat(0, state, flat), port.output)
         sizes = None
-        if not is_static(value.shape):
-            rank = len(value.dims)
+        if not is_static(part.shape):
+            rank = len(part.dims)
             self._state(TensorType(I64, (rank,)), b.filled(0, (rank,), I64))
             with tail:
-                sizes = self._next(tail.op("Shape", value))
-        return _Stack(port, elements, sizes, value.dims, value.element is BOOL)
+                sizes = self._next(tail.op("Shape", part))
+        return partial(self._stack, part, port, elements, sizes)
 
-    def _stacked(
-        self, stack: _Stack, values: Sequence[Value], trips: Value, ran: Value | None
-    ) -> Value:
-        """The stack of the joined elements, without parts if the Loop should not have run."""
-        b, port = self.b, stack.port
-        axes = [a for a in range(len(stack.dims)) if not (port.keepdims and a == port.axis)]
-        if stack.sizes is None:
-            sizes = b.constant([stack.dims[axis] for axis in axes], I64)
+    def _stack(
+        self, part: Value, port: Stacked, elements: int, sizes: int | None,
+        values: Sequence[Value], trips: Value, ran: Value | None,
+    ) -> Value:  # fmt: skip
+        """The stack of the joined elements, without parts if the Loop should not have run.
+        `elements` and `sizes` are outputs of the Loop, whose `values` these are."""
+        b = self.b
+        axes = [a for a in range(len(part.dims)) if not (port.keepdims and a == port.axis)]
+        if sizes is None:
+            shape = b.constant([part.dims[axis] for axis in axes], I64)
         else:
-            sizes = b.take(values[stack.sizes], 0, *axes) if axes else b.constant([], I64)
+            shape = b.take(values[sizes], 0, *axes) if axes else b.constant([], I64)
             if ran is not None and axes:  # Open sizes are 0 then, as onnxruntime has them.
-                least = [d if isinstance(d := stack.dims[axis], int) else 0 for axis in axes]
-                sizes = b.where(ran, sizes, b.constant(least, I64))
-        elements = b.cut(values[stack.elements], 0, 1, None)
+                least = [d if isinstance(d := part.dims[axis], int) else 0 for axis in axes]
+                shape = b.where(ran, shape, b.constant(least, I64))
+        joined = b.cut(values[elements], 0, 1, None)
         if ran is not None:
             trips = b.where(ran, trips, 0)
-            length = trips * b.op("ReduceProd", sizes, [0], keepdims=True)
-            elements = b.cut(elements, 0, 0, length)
-        parts = b.op("Reshape", elements, b.concat(0, trips, sizes), allowzero=True)
+            length = trips * b.op("ReduceProd", shape, [0], keepdims=True)
+            joined = b.cut(joined, 0, 0, length)
+        parts = b.op("Reshape", joined, b.concat(0, trips, shape), allowzero=True)
         rank = len(axes) + 1
         parts = in_order(b, b.from_first(parts, port.axis % rank, rank), port)
-        return b.cast(parts, BOOL) if stack.boolean else parts
+        return b.cast(parts, BOOL) if part.element is BOOL else parts
