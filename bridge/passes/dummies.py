@@ -132,7 +132,7 @@ def _give(node: Node, position: int, rank: int, read: Collection[Value | None]) 
         made = value.producer
         if made is None or value in read:
             continue
-        if made.op == "If" and _goes_nowhere_else(value, body.graph):
+        if made.op == "If" and _is_only_output(value, body.graph):
             changed = _give(made, made.outputs.index(value), rank, read) or changed
         elif value.constant is not None and value.constant.size == 1 and value.rank != rank:
             b = Builder([], made.name)
@@ -143,6 +143,6 @@ def _give(node: Node, position: int, rank: int, read: Collection[Value | None]) 
     return changed
 
 
-def _goes_nowhere_else(value: Value, graph: Graph) -> bool:
-    """Whether an output of a graph is one once, and read in it by nobody."""
+def _is_only_output(value: Value, graph: Graph) -> bool:
+    """Whether a value is an output of its graph once, and has no other use in it."""
     return graph.outputs.count(value) == 1 and not any(value in n.inputs for n in graph.nodes)

@@ -95,7 +95,7 @@ def fake_quantize(graph: Graph, outputs: bool, everywhere: bool = False) -> bool
         if match is None:
             return None
         among = {*rewriter.graph.outputs} if outputs else set()
-        if everywhere or is_taken(match[X], node.outputs[0], rewriter.uses, among):
+        if everywhere or meets_integer_kernel(match[X], node.outputs[0], rewriter.uses, among):
             return _faked(b, node, match)
         return None
 
@@ -133,7 +133,9 @@ def has_levels(x: Value, element: Element) -> bool:
     return element.bits <= NARROW and x.rank is not None and 0 < x.rank <= WIDEST_RANK
 
 
-def is_taken(x: Value, quantized: Value, uses: ValueUses, outputs: Collection[Value] = ()) -> bool:
+def meets_integer_kernel(
+    x: Value, quantized: Value, uses: ValueUses, outputs: Collection[Value] = ()
+) -> bool:
     """Whether a quantised value, or its result, meets an integer kernel. `quantized` are
     the integers, or the floats of them. Kernels take the values in `outputs`.
 

@@ -94,7 +94,7 @@ def _since(node: Node, before: Deciders, options: Collection[Decider]) -> str:
     return f"{_listed(deciding)} {'is' if len(deciding) == 1 else 'are'} fixed"
 
 
-def what_is_left(graph: Graph) -> list[str]:
+def remaining_ifs(graph: Graph) -> list[str]:
     """The number of the remaining Ifs, and the inputs that decide their conditions."""
     counts = Counter(_listed(sources) for sources in Deciders(graph, {}).sources.values())
     if not counts:

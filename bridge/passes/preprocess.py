@@ -81,7 +81,7 @@ def preprocess(model: Model, steps: Sequence[Preprocessing]) -> None:
     for step in steps:
         value = by_name(step.input)
         _require_tensor(model, value, step)
-        _put_behind(model, value, step)
+        _insert(model, value, step)
     infer_graph(model.graph)
     PREPROCESSED.write(model.metadata, [*(PREPROCESSED.read(model.metadata) or []), *steps])
 
@@ -115,7 +115,7 @@ def _require_tensor(model: Model, value: Value, step: Preprocessing) -> None:
         raise UsageError(f'the input "{name}" has a default value, which is not preprocessed')
 
 
-def _put_behind(model: Model, value: Value, step: Preprocessing) -> None:
+def _insert(model: Model, value: Value, step: Preprocessing) -> None:
     """Makes the nodes behind an input. What read the input reads their result."""
     graph, whole = model.graph, value.tensor
     dims = value.dims

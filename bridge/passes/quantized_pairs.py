@@ -18,7 +18,7 @@ from bridge.neutral.types import F32, Element
 from bridge.operators.quantization.quantize_dequantize import axis_of, limits
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
-from bridge.passes.fake_quantize import has_levels, is_taken, wants_all
+from bridge.passes.fake_quantize import has_levels, meets_integer_kernel, wants_all
 
 
 def join_pairs(model: Model, context: Context) -> bool:
@@ -54,7 +54,7 @@ def _joined(b: Builder, node: Node, uses: Rewriter, everywhere: bool) -> Result:
     scaling = _scale(parameters)
     if x is None or scaling is None or not _fits(x, scaling):
         return None
-    if not everywhere and not is_taken(x, node.outputs[0], uses.uses):
+    if not everywhere and not meets_integer_kernel(x, node.outputs[0], uses.uses):
         return None
     if not all(map(_same, parameters, node.inputs[1:])):
         return None

@@ -66,7 +66,7 @@ def settle_ranks(model: Model, context: Context) -> bool:
         if name not in names:
             raise UsageError(unknown("output", name, names))
     if not has_open_rank(graph) and not any(map(open_target, graph.walk())):
-        require_asked(graph, context)
+        require_output_ranks(graph, context)
         return False
     remove_dead_nodes(graph)
     infer_and_fold(graph)
@@ -95,7 +95,7 @@ def has_open_rank(graph: Graph) -> bool:
 
 def _may_differ(node: Node) -> bool:
     if node.bodies:
-        return _differs(node) if node.op == "If" else carries_other_ranks(node)
+        return _differs(node) if node.op == "If" else has_state_of_open_rank(node)
     return opens_rank(node, node.inputs)
 
 
@@ -111,7 +111,7 @@ def opens_rank(node: Node, inputs: Sequence[Value | None]) -> bool:
     return shape is not None and shape.rank == 1 and known_of(shape).length is None
 
 
-def require_asked(graph: Graph, context: Context) -> None:
+def require_output_ranks(graph: Graph, context: Context) -> None:
     """Raises UsageError for `output_ranks` that the outputs do not have."""
     for value, name in zip(graph.outputs, names_of_outputs(graph), strict=True):
         rank = context.output_ranks.get(name, value.rank)
@@ -119,7 +119,7 @@ def require_asked(graph: Graph, context: Context) -> None:
             raise UsageError(f'the output "{name}" has rank {value.rank}, not {rank}')
 
 
-def carries_other_ranks(loop: Node) -> bool:
+def has_state_of_open_rank(loop: Node) -> bool:
     """Whether a state of a Loop changes its rank."""
     return any(
         isinstance(port, Carried)

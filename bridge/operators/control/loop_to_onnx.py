@@ -82,7 +82,7 @@ def counted_slices(b: Builder, loop_builder: LoopBuilder) -> None:
         loop_builder.inputs[0] = trips
 
 
-def unseen_heads(b: Builder, loop_builder: LoopBuilder) -> None:
+def scalar_inputs(b: Builder, loop_builder: LoopBuilder) -> None:
     """Makes the trip count and the first condition scalars, as IR makes them on the way back.
     Exception: a value that the body reads keeps its rank, because ONNX's body reads the same
     rank."""
@@ -95,7 +95,7 @@ def unseen_heads(b: Builder, loop_builder: LoopBuilder) -> None:
     scalar_heads(b, loop_builder)
 
 
-def unseen_condition(b: Builder, loop_builder: LoopBuilder) -> None:
+def scalar_condition(b: Builder, loop_builder: LoopBuilder) -> None:
     """Makes the condition a scalar after each iteration, as before the first, unless the body reads
     it. IR's Loop also accepts a vector with one element. With both forms, ONNX's Loop would have a
     state of two ranks."""
@@ -106,7 +106,7 @@ def unseen_condition(b: Builder, loop_builder: LoopBuilder) -> None:
             body.graph.outputs[index] = scalar(loop_builder.inside(b), value)
 
 
-def unsaid_condition(b: Builder, loop_builder: LoopBuilder) -> None:
+def no_true_condition(b: Builder, loop_builder: LoopBuilder) -> None:
     """Removes a first condition that is always true, if a trip count ends the Loop."""
     condition = loop_builder.condition
     if condition is None or loop_builder.trip_count is None or condition.names:
@@ -220,8 +220,8 @@ SCAN: tuple[LoopStep, ...] = (dropped_axes, carried_exits)
 """The steps for a Loop that Scan can express, in this order."""
 
 LOOP: tuple[LoopStep, ...] = (
-    counted_slices, unseen_heads, unseen_condition, unsaid_condition, slices_in_body, carried_exits,
-    single_parts, joined_stacks,
+    counted_slices, scalar_inputs, scalar_condition, no_true_condition, slices_in_body,
+    carried_exits, single_parts, joined_stacks,
 )  # fmt: skip
 """The steps for any other Loop, in this order."""
 

@@ -29,7 +29,7 @@ def detection_output_to_onnx(b: Builder, node: Node) -> Result:
     if attributes["keep_top_k"][0] < 1:
         most = b.constant([attributes["top_k"]]) if attributes["top_k"] > 0 else priors
         keep = most * classes
-    dense = b.reshape(_left(b, boxes, scores, attributes), images, -1)
+    dense = b.reshape(_suppressed(b, boxes, scores, attributes), images, -1)
     count = b.min(keep, b.sizes(dense, 1))
     best, places = b.ops("TopK", 2, dense, count, axis=1)
     labels = places / priors
@@ -61,7 +61,7 @@ def detection_output_to_onnx(b: Builder, node: Node) -> Result:
     return b.unsqueeze(rows, 0, 1)
 
 
-def _left(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]) -> Value:
+def _suppressed(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]) -> Value:
     """The scores [images, classes, priors] after suppression. If each class has its own boxes, a
     class is suppressed like an image."""
     background = attributes["background_label_id"]

@@ -32,7 +32,7 @@ from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
 from bridge.passes.sequences.boundary import input_form, shape_of, write_boundary
 from bridge.passes.sequences.form import is_compound
-from bridge.passes.sequences.restore import put_together, taken_apart
+from bridge.passes.sequences.restore import from_parts, to_parts
 
 
 def know_parts(model: Model, context: Context) -> None:
@@ -66,7 +66,7 @@ def _output(value: Value, own: set[Value]) -> tuple[BoundaryValue | None, list[V
         parts = [Value(type) for type in _types(recorded)]
         nodes: list[Node] = []
         match = Match({}, parts)
-        if match.alike((put_together(Builder(nodes), recorded, list(parts)), value)):
+        if match.alike((from_parts(Builder(nodes), recorded, list(parts)), value)):
             tensors = [match.bound[part] for part in parts]
             if own.issuperset(tensors):
                 return _with_rank(recorded, tensors[-1], value.type), tensors
@@ -128,7 +128,9 @@ def _input(graph: Graph, whole: Value, inputs: list[Value]) -> BoundaryValue | N
     parts = form.leaves()
     # A model need not use all parts.
     choices = (combinations(range(len(parts)), size) for size in range(len(parts), 0, -1))
-    matches = (_taken_apart(graph, whole, recorded, used) for used in chain.from_iterable(choices))
+    matches = (
+        _matched_parts(graph, whole, recorded, used) for used in chain.from_iterable(choices)
+    )
     values, nodes = next(filter(None, matches), ({}, set[Node]()))
     if not values:
         return None
@@ -141,14 +143,14 @@ def _input(graph: Graph, whole: Value, inputs: list[Value]) -> BoundaryValue | N
     return recorded
 
 
-def _taken_apart(
+def _matched_parts(
     graph: Graph, whole: Value, recorded: BoundaryValue, used: tuple[int, ...]
 ) -> tuple[dict[int, Value], set[Node]] | None:
     """The values that are these parts of an input, and the nodes that compute them. None if other
     values are computed from the input too."""
     inside = Value(whole.type)
     pattern = Graph([inside])
-    taken = taken_apart(Builder(pattern.nodes), inside, recorded)
+    taken = to_parts(Builder(pattern.nodes), inside, recorded)
     pattern.outputs = [taken[index] for index in used]
     remove_dead_nodes(pattern, trim=True)
     match = Match({inside: whole})

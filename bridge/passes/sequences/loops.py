@@ -141,9 +141,9 @@ class LoopBody(BodyLowering):
         targets: dict[int, Form] = {}
         for index, (value, exit) in enumerate(self.body.exits()):
             own = self.inner.form(value)
-            forms.append(self._brought(value, exit, kept.get(index)))
+            forms.append(self._in_form_of_state(value, exit, kept.get(index)))
             if isinstance(exit, Yield | Stacked) and exit.output is not None:
-                targets[exit.output] = self._behind(exit, forms[-1], own)
+                targets[exit.output] = self._output_form(exit, forms[-1], own)
         results = [targets[index] for index in range(len(self.node.outputs))]
         self._start()
         inside, outside = _first_leaves(forms), _first_leaves(results)
@@ -159,7 +159,7 @@ class LoopBody(BodyLowering):
         ]
         return self.close(exits), results
 
-    def _brought(self, value: Value, exit: OutputPort, state: Form | None) -> Form:
+    def _in_form_of_state(self, value: Value, exit: OutputPort, state: Form | None) -> Form:
         """The form of an output of the body: the one of its state. A condition is a scalar."""
         form = self.inner.form(value)
         with self.inner.builder as b:
@@ -167,7 +167,7 @@ class LoopBody(BodyLowering):
                 form = Plain(form.at_rank(b, 0))
             return form if state is None else state.hold(b, form, value.name)
 
-    def _behind(self, exit: Yield | Stacked, form: Form, own: Form) -> Form:
+    def _output_form(self, exit: Yield | Stacked, form: Form, own: Form) -> Form:
         """The output of a Loop for a body output, in the structure of `form`. If the Loop surely
         runs, a state has the shapes of `own`, the output of an iteration."""
         if not isinstance(form, Open) or not isinstance(own, TensorForm):

@@ -23,7 +23,7 @@ from bridge.operators import Refused
 from bridge.operators.sequence.sequences import drops_axis
 from bridge.passes.sequences.elements import Elements
 from bridge.passes.sequences.form import Fails, Form, Sequence, rank_not_known
-from bridge.passes.sequences.maybe import Maybe, held
+from bridge.passes.sequences.maybe import Maybe, content_of
 from bridge.passes.sequences.ragged import chunks, split
 from bridge.passes.sequences.tensors import Plain, TensorForm, tensor
 from bridge.passes.sequences.uniform import Uniform
@@ -35,14 +35,14 @@ Lowered = Callable[[Builder, Node, list[Form | None]], Form]
 
 
 def _sequence(form: Form | None) -> Sequence:
-    sequence = held(form)
+    sequence = content_of(form)
     if isinstance(sequence, Sequence):
         return sequence
     raise Refused(f"its input is no sequence but {sequence}")
 
 
 def _item(form: Form | None) -> TensorForm:
-    return tensor(held(form))
+    return tensor(content_of(form))
 
 
 def _tensor(form: Form | None) -> Value:

@@ -85,7 +85,7 @@ def _restore_inputs(graph: Graph, boundary: BoundaryRecord, b: Builder) -> None:
             recorded = replace(recorded, shape=sizes)
         b.name = name
         restored[name] = whole = Value(_type(recorded), [name])
-        for old, new in zip(parts, taken_apart(b, whole, recorded), strict=True):
+        for old, new in zip(parts, to_parts(b, whole, recorded), strict=True):
             _become(b, old, new)
     for name in boundary.input_order:
         if name not in restored and name not in named:
@@ -99,7 +99,7 @@ def _become(b: Builder, old: Value, new: Value) -> None:
     b.node("Identity", [new], [old])
 
 
-def taken_apart(b: Builder, whole: Value, recorded: BoundaryValue) -> list[Value]:
+def to_parts(b: Builder, whole: Value, recorded: BoundaryValue) -> list[Value]:
     """The tensors that stand for a sequence or an optional, in the order of `parts`."""
     value, present = whole, []
     if recorded.optional:
@@ -176,7 +176,7 @@ def _restore_outputs(graph: Graph, boundary: BoundaryRecord, b: Builder) -> None
         b.name = whole
         parts = [named[part] for part in recorded.parts(whole)]
         _require_elements(whole, recorded, parts)
-        restored = put_together(b, recorded, parts)
+        restored = from_parts(b, recorded, parts)
         said = _type(recorded)
         # The record may be of a file that somebody changed.
         if (
@@ -189,7 +189,7 @@ def _restore_outputs(graph: Graph, boundary: BoundaryRecord, b: Builder) -> None
     graph.outputs, graph.output_names = outputs, names
 
 
-def put_together(b: Builder, recorded: BoundaryValue, parts: list[Value]) -> Value:
+def from_parts(b: Builder, recorded: BoundaryValue, parts: list[Value]) -> Value:
     """The sequence, optional or tensor of open rank that tensors stand for."""
     if not recorded.optional:
         return _whole(b, recorded, parts)

@@ -69,7 +69,7 @@ def decide_by_state(
             waits = {one: after for one, after in pairs.items() if one is not state}
             once += _compute_once(graph, node, side, waits, starts, front)
             if one_decoder:
-                _require_made_once(node, node.bodies[side], pairs, once)
+                _require_computed_once(node, node.bodies[side], pairs, once)
         pairs |= {one: one for one in once}
         at = {one.name: axis for one, axis in (empty | {one: _open(one) for one in once}).items()}
         graph.inputs.remove(flag)
@@ -124,7 +124,7 @@ def _keep_states(
     return kept
 
 
-def _require_made_once(
+def _require_computed_once(
     node: Node, later: Body, pairs: Mapping[Value, Value], once: Collection[Value]
 ) -> None:
     """Refuses one decoder if it keeps a state that the other branch does not compute from the
