@@ -15,7 +15,7 @@ from bridge.limits import budget
 from bridge.neutral.arithmetic import CURRENT
 from bridge.neutral.arrays import counted, full, spend
 from bridge.neutral.extras import NodeExtras
-from bridge.neutral.graph import Body, Node, Value, operand_of
+from bridge.neutral.graph import UNKNOWN_ELEMENT, Body, Node, Value, operand_of
 from bridge.neutral.inference import KNOWN_VALUE_LIMIT, infer
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.tensor import FileRange, Tensor
@@ -34,9 +34,6 @@ from bridge.neutral.types import (
 from bridge.vocabulary import has_trait, operator
 
 _Found = TypeVar("_Found")
-
-UNKNOWN_ELEMENT = "the element type of one of its inputs is not known"
-
 
 Argument: TypeAlias = "Value | float | Sequence[float] | np.ndarray | np.generic | None"
 """An input of a node to be made. Numbers become a Constant: of the type of the other inputs if the

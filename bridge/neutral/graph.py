@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from bridge.neutral.inference.computed import Computed
     from bridge.neutral.inference.known import KnownValue
 
+UNKNOWN_ELEMENT = "the element type of one of its inputs is not known"
+
 BRANCHES = ("then_branch", "else_branch")
 """The names of an If's bodies."""
 
@@ -108,9 +110,9 @@ class Value(Arithmetic):
 
     @property
     def known_element(self) -> Element:
-        """The element type, known to be known."""
+        """The element type; Refused if it is unknown."""
         if self.element is None:
-            raise TypeError(f"the element type of {self.name or 'a value'} is not known")
+            raise Refused(UNKNOWN_ELEMENT)
         return self.element
 
     @property

@@ -22,12 +22,12 @@ from pathlib import Path
 from bridge.errors import LimitError
 from bridge.limits import budget, limited
 from bridge.neutral import inference
-from bridge.neutral.builder import UNKNOWN_ELEMENT, Builder as Builder, Refused as Refused, Target
+from bridge.neutral.builder import Builder as Builder, Refused as Refused, Target
 from bridge.neutral.graph import Node as Node, Value as Value
 from bridge.neutral.inference.computed import Array, compute_by
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.rewrite import Result as Result
-from bridge.neutral.types import UNKNOWN, Element, Type
+from bridge.neutral.types import UNKNOWN, Type
 from bridge.operators import standard
 from bridge.vocabulary import families, families_of_type, family_of, operator
 
@@ -97,13 +97,6 @@ def unforeseen(error: Exception) -> str:
     """The message for a node that broke a rule (BREAKS)."""
     text = f", {error}" if str(error) else ""
     return f"its inputs and attributes do not go together ({type(error).__name__}{text})"
-
-
-def element_type(x: Value) -> Element:
-    """The element type of `x`; Refused if it is unknown."""
-    if x.element is None:
-        raise Refused(UNKNOWN_ELEMENT)
-    return x.element
 
 
 def ranks(node: Node, *indices: int) -> list[int]:

@@ -13,7 +13,6 @@ from bridge.operators import (
     Node,
     Refused,
     Value,
-    element_type,
     legalizes,
     ranked,
     required,
@@ -118,7 +117,7 @@ def segment_max_for_onnx(b: Builder, node: Node) -> Value:
     (data, rank), segments, count = ranked(node), node.operand(1), node.input(2)
     segments = b.as_i64(segments)
     number = _number(b, segments, count)
-    element = element_type(data)
+    element = data.known_element
     if not (element.is_float or element.is_integer):
         raise Refused(f"ONNX has no maximum of {element}")
     limits = np.finfo(element.dtype) if element.is_float else np.iinfo(element.dtype)

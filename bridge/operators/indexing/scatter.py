@@ -8,7 +8,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, knows
 from bridge.neutral.inference.known import KnownValue, known_of
 from bridge.neutral.types import BOOL, Element
-from bridge.operators import Builder, element_type, legalizes, ranked, ranks, required
+from bridge.operators import Builder, legalizes, ranked, ranks, required
 from bridge.operators.indexing.gather import indices_of_elements, places_in_data
 
 
@@ -43,7 +43,7 @@ def initial_values_for_onnx(b: Builder, node: Node) -> Value | None:
         return _mean(b, node)
     if node.attributes["use_init_val"]:
         return None
-    neutral = b.like(_neutral(reduction, element_type(data)), data)
+    neutral = b.like(_neutral(reduction, data.known_element), data)
     start = b.op("Expand", neutral, b.op("Shape", updates))
     cleared = b.op("ScatterElements", data, indices, start, axis)
     return b.op("ScatterElements", cleared, indices, updates, axis, reduction=reduction)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridge.neutral.types import BF16, F16, F32, Element
-from bridge.operators import Builder, Node, Result, Value, element_type, legalizes
+from bridge.operators import Builder, Node, Result, Value, legalizes
 from bridge.operators.loops import Values, along
 
 
@@ -11,7 +11,7 @@ from bridge.operators.loops import Values, along
 def det_to_ir(b: Builder, node: Node) -> Result:
     """Det (11 to 22): the product of the pivots, with the sign of the permutation of rows."""
     x = node.operand(0)
-    matrix = b.cast(x, _computed(element_type(x)))
+    matrix = b.cast(x, _computed(x.known_element))
     rows = b.positions(matrix, -1)
     unused = _ones(b, matrix)
 
@@ -40,7 +40,7 @@ def inverse_to_onnx(b: Builder, node: Node) -> Result:
     """Inverse-14: the right half of [A | I] when the left half is a permuted identity."""
     x = node.operand(0)
     rank = b.known(x.rank, "the rank of its input")
-    matrix = b.cast(x, _computed(element_type(x)))
+    matrix = b.cast(x, _computed(x.known_element))
     size = b.sizes(matrix, -1)
     rows = b.positions(matrix, -1)
     identity = b.cast(b.unsqueeze(rows, 1).equal(rows), matrix.element)

@@ -15,7 +15,6 @@ from bridge.operators import (
     Refused,
     Result,
     Value,
-    element_type,
     legalizes,
     reads,
     required,
@@ -65,7 +64,7 @@ def imputer(b: Builder, node: Node) -> Result:
     """Imputer-1: replaces each element equal to the replaced value by the imputed value. With
     several imputed values, each column has its own."""
     x = node.operand(0)
-    kind = "float" if element_type(x).is_float else "int64"
+    kind = "float" if x.known_element.is_float else "int64"
     imputed = numbers(node, f"imputed_value_{kind}s")
     if imputed is None:
         raise Refused(f"it has no imputed_value_{kind}s for its input")

@@ -13,7 +13,7 @@ from bridge.neutral.inference import constraints as must, first, infers_shape, r
 from bridge.neutral.inference.dims import with_dim
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, F32, I8, I32, I64, U8, Dim, Element, Shape
-from bridge.operators import Refused, element_type, legalizes, ranked, ranks, reads
+from bridge.operators import Refused, legalizes, ranked, ranks, reads
 from bridge.operators.spatial.resample import Axis, Method, resample
 
 COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
@@ -248,7 +248,7 @@ def element_at(b: Builder, vector: Value | None, index: int) -> Value:
     """One element of a vector. A float becomes f32."""
     assert vector is not None
     item = vector[index]
-    return b.cast(item, F32) if element_type(vector).is_float else item
+    return b.cast(item, F32) if vector.known_element.is_float else item
 
 
 def _common_scale(b: Builder, x: Value, axes: list[int], wanted: Value, policy: str) -> Value:
