@@ -21,7 +21,7 @@ from bridge.targets.loops.padded import padded
 
 
 def count_loops(model: Model, context: Context) -> bool:
-    """Rewrites, in place, each Loop that is not unrolled, in the form for its kind."""
+    """Rewrites, in place, each remaining Loop in the form for its kind."""
     changed = False
     for form in (_padded, _in_form):
         pattern = Pattern(form, frozenset({"Loop"}), context.target, uses=True)

@@ -1,8 +1,8 @@
 """Operators of ONNX in the forms that runtimes have.
 
 The standard allows more types and modes than onnxruntime has kernels for. So a model that comes
-from IR gets other forms. They are asked for before the rules of the operators. A model of ONNX
-keeps what it has.
+from IR gets other forms; they come before the rules of the operators. A model of ONNX keeps its
+own operators.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from bridge.targets.loops.unrolled import unrolled
 
 
 def unroll_loops(model: Model, context: Context) -> bool:
-    """Unrolls, in place, all Loops of known and small trip count, or those that the device wants
-    so."""
+    """Unrolls, in place, all Loops with a small known trip count, or only the growing ones, as
+    the device wants."""
     growing = device_of(context.options).unrolls == "growing"
 
     def iterations(b: Builder, node: Node, rewriter: Rewriter) -> Result:

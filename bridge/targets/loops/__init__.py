@@ -7,8 +7,8 @@ right, as measured on an emulated device (`docs/devices.md`). So each Loop takes
   a condition may end it early, each iteration is a branch of an If.
 - *counted* (`counted.py`): a Loop with an unknown trip count, without a computed condition. It
   slices a range of numbers, one for each iteration.
-- *conditional* (`conditional.py`): a Loop that a computed condition ends. It has states alone: one
-  counts the iterations, others collect the elements of stacks, and the body gathers its slices.
+- *conditional* (`conditional.py`): a Loop that a computed condition ends. It has only states: one
+  counts the iterations, others collect the elements of stacks. The body gathers its slices.
 - *padded* (`padded.py`): a Loop with tensors that may be empty. Each such axis has one more element
   inside. A padded Loop is then counted or conditional.
 

@@ -1,9 +1,9 @@
 """A Loop that a computed condition ends, in the conditional form.
 
-It has states alone. A state counts the iterations, and its size is open: for a Loop without an open
-size, the plugin reads the condition too early. The body gathers its slices. It joins the elements
-of a stack, which are reshaped behind the Loop. The Loop runs at least once. Behind it, the initial
-states are selected if it should not have run.
+It has no slices and no stacks, only states. A state counts the iterations, and its size is open:
+for a Loop without an open size, the plugin reads the condition too early. The body gathers its
+slices. It joins the elements of a stack, which are reshaped behind the Loop. The Loop runs at least
+once. Behind it, the initial states are selected if it should not have run.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Conditional(LoopDraft):
         self.count = len(node.outputs)
 
     def outputs(self) -> list[Value]:
-        """The outputs that stand for those of the Loop."""
+        """The values for the outputs of the Loop."""
         b, body, tail = self.b, self.body, self.tail
         most, first = self._most_trips(), self.first_condition(self.b)
         conditions = [v for v, port in body.exits() if isinstance(port, Condition)]

@@ -57,8 +57,8 @@ def _trips(b: Builder, draft: LoopDraft) -> Value:
 
 
 def _remove_heads(draft: LoopDraft) -> None:
-    """Ports take the trip count and the first condition from other inputs. A condition that is a
-    state starts as true."""
+    """Ports take the trip count and the first condition from other inputs. A loop-carried
+    condition starts as true."""
     body = draft.body
     for index, port in enumerate(body.inputs):
         if isinstance(port, Carried) and isinstance(body.outputs[port.output], Condition):

@@ -21,8 +21,8 @@ from bridge.operators.branches import either
 from bridge.operators.control.loop_builder import LoopBuilder, is_positive, scalar
 
 ENDLESS = 2**31 - 1
-"""A trip count from which on a Loop has none: the plugin computes with 32 bits. No axis has
-as many elements."""
+"""The largest trip count. A Loop with more has no limit, because the plugin computes with 32
+bits. No axis has as many elements."""
 
 
 class LoopDraft(LoopBuilder):
@@ -55,8 +55,8 @@ class LoopDraft(LoopBuilder):
         return self.entry(outer.tensor, outer, Invariant(0))
 
     def replace_entry(self, value: Value, by: Value) -> None:
-        """Computes what was a body input, of one element, from another value in the body. The input
-        itself is removed later."""
+        """Computes the value of a body input, of one element, from another value in the body. The
+        input itself is removed later."""
         shape = self.head.constant([1] * (value.rank or 0), I64)
         self.head.node("Reshape", [by, shape], [value])
 

@@ -23,8 +23,8 @@ def known_trips(node: Node) -> int | None:
 
 
 def computed_conditions(body: Body) -> list[int]:
-    """The body outputs that may end a Loop. A condition that is always true does not, nor does one
-    that only passes on its own earlier value, which has been true."""
+    """The body outputs that may end a Loop. A condition does not end it if it is always true, or
+    only passes on its own earlier value, which has been true."""
     own = {port.output: value for value, port in body.entries() if isinstance(port, Carried)}
     return [
         index

@@ -18,10 +18,10 @@ from bridge.operators.control.loop_builder import is_positive, scalar
 from bridge.targets.loops.kinds import computed_conditions, known_trips
 
 MOST_ITERATIONS = 64
-"""The iterations of a Loop that is unrolled, at most."""
+"""The most iterations of an unrolled Loop."""
 
 MOST_NODES = 4096
-"""The nodes that the iterations of one Loop may have together."""
+"""The most nodes of all iterations of one Loop."""
 
 
 def unrolled(b: Builder, node: Node) -> list[Value] | None:
@@ -72,7 +72,7 @@ class _Unrolling:
                 self.states[port.output] = node.outer(port) or b.constant(True)
 
     def outputs(self) -> list[Value]:
-        """The outputs that stand for those of the Loop."""
+        """The values for the outputs of the Loop."""
         b, conditions = self.b, computed_conditions(self.body)
         iterations: list[list[Value]] = []
         ran: Value | None = None
