@@ -10,7 +10,7 @@ from bridge.neutral.inference.known import is_at_least_zero, known_of
 from bridge.vocabulary import has_trait
 
 MOST_NODES = 500
-"""The most nodes that are visited to find whether a value may be negative."""
+"""The most nodes to visit for the sign of a value."""
 
 
 def is_not_negative(value: Value | None) -> bool:

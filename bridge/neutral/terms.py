@@ -192,7 +192,7 @@ def var(
 
 
 def constant(*elements: Element, rank: int | None = None) -> Var:
-    """A value that is known."""
+    """A known value."""
     return Var(elements, rank, lambda value: known_of(value).array is not None)
 
 
@@ -203,7 +203,7 @@ def op(ops: str, *inputs: Term | float | None, **attributes: Any) -> Op:
 
 
 def number(known: float, rank: int | None = None) -> Var:
-    """A value that is known to be one number."""
+    """A value known to be one number."""
     return Var(rank=rank, where=partial(is_number, number=known))
 
 

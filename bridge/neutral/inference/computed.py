@@ -89,7 +89,7 @@ def _unfinished(value: Value | None) -> Computed | None:
 
 
 def _most(value: Value | None) -> int:
-    """The most elements of what is computed from a value."""
+    """The most elements of a value that is computed on demand."""
     if value is None:
         return MOST
     if value.computed is not None:

@@ -98,7 +98,7 @@ def as_dim(part: Part) -> Dim:
 
 
 LONGEST = 1 << 20
-"""The most numbers of a constant that are read one by one. No shape or list of places has more."""
+"""The most numbers of a constant to read one at a time. No shape or list of places has more."""
 
 HIGHEST_RANK = 1 << 16
 """Beyond the rank of any tensor."""

@@ -20,7 +20,7 @@ def read_swish(b: Builder, node: Node) -> Result:
 @legalizes("HardSigmoid", target="ir")
 @legalizes("HardSigmoid", target="onnx")
 def hard_sigmoid(b: Builder, node: Node) -> Result:
-    """HardSigmoid (1 to 22) with parameters that are not constants: max(0, min(1, alpha · x +
+    """HardSigmoid (1 to 22) with computed parameters: max(0, min(1, alpha · x +
     beta))."""
     x, alpha, beta = required(node, 0, 1, 2)
     if known_of(alpha).array is not None and known_of(beta).array is not None:
@@ -31,7 +31,7 @@ def hard_sigmoid(b: Builder, node: Node) -> Result:
 @legalizes("Selu", target="ir")
 @legalizes("Selu", target="onnx")
 def selu(b: Builder, node: Node) -> Result:
-    """Selu (1 to 22) with parameters that are not constants. The result is gamma · x for positive
+    """Selu (1 to 22) with computed parameters. The result is gamma · x for positive
     x, else gamma · alpha · (exp(x) - 1)."""
     x, alpha, gamma = required(node, 0, 1, 2)
     if known_of(alpha).array is not None and known_of(gamma).array is not None:

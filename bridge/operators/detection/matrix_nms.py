@@ -66,7 +66,7 @@ def _decayed(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]
 
 def _overlaps(b: Builder, boxes: Value, normalized: bool) -> Value:
     """The intersection over union [n, n] of each pair of boxes [n, 4]; 0 if the union is 0. Boxes
-    that are not normalised count their last pixel."""
+    in pixels count their last pixel."""
     low, high = b.split(boxes, 1, 2, 2)
     pixel, zero = b.constant(0.0 if normalized else 1.0), b.constant(0.0)
     extent = high - low

@@ -80,7 +80,7 @@ def content_of_comparison(node: Node) -> tuple[Number, ...] | None:
 
 @knows("Where")
 def content_of_where(node: Node) -> tuple[Number, ...] | None:
-    """Where: the element of the side that is taken, or that both sides have."""
+    """Where: the element of the selected side, or the common element of both sides."""
 
     def pick(condition: Number, x: Number, y: Number) -> Number:
         if isinstance(condition, int):

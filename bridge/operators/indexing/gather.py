@@ -61,7 +61,7 @@ def gather_for_onnx(b: Builder, node: Node) -> Value | None:
 
 
 def out_of_range(data: Value, indices: Value, axis: int) -> np.ndarray | None:
-    """A mask of the indices that are known to be out of range; None if there are none."""
+    """A mask of the indices known to be out of range; None if there are none."""
     wanted = known_of(indices).array
     length = None if data.shape is None else data.shape[axis]
     if wanted is None or not isinstance(length, int) or data.element is STRING:

@@ -131,7 +131,7 @@ FAR = 1 << 30
 
 
 def sliced(dim: Dim, start: int | None, end: int | None, step: int | None) -> Dim:
-    """What is left of a dimension by `start:end:step` with ONNX's clamping."""
+    """The rest of a dimension after `start:end:step` with ONNX's clamping."""
     if start is None or end is None or not step:
         return interval(0, high(dim)) if high(dim) is not None else ANY
     if isinstance(dim, int):
@@ -194,7 +194,7 @@ def shape_of_slice(node: Node, dims: tuple[Dim, ...]) -> Shape:
 
 @knows("Slice")
 def slice_content(node: Node) -> KnownValue | None:
-    """Slice: the elements that are left, where all limits are known."""
+    """Slice: the remaining elements, if all limits are known."""
     content, shape = known_of(node.inputs[0]).parts, first(node).shape
     starts, ends = known_of(node.inputs[1]).ints, known_of(node.inputs[2]).ints
     if content is None or shape is None or starts is None or ends is None:

@@ -61,7 +61,7 @@ def fake_quantize_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def _of_integers(b: Builder, data: Value, known: Sequence[Any], steps: int) -> Value | None:
-    """Integers of 8 bits that are the levels themselves, scaled. Old IRs hold weights so."""
+    """Scaled integers of 8 bits, which are the levels themselves. Old IRs hold weights so."""
     integers = operand_of(data, "Cast")
     if integers is None or integers.constant is None or integers.element not in (I8, U8):
         return None

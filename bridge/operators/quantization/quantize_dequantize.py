@@ -49,7 +49,7 @@ def quantize_dequantize_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def limits(scale: np.ndarray, zero_point: np.ndarray, element: Element) -> list[np.ndarray]:
-    """The floats for which the least and the greatest integer stand, in f32."""
+    """The floats of the least and the greatest integer, in f32."""
     shift = zero_point.astype(np.float32)
     return [np.asarray(scale * (np.float32(end) - shift), np.float32) for end in element.bounds]
 

@@ -1,4 +1,4 @@
-"""Recognises lengths of sequences that are equal to the size of their axis."""
+"""Recognises lengths of sequences equal to the size of their axis."""
 
 from __future__ import annotations
 

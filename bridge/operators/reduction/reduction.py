@@ -240,7 +240,7 @@ def reduced(node: Node, shape: Shape) -> Shape:
 
 
 def ranks_of_reduction(node: Node) -> must.Constraints:
-    """A reduction keeps its axes, or loses those that it names. A scalar's axis may be called 0."""
+    """A reduction keeps its axes, or loses the named ones. A scalar's axis may be called 0."""
     x, out = must.Operand(node.input(0)), must.Operand(node.outputs[0])
     axes = known_of(node.input(1)).ints
     if node.attributes["keepdims"]:

@@ -196,7 +196,7 @@ def shape_of_ir_padded(node: Node, dims: tuple[Dim, ...]) -> Shape:
 
 
 def pads_for_axes(node: Node) -> must.Constraints:
-    """Pad: two pads for each axis, or for each that is named. No axis gets a size below 0."""
+    """Pad: two pads for each axis, or for each named axis. No axis gets a size below 0."""
     x, pads, _, axes = must.operands(node, 4)
     if axes.value is None and (length := known_of(pads.value).length) is not None:
         yield must.Rank(x, length // 2)

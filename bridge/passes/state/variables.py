@@ -122,7 +122,7 @@ _BOTH = re.compile(
     r"(?P<output>(?P=head)present(?:_key_values?|_kv)?(?P=end))"
 )
 _LONGEST = 300
-"""Characters of the longest id that is matched. The match is slow for an id that repeats itself."""
+"""The longest matched id, in characters. The match is slow for an id that repeats itself."""
 
 
 def _pairs(variables: Iterable[str], taken: Collection[str]) -> dict[str, StatePair]:
