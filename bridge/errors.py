@@ -51,6 +51,10 @@ def amount(count: int, noun: str, several: str = "") -> str:
     return f"{count:,} {noun if count == 1 else several or f'{noun}s'}"
 
 
+class Refused(Exception):
+    """Raised by a rule for a node that the target cannot express: the reason and a remedy."""
+
+
 class BridgeError(Exception):
     """Base of everything Bridge raises on purpose: a message of one line or several."""
 

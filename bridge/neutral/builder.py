@@ -10,11 +10,12 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
+from bridge.errors import Refused as Refused
 from bridge.limits import budget
 from bridge.neutral.arithmetic import CURRENT
 from bridge.neutral.arrays import counted, full, spend
 from bridge.neutral.extras import NodeExtras
-from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.graph import UNKNOWN_ELEMENT, Body, Node, Value, operand_of
 from bridge.neutral.inference import KNOWN_VALUE_LIMIT, infer
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.tensor import FileRange, Tensor
@@ -34,16 +35,9 @@ from bridge.vocabulary import has_trait, operator
 
 _Found = TypeVar("_Found")
 
-UNKNOWN_ELEMENT = "the element type of one of its inputs is not known"
-
-
 Argument: TypeAlias = "Value | float | Sequence[float] | np.ndarray | np.generic | None"
 """An input of a node to be made. Numbers become a Constant: of the type of the other inputs if the
 operator broadcasts them, else as `Builder.constant` makes it."""
-
-
-class Refused(Exception):
-    """Raised by a rule for a node that the target cannot express: the reason and a remedy."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +86,16 @@ class Builder:
         """The operator set of the ONNX file to write; 0 for IR, and while a file is read."""
         return self.target.opset if self.target is not None else 0
 
+    @property
+    def is_for_ir(self) -> bool:
+        """Whether the nodes are for IR."""
+        return self.target is not None and self.target.format == "ir"
+
+    @property
+    def domains(self) -> frozenset[str]:
+        """The domains beside ONNX's own whose operators may be used."""
+        return self.target.domains if self.target is not None else frozenset()
+
     def node(
         self,
         op: str,
@@ -126,8 +130,8 @@ class Builder:
         result. Results of a rule that gives None are not kept."""
         if key not in self._made:
             self._made[key] = make()
-        found: _Found = self._made[key]
-        return found
+        result: _Found = self._made[key]
+        return result
 
     def op(self, op: str, *inputs: Argument, **attributes: Any) -> Value:
         """The single output of a new node."""
@@ -140,16 +144,16 @@ class Builder:
     def _values(self, op: str, operands: Sequence[Argument]) -> list[Value | None]:
         """The inputs of a new node: numbers become Constants."""
         values: list[Value | None] = []
-        for given in operands:
-            if given is None or isinstance(given, Value):
-                values.append(given)
+        for operand in operands:
+            if operand is None or isinstance(operand, Value):
+                values.append(operand)
             elif not has_trait(op, "broadcasts"):
-                values.append(self.constant(given))
+                values.append(self.constant(operand))
             else:
                 # The condition of Where does not decide the type.
                 typed = operands[1:] if op == "Where" else operands
                 element = next((v.element for v in typed if isinstance(v, Value)), None)
-                values.append(self.constant(given, element))
+                values.append(self.constant(operand, element))
         return values
 
     def fold(self, op: str, values: Iterable[Value]) -> Value:
@@ -220,6 +224,10 @@ class Builder:
         """`x`, of `rank`, with its last two axes exchanged."""
         return self.transpose(x, *range(rank - 2), rank - 1, rank - 2)
 
+    def from_first(self, x: Value, axis: int, rank: int) -> Value:
+        """`x`, of `rank`, with its first axis moved to `axis`."""
+        return self.transpose(x, *range(1, axis + 1), 0, *range(axis + 1, rank))
+
     def channels_first(self, x: Value, rank: int) -> Value:
         """`x`, whose channels are its last axis, with them as its second."""
         return self.transpose(x, 0, rank - 1, *range(1, rank - 1))
@@ -261,15 +269,13 @@ class Builder:
 
     def of_shape(self, x: Value, dims: tuple[int, ...]) -> Value:
         """A constant in another shape, with the same bytes and names."""
-        tensor = x.constant
-        assert tensor is not None
+        tensor = x.known_constant
         return self.tensor(Tensor(tensor.element, dims, tensor.source), list(x.names))
 
     def as_bits(self, x: Value, element: Element, *dims: int) -> Value:
         """The bytes of a constant taken for elements of another width, which both formats pack
         alike; it keeps its names."""
-        tensor = x.constant
-        assert tensor is not None
+        tensor = x.known_constant
         source = tensor.source if isinstance(tensor.source, FileRange) else tensor.data()
         return self.tensor(Tensor(element, dims, source), list(x.names))
 
@@ -308,11 +314,11 @@ class Builder:
         from_end = self.op("Add", indices, self.cast(count, indices.element))
         return self.op("Where", self.op("Less", indices, self.like(0, indices)), from_end, indices)
 
-    def known(self, found: _Found | None, what: str) -> _Found:
-        """A fact that was found about a node. Raises Refused if `found` is None."""
-        if found is None:
+    def known(self, fact: _Found | None, what: str) -> _Found:
+        """A fact that was found about a node. Raises Refused if `fact` is None."""
+        if fact is None:
             raise Refused(f"{what} is not known; declare the shapes of the graph's inputs")
-        return found
+        return fact
 
     def constants(self, x: Value | None, what: str) -> tuple[int, ...]:
         """The integers of a constant; Refused if `x` is none."""
@@ -438,8 +444,6 @@ def constant_node(value: Value, tensor: Tensor) -> Node:
 def stored_short(value: Value) -> Tensor | None:
     """The tensor of f16 or bf16 that a Cast makes the value of, exactly; None if there is none.
     OpenVINO saves constants of f32 and f64 so, unless it is told not to."""
-    cast = value.producer
-    if cast is None or cast.op != "Cast" or value.element not in (F32, F64):
-        return None
-    tensor = None if cast.inputs[0] is None else cast.inputs[0].constant
+    few = operand_of(value, "Cast") if value.element in (F32, F64) else None
+    tensor = few.constant if few is not None else None
     return tensor if tensor is not None and tensor.element in (F16, BF16) else None

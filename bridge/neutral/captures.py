@@ -91,8 +91,6 @@ def _sink_into(node: Node, body: Body) -> bool:
     constants: list[Node] = []
     for value, port in body.take_entries(is_constant):
         assert isinstance(port, Invariant)
-        outer = node.inputs[port.input]
-        assert outer is not None and outer.constant is not None
-        constants.append(constant_node(value, outer.constant))
+        constants.append(constant_node(value, node.operand(port.input).known_constant))
     body.graph.prepend(constants)
     return bool(constants)

@@ -91,7 +91,7 @@ class Forward(Analysis[Fact]):
         iteration."""
         if isinstance(port, Iteration):
             return self.iteration
-        outer = None if port.input is None else node.inputs[port.input]
+        outer = node.outer(port)
         fact = self.outside(value) if outer is None else now(outer)
         return self.join(fact, now(body.exit_of(port)[0])) if isinstance(port, Carried) else fact
 
@@ -187,7 +187,7 @@ class Facts(Generic[Fact]):
         """The unvisited nodes that compute a value, in order, and the values these nodes start
         from."""
         nodes: list[Node] = []
-        given: list[Value] = []
+        sources: list[Value] = []
         seen: set[Node] = set()
         room = inf if self._most is None else self._most
         todo: list[Node | Value] = [value]
@@ -198,17 +198,17 @@ class Facts(Generic[Fact]):
             elif last not in self._table and last.producer not in seen:
                 node = last.producer
                 if node is None or room <= 0:
-                    given.append(last)
+                    sources.append(last)
                     continue
                 room -= 1 + sum(len(body.graph.nodes) for body in node.bodies)
                 seen.add(node)
                 todo.append(node)
                 todo += [value for value in reversed(node.inputs) if value is not None]
-        return nodes, given
+        return nodes, sources
 
-    def _add(self, nodes: Iterable[Node], given: Iterable[Value]) -> None:
-        """Visits further nodes. They may use visited values, one another, and `given` values."""
-        for value in given:
+    def _add(self, nodes: Iterable[Node], sources: Iterable[Value]) -> None:
+        """Visits further nodes. They may use visited values, one another, and `sources` values."""
+        for value in sources:
             self._join(value, self._analysis.outside(value))
         first = len(self._steps)
         for node in nodes:
@@ -262,7 +262,7 @@ class Facts(Generic[Fact]):
         """The steps around each value."""
         for step in range(self._indexed, len(self._steps)):
             _, node, enters = self._steps[step]
-            around = [value for value in node.inputs if value is not None]
+            around = node.operands
             for body in node.bodies:
                 around += body.graph.inputs + body.graph.outputs
             if not enters or self._analysis.backward:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Node, Value, operand_of, producer_of
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL
 
@@ -51,7 +51,7 @@ def _formula(  # noqa: C901 (one case for each way of writing an operator)
         return _constant(value.constant) or names(value), _ATOM
     if node is None or not depth or node.bodies or node.outputs[0] is not value:
         return names(value), _ATOM
-    inputs = [v for v in node.inputs if v is not None]
+    inputs = node.operands
 
     def part(index: int, least: int = 0) -> str:
         text, binds = _formula(inputs[index], names, captured, depth - 1)
@@ -65,10 +65,9 @@ def _formula(  # noqa: C901 (one case for each way of writing an operator)
         sign, binds = _INFIX[node.op]
         return f"{part(0, binds)} {sign} {part(1, binds + 1)}", binds
     if node.op == "Not" and inputs:
-        compared = _source(inputs[0], captured).producer
-        if compared is not None and compared.op in OPPOSITES:
+        if compared := producer_of(_source(inputs[0], captured), *OPPOSITES):
             sign, binds = _INFIX[OPPOSITES[compared.op]]
-            inputs = [v for v in compared.inputs if v is not None]
+            inputs = compared.operands
             return f"{part(0, binds)} {sign} {part(1, binds + 1)}", binds
         return f"not {part(0, _NOT)}", _NOT
     if node.op == "Neg" and inputs:
@@ -77,9 +76,8 @@ def _formula(  # noqa: C901 (one case for each way of writing an operator)
         return f"{part(0, _ATOM)}[{part(1).strip('[]')}]", _ATOM
     if node.op in ("Shape", "Size"):
         of = inputs[0].behind(outside=captured)
-        maker = of.producer
-        if node.op == "Size" and maker is not None and maker.op == "Shape" and maker.inputs[0]:
-            return f"rank({names(maker.inputs[0].behind(outside=captured))})", _ATOM
+        if node.op == "Size" and (whole := operand_of(of, "Shape")):
+            return f"rank({names(whole.behind(outside=captured))})", _ATOM
         return f"{node.op.lower()}({names(of)}){_part_of(node)}", _ATOM
     if node.op.startswith("Reduce"):
         inputs = inputs[:1]  # the axes say little
@@ -92,12 +90,10 @@ def _source(value: Value, captured: Mapping[Value, Value]) -> Value:
     """The value that a condition's casts and reshapes hand on."""
     while True:
         value = value.behind(outside=captured)
-        node = value.producer
-        if node is None or node.op not in _SILENT or node.inputs[0] is None:
+        before = operand_of(value, *_SILENT)
+        if before is None or (value.element is BOOL and before.element is not BOOL):
             return value
-        if value.element is BOOL and node.inputs[0].element is not BOOL:
-            return value
-        value = node.inputs[0]
+        value = before
 
 
 def _constant(tensor: Tensor) -> str:

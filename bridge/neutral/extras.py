@@ -80,7 +80,7 @@ class IrExtras(TypedDict, total=False):
 
 
 class ModelExtras(TypedDict, total=False):
-    """Of a model, by format."""
+    """The facts about a model that only one format knows, by format."""
 
     onnx: OnnxExtras
     ir: IrExtras

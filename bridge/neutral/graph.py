@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from bridge.errors import amount
+from bridge.errors import Refused, amount
 from bridge.neutral.arithmetic import Arithmetic
 from bridge.neutral.attributes import Attributes
 from bridge.neutral.extras import ModelExtras, NodeExtras
@@ -23,11 +23,13 @@ from bridge.neutral.ports import (
     Yield,
 )
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import UNKNOWN, Dim, Element, Shape, TensorType, Type
+from bridge.neutral.types import ANY, UNKNOWN, Dim, Element, Shape, TensorType, Type
 
 if TYPE_CHECKING:
     from bridge.neutral.inference.computed import Computed
     from bridge.neutral.inference.known import KnownValue
+
+UNKNOWN_ELEMENT = "the element type of one of its inputs is not known"
 
 BRANCHES = ("then_branch", "else_branch")
 """The names of an If's bodies."""
@@ -99,18 +101,34 @@ class Value(Arithmetic):
             return tensor
         return None
 
+    @property
+    def known_constant(self) -> Tensor:
+        """The tensor of a value that is known to be a Constant's output."""
+        if self.constant is None:
+            raise TypeError(f"{self.name or 'a value'} is no constant")
+        return self.constant
+
+    @property
+    def known_element(self) -> Element:
+        """The element type; Refused if it is unknown."""
+        if self.element is None:
+            raise Refused(UNKNOWN_ELEMENT)
+        return self.element
+
+    @property
+    def node(self) -> Node:
+        """The producer, known to exist."""
+        if self.producer is None:
+            raise TypeError(f"{self.name or 'a value'} is an input of its graph")
+        return self.producer
+
     def behind(self, *ops: str, outside: Mapping[Value, Value] = MappingProxyType({})) -> Value:
         """Follows the data input (input 0) back through nodes of these operators, and returns the
         value where the chain ends. `outside` maps the inputs of bodies to outer values."""
         value = self
-        while True:
-            node = value.producer
-            if value in outside:
-                value = outside[value]
-            elif node is not None and node.op in ops and (data := node.inputs[0]) is not None:
-                value = data
-            else:
-                return value
+        while (before := outside.get(value) or operand_of(value, *ops)) is not None:
+            value = before
+        return value
 
     def __repr__(self) -> str:
         return f"%{self.name or hex(id(self))[-5:]}: {self.type}"
@@ -152,6 +170,18 @@ class Node:
         return self.inputs[index] if index < len(self.inputs) else None
 
     @property
+    def operands(self) -> list[Value]:
+        """The inputs without the absent ones."""
+        return [value for value in self.inputs if value is not None]
+
+    def operand(self, index: int) -> Value:
+        """Input `index`; Refused if it is absent."""
+        value = self.input(index)
+        if value is None:
+            raise Refused(f"its input {index} is absent")
+        return value
+
+    @property
     def body(self) -> Body:
         """The body of a Loop."""
         (body,) = self.bodies
@@ -177,13 +207,36 @@ class Node:
         """The most iterations of a Loop (None: no limit but the slices and the condition)."""
         return self.inputs[0]
 
+    def outer(self, port: InputPort) -> Value | None:
+        """The outer value that a body input takes, or starts with; None if it takes none."""
+        index = None if isinstance(port, Iteration) else port.input
+        return None if index is None else self.inputs[index]
+
+    def states(self) -> list[tuple[Value, Carried, Value]]:
+        """The loop-carried values of a Loop, inside the body, with their ports and their initial
+        values; without a condition that starts as true."""
+        return [
+            (value, port, initial)
+            for value, port in self.body.entries()
+            if isinstance(port, Carried) and (initial := self.outer(port)) is not None
+        ]
+
+    def slices(self) -> list[tuple[Sliced, Dim]]:
+        """The slices of a Loop, and the sizes of the axes along which they are taken."""
+        ports = [port for port in self.body.inputs if isinstance(port, Sliced)]
+        shapes = [self.operand(port.input).shape for port in ports]
+        return [
+            (port, ANY if shape is None else shape[port.axis])
+            for port, shape in zip(ports, shapes, strict=True)
+        ]
+
     def captures(self, body: Body) -> dict[Value, Value]:
         """Maps the inputs of a body that have one value in all iterations, or in a branch, to the
         outer values."""
         return {
             value: outer
             for value, port in body.entries()
-            if isinstance(port, Invariant) and (outer := self.inputs[port.input]) is not None
+            if isinstance(port, Invariant) and (outer := self.outer(port)) is not None
         }
 
     def roles(self) -> list[tuple[str, Body]]:
@@ -193,6 +246,18 @@ class Node:
 
     def __repr__(self) -> str:
         return f'{self.op} "{self.name or (self.outputs[0].name if self.outputs else "")}"'
+
+
+def producer_of(value: Value | None, *ops: str) -> Node | None:
+    """The node that makes a value, if it is one of these operators, or of any without `ops`."""
+    node = None if value is None else value.producer
+    return node if node is not None and (not ops or node.op in ops) else None
+
+
+def operand_of(value: Value | None, *ops: str) -> Value | None:
+    """The first input of the node that makes a value, if it is one of these operators."""
+    node = None if value is None else value.producer
+    return node.inputs[0] if node is not None and node.op in ops else None
 
 
 class Graph:
@@ -318,6 +383,14 @@ class Body:
         self.inputs = [
             replace(port, output=moved[port.output]) if isinstance(port, Carried) else port
             for port in self.inputs
+        ]
+
+    def results(self) -> list[tuple[Value, int]]:
+        """The outputs of a branch, each with the output of the If that it becomes."""
+        return [
+            (value, port.output)
+            for value, port in self.exits()
+            if isinstance(port, Yield) and port.output is not None
         ]
 
     def exit_of(self, port: Carried) -> tuple[Value, OutputPort]:

@@ -25,7 +25,7 @@ class Needed(Analysis[bool]):
     def node(self, node: Node, now: Now[bool]) -> Updates[bool]:
         """A needed output needs all inputs."""
         needed = node.op in EFFECTS or any(map(now, node.outputs))
-        return [(value, needed) for value in node.inputs if value is not None]
+        return [(value, needed) for value in node.operands]
 
     def leave(self, node: Node, now: Now[bool]) -> Updates[bool]:
         """Conditions are needed, and body outputs that become a needed output."""
@@ -41,10 +41,9 @@ class Needed(Analysis[bool]):
         yield from ((v, True) for v in node.inputs[: 1 if node.op == "If" else 2] if v is not None)
         for body in node.bodies:
             for value, port in body.entries():
-                index = outer_input(port)
-                given = None if index is None else node.inputs[index]
-                if given is not None:
-                    yield given, now(value) or _counts(node, body, port, now)
+                outer = node.outer(port)
+                if outer is not None:
+                    yield outer, now(value) or _counts(node, body, port, now)
                 if isinstance(port, Carried):
                     yield body.exit_of(port)[0], now(value)
 

@@ -24,10 +24,10 @@ def as_written(node: Node) -> Described:
     return node.op, node.inputs, plain
 
 
-def _are_sizes(made: Value, there: Value) -> bool:
+def _are_sizes(pattern: Value, there: Value) -> bool:
     """Whether two values hold the same sizes, by their symbols, whatever they are read of."""
-    known = made.known_value
-    same = known == there.known_value and made.type == there.type
+    known = pattern.known_value
+    same = known == there.known_value and pattern.type == there.type
     return same and known is not None and None not in known
 
 
@@ -59,45 +59,47 @@ class Match:
             todo += further
         return True
 
-    def _further(self, made: Value | None, there: Value | None) -> list[ValuePair] | None:
+    def _further(self, pattern: Value | None, there: Value | None) -> list[ValuePair] | None:
         """The pairs that must be alike for two values to be; None if they are not."""
-        if made is None or there is None:
-            return [] if made is there else None
-        made, there = (v.behind("Identity", outside=self._captured) for v in (made, there))
-        if made in self.bound:
-            return [] if self.bound[made] is there else None
-        if made.constant is not None:
-            return [] if are_equal(made.constant, there.constant) else None
-        if made in self._holes:
-            self.bound[made] = there
+        if pattern is None or there is None:
+            return [] if pattern is there else None
+        pattern, there = (v.behind("Identity", outside=self._captured) for v in (pattern, there))
+        if pattern in self.bound:
+            return [] if self.bound[pattern] is there else None
+        if pattern.constant is not None:
+            return [] if are_equal(pattern.constant, there.constant) else None
+        if pattern in self._holes:
+            self.bound[pattern] = there
             return []
-        if _are_sizes(made, there):
+        if _are_sizes(pattern, there):
             return []
-        one, other = made.producer, there.producer
-        if one is None or other is None or one.outputs.index(made) != other.outputs.index(there):
+        one, other = pattern.producer, there.producer
+        if one is None or other is None or one.outputs.index(pattern) != other.outputs.index(there):
             return None
         if one in self.nodes:
             return [] if self.nodes[one] is other else None
         self.nodes[one] = other
         return self._of_nodes(one, other)
 
-    def _of_nodes(self, made: Node, there: Node) -> list[ValuePair] | None:
-        (op, inputs, attributes), (other, others, same) = map(self._described, (made, there))
-        if op != other or attributes != same or len(made.bodies) != len(there.bodies):
+    def _of_nodes(self, pattern: Node, there: Node) -> list[ValuePair] | None:
+        (op, inputs, attributes), (other, others, same) = map(self._described, (pattern, there))
+        if op != other or attributes != same or len(pattern.bodies) != len(there.bodies):
             return None
-        if not made.bodies:
+        if not pattern.bodies:
             return list(zip_longest(inputs, others))
-        heads = 1 if made.op == "If" else 2
-        pairs = [(made.input(head), there.input(head)) for head in range(heads)]
-        for bodies in zip(made.bodies, there.bodies, strict=True):
-            inside = self._of_bodies(made, there, *bodies)
+        heads = 1 if pattern.op == "If" else 2
+        pairs = [(pattern.input(head), there.input(head)) for head in range(heads)]
+        for bodies in zip(pattern.bodies, there.bodies, strict=True):
+            inside = self._of_bodies(pattern, there, *bodies)
             if inside is None:
                 return None
             pairs += inside
         return pairs
 
-    def _of_bodies(self, made: Node, there: Node, one: Body, other: Body) -> list[ValuePair] | None:
-        for node, body in ((made, one), (there, other)):
+    def _of_bodies(
+        self, pattern: Node, there: Node, one: Body, other: Body
+    ) -> list[ValuePair] | None:
+        for node, body in ((pattern, one), (there, other)):
             self._captured.update(node.captures(body))
         ours, theirs = ([e for e in body.entries() if not isinstance(e[1], Invariant)]
                         for body in (one, other))  # fmt: skip
@@ -124,7 +126,7 @@ class Match:
             first, begin = entry.input, place.input
             pairs.append(
                 (
-                    None if first is None else made.inputs[first],
+                    None if first is None else pattern.inputs[first],
                     None if begin is None else there.inputs[begin],
                 )
             )

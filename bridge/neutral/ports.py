@@ -21,8 +21,28 @@ class Carried:
     output: int
 
 
+class Parts:
+    """Parts of a tensor along an axis, one for each iteration."""
+
+    start: int
+    stride: int
+    end: int
+    part_size: int
+
+    @property
+    def are_backwards(self) -> bool:
+        """Whether they are all parts, from the last to the first."""
+        return (self.start, self.stride, self.end) == (-1, -1, 0)
+
+    @property
+    def are_whole(self) -> bool:
+        """Whether they are all parts of one element, in either order."""
+        forwards = (self.start, self.stride, self.end) == (0, 1, -1)
+        return self.part_size == 1 and (forwards or self.are_backwards)
+
+
 @dataclass(frozen=True)
-class Sliced:
+class Sliced(Parts):
     """A body input that takes one part of the node's input `input` along `axis` per iteration.
 
     As in IR: parts of `part_size` from `start` to `end`, both inclusive, `stride` apart. Negative
@@ -53,7 +73,7 @@ class Yield:
 
 
 @dataclass(frozen=True)
-class Stacked:
+class Stacked(Parts):
     """A body output; the values of all iterations are joined along `axis` into the node's output
     `output`. start, stride, end and part_size are as in Sliced. With `keepdims` the values have
     the axis and are concatenated (IR); without, the axis is new and they are stacked (ONNX)."""

@@ -15,7 +15,7 @@ from bridge.metadata import Entry
 class Preprocessing:
     """The preprocessing of an input, by its name. The input is first put into the `model`'s layout
     if it has another one, `tensor`. `mean` is subtracted, and the rest divided by `scale`: one
-    number, or one for each channel. Empty where nothing is done."""
+    number, or one for each channel. Empty for a step that is left out."""
 
     input: str
     mean: list[float] = field(default_factory=list)

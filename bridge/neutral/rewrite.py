@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from bridge.neutral.builder import Builder, Target
-from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.graph import Body, Graph, Node, Value, producer_of
 from bridge.neutral.order import topological
-from bridge.neutral.ports import Yield
 from bridge.neutral.types import meet
 
 EFFECTS = frozenset({"Assign"})
-"""Operators that do something though nobody uses their outputs."""
+"""Operators with a side effect."""
 
 Result = Value | Sequence[Value | None] | None
 """The result of a rule or a pattern: the values that replace the node's outputs (None for an unused
@@ -168,9 +167,8 @@ class ValueUses:
         if self._users is None:
             self._users = {}
             for node in self._nodes:
-                for taken in node.inputs:
-                    if taken is not None:
-                        self._users.setdefault(self._of(taken), {})[node] = None
+                for taken in node.operands:
+                    self._users.setdefault(self._of(taken), {})[node] = None
         return list(self._users.get(value, ()))
 
 
@@ -194,7 +192,7 @@ class Pattern:
     uses: bool = False
 
     def concerns(self, graph: Graph) -> bool:
-        """Whether a graph has nodes that the pattern is asked about, or that nobody uses."""
+        """Whether a graph has nodes that the pattern is asked about, or unused nodes."""
         if self.ops is None or self.backwards:
             return True
         for node in graph.nodes:  # noqa: SIM110 (a generator takes twice as long)
@@ -351,10 +349,8 @@ class Rewriter:
 
     def single_use(self, value: Value | None, *ops: str) -> Node | None:
         """The node that makes a value which is used once, if it is one of these operators."""
-        node = value.producer if value is not None else None
-        if value is None or node is None or node.op not in ops or self.count(value) != 1:
-            return None
-        return node
+        node = producer_of(value, *ops)
+        return node if value is not None and node and self.count(value) == 1 else None
 
     def of(self, value: Value) -> Value:
         """The value that stands for `value` now."""
@@ -414,17 +410,13 @@ class Rewriter:
             self.replace(value, outer, names=False)
         b.nodes += self.rewritten(body.graph.nodes, pattern)
         results: list[Value | None] = [None] * len(node.outputs)
-        for value, exit in body.exits():
-            assert isinstance(exit, Yield) and exit.output is not None
-            results[exit.output] = value
+        for value, output in body.results():
+            results[output] = value
         return results
 
 
 def in_order(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes in an order that puts each behind the makers of its inputs."""
-    makers = {value: place for place, node in enumerate(nodes) for value in node.outputs}
-    needs = [
-        [makers[value] for value in node.inputs if value is not None and value in makers]
-        for node in nodes
-    ]
+    """The nodes in an order that puts each behind the producers of its inputs."""
+    producers = {value: place for place, node in enumerate(nodes) for value in node.outputs}
+    needs = [[producers[value] for value in node.operands if value in producers] for node in nodes]
     return [nodes[place] for place in topological(needs)]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bridge.neutral.dataflow import Facts, Must
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Node, Value, operand_of, producer_of
 from bridge.neutral.inference.known import is_at_least_zero, known_of
 from bridge.vocabulary import has_trait
 
 MOST_NODES = 500
-"""The most nodes that are visited to find whether a value may be negative."""
+"""The most nodes to visit for the sign of a value."""
 
 
 def is_not_negative(value: Value | None) -> bool:
@@ -56,17 +56,18 @@ def _makes_none(node: Node, facts: list[bool]) -> bool:
 
 def _asks_for(condition: Value | None, value: Value | None) -> bool:
     """Whether a condition is that elements are not negative: x >= 0, or not x < 0."""
-    made, op = condition.producer if condition is not None else None, "GreaterOrEqual"
-    if made is not None and made.op == "Not":
-        made, op = made.inputs[0].producer if made.inputs[0] is not None else None, "Less"
-    if made is None or made.op != op or made.inputs[0] is not value:
-        return False
-    return known_of(made.inputs[1]).ints == (0,)
+    less = producer_of(operand_of(condition, "Not"), "Less")
+    compared = less or producer_of(condition, "GreaterOrEqual")
+    return compared is not None and _with_zero(compared, value)
 
 
 def replaces_negative(node: Node) -> bool:
     """Whether a node is Where(x < 0, y, x)."""
-    asked = node.inputs[0].producer if node.op == "Where" and node.inputs[0] is not None else None
-    if asked is None or asked.op != "Less" or asked.inputs[0] is not node.inputs[2]:
-        return False
-    return known_of(asked.inputs[1]).ints == (0,)
+    less = producer_of(node.inputs[0], "Less") if node.op == "Where" else None
+    return less is not None and _with_zero(less, node.inputs[2])
+
+
+def _with_zero(comparison: Node, value: Value | None) -> bool:
+    """Whether a comparison is of a value with 0."""
+    first, second = comparison.inputs
+    return first is value and known_of(second).ints == (0,)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Node, Value, producer_of
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import Element
 
@@ -82,9 +82,7 @@ class Found(dict[Term, Value]):
 
     def node(self, term: Term) -> Node:
         """The node that gives the value of a term."""
-        node = self[term].producer
-        assert node is not None
-        return node
+        return self[term].node
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,10 +158,9 @@ class Op(Term):
         return replace(self, output=output)
 
     def _fits(self, value: Value, found: Found, count: UseCount, root: bool) -> Iterator[Found]:
-        node = value.producer
+        node = producer_of(value, *self.ops)
         if (
             node is None
-            or node.op not in self.ops
             or node.outputs[self.output] is not value
             or (self.single and not root and count(value) != 1)
             or any(node.attributes.get(k, False) != v for k, v in self.attributes.items())
@@ -195,7 +192,7 @@ def var(
 
 
 def constant(*elements: Element, rank: int | None = None) -> Var:
-    """A value that is known."""
+    """A known value."""
     return Var(elements, rank, lambda value: known_of(value).array is not None)
 
 
@@ -206,7 +203,7 @@ def op(ops: str, *inputs: Term | float | None, **attributes: Any) -> Op:
 
 
 def number(known: float, rank: int | None = None) -> Var:
-    """A value that is known to be one number."""
+    """A value known to be one number."""
     return Var(rank=rank, where=partial(is_number, number=known))
 
 

@@ -34,8 +34,8 @@ def _graph(graph: Graph, where: str, everywhere: set[Value]) -> None:
     _inputs(graph, where, everywhere)
     seen = set(graph.inputs)
     for node in graph.nodes:
-        for taken in node.inputs:
-            if taken is not None and taken not in seen:
+        for taken in node.operands:
+            if taken not in seen:
                 _fail(where, f"uses {taken}, which no node before it in its graph makes", node)
         _outputs(node, where, everywhere)
         seen.update(node.outputs)
@@ -122,13 +122,12 @@ def _if(node: Node, where: str) -> None:
             _fail(where, "a branch may only yield", node)
     types: dict[int, Value] = {}
     for body in node.bodies:
-        for value, port in body.exits():
-            assert isinstance(port, Yield) and port.output is not None
-            other = types.setdefault(port.output, value)
+        for value, output in body.results():
+            other = types.setdefault(output, value)
             try:
                 join(other.type, value.type)
             except TypeError:
-                _fail(where, f"output {port.output} is {other.type} or {value.type}", node)
+                _fail(where, f"output {output} is {other.type} or {value.type}", node)
 
 
 def _loop(node: Node, where: str) -> None:

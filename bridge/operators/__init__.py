@@ -22,12 +22,12 @@ from pathlib import Path
 from bridge.errors import LimitError
 from bridge.limits import budget, limited
 from bridge.neutral import inference
-from bridge.neutral.builder import UNKNOWN_ELEMENT, Builder as Builder, Refused as Refused, Target
+from bridge.neutral.builder import Builder as Builder, Refused as Refused, Target
 from bridge.neutral.graph import Node as Node, Value as Value
 from bridge.neutral.inference.computed import Array, compute_by
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.rewrite import Result as Result
-from bridge.neutral.types import UNKNOWN, Element, Type
+from bridge.neutral.types import UNKNOWN, Type
 from bridge.operators import standard
 from bridge.vocabulary import families, families_of_type, family_of, operator
 
@@ -99,13 +99,6 @@ def unforeseen(error: Exception) -> str:
     return f"its inputs and attributes do not go together ({type(error).__name__}{text})"
 
 
-def element_type(x: Value) -> Element:
-    """The element type of `x`; Refused if it is unknown."""
-    if x.element is None:
-        raise Refused(UNKNOWN_ELEMENT)
-    return x.element
-
-
 def ranks(node: Node, *indices: int) -> list[int]:
     """The ranks of the node's inputs; Refused if one is unknown."""
     known = []
@@ -121,19 +114,12 @@ def ranks(node: Node, *indices: int) -> list[int]:
 
 def ranked(node: Node) -> tuple[Value, int]:
     """Input 0 and its rank; Refused if the input is absent or the rank is unknown."""
-    (x,), (rank,) = required(node, 0), ranks(node, 0)
-    return x, rank
+    return node.operand(0), ranks(node, 0)[0]
 
 
 def required(node: Node, *indices: int) -> list[Value]:
     """The inputs at `indices`; Refused if one is absent."""
-    found = []
-    for index in indices:
-        value = node.input(index)
-        if value is None:
-            raise Refused(f"its input {index} is absent")
-        found.append(value)
-    return found
+    return [node.operand(index) for index in indices]
 
 
 @cache

@@ -63,10 +63,10 @@ def wider_types(b: Builder, node: Node) -> Result:
     OpenVINO."""
     reals = has_trait(node.op, "reals_run_wider")
     signature = type_signature(node.op, b.opset)
-    found = None if signature is None else _first_disallowed(node, signature)
-    if signature is None or found is None:
+    disallowed = None if signature is None else _first_disallowed(node, signature)
+    if signature is None or disallowed is None:
         return None
-    variable, element = found
+    variable, element = disallowed
     if element.is_integer and has_trait(node.op, "exact_on_integers"):
         return b.op("Identity", node.inputs[0])
     wide = _wider(element, allowed_elements(node.op, b.opset, variable))

@@ -13,16 +13,16 @@ Inline = Callable[[Builder, Node, str], "list[Value | None] | None"]
 """Builds the body of a node; errors name the given place. None if the operator has no body."""
 
 
-def _none(b: Builder, node: Node, where: str) -> None:
+def _no_body(b: Builder, node: Node, where: str) -> None:
     return None
 
 
-def _nothing(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
+def _no_arrays(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
     return ()
 
 
-_inline: Inline = _none
-_compute: Compute = _nothing
+_inline: Inline = _no_body
+_compute: Compute = _no_arrays
 
 
 def provide(inline: Inline, compute: Compute) -> None:

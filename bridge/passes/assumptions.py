@@ -8,7 +8,6 @@ import re
 from bridge.errors import UsageError
 from bridge.neutral.expression import expression
 from bridge.neutral.graph import Body, Graph, Node, Value
-from bridge.neutral.ports import outer_input
 from bridge.neutral.rewrite import Rewriter
 from bridge.options.spoken import keyword
 from bridge.report import Report
@@ -41,18 +40,17 @@ def require_nothing_assumed(report: Report) -> None:
     lines = ["a branch that data could take would be pruned; `strict` refuses that:"]
     for line, text in report.assumed.items():
         equal = _EQUAL.fullmatch(text)
-        given = keyword("values", {equal[1]: json.loads(equal[2])}) if equal else "`values`"
+        option = keyword("values", {equal[1]: json.loads(equal[2])}) if equal else "`values`"
         lines += [
             f"  {line}",
-            f"    only {text} would be left; say so ({given}), or leave shapes open",
+            f"    only {text} would be left; say so ({option}), or leave shapes open",
         ]
     raise UsageError(*lines)
 
 
 def _entered(node: Node, body: Body) -> dict[Value, Value]:
     """The value outside that each input of a body is, or begins with."""
-    places = ((value, outer_input(port)) for value, port in body.entries())
-    pairs = ((value, node.inputs[place]) for value, place in places if place is not None)
+    pairs = ((value, node.outer(port)) for value, port in body.entries())
     return {value: outer for value, outer in pairs if outer is not None}
 
 
@@ -71,7 +69,7 @@ def _is_decided_by_data(condition: Value, graph: Graph, outer: dict[Value, Value
             todo.append(outer[value])
         node = value.producer
         if node is not None and node.op not in ("Shape", "Size", "Constant"):
-            todo += [given for given in node.inputs if given is not None]
+            todo += node.operands
             for body in node.bodies:
                 outer |= _entered(node, body)
                 todo += body.graph.outputs

@@ -109,20 +109,20 @@ def give_types(model: Model, types: Mapping[str, str]) -> None:
     infer_graph(model.graph)
 
 
-def dimension(given: Any) -> Dim:
+def dimension(dim: Any) -> Dim:
     """The dimension that a user gives as a size, a symbol, an Interval, or None for any size.
     UsageError for all else."""
-    if given is None:
+    if dim is None:
         return ANY
-    if isinstance(given, Interval):
-        low = _size(given.low, given)
-        high = None if given.high is None else _size(given.high, given)
+    if isinstance(dim, Interval):
+        low = _size(dim.low, dim)
+        high = None if dim.high is None else _size(dim.high, dim)
         if high is not None and low > high:
-            raise UsageError(f"{given} is no dimension: no size lies in this range")
+            raise UsageError(f"{dim} is no dimension: no size lies in this range")
         return interval(low, high)
-    if isinstance(given, str) and given.isidentifier():
-        return given
-    return _size(given, given)
+    if isinstance(dim, str) and dim.isidentifier():
+        return dim
+    return _size(dim, dim)
 
 
 def _size(given: Any, dim: Any) -> int:
@@ -213,8 +213,8 @@ def _reshaped(type: Type, dims: tuple[Dim, ...], name: str) -> Type:
     if isinstance(type, OptionalType):
         return OptionalType(_reshaped(type.item, dims, name))
     if isinstance(type, ForeignType) or type.rank not in (None, len(dims)):
-        given = amount(len(dims), "dimension")
-        raise UsageError(f'the input "{name}" is {type}: it cannot be given {given}')
+        count = amount(len(dims), "dimension")
+        raise UsageError(f'the input "{name}" is {type}: it cannot be given {count}')
     return TensorType(type.element, dims)
 
 

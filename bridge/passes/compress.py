@@ -44,10 +44,10 @@ class Halves:
 def compress(model: Model, context: Context | None = None) -> bool:
     """Compresses, in place, every f32 constant of more than one element, unless most of its values
     lie outside f16's range."""
-    made: dict[int, Tensor | None] = {}
+    halves: dict[int, Tensor | None] = {}
 
     def compressed(b: Builder, node: Node, rewriter: Rewriter) -> Result:
-        half = _half(node, made)
+        half = _half(node, halves)
         if half is None:
             return None
         name = node.name or node.outputs[0].name
@@ -60,17 +60,17 @@ def compress(model: Model, context: Context | None = None) -> bool:
     return Rewriter(model.graph).run(Pattern(compressed, frozenset({"Constant"})))
 
 
-def _half(node: Node, made: dict[int, Tensor | None]) -> Tensor | None:
+def _half(node: Node, halves: dict[int, Tensor | None]) -> Tensor | None:
     """The tensor in f16, the same for the same tensor; None if it stays as it is."""
     tensor: Tensor = node.attributes["value"]
     if tensor.element is not F32 or tensor.size <= 1:
         return None
     key = id(tensor)
-    if key not in made:
+    if key not in halves:
         outside = sum(_outside(piece) for piece in tensor.chunks())
         keep = outside >= KEPT_FROM * tensor.size
-        made[key] = None if keep else Tensor(F16, tensor.shape, Halves(tensor))
-    return made[key]
+        halves[key] = None if keep else Tensor(F16, tensor.shape, Halves(tensor))
+    return halves[key]
 
 
 def _outside(piece: memoryview) -> int:

@@ -65,5 +65,5 @@ def _plain(note: Note) -> tuple[Note, int]:
 
 
 def _kept(entries: Mapping[str, str]) -> dict[str, str]:
-    """The entries that are not for debugging."""
+    """The entries not for debugging."""
     return {k: v for k, v in entries.items() if not k.startswith(PREFIX) and k not in KEYS}

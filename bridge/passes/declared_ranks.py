@@ -15,7 +15,7 @@ from bridge.neutral.dataflow import Facts
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference import infer
 from bridge.neutral.inference.control import enter
-from bridge.neutral.ports import Carried, outer_input
+from bridge.neutral.ports import Carried
 from bridge.neutral.types import TensorType, is_static
 from bridge.passes.deciding import Decided, Decider, Deciding
 
@@ -92,9 +92,7 @@ class _Forgetting:
 
     def _enter(self, node: Node, body: Body) -> None:
         for value, port in body.entries():
-            place = outer_input(port)
-            outer = None if place is None else node.inputs[place]
-            if outer in self.open and isinstance(value.declared, TensorType):
+            if node.outer(port) in self.open and isinstance(value.declared, TensorType):
                 value.declared = TensorType(value.declared.element)
                 enter(node, value, port)
                 if value.rank is None:
@@ -109,7 +107,7 @@ class _Forgetting:
             held = [body.given(index) for body in node.bodies]
             ranks = {inner.rank for inner in held if inner.rank is not None}
             if any(inner in self.open for inner in held) or (
-                len(ranks) > 1 and self.depends.of(_required(node.condition)).elements
+                len(ranks) > 1 and self.depends.of(node.operand(0)).elements
             ):
                 forgotten.append(value)
         if forgotten:
@@ -140,10 +138,5 @@ class _Forgetting:
 
 def changes_rank(loop: Node, value: Value, port: Carried) -> bool:
     """Whether a state has other ranks after an iteration than before."""
-    initial = None if port.input is None else loop.inputs[port.input]
+    initial = loop.outer(port)
     return initial is not None and initial.rank is not None and value.rank is None
-
-
-def _required(value: Value | None) -> Value:
-    assert value is not None
-    return value

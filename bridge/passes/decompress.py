@@ -45,15 +45,14 @@ def decompress(model: Model, context: Context) -> bool:
     def widened(b: Builder, node: Node, rewriter: Rewriter) -> Result:
         value = node.outputs[0]
         stored = stored_short(value)
-        if stored is None or value.element is None or node.inputs[0] is None:
+        if stored is None or value.element is None:
             return None
+        short = node.operand(0)
         key = (id(stored), value.element.name)
         if key not in wide:
-            maker = node.inputs[0].producer
-            assert maker is not None
-            source = Widened(stored, value.element.dtype, (maker, node))
+            source = Widened(stored, value.element.dtype, (short.node, node))
             wide[key] = Tensor(value.element, stored.shape, source)
-        value.names = value.names or list(node.inputs[0].names)
+        value.names = value.names or list(short.names)
         b.nodes.append(Node("Constant", [], [value], {"value": wide[key]}, (), node.name))
         return node.outputs
 
@@ -76,12 +75,12 @@ def store_short(model: Model, context: Context) -> bool:
         key = (id(source), tensor.shape)
         if key not in stored:
             stored[key] = Tensor(source.tensor.element, tensor.shape, source.tensor.source)
-        maker, cast = source.made
-        few = b.tensor(stored[key], list(maker.outputs[0].names), maker.name)
-        assert few.producer is not None
-        few.producer.extras = maker.extras
-        made = Node("Cast", [few], node.outputs, cast.attributes, (), node.name, cast.extras)
-        b.nodes.append(made)
+        constant, cast = source.made
+        few = b.tensor(stored[key], list(constant.outputs[0].names), constant.name)
+        b.nodes[-1].extras = constant.extras
+        b.nodes.append(
+            Node("Cast", [few], node.outputs, cast.attributes, (), node.name, cast.extras)
+        )
         return node.outputs
 
     return Rewriter(model.graph).run(Pattern(narrowed, frozenset({"Constant"})))

@@ -73,7 +73,7 @@ def _equal(graph: Graph, invented: set[str]) -> dict[Dim, Dim]:
         return name
 
     for node in graph.nodes:
-        shapes = [value.shape or () for value in node.inputs if value is not None]
+        shapes = [value.shape or () for value in node.operands]
         names = {dim for shape in shapes for dim in shape if isinstance(dim, str)}
         if len(names) < 2 or names.isdisjoint(invented) or has_trait(node.op, "broadcasts"):
             continue

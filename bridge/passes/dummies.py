@@ -1,4 +1,4 @@
-"""Constants that stand in for a value of another rank that nobody reads.
+"""Constants that stand in for an unused value of another rank.
 
 Exporters write an If for `break` and `continue`. It outputs the value that a later If picks. In the
 branch whose value is not picked later, it outputs a number of rank 0. All these conditions depend
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Body, Graph, Node, Value
+from bridge.neutral.graph import Body, Graph, Node, Value, producer_of
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Yield
 from bridge.neutral.rewrite import Pattern, Rewriter
@@ -46,11 +46,9 @@ def _has_numbers(node: Node, position: int) -> bool:
     """Whether one of the branches, or an If in them, may output a known number."""
     for body in node.bodies:
         value = body.given(position)
-        made = value.producer
-        if value.constant is not None:
-            if value.constant.size == 1:
-                return True
-        elif made is not None and made.op == "If" and _has_numbers(made, _place(value)):
+        if value.constant is not None and value.constant.size == 1:
+            return True
+        if (inner := producer_of(value, "If")) and _has_numbers(inner, inner.outputs.index(value)):
             return True
     return False
 
@@ -85,8 +83,7 @@ def _reads(
 
 def _condition(node: Node, outer: Mapping[Value, Value]) -> Value:
     """The decider of an If, in the graphs around it and behind copies."""
-    assert node.condition is not None
-    return node.condition.behind("Identity", outside=outer)
+    return node.operand(0).behind("Identity", outside=outer)
 
 
 def _sources(
@@ -94,14 +91,15 @@ def _sources(
 ) -> Iterator[Value | None]:
     """The possible sources of a value, past Ifs, under the known conditions."""
     value = value.behind("Identity", outside=outer)
-    node = value.producer
-    if node is None or node.op != "If":
+    node = producer_of(value, "If")
+    if node is None:
         yield value
     elif depth == MOST_DEPTH:
         yield None
     else:
         for body, inside in _taken(node, known, outer):
-            yield from _sources(body.given(_place(value)), inside, outer, depth + 1)
+            exit = body.given(node.outputs.index(value))
+            yield from _sources(exit, inside, outer, depth + 1)
 
 
 def _taken(
@@ -116,41 +114,35 @@ def _taken(
         inside = {**known, condition: truth}
         for position, value in enumerate(node.outputs):
             if value in known:
-                given = body.given(position).behind("Identity", outside=outer)
-                content = known_of(given).ints
+                number = body.given(position).behind("Identity", outside=outer)
+                content = known_of(number).ints
                 if content is not None and (bool(content[0]),) != (known[value],):
                     break
-                inside[given] = known[value]
+                inside[number] = known[value]
         else:
             yield body, inside
 
 
-def _place(value: Value) -> int:
-    """Which output of its node a value is."""
-    assert value.producer is not None
-    return value.producer.outputs.index(value)
-
-
 def _give(node: Node, position: int, rank: int, read: Collection[Value | None]) -> bool:
-    """Gives the numbers that an If hands out and nobody reads this rank, in place; whether there
-    were any of another."""
-    found = False
+    """Reshapes, in place, the unread numbers among the branches' outputs to this rank. Returns
+    whether any had another rank."""
+    changed = False
     for body in node.bodies:
         value = body.given(position)
         made = value.producer
         if made is None or value in read:
             continue
-        if made.op == "If" and _goes_nowhere_else(value, body.graph):
-            found = _give(made, _place(value), rank, read) or found
+        if made.op == "If" and _is_only_output(value, body.graph):
+            changed = _give(made, made.outputs.index(value), rank, read) or changed
         elif value.constant is not None and value.constant.size == 1 and value.rank != rank:
             b = Builder([], made.name)
             dummy = b.filled(value.constant.array().item(), (1,) * rank, value.element)
             body.graph.nodes += b.nodes
             body.set_exits((dummy if p == Yield(position) else v, p) for v, p in body.exits())
-            found = True
-    return found
+            changed = True
+    return changed
 
 
-def _goes_nowhere_else(value: Value, graph: Graph) -> bool:
-    """Whether an output of a graph is one once, and read in it by nobody."""
+def _is_only_output(value: Value, graph: Graph) -> bool:
+    """Whether a value is an output of its graph once, and has no other use in it."""
     return graph.outputs.count(value) == 1 and not any(value in n.inputs for n in graph.nodes)

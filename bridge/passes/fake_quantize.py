@@ -14,7 +14,7 @@ import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.extras import NodeExtras
-from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.graph import Graph, Model, Node, Value, operand_of, producer_of
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.rewrite import Pattern, Result, Rewriter, ValueUses
 from bridge.neutral.terms import Found, op, var
@@ -91,12 +91,12 @@ def fake_quantize(graph: Graph, outputs: bool, everywhere: bool = False) -> bool
     def rewritten(b: Builder, node: Node, rewriter: Rewriter) -> Result:
         if "quantizes" not in (node.extras or {}):
             return None
-        found = next(iter(LIMITED.matches(node.inputs[0], Found(), lambda value: 1)), None)
-        if found is None:
+        match = next(iter(LIMITED.matches(node.inputs[0], Found(), lambda value: 1)), None)
+        if match is None:
             return None
         among = {*rewriter.graph.outputs} if outputs else set()
-        if everywhere or is_taken(found[X], node.outputs[0], rewriter.uses, among):
-            return _faked(b, node, found)
+        if everywhere or meets_integer_kernel(match[X], node.outputs[0], rewriter.uses, among):
+            return _faked(b, node, match)
         return None
 
     changed = Rewriter(graph).run(Pattern(rewritten, frozenset({"Cast"}), uses=True))
@@ -105,13 +105,13 @@ def fake_quantize(graph: Graph, outputs: bool, everywhere: bool = False) -> bool
     return changed
 
 
-def _faked(b: Builder, node: Node, found: Found) -> Value | None:
+def _faked(b: Builder, node: Node, match: Found) -> Value | None:
     """The integers from a FakeQuantize. None if it has no such form."""
-    x, element = found[X], node.attributes["to"]
-    scale = known_of(found[SCALE]).reals
+    x, element = match[X], node.attributes["to"]
+    scale = known_of(match[SCALE]).reals
     zero: np.ndarray | None = np.zeros((), np.float32)
-    if ZERO in found:
-        zero = known_of(found[ZERO]).reals
+    if ZERO in match:
+        zero = known_of(match[ZERO]).reals
     low, high = element.bounds
     if scale is None or zero is None or not (scale != 0).all():
         return None
@@ -133,12 +133,14 @@ def has_levels(x: Value, element: Element) -> bool:
     return element.bits <= NARROW and x.rank is not None and 0 < x.rank <= WIDEST_RANK
 
 
-def is_taken(x: Value, quantized: Value, uses: ValueUses, outputs: Collection[Value] = ()) -> bool:
-    """Whether a value that is quantised, or the result, meets an integer kernel. `quantized` are
-    the integers, or the floats of them. Kernels take what is among `outputs`.
+def meets_integer_kernel(
+    x: Value, quantized: Value, uses: ValueUses, outputs: Collection[Value] = ()
+) -> bool:
+    """Whether a quantised value, or its result, meets an integer kernel. `quantized` are
+    the integers, or the floats of them. Kernels take the values in `outputs`.
 
-    Floats between other operators of the graph count, too: nobody gives the graph numbers halfway
-    between two integers there, and one FakeQuantize takes less time."""
+    Floats between other operators of the graph count, too: no number halfway between two integers
+    comes from outside there, and one FakeQuantize takes less time."""
     if _is_sum(x):
         return True
     waiting, floats, computes = [quantized], set[Value](), False
@@ -172,21 +174,18 @@ def _computes(node: Node, value: Value) -> bool:
 
 def _shifts_or_scales(node: Node, value: Value) -> bool:
     """Whether a node quantises or dequantises a value, with a constant."""
-    rounded = value.producer is not None and value.producer.op == "Round"
-    ops = SCALING | {"Add"} if rounded else SCALING
+    ops = SCALING | {"Add"} if producer_of(value, "Round") else SCALING
     return node.op in ops and any(map(_is_constant, node.inputs))
 
 
 def _is_sum(value: Value) -> bool:
     """Whether a kernel adds products of integers, perhaps with a bias and an activation behind."""
     for _ in range(FAR):
-        made = value.producer
-        if made is None:
-            return False
-        if made.op in SUMS:
-            return any(map(_is_dequantized, made.inputs[:2]))
-        data = [v for v in made.inputs if v is not None and not _is_constant(v)]
-        if made.op not in FUSED or not data:
+        if product := producer_of(value, *SUMS):
+            return any(map(_is_dequantized, product.inputs[:2]))
+        fused = producer_of(value, *FUSED)
+        data = [v for v in fused.inputs if v and not _is_constant(v)] if fused else []
+        if not data:
             return False
         value = data[0]
     return False
@@ -195,16 +194,13 @@ def _is_sum(value: Value) -> bool:
 def _is_dequantized(value: Value | None) -> bool:
     """Whether a value had 8 bits or fewer before it was scaled."""
     for _ in range(FAR):
-        made = None if value is None else value.producer
-        if made is None or not (made.op in SCALING or made.op in MOVES):
+        if producer_of(value, "DequantizeLinear", "FakeQuantize", "QuantizeDequantize"):
+            return True
+        value = operand_of(value, *SCALING, *MOVES)
+        if value is None:
             return False
-        if made.op in ("DequantizeLinear", "FakeQuantize", "QuantizeDequantize"):
+        if value.element is not None and value.element.is_integer and value.element.bits <= NARROW:
             return True
-        before = made.inputs[0]
-        element = None if before is None else before.element
-        if element is not None and element.is_integer and element.bits <= NARROW:
-            return True
-        value = before
     return False
 
 

@@ -27,8 +27,8 @@ def drop_idle_loops(model: Model, context: Context) -> bool:
 def _less(b: Builder, node: Node, rewriter: Rewriter) -> Result:
     if never_runs(node.inputs[:2]):
         return what_went_in(b, node)
-    made = no_state(b, node)
-    return without_limit(b, node) if made is None and _may_end(node) else made
+    values = no_state(b, node)
+    return without_limit(b, node) if values is None and _may_end(node) else values
 
 
 def _may_end(node: Node) -> bool:

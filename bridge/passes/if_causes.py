@@ -58,13 +58,13 @@ def causes(
 ) -> list[str]:
     """One line a cause: how many Ifs went for it when the graph was folded."""
     left = {node for node in graph.walk() if node.op == "If"}
-    given = {Decider(name) for name in fixed} | {Decider(name, True) for name in shaped}
-    found: dict[str, list[bool]] = {}
+    options = {Decider(name) for name in fixed} | {Decider(name, True) for name in shaped}
+    removed: dict[str, list[bool]] = {}
     for node in before.sources:
         if node not in left:
-            cause, is_inside = _cause(node, before, given)
-            found.setdefault(cause, []).append(is_inside)
-    return [_line(cause, inside) for cause, inside in found.items()]
+            cause, is_inside = _cause(node, before, options)
+            removed.setdefault(cause, []).append(is_inside)
+    return [_line(cause, inside) for cause, inside in removed.items()]
 
 
 def _line(cause: str, inside: Sequence[bool]) -> str:
@@ -73,34 +73,34 @@ def _line(cause: str, inside: Sequence[bool]) -> str:
     return f"{amount(len(inside), 'If')} went, since {cause}{what}"
 
 
-def _cause(node: Node, before: Deciders, given: Collection[Decider]) -> tuple[str, bool]:
+def _cause(node: Node, before: Deciders, options: Collection[Decider]) -> tuple[str, bool]:
     """The reason why an If was removed, and whether it was in a branch that is never taken."""
     holder = before.around[node]
     while holder is not None:
         outer, branch = holder
         taken = known_of(outer.inputs[0]).ints
         if taken is not None and bool(taken[0]) != (branch == 0):
-            return _since(outer, before, given), True
+            return _since(outer, before, options), True
         holder = before.around[outer]
     if known_of(node.inputs[0]).ints is None:
         return "no remaining node uses their outputs", False
-    return _since(node, before, given), False
+    return _since(node, before, options), False
 
 
-def _since(node: Node, before: Deciders, given: Collection[Decider]) -> str:
-    deciding = before.sources[node].intersection(given)
+def _since(node: Node, before: Deciders, options: Collection[Decider]) -> str:
+    deciding = before.sources[node].intersection(options)
     if not deciding:
         return "the model itself decides their conditions"
     return f"{_listed(deciding)} {'is' if len(deciding) == 1 else 'are'} fixed"
 
 
-def what_is_left(graph: Graph) -> list[str]:
+def remaining_ifs(graph: Graph) -> list[str]:
     """The number of the remaining Ifs, and the inputs that decide their conditions."""
-    found = Counter(_listed(sources) for sources in Deciders(graph, {}).sources.values())
-    if not found:
+    counts = Counter(_listed(sources) for sources in Deciders(graph, {}).sources.values())
+    if not counts:
         return ["no If is left"]
     lines = []
-    for sources, number in found.items():
+    for sources, number in counts.items():
         verb = ("depends", "is left") if number == 1 else ("depend", "are left")
         lines.append(
             f"{amount(number, 'If')} {verb[1]}, which {verb[0]} on {sources or 'constants alone'}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bridge.neutral.boundary_record import MAP_KEYS, LabelRecord
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Model, names_of_outputs
+from bridge.neutral.graph import Model, names_of_outputs, producer_of
 from bridge.passes.context import Context
 
 ZIP_MAP = "ai.onnx.ml::ZipMap"
@@ -24,11 +24,10 @@ def lower_maps(model: Model, context: Context) -> bool:
     record = LabelRecord({}, {})
     names = names_of_outputs(graph)
     for index, (value, name) in enumerate(zip(graph.outputs, names, strict=True)):
-        node = value.behind("Identity").producer
-        if node is None or node.op != ZIP_MAP:
+        node = producer_of(value.behind("Identity"), ZIP_MAP)
+        if node is None:
             continue
-        (row,) = node.inputs
-        assert row is not None
+        row = node.operand(0)
         attributes = node.attributes
         keys = attributes.get("classlabels_strings") or attributes.get("classlabels_int64s") or ()
         if not keys or len(set(keys)) < len(keys):

@@ -8,7 +8,7 @@ always present. Its value is the tensor itself, in onnxruntime too.
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Model, Value, names_of_outputs
+from bridge.neutral.graph import Model, Value, names_of_outputs, producer_of
 from bridge.neutral.types import OptionalType, TensorType
 from bridge.passes.context import Context
 
@@ -42,9 +42,9 @@ def unwrap_open_outputs(model: Model, context: Context) -> None:
 
 def _inside(value: Value) -> Value:
     """The content of an optional output of open rank, if it is always present; else the value."""
-    type, node = value.type, value.producer
+    type, node = value.type, producer_of(value, "Optional")
     if not (isinstance(type, OptionalType) and isinstance(type.item, TensorType)):
         return value
-    if type.item.rank is not None or node is None or node.op != "Optional" or not node.inputs:
+    if type.item.rank is not None or node is None:
         return value
-    return node.inputs[0] or value
+    return node.input(0) or value

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Graph, Model, Value, names_of_outputs
+from bridge.neutral.graph import Graph, Model, Value, names_of_outputs, operand_of
 from bridge.neutral.types import STRING
 from bridge.passes.context import Context
 
@@ -62,9 +62,7 @@ def join_outputs(model: Model, context: Context) -> bool:
 def _source(value: Value) -> Hashable:
     """What a value is a copy of, if it is like the copies made here: a value, or the bytes of a
     constant; else the value itself."""
-    tensor, made = value.constant, value.producer
+    tensor, cast = value.constant, operand_of(value, "Cast")
     if tensor is not None:
         return tensor.element, tensor.shape, tensor.storage
-    if made is not None and made.op == "Cast" and made.inputs[0] is not None:
-        return made.inputs[0] if made.inputs[0].element is value.element else value
-    return value
+    return cast if cast is not None and cast.element is value.element else value

@@ -57,18 +57,18 @@ def _numbers(option: str, name: str, given: Any) -> list[float]:
     return numbers
 
 
-def _layouts(name: str, given: Any) -> tuple[str, str]:
+def _layouts(name: str, layout: Any) -> tuple[str, str]:
     """The layouts of the model and of the tensor, from a text like `NCHW` or `NHWC->NCHW`."""
-    parts = [re.sub(r"[][,\s]", "", part).upper() for part in str(given).split("->")]
+    parts = [re.sub(r"[][,\s]", "", part).upper() for part in str(layout).split("->")]
     fits = all(re.fullmatch(r"[A-Z?]+", part) for part in parts) and len(parts) <= 2
     letters = [sorted(part.replace("?", "")) for part in parts]
     if not fits or any(len(set(of_one)) < len(of_one) for of_one in letters):
         raise UsageError(
-            f'the `layout` of "{name}" is {given!r}; it has a letter for each axis, ? for any: '
+            f'the `layout` of "{name}" is {layout!r}; it has a letter for each axis, ? for any: '
             "NCHW, or NHWC->NCHW for a model of NHWC that is fed NCHW"
         )
     if len(parts) == 2 and (sorted(parts[0]) != sorted(parts[1]) or parts[0].count("?") > 1):
-        raise UsageError(f'the `layout` of "{name}" is {given!r}; both need the same letters')
+        raise UsageError(f'the `layout` of "{name}" is {layout!r}; both need the same letters')
     return parts[0], parts[-1]
 
 
@@ -81,7 +81,7 @@ def preprocess(model: Model, steps: Sequence[Preprocessing]) -> None:
     for step in steps:
         value = by_name(step.input)
         _require_tensor(model, value, step)
-        _put_behind(model, value, step)
+        _insert(model, value, step)
     infer_graph(model.graph)
     PREPROCESSED.write(model.metadata, [*(PREPROCESSED.read(model.metadata) or []), *steps])
 
@@ -138,7 +138,7 @@ def _require_tensor(model: Model, value: Value, step: Preprocessing) -> None:
         raise UsageError(f'the input "{name}" has a default value, which is not preprocessed')
 
 
-def _put_behind(model: Model, value: Value, step: Preprocessing) -> None:
+def _insert(model: Model, value: Value, step: Preprocessing) -> None:
     """Makes the nodes behind an input. What read the input reads their result."""
     graph, whole = model.graph, value.tensor
     dims = value.dims
@@ -154,8 +154,7 @@ def _put_behind(model: Model, value: Value, step: Preprocessing) -> None:
             if numbers:
                 axis = _channels(value, step.input, known, len(numbers))
                 shape = [len(numbers) if at == axis else 1 for at in range(len(dims))]
-                assert whole.element is not None
-                constant = np.array(numbers, whole.element.dtype)
+                constant = np.array(numbers, value.known_element.dtype)
                 result = b.op(op, result, constant.reshape(shape if len(numbers) > 1 else ()))
         if step.tensor != step.model:
             result = b.transpose(result, *(step.tensor.index(letter) for letter in step.model))

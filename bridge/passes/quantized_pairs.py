@@ -18,7 +18,7 @@ from bridge.neutral.types import F32, Element
 from bridge.operators.quantization.quantize_dequantize import axis_of, limits
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
-from bridge.passes.fake_quantize import has_levels, is_taken, wants_all
+from bridge.passes.fake_quantize import has_levels, meets_integer_kernel, wants_all
 
 
 def join_pairs(model: Model, context: Context) -> bool:
@@ -51,15 +51,15 @@ def _joined(b: Builder, node: Node, uses: Rewriter, everywhere: bool) -> Result:
     if first is None or integers is None or not _is_plain(first, node):
         return None
     x, *parameters = first.inputs
-    found = _scale(parameters)
-    if x is None or found is None or not _fits(x, found):
+    scaling = _scale(parameters)
+    if x is None or scaling is None or not _fits(x, scaling):
         return None
-    if not everywhere and not is_taken(x, node.outputs[0], uses.uses):
+    if not everywhere and not meets_integer_kernel(x, node.outputs[0], uses.uses):
         return None
     if not all(map(_same, parameters, node.inputs[1:])):
         return None
     axis = first.attributes["axis"]
-    narrow = _clipped(b, x, uses, found, axis)
+    narrow = _clipped(b, x, uses, scaling, axis)
     if narrow is not None:
         return narrow
     b.name = first.name
@@ -86,13 +86,13 @@ def _scale(parameters: list[Value | None]) -> _Scale | None:
     return _Scale(scale, zero_point, element)
 
 
-def _fits(x: Value, found: _Scale) -> bool:
+def _fits(x: Value, scaling: _Scale) -> bool:
     """Whether one FakeQuantize has levels for the integers, all of them different floats."""
-    if found.element.kind not in ("int", "uint") or x.element is not F32:
+    if scaling.element.kind not in ("int", "uint") or x.element is not F32:
         return False
-    if not has_levels(x, found.element):
+    if not has_levels(x, scaling.element):
         return False
-    low, high = limits(found.scale, found.zero_point, found.element)
+    low, high = limits(scaling.scale, scaling.zero_point, scaling.element)
     return bool(np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all())
 
 
@@ -104,7 +104,7 @@ def _same(one: Value | None, other: Value | None) -> bool:
     return a is not None and b is not None and a.dtype == b.dtype and np.array_equal(a, b)
 
 
-def _clipped(b: Builder, x: Value, uses: Rewriter, found: _Scale, axis: int) -> Value | None:
+def _clipped(b: Builder, x: Value, uses: Rewriter, scaling: _Scale, axis: int) -> Value | None:
     """A FakeQuantize of fewer levels than the type has, if limits that are levels clip `x`."""
     upper = uses.single_use(x, "Min")
     lower = None if upper is None else uses.single_use(upper.inputs[0], "Max")
@@ -114,14 +114,14 @@ def _clipped(b: Builder, x: Value, uses: Rewriter, found: _Scale, axis: int) -> 
     start, end = known_of(low).array, known_of(high).array
     if data is None or low is None or high is None or start is None or end is None:
         return None
-    if not start.size == end.size == found.scale.size:
+    if not start.size == end.size == scaling.scale.size:
         return None
     places = [axis_of(limit, x) for limit in (start, end)] if start.size > 1 else []
     if any(place is None or (place - axis) % len(x.dims) for place in places):
         return None
-    step, zero_point = found.scale.ravel(), found.zero_point.ravel()
+    step, zero_point = scaling.scale.ravel(), scaling.zero_point.ravel()
     first, last = (np.round(limit.ravel() / step) for limit in (start, end))
-    lowest, highest = found.element.bounds
+    lowest, highest = scaling.element.bounds
     steps = int(last[0] - first[0])
     if not 0 < steps < highest - lowest or (last - first != steps).any():
         return None

@@ -12,10 +12,19 @@ from collections.abc import Sequence
 
 from bridge.errors import UsageError
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import BRANCHES, Body, Graph, Model, Node, Value, names_of_outputs
+from bridge.neutral.graph import (
+    BRANCHES,
+    Body,
+    Graph,
+    Model,
+    Node,
+    Value,
+    names_of_outputs,
+    producer_of,
+)
 from bridge.neutral.inference.constraints import RankDemand, RankRelation, rank_constraints
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.ports import Carried, Condition, Yield
+from bridge.neutral.ports import Carried, Condition
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import TensorType
 from bridge.options.suggestions import unknown
@@ -57,7 +66,7 @@ def settle_ranks(model: Model, context: Context) -> bool:
         if name not in names:
             raise UsageError(unknown("output", name, names))
     if not has_open_rank(graph) and not any(map(open_target, graph.walk())):
-        require_asked(graph, context)
+        require_output_ranks(graph, context)
         return False
     remove_dead_nodes(graph)
     infer_and_fold(graph)
@@ -86,7 +95,7 @@ def has_open_rank(graph: Graph) -> bool:
 
 def _may_differ(node: Node) -> bool:
     if node.bodies:
-        return _differs(node) if node.op == "If" else carries_other_ranks(node)
+        return _differs(node) if node.op == "If" else has_state_of_open_rank(node)
     return opens_rank(node, node.inputs)
 
 
@@ -102,7 +111,7 @@ def opens_rank(node: Node, inputs: Sequence[Value | None]) -> bool:
     return shape is not None and shape.rank == 1 and known_of(shape).length is None
 
 
-def require_asked(graph: Graph, context: Context) -> None:
+def require_output_ranks(graph: Graph, context: Context) -> None:
     """Raises UsageError for `output_ranks` that the outputs do not have."""
     for value, name in zip(graph.outputs, names_of_outputs(graph), strict=True):
         rank = context.output_ranks.get(name, value.rank)
@@ -110,7 +119,7 @@ def require_asked(graph: Graph, context: Context) -> None:
             raise UsageError(f'the output "{name}" has rank {value.rank}, not {rank}')
 
 
-def carries_other_ranks(loop: Node) -> bool:
+def has_state_of_open_rank(loop: Node) -> bool:
     """Whether a state of a Loop changes its rank."""
     return any(
         isinstance(port, Carried)
@@ -123,11 +132,10 @@ def carries_other_ranks(loop: Node) -> bool:
 def _differs(node: Node) -> bool:
     ranks: dict[int, int | None] = {}
     for body in node.bodies:
-        for value, port in body.exits():
-            assert isinstance(port, Yield) and port.output is not None
+        for value, output in body.results():
             if not isinstance(value.type, TensorType):
                 continue
-            if ranks.setdefault(port.output, value.rank) != value.rank or value.rank is None:
+            if ranks.setdefault(output, value.rank) != value.rank or value.rank is None:
                 return True
     return False
 
@@ -213,8 +221,8 @@ class _Solver:
         known = self.sets.get(value)
         if known is not None:
             return known
-        rank, made = value.rank, value.producer
-        if rank is None or (made is not None and made.op == "If" and value not in self.believed):
+        rank = value.rank
+        if rank is None or (producer_of(value, "If") and value not in self.believed):
             return None
         return frozenset((rank,))
 
@@ -255,7 +263,7 @@ class _Solver:
         for value, rank in demands:
             self.narrow(value, frozenset((rank,)))
         if has_trait(node.op, "broadcasts"):
-            self._broadcast([value for value in node.inputs if value is not None], node.outputs[0])
+            self._broadcast(node.operands, node.outputs[0])
         known = (self.of(value) for value in (*node.inputs, *node.outputs) if value is not None)
         if all(ranks is not None and len(ranks) == 1 for ranks in known):
             self._settled.add(node)
@@ -293,8 +301,8 @@ class _Solver:
             self._demand_captures(node)
         elif node.op == "If":
             for position, value in enumerate(node.outputs):
-                given = [body.given(position) for body in self._live(node)]
-                self.narrow(value, _any_of([*map(self.of, given)]))
+                values = [body.given(position) for body in self._live(node)]
+                self.narrow(value, _any_of([*map(self.of, values)]))
 
     def _ports(self, node: Node, body: Body, backwards: bool) -> None:
         """Inputs or outputs of a body have the ranks that they have outside."""
@@ -302,9 +310,8 @@ class _Solver:
             for value, outer in node.captures(body).items():
                 self.narrow(value, self.of(outer))
         elif node.op == "If":
-            for value, port in body.exits():
-                assert isinstance(port, Yield) and port.output is not None
-                self.narrow(value, self.of(node.outputs[port.output]))
+            for value, output in body.results():
+                self.narrow(value, self.of(node.outputs[output]))
 
     def _demand_captures(self, node: Node) -> None:
         """A captured value must suit one of the remaining branches."""

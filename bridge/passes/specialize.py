@@ -35,7 +35,7 @@ from bridge.passes.boundary import inputs_by_name, may_be
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
 from bridge.passes.fold import fold_graph
-from bridge.passes.if_causes import Deciders, causes, what_is_left
+from bridge.passes.if_causes import Deciders, causes, remaining_ifs
 
 
 def fix_values(model: Model, values: Mapping[str, Any]) -> None:
@@ -100,11 +100,11 @@ def _array(element: Element, name: str, given: Any) -> np.ndarray:
             array = array.astype(object)
             same = all(isinstance(item, str) for item in array.flat)
         else:
-            made = array.astype(element.dtype)
+            rounded = array.astype(element.dtype)
             # A real type rounds, as a model does with a value that is fed to it.
             rounds = element.kind in ("float", "complex") and array.dtype.kind in "biufc"
-            same = rounds or bool(np.all(made.astype(array.dtype) == array))
-            array = made
+            same = rounds or bool(np.all(rounded.astype(array.dtype) == array))
+            array = rounded
     except (TypeError, ValueError, OverflowError):
         same = False
     if not same:
@@ -139,7 +139,7 @@ def specialize(model: Model, context: Context) -> None:
 def tell_what_is_left(model: Model, context: Context) -> bool:
     """Reports which Ifs stayed, and why. It runs when branches that fail are pruned."""
     if context.options.get("ifs", "keep") == "keep":
-        context.report.specialized += what_is_left(model.graph)
+        context.report.specialized += remaining_ifs(model.graph)
     return False
 
 

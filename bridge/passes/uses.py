@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.graph import Graph, Node, Value, operand_of
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.rewrite import Rewriter
 from bridge.neutral.types import I32, Dim, Element, Shape, is_static
@@ -36,16 +36,14 @@ class Uses(Rewriter):
         """Whether a value was in the graph at first."""
         if not self._places:
             self._places.update(dict.fromkeys(self.graph.inputs, -1))
-            for place, maker in enumerate(self.graph.nodes):
-                self._places.update(dict.fromkeys(maker.outputs, place))
+            for place, producer in enumerate(self.graph.nodes):
+                self._places.update(dict.fromkeys(producer.outputs, place))
         return value in self._places
 
 
 def unconverted(value: Value) -> Value:
     """The source of a conversion, or the value itself if it is not converted."""
-    node = value.producer
-    before = node.inputs[0] if node is not None and node.op == "Cast" else None
-    return value if before is None else before
+    return operand_of(value, "Cast") or value
 
 
 def zero_points(offset: Value | None, element: Element, scale: np.ndarray) -> np.ndarray | None:
@@ -91,5 +89,5 @@ def _reshaped(b: Builder, value: Value, shape: tuple[int, ...]) -> Value:
     inner = unconverted(value)
     if inner.constant is None or value.producer is None:
         return b.reshape(value, *shape)
-    made = b.reshape(inner, *shape)
-    return made if inner is value else b.op("Cast", made, **value.producer.attributes)
+    short = b.reshape(inner, *shape)
+    return short if inner is value else b.op("Cast", short, **value.producer.attributes)

@@ -21,8 +21,8 @@ class Device:
     """The abilities of an OpenVINO plugin.
 
     `quirks` says whether the faults of the plugin get workarounds. `ifs` is the form of Ifs unless
-    the user asks for another. `unrolls` says which Loops of known count become their iterations:
-    "all", those with a state that is "growing", or none ("").
+    the user asks for another. `unrolls` says which Loops of known trip count are unrolled: "all",
+    those with a "growing" state, or none ("").
     `lacks` are the missing layer types, some "of" an operator set alone, and `types` the missing
     element types, by IR's names.
     `shapes` is "open" (any), "ranked" (a known rank) or "bounded" (a known rank and an upper bound

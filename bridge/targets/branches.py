@@ -36,8 +36,8 @@ def is_aligned(node: Node) -> bool:
 
 def is_parted(node: Node) -> bool:
     """Whether no two inputs of an If come from one producer."""
-    makers = [value.producer or value for value in node.inputs[1:] if value is not None]
-    return len({*makers}) == len(makers)
+    producers = [value.producer or value for value in node.inputs[1:] if value is not None]
+    return len({*producers}) == len(producers)
 
 
 def _align(node: Node) -> None:
@@ -59,23 +59,23 @@ def _align(node: Node) -> None:
 def _declare_all(node: Node, body: Body) -> None:
     known = {port.input: value for value, port in body.entries() if isinstance(port, Invariant)}
     body.graph.inputs = []
-    for index, outer in enumerate(node.inputs[1:], 1):
-        assert outer is not None
-        body.graph.inputs.append(known[index] if index in known else Value(outer.type))
+    for index in range(1, len(node.inputs)):
+        value = known.get(index) or Value(node.operand(index).type)
+        body.graph.inputs.append(value)
     body.inputs = [Invariant(index) for index in range(1, len(node.inputs))]
 
 
 def _part(graph: Graph, node: Node, context: Context) -> None:
     """Copies inputs of an If that have the same producer, except the first. The GPU plugin tells
     the inputs of an If apart by their producer alone, without its port."""
-    made: list[Node] = []
-    b = Builder(made, node.name, context.target)
+    copies: list[Node] = []
+    b = Builder(copies, node.name, context.target)
     seen: set[object] = set()
-    for index, value in enumerate(node.inputs[1:], 1):
-        assert value is not None
-        maker = value.producer or value
-        if maker in seen:
+    for index in range(1, len(node.inputs)):
+        value = node.operand(index)
+        producer = value.producer or value
+        if producer in seen:
             node.inputs[index] = opaque(b, value, "memory")
-        seen.add(maker)
+        seen.add(producer)
     place = graph.nodes.index(node)
-    graph.nodes[place:place] = made
+    graph.nodes[place:place] = copies

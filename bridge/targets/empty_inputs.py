@@ -1,4 +1,4 @@
-"""Inputs that are always empty, with a size that may be 1 too.
+"""Always empty inputs, with a size that may be 1 too.
 
 OpenVINO's GPU plugin gives an input whose size is 0 one element, and then refuses the empty tensor.
 """

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Node, Value, producer_of
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried
 from bridge.neutral.types import is_static
 from bridge.operators.control.loop_builder import is_positive
-from bridge.targets.counted import is_counted, reads_numbers
-from bridge.targets.ended import own_count
-from bridge.targets.unroll import trips_of
+from bridge.targets.loops.kinds import has_form, is_counted, known_trips
 from bridge.vocabulary import has_trait
 from bridge.vocabulary.elements import F4E2M1, F8E4M3FN, F8E5M2, F8E8M0, Element
 
@@ -55,10 +53,10 @@ CONSTANT: Mapping[str, Sequence[tuple[int, str]]] = {
 It throws for other inputs than constants, or crashes (Col2Im, NormalizeL2)."""
 
 MOST_AXES = 8
-"""With more, even a Relu gives wrong numbers, and says nothing."""
+"""With more, even a Relu gives wrong numbers, without an error."""
 
 USUAL_AXES = 6
-"""The axes that operators take at most, beside those of OF_MANY_AXES."""
+"""The most axes of an operator that is not in OF_MANY_AXES."""
 
 OF_MANY_AXES = frozenset({
     "Cast", "CastLike", "Concat", "Constant", "Identity", "If", "Loop", "Reshape", "Shape",
@@ -99,12 +97,13 @@ def faults_of(node: Node, is_known: Callable[[Value], bool]) -> Iterator[str]:
 
 
 def _of_conversion(node: Node) -> Iterator[str]:
-    made, before = _made(node), node.inputs[0].producer if node.inputs[0] is not None else None
-    if made in (F4E2M1, F8E8M0):
-        yield f"OpenVINO's GPU plugin reads {made}, but converts to it wrongly; {_ELSEWHERE}"
-    if before is not None and before.op in CONVERSIONS and _made(before) in (F8E4M3FN, F8E5M2):
+    to, before = _target_type(node), producer_of(node.inputs[0], *CONVERSIONS)
+    if to in (F4E2M1, F8E8M0):
+        yield f"OpenVINO's GPU plugin reads {to}, but converts to it wrongly; {_ELSEWHERE}"
+    few = _target_type(before) if before is not None else None
+    if few in (F8E4M3FN, F8E5M2):
         yield (
-            f"OpenVINO's GPU plugin leaves out a conversion to {_made(before)} that is converted "
+            f"OpenVINO's GPU plugin leaves out a conversion to {few} that is converted "
             f"back, with its rounding; {_ELSEWHERE}"
         )
 
@@ -120,7 +119,7 @@ def _of_convolution(node: Node, is_known: Callable[[Value], bool]) -> Iterator[s
     )
 
 
-def _made(node: Node) -> Element | None:
+def _target_type(node: Node) -> Element | None:
     """The type that a conversion gives."""
     to = node.attributes.get("to")
     return to if isinstance(to, Element) else node.outputs[0].element
@@ -134,9 +133,9 @@ def _takes_many_axes(op: str) -> bool:
 def _of_loop(node: Node) -> Iterator[str]:
     first = node.condition
     starts = first is None or is_positive(first)
-    if is_counted(node) and starts and trips_of(node) is not None:
+    if is_counted(node) and starts and known_trips(node) is not None:
         return  # The plugin unrolls it.
-    if own_count(node) is not None or (is_counted(node) and reads_numbers(node)):
+    if has_form(node):
         states = [port.output for port in node.body.inputs if isinstance(port, Carried)]
         if len(states) > len({*states}):
             yield f"two of its states become one value, which the GPU plugin has wrong; {_HELP}"

@@ -12,10 +12,10 @@ from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Target
 from bridge.neutral.clone import clone_model
 from bridge.neutral.dataflow import Facts
-from bridge.neutral.graph import Body, Graph, Model, Node, Value, loop_kind
+from bridge.neutral.graph import Graph, Model, Node, Value, loop_kind
 from bridge.neutral.inference import infer_graph, is_inferred
 from bridge.neutral.inference.known import bounding
-from bridge.neutral.ports import Carried, Sliced
+from bridge.neutral.ports import Carried
 from bridge.neutral.types import (
     ANY,
     STRING,
@@ -97,7 +97,7 @@ def _inferred(model: Model) -> Graph:
 
 def _refusals(node: Node) -> Iterator[str]:
     """Why no engine of OpenVINO takes a node."""
-    inputs = [value for value in node.inputs if value is not None]
+    inputs = node.operands
     weights = node.input(1) if node.op in FIXED_WEIGHTS else None
     if weights is not None and not is_static(weights.shape):
         yield (
@@ -108,8 +108,8 @@ def _refusals(node: Node) -> Iterator[str]:
         for size in map(_bytes_of, node.outputs):
             if size > LARGEST:
                 yield f"its result of constants has {size} bytes"
-    ranks, made = [value.rank for value in inputs], [value.rank for value in node.outputs]
-    if None in made and None not in ranks and not node.bodies and is_inferred(node):
+    ranks, results = [value.rank for value in inputs], [value.rank for value in node.outputs]
+    if None in results and None not in ranks and not node.bodies and is_inferred(node):
         yield (
             "the length of one of its inputs decides the rank of its result, and OpenVINO does not "
             "run such a model; give the shape of the graph's input behind it (`input_shapes`)"
@@ -131,7 +131,7 @@ def _of_device(node: Node, device: Device, is_known: Callable[[Value], bool]) ->
 
         yield from faults_of(node, is_known)
     yield from _types(device, node.outputs)
-    operands = [value for value in node.inputs if value is not None]
+    operands = node.operands
     if not any(map(_is_unbounded, operands)):  # Otherwise an earlier node is reported.
         for why in _sizes(device, node.outputs):
             yield (
@@ -157,7 +157,7 @@ def _of_loop(node: Node, device: Device, operands: Iterable[Value]) -> Iterator[
         states = [v for v, port in node.body.entries() if isinstance(port, Carried)]
         for why in _sizes(device, states):
             yield f"{why}; `input_shapes` or `values` for the inputs that decide it may help"
-    if device.trip_counts and not _is_counted(node, node.body):
+    if device.trip_counts and not _is_counted(node):
         yield (
             f"{device.engine} wants a constant trip count; give the inputs that decide it with "
             "`values` or `input_shapes`"
@@ -232,17 +232,12 @@ def _is_unbounded(value: Value) -> bool:
     return value.shape is None or any(map(_is_open, value.shape))
 
 
-def _is_counted(node: Node, body: Body) -> bool:
+def _is_counted(node: Node) -> bool:
     """Whether it is known how often a Loop runs, at most."""
     if loop_kind(node) != "scan":
         count = node.input(0)
         return count is not None and count.constant is not None
-    for port in body.inputs:
-        if isinstance(port, Sliced):
-            value = node.inputs[port.input]
-            if value is None or value.shape is None or not isinstance(value.shape[port.axis], int):
-                return False
-    return True
+    return all(isinstance(dim, int) for _, dim in node.slices())
 
 
 def _bytes_of(value: Value) -> int:

@@ -3,10 +3,10 @@ file is still written, because others read it."""
 
 from __future__ import annotations
 
-from bridge.neutral.graph import Model, names_of_outputs
+from bridge.neutral.graph import Model, names_of_outputs, producer_of
 from bridge.neutral.types import TensorType
 from bridge.passes.context import Context
-from bridge.passes.ranks import carries_other_ranks, require_asked
+from bridge.passes.ranks import has_state_of_open_rank, require_output_ranks
 
 _NOT_RUN = "OpenVINO's CPU plugin does not run such a model"
 
@@ -16,13 +16,13 @@ def note_open_ranks(model: Model, context: Context) -> bool:
 
     Raises UsageError for `output_ranks` that are not the ranks of the outputs.
     """
-    require_asked(model.graph, context)
+    require_output_ranks(model.graph, context)
     notes = context.report.notes
     for node in model.graph.walk():
-        if node.op == "Loop" and carries_other_ranks(node):
+        if node.op == "Loop" and has_state_of_open_rank(node):
             notes.append(f"{node!r} carries a value whose rank changes: {_NOT_RUN}")
     for value, name in zip(model.graph.outputs, names_of_outputs(model.graph), strict=True):
-        made = value.producer
-        if isinstance(value.type, TensorType) and value.rank is None and made and made.op == "If":
-            notes.append(f'the rank of the output "{name}" depends on {made!r}: {_NOT_RUN}')
+        producer = producer_of(value, "If")
+        if isinstance(value.type, TensorType) and value.rank is None and producer:
+            notes.append(f'the rank of the output "{name}" depends on {producer!r}: {_NOT_RUN}')
     return False

@@ -27,7 +27,7 @@ def write_in_others(model: Model, context: Context) -> None:
 
 def _is_nan(b: Builder, node: Node) -> Value:
     """Only NaN is not equal to itself."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     return ~x.equal(x)
 
 
@@ -36,17 +36,17 @@ def _is_inf(b: Builder, node: Node) -> Value | None:
     x = node.input(0)
     if x is None or x.element is None:
         return None
-    found: Value | None = None
+    result: Value | None = None
     for wanted, sign in (("detect_positive", 1), ("detect_negative", -1)):
         if node.attributes[wanted]:
             equal = x.equal(b.like(sign * np.inf, x))
-            found = equal if found is None else found | equal
-    return found
+            result = equal if result is None else result | equal
+    return result
 
 
 def _is_finite(b: Builder, node: Node) -> Value:
     """NaN or an infinity minus itself is NaN; any other number minus itself is 0."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     difference = x - x
     return difference.equal(difference)
 

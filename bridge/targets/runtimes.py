@@ -1,8 +1,8 @@
 """Operators of ONNX in the forms that runtimes have.
 
 The standard allows more types and modes than onnxruntime has kernels for. So a model that comes
-from IR gets other forms. They are asked for before the rules of the operators. A model of ONNX
-keeps what it has.
+from IR gets other forms; they come before the rules of the operators. A model of ONNX keeps its
+own operators.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _dilated_convolution(b: Builder, node: Node) -> Result:
 
 def _dilated_pool(b: Builder, node: Node) -> Result:
     """Explicit pads in place of SAME, with dilations. onnxruntime ignores the dilations there."""
-    (data,), attributes = required(node, 0), window_of(node)
+    data, attributes = node.operand(0), window_of(node)
     if not _is_dilated(attributes):
         return None
     explicit = explicitly_padded(data, attributes["kernel_shape"], attributes)
@@ -75,7 +75,7 @@ def _dilated_pool(b: Builder, node: Node) -> Result:
 
 def _max_pool(b: Builder, node: Node) -> Result:
     """Elements in place of pads as large as the kernel, which onnxruntime refuses."""
-    (data,), attributes = required(node, 0), window_of(node)
+    data, attributes = node.operand(0), window_of(node)
     if _is_dilated(attributes):
         return _dilated_pool(b, node)
     limits = zip(attributes["pads"], attributes["kernel_shape"] * 2, strict=True)
@@ -104,7 +104,7 @@ def _power(b: Builder, node: Node) -> Result:
 
 def _normalized_image(b: Builder, node: Node) -> Result:
     """LRN over channels of an image. onnxruntime has no LRN of another rank."""
-    (data,) = required(node, 0)
+    data = node.operand(0)
     if node.input(1) is not None or data.rank in (None, 4):
         return None
     image = b.op("LRN", b.reshape(data, 0, 0, -1, 1), **node.attributes)

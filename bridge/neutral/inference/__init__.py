@@ -78,7 +78,7 @@ def strictly(on: bool = True) -> Iterator[None]:
         _strict.reset(token)
 
 
-def _nothing(op: str) -> None:
+def _not_imported(op: str) -> None:
     raise RuntimeError("bridge.operators, which infers operators, is not imported")
 
 
@@ -86,7 +86,7 @@ def _no_types(node: Node) -> Sequence[Type]:
     return ()
 
 
-_load: Callable[[str], None] = _nothing
+_load: Callable[[str], None] = _not_imported
 _by_rule: Inference = _no_types
 _otherwise: Inference = _no_types
 

@@ -32,11 +32,11 @@ Compute = Callable[[Node, Sequence[Array]], Sequence[Array]]
 it cannot compute."""
 
 
-def _nothing(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
+def _no_arrays(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
     return ()
 
 
-_compute: Compute = _nothing
+_compute: Compute = _no_arrays
 
 
 def compute_by(function: Compute) -> None:
@@ -89,7 +89,7 @@ def _unfinished(value: Value | None) -> Computed | None:
 
 
 def _most(value: Value | None) -> int:
-    """The most elements of what is computed from a value."""
+    """The most elements of a value that is computed on demand."""
     if value is None:
         return MOST
     if value.computed is not None:
@@ -123,13 +123,9 @@ def is_known(value: Value) -> bool:
 
 def follows(node: Node) -> bool:
     """Whether the outputs of a node follow from known inputs."""
-    is_any = False
-    for value in node.inputs:
-        if value is not None:
-            if not is_known(value):
-                return False
-            is_any = True
-    return is_any and not node.bodies and not is_random(node)
+    operands = node.operands
+    known = bool(operands) and all(map(is_known, operands))
+    return known and not node.bodies and not is_random(node)
 
 
 def is_random(node: Node) -> bool:

@@ -182,36 +182,36 @@ def constrained() -> dict[str, tuple[Check, ...]]:
 def contradiction(node: Node) -> str:
     """Why the known shapes of a node's inputs do not go together; "" if they may."""
     for check in _checks_of(node.op):
-        for found in check(node):
-            if why := found if isinstance(found, str) else found.broken():
+        for fault in check(node):
+            if why := fault if isinstance(fault, str) else fault.broken():
                 return why
     return ""
 
 
 def equal_sizes(node: Node) -> Iterator[tuple[Dim, Dim]]:
     """Sizes of a node's inputs that are equal."""
-    for found in _constraints(node):
-        if isinstance(found, Same):
-            yield found.one, found.other
+    for constraint in _constraints(node):
+        if isinstance(constraint, Same):
+            yield constraint.one, constraint.other
 
 
 def sizes_that_suit(node: Node) -> Iterator[tuple[Dim, Dim]]:
     """Pairs of sizes of a node's inputs: equal, or one of them is 1."""
-    for found in _constraints(node):
-        if isinstance(found, Broadcast):
-            for a, b in pairwise(found.shapes):
+    for constraint in _constraints(node):
+        if isinstance(constraint, Broadcast):
+            for a, b in pairwise(constraint.shapes):
                 pairs = zip(reversed(a), reversed(b), strict=False)
                 yield from (pair for pair in pairs if 1 not in pair)
 
 
 def counts(node: Node) -> Iterator[Count]:
     """Inputs of a node that hold counts of another input's elements."""
-    return (found for found in _constraints(node) if isinstance(found, Count))
+    return (constraint for constraint in _constraints(node) if isinstance(constraint, Count))
 
 
 def doubles(node: Node) -> Iterator[Double]:
     """Pairs of sizes of a node's inputs: the first is twice the second."""
-    return (found for found in _constraints(node) if isinstance(found, Double))
+    return (constraint for constraint in _constraints(node) if isinstance(constraint, Double))
 
 
 def sums(node: Node) -> Iterator[Sum]:
@@ -235,13 +235,13 @@ def rank_constraints(node: Node) -> tuple[list[RankRelation], list[RankDemand]]:
         relations.append((node.outputs[0], node.inputs[0], 0, False))
     if has_trait(node.op, "broadcasts"):
         return relations, demands
-    for found in _constraints(node):
-        if isinstance(found, Ranks):
-            one, other = found.one.value, found.other.value
+    for constraint in _constraints(node):
+        if isinstance(constraint, Ranks):
+            one, other = constraint.one.value, constraint.other.value
             if one is not None and other is not None:
-                relations.append((one, other, found.more, found.scalars))
-        elif isinstance(found, Rank) and found.operand.value is not None:
-            demands.append((found.operand.value, found.rank))
+                relations.append((one, other, constraint.more, constraint.scalars))
+        elif isinstance(constraint, Rank) and constraint.operand.value is not None:
+            demands.append((constraint.operand.value, constraint.rank))
     return relations, demands
 
 
@@ -289,8 +289,8 @@ def axis_attribute(name: str, more: int = 0) -> Check:
     """Checks an attribute with one or several axes of input 0. `more` is added to its rank."""
 
     def check(node: Node) -> Constraints:
-        given = node.attributes.get(name)
-        axes = given if isinstance(given, tuple) else () if given is None else (given,)
+        axis = node.attributes.get(name)
+        axes = axis if isinstance(axis, tuple) else () if axis is None else (axis,)
         yield from _outside(Operand(node.input(0)), axes, more)
 
     return check

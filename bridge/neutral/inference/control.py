@@ -41,16 +41,12 @@ def enter(node: Node, value: Value, port: Invariant | Carried | Sliced | Iterati
     value.known_value = value.computed = None
     match port:
         case Invariant(index):
-            outer = node.inputs[index]
-            assert outer is not None
-            enter_known(value, outer)
-        case Carried(index, _):
-            outer = None if index is None else node.inputs[index]
+            enter_known(value, node.operand(index))
+        case Carried():
+            outer = node.outer(port)
             value.type = _condition(value.declared) if outer is None else outer.type
         case Sliced():
-            outer = node.inputs[port.input]
-            assert outer is not None
-            value.type = part_type(outer.type, port)
+            value.type = part_type(node.operand(port.input).type, port)
         case Iteration():
             value.type = TensorType(I64, ())
     if not isinstance(port, Carried):
@@ -78,13 +74,12 @@ def if_(node: Node) -> list[Type]:
     sizes."""
     types: list[Type | None] = [None] * len(node.outputs)
     for body in node.bodies:
-        for value, port in body.exits():
-            assert isinstance(port, Yield) and port.output is not None
-            known = types[port.output]
+        for value, output in body.results():
+            known = types[output]
             joined = value.type if known is None else join(known, value.type)
             if is_bounding() and isinstance(joined, TensorType):
                 joined = with_dims(joined, lambda dim: ANY if isinstance(dim, Interval) else dim)
-            types[port.output] = joined
+            types[output] = joined
     return [t or UNKNOWN for t in types]
 
 
@@ -141,13 +136,9 @@ def _any_where_changed(wide: Type, old: Type) -> Type:
 
 def trip_count(node: Node) -> Dim:
     """The number of iterations as a dimension, as far as known."""
-    (body,) = node.bodies
-    for port in body.inputs:
-        if isinstance(port, Sliced) and port.part_size == 1 and abs(port.stride) == 1:
-            outer = node.inputs[port.input]
-            ends = (port.start, port.end) if port.stride > 0 else (port.end, port.start)
-            if outer is not None and outer.shape is not None and ends == (0, -1):
-                return outer.shape[port.axis]
+    for port, dim in node.slices():
+        if port.are_whole and dim != ANY:
+            return dim
     return ANY
 
 
@@ -158,13 +149,11 @@ def most_iterations(node: Node) -> int | None:
         if isinstance(exit, Condition) and not _is_true(value.behind("Identity")):
             return None
     known = known_of(node.trip_count).ints if node.trip_count is not None else None
-    found = [count for count in known or () if count >= 0]
-    for port in node.body.inputs:
-        outer = node.inputs[port.input] if isinstance(port, Sliced) else None
-        if isinstance(port, Sliced) and outer is not None and outer.shape is not None:
-            size = high(outer.shape[port.axis])
-            found += [] if size is None else [-(-size // abs(port.stride))]
-    return min(found, default=None)
+    limits = [count for count in known or () if count >= 0]
+    for port, dim in node.slices():
+        size = high(dim)
+        limits += [] if size is None else [-(-size // abs(port.stride))]
+    return min(limits, default=None)
 
 
 def _loop_outputs(node: Node, body: Body) -> list[Type]:
@@ -228,12 +217,10 @@ def parts(node: Node) -> must.Constraints:
 
 def slices(node: Node) -> must.Constraints:
     """Loop: all values that are sliced row by row, from end to end, have as many rows."""
-    sizes = set()
-    for port in node.body.inputs:
-        if not isinstance(port, Sliced) or port.part_size != 1 or node.input(0) is not None:
-            continue
-        if (port.stride, port.start, port.end) in ((1, 0, -1), (-1, -1, 0)):
-            sizes.add(must.Operand(node.inputs[port.input])[port.axis])
+    if node.trip_count is not None:
+        return
+    whole = [port for port in node.body.inputs if isinstance(port, Sliced) and port.are_whole]
+    sizes = {must.Operand(node.inputs[port.input])[port.axis] for port in whole}
     known = sorted(size for size in sizes if isinstance(size, int))
     if len(known) > 1:
         yield f"its slices are {' and '.join(map(str, known))}"

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 
 import numpy as np
 
-from bridge.neutral.graph import Value
+from bridge.neutral.graph import Value, operand_of
 from bridge.neutral.types import ANY, I64, Dim, Interval, Shape, interval, is_static, size_of
 
 _bounding: ContextVar[bool] = ContextVar("bounding", default=False)
@@ -98,7 +98,7 @@ def as_dim(part: Part) -> Dim:
 
 
 LONGEST = 1 << 20
-"""The most numbers of a constant that are read one by one. No shape or list of places has more."""
+"""The most numbers of a constant to read one at a time. No shape or list of places has more."""
 
 HIGHEST_RANK = 1 << 16
 """Beyond the rank of any tensor."""
@@ -134,10 +134,7 @@ class Known:
     @property
     def reals(self) -> np.ndarray | None:
         """All elements in f32, of a constant of any size, also behind a Cast."""
-        value = self._value
-        node = None if value is None else value.producer
-        converted = node is not None and node.op == "Cast"
-        array = Known(node.inputs[0]).array if node is not None and converted else self.array
+        array = Known(operand_of(self._value, "Cast") or self._value).array
         return None if array is None else array.astype(np.float32)
 
     @property

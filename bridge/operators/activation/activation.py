@@ -12,7 +12,7 @@ from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, r
 def read_swish(b: Builder, node: Node) -> Result:
     """Swish-24: the attribute becomes a constant of the type of the data, unless
     it is 1."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     alpha = node.attributes.get("alpha", 1.0)
     return b.op("Swish", x, None if alpha == 1 else b.like(alpha, x))
 
@@ -20,7 +20,7 @@ def read_swish(b: Builder, node: Node) -> Result:
 @legalizes("HardSigmoid", target="ir")
 @legalizes("HardSigmoid", target="onnx")
 def hard_sigmoid(b: Builder, node: Node) -> Result:
-    """HardSigmoid (1 to 22) with parameters that are not constants: max(0, min(1, alpha · x +
+    """HardSigmoid (1 to 22) with computed parameters: max(0, min(1, alpha · x +
     beta))."""
     x, alpha, beta = required(node, 0, 1, 2)
     if known_of(alpha).array is not None and known_of(beta).array is not None:
@@ -31,7 +31,7 @@ def hard_sigmoid(b: Builder, node: Node) -> Result:
 @legalizes("Selu", target="ir")
 @legalizes("Selu", target="onnx")
 def selu(b: Builder, node: Node) -> Result:
-    """Selu (1 to 22) with parameters that are not constants. The result is gamma · x for positive
+    """Selu (1 to 22) with computed parameters. The result is gamma · x for positive
     x, else gamma · alpha · (exp(x) - 1)."""
     x, alpha, gamma = required(node, 0, 1, 2)
     if known_of(alpha).array is not None and known_of(gamma).array is not None:
@@ -53,14 +53,13 @@ def swish(b: Builder, node: Node) -> Result:
 @legalizes("HSigmoid", target="onnx")
 def h_sigmoid(b: Builder, node: Node) -> Result:
     """min(max(x + 3, 0), 6) / 6 (HSigmoid-5)."""
-    (x,) = required(node, 0)
-    return b.op("HardSigmoid", x, b.constant(1 / 6, F32), b.constant(0.5, F32))
+    return b.op("HardSigmoid", node.operand(0), b.constant(1 / 6, F32), b.constant(0.5, F32))
 
 
 @legalizes("LeakyRelu", target="ir")
 def leaky_relu(b: Builder, node: Node) -> Result:
     """LeakyRelu (1 to 16) as PReLU with one slope for all elements."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     alpha = node.attributes["alpha"]
     return b.op("PRelu", x, b.like(alpha if x.rank == 0 else [alpha], x))
 

@@ -21,46 +21,30 @@ def _scaled(x: Value, scale: float, offset: float = 0.0) -> Value:
     return x if offset == 0 else x + offset
 
 
-@reads("Affine", format="onnx", until=9)
+@reads("Affine", "Scale", format="onnx", until=9)
 def read_affine(b: Builder, node: Node) -> Value:
-    """Affine-1: alpha * x + beta."""
-    (x,) = required(node, 0)
-    return _copied(b, x, _scaled(x, _number(node, "alpha", 1), _number(node, "beta", 0)))
-
-
-@reads("Scale", format="onnx", until=9)
-def read_scale(b: Builder, node: Node) -> Value:
-    """Scale-1: scale * x."""
-    (x,) = required(node, 0)
-    return _copied(b, x, _scaled(x, _number(node, "scale", 1)))
-
-
-def _copied(b: Builder, x: Value, result: Value) -> Value:
-    """A copy of a result, with a producer of its own."""
-    return b.op("Identity", x) if result is x else result
+    """Affine-1: alpha * x + beta. Scale-1: scale * x."""
+    x = node.operand(0)
+    if node.op == "Affine":
+        y = _scaled(x, _number(node, "alpha", 1), _number(node, "beta", 0))
+    else:
+        y = _scaled(x, _number(node, "scale", 1))
+    return b.op("Identity", x) if y is x else y
 
 
 @reads("ImageScaler", format="onnx", until=9)
 def read_image_scaler(b: Builder, node: Node) -> Value:
     """ImageScaler-1: scale * x + bias, with one bias for each channel."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     bias = np.array(node.attributes.get("bias", ()), np.float64).reshape(-1, 1, 1)
     return _scaled(x, _number(node, "scale", 1)) + b.like(bias, x)
 
 
-@reads("ScaledTanh", format="onnx", until=9)
-def read_scaled_tanh(b: Builder, node: Node) -> Value:
-    """ScaledTanh-1: alpha * tanh(beta * x)."""
-    (x,) = required(node, 0)
-    inner = b.op("Tanh", _scaled(x, _number(node, "beta")))
-    return _scaled(inner, _number(node, "alpha"))
-
-
-@reads("ParametricSoftplus", format="onnx", until=9)
-def read_parametric_softplus(b: Builder, node: Node) -> Value:
-    """ParametricSoftplus-1: alpha * log(1 + exp(beta * x))."""
-    (x,) = required(node, 0)
-    inner = b.op("Softplus", _scaled(x, _number(node, "beta")))
+@reads("ScaledTanh", "ParametricSoftplus", format="onnx", until=9)
+def read_scaled_function(b: Builder, node: Node) -> Value:
+    """ScaledTanh-1 and ParametricSoftplus-1: alpha * f(beta * x) of Tanh and Softplus."""
+    function = "Tanh" if node.op == "ScaledTanh" else "Softplus"
+    inner = b.op(function, _scaled(node.operand(0), _number(node, "beta")))
     return _scaled(inner, _number(node, "alpha"))
 
 
@@ -74,7 +58,7 @@ def read_thresholded_relu(b: Builder, node: Node) -> Value:
 def read_crop(b: Builder, node: Node) -> Value:
     """Crop-1: images without their border (left, top, right, bottom), or a part with the height and
     width `scale` from the top left corner."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     border, size = node.attributes.get("border", ()), node.attributes.get("scale")
     if len(border) != 4 or (size is not None and len(size) != 2):
         raise Refused("its border must be four numbers, and its scale two")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.inference import constraints as must
-from bridge.operators import Builder, Node, Result, legalizes, ranks, reads, required
+from bridge.operators import Builder, Node, Result, legalizes, ranks, reads
 
 
 @reads("Softmax", "LogSoftmax", "Hardmax", format="onnx", until=12)
@@ -13,7 +13,7 @@ def flattened(b: Builder, node: Node) -> Result:
     """Hardmax, LogSoftmax and Softmax (1 to 12). Before operator set 13, the input is flattened to
     two dimensions at `axis` (default 1). The operator then normalizes over the whole second
     dimension."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     axis = node.attributes.get("axis", 1)
     if axis == -1 or (x.rank is not None and x.rank and axis % x.rank == x.rank - 1):
         return b.op(node.op, x, axis=-1)
@@ -24,7 +24,7 @@ def flattened(b: Builder, node: Node) -> Result:
 @legalizes("Softmax", "LogSoftmax", target="onnx")
 def of_scalar(b: Builder, node: Node) -> Result:
     """Softmax and LogSoftmax (1 to 13): IR accepts a scalar, but ONNX does not."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     if x.rank != 0:
         return None
     vector = b.op("Reshape", x, [1])
@@ -34,7 +34,7 @@ def of_scalar(b: Builder, node: Node) -> Result:
 @legalizes("Hardmax", target="ir")
 def hardmax(b: Builder, node: Node) -> Result:
     """Hardmax (1 to 13): 1 at the first of the largest elements along the axis, 0 elsewhere."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     axis = node.attributes["axis"]
     best = b.op("ArgMax", x, axis=axis, keepdims=True)
     places = b.positions(x, axis)

@@ -1,4 +1,4 @@
-"""Trip counts that are too large for any Loop to reach."""
+"""Trip counts too large for any Loop to reach."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.ports import Carried, Sliced, Stacked, Yield
+from bridge.neutral.ports import Stacked, Yield
 from bridge.neutral.types import Shape, is_static, low
 from bridge.operators import Builder, Node, Value
 
@@ -21,25 +21,18 @@ def surely_runs(node: Node, heads: Sequence[Value | None]) -> bool:
         known = known_of(head).ints
         if head is not None and (known is None or len(known) != 1 or known[0] <= 0):
             return False
-    for port in node.body.inputs:
-        if isinstance(port, Sliced):
-            whole = node.inputs[port.input]
-            shape = None if whole is None else whole.shape
-            if shape is None or low(shape[port.axis]) < 1:
-                return False
-    return True
+    return all(low(dim) > 0 for _, dim in node.slices())
 
 
 def initial_states(node: Node) -> dict[int, Value]:
     """The initial states that become outputs of a Loop without an iteration, by index of the
     output."""
-    states: dict[int, Value] = {}
-    for port in node.body.inputs:
-        if isinstance(port, Carried) and port.input is not None:
-            initial, (_, exit) = node.inputs[port.input], node.body.exit_of(port)
-            if initial is not None and isinstance(exit, Yield) and exit.output is not None:
-                states[exit.output] = initial
-    return states
+    exits = ((node.body.exit_of(port)[1], initial) for _, port, initial in node.states())
+    return {
+        exit.output: initial
+        for exit, initial in exits
+        if isinstance(exit, Yield) and exit.output is not None
+    }
 
 
 def shape_of_nothing(output: Value, axis: int | None) -> Shape:

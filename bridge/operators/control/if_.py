@@ -12,8 +12,7 @@ from bridge.operators.type_constraints import disallowed
 def if_to_ir(b: Builder, node: Node) -> Result:
     """The condition of If-8 is a scalar or 1-D with one element. ONNX's condition has one element
     and any rank."""
-    condition = node.condition
-    assert condition is not None
+    condition = node.operand(0)
     if condition.shape in ((), (1,)):
         return None
     inputs = [b.reshape(condition), *node.inputs[1:]]

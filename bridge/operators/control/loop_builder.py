@@ -55,6 +55,10 @@ class LoopBuilder:
         """The kind of the loop; see `loop_kind`."""
         return loop_kind(Node("Loop", self.inputs, [], bodies=(self.body,)))
 
+    def operand(self, index: int) -> Value:
+        """Input `index`; Refused if it is absent."""
+        return Node("Loop", self.inputs, []).operand(index)
+
     def inside(self, b: Builder) -> Builder:
         """A builder of nodes at the end of the body."""
         return Builder(self.body.graph.nodes, self.node.name, b.target)
@@ -178,20 +182,15 @@ def turn_forwards(b: Builder, loop_builder: LoopBuilder) -> None:
     Loop, and outputs behind it."""
     body = loop_builder.body
     for index, port in enumerate(body.inputs):
-        if isinstance(port, Sliced) and _is_backwards(port):
-            outer = loop_builder.inputs[port.input]
-            assert outer is not None
-            place = loop_builder.outer(reversed_along(port.axis, b, outer))
+        if isinstance(port, Sliced) and port.are_backwards:
+            outer = reversed_along(port.axis, b, loop_builder.operand(port.input))
+            place = loop_builder.outer(outer)
             body.inputs[index] = Sliced(place, port.axis, part_size=port.part_size)
     loop_builder.drop_unused_inputs()
     for index, exit in enumerate(body.outputs):
-        if isinstance(exit, Stacked) and _is_backwards(exit):
+        if isinstance(exit, Stacked) and exit.are_backwards:
             body.outputs[index] = Stacked(exit.output, exit.axis, part_size=exit.part_size)
             loop_builder.after(exit.output, partial(reversed_along, exit.axis))
-
-
-def _is_backwards(port: Sliced | Stacked) -> bool:
-    return (port.stride, port.start, port.end) == (-1, -1, 0)
 
 
 def is_positive(value: Value) -> bool:

@@ -82,7 +82,7 @@ def counted_slices(b: Builder, loop_builder: LoopBuilder) -> None:
         loop_builder.inputs[0] = trips
 
 
-def unseen_heads(b: Builder, loop_builder: LoopBuilder) -> None:
+def scalar_inputs(b: Builder, loop_builder: LoopBuilder) -> None:
     """Makes the trip count and the first condition scalars, as IR makes them on the way back.
     Exception: a value that the body reads keeps its rank, because ONNX's body reads the same
     rank."""
@@ -95,7 +95,7 @@ def unseen_heads(b: Builder, loop_builder: LoopBuilder) -> None:
     scalar_heads(b, loop_builder)
 
 
-def unseen_condition(b: Builder, loop_builder: LoopBuilder) -> None:
+def scalar_condition(b: Builder, loop_builder: LoopBuilder) -> None:
     """Makes the condition a scalar after each iteration, as before the first, unless the body reads
     it. IR's Loop also accepts a vector with one element. With both forms, ONNX's Loop would have a
     state of two ranks."""
@@ -106,7 +106,7 @@ def unseen_condition(b: Builder, loop_builder: LoopBuilder) -> None:
             body.graph.outputs[index] = scalar(loop_builder.inside(b), value)
 
 
-def unsaid_condition(b: Builder, loop_builder: LoopBuilder) -> None:
+def no_true_condition(b: Builder, loop_builder: LoopBuilder) -> None:
     """Removes a first condition that is always true, if a trip count ends the Loop."""
     condition = loop_builder.condition
     if condition is None or loop_builder.trip_count is None or condition.names:
@@ -129,8 +129,7 @@ def slices_in_body(b: Builder, loop_builder: LoopBuilder) -> None:
     number = count if count.element is I64 else inner.op("Cast", count, to=I64)
     for old, port in slices:
         index = body.graph.inputs.index(old)
-        outer = loop_builder.inputs[port.input]
-        assert outer is not None
+        outer = loop_builder.operand(port.input)
         whole = Value(outer.type, list(outer.names))
         body.graph.inputs[index], body.inputs[index] = whole, Invariant(port.input)
         with inner:
@@ -202,13 +201,10 @@ def _place(port: Stacked, rank: int, b: Builder, stacked: Value) -> Value:
         limits = (b.constant([-1]), b.constant([np.iinfo(np.int64).min]))
         stacked = b.op("Slice", stacked, *limits, [0], [-1])
     if not port.keepdims:
-        axis = port.axis % (rank + 1)
-        order = [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)]
-        return b.op("Transpose", stacked, order)
+        return b.from_first(stacked, port.axis % (rank + 1), rank + 1)
     axis = port.axis % rank
     # [n, ..., part, ...] -> [..., n, part, ...] -> [..., n * part, ...]
-    order = [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)]
-    moved = b.op("Transpose", stacked, order) if axis else stacked
+    moved = b.from_first(stacked, axis, rank + 1)
     dims: list[int | Value] = [
         size if isinstance(size, int) else b.op("Shape", moved, start=place, end=place + 1)
         for place, size in enumerate(moved.dims)
@@ -224,8 +220,8 @@ SCAN: tuple[LoopStep, ...] = (dropped_axes, carried_exits)
 """The steps for a Loop that Scan can express, in this order."""
 
 LOOP: tuple[LoopStep, ...] = (
-    counted_slices, unseen_heads, unseen_condition, unsaid_condition, slices_in_body, carried_exits,
-    single_parts, joined_stacks,
+    counted_slices, scalar_inputs, scalar_condition, no_true_condition, slices_in_body,
+    carried_exits, single_parts, joined_stacks,
 )  # fmt: skip
 """The steps for any other Loop, in this order."""
 
@@ -243,20 +239,12 @@ def loop_to_onnx(b: Builder, node: Node) -> Result:
 def _is_scan(loop_builder: LoopBuilder) -> bool:
     """Whether ONNX's Scan can express the Loop. Whole slices alone determine the number of
     iterations, and states keep their shape."""
-    body = loop_builder.body
+    ports = (*loop_builder.body.inputs, *loop_builder.body.outputs)
     return (
         loop_kind(loop_builder.node) == "scan"
-        and all(_is_whole(port) for port in (*body.inputs, *body.outputs))
+        and all(port.are_whole for port in ports if isinstance(port, Sliced | Stacked))
         and _states_keep_shape(loop_builder)
     )
-
-
-def _is_whole(port: object) -> bool:
-    """Whether a slice or a stack takes parts of one element from one end to the other."""
-    if not isinstance(port, Sliced | Stacked):
-        return True
-    whole = (0, -1) if port.stride == 1 else (-1, 0)
-    return port.part_size == 1 and abs(port.stride) == 1 and (port.start, port.end) == whole
 
 
 def _states_keep_shape(loop_builder: LoopBuilder) -> bool:

@@ -14,30 +14,29 @@ def no_state(b: Builder, node: Node) -> list[Value] | None:
     body = node.body
     outer = node.captures(body)
     loop_builder = LoopBuilder.of(node)
-    found: dict[int | None, Value] = {}
+    unchanged: dict[int | None, Value] = {}
     gone: set[int] = set()
-    for index, (value, port) in enumerate(body.entries()):
-        if not isinstance(port, Carried) or port.input is None:
-            continue
+    for value, port, initial in node.states():
         result, exit = body.exit_of(port)
-        again, initial = result.behind("Identity"), node.inputs[port.input]
-        if initial is None or not isinstance(exit, Yield):
+        again = result.behind("Identity")
+        if port.input is None or not isinstance(exit, Yield):
             continue
         if again is value or outer.get(again) is initial:
+            index = body.graph.inputs.index(value)
             loop_builder.body.inputs[index] = Invariant(port.input)
             gone.add(port.output)
-            found[exit.output] = initial
-    if not found:
+            unchanged[exit.output] = initial
+    if not unchanged:
         return None
     gone -= {port.output for port in loop_builder.body.inputs if isinstance(port, Carried)}
     loop_builder.body.keep_exits([i for i in range(len(body.outputs)) if i not in gone])
     results = list(node.outputs)
-    left = [index for index in range(len(results)) if index not in found]
+    left = [index for index in range(len(results)) if index not in unchanged]
     if left:
-        made = _without(b, loop_builder, left)
-        for index, value in zip(left, made, strict=True):
+        changed = _without(b, loop_builder, left)
+        for index, value in zip(left, changed, strict=True):
             results[index] = value
-    for output, initial in found.items():
+    for output, initial in unchanged.items():
         if output is not None:  # None: no output shows the state.
             results[output] = initial
     return results

@@ -29,17 +29,18 @@ def detection_output_to_onnx(b: Builder, node: Node) -> Result:
     if attributes["keep_top_k"][0] < 1:
         most = b.constant([attributes["top_k"]]) if attributes["top_k"] > 0 else priors
         keep = most * classes
-    dense = b.reshape(_left(b, boxes, scores, attributes), images, -1)
+    dense = b.reshape(_suppressed(b, boxes, scores, attributes), images, -1)
     count = b.min(keep, b.sizes(dense, 1))
     best, places = b.ops("TopK", 2, dense, count, axis=1)
     labels = places / priors
     prior = places % priors if attributes["share_location"] else places
-    found = best > NONE
+    selected = best > NONE
     rank = b.op("Range", b.constant(0), b.scalar(count), 1)
-    key = b.where(found, labels * count + rank, classes * count + rank)
+    key = b.where(selected, labels * count + rank, classes * count + rank)
     _, order = b.ops("TopK", 2, key, count, axis=1, largest=False)
     label, score, prior, kept = (
-        b.op("GatherElements", v, order, axis=1) for v in (labels, best, prior, b.cast(found, I64))
+        b.op("GatherElements", v, order, axis=1)
+        for v in (labels, best, prior, b.cast(selected, I64))
     )
     if not attributes["share_location"]:
         boxes = b.reshape(boxes, images, -1, 4)
@@ -60,7 +61,7 @@ def detection_output_to_onnx(b: Builder, node: Node) -> Result:
     return b.unsqueeze(rows, 0, 1)
 
 
-def _left(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]) -> Value:
+def _suppressed(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]) -> Value:
     """The scores [images, classes, priors] after suppression. If each class has its own boxes, a
     class is suppressed like an image."""
     background = attributes["background_label_id"]
@@ -93,12 +94,12 @@ def _of_best_class(b: Builder, scores: Value, best: int, overlap: float, least: 
 
 
 def _of_objects(
-    b: Builder, scores: Value, found: Value | None, attributes: dict[str, Any]
+    b: Builder, scores: Value, objects: Value | None, attributes: dict[str, Any]
 ) -> Value:
     """The scores [images, priors, classes] of priors with an object in the first stage. The other
     priors are background."""
-    assert found is not None
-    sure = b.take(b.reshape(found, b.sizes(scores, 0), -1, 2), 2, 1)
+    assert objects is not None
+    sure = b.take(b.reshape(objects, b.sizes(scores, 0), -1, 2), 2, 1)
     none = sure < attributes["objectness_score"]
     background = b.positions(scores, 2).equal(attributes["background_label_id"])
     return b.where(none, b.cast(background, F32), scores)

@@ -48,7 +48,7 @@ def prior_grid(b: Builder, node: Node) -> Result:
 def generate_proposals(b: Builder, node: Node) -> Result:
     """ExperimentalDetectronGenerateProposalsSingleImage-6. The anchors are moved and clipped to the
     image, and the best ones are suppressed. Widths count the last pixel."""
-    info, anchors, deltas, scores = (v for v in node.inputs if v is not None)
+    info, anchors, deltas, scores = node.operands
     attributes = node.attributes
     count = b.sizes(scores, 0)
     grid = b.reshape(deltas, count, 4, b.sizes(deltas, 1), b.sizes(deltas, 2))
@@ -78,7 +78,7 @@ def detection_output(b: Builder, node: Node) -> Result:
     """ExperimentalDetectronDetectionOutput-6: the boxes of each class, ordered by class. Widths
     count the last pixel. If there are too many boxes, only the best of all classes by score
     stay."""
-    rois, deltas, scores, _ = (v for v in node.inputs if v is not None)
+    rois, deltas, scores, _ = node.operands
     attributes, most = node.attributes, node.attributes["max_detections_per_image"]
     classes = attributes["num_classes"]
     weights = b.constant(np.array(attributes["deltas_weights"], np.float32))
@@ -96,14 +96,14 @@ def detection_output(b: Builder, node: Node) -> Result:
         b, low, high, ranked, attributes["post_nms_count"], attributes["nms_threshold"],
         attributes["score_threshold"],
     )  # fmt: skip
-    found = b.op("GatherND", ranked, kept)
-    total = b.sizes(found, 0)
-    key = b.where(total > [most], -found, b.cast(b.positions(found, 0), F32))
+    selected = b.op("GatherND", ranked, kept)
+    total = b.sizes(selected, 0)
+    key = b.where(total > [most], -selected, b.cast(b.positions(selected, 0), F32))
     _, order = b.ops("TopK", 2, key, b.min([most], total), axis=0, largest=False)
     kept = b.op("Gather", kept, order, 0)
     boxes = b.op("GatherND", b.concat(2, low, high), b.take(kept, 1, 0, 2))
     label = b.reshape(b.take(kept, 1, 0), -1) + 1
-    chosen = b.op("Gather", found, order, 0)
+    chosen = b.op("Gather", selected, order, 0)
     return [first_rows(b, v, most) for v in (boxes, b.cast(label, I32), chosen)]
 
 
@@ -112,7 +112,7 @@ def roi_features(b: Builder, node: Node) -> Result:
     """ExperimentalDetectronROIFeatureExtractor-6: samples every region from the level of the
     pyramid for its size. A region of 224 x 224 uses the third level, and a region of four times its
     area uses the next level."""
-    rois, *levels = (v for v in node.inputs if v is not None)
+    rois, *levels = node.operands
     attributes, size = node.attributes, node.attributes["output_size"]
     low, high = b.split(rois, 1, 2, 2)
     area = b.op("ReduceProd", high - low, [1], keepdims=False)

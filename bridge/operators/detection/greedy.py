@@ -100,5 +100,5 @@ def suppressed(
     columns = [b.expand(b.unsqueeze(v, 1), b.op("Shape", place)) for v in (image, label)]
     indices = b.concat(1, *(b.reshape(v, -1, 1) for v in (*columns, place)))
     best = b.reshape(best, -1)
-    found = best > NONE
-    return b.op("Compress", indices, found, axis=0), b.op("Compress", best, found, axis=0)
+    selected = best > NONE
+    return b.op("Compress", indices, selected, axis=0), b.op("Compress", best, selected, axis=0)

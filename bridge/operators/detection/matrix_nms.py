@@ -37,9 +37,9 @@ def matrix_nms_to_onnx(b: Builder, node: Node) -> Result:
 def _decayed(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]) -> Value:
     """The lowered scores [boxes] of one class of an image, or NONE."""
     zero, one, none = b.constant(0.0), b.constant(1.0), b.constant(NONE)
-    found = scores > attributes["score_threshold"]
-    scores = b.where(found, scores, none)
-    count = b.op("ReduceSum", b.cast(found, I64), [0], keepdims=True)
+    selected = scores > attributes["score_threshold"]
+    scores = b.where(selected, scores, none)
+    count = b.op("ReduceSum", b.cast(selected, I64), [0], keepdims=True)
     if attributes["nms_top_k"] >= 0:
         count = b.min(count, [attributes["nms_top_k"]])
     # At least one box is taken, so that the maximum of each row is not the maximum of an empty
@@ -60,13 +60,13 @@ def _decayed(b: Builder, boxes: Value, scores: Value, attributes: dict[str, Any]
     factor = b.where(better, factor, one)
     rated = best * b.op("ReduceMin", factor, [1], keepdims=False)
     rated = b.where(rated > attributes["post_threshold"], rated, none)
-    nothing = b.expand(none, b.sizes(scores, 0))
-    return b.op("ScatterND", nothing, b.unsqueeze(place, 1), rated)
+    unrated = b.expand(none, b.sizes(scores, 0))
+    return b.op("ScatterND", unrated, b.unsqueeze(place, 1), rated)
 
 
 def _overlaps(b: Builder, boxes: Value, normalized: bool) -> Value:
     """The intersection over union [n, n] of each pair of boxes [n, 4]; 0 if the union is 0. Boxes
-    that are not normalised count their last pixel."""
+    in pixels count their last pixel."""
     low, high = b.split(boxes, 1, 2, 2)
     pixel, zero = b.constant(0.0 if normalized else 1.0), b.constant(0.0)
     extent = high - low

@@ -49,13 +49,13 @@ def _adaptively(
         limit = b.where(limit > 0.5, lowered, limit)
         return b.where(largest < limit, scores, NONE), [largest, limit]
 
-    nothing = b.op("Expand", 0.0, b.op("Shape", b.op("Flatten", scores, axis=2)))
-    none = b.op("ReduceSum", nothing, [1], keepdims=True)
+    no_overlap = b.op("Expand", 0.0, b.op("Shape", b.op("Flatten", scores, axis=2)))
+    none = b.op("ReduceSum", no_overlap, [1], keepdims=True)
     limit = none + attributes["iou_threshold"]
     least = b.constant(max(just_below(attributes["score_threshold"]), NONE))
     boxes = with_area(b, low, high)
     rows, _ = suppressed(
-        b, boxes, scores, b.sizes(scores, 2), least, over_union, rule, [], [nothing, limit]
+        b, boxes, scores, b.sizes(scores, 2), least, over_union, rule, [], [no_overlap, limit]
     )
     return rows
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bridge.neutral.graph import operand_of, producer_of
 from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.inference.constraints import contradiction, equal_sizes
 from bridge.neutral.inference.dims import at_most, dim_product
@@ -139,10 +140,9 @@ def _limit(b: Builder, limit: Value, overlap: Value) -> Value:
 
 def _before_next(value: Value) -> Value | None:
     """The threshold before `_neighbour` increased it."""
-    largest = value.producer
-    moved = largest.inputs[0] if largest is not None and largest.op == "Max" else None
-    product = moved.producer if moved is not None else None
-    if largest is None or product is None or product.op != "Mul":
+    largest = producer_of(value, "Max")
+    product = producer_of(operand_of(value, "Max"), "Mul")
+    if largest is None or product is None:
         return None
     factor, least = known_of(product.input(1)).array, known_of(largest.input(1)).array
     same = factor is not None and factor == 1 + _ULP and least is not None and least == LEAST

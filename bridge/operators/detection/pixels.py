@@ -44,8 +44,8 @@ def _narrow(b: Builder, boxes: list[Value], overlap: float, least: float) -> Val
     extent = b.op("ReduceMin", high - low + 1.0, [2], keepdims=False)
     bound = max(0.5 + 0.5 / overlap, 1.0) * 1.001
     live = b.op("ReduceMax", scores, [1], keepdims=False)
-    found = (extent < bound) & (live > least)
-    return b.op("ReduceSum", b.cast(found, I64), [0, 1], keepdims=False) > 0
+    inside = (extent < bound) & (live > least)
+    return b.op("ReduceSum", b.cast(inside, I64), [0, 1], keepdims=False) > 0
 
 
 def _by_operator(b: Builder, boxes: list[Value], limit: int, overlap: float, least: float) -> Value:

@@ -97,7 +97,7 @@ def priors_per_cell(node: Node) -> int:
 def prior_box_to_onnx(b: Builder, node: Node) -> Result:
     """PriorBox-1 and -8, PriorBoxClustered-1, which ONNX lacks: corners around the centres of
     cells, and variances."""
-    cells, image = (b.cast(v, F32) for v in node.inputs if v is not None)
+    cells, image = (b.cast(v, F32) for v in node.operands)
     attributes, boxes = node.attributes, boxes_of(node)
     if len(boxes) != priors_per_cell(node):
         raise Refused("its sizes, ratios and densities contradict the number of boxes")

@@ -41,7 +41,7 @@ def proposal_with_scores(b: Builder, node: Node) -> Result:
 def proposal_to_onnx(b: Builder, node: Node) -> Result:
     """Proposal-4: rows of (image, x1, y1, x2, y2) in order of falling score. A row of image -1 ends
     them, and zeros follow. For TensorFlow, x and y are exchanged."""
-    scores, deltas, info = (v for v in node.inputs if v is not None)
+    scores, deltas, info = node.operands
     attributes, most = node.attributes, node.attributes["post_nms_topn"]
     if scores.shape is None or scores.shape[0] != 1 or attributes["framework"] not in (
         "", "tensorflow",

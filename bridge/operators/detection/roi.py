@@ -38,7 +38,7 @@ def _maximum_of_corners(b: Builder, node: Node) -> Value:
     """ONNX's mode max. Each sample has four neighbours with bilinear weights. The result is the
     maximum of the weighted neighbours of all samples of a bin. The standard's reference and
     onnxruntime compute the same."""
-    data, rois, batches = (v for v in node.inputs if v is not None)
+    data, rois, batches = node.operands
     attributes, samples = node.attributes, node.attributes["sampling_ratio"]
     if samples < 1:
         raise Refused("mode max with a sampling_ratio of 0 has no fixed number of samples")
@@ -68,7 +68,7 @@ def _neighbours(
 ) -> list[tuple[Value, Value]]:
     """The lower and the higher neighbour of every sample along an axis, and their weights. Each is
     [rois, bins * samples]. The weights are 0 outside the image."""
-    attributes, (rois,) = node.attributes, required(node, 1)
+    attributes, rois = node.attributes, node.operand(1)
     aligned = attributes["coordinate_transformation_mode"] == "half_pixel"
     scaled = rois * attributes["spatial_scale"] - (0.5 if aligned else 0.0)
     start, end = b.take(scaled, 1, axis), b.take(scaled, 1, axis + 2)
@@ -149,7 +149,7 @@ def _samples_of_corners(b: Builder, node: Node) -> Value:
     """ROIPooling's bilinear method. Regions are fractions of the image, sampled from corner to
     corner, with 0 outside. RoiAlign samples the middle of a bin, so that bins are placed around the
     samples."""
-    data, rois = (v for v in node.inputs if v is not None)
+    data, rois = node.operands
     starts, ends, inside = [], [], []
     for axis, name in ((3, "pooled_w"), (2, "pooled_h")):
         count, column = node.attributes[name], 4 - axis

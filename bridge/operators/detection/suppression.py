@@ -39,8 +39,8 @@ def kept_scores(
     if best > 0:
         count = b.min(b.constant([best]), b.sizes(scores, 2))
         highest, place = b.ops("TopK", 2, candidates, count, axis=2)
-        nothing = b.op("Expand", none, b.op("Shape", scores))
-        candidates = b.op("ScatterElements", nothing, place, highest, 2)
+        unscored = b.op("Expand", none, b.op("Shape", scores))
+        candidates = b.op("ScatterElements", unscored, place, highest, 2)
     # ONNX exchanges the corners of a box if they are in reverse order. Here, such a box has no
     # overlap.
     low, high = b.split(boxes, 2, 2, 2)

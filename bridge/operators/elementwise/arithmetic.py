@@ -119,8 +119,7 @@ def _are_whole(numbers: np.ndarray | None) -> bool:
 @legalizes("Reciprocal", target="ir")
 def reciprocal(b: Builder, node: Node) -> Result:
     """Reciprocal (1 to 13): 1 / x."""
-    (x,) = required(node, 0)
-    return 1 / x
+    return 1 / node.operand(0)
 
 
 @legalizes("SquaredDifference", target="onnx")

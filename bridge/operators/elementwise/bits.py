@@ -9,7 +9,7 @@ import numpy as np
 
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import F32, I32, NF4, U4, U8
-from bridge.operators import Builder, Node, Refused, Result, required
+from bridge.operators import Builder, Node, Refused, Result
 from bridge.operators.element_types import allowed_elements
 
 NORMAL_FLOATS = (
@@ -34,7 +34,7 @@ class Bytes:
 
 def converted_constant(b: Builder, node: Node) -> Result:
     """A constant that ONNX cannot hold, as values of the table or as bytes."""
-    (x,), to = required(node, 0), node.attributes["to"]
+    x, to = node.operand(0), node.attributes["to"]
     for element in (x.element, to):
         if element is not None and element.onnx is None and (x.constant is None or element is to):
             raise Refused(f"ONNX has no element type {element}")

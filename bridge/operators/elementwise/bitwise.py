@@ -18,8 +18,7 @@ _LOGICAL = {
 def on_booleans(b: Builder, node: Node) -> Result:
     """BitwiseAnd-18, BitwiseNot-18, BitwiseOr-18 and BitwiseXor-18. IR's bitwise operators accept
     booleans, but ONNX has separate operators for them."""
-    (first,) = required(node, 0)
-    return b.op(_LOGICAL[node.op], *node.inputs) if first.element is BOOL else None
+    return b.op(_LOGICAL[node.op], *node.inputs) if node.operand(0).element is BOOL else None
 
 
 @legalizes("BitShift", target="ir")

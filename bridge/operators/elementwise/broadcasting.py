@@ -56,7 +56,7 @@ def auto_broadcast(b: Builder, node: Node) -> Result:
     if mode not in ("none", "explicit", "pdpd"):
         raise ValueError(f'auto_broadcast "{mode}" is not numpy, none, explicit or pdpd')
     op = BROADCASTING[node.op]
-    inputs = [value for value in node.inputs if value is not None]
+    inputs = node.operands
     if mode == "pdpd":
         wide = inputs[1 if op == "Where" else 0]
         inputs = [value if value is wide else aligned(b, wide, value, 0) for value in inputs]

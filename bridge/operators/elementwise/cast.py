@@ -44,8 +44,7 @@ def read_convert(b: Builder, node: Node) -> Result:
 @reads("ConvertLike", format="ir")
 def read_convert_like(b: Builder, node: Node) -> Result:
     """ConvertLike-1 saturates and rounds as Convert-1."""
-    (like,) = required(node, 1)
-    return _without_saturation(b, node, like.element)
+    return _without_saturation(b, node, node.operand(1).element)
 
 
 def _without_saturation(b: Builder, node: Node, to: Element | None) -> Result:
@@ -69,7 +68,7 @@ def cast_like(b: Builder, node: Node) -> Result:
 def convert(b: Builder, node: Node) -> Result:
     """Cast (1 to 28). IR's Convert does not accept strings, does not saturate, and rounds to the
     nearest f8e8m0."""
-    (x,), to = required(node, 0), node.attributes["to"]
+    x, to = node.operand(0), node.attributes["to"]
     for element in (x.element, to):
         if element is STRING:
             raise Refused("IR converts neither from nor to strings")
@@ -102,10 +101,9 @@ def _power_of_two(b: Builder, x: Value, to: Element, mode: str) -> Value:
 def known_types(b: Builder, node: Node) -> Result:
     """Cast (1 to 28). The operator set must have both types. Constants of types that no operator
     set has are expanded."""
-    if (made := converted_constant(b, node)) is not None:
-        return made
-    (x,) = required(node, 0)
-    assert b.target is not None
+    if (expanded := converted_constant(b, node)) is not None:
+        return expanded
+    x = node.operand(0)
     allowed = allowed_elements("Cast", b.opset)
     for element in (x.element, node.attributes["to"]):
         if element is None or element.onnx is None:
@@ -121,14 +119,14 @@ def convert_promote_types(b: Builder, node: Node) -> Result:
     element = promoted(node)
     if element is None:
         raise Refused("the element types of both inputs must be known")
-    return [b.cast(value, element) for value in node.inputs if value is not None]
+    return [b.cast(value, element) for value in node.operands]
 
 
 @legalizes("BitCast", target="ir")
 def bit_cast(b: Builder, node: Node) -> Result:
     """BitCast-26. IR cannot reinterpret bits as another type. Between integers of one width, a
     conversion that wraps around gives the same bits."""
-    (x,), to = required(node, 0), node.attributes["to"]
+    x, to = node.operand(0), node.attributes["to"]
     if x.element is to:
         return b.op("Identity", x)
     if x.element is not None and to.is_integer and (x.element.is_integer or x.element is BOOL):

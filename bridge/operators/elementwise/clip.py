@@ -8,7 +8,7 @@ import numpy as np
 
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import Element
-from bridge.operators import Builder, Node, Result, Value, legalizes, reads, required
+from bridge.operators import Builder, Node, Result, Value, legalizes, reads
 
 
 def bound(b: Builder, value: float, x: Value, up: bool) -> Value:
@@ -28,7 +28,7 @@ def bound(b: Builder, value: float, x: Value, up: bool) -> Value:
 @reads("Clamp", format="ir")
 def clamp(b: Builder, node: Node) -> Result:
     """Clamp-1: for integers, the lower bound is rounded up and the upper bound down."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     low, high = (float(node.attributes[key]) for key in ("min", "max"))
     return b.op("Clip", x, bound(b, low, x, True), bound(b, high, x, False))
 
@@ -37,8 +37,7 @@ def clamp(b: Builder, node: Node) -> Result:
 def clip(b: Builder, node: Node) -> Result:
     """Clip (1 to 13). Clamp requires two finite constants in order; other bounds become a Maximum
     and a Minimum."""
-    x, low, high = (node.input(i) for i in range(3))
-    assert x is not None
+    x, low, high = node.operand(0), node.input(1), node.input(2)
     bounds = [known_of(value).array for value in (low, high)]
     if x.element is not None and x.element.is_float and all(a is not None for a in bounds):
         least, most = (float(np.asarray(a).reshape(-1)[0]) for a in bounds)

@@ -7,7 +7,7 @@ from operator import eq, ge, gt, le, lt, ne
 
 from bridge.neutral.inference import knows
 from bridge.neutral.types import BOOL, STRING, SharedSymbol
-from bridge.operators import Builder, Node, Refused, Result, legalizes, required
+from bridge.operators import Builder, Node, Refused, Result, legalizes
 from bridge.operators.elementwise.known_values import Number, elementwise
 
 
@@ -20,7 +20,7 @@ def not_equal(b: Builder, node: Node) -> Result:
 @legalizes("Not", target="onnx")
 def not_of_numbers(b: Builder, node: Node) -> Result:
     """LogicalNot-1 of numbers: 1 for 0, otherwise 0."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     if x.element in (None, BOOL):
         return None
     return b.cast(x.equal(0), x.element)
@@ -80,7 +80,7 @@ def content_of_comparison(node: Node) -> tuple[Number, ...] | None:
 
 @knows("Where")
 def content_of_where(node: Node) -> tuple[Number, ...] | None:
-    """Where: the element of the side that is taken, or that both sides have."""
+    """Where: the element of the selected side, or the common element of both sides."""
 
     def pick(condition: Number, x: Number, y: Number) -> Number:
         if isinstance(condition, int):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 
 from bridge.neutral.types import F32, F64
-from bridge.operators import Builder, Node, Value, legalizes, required
+from bridge.operators import Builder, Node, Value, legalizes
 
 CENTRE = (
     2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 2.1858087e-04, -1.25372503e-03,
@@ -21,7 +21,7 @@ TAIL = (
 @legalizes("ErfInv", target="onnx")
 def erf_inv_for_onnx(b: Builder, node: Node) -> Value:
     """ErfInv-17: narrower floats are computed in f32, as in OpenVINO."""
-    (given,) = required(node, 0)
+    given = node.operand(0)
     x = given if given.element in (F32, F64) else b.cast(given, F32)
 
     def polynomial(coefficients: tuple[float, ...], w: Value) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bridge.operators import Builder, Node, Refused, Result, legalizes, required
+from bridge.operators import Builder, Node, Refused, Result, legalizes
 
 
 @legalizes("Round", target="onnx")
@@ -10,7 +10,7 @@ def half_away_from_zero(b: Builder, node: Node) -> Result:
     """Round-5's mode `half_away_from_zero`: rounds the magnitude down, adds 1 for a fraction of at
     least a half, and restores the sign."""
     mode = node.attributes["mode"].lower()
-    (x,) = required(node, 0)
+    x = node.operand(0)
     if node.attributes["mode"] == "half_to_even":
         return None
     if mode == "half_to_even":

@@ -24,7 +24,7 @@ TO_RGB = ((1.164, 1.164, 1.164), (0.0, -0.391, 2.018), (1.596, -0.813, 0.0))
 def colors_for_onnx(b: Builder, node: Node) -> Value:
     """I420toBGR-8, I420toRGB-8, NV12toBGR-8, NV12toRGB-8, which ONNX lacks: enlarged colour planes
     and a matrix product."""
-    planes = [value for value in node.inputs if value is not None]
+    planes = node.operands
     element, together = planes[0].element, node.op.startswith("NV12")
     luma, *chroma = [b.cast(plane, F32) for plane in planes]
     if not chroma:

@@ -13,7 +13,6 @@ from bridge.operators import (
     Node,
     Refused,
     Value,
-    element_type,
     legalizes,
     ranked,
     required,
@@ -22,7 +21,7 @@ from bridge.operators import (
 
 def _rows(b: Builder, node: Node, weights: Value | None) -> Value:
     """The rows at the indices, multiplied by the weights."""
-    (table, rank), (indices,) = ranked(node), required(node, 1)
+    (table, rank), indices = ranked(node), node.operand(1)
     rows = b.op("Gather", table, b.as_i64(indices), 0)
     if weights is None:
         return rows
@@ -115,10 +114,10 @@ def _segment_sum(
 @legalizes("SegmentMax", target="onnx")
 def segment_max_for_onnx(b: Builder, node: Node) -> Value:
     """SegmentMax-16: the maximum of each segment. An empty segment has zero or the lowest value."""
-    (data, rank), (segments,), count = ranked(node), required(node, 1), node.input(2)
+    (data, rank), segments, count = ranked(node), node.operand(1), node.input(2)
     segments = b.as_i64(segments)
     number = _number(b, segments, count)
-    element = element_type(data)
+    element = data.known_element
     if not (element.is_float or element.is_integer):
         raise Refused(f"ONNX has no maximum of {element}")
     limits = np.finfo(element.dtype) if element.is_float else np.iinfo(element.dtype)

@@ -69,7 +69,7 @@ def gather_for_onnx(b: Builder, node: Node) -> Value | None:
 
 
 def out_of_range(data: Value, indices: Value, axis: int) -> np.ndarray | None:
-    """A mask of the indices that are known to be out of range; None if there are none."""
+    """A mask of the indices known to be out of range; None if there are none."""
     wanted = known_of(indices).array
     length = None if data.shape is None else data.shape[axis]
     if wanted is None or not isinstance(length, int) or data.element is STRING:
@@ -87,12 +87,12 @@ def _gathered(b: Builder, data: Value, indices: Value, axis: int, batch: int) ->
     between = at - batch
     others = [i for i in range(rank) if i != at]
     moved = b.transpose(data, *others[:batch], at, *others[batch:])
-    found = b.op("GatherND", moved, b.unsqueeze(indices, -1), batch_dims=batch)
+    gathered = b.op("GatherND", moved, b.unsqueeze(indices, -1), batch_dims=batch)
     # The order is now [batch, indices, between, behind]. The axes between must come before the
     # indices.
     middle = range(index_rank, index_rank + between)
     behind = range(index_rank + between, rank + index_rank - batch - 1)
-    return b.transpose(found, *range(batch), *middle, *range(batch, index_rank), *behind)
+    return b.transpose(gathered, *range(batch), *middle, *range(batch, index_rank), *behind)
 
 
 @legalizes("GatherElements", target="ir")
@@ -120,10 +120,10 @@ def read_gather_nd_5(b: Builder, node: Node) -> Value | None:
     batch = int(node.attributes.get("batch_dims", "0"))
     if batch < 2:
         return b.op("GatherND", *node.inputs, batch_dims=batch)
-    found = b.op("GatherND", *node.inputs, batch_dims=batch)
-    shape = b.op("Shape", found)
+    gathered = b.op("GatherND", *node.inputs, batch_dims=batch)
+    shape = b.op("Shape", gathered)
     rest = b.op("Slice", shape, *(b.constant([v]) for v in (batch, I64_MAX, 0, 1)))
-    return b.op("Reshape", found, b.concat(0, b.constant([-1]), rest))
+    return b.op("Reshape", gathered, b.concat(0, b.constant([-1]), rest))
 
 
 @legalizes("Compress", target="ir")
@@ -224,8 +224,8 @@ def shape_of_gathered_nd(node: Node, dims: tuple[Dim, ...]) -> Shape:
 def infer_non_zero(node: Node) -> list[Type]:
     """NonZero: [rank, number found]."""
     dims = first(node).shape
-    found = (ANY, ANY) if dims is None else (len(dims), at_most(dim_product(dims)))
-    return [TensorType(node.attributes["output_type"], found)]
+    dims_of_places = (ANY, ANY) if dims is None else (len(dims), at_most(dim_product(dims)))
+    return [TensorType(node.attributes["output_type"], dims_of_places)]
 
 
 def batches(node: Node) -> must.Constraints:

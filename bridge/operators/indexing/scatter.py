@@ -9,7 +9,7 @@ from bridge.neutral.inference import constraints as must, first, knows
 from bridge.neutral.inference.constraints import contradiction
 from bridge.neutral.inference.known import KnownValue, known_of
 from bridge.neutral.types import BOOL, Element
-from bridge.operators import Builder, element_type, legalizes, ranked, ranks, required
+from bridge.operators import Builder, legalizes, ranked, ranks, required
 from bridge.operators.guarding import SafeInputs, Unsafe, guards, if_taken, is_surely_filled
 from bridge.operators.indexing.gather import indices_of_elements, places_in_data
 
@@ -45,7 +45,7 @@ def initial_values_for_onnx(b: Builder, node: Node) -> Value | None:
         return _mean(b, node)
     if node.attributes["use_init_val"]:
         return None
-    neutral = b.like(_neutral(reduction, element_type(data)), data)
+    neutral = b.like(_neutral(reduction, data.known_element), data)
     start = b.op("Expand", neutral, b.op("Shape", updates))
     cleared = b.op("ScatterElements", data, indices, start, axis)
     return b.op("ScatterElements", cleared, indices, updates, axis, reduction=reduction)
@@ -93,7 +93,7 @@ def tensor_scatter(b: Builder, node: Node) -> Value | None:
     if b.opset >= 24:
         return None
     cache, rank = ranked(node)
-    (update,), start = required(node, 1), node.input(2)
+    update, start = node.operand(1), node.input(2)
     axis = node.attributes["axis"] % rank
     steps = b.op("Range", b.constant(0), b.size(update, axis), 1)
     places = b.reshape(steps, -1, *[1] * (rank - 1 - axis))

@@ -49,7 +49,7 @@ def strided_slice_for_onnx(b: Builder, node: Node) -> Value:
             "the rank of the input or the number of slices is not known; "
             "declare the shapes of the graph's inputs"
         )
-    x = node.inputs[0]
+    x = node.operand(0)
     cuts = [(axis, position) for kind, axis, position in plan if kind == "slice"]
     cuts = [(axis, at) for axis, at in cuts if not _whole(node, at)]
     if cuts:
@@ -58,13 +58,12 @@ def strided_slice_for_onnx(b: Builder, node: Node) -> Value:
         x = b.op("Slice", x, starts, ends, axes, steps)
     for kind, axis, at in reversed(plan):
         if kind == "shrink":
-            index = b.constant(0) if masked(node, "begin_mask", at) else _at(b, node.inputs[1], at)
+            index = b.constant(0) if masked(node, "begin_mask", at) else _at(b, node.operand(1), at)
             x = b.op("Gather", x, index, axis)
     left = [kind for kind, _, _ in plan if kind != "shrink"]
     new = [axis for axis, kind in enumerate(left) if kind == "new"]
     if new:
         x = b.op("Unsqueeze", x, new)
-    assert x is not None
     return x if x is not node.inputs[0] else b.op("Identity", x)
 
 
@@ -94,8 +93,7 @@ def _bounds(b: Builder, node: Node, at: list[int]) -> tuple[Value, Value, Value]
     return result[0], result[1], steps
 
 
-def _at(b: Builder, vector: Value | None, at: int | list[int]) -> Value:
-    assert vector is not None
+def _at(b: Builder, vector: Value, at: int | list[int]) -> Value:
     return b.op("Gather", b.as_i64(vector), at, 0)
 
 
@@ -134,7 +132,7 @@ FAR = 1 << 30
 
 
 def sliced(dim: Dim, start: int | None, end: int | None, step: int | None) -> Dim:
-    """What is left of a dimension by `start:end:step` with ONNX's clamping."""
+    """The rest of a dimension after `start:end:step` with ONNX's clamping."""
     if start is None or end is None or not step:
         return interval(0, high(dim)) if high(dim) is not None else ANY
     if isinstance(dim, int):
@@ -168,7 +166,7 @@ def element_of(content: KnownValue | None, index: int) -> int | None:
 
 @infers_shape("Slice")
 def shape_of_slice(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """Slice: what is left of each of `axes`; up to a symbol, the whole of that dimension."""
+    """Slice: the rest of each axis in `axes`. A slice up to the symbol of an axis is the whole."""
     starts, ends, steps = (known_of(node.input(i)).parts for i in (1, 2, 4))
     count = known_of(node.input(1)).length or known_of(node.input(2)).length
     rank = len(dims)
@@ -197,7 +195,7 @@ def shape_of_slice(node: Node, dims: tuple[Dim, ...]) -> Shape:
 
 @knows("Slice")
 def slice_content(node: Node) -> KnownValue | None:
-    """Slice: the elements that are left, where all limits are known."""
+    """Slice: the remaining elements, if all limits are known."""
     content, shape = known_of(node.inputs[0]).parts, first(node).shape
     starts, ends = known_of(node.inputs[1]).ints, known_of(node.inputs[2]).ints
     if content is None or shape is None or starts is None or ends is None:
@@ -219,11 +217,11 @@ def slice_content(node: Node) -> KnownValue | None:
 
 
 def strided_slice_plan(node: Node) -> list[tuple[str, int, int]] | None:
-    """What each position of a StridedSlice's begin does, in order: ("slice" | "shrink", axis,
+    """The effect of each position of a StridedSlice's begin, in order: ("slice" | "shrink", axis,
     position), ("new", -1, position), and ("keep", axis, -1) for axes that no position reaches.
 
-    None where the input's rank or the number of positions is not known and matters; of an input
-    of unknown rank the plan ends with the last position.
+    None if the plan needs the unknown rank of the input, or the unknown number of positions. If
+    the rank is unknown, the plan ends with the last position.
     """
     rank = first(node).rank
     count = known_of(node.inputs[1]).length
@@ -233,8 +231,8 @@ def strided_slice_plan(node: Node) -> list[tuple[str, int, int]] | None:
         return None
 
     def mask(name: str) -> tuple[int, ...]:
-        given = tuple(node.attributes[name])
-        return (given + (0,) * count)[:count]
+        positions = tuple(node.attributes[name])
+        return (positions + (0,) * count)[:count]
 
     ellipsis, new, shrink = (
         mask(n) for n in ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask")

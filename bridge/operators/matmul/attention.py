@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bridge.neutral.graph import operand_of, producer_of
 from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import is_number
@@ -182,10 +183,8 @@ def is_cache(x: Value) -> bool:
     """Whether keys or values are the content of an IR variable with new ones behind it. Their heads
     are repeated, as in the stateful IRs of exporters. `fuse/cached_attention.py` names the kernels
     that need this form."""
-    joined = x.producer
-    held = joined.inputs[0] if joined is not None and joined.op == "Concat" else None
-    read = None if held is None else held.behind("Gather").producer
-    return read is not None and read.op == "ReadValue"
+    held = operand_of(x, "Concat")
+    return held is not None and producer_of(held.behind("Gather"), "ReadValue") is not None
 
 
 def repeated(b: Builder, x: Value, query: Value) -> Value:
@@ -339,7 +338,7 @@ def attention_to_onnx(b: Builder, node: Node) -> Result:
     elif mask is not None and mask.element is BOOL:
         zero, minus = b.like(0.0, query), b.like(MINUS_INFINITY, query)
         scores += b.where(mask, zero, minus)
-    elif mask is not None and not _adds_nothing(mask):
+    elif mask is not None and not _is_zero_mask(mask):
         scores += mask
     if sink is None:
         weights = b.op("Softmax", scores)
@@ -355,10 +354,10 @@ def _as_attention(b: Builder, node: Node) -> Value | None:
     mask, causal = node.input(3), node.attributes["causal"]
     if node.input(5) is not None:
         return None
-    if mask is not None and not causal and not _adds_nothing(mask) and not _leaves_keys(mask):
+    if mask is not None and not causal and not _is_zero_mask(mask) and not _leaves_keys(mask):
         return None
-    given = None if mask is None or causal or _adds_nothing(mask) else mask
-    return as_attention(b, node, given)
+    bias = None if mask is None or causal or _is_zero_mask(mask) else mask
+    return as_attention(b, node, bias)
 
 
 def as_attention(b: Builder, node: Node, mask: Value | None) -> Value | None:
@@ -396,23 +395,19 @@ def _leaves_keys(mask: Value) -> bool:
     return bool((known if mask.element is BOOL else known > np.finfo(np.float32).min).any(-1).all())
 
 
-def _adds_nothing(mask: Value) -> bool:
+def _is_zero_mask(mask: Value) -> bool:
     """Whether a mask is only the zero in front of a scale."""
     return mask.element is not BOOL and is_number(mask, 0)
 
 
 def _unrepeated(x: Value) -> Value | None:
     """The heads before `repeated` repeated each of them."""
-    joined = x.producer
-    many = joined.inputs[0] if joined is not None and joined.op == "Reshape" else None
-    expanded = many.producer if many is not None else None
-    if expanded is None or expanded.op != "Expand" or expanded.inputs[0] is None:
+    expand = producer_of(operand_of(x, "Reshape"), "Expand")
+    unsqueeze = producer_of(expand.inputs[0], "Unsqueeze") if expand else None
+    if expand is None or unsqueeze is None or known_of(unsqueeze.inputs[1]).ints != (2,):
         return None
-    apart, times = expanded.inputs[0].producer, known_of(expanded.inputs[1]).ints
-    if apart is None or apart.op != "Unsqueeze" or known_of(apart.inputs[1]).ints != (2,):
-        return None
-    few = apart.inputs[0]
-    if few is None or few.rank != 4 or times is None or len(times) != 5:
+    few, times = unsqueeze.operand(0), known_of(expand.inputs[1]).ints
+    if few.rank != 4 or times is None or len(times) != 5:
         return None
     heads = few.dims[1]
     if times[:2] != (1, 1) or times[3:] != (1, 1) or not isinstance(heads, int):
@@ -432,7 +427,7 @@ def infer_attention(node: Node) -> list[TensorType]:
     return [TensorType(query.element, (*batch, query.shape[-2], value.shape[-1]))]
 
 
-# What the inputs must be ------------------------------------------------------------------------
+# Constraints on the inputs ------------------------------------------------------------------------
 
 
 def attention(node: Node) -> must.Constraints:
@@ -456,10 +451,10 @@ def attention(node: Node) -> must.Constraints:
     yield from _counted_heads(node, given) if ranks == {3} else _axes_of_heads(q, k, v)
 
 
-def _counted_heads(node: Node, given: list[must.Operand]) -> must.Constraints:
+def _counted_heads(node: Node, operands: list[must.Operand]) -> must.Constraints:
     """Heads that attributes count in the last axis."""
     queries, keys = (node.attributes.get(name) for name in ("q_num_heads", "kv_num_heads"))
-    for x, count in zip(given, (queries, keys, keys), strict=True):
+    for x, count in zip(operands, (queries, keys, keys), strict=True):
         if count is None or not must.multiple(x[2], count):
             yield f"{x} has no {count} heads"
             return

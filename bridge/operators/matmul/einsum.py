@@ -6,7 +6,7 @@ from bridge.neutral.inference import constraints as must
 from bridge.operators import Builder, Node, Result, Value, legalizes
 
 
-def _changes_nothing(equation: str) -> bool:
+def _is_identity(equation: str) -> bool:
     """Whether the one operand is the result: its labels differ, and the result has their order.
     Without an arrow, the result has the labels in the order of the alphabet."""
     term, arrow, result = equation.partition("->")
@@ -23,7 +23,7 @@ def einsum_to_ir(b: Builder, node: Node) -> Result:
     """Einsum (12 to 28): the equation without blanks. If a term repeats a label, the equation gets
     an arrow. Without an arrow, the result has the labels that occur once, in order."""
     equation = node.attributes["equation"].replace(" ", "")
-    if _changes_nothing(equation):
+    if _is_identity(equation):
         # An output among several does not stand for a value that changes nothing.
         return b.op("Identity", node.inputs[0])
     terms = equation.replace("...", "").split(",")
@@ -40,7 +40,7 @@ def einsum_to_ir(b: Builder, node: Node) -> Result:
 def einsum_to_onnx(b: Builder, node: Node) -> Result:
     """Einsum (12 to 28): makes every ellipsis stand for the same number of axes."""
     equation = node.attributes["equation"].replace(" ", "")
-    inputs = [x for x in node.inputs if x is not None]
+    inputs = node.operands
     aligned = _aligned(b, equation, inputs)
     return None if aligned == inputs else b.op("Einsum", *aligned, equation=equation)
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from bridge.neutral.types import BF16, F16, F32, Element
-from bridge.operators import Builder, Node, Result, Value, legalizes, required
+from bridge.operators import Builder, Node, Result, Value, legalizes
 from bridge.operators.loops import Values, along
 
 
 @legalizes("Det", target="ir")
 def det_to_ir(b: Builder, node: Node) -> Result:
     """Det (11 to 22): the product of the pivots, with the sign of the permutation of rows."""
-    (x,) = required(node, 0)
-    assert x.element is not None
-    matrix = b.cast(x, _computed(x.element))
+    x = node.operand(0)
+    matrix = b.cast(x, _computed(x.known_element))
     rows = b.positions(matrix, -1)
     unused = _ones(b, matrix)
 
@@ -39,15 +38,14 @@ def det_to_ir(b: Builder, node: Node) -> Result:
 @legalizes("Inverse", target="onnx")
 def inverse_to_onnx(b: Builder, node: Node) -> Result:
     """Inverse-14: the right half of [A | I] when the left half is a permuted identity."""
-    (x,) = required(node, 0)
-    assert x.element is not None
+    x = node.operand(0)
     rank = b.known(x.rank, "the rank of its input")
-    matrix = b.cast(x, _computed(x.element))
+    matrix = b.cast(x, _computed(x.known_element))
     size = b.sizes(matrix, -1)
     rows = b.positions(matrix, -1)
     identity = b.cast(b.unsqueeze(rows, 1).equal(rows), matrix.element)
     identity = b.op("Expand", identity, b.op("Shape", matrix))
-    nothing = identity - identity
+    zeros = identity - identity
 
     def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
         matrix, unused, order = states
@@ -61,7 +59,7 @@ def inverse_to_onnx(b: Builder, node: Node) -> Result:
         order += _outer(b, place, chosen)
         return [matrix, unused - chosen, order], []
 
-    states = [b.concat(-1, matrix, identity), _ones(b, matrix), nothing]
+    states = [b.concat(-1, matrix, identity), _ones(b, matrix), zeros]
     (matrix, _, order), _ = along(b, step, [rows], states, [rows])
     right = b.cut(matrix, -1, size, size + size)
     inverse = b.op("MatMul", order, right)

@@ -40,7 +40,7 @@ def infer_gemm(node: Node) -> list[TensorType]:
 
 
 def inner_sizes(node: Node) -> must.Constraints:
-    """Gemm: two matrices, of which A has as many columns as B has rows."""
+    """Gemm: two matrices. A has as many columns as B has rows."""
     a, b = must.operands(node, 2)
     for matrix in (a, b):
         yield must.Rank(matrix, 2, "{} and {} are no matrices", a, b)

@@ -15,11 +15,11 @@ def grouped_matmul_to_onnx(b: Builder, node: Node) -> Result:
     one tensor holds all first matrices, `offsets` are the ends of their rows. A Loop then visits
     the matrices that have rows."""
     x, weights = required(node, 0, 1)
-    found = tuple(ranks(node, 0, 1))
-    if found == (3, 3):
+    both = tuple(ranks(node, 0, 1))
+    if both == (3, 3):
         return b.op("MatMul", x, weights, transpose_a=False, transpose_b=True)
-    if found != (2, 3):
-        raise Refused(f"its inputs must have the ranks (2, 3) or (3, 3), not {found}")
+    if both != (2, 3):
+        raise Refused(f"its inputs must have the ranks (2, 3) or (3, 3), not {both}")
 
     def step(b: Builder, parts: Values, states: Values, fixed: Values) -> tuple[Values, Values]:
         number, start, end = b.split(parts[0], 0, 1, 1, 1)
@@ -30,8 +30,7 @@ def grouped_matmul_to_onnx(b: Builder, node: Node) -> Result:
         place = b.op("Range", b.scalar(start), b.scalar(end), 1)
         return [b.op("ScatterND", states[0], b.unsqueeze(place, 1), result)], []
 
-    (offsets,) = required(node, 2)
-    groups = _groups_with_rows(b, b.as_i64(offsets))
+    groups = _groups_with_rows(b, b.as_i64(node.operand(2)))
     start = b.zeros(x, b.sizes(x, 0), b.sizes(weights, 1))
     (result,), _ = along(b, step, [groups], [start], [x, weights])
     return result

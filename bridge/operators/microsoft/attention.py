@@ -100,7 +100,7 @@ def multi_head_attention(b: Builder, node: Node) -> Result:
 def _projected(b: Builder, node: Node, heads: int) -> list[Value]:
     """Queries, keys and values split into heads, from separate or packed inputs, with their
     biases."""
-    (query,) = required(node, 0)
+    query = node.operand(0)
     key, value, bias = (node.input(i) for i in range(1, 4))
     (rank,) = ranks(node, 0)
     if key is None:

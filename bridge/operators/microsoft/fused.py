@@ -23,7 +23,7 @@ def fast_gelu(b: Builder, node: Node) -> Result:
 @legalizes("com.microsoft::QuickGelu", target="ir")
 def quick_gelu(b: Builder, node: Node) -> Result:
     """`com.microsoft::QuickGelu` (1): x * sigmoid(alpha * x), ONNX's Swish."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     return b.op("Swish", x, b.like(node.attributes.get("alpha", 1.702), x))
 
 
@@ -31,7 +31,7 @@ def quick_gelu(b: Builder, node: Node) -> Result:
 def scaled_silu(b: Builder, node: Node) -> Result:
     """`com.microsoft::ScaledSiLU` (1): z * sigmoid(z), with z the product of the data and a
     scale."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     scale = node.input(1)
     factor = b.like(node.attributes.get("alpha", 1.0), x) if scale is None else scale
     z = x * b.cast(factor, x.element)

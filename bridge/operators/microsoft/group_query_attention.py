@@ -71,8 +71,7 @@ def group_query_attention(b: Builder, node: Node) -> Result:
 @legalizes("com.microsoft::GroupQueryAttention", target="onnx")
 def without_variables(b: Builder, node: Node) -> Result:
     """`com.microsoft::GroupQueryAttention` (1) with its cache as input and output again."""
-    assert b.target is not None
-    if "com.microsoft" not in b.target.domains:
+    if "com.microsoft" not in b.domains:
         return group_query_attention(b, node)
     if CONSECUTIVE not in node.attributes:
         return None
@@ -220,8 +219,8 @@ def _written(b: Builder, past: Value, new: Value, frame: _Frame) -> Value:
     """The cache with the new keys in it, and zeros behind them. onnxruntime copies only the used
     part of each sequence."""
     assert frame.sources is not None
-    nothing = b.zeros(new, frame.batch, b.dim(new, 1), 1, b.dim(new, 3))
-    return b.op("Gather", b.concat(2, new, nothing, past), frame.sources, 2, batch_dims=1)
+    zeros = b.zeros(new, frame.batch, b.dim(new, 1), 1, b.dim(new, 3))
+    return b.op("Gather", b.concat(2, new, zeros, past), frame.sources, 2, batch_dims=1)
 
 
 def _with_sink(

@@ -63,8 +63,7 @@ def qlinear_conv(b: Builder, node: Node) -> Result:
     if not attributes.pop("channels_last", 0):
         return b.op("QLinearConv", *node.inputs, **attributes)
     (rank,) = ranks(node, 0)
-    (data,) = required(node, 0)
-    first = b.channels_first(data, rank)
+    first = b.channels_first(node.operand(0), rank)
     return b.channels_last(b.op("QLinearConv", first, *node.inputs[1:], **attributes), rank)
 
 
@@ -72,9 +71,8 @@ def qlinear_conv(b: Builder, node: Node) -> Result:
 def nhwc_max_pool(b: Builder, node: Node) -> Result:
     """`com.microsoft::NhwcMaxPool` (1): MaxPool with the channels last."""
     (rank,) = ranks(node, 0)
-    (data,) = required(node, 0)
     attributes = {**node.attributes, "ceil_mode": bool(node.attributes.get("ceil_mode", 0))}
-    y = b.op("MaxPool", b.channels_first(data, rank), **attributes)
+    y = b.op("MaxPool", b.channels_first(node.operand(0), rank), **attributes)
     return b.channels_last(y, rank)
 
 
@@ -271,14 +269,12 @@ def gather_block_quantized(b: Builder, node: Node) -> Result:
 def _cut_to(b: Builder, zeros: Value, element: Element, scales: Value) -> Value:
     """Zero points of few bits packed in bytes, cut to the size of the scales. The last byte of a
     row may hold more zero points than there are scales."""
-    assert zeros.constant is not None
-    *outer, last = zeros.constant.shape
+    *outer, last = zeros.known_constant.shape
     wide = b.as_bits(zeros, element, *outer, last * 8 // element.bits)
-    count = scales.dims[-1]
-    assert wide.constant is not None
-    if not isinstance(count, int) or count == wide.constant.shape[-1]:
+    tensor, count = wide.known_constant, scales.dims[-1]
+    if not isinstance(count, int) or count == tensor.shape[-1]:
         return wide
-    return b.tensor(Tensor.of(wide.constant.array()[..., :count]), list(zeros.names))
+    return b.tensor(Tensor.of(tensor.array()[..., :count]), list(zeros.names))
 
 
 def _unpacked(zeros: Value, bits: int, columns: int, blocks: int) -> np.ndarray:

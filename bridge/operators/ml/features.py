@@ -9,7 +9,16 @@ import numpy as np
 
 from bridge.neutral.inference import infers
 from bridge.neutral.types import ANY, F32, I32, I64, STRING, TensorType, Type, low
-from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
+from bridge.operators import (
+    Builder,
+    Node,
+    Refused,
+    Result,
+    Value,
+    legalizes,
+    reads,
+    required,
+)
 from bridge.operators.ml.scores import numbers, rows_of
 
 STRINGS = "OpenVINO does not compute with strings; encode them before the model"
@@ -18,15 +27,14 @@ STRINGS = "OpenVINO does not compute with strings; encode them before the model"
 @legalizes("ai.onnx.ml::Binarizer", target="ir")
 def binarizer(b: Builder, node: Node) -> Result:
     """Binarizer-1: 1 above the threshold, otherwise 0."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     return b.cast(x > node.attributes["threshold"], x.element)
 
 
 @legalizes("ai.onnx.ml::Scaler", target="ir")
 def scaler(b: Builder, node: Node) -> Result:
     """Scaler-1: (x - offset) * scale, as f32."""
-    (x,) = required(node, 0)
-    result = b.cast(x, F32)
+    result = b.cast(node.operand(0), F32)
     for op, name in (("Sub", "offset"), ("Mul", "scale")):
         values = numbers(node, name)
         if values is not None:
@@ -38,7 +46,7 @@ def scaler(b: Builder, node: Node) -> Result:
 def normalizer(b: Builder, node: Node) -> Result:
     """Normalizer-1: every row divided by a norm. The norm is its largest element with its sign, its
     sum of magnitudes, or its length."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     x = b.cast(x, F32)
     axes = b.constant([-1])
     norm = node.attributes["norm"]
@@ -55,9 +63,8 @@ def normalizer(b: Builder, node: Node) -> Result:
 def imputer(b: Builder, node: Node) -> Result:
     """Imputer-1: replaces each element equal to the replaced value by the imputed value. With
     several imputed values, each column has its own."""
-    (x,) = required(node, 0)
-    assert x.element is not None
-    kind = "float" if x.element.is_float else "int64"
+    x = node.operand(0)
+    kind = "float" if x.known_element.is_float else "int64"
     imputed = numbers(node, f"imputed_value_{kind}s")
     if imputed is None:
         raise Refused(f"it has no imputed_value_{kind}s for its input")
@@ -84,8 +91,7 @@ def feature_vectorizer(b: Builder, node: Node) -> Result:
     All axes behind the first are columns, and 0 fills missing columns."""
     widths = node.attributes.get("inputdimensions") or (None,) * len(node.inputs)
     parts: list[Value] = []
-    for x, width in zip(node.inputs, widths, strict=True):
-        assert x is not None
+    for x, width in zip(required(node, *range(len(node.inputs))), widths, strict=True):
         rows = b.cast(x, F32)
         if x.rank is not None and x.rank != 2:
             rows = b.reshape(rows, 1 if x.rank == 1 else 0, -1)
@@ -107,7 +113,7 @@ def infer_feature_vectorizer(node: Node) -> list[Type]:
 @legalizes("ai.onnx.ml::OneHotEncoder", target="ir")
 def one_hot_encoder(b: Builder, node: Node) -> Result:
     """OneHotEncoder-1: a new last axis with a 1 at the index of the category."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     categories = numbers(node, "cats_int64s")
     if categories is None or x.element is STRING:
         raise Refused(STRINGS)
@@ -117,7 +123,7 @@ def one_hot_encoder(b: Builder, node: Node) -> Result:
 @reads("ai.onnx.ml::LabelEncoder", format="onnx", until=1)
 def read_label_encoder_1(b: Builder, node: Node) -> Value:
     """LabelEncoder-1: the index of a string in `classes_strings`, or the string at an index."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     words = tuple(node.attributes.get("classes_strings") or ())
     if x.element is None or not words:
         raise Refused("it has no classes_strings, or the element type of its input is not known")
@@ -133,7 +139,7 @@ def label_encoder(b: Builder, node: Node) -> Result:
     """LabelEncoder (1 to 4): the value for the key that equals the element, or the default without
     such a key. A key NaN matches NaN, but onnxruntime does this in version 4 only. The first of
     equal keys counts, as in onnxruntime, although version 4 specifies the last."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     keys, values, default = mapping(node)
     if x.element is STRING or keys is None or values is None:
         raise Refused(STRINGS)
@@ -146,8 +152,8 @@ def label_encoder(b: Builder, node: Node) -> Result:
     last = -1 if x.rank is None else x.rank
     known = b.op("ReduceMax", hits, [last], keepdims=False)
     place = b.op("ArgMax", hits, axis=last, keepdims=False)
-    found = b.op("Gather", values, place, 0)
-    return b.where(known.equal(b.constant(0, I32)), default, found)
+    encoded = b.op("Gather", values, place, 0)
+    return b.where(known.equal(b.constant(0, I32)), default, encoded)
 
 
 def mapping(node: Node) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray]:

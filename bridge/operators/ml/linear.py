@@ -7,7 +7,7 @@ import numpy as np
 from bridge.neutral.arrays import spend
 from bridge.neutral.inference import infers
 from bridge.neutral.types import F32, I64, STRING, TensorType, Type
-from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes
 from bridge.operators.ml.coupling import class_probabilities
 from bridge.operators.ml.scores import (
     as_float,
@@ -24,9 +24,8 @@ from bridge.operators.ml.scores import (
 @legalizes("ai.onnx.ml::LinearRegressor", target="ir")
 def linear_regressor(b: Builder, node: Node) -> Result:
     """LinearRegressor-1: x * coefficients' + intercepts."""
-    (x,) = required(node, 0)
     targets = node.attributes["targets"]
-    scores = _scores(b, node, as_float(b, x), targets)
+    scores = _scores(b, node, as_float(b, node.operand(0)), targets)
     return b.cast(transformed(b, scores, node.attributes["post_transform"], targets), F32)
 
 
@@ -41,7 +40,7 @@ def linear_classifier(b: Builder, node: Node) -> Result:
     """LinearClassifier-1: labels and scores. A single row of coefficients decides between two
     labels. PROBIT of this row follows ONNX's reference; onnxruntime fills only half of the
     result."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     labels = labels_of(node, "classlabels_ints", "classlabels_strings")
     intercepts = node.attributes.get("intercepts")
     rows = len(intercepts) if intercepts else max(len(labels), 1)
@@ -76,7 +75,7 @@ def _affine(b: Builder, x: Value, weights: np.ndarray, offsets: np.ndarray | Non
 def svm_regressor(b: Builder, node: Node) -> Result:
     """SVMRegressor-1: the weighted sum of kernels with the support vectors. The mode `one_class`
     returns the sign of the sum. As in onnxruntime, `post_transform` has no effect."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     attributes = node.attributes
     x = b.cast(x, F32)
     coefficients = numbers(node, "coefficients").reshape(1, -1)
@@ -121,7 +120,7 @@ def _kernel(b: Builder, node: Node, x: Value, vectors: np.ndarray) -> Value:
 def svm_classifier(b: Builder, node: Node) -> Result:
     """SVMClassifier-1: the winner of the one-against-one machines, with their scores or with the
     probabilities of all classes. Linear machines return their scores."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     attributes = node.attributes
     labels = labels_of(node, "classlabels_ints", "classlabels_strings")
     per_class = attributes.get("vectors_per_class")

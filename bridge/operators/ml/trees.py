@@ -11,7 +11,7 @@ import numpy as np
 from bridge.neutral.arrays import zeros
 from bridge.neutral.inference import infers
 from bridge.neutral.types import BOOL, F32, F64, I64, STRING, TensorType, Type
-from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes
 from bridge.operators.loops import Values, along
 from bridge.operators.ml.scores import (
     as_float,
@@ -249,11 +249,10 @@ def _features(b: Builder, x: Value) -> Value:
 @legalizes("ai.onnx.ml::TreeEnsembleRegressor", target="ir")
 def regressor(b: Builder, node: Node) -> Result:
     """TreeEnsembleRegressor (1 to 5): the aggregated weights, plus the base values."""
-    (x,) = required(node, 0)
     attributes = node.attributes
     targets = attributes.get("n_targets") or max(attributes["target_ids"]) + 1
     forest = _forest(node, "target", targets)
-    scores = _aggregated(b, forest, _features(b, x), attributes["aggregate_function"])
+    scores = _aggregated(b, forest, _features(b, node.operand(0)), attributes["aggregate_function"])
     base = _attribute(node, "base_values")
     if base is not None and len(base):
         scores += base
@@ -270,7 +269,7 @@ def infer_regressor(node: Node) -> list[Type]:
 @legalizes("ai.onnx.ml::TreeEnsemble", target="ir")
 def ensemble(b: Builder, node: Node) -> Result:
     """TreeEnsemble-5: the aggregated weights."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     how = AGGREGATES[node.attributes["aggregate_function"]]
     forest = _newer_forest(node)
     scores = _aggregated(b, forest, _features(b, x), how)
@@ -287,7 +286,6 @@ def classifier(b: Builder, node: Node) -> Result:
     With two or more classes, the label has the largest score, as in ONNX's reference. In
     onnxruntime, classes without a vote do not count, and each of two labels becomes 0 or 1.
     """
-    (x,) = required(node, 0)
     attributes = node.attributes
     labels = labels_of(node, "classlabels_int64s", "classlabels_strings")
     ids = attributes["class_ids"]
@@ -297,7 +295,7 @@ def classifier(b: Builder, node: Node) -> Result:
     alone = single and (ids[0] == 0 or len(labels) == 1)
     if alone:
         forest.weights = forest.weights[:, [ids[0]]]
-    scores = b.cast(_aggregated(b, forest, _features(b, x), "SUM"), F32)
+    scores = b.cast(_aggregated(b, forest, _features(b, node.operand(0)), "SUM"), F32)
     base = _attribute(node, "base_values")
     if base is not None and len(base):
         base = base[-1:] if alone else base

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bridge.neutral.inference import constraints as must, infers
 from bridge.neutral.types import Type
-from bridge.operators import Builder, Node, Refused, Result, legalizes, required
+from bridge.operators import Builder, Node, Refused, Result, legalizes
 from bridge.operators.nn import windows
 from bridge.operators.nn.shapes import pooled, pooling
 
@@ -18,7 +18,7 @@ from bridge.operators.nn.shapes import pooled, pooling
 def average_pool_to_ir(b: Builder, node: Node) -> Result:
     """AveragePool (1 to 25) as AvgPool-14. Rounding up becomes "ceil_torch", which does not count
     the padding that it adds."""
-    (data,) = required(node, 0)
+    data = node.operand(0)
     attributes, include = windows.window_of(node), node.attributes["count_include_pad"]
     explicit = attributes["auto_pad"] == "NOTSET"
     up = node.attributes["ceil_mode"] and explicit
@@ -37,7 +37,7 @@ def average_pool_to_ir(b: Builder, node: Node) -> Result:
 def average_pool_to_older_onnx(b: Builder, node: Node) -> Result:
     """AveragePool (1 to 22). Before operator set 19, it has no dilations, not even of 1. Before
     operator set 22, the last window may start in the padding if sizes round up."""
-    (data,), window = required(node, 0), windows.window_of(node)
+    data, window = node.operand(0), windows.window_of(node)
     up = node.attributes["ceil_mode"] and window["auto_pad"] == "NOTSET"
     if up and (exact := windows.rounded_down(b, data, window)):
         if not node.attributes["count_include_pad"]:
@@ -54,7 +54,7 @@ def average_pool_to_older_onnx(b: Builder, node: Node) -> Result:
 def avg_pool_to_onnx(b: Builder, node: Node) -> Result:
     """AvgPool-1 and AvgPool-14 as AveragePool. `exclude_pad` is negated, and two ways of rounding
     express three."""
-    (data,) = required(node, 0)
+    data = node.operand(0)
     attributes, rounding = windows.window_for_onnx(node)
     include = not node.attributes["exclude_pad"]
     data, element = windows.computable(b, data)

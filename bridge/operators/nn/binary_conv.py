@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.types import U1
-from bridge.operators import Builder, Node, Refused, Result, element_type, legalizes, required
+from bridge.operators import Builder, Node, Refused, Result, legalizes, required
 from bridge.operators.nn.conv import explicitly_padded
 from bridge.operators.nn.windows import with_padding
 
@@ -26,7 +26,7 @@ def binary_convolution_to_onnx(b: Builder, node: Node) -> Result:
     signs = b.constant((flat.astype(np.int8) * 2 - 1).reshape(bits.shape))
     attributes = explicitly_padded(data, bits.shape[2:], node.attributes)
     fill = attributes["pad_value"]
-    element = element_type(data)
+    element = data.known_element
     data = b.op("Where", data > 0, b.like(1, data), b.like(-1, data))
     if fill and any(attributes["pads"]):
         data, attributes = with_padding(b, data, attributes, 1.0 if fill == 1 else -1.0)

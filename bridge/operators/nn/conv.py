@@ -75,8 +75,7 @@ def conv_to_onnx(b: Builder, node: Node) -> Result:
     attributes = node.attributes
     if attributes["auto_pad"] != "NOTSET" and attributes.get("pads"):
         return b.op("Conv", *node.inputs, **{**attributes, "pads": None})
-    (data,) = required(node, 0)
-    element = data.element
+    element = node.operand(0).element
     if element is None or element.is_float:
         return None
     wide = [None if v is None else b.cast(v, F32) for v in node.inputs]
@@ -351,7 +350,7 @@ def infer_convolution_backprop_data(node: Node) -> list[Type]:
     return _backprop(node, channels, kernel, known_of(node.input(2)).dims)
 
 
-# What the inputs must be ------------------------------------------------------------------------
+# Constraints on the inputs ------------------------------------------------------------------------
 
 
 def filters(node: Node) -> must.Constraints:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bridge.operators import Builder, Node, Result, legalizes, ranks, required
+from bridge.operators import Builder, Node, Result, legalizes, ranks
 from bridge.operators.nn.lp_pool import power_of, root_of
 
 
@@ -10,7 +10,7 @@ from bridge.operators.nn.lp_pool import power_of, root_of
 def global_pool_to_ir(b: Builder, node: Node) -> Result:
     """GlobalAveragePool, GlobalMaxPool, GlobalLpPool (1 to 22), which IR lacks, as reductions over
     the spatial axes."""
-    (data,) = required(node, 0)
+    data = node.operand(0)
     axes = b.constant(list(range(2, ranks(node, 0)[0])))
     if node.op == "GlobalLpPool":
         p = node.attributes["p"]

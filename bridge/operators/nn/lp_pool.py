@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads
 from bridge.operators.nn.windows import (
     average_of_full_windows,
     lean,
@@ -64,7 +64,7 @@ def lp_pool_to_older_onnx(b: Builder, node: Node) -> Result:
 
 
 def _lp_pool(b: Builder, node: Node, average: str, **include: bool) -> Value:
-    (data,) = required(node, 0)
+    data = node.operand(0)
     attributes, p = window_of(node), node.attributes["p"]
     mean = power_of(b, data, p)
     if node.attributes["ceil_mode"] and attributes["auto_pad"] == "NOTSET":

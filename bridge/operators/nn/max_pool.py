@@ -9,7 +9,7 @@ import numpy as np
 
 from bridge.neutral.inference import constraints as must, infers
 from bridge.neutral.types import F32, I8, I64, U8, TensorType, Type
-from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks
 from bridge.operators.nn import windows
 from bridge.operators.nn.shapes import pooled, pooling
 
@@ -18,7 +18,7 @@ from bridge.operators.nn.shapes import pooled, pooling
 def max_pool_to_ir(b: Builder, node: Node) -> Result:
     """MaxPool (1 to 22). MaxPool-1 has one output and no dilations, but later versions of IR always
     have both outputs and dilations."""
-    (data,) = required(node, 0)
+    data = node.operand(0)
     attributes, order = windows.window_of(node), node.attributes["storage_order"]
     explicit = attributes["auto_pad"] == "NOTSET"
     if explicit and node.attributes["rounding_type"] != "floor":
@@ -81,7 +81,7 @@ def with_lowest(
 def max_pool_to_onnx(b: Builder, node: Node) -> Result:
     """MaxPool-1, -8 and -14. ONNX has fewer ways of rounding, and its indices count through the
     whole tensor."""
-    (data,) = required(node, 0)
+    data = node.operand(0)
     attributes, rounding = windows.window_for_onnx(node)
     axis, index_element = node.attributes["axis"], node.attributes["index_element_type"]
     pooled, element = poolable(b, data)

@@ -36,7 +36,7 @@ def read_batch_normalization(b: Builder, node: Node) -> Result:
 def batch_normalization_to_ir(b: Builder, node: Node) -> Result:
     """BatchNormalization (14 to 15). IR's BatchNormInference-5 requires one type and has no
     training."""
-    data, *parameters = [v for v in node.inputs if v is not None]
+    data, *parameters = node.operands
     attributes = node.attributes
     if attributes["training_mode"]:
         return _batch_normalization_in_training(b, node)
@@ -63,7 +63,7 @@ def batch_normalization_to_older_onnx(b: Builder, node: Node) -> Result:
 
 def _batch_normalization_in_training(b: Builder, node: Node) -> list[Value]:
     """Normalises by the mean and the variance of the batch (BatchNormalization-15)."""
-    data, scale, bias, mean, variance = (v for v in node.inputs if v is not None)
+    data, scale, bias, mean, variance = node.operands
     x, *running = (b.cast(v, F32) for v in (data, mean, variance))
     axes = b.constant([i for i in range(ranks(node, 0)[0]) if i != 1])
     current = b.op("ReduceMean", x, axes, keepdims=True)
@@ -139,7 +139,7 @@ def root_mean_square(b: Builder, x: Value, axes: list[int], epsilon: float) -> V
 def read_experimental_normalization(b: Builder, node: Node) -> Value:
     """MeanVarianceNormalization-1, an experimental operator for images. It includes the channels or
     not, and it may leave out the variance (as in onnxruntime)."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     axes = (0, 1, 2, 3) if node.attributes.get("across_channels", 0) else (0, 2, 3)
     if node.attributes.get("normalize_variance", 1):
         return b.op("MeanVarianceNormalization", x, axes=axes)
@@ -203,7 +203,7 @@ def read_group_normalization(b: Builder, node: Node) -> Result:
 def group_normalization_to_ir(b: Builder, node: Node) -> Result:
     """GroupNormalization (18 to 21). IR computes in f32, even if ONNX has a narrower stash_type.
     bf16 is also computed in f32."""
-    data, *parameters = (v for v in node.inputs if v is not None)
+    data, *parameters = node.operands
     attributes = {**node.attributes, "stash_type": F32}
     if data.element is BF16:
         wide = [b.cast(v, F32) for v in (data, *parameters)]
@@ -290,7 +290,7 @@ def normalize_l2_to_onnx(b: Builder, node: Node) -> Result:
 def grn_to_onnx(b: Builder, node: Node) -> Result:
     """GRN-1, which ONNX lacks: the data divided by the root of its sum of squares in all
     channels."""
-    (data,) = required(node, 0)
+    data = node.operand(0)
     total = b.op("ReduceSum", data * data, [1], keepdims=True) + node.attributes["bias"]
     return data / b.op("Sqrt", total)
 

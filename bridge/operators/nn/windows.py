@@ -35,8 +35,7 @@ def window_for_onnx(node: Node) -> tuple[dict[str, Any], str]:
     """The explicit attributes of a window of IR for ONNX, and the rounding in ONNX's words. IR may
     have pads and auto_pad together. In ONNX, auto_pad never rounds up, and the pads of SAME are
     negative if a kernel is shorter than its stride."""
-    data, attributes, rounding = node.inputs[0], window_of(node), node.attributes["rounding_type"]
-    assert data is not None
+    data, attributes, rounding = node.operand(0), window_of(node), node.attributes["rounding_type"]
     auto_pad = attributes["auto_pad"]
     if auto_pad == "NOTSET":
         return attributes, rounding
@@ -96,8 +95,8 @@ def counts(data: Value, attributes: dict[str, Any], rounding: str) -> list[int] 
     spatial = None if data.shape is None else data.shape[2:]
     if not is_static(spatial):
         return None
-    given = {**attributes, "rounding_type": rounding}
-    return [low(dim) for dim in windows(given, spatial, attributes["kernel_shape"])]
+    window = {**attributes, "rounding_type": rounding}
+    return [low(dim) for dim in windows(window, spatial, attributes["kernel_shape"])]
 
 
 def with_padding(

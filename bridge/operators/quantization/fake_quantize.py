@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.neutral.graph import operand_of
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ELEMENTS, F16, F32, I8, U8, Element
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
@@ -60,9 +61,8 @@ def fake_quantize_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def _of_integers(b: Builder, data: Value, known: Sequence[Any], steps: int) -> Value | None:
-    """Integers of 8 bits that are the levels themselves, scaled. Old IRs hold weights so."""
-    maker = data.producer
-    integers = maker.inputs[0] if maker is not None and maker.op == "Cast" else None
+    """Scaled integers of 8 bits, which are the levels themselves. Old IRs hold weights so."""
+    integers = operand_of(data, "Cast")
     if integers is None or integers.constant is None or integers.element not in (I8, U8):
         return None
     il, ih, ol, oh = known
@@ -72,8 +72,8 @@ def _of_integers(b: Builder, data: Value, known: Sequence[Any], steps: int) -> V
     low, high = integers.element.bounds
     if il.size > 1 or held.size == 0:
         return None
-    found = _levels(integers, ol, oh, steps, float(il.flat[0]), (low, high))
-    return None if found is None else found.of(b, "DequantizeLinear", integers, integers.element)
+    levels = _levels(integers, ol, oh, steps, float(il.flat[0]), (low, high))
+    return None if levels is None else levels.of(b, "DequantizeLinear", integers, integers.element)
 
 
 def _quantized(b: Builder, x: Value, low: np.ndarray, high: np.ndarray, steps: int) -> Value | None:
@@ -82,12 +82,12 @@ def _quantized(b: Builder, x: Value, low: np.ndarray, high: np.ndarray, steps: i
         return None
     symmetric = steps < WIDEST and steps % 2 == 0 and np.array_equal(low, -high)
     element, first = (I8, -(steps // 2)) if symmetric else (U8, 0)
-    found = _levels(x, low, high, steps, first, (first, first + steps))
-    if found is None:
+    levels = _levels(x, low, high, steps, first, (first, first + steps))
+    if levels is None:
         return None
     if steps < WIDEST:
         x = b.min(b.max(x, b.constant(low)), b.constant(high))
-    return found.of(b, "QuantizeDequantize", x, element)
+    return levels.of(b, "QuantizeDequantize", x, element)
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def quantize_dequantize_to_onnx(b: Builder, node: Node) -> Result:
 
 
 def limits(scale: np.ndarray, zero_point: np.ndarray, element: Element) -> list[np.ndarray]:
-    """The floats for which the least and the greatest integer stand, in f32."""
+    """The floats of the least and the greatest integer, in f32."""
     shift = zero_point.astype(np.float32)
     return [np.asarray(scale * (np.float32(end) - shift), np.float32) for end in element.bounds]
 
@@ -64,12 +64,12 @@ def scale_of(start: np.ndarray, end: np.ndarray, low: int, high: int) -> np.ndar
     if (zero_point < low).any() or (zero_point > high).any():
         return None
     lowest, highest = np.float32(low) - zero_point, np.float32(high) - zero_point
-    found = np.zeros_like(scale)
+    scales = np.zeros_like(scale)
     for candidate in _neighbours(scale):
         fits = (candidate * lowest == start) & (candidate * highest == end)
-        found = np.where((found == 0) & fits, candidate, found)
-        if (found > 0).all():
-            return found
+        scales = np.where((scales == 0) & fits, candidate, scales)
+        if (scales > 0).all():
+            return scales
     return None
 
 

@@ -11,6 +11,7 @@ import struct
 
 import numpy as np
 
+from bridge.neutral.graph import producer_of
 from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import F16, F32, F64, I32, I64, Element
@@ -46,7 +47,7 @@ def normal_to_ir(b: Builder, node: Node) -> Result:
 def bernoulli_to_ir(b: Builder, node: Node) -> Result:
     """Bernoulli (15 to 22): 1 if a uniform number is below the probability. The function body in
     the standard compares in the wrong direction."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     drawn = F64 if x.element is F64 else F32
     numbers = uniform(b, node, _shape(b, node), 0.0, 1.0, drawn)
     return b.cast(numbers < b.cast(x, drawn), _element(node))
@@ -133,11 +134,11 @@ def uniform_to_onnx(b: Builder, node: Node) -> Result:
 
 def _of_shape(b: Builder, dims: Value) -> Value:
     """A value with these dimensions: the origin of the dimensions, or zeros."""
-    asked = dims.behind("Cast").producer
-    if asked is not None and asked.op == "Shape" and asked.inputs[0] is not None:
-        whole = not asked.attributes["start"] and asked.attributes.get("end") is None
-        if whole and asked.inputs[0].element in (F16, F32, F64):
-            return asked.inputs[0]
+    shape = producer_of(dims.behind("Cast"), "Shape")
+    if shape and not shape.attributes["start"] and shape.attributes.get("end") is None:
+        x = shape.operand(0)
+        if x.element in (F16, F32, F64):
+            return x
     return b.op("Expand", b.constant(0.0), b.cast(dims, I64))
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bridge.neutral.graph import producer_of
 from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.tensor import Tensor
@@ -188,8 +189,8 @@ def permute_gates(b: Builder, x: Value, have: str, want: str, axis: int, hidden:
 
 def _scaled_again(b: Builder, x: Value, order: Sequence[int], axis: int) -> Value | None:
     """Scaled integers with their gates in this order; None if `x` has another form."""
-    node = x.producer
-    if node is None or node.op not in ("Cast", "DequantizeLinear", "Mul", "Sub") or x.rank is None:
+    node = producer_of(x, "Cast", "DequantizeLinear", "Mul", "Sub")
+    if node is None or x.rank is None:
         return None
     if node.op == "DequantizeLinear" and node.attributes["block_size"]:
         return None
@@ -215,25 +216,24 @@ def _scaled_again(b: Builder, x: Value, order: Sequence[int], axis: int) -> Valu
 
 def _permuted(x: Value, axis: int, hidden: int, gates: int) -> tuple[Value, list[int]] | None:
     """The input of `permute_gates`, and the order of gates that it made."""
-    joined = x.producer
-    if joined is None or joined.op != "Concat" or joined.attributes["axis"] != axis:
+    joined = producer_of(x, "Concat")
+    if joined is None or joined.attributes["axis"] != axis:
         return None
-    parts = [part for part in joined.inputs if part is not None]
-    halves = parts[0].producer
-    if halves is None or not splits(halves, axis, [hidden] * gates):
+    parts = joined.operands
+    split = producer_of(parts[0], "Split")
+    if split is None or not splits(split, axis, [hidden] * gates):
         return None
-    if len(parts) != gates or any(part.producer is not halves for part in parts):
+    if len(parts) != gates or any(part.producer is not split for part in parts):
         return None
-    assert halves.inputs[0] is not None
-    return halves.inputs[0], [halves.outputs.index(part) for part in parts]
+    return split.operand(0), [split.outputs.index(part) for part in parts]
 
 
 def splits(node: Node, axis: int, sizes: list[int]) -> bool:
-    """Whether a node splits its input into parts of these sizes."""
-    if node.op != "Split" or node.attributes["axis"] != axis:
+    """Whether a Split gives parts of these sizes."""
+    if node.attributes["axis"] != axis:
         return False
-    found = [None if part.shape is None else part.shape[axis] for part in node.outputs]
-    return found == sizes
+    parts = [None if part.shape is None else part.shape[axis] for part in node.outputs]
+    return parts == sizes
 
 
 def summed_bias(
@@ -251,8 +251,8 @@ def summed_bias(
 
 def _half(bias: Value, width: int) -> Value | None:
     """The biases before `doubled_bias` doubled them."""
-    joined = bias.producer
-    if joined is None or joined.op != "Concat" or len(joined.inputs) != 2:
+    joined = producer_of(bias, "Concat")
+    if joined is None or len(joined.inputs) != 2:
         return None
     first, second = joined.inputs
     known = known_of(second).array

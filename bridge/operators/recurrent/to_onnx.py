@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bridge.neutral.graph import operand_of, producer_of
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import I32
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
@@ -137,13 +138,12 @@ def _doubled_bias(b: Builder, bias: Value) -> Value | None:
 
 def _halved(bias: Value) -> Value | None:
     """The biases before `summed_bias` added their halves."""
-    added = bias.producer
-    first = added.inputs[0] if added is not None and added.op == "Add" else None
-    halves = first.producer if first is not None else None
+    added = producer_of(bias, "Add")
+    halves = producer_of(operand_of(bias, "Add"), "Split")
     width = bias.shape[-1] if bias.shape else None
-    if added is None or halves is None or not isinstance(width, int) or bias.shape is None:
+    if added is None or halves is None or not isinstance(width, int):
         return None
-    cut = splits(halves, len(bias.shape) - 1, [width, width])
+    cut = splits(halves, len(bias.dims) - 1, [width, width])
     return halves.inputs[0] if cut and added.inputs == halves.outputs else None
 
 

@@ -1,7 +1,8 @@
-"""Recognises lengths of sequences that are equal to the size of their axis."""
+"""Recognises lengths of sequences equal to the size of their axis."""
 
 from __future__ import annotations
 
+from bridge.neutral.graph import producer_of
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import known_of
 from bridge.operators import Node, Value
@@ -19,15 +20,13 @@ def is_whole_length(lengths: Value | None, x: Value) -> bool:
         return True
     if lengths is None:
         return False
-    node = lengths.behind("Broadcast", "Cast", "Expand", "Reshape", "Squeeze", "Unsqueeze").producer
-    if node is None or node.op != "Gather":
+    length = lengths.behind("Broadcast", "Cast", "Expand", "Reshape", "Squeeze", "Unsqueeze")
+    gather = producer_of(length, "Gather")
+    shape = producer_of(gather.operand(0).behind("Cast"), "Shape") if gather else None
+    if gather is None or shape is None or shape.attributes["start"]:
         return False
-    shape, index = node.inputs[0], known_of(node.inputs[1]).ints
-    asked = shape.behind("Cast").producer if shape is not None else None
-    if asked is None or asked.op != "Shape" or asked.attributes["start"]:
-        return False
-    whole = asked.inputs[0]
-    if whole is None or whole.rank is None or index is None or len(index) != 1:
+    whole, index = shape.operand(0), known_of(gather.inputs[1]).ints
+    if whole.rank is None or index is None or len(index) != 1:
         return False
     return _origin((whole, index[0] % whole.rank)) == _origin((x, 1))
 
@@ -68,8 +67,8 @@ def _place(node: Node, output: int, rank: int, axis: int) -> int | None:
 
 def _beside(node: Node, rank: int, axis: int) -> int | None:
     """`_place` for Squeeze and Unsqueeze."""
-    given = known_of(node.input(1)).ints
-    wider = rank if node.op == "Squeeze" else rank + len(given or ())
+    named = known_of(node.input(1)).ints
+    wider = rank if node.op == "Squeeze" else rank + len(named or ())
     axes = known_axes(node.input(1), wider)
     if axes is None:
         return None

@@ -52,7 +52,6 @@ def cum_prod(b: Builder, node: Node) -> Result:
 def _products(b: Builder, x: Value, axis: int, reverse: bool, exclusive: bool) -> Value:
     """Products along a new axis. The factors are the elements up to the index, and 1 for the
     others. Memory grows with the square of the axis."""
-    assert x.rank is not None
     to = b.positions(x, axis)
     by = b.unsqueeze(to, 1)
     compare = {
@@ -60,7 +59,7 @@ def _products(b: Builder, x: Value, axis: int, reverse: bool, exclusive: bool) -
         (True, False): "GreaterOrEqual", (True, True): "Greater",
     }[reverse, exclusive]  # fmt: skip
     reaches = b.op(compare, to, by)
-    behind = x.rank - 1 - axis
+    behind = len(x.dims) - 1 - axis
     if behind:
         reaches = b.unsqueeze(reaches, *range(2, 2 + behind))
     wide = b.where(reaches, b.unsqueeze(x, axis), np.array(1))

@@ -61,7 +61,7 @@ def _elementwise(b: Builder, op: str, x: Value) -> Value:
 def _empty_axes(b: Builder, node: Node) -> Result:
     """Removes `noop_with_empty_axes` if the effect of the reduction is known. In IR, empty axes
     always mean no reduction."""
-    (data,) = required(node, 0)
+    data = node.operand(0)
     axes, known = node.input(1), known_axes(node)
     if not node.attributes["noop_with_empty_axes"] or (known is None and b.opset):
         return None
@@ -72,7 +72,7 @@ def _empty_axes(b: Builder, node: Node) -> Result:
 
 def _all_axes(b: Builder, node: Node) -> Result:
     """Adds axes for a reduction over all axes, because IR requires the input."""
-    (data,) = required(node, 0)
+    data = node.operand(0)
     if known_axes(node) != ():
         return None
     keep = node.attributes["keepdims"]
@@ -86,22 +86,22 @@ def _all_axes(b: Builder, node: Node) -> Result:
     return b.op(node.op, data, every, keepdims=keep)
 
 
-_OF_NOTHING = {"ReduceMax": -np.inf, "ReduceMin": np.inf, "ReduceMean": np.nan}
+_OF_EMPTY = {"ReduceMax": -np.inf, "ReduceMin": np.inf, "ReduceMean": np.nan}
 
 
-def _nothing_to_reduce(b: Builder, node: Node) -> Result:
+def _empty_axis(b: Builder, node: Node) -> Result:
     """A reduction along a known size of 0. IR does not define its result, so that the standard's
     result replaces it."""
-    (x,), result = required(node, 0), node.outputs[0]
+    x, result = node.operand(0), node.outputs[0]
     if (
-        node.op not in _OF_NOTHING
+        node.op not in _OF_EMPTY
         or x.element is None
         or not (x.element.is_float or x.element is BOOL)
     ):
         return None
     if x.shape is None or 0 not in x.shape or not is_static(result.shape) or 0 in result.shape:
         return None
-    value = node.op == "ReduceMin" if x.element is BOOL else _OF_NOTHING[node.op]
+    value = node.op == "ReduceMin" if x.element is BOOL else _OF_EMPTY[node.op]
     return b.filled(value, result.shape, x.element)
 
 
@@ -111,7 +111,7 @@ _LOGICAL = {logical: op for op, logical in _OF_BOOLEANS.items()}
 
 def _of_booleans(b: Builder, node: Node) -> Result:
     """ONNX's maximum and minimum of booleans are IR's logical reductions."""
-    (x,), op = required(node, 0), _OF_BOOLEANS.get(node.op)
+    x, op = node.operand(0), _OF_BOOLEANS.get(node.op)
     return b.op(op, *node.inputs, **node.attributes) if op and x.element is BOOL else None
 
 
@@ -127,7 +127,7 @@ def _log_sum_exp(b: Builder, node: Node) -> Result:
 
 def _composed(b: Builder, node: Node) -> Result:
     """Reductions that IR lacks, as compositions of others."""
-    (x,), axes = required(node, 0), node.input(1)
+    x, axes = node.operand(0), node.input(1)
     match node.op:
         case "ReduceLogSum":
             return b.op("Log", b.op("ReduceSum", x, axes, **node.attributes))
@@ -138,7 +138,7 @@ def _composed(b: Builder, node: Node) -> Result:
     return None
 
 
-_STEPS = (_empty_axes, _all_axes, _nothing_to_reduce, _of_booleans, _composed)
+_STEPS = (_empty_axes, _all_axes, _empty_axis, _of_booleans, _composed)
 """The steps for IR, in this order; the first result counts."""
 
 
@@ -240,7 +240,7 @@ def reduced(node: Node, shape: Shape) -> Shape:
 
 
 def ranks_of_reduction(node: Node) -> must.Constraints:
-    """A reduction keeps its axes, or loses those that it names. A scalar's axis may be called 0."""
+    """A reduction keeps its axes, or loses the named ones. A scalar's axis may be called 0."""
     x, out = must.Operand(node.input(0)), must.Operand(node.outputs[0])
     axes = known_of(node.input(1)).ints
     if node.attributes["keepdims"]:

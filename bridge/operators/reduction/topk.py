@@ -61,7 +61,7 @@ def ir_top_k(b: Builder, node: Node) -> Result:
 def arg(b: Builder, node: Node) -> Result:
     """ArgMax (1 to 13) and ArgMin (1 to 13) as the index of a TopK with k = 1. For the last of
     equal elements, the input is reversed."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     axis, last = node.attributes["axis"], node.attributes["select_last_index"]
     if x.rank is None and last and axis >= 0:
         raise Refused("select_last_index needs the rank of the input; declare its shape")

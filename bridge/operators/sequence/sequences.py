@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
+from bridge.neutral.graph import operand_of, producer_of
 from bridge.neutral.inference import first, infers, place
 from bridge.neutral.inference.dims import with_dim
 from bridge.neutral.inference.known import known_of
@@ -37,7 +38,7 @@ def _item(node: Node) -> Type:
 @infers("SequenceConstruct")
 def infer_sequence_construct(node: Node) -> list[Type]:
     """SequenceConstruct: a sequence with the joined type of all inputs."""
-    types: list[Any] = [value.type for value in node.inputs if value is not None]
+    types: list[Any] = [value.type for value in node.operands]
     return [SequenceType(reduce(join, types))]
 
 
@@ -50,8 +51,8 @@ def infer_sequence_empty(node: Node) -> list[Type]:
 @infers("SequenceInsert")
 def infer_sequence_insert(node: Node) -> list[Type]:
     """SequenceInsert: a sequence with the joined type of the old elements and the new one."""
-    whole, added = node.inputs[0], first(node, 1)
-    if whole is not None and whole.producer is not None and whole.producer.op == "SequenceEmpty":
+    added = first(node, 1)
+    if producer_of(node.inputs[0], "SequenceEmpty"):
         return [SequenceType(added)]
     return [SequenceType(join(_item(node), added))]
 
@@ -106,11 +107,11 @@ def _part(dim: Dim, split: Value | None) -> Dim:
 
 def _sizes(split: Value) -> set[int]:
     """The known sizes in `split`. Their number need not be known."""
-    made = split.behind("Identity", "Cast").producer
-    if made is not None and made.op == "ConstantOfShape":
-        return {int(made.attributes["value"].array().item())} if "value" in made.attributes else {0}
-    filled = made is not None and made.op == "Expand"
-    return set(known_of(made.inputs[0] if filled and made is not None else split).ints or ())
+    size = split.behind("Identity", "Cast")
+    if zeros := producer_of(size, "ConstantOfShape"):
+        filled = zeros.attributes.get("value")
+        return {0 if filled is None else int(filled.array().item())}
+    return set(known_of(operand_of(size, "Expand") or split).ints or ())
 
 
 @infers("ConcatFromSequence")

@@ -34,7 +34,7 @@ from bridge.operators.pick import pick
 
 @infers("Concat")
 def infer_concat(node: Node) -> list[Type]:
-    """Concat: the sizes along `axis` are added, other dimensions are those of all inputs."""
+    """Concat: the sum of the sizes along `axis`. The other dimensions are common to all inputs."""
     types = [first(node, index) for index in range(len(node.inputs))]
     element = next((t.element for t in types if t.element is not None), None)
     shapes = [t.shape for t in types if t.shape is not None]
@@ -167,7 +167,7 @@ def range_content(node: Node) -> KnownValue | None:
 
 
 def shape_to_expand_to(node: Node) -> must.Constraints:
-    """Expand: the shape asked for is broadcast with that of the data."""
+    """Expand: the wanted shape, broadcast with the shape of the data."""
     (x,), target = must.operands(node, 1), known_of(node.input(1)).ints
     for have, wanted in zip(reversed(x.shape or ()), reversed(target or ()), strict=False):
         if wanted != 1 and have != 1 and differ(have, wanted):
@@ -198,7 +198,7 @@ def repeats(node: Node) -> must.Constraints:
 
 
 def step(node: Node) -> must.Constraints:
-    """Range: a step that is a number, and not 0."""
+    """Range: a step other than 0."""
     step = known_of(node.input(2)).array
     if step is not None and step.size == 1 and (not step.all() or not np.isfinite(step).all()):
         yield f"its step is {step.item()}"

@@ -11,7 +11,7 @@ from bridge.operators import Builder, Node, Refused, Value, legalizes, ranked, r
 @legalizes("EyeLike", target="ir")
 def eye_like_for_ir(b: Builder, node: Node) -> Value:
     """EyeLike-9, which IR lacks: a comparison of row and column numbers."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     element = node.attributes["dtype"] or x.element
     rows, columns = b.size(x, 0), b.size(x, 1)
     return b.op("Cast", _diagonal(b, rows, columns, b.constant(node.attributes["k"])), to=element)
@@ -47,7 +47,7 @@ def trilu(b: Builder, node: Node) -> Value | None:
     """Trilu-14: keeps the elements on one side of a diagonal. ONNX has it since operator set 14."""
     if b.opset >= 14:
         return None
-    (x,), k = required(node, 0), node.input(1)
+    x, k = node.operand(0), node.input(1)
     if x.element is STRING:
         raise Refused("for strings it exists only since operator set 14, and not in OpenVINO")
     ranked(node)

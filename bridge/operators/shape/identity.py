@@ -8,7 +8,7 @@ from bridge.operators import Builder, Node, Result, legalizes
 
 
 @legalizes("Identity", target="ir")
-def nothing(b: Builder, node: Node) -> Result:
+def remove_identity(b: Builder, node: Node) -> Result:
     """Removes an Identity, because a value of IR may have several names. IR has Identity only since
     operator set 16."""
     return node.inputs[0]

@@ -19,7 +19,7 @@ from bridge.operators.indexing.slice import element_of
 @reads("Pad", format="onnx", until=10)
 def read_pad_2(b: Builder, node: Node) -> Value:
     """Pad-1 and Pad-2 have only attributes."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     pads = node.attributes.get("pads") or node.attributes["paddings"]
     value = b.constant(np.float32(node.attributes.get("value", 0.0)))
     mode = node.attributes.get("mode", "constant")
@@ -192,13 +192,13 @@ def shape_of_padded(node: Node, dims: tuple[Dim, ...]) -> Shape:
 
 @infers_shape("ir::Pad")
 def shape_of_ir_padded(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """ir::Pad: what the two halves say is added to all axes."""
+    """ir::Pad: all axes with their pads at the start and at the end."""
     begin, end = known_of(node.inputs[1]).parts, known_of(node.inputs[2]).parts
     return padded(dims, begin, end, range(len(dims)))
 
 
 def pads_for_axes(node: Node) -> must.Constraints:
-    """Pad: two pads for each axis, or for each that is named. No axis gets a size below 0."""
+    """Pad: two pads for each axis, or for each named axis. No axis gets a size below 0."""
     x, pads, _, axes = must.operands(node, 4)
     if axes.value is None and (length := known_of(pads.value).length) is not None:
         yield must.Rank(x, length // 2)

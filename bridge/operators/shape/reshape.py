@@ -85,7 +85,7 @@ def size_for_ir(b: Builder, node: Node) -> Value:
 @legalizes("Flatten", target="ir")
 def flatten_for_ir(b: Builder, node: Node) -> Value:
     """Flatten (1 to 25): [d0 … dk, …] → [d0 · … · dk-1, product of the rest]."""
-    (x,), axis = required(node, 0), node.attributes["axis"]
+    x, axis = node.operand(0), node.attributes["axis"]
     if axis == 0:
         return b.op("Reshape", x, [1, -1])
     if axis == 1:
@@ -103,7 +103,7 @@ def squeeze_for_ir(b: Builder, node: Node) -> Value | None:
     """Squeeze (1 to 25). Without axes, it removes the axes of known size 1, so that the rank is
     known. If the file declares a rank that fits these axes exactly, no other axis can be
     removed."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     if node.input(1) is not None or x.shape is None:
         return None
     axes = [axis for axis, dim in enumerate(x.shape) if dim == 1]
@@ -116,7 +116,7 @@ def squeeze_for_ir(b: Builder, node: Node) -> Value | None:
 def squeeze_for_onnx(b: Builder, node: Node) -> Value | None:
     """Squeeze (1 to 25). IR ignores an axis of a size other than 1, and accepts a scalar as
     axes."""
-    (x,), axes = required(node, 0), node.input(1)
+    x, axes = node.operand(0), node.input(1)
     if axes is None:
         return None
     if x.rank == 0:  # IR accepts axis 0 or -1
@@ -138,7 +138,7 @@ def squeeze_for_onnx(b: Builder, node: Node) -> Value | None:
 @legalizes("Unsqueeze", target="onnx")
 def unsqueeze_for_onnx(b: Builder, node: Node) -> Value | None:
     """Unsqueeze-1 of IR accepts a scalar as axes, but ONNX's Unsqueeze-13 does not."""
-    (axes,) = required(node, 1)
+    axes = node.operand(1)
     return b.op("Unsqueeze", node.inputs[0], b.vector(axes)) if axes.rank == 0 else None
 
 
@@ -158,7 +158,7 @@ def transpose_for_onnx(b: Builder, node: Node) -> Value | None:
 def transpose_for_ir(b: Builder, node: Node) -> Value | None:
     """Transpose (1 to 25). Without an order, ONNX reverses all axes, but Transpose-1 of IR requires
     the order."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     if node.input(1) is not None:
         return None
     order = range(x.rank)[::-1] if x.rank is not None else []
@@ -262,20 +262,20 @@ def range_for_ir(b: Builder, node: Node) -> Value | None:
     """Range (11 to 27). IR requires scalars, but ONNX files may have vectors of one element."""
     if all(value is None or value.rank == 0 for value in node.inputs):
         return None
-    return b.op("Range", *(b.scalar(v) for v in node.inputs if v is not None), **node.attributes)
+    return b.op("Range", *(b.scalar(v) for v in node.operands), **node.attributes)
 
 
 @legalizes("Range", target="onnx")
 def range_for_onnx(b: Builder, node: Node) -> Value | None:
     """Range-4 has scalars of any types, and an attribute for the type of its output."""
     wanted = node.attributes["output_type"]
-    ends = [value for value in node.inputs if value is not None]
+    ends = node.operands
     if wanted is None and all(end.rank == 0 for end in ends):
         return None
     elements = {end.element for end in ends}
     if wanted is not None and len(elements) == 1 and ends[0].element is not wanted:
-        made = b.op("Range", *(b.scalar(end) for end in ends))
-        return b.cast(made, wanted)
+        numbers = b.op("Range", *(b.scalar(end) for end in ends))
+        return b.cast(numbers, wanted)
     return b.op("Range", *(b.scalar(_as(b, end, wanted or end.element)) for end in ends))
 
 
@@ -425,7 +425,7 @@ def transposed_content(node: Node) -> KnownValue | None:
     return rearranged(content, shape, lambda places: places.transpose(perm or None))
 
 
-# What the inputs must be ------------------------------------------------------------------------
+# Constraints on the inputs ------------------------------------------------------------------------
 
 
 def elements_of_shape(node: Node) -> must.Constraints:

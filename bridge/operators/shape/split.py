@@ -28,7 +28,7 @@ def read_split_1(b: Builder, node: Node) -> list[Value] | None:
 def split_for_ir(b: Builder, node: Node) -> list[Value]:
     """Split (1 to 25) as VariadicSplit-1 with lengths, otherwise as Split-1. The last part may be
     smaller."""
-    (x,), lengths = required(node, 0), node.input(1)
+    x, lengths = node.operand(0), node.input(1)
     axis, count = node.attributes["axis"], len(node.outputs)
     at = b.constant(axis)
     if lengths is not None:
@@ -62,7 +62,7 @@ def uneven_for_onnx(b: Builder, node: Node) -> list[Value] | None:
     given = node.attributes["num_outputs"]
     if given == wanted:
         return None
-    (x,) = required(node, 0)
+    x = node.operand(0)
     size = None if x.shape is None else x.shape[node.attributes["axis"]]
     if given is not None and wanted is None and isinstance(size, int) and size % count:
         parts = b.constant(_parts(size, count))
@@ -190,7 +190,7 @@ def sizes_of_parts(node: Node) -> must.Constraints:
 
 
 def lengths_of_parts(node: Node) -> must.Constraints:
-    """VariadicSplit: the size of each part, of which one may be -1, what is left."""
+    """VariadicSplit: the size of each part. One of them may be -1, for the rest of the axis."""
     lengths, count = known_of(node.input(2)).ints, len(node.outputs)
     if lengths is None:
         return

@@ -17,8 +17,7 @@ from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, r
 def dft_to_ir(b: Builder, node: Node) -> Result:
     """DFT as DFT or IDFT. With `onesided` it is RDFT, and with `onesided` and `inverse` it is
     IRDFT."""
-    x, length, axis_value = (node.input(i) for i in range(3))
-    assert x is not None
+    x, length, axis_value = node.operand(0), node.input(1), node.input(2)
     if not x.shape or x.shape[-1] not in (1, 2):
         raise Refused("whether its input is real or complex is unknown; declare the input's shape")
     known = (-2,) if axis_value is None else known_of(axis_value).ints
@@ -137,8 +136,7 @@ def _steps(b: Builder, node: Node, x: Value, complex: bool) -> list[tuple[int, V
 
 def _length(b: Builder, node: Node, x: Value, axis: int, index: int) -> Value:
     """Element `index` of signal_size, or the size of the axis if the element is -1."""
-    (lengths,) = required(node, 2)
-    given = b.op("Gather", b.as_i64(lengths), index, 0)
+    given = b.op("Gather", b.as_i64(node.operand(2)), index, 0)
     whole = b.size(x, axis)
     if node.op == "IRDFT" and index == len(known_of(node.input(1)).ints or ()) - 1:
         whole = (whole - 1) * 2

@@ -12,7 +12,7 @@ from bridge.operators import Builder, Node, Result, Value, legalizes
 def mel_weight_matrix(b: Builder, node: Node) -> Result:
     """MelWeightMatrix-17: triangles [spectrogram bins, mel bins] between the edges, evenly
     spaced in mel (the formula of the operator's reference implementation)."""
-    inputs = [b.scalar(x) for x in node.inputs if x is not None]
+    inputs = [b.scalar(x) for x in node.operands]
     bins, length, rate = (b.as_i64(x) for x in inputs[:3])
     low, high = (_mel(b, b.cast(x, F32)) for x in inputs[3:])
     one, two = b.constant(1), b.constant(2)

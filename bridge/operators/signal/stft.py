@@ -30,8 +30,7 @@ def shape_of_transform(node: Node, signal: tuple[Dim, ...]) -> Shape:
 def stft_to_ir(b: Builder, node: Node) -> Result:
     """STFT as STFT-15 for one-sided transforms of real signals, otherwise as a DFT of gathered
     frames."""
-    signal, step, window, length = (node.input(i) for i in range(4))
-    assert signal is not None and step is not None
+    signal, step, window, length = *required(node, 0, 1), node.input(2), node.input(3)
     if signal.shape is None:
         raise Refused("whether its signal is real or complex is unknown; declare its shape")
     if length is None:
@@ -103,8 +102,7 @@ def _centred(b: Builder, window: Value, size: Value) -> Value:
 def istft_to_onnx(b: Builder, node: Node) -> Result:
     """ISTFT-16: the inverse DFT of every frame. The windowed, overlapping frames are added and
     divided by the sum of the squares of the windows, as in OpenVINO."""
-    data, window, size, step, length = (node.input(i) for i in range(5))
-    assert data is not None and window is not None and size is not None and step is not None
+    data, window, size, step, length = *required(node, 0, 1, 2, 3), node.input(4)
     rank = b.known(data.rank, "the rank of its data")
     size, step = _number(b, size), _number(b, step)
     batched = b.unsqueeze(data, 0) if rank == 3 else data

@@ -41,8 +41,8 @@ def col2im_for_onnx(b: Builder, node: Node) -> Value | None:
             return None
         return _by_scatter(b, node, count, _attributes(node, count))
     x, image, block = required(node, 0, 1, 2)
-    made = b.op("Col2Im", b.unsqueeze(x, 0), image, block, **node.attributes)
-    return b.op("Squeeze", made, [0])
+    image_of_one = b.op("Col2Im", b.unsqueeze(x, 0), image, block, **node.attributes)
+    return b.op("Squeeze", image_of_one, [0])
 
 
 def _by_scatter(

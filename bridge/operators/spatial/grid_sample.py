@@ -15,12 +15,11 @@ def grid_sample(b: Builder, node: Node) -> Value | None:
     """GridSample from the gathered corners around each place. IR's GridSample-9, and ONNX's before
     operator set 20, accept only images. ONNX has no GridSample before operator set 16."""
     x, grid = required(node, 0, 1)
-    assert b.target is not None
     newest = b.opset >= 20
     if newest or node.attributes["mode"] == "cubic":
         return None
     rank = ranks(node, 0)[0]
-    if rank == 4 and (b.target.format == "ir" or b.opset >= 16):
+    if rank == 4 and (b.is_for_ir or b.opset >= 16):
         return None
     if rank < 3:
         raise Refused(f"its data has rank {rank}, without a spatial axis")
@@ -105,12 +104,12 @@ def _pixels(
         index = b.cast(clipped, I64)
         flat = index if flat is None else flat * count + index
     assert flat is not None and inside is not None
-    found = b.op("GatherND", pixels, b.unsqueeze(b.reshape(flat, 0, -1), 2), batch_dims=1)
+    sampled = b.op("GatherND", pixels, b.unsqueeze(b.reshape(flat, 0, -1), 2), batch_dims=1)
     if node.attributes["padding_mode"] == "zeros":
-        found = b.where(b.reshape(inside, 0, -1, 1), found, 0)
+        sampled = b.where(b.reshape(inside, 0, -1, 1), sampled, 0)
     if weight is None:
-        return found
-    return found * b.cast(b.reshape(weight, 0, -1, 1), pixels.element)
+        return sampled
+    return sampled * b.cast(b.reshape(weight, 0, -1, 1), pixels.element)
 
 
 def points(node: Node) -> must.Constraints:

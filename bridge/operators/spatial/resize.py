@@ -13,7 +13,7 @@ from bridge.neutral.inference import constraints as must, first, infers_shape, r
 from bridge.neutral.inference.dims import with_dim
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, F32, I8, I32, I64, U8, Dim, Element, Shape
-from bridge.operators import Refused, element_type, legalizes, ranked, ranks, reads, required
+from bridge.operators import Refused, legalizes, ranked, ranks, reads
 from bridge.operators.spatial.resample import Axis, Method, resample
 
 COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
@@ -72,7 +72,7 @@ def _simple(b: Builder, node: Node) -> Value | None:
         return b.op("Resize", *node.inputs, **attributes | {"nearest_mode": "floor"})
     shrinks = _shrinking(node)
     if shrinks is None or len(set(shrinks)) > 1:
-        return resize_by_axes(b, node, given(node.input(2)), given(node.input(3)))
+        return resize_by_axes(b, node, unless_empty(node, 2), unless_empty(node, 3))
     attributes["nearest_mode"] = "ceil" if shrinks[0] else "floor"
     return b.op("Resize", *node.inputs, **attributes)
 
@@ -87,13 +87,13 @@ def _older(b: Builder, node: Node) -> Value | None:
     if b.opset < 18:
         policy = attributes["keep_aspect_ratio_policy"] != "stretch"
         newer = newer or attributes["antialias"] or policy
-        newer = newer or (attributes["axes"] is not None and given(node.input(1)) is not None)
-    scales, sizes_ = given(node.input(2)), given(node.input(3))
+        newer = newer or (attributes["axes"] is not None and unless_empty(node, 1) is not None)
+    scales, sizes_ = unless_empty(node, 2), unless_empty(node, 3)
     if newer:
         return resize_by_axes(b, node, scales, sizes_)
     if b.opset >= 18 or attributes["axes"] is None:
         return None
-    (x,) = required(node, 0)
+    x = node.operand(0)
     axes = _axes(node, ranks(node, 0)[0])
     scales, sizes_ = _for_all_axes(b, x, axes, scales, sizes_)
     return b.op("Resize", x, None, scales, sizes_, **attributes | {"axes": None})
@@ -101,7 +101,7 @@ def _older(b: Builder, node: Node) -> Value | None:
 
 def _shrinking(node: Node) -> list[bool] | None:
     """Whether each axis shrinks; None if this is unknown."""
-    x, scales = node.inputs[0], given(node.input(2))
+    x, scales = node.inputs[0], unless_empty(node, 2)
     if x is None or x.shape is None:
         return None
     if scales is not None:
@@ -118,17 +118,18 @@ def _axes(node: Node, rank: int) -> list[int]:
     return [axis % rank for axis in node.attributes["axes"] or range(rank)]
 
 
-def given(value: Value | None) -> Value | None:
-    """An optional input. An empty tensor also means an absent input in ONNX."""
-    return None if value is None or known_of(value).length == 0 else value
+def unless_empty(node: Node, index: int) -> Value | None:
+    """An optional input. In ONNX an empty tensor also means an absent input."""
+    value = node.input(index)
+    return None if known_of(value).length == 0 else value
 
 
 @legalizes("Resize", target="ir")
 def resize_for_ir(b: Builder, node: Node) -> Value:
     """Resize (10 to 19) as Interpolate-11 if it computes the same, otherwise with explicit
     weights."""
-    (x,) = required(node, 0)
-    scales, sizes_ = given(node.input(2)), given(node.input(3))
+    x = node.operand(0)
+    scales, sizes_ = unless_empty(node, 2), unless_empty(node, 3)
     wide = _computed_in(x.element, node.attributes["mode"])
     if wide is not None and wide is not x.element:
         rest = node.inputs[1:]
@@ -199,7 +200,7 @@ def vanishing_scale(shape: Sequence[Dim], axes: Sequence[int], scales: Value | N
 
 def resize_by_axes(b: Builder, node: Node, scales: Value | None, sizes_: Value | None) -> Value:
     """Resize with explicit weights for every axis. An axis that keeps its size does not change."""
-    (x, rank), roi = ranked(node), given(node.input(1))
+    (x, rank), roi = ranked(node), unless_empty(node, 1)
     axes = _axes(node, rank)
     attributes = node.attributes
     coordinates = attributes["coordinate_transformation_mode"]
@@ -247,7 +248,7 @@ def element_at(b: Builder, vector: Value | None, index: int) -> Value:
     """One element of a vector. A float becomes f32."""
     assert vector is not None
     item = vector[index]
-    return b.cast(item, F32) if element_type(vector).is_float else item
+    return b.cast(item, F32) if vector.known_element.is_float else item
 
 
 def _common_scale(b: Builder, x: Value, axes: list[int], wanted: Value, policy: str) -> Value:
@@ -300,7 +301,7 @@ def resized(
 def shape_of_resized(node: Node, dims: tuple[Dim, ...]) -> Shape:
     """Resize: the scales or sizes of `axes`. A size is unknown if the operator keeps the aspect
     ratio."""
-    axes, by_scales = _axes(node, len(dims)), given(node.input(2)) is not None
+    axes, by_scales = _axes(node, len(dims)), unless_empty(node, 2) is not None
     scales = known_of(node.input(2)).array if by_scales else None
     sizes = None if by_scales else known_of(node.input(3)).dims
     require(scales is None or len(scales) == len(axes))

@@ -11,7 +11,7 @@ import numpy as np
 
 from bridge.neutral.arrays import zeros
 from bridge.neutral.types import F32, STRING
-from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
+from bridge.operators import Builder, Node, Refused, Result, Value, legalizes
 
 FAR = (1 << 31) - 1
 
@@ -40,7 +40,7 @@ def bytes_of_strings(b: Builder, node: Node) -> NoReturn:
 def tf_idf_vectorizer(b: Builder, node: Node) -> Result:
     """TfIdfVectorizer-9: the weighted count of each n-gram of the pool in each row, at the index of
     the n-gram."""
-    (x,) = required(node, 0)
+    x = node.operand(0)
     attributes = node.attributes
     if x.element is STRING or attributes.get("pool_strings"):
         raise Refused("OpenVINO IR has no operators on strings; use numbers for the words")
@@ -100,6 +100,6 @@ def _count(b: Builder, x: Value, grams: np.ndarray, skips: range | tuple[()]) ->
         ends = [-left if left else FAR for left in range((n - 1) * step, -1, -step)]
         words = (b.cut(x, -1, j * step, end) for j, end in enumerate(ends))
         hits = (b.unsqueeze(word, -1).equal(grams[:, j]) for j, word in enumerate(words))
-        found = b.op("Cast", b.fold("And", hits), to=F32)
-        result += b.op("ReduceSum", found, words_axis, keepdims=False)
+        matches = b.op("Cast", b.fold("And", hits), to=F32)
+        result += b.op("ReduceSum", matches, words_axis, keepdims=False)
     return result

@@ -77,7 +77,7 @@ def gradient(b: Builder, node: Node) -> NoReturn:
 
 def _groups(node: Node, size: int) -> tuple[Value, Value, list[list[Value]]]:
     """The learning rate, the step, and the `size` inputs of each tensor."""
-    rate, step, *rest = (v for v in node.inputs if v is not None)
+    rate, step, *rest = node.operands
     count = len(rest) // size
     return rate, step, [rest[i::count] for i in range(count)]
 

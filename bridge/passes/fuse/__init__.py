@@ -3,7 +3,7 @@
 A pattern is declared (`bridge.neutral.terms`). Beside it stands a function `f(b, found, uses)`,
 which checks the conditions that terms cannot state. It makes the new nodes with the builder and
 returns the value that replaces the used output of the last node. It returns None if a condition
-fails. The old nodes of the pattern are removed if nobody else uses them. If two patterns make one
+fails. The old nodes of the pattern are removed if they have no other use. If two patterns make one
 operator, the larger pattern comes first.
 
 The new node has the name of the pattern's first node. A rule on the way to IR gives this first
@@ -47,11 +47,11 @@ class Declared:
 
     def __call__(self, b: Builder, node: Node, uses: Uses) -> Value | None:
         """The replacement for the first match for which all conditions hold."""
-        for found in self.pattern.matches(uses.output(node), Found(), uses.count, root=True):
-            b.name = found.node(self.named).name
-            made = self.build(b, found, uses)
-            if made is not None:
-                return made
+        for match in self.pattern.matches(uses.output(node), Found(), uses.count, root=True):
+            b.name = match.node(self.named).name
+            value = self.build(b, match, uses)
+            if value is not None:
+                return value
             b.nodes.clear()
         return None
 

@@ -14,12 +14,12 @@ X, SLOPE = var(), constant()
 
 
 @fuses(op("PRelu", X, SLOPE))
-def leaky_relu(b: Builder, found: Found, uses: Uses) -> Value | None:
+def leaky_relu(b: Builder, match: Found, uses: Uses) -> Value | None:
     """PRelu with one slope for all, of the shape that LeakyRelu's has in IR."""
-    known = known_of(found[SLOPE]).array
+    known = known_of(match[SLOPE]).array
     if known is None or known.shape not in ((), (1,)):
         return None
-    return b.op("LeakyRelu", found[X], alpha=float(known.reshape(())))
+    return b.op("LeakyRelu", match[X], alpha=float(known.reshape(())))
 
 
 CLIPPED = var(F32, F64, I8, U8, I32, I64, where=lambda x: bool(x.rank))
@@ -29,9 +29,9 @@ RAISED = op("Max", CLIPPED, LOWER, None)
 
 
 @fuses(op("Min", RAISED, UPPER, None), RAISED, opset=12)
-def clip(b: Builder, found: Found, uses: Uses) -> Value | None:
+def clip(b: Builder, match: Found, uses: Uses) -> Value | None:
     """The lesser of an upper bound and the greater of a lower one, both scalars."""
-    return b.op("Clip", found[CLIPPED], *(_nameless(b, found[v]) for v in (LOWER, UPPER)))
+    return b.op("Clip", match[CLIPPED], *(_nameless(b, match[v]) for v in (LOWER, UPPER)))
 
 
 def _nameless(b: Builder, bound: Value) -> Value:

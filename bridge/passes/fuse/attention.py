@@ -7,7 +7,7 @@ one head."""
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Value
+from bridge.neutral.graph import Value, producer_of
 from bridge.neutral.inference.dims import axis_of, known_axes
 from bridge.neutral.terms import Found, Op, Term, op, var
 from bridge.neutral.types import BOOL, Interval
@@ -37,11 +37,11 @@ FINITE = op("Not", op("Equal", ADDED, -INFINITY)).shared()
 
 
 @fuses(_of_seen(ALLOWED, BY_ALLOWED) | _of_seen(FINITE, BY_ADDED))
-def masked_attention(b: Builder, found: Found, uses: Uses) -> Value | None:
+def masked_attention(b: Builder, match: Found, uses: Uses) -> Value | None:
     """The attention's output if a query sees any key, else zeros, as in Attention-23."""
-    mask = found[ALLOWED if ALLOWED in found else ADDED]
-    attention = found.node(BY_ALLOWED if ALLOWED in found else BY_ADDED)
-    if mask.rank is None or known_axes(found[AXES], mask.rank) != (mask.rank - 1,):
+    mask = match[ALLOWED if ALLOWED in match else ADDED]
+    attention = match.node(BY_ALLOWED if ALLOWED in match else BY_ADDED)
+    if mask.rank is None or known_axes(match[AXES], mask.rank) != (mask.rank - 1,):
         return None
     b.name = attention.name
     return as_attention(b, attention, mask)
@@ -53,11 +53,10 @@ BY_HEADS = op("Reshape", OF_ROWS)
 
 
 @fuses(BY_HEADS, named=OF_ROWS)
-def heads_that_share_keys(b: Builder, found: Found, uses: Uses) -> Value | None:
+def heads_that_share_keys(b: Builder, match: Found, uses: Uses) -> Value | None:
     """Attention whose heads of queries are apart again."""
-    node, query, y = found.node(OF_ROWS), found[QUERY], found[BY_HEADS]
-    rows, key, mask = node.inputs[0], node.inputs[1], node.input(3)
-    assert rows is not None and key is not None
+    node, query, y = match.node(OF_ROWS), match[QUERY], match[BY_HEADS]
+    rows, key, mask = node.operand(0), node.operand(1), node.input(3)
     if isinstance(query.dims[2], Interval) or y.rank != 4 or y.dims[:3] != query.dims[:3]:
         return None
     if not rows.rank == key.rank == 4 or rows.dims[1] != key.dims[1] or node.inputs[4:]:
@@ -72,11 +71,10 @@ def heads_that_share_keys(b: Builder, found: Found, uses: Uses) -> Value | None:
 
 def _by_heads(b: Builder, mask: Value, query: Value, rows: Value) -> Value | None:
     """The mask by heads from which the mask by rows was made; None if it was made otherwise."""
-    node = mask.producer
+    node = producer_of(mask, "Concat", "Reshape", "Where")
     if node is None:
         return None
-    source = node.inputs[0]
-    assert source is not None
+    source = node.operand(0)
     if node.op == "Where":
         allowed = _by_heads(b, source, query, rows)
         numbers = all(x is not None and x.rank == 0 for x in node.inputs[1:])
@@ -85,7 +83,7 @@ def _by_heads(b: Builder, mask: Value, query: Value, rows: Value) -> Value | Non
         apart = source.rank == mask.rank and source.dims[-3:-1] == query.dims[1:3]
         return source if apart and mask.dims[-3] == rows.dims[1] else None
     rank, groups = len(source.dims), rows.dims[1]
-    if node.op != "Concat" or {*node.inputs} != {source} or axis_of(node, rank) != rank - 2:
+    if {*node.inputs} != {source} or axis_of(node, rank) != rank - 2:
         return None
     alike = source.dims[-2] == query.dims[2] and isinstance(groups, int)
     return source if alike and len(node.inputs) * groups == query.dims[1] else None  # type: ignore[operator]

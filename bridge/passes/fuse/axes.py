@@ -13,7 +13,7 @@ X = var(where=lambda x: is_static(x.shape))
 
 
 @fuses(op("Squeeze", X, None))
-def axes_of_one(b: Builder, found: Found, uses: Uses) -> Value | None:
+def axes_of_one(b: Builder, match: Found, uses: Uses) -> Value | None:
     """Squeeze without axes, of a known shape, with them, as on the way to IR."""
-    axes = [axis for axis, size in enumerate(found[X].dims) if size == 1]
-    return b.op("Squeeze", found[X], axes) if axes else None
+    axes = [axis for axis, size in enumerate(match[X].dims) if size == 1]
+    return b.op("Squeeze", match[X], axes) if axes else None

@@ -17,16 +17,16 @@ CONV = op("Conv | ConvTranspose", var(), var(), None)
 
 
 @fuses(CONV + BIAS)
-def convolution_with_bias(b: Builder, found: Found, uses: Uses) -> Value | None:
+def convolution_with_bias(b: Builder, match: Found, uses: Uses) -> Value | None:
     """A constant for each channel, or a vector laid along them, added to a convolution without a
     bias."""
-    value, conv = found[CONV], found.node(CONV)
+    value, conv = match[CONV], match.node(CONV)
     if value.shape is None or value.element is None or not value.element.is_float:
         return None
-    vector = along_channels(b, found[BIAS], value.shape[1], len(value.shape))
+    vector = along_channels(b, match[BIAS], value.shape[1], len(value.shape))
     if vector is None:
         return None
-    inputs = [*conv.inputs[:2], found.get(VECTOR, vector)]
+    inputs = [*conv.inputs[:2], match.get(VECTOR, vector)]
     b.name = conv.name
     return b.op(conv.op, *inputs, **conv.attributes)
 
@@ -37,18 +37,18 @@ PRODUCT = op("MatMul | Gemm", X, Y, None)
 
 
 @fuses((PRODUCT | (PRODUCT * FACTOR)) + ADDEND, PRODUCT)
-def gemm(b: Builder, found: Found, uses: Uses) -> Value | None:
+def gemm(b: Builder, match: Found, uses: Uses) -> Value | None:
     """A product of two matrices, perhaps scaled, with an addend that is no larger."""
-    value, product = found[PRODUCT], found.node(PRODUCT)
-    if value.element not in GEMM or not _fits(found[ADDEND], value):
+    value, product = match[PRODUCT], match.node(PRODUCT)
+    if value.element not in GEMM or not _fits(match[ADDEND], value):
         return None
     flags = product.attributes if product.op == "Gemm" else {}
     alpha = flags.get("alpha", 1.0)
-    factor = known_of(found.get(FACTOR)).array
+    factor = known_of(match.get(FACTOR)).array
     if factor is not None and alpha != 1:
         return None
     alpha = alpha if factor is None else float(factor)
-    return b.op("Gemm", found[X], found[Y], found[ADDEND], **{**flags, "alpha": alpha})
+    return b.op("Gemm", match[X], match[Y], match[ADDEND], **{**flags, "alpha": alpha})
 
 
 def _fits(addend: Value, product: Value) -> bool:

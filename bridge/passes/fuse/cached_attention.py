@@ -37,35 +37,34 @@ ATTENTION = op("MatMul", GUARDED | SOFTMAX, VALUE, transpose_a=False, transpose_
 
 
 @fuses(ATTENTION)
-def attention_with_cache(b: Builder, found: Found, uses: Uses) -> Value | None:
+def attention_with_cache(b: Builder, match: Found, uses: Uses) -> Value | None:
     """Attention whose keys and values are the content of a variable and the new ones. With a guard,
     a query whose keys are all masked gives 0."""
-    query, key, value, mask = (found.get(term) for term in (QUERY, KEY, VALUE, MASK))
-    assert query is not None and key is not None and value is not None
-    scores = found[PRODUCT]
-    if not query.rank == key.rank == value.rank == 4 or known_of(found[ORDER]).ints != (0, 1, 3, 2):
+    query, key, value, mask = match[QUERY], match[KEY], match[VALUE], match.get(MASK)
+    scores = match[PRODUCT]
+    if not query.rank == key.rank == value.rank == 4 or known_of(match[ORDER]).ints != (0, 1, 3, 2):
         return None
-    if found[SOFTMAX if SOFTMAX in found else SHARED].element is not query.element:
+    if match[SOFTMAX if SOFTMAX in match else SHARED].element is not query.element:
         return None
     if not _is_of_cache(key) or not _is_of_cache(value):
         return None
     if mask is not None and not _fits(mask, scores):
         return None
-    scale = _scale(b, query, found)
-    given = b.like(NO_BIAS, query) if mask is None else mask
-    y = b.op("ScaledDotProductAttention", query, key, value, given, scale, causal=False)
-    return b.where(b.op("IsNaN", y), 0.0, y) if GUARDED in found else y
+    scale = _scale(b, query, match)
+    bias = b.like(NO_BIAS, query) if mask is None else mask
+    y = b.op("ScaledDotProductAttention", query, key, value, bias, scale, causal=False)
+    return b.where(b.op("IsNaN", y), 0.0, y) if GUARDED in match else y
 
 
-def _scale(b: Builder, query: Value, found: Found) -> Value:
+def _scale(b: Builder, query: Value, match: Found) -> Value:
     """The product of all factors: the known ones are one constant."""
     known, others = 1.0, list[Value]()
     for term in FACTORS:
-        if term not in found:
+        if term not in match:
             continue
-        numbers = known_of(found[term]).array
+        numbers = known_of(match[term]).array
         if numbers is None:
-            others.append(b.like(1.0, query) / found[term] if term is DIVISOR else found[term])
+            others.append(b.like(1.0, query) / match[term] if term is DIVISOR else match[term])
         else:
             number = float(numbers.reshape(-1)[0])
             known = known / number if term is DIVISOR else known * number

@@ -44,21 +44,21 @@ COMPRESSED = op("Cast", SHAPED) | SHAPED
 
 
 @fuses(COMPRESSED)
-def compressed_constant(b: Builder, found: Found, uses: Uses) -> Value | None:
+def compressed_constant(b: Builder, match: Found, uses: Uses) -> Value | None:
     """A constant of few bits, scaled, perhaps reshaped, and perhaps converted from f16."""
-    y = found[COMPRESSED]
+    y = match[COMPRESSED]
     if y.element is not F32 or not is_static(y.shape):
         return None
-    if found.node(COMPRESSED).op == "Cast" and found[SHAPED].element is not F16:
+    if match.node(COMPRESSED).op == "Cast" and match[SHAPED].element is not F16:
         return None
-    if found[SCALED].element is F32 and stays_arithmetic(b, y, uses):
+    if match[SCALED].element is F32 and stays_arithmetic(b, y, uses):
         return None
-    scaled = _scaled(found)
+    scaled = _scaled(match)
     return None if scaled is None else _dequantized(b, scaled, y.shape)
 
 
-def _scaled(found: Found) -> _Scaled | None:
-    data, factor, offset = found[INTEGERS], found[SCALE], found.get(OFFSET)
+def _scaled(match: Found) -> _Scaled | None:
+    data, factor, offset = match[INTEGERS], match[SCALE], match.get(OFFSET)
     integers, scale = data.constant, known_of(factor).reals
     if integers is None or scale is None or scale.ndim > len(integers.shape):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Node, Value, producer_of
 from bridge.passes.uses import Uses
 
 SHAPED = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
@@ -12,8 +12,8 @@ SHAPED = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 
 def converted_first(b: Builder, node: Node, uses: Uses) -> Value | None:
     """A conversion of a reshaped value: the conversion goes before the reshape."""
-    shaped = node.inputs[0].producer if node.inputs[0] is not None else None
-    if shaped is None or shaped.op not in SHAPED or uses.count(shaped.outputs[0]) > 1:
+    shaped = producer_of(node.inputs[0], *SHAPED)
+    if shaped is None or uses.count(shaped.outputs[0]) > 1:
         return None
     value, *rest = shaped.inputs
     if value is None or value.element is None or value.constant is not None:

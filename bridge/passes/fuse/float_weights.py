@@ -8,7 +8,7 @@ operand. DequantizeLinear is for weights that meet quantised activations.
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Node, Value, producer_of
 from bridge.operators.quantization.quantize import scaled
 from bridge.passes.fuse.weights import DOMAIN
 from bridge.passes.uses import Uses
@@ -38,8 +38,7 @@ def float_weights(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 def stays_arithmetic(b: Builder, weights: Value, uses: Uses) -> bool:
     """Whether integers that are scaled in f32 stay Cast, Sub and Mul: no kernel takes them."""
-    assert b.target is not None
-    return DOMAIN not in b.target.domains and not meets_integers(weights, uses)
+    return DOMAIN not in b.domains and not meets_integers(weights, uses)
 
 
 def meets_integers(weights: Value, uses: Uses) -> bool:
@@ -62,7 +61,7 @@ def _quantizes(node: Node) -> bool:
 
 def _is_quantized(value: Value | None) -> bool:
     """Whether a value that is computed had 8 bits or fewer before it was scaled."""
-    node = None if value is None else value.producer
+    node = producer_of(value)
     while node is not None and (node.op in PASSING or has_trait(node.op, "elements_of_first")):
         before = node.inputs[0]
         if before is None or before.constant is not None:

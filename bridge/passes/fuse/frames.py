@@ -32,30 +32,30 @@ GATHER = op("Gather", SIGNAL, STARTS + _from_zero(SIZE), 1, batch_dims=0)
 
 
 @fuses(op("RDFT", op("Squeeze", GATHER * WINDOW, AXES), 2, None), opset=17)
-def short_time_transform(b: Builder, found: Found, uses: Uses) -> Value | None:
+def short_time_transform(b: Builder, match: Found, uses: Uses) -> Value | None:
     """RDFT of the frames of real signals [batch, length, 1], times a window. Each frame begins one
     step after the frame before; the last one begins as late as the signal allows."""
-    size, step = known_of(found[SIZE]).ints, found[STEP]
-    if known_axes(found[AXES], 4) != (3,) or not size or found[WINDOW].shape != (size[0], 1):
+    size, step = known_of(match[SIZE]).ints, match[STEP]
+    if known_axes(match[AXES], 4) != (3,) or not size or match[WINDOW].shape != (size[0], 1):
         return None
-    if not (_is_known_count if KNOWN in found else _is_count)(found, size[0]):
+    if not (_is_known_count if KNOWN in match else _is_count)(match, size[0]):
         return None
-    shaped = b.reshape(found[WINDOW], size[0])
-    return b.op("STFT", found[SIGNAL], step, shaped, size[0], onesided=True)
+    shaped = b.reshape(match[WINDOW], size[0])
+    return b.op("STFT", match[SIGNAL], step, shaped, size[0], onesided=True)
 
 
-def _is_count(found: Found, size: int) -> bool:
+def _is_count(match: Found, size: int) -> bool:
     """Whether frames of `size` are counted by the step."""
-    step, divisor = (known_of(found[term]).ints for term in (STEP, DIVISOR))
-    same = found[DIVISOR] is found[STEP] or (step is not None and step == divisor)
-    return same and known_of(found[TAKEN]).ints == (size,)
+    step, divisor = (known_of(match[term]).ints for term in (STEP, DIVISOR))
+    same = match[DIVISOR] is match[STEP] or (step is not None and step == divisor)
+    return same and known_of(match[TAKEN]).ints == (size,)
 
 
-def _is_known_count(found: Found, size: int) -> bool:
+def _is_known_count(match: Found, size: int) -> bool:
     count, steps, length = (
-        known_of(found[KNOWN]).ints,
-        known_of(found[STEP]).ints,
-        found[SIGNAL].dims[1],
+        known_of(match[KNOWN]).ints,
+        known_of(match[STEP]).ints,
+        match[SIGNAL].dims[1],
     )
     if count is None or steps is None or not isinstance(length, int):
         return False

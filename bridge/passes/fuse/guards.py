@@ -16,15 +16,15 @@ CONDITION = op("Greater | NotEqual", DIVISOR, 0).shared() | op("Not", IS_ZERO).s
 
 
 @fuses(op("Where", CONDITION, QUOTIENT, OTHER))
-def guarded_division(b: Builder, found: Found, uses: Uses) -> Value | None:
+def guarded_division(b: Builder, match: Found, uses: Uses) -> Value | None:
     """A quotient or remainder that a Where only takes if the divisor is not 0. Otherwise the
     guard divides by 1."""
-    element = found[QUOTIENT].element
+    element = match[QUOTIENT].element
     if element is None or not element.is_integer:
         return None
-    made, condition, name = found.node(QUOTIENT), found[CONDITION], b.name
-    safe = b.where(condition, found[DIVISOR], 1)
-    b.name = made.name
-    again = b.op(made.op, found[X], safe, **made.attributes)
+    quotient, condition, name = match.node(QUOTIENT), match[CONDITION], b.name
+    safe = b.where(condition, match[DIVISOR], 1)
+    b.name = quotient.name
+    again = b.op(quotient.op, match[X], safe, **quotient.attributes)
     b.name = name
-    return b.where(condition, again, found[OTHER])
+    return b.where(condition, again, match[OTHER])

@@ -53,9 +53,9 @@ PRODUCT = op("MatMul", LEFT.term, RIGHT.term, transpose_a=False, transpose_b=Fal
 
 
 @fuses(PRODUCT)
-def matmul_integer(b: Builder, found: Found, uses: Uses) -> Value | None:
+def matmul_integer(b: Builder, match: Found, uses: Uses) -> Value | None:
     """The product of integers of 8 bits in 32, each less a zero point."""
-    left, right = LEFT.found(b, found), RIGHT.found(b, found)
+    left, right = LEFT.found(b, match), RIGHT.found(b, match)
     if left is None or right is None or _vectors(left):
         return None  # a vector has one zero point for each row, and stands upright
     return b.op("MatMulInteger", left[0], right[0], left[1], right[1])
@@ -66,13 +66,13 @@ CONV = op("Conv", DATA.term, FILTERS.term, None)
 
 
 @fuses(op("Cast", CONV, to=I32))
-def conv_integer(b: Builder, found: Found, uses: Uses) -> Value | None:
+def conv_integer(b: Builder, match: Found, uses: Uses) -> Value | None:
     """The convolution of integers of 8 bits in f32, each less a zero point, as i32."""
-    data, filters = DATA.found(b, found), FILTERS.found(b, found)
+    data, filters = DATA.found(b, match), FILTERS.found(b, match)
     if data is None or filters is None or _vectors(data, filters):
         return None
     inputs = [data[0], filters[0], data[1], filters[1]]
-    return b.op("ConvInteger", *inputs, **found.node(CONV).attributes)
+    return b.op("ConvInteger", *inputs, **match.node(CONV).attributes)
 
 
 def _vectors(*operands: IntegerOperand) -> list[Value]:
@@ -92,12 +92,12 @@ ROUNDED = op("Round", X / SCALE)
 
 
 @fuses(op("Cast", op("Clip", ROUNDED + op("Cast", ZERO_POINT), 0, 255), to=U8))
-def dynamic_quantize_linear(b: Builder, found: Found, uses: Uses) -> Value | None:
+def dynamic_quantize_linear(b: Builder, match: Found, uses: Uses) -> Value | None:
     """x / scale, rounded, plus the zero point, in u8. Scale and zero point come from the least and
     the largest x (DynamicQuantizeLinear-11)."""
-    if found[SCALE].rank != 0 or found[ZERO_POINT].rank != 0:
+    if match[SCALE].rank != 0 or match[ZERO_POINT].rank != 0:
         return None
-    q, scale, zero_point = b.ops("DynamicQuantizeLinear", 3, found[X])
-    uses.hand_over(found[SCALE], scale, inside=2)
-    uses.hand_over(found[ZERO_POINT], zero_point, inside=1)
+    q, scale, zero_point = b.ops("DynamicQuantizeLinear", 3, match[X])
+    uses.hand_over(match[SCALE], scale, inside=2)
+    uses.hand_over(match[ZERO_POINT], zero_point, inside=1)
     return q

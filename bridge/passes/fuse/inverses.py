@@ -4,7 +4,7 @@ other format does not keep; the rule of the way back adds its inverse."""
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Node, Value, producer_of
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.tensor import Tensor
@@ -21,13 +21,13 @@ SQUEEZED = op("Squeeze", UNSQUEEZED, REMOVED)
 
 
 @fuses(SQUEEZED)
-def squeezed_again(b: Builder, found: Found, uses: Uses) -> Value | None:
+def squeezed_again(b: Builder, match: Found, uses: Uses) -> Value | None:
     """Squeeze of the axes that Unsqueeze has just made."""
-    rank = found[UNSQUEEZED].rank
-    removed, made = (None if rank is None else known_axes(found[v], rank) for v in (REMOVED, MADE))
-    if not removed or made is None or sorted(removed) != sorted(made):
+    rank = match[UNSQUEEZED].rank
+    removed, added = (None if rank is None else known_axes(match[v], rank) for v in (REMOVED, MADE))
+    if not removed or added is None or sorted(removed) != sorted(added):
         return None
-    return named_after(found[X], found.node(SQUEEZED), uses)
+    return named_after(match[X], match.node(SQUEEZED), uses)
 
 
 KNOWN = var(where=lambda x: is_static(x.shape))
@@ -35,10 +35,10 @@ RESHAPED = op("Reshape", op("Reshape", KNOWN).shared())
 
 
 @fuses(RESHAPED)
-def reshaped_again(b: Builder, found: Found, uses: Uses) -> Value | None:
+def reshaped_again(b: Builder, match: Found, uses: Uses) -> Value | None:
     """Reshape to the shape that there was before another Reshape."""
-    same = found[RESHAPED].shape == found[KNOWN].shape
-    return named_after(found[KNOWN], found.node(RESHAPED), uses) if same else None
+    same = match[RESHAPED].shape == match[KNOWN].shape
+    return named_after(match[KNOWN], match.node(RESHAPED), uses) if same else None
 
 
 INTEGERS = var(where=lambda x: x.constant is not None)
@@ -47,10 +47,10 @@ IN_SHAPE = op("Reshape", DEQUANTIZED)
 
 
 @fuses(IN_SHAPE, DEQUANTIZED)
-def reshaped_integers(b: Builder, found: Found, uses: Uses) -> Value | None:
+def reshaped_integers(b: Builder, match: Found, uses: Uses) -> Value | None:
     """DequantizeLinear of constant integers in another shape, which keeps the axis of scales. An
     engine takes weights for its integer kernels straight from DequantizeLinear."""
-    node, tensor, shape = found.node(DEQUANTIZED), found[INTEGERS].constant, found[IN_SHAPE].shape
+    node, tensor, shape = match.node(DEQUANTIZED), match[INTEGERS].constant, match[IN_SHAPE].shape
     scale, axis = node.inputs[1], node.attributes["axis"]
     if tensor is None or scale is None or not is_static(shape) or node.attributes["block_size"]:
         return None
@@ -58,7 +58,7 @@ def reshaped_integers(b: Builder, found: Found, uses: Uses) -> Value | None:
         axis %= len(tensor.shape)
         if shape[: axis + 1] != tensor.shape[: axis + 1]:
             return None
-    integers = b.tensor(Tensor(tensor.element, shape, tensor.source), found[INTEGERS].names[:])
+    integers = b.tensor(Tensor(tensor.element, shape, tensor.source), match[INTEGERS].names[:])
     attributes = {**node.attributes, "axis": axis}
     return b.node("DequantizeLinear", [integers, *node.inputs[1:]], 1, attributes).outputs[0]
 
@@ -68,17 +68,16 @@ def transposed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
     whole = known_of(node.input(1)).ints
     if whole is None:
         return None
-    value, last, alone = node.inputs[0], node, True
-    while value is not None and value.producer is not None and value.producer.op == "Transpose":
-        before = value.producer
+    value, last, alone = node.operand(0), node, True
+    while (before := producer_of(value, "Transpose")) is not None:
         order = known_of(before.input(1)).ints
         if order is None or len(order) != len(whole):
             break
         alone = alone and uses.count(value) == 1
-        value, whole, last = before.inputs[0], tuple(order[axis] for axis in whole), before
+        value, whole, last = before.operand(0), tuple(order[axis] for axis in whole), before
         if whole == tuple(range(len(whole))):
             return named_after(value, node, uses)
-    if last is node or not alone or value is None:
+    if last is node or not alone:
         return None
     b.name = last.name
     return b.transpose(value, *whole)
@@ -86,12 +85,11 @@ def transposed_again(b: Builder, node: Node, uses: Uses) -> Value | None:
 
 def joined_again(b: Builder, node: Node, uses: Uses) -> Value | None:
     """Concat of all that a Split gives, in order."""
-    first = node.input(0)
-    split = first.producer if first is not None else None
-    if split is None or split.op != "Split" or node.inputs != split.outputs:
+    split = producer_of(node.input(0), "Split")
+    if split is None or node.inputs != split.outputs:
         return None
-    value = split.inputs[0]
-    if value is None or value.rank is None:
+    value = split.operand(0)
+    if value.rank is None:
         return None
     axes = {n.attributes["axis"] % value.rank for n in (split, node)}
     return named_after(value, node, uses) if len(axes) == 1 else None

@@ -37,52 +37,52 @@ class _Normalized:
 def layer_normalization(b: Builder, match: Found, uses: Uses) -> Value | None:
     """Over the last axes, with a scale, and perhaps a bias, of their shape. MVN computes f16 values
     in f32, as LayerNormalization does by its stash_type."""
-    found = _normalized(match)
-    if found is None:
+    normalized = _normalized(match)
+    if normalized is None:
         return None
-    x = found.x
-    rank, shape = len(x.dims), x.dims[found.axes[0] :]
-    if found.axes != tuple(range(found.axes[0], rank)) or not is_static(shape):
+    x = normalized.x
+    rank, shape = len(x.dims), x.dims[normalized.axes[0] :]
+    if normalized.axes != tuple(range(normalized.axes[0], rank)) or not is_static(shape):
         return None
-    if found.scale is None and found.axes[0] == 2 and rank > 3:
+    if normalized.scale is None and normalized.axes[0] == 2 and rank > 3:
         return None  # An image's.
-    given = [value for value in (found.scale, found.bias) if value is not None]
+    given = [value for value in (normalized.scale, normalized.bias) if value is not None]
     parameters = [trailing(b, value, shape) for value in given]
     if None in parameters:
         return None
     if not parameters:
         parameters.append(b.filled(1, shape, x.element))
-    b.name = found.name
+    b.name = normalized.name
     return b.op(
-        "LayerNormalization", x, *parameters, axis=found.axes[0] - rank, epsilon=found.epsilon,
-        stash_type=F32,
+        "LayerNormalization", x, *parameters, axis=normalized.axes[0] - rank,
+        epsilon=normalized.epsilon, stash_type=F32,
     )  # fmt: skip
 
 
 @fuses(NORMALIZED)
 def instance_normalization(b: Builder, match: Found, uses: Uses) -> Value | None:
     """Over all axes behind the channels, with a scale and a bias for each channel."""
-    found = _normalized(match)
-    if found is None or found.x.element is not match[MVN].element:
+    normalized = _normalized(match)
+    if normalized is None or normalized.x.element is not match[MVN].element:
         return None
-    x, rank = found.x, len(found.x.dims)
-    if x.element not in (F32, F16) or rank < 3 or found.axes != tuple(range(2, rank)):
+    x, rank = normalized.x, len(normalized.x.dims)
+    if x.element not in (F32, F16) or rank < 3 or normalized.axes != tuple(range(2, rank)):
         return None
     channels = x.dims[1]
     if not isinstance(channels, int):
         return None
-    if found.scale is None and rank < 4:
+    if normalized.scale is None and rank < 4:
         return None
     parameters = [
         b.constant(np.full(channels, otherwise), x.element)
         if value is None
         else along_channels(b, value, channels, rank)
-        for value, otherwise in ((found.scale, 1), (found.bias, 0))
+        for value, otherwise in ((normalized.scale, 1), (normalized.bias, 0))
     ]
     if None in parameters:
         return None
-    b.name = found.name
-    return b.op("InstanceNormalization", x, *parameters, epsilon=found.epsilon)
+    b.name = normalized.name
+    return b.op("InstanceNormalization", x, *parameters, epsilon=normalized.epsilon)
 
 
 def _normalized(match: Found) -> _Normalized | None:

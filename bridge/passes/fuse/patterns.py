@@ -64,8 +64,8 @@ OF_IR: Mapping[str, tuple[Fusion, ...]] = {
 }
 """Patterns with operators of IR, by the last operator."""
 
-BEHIND: Mapping[str, tuple[Fusion, ...]] = {"DequantizeLinear": (float_weights,)}
-"""Those that look at what all others have made."""
+LAST: Mapping[str, tuple[Fusion, ...]] = {"DequantizeLinear": (float_weights,)}
+"""Patterns that need the results of all others."""
 
 OF_ONNX: Mapping[str, tuple[Fusion, ...]] = {
     "Add": (convolution_with_bias, gemm),
@@ -94,7 +94,7 @@ def fuse_ir(model: Model, context: Context) -> bool:
     changed |= fuse(model.graph, WITHIN, context)
     if changed:
         _restore(model, context)
-    return any([changed, *(fuse(model.graph, table, context) for table in (OF_IR, BEHIND))])
+    return any([changed, *(fuse(model.graph, table, context) for table in (OF_IR, LAST))])
 
 
 def fuse_onnx(model: Model, context: Context) -> bool:

@@ -19,15 +19,15 @@ PLACES = op("ir::TopK", X, 1).taking(1)
 
 
 @fuses(op("Squeeze", PLACES, AXIS), PLACES)
-def place_of_one(b: Builder, found: Found, uses: Uses) -> Value | None:
+def place_of_one(b: Builder, match: Found, uses: Uses) -> Value | None:
     """Squeeze of the indices of a TopK with k = 1 whose values are not used."""
-    top, rank = found.node(PLACES), len(found[X].dims)
+    top, rank = match.node(PLACES), len(match[X].dims)
     axis = top.attributes["axis"]
-    if uses.count(top.outputs[0]) or known_axes(found[AXIS], rank) != (axis % rank,):
+    if uses.count(top.outputs[0]) or known_axes(match[AXIS], rank) != (axis % rank,):
         return None
     operator = "ArgMax" if top.attributes["mode"] == "max" else "ArgMin"
-    made = b.op(operator, found[X], axis=axis, keepdims=False)
-    return b.cast(made, top.attributes["index_element_type"])
+    place = b.op(operator, match[X], axis=axis, keepdims=False)
+    return b.cast(place, top.attributes["index_element_type"])
 
 
 DATA, CONDITION, ALONG = var(where=lambda x: x.rank is not None), var(rank=1), var()
@@ -35,10 +35,10 @@ CHOSEN = op("Squeeze", op("NonZero", CONDITION))
 
 
 @fuses(op("Gather", DATA, CHOSEN, ALONG, batch_dims=0), CHOSEN)
-def compress(b: Builder, found: Found, uses: Uses) -> Value | None:
+def compress(b: Builder, match: Found, uses: Uses) -> Value | None:
     """Gather of the places with a true condition, which has one element for each of the axis."""
-    data, axis = found[DATA], known_of(found[ALONG]).ints
+    data, axis = match[DATA], known_of(match[ALONG]).ints
     size = None if axis is None else data.dims[axis[0] % len(data.dims)]
-    if axis is None or not isinstance(size, int) or found[CONDITION].dims != (size,):
+    if axis is None or not isinstance(size, int) or match[CONDITION].dims != (size,):
         return None
-    return b.op("Compress", data, found[CONDITION], axis=axis[0])
+    return b.op("Compress", data, match[CONDITION], axis=axis[0])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from bridge.neutral.attributes import fault_of
 from bridge.neutral.builder import Builder, Target
-from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.graph import Graph, Node, Value, producer_of
 from bridge.neutral.match import ValuePair
 from bridge.neutral.provenance import Provenance
 from bridge.operators.spelling import choose
@@ -86,11 +86,11 @@ def _lost(values: Iterable[Value], node: Node, uses: Uses) -> list[Node] | None:
 
 
 def _place_outputs(
-    made: Node, outputs: Sequence[Value], output: Value, within: Iterable[Node], uses: Uses
+    recorded: Node, outputs: Sequence[Value], output: Value, within: Iterable[Node], uses: Uses
 ) -> None:
     """Replaces the recorded values by the outputs of a node, except one `output`. Unused outputs
     keep their names, because an engine may ask for them."""
-    for new, old in zip(made.outputs, outputs, strict=True):
+    for new, old in zip(recorded.outputs, outputs, strict=True):
         if old.producer is None:
             new.names += old.names
         elif old is not output:
@@ -107,19 +107,19 @@ def _is_writable(node: Node, target: Target) -> bool:
 
 def _follows(value: Value, outputs: Iterable[Value], uses: Uses) -> bool:
     """Whether a value may depend on one of the outputs, and so on the node that will take it."""
-    makers = [output.producer for output in outputs if output.producer is not None]
-    return value.constant is None and not all(uses.is_before(value, maker) for maker in makers)
+    producers = filter(None, map(producer_of, outputs))
+    return value.constant is None and not all(uses.is_before(value, node) for node in producers)
 
 
-def _within(made: Node, pairs: Sequence[ValuePair]) -> Collection[Node] | None:
-    """The nodes that stand for an ONNX node. Nobody knows here whether kernels take its outputs."""
+def _within(recorded: Node, pairs: Sequence[ValuePair]) -> Collection[Node] | None:
+    """The nodes that stand for an ONNX node. Kernels may take its outputs or not."""
     for taken in (False, True):
 
         def legalize(graph: Graph, taken: bool = taken) -> bool:
             Legalizer(IR, "onnx").legalize(graph)
             return fake_quantize(graph, taken)
 
-        found = becomes([made], pairs, legalize)
-        if found is not None:
-            return found
+        nodes = becomes([recorded], pairs, legalize)
+        if nodes is not None:
+            return nodes
     return None

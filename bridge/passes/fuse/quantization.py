@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Value
+from bridge.neutral.graph import Value, producer_of
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, constant, op, var
 from bridge.neutral.types import F32, I8, I32, U8
@@ -23,12 +23,12 @@ QUANTIZED = op("Cast", FAKE)
 
 
 @fuses(QUANTIZED, FAKE)
-def quantize_linear(b: Builder, found: Found, uses: Uses) -> Value | None:
+def quantize_linear(b: Builder, match: Found, uses: Uses) -> Value | None:
     """Cast of a FakeQuantize whose limits follow from a scale, a zero point and the levels."""
-    x, q, element = found[X], found[QUANTIZED], found.node(QUANTIZED).attributes["to"]
+    x, q, element = match[X], match[QUANTIZED], match.node(QUANTIZED).attributes["to"]
     if element not in (I8, U8):
         return None
-    known = [known_of(found[limit]).array for limit in LIMITS]
+    known = [known_of(match[limit]).array for limit in LIMITS]
     start, end, least, greatest = (np.asarray(k, np.float32) for k in known)
     low, high = element.bounds
     if not ((least == low).all() and (greatest == high).all()) or start.shape != end.shape:
@@ -63,15 +63,15 @@ SCALED = SHIFTED * FACTOR
 
 
 @fuses(SCALED, WIDE)
-def dequantize_linear(b: Builder, found: Found, uses: Uses) -> Value | None:
+def dequantize_linear(b: Builder, match: Found, uses: Uses) -> Value | None:
     """A scale, for all or along one axis, times integers less a zero point."""
-    integers, value, scale = found[INTEGERS], found[SHIFTED], known_of(found[FACTOR]).reals
+    integers, value, scale = match[INTEGERS], match[SHIFTED], known_of(match[FACTOR]).reals
     element = integers.element
-    if found[SCALED].element is not F32 or scale is None or element is None:
+    if match[SCALED].element is not F32 or scale is None or element is None:
         return None
-    if integers.constant is not None and stays_arithmetic(b, found[SCALED], uses):
+    if integers.constant is not None and stays_arithmetic(b, match[SCALED], uses):
         return None
-    zero_point = zero_points(found.get(OFFSET), element, scale)
+    zero_point = zero_points(match.get(OFFSET), element, scale)
     axis = axis_of(scale, value)
     if axis is None or zero_point is None or integers.rank != value.rank:
         return None
@@ -87,8 +87,8 @@ def dequantize_linear(b: Builder, found: Found, uses: Uses) -> Value | None:
 def _of_quantization(integers: Value, parameters: list[Value]) -> list[Value]:
     """The scale and zero point of the QuantizeLinear that a record restored before, if they are
     equal to these; else these."""
-    made = integers.producer
-    own = [v for v in made.inputs[1:] if v] if made and made.op == "QuantizeLinear" else []
+    quantize = producer_of(integers, "QuantizeLinear")
+    own = [v for v in quantize.inputs[1:] if v] if quantize else []
     return own if _are_equal(own, parameters) else parameters
 
 

@@ -21,21 +21,21 @@ NARROW = op("Cast", NORMALIZED, to=F16)
 
 
 @fuses((NARROW | NORMALIZED) * SCALE, opset=23)
-def rms_normalization(b: Builder, found: Found, uses: Uses) -> Value | None:
+def rms_normalization(b: Builder, match: Found, uses: Uses) -> Value | None:
     """Over the last axes, with a scale of their shape. Narrower types compute in f32."""
-    x = _widened(found[X]) if NARROW in found else found[X]
-    epsilon = known_of(found[EPSILON]).array
-    if x is None or x.shape is None or x.element is not found[SCALE].element:
+    x = _widened(match[X]) if NARROW in match else match[X]
+    epsilon = known_of(match[EPSILON]).array
+    if x is None or x.shape is None or x.element is not match[SCALE].element:
         return None
     rank = len(x.shape)
-    axes = tuple(sorted(known_axes(found[AXES], rank) or ()))
+    axes = tuple(sorted(known_axes(match[AXES], rank) or ()))
     if not axes or axes != tuple(range(axes[0], rank)) or epsilon is None or epsilon.size != 1:
         return None
     shape = x.shape[axes[0] :]
-    scale = trailing(b, found[SCALE], shape) if is_static(shape) else None
+    scale = trailing(b, match[SCALE], shape) if is_static(shape) else None
     if scale is None:
         return None
-    b.name = found.node(SQUARE).name
+    b.name = match.node(SQUARE).name
     return b.op(
         "RMSNormalization", x, scale, axis=axes[0] - rank, epsilon=float(epsilon.reshape(())),
         stash_type=F32,

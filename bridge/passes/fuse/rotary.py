@@ -32,30 +32,30 @@ PARTIAL = op("Concat", ROTATION, REST, None)
 
 
 @fuses(ROTATION | PARTIAL, FIRST, opset=23)
-def rotary_embedding(b: Builder, found: Found, uses: Uses) -> Value | None:
+def rotary_embedding(b: Builder, match: Found, uses: Uses) -> Value | None:
     """Over [batch, heads, length, size], with tables [batch, length, half]."""
-    halves, x, width = found.node(FIRST), found[TURNED], 0
+    halves, x, width = match.node(FIRST), match[TURNED], 0
     sizes = [half.dims[-1] for half in halves.outputs if half.rank]
-    if halves is not found.node(SECOND) or len(sizes) != 2 or sizes[0] != sizes[1]:
+    if halves is not match.node(SECOND) or len(sizes) != 2 or sizes[0] != sizes[1]:
         return None
-    if not isinstance(sizes[0], int) or not all(map(_is_last, (halves, found.node(ROTATION)))):
+    if not isinstance(sizes[0], int) or not all(map(_is_last, (halves, match.node(ROTATION)))):
         return None
-    if PARTIAL in found:
-        cut, part = found.node(REST), x.dims[-1]
-        if cut.outputs != [x, found[REST]] or not isinstance(part, int):
+    if PARTIAL in match:
+        cut, part = match.node(REST), x.dims[-1]
+        if cut.outputs != [x, match[REST]] or not isinstance(part, int):
             return None
-        if not _is_last(cut) or not _is_last(found.node(PARTIAL)):
+        if not _is_last(cut) or not _is_last(match.node(PARTIAL)):
             return None
-        x, width = found[WHOLE], part
+        x, width = match[WHOLE], part
     if x.rank != 4 or x.element not in (F32, F16):
         return None
-    if any(known_axes(found[axis], 4) != (1,) for axis in (COS_AXIS, SIN_AXIS)):
+    if any(known_axes(match[axis], 4) != (1,) for axis in (COS_AXIS, SIN_AXIS)):
         return None
-    if not all(_fits(found[table], x) for table in (COS, SIN)):
+    if not all(_fits(match[table], x) for table in (COS, SIN)):
         return None
-    by_place = COSINES in found and SINES in found
+    by_place = COSINES in match and SINES in match
     tables = (COSINES, SINES, PLACE) if by_place else (COS, SIN)
-    inputs = [x, *(found[table] for table in tables)]
+    inputs = [x, *(match[table] for table in tables)]
     return b.op("RotaryEmbedding", *inputs, rotary_embedding_dim=width)
 
 

@@ -16,10 +16,10 @@ SHIFT = op("BitwiseLeftShift | BitwiseRightShift", X, op("Where", OUT, number(0,
 
 
 @fuses(op("Where", OUT, number(0, rank=0), SHIFT), SHIFT)
-def bit_shift(b: Builder, found: Found, uses: Uses) -> Value | None:
+def bit_shift(b: Builder, match: Found, uses: Uses) -> Value | None:
     """Where(y >= bits, 0, x << Where(y >= bits, 0, y)) of unsigned numbers."""
-    element = found[X].element
-    if element is None or not is_number(found[BITS], element.bits):
+    element = match[X].element
+    if element is None or not is_number(match[BITS], element.bits):
         return None
-    direction = "LEFT" if found.node(SHIFT).op == "BitwiseLeftShift" else "RIGHT"
-    return b.op("BitShift", found[X], found[Y], direction=direction)
+    direction = "LEFT" if match.node(SHIFT).op == "BitwiseLeftShift" else "RIGHT"
+    return b.op("BitShift", match[X], match[Y], direction=direction)

@@ -31,26 +31,24 @@ PRODUCT = op("MatMul", X, CUT | WEIGHTS, transpose_a=False, transpose_b=True)
 def matmul_n_bits(b: Builder, match: Found, uses: Uses) -> Value | None:
     """MatMulNBits, if the model already uses operators of its domain. It is a product with the
     transpose of a constant matrix [N, K] in blocks along K; the last block may be shorter."""
-    assert b.target is not None
-    if DOMAIN not in b.target.domains:
+    if DOMAIN not in b.domains:
         return None
-    length, found = 0, _in_rows(match.node(WEIGHTS))
+    length, rows = 0, _in_rows(match.node(WEIGHTS))
     if CUT in match:
         start, end, axes, step = (known_of(match.node(CUT).input(i)).ints for i in range(1, 5))
         if start != (0,) or end is None or axes not in ((1,), (-1,)) or step not in (None, (1,)):
             return None
         length = end[0]
-    if found is None:
+    if rows is None:
         return None
-    numbers, size = found.numbers, found.size
-    tensor, zero_point = numbers.constant, found.zero_point
-    assert tensor is not None
+    numbers, size = rows.numbers, rows.size
+    tensor, zero_point = numbers.known_constant, rows.zero_point
     bits, (columns, width) = tensor.element.bits, tensor.shape
     blocks = width // size
     inputs = [
         match[X],
         b.as_bits(numbers, U8, columns, blocks, size * bits // 8),
-        b.of_shape(found.scale, (columns * blocks,)),
+        b.of_shape(rows.scale, (columns * blocks,)),
     ]
     zeros = known_of(zero_point).array if zero_point is not None else np.zeros(columns * blocks)
     if zeros is not None and not (zeros == 1 << bits - 1).all():
@@ -75,7 +73,7 @@ class _Rows:
 
 def _in_rows(weights: Node) -> _Rows | None:
     numbers, scale, zero_point = weights.inputs[0], weights.inputs[1], weights.input(2)
-    known = [value.constant for value in weights.inputs if value is not None]
+    known = [value.constant for value in weights.operands]
     if numbers is None or scale is None or None in known or numbers.rank != 2:
         return None
     if numbers.element not in (U2, U4, U8) or scale.element is not F32:

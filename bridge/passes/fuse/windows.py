@@ -14,10 +14,10 @@ POOL = op("MaxPool", X)
 
 
 @fuses(POOL)
-def lean_window(b: Builder, found: Found, uses: Uses) -> Value | None:
-    """MaxPool whose dilations do nothing: IR's versions with indices always spell them out."""
-    node = found.node(POOL)
+def lean_window(b: Builder, match: Found, uses: Uses) -> Value | None:
+    """MaxPool with dilations of 1: IR's versions with indices always spell them out."""
+    node = match.node(POOL)
     if len(node.outputs) > 1 or not node.attributes.get("dilations"):
         return None
     leaner = lean(node.attributes)
-    return None if leaner["dilations"] else b.op("MaxPool", found[X], **leaner)
+    return None if leaner["dilations"] else b.op("MaxPool", match[X], **leaner)

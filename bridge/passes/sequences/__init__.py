@@ -20,7 +20,7 @@ from bridge.vocabulary import family_of
 
 def has_sequences(graph: Graph) -> bool:
     """Whether a graph has a sequence or an optional anywhere, or an operator on such."""
-    made = (value for node in graph.walk() for value in node.outputs)
-    return any(isinstance(value.type, ContainerType) for value in (*graph.inputs, *made)) or any(
-        family_of(node.op) == "sequence" for node in graph.walk()
-    )
+    computed = (value for node in graph.walk() for value in node.outputs)
+    return any(
+        isinstance(value.type, ContainerType) for value in (*graph.inputs, *computed)
+    ) or any(family_of(node.op) == "sequence" for node in graph.walk())

@@ -4,7 +4,7 @@ have one shape."""
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.graph import Graph, Node, Value, producer_of
 from bridge.neutral.ports import Carried, Stacked, Yield
 from bridge.neutral.rewrite import Pattern, Result, Rewriter, ValueUses
 from bridge.neutral.types import SharedSymbol, TensorType
@@ -24,13 +24,13 @@ def _stacked(b: Builder, node: Node, rewriter: Rewriter) -> Result:
     states: set[Value] = set()
     for value, port in body.entries():
         initial = loop_builder.initial(port) if isinstance(port, Carried) else None
-        if not isinstance(port, Carried) or not _is_empty(initial):
+        if not isinstance(port, Carried) or not producer_of(initial, "SequenceEmpty"):
             continue
         again, exit = body.exit_of(port)
-        insert = again.producer
+        insert = producer_of(again, "SequenceInsert")
         if not isinstance(exit, Yield) or exit.output is None or insert is None:
             continue
-        if insert.op != "SequenceInsert" or insert.inputs[0] is not value or insert.input(2):
+        if insert.inputs[0] is not value or insert.input(2):
             continue
         item = insert.inputs[1]
         if item is None or not uses.count(value) == uses.count(again) == 1:
@@ -48,15 +48,10 @@ def _stacked(b: Builder, node: Node, rewriter: Rewriter) -> Result:
     return loop_builder.build(b)
 
 
-def _is_empty(sequence: Value | None) -> bool:
-    made = sequence.producer if sequence is not None else None
-    return made is not None and made.op == "SequenceEmpty"
-
-
 def _symbols(node: Node) -> set[object]:
     """The symbols of a Loop's inputs: they mean one size in all iterations. One that several inputs
     of the model share may mean several sizes."""
-    tensors = (v for v in node.inputs if v is not None and isinstance(v.type, TensorType))
+    tensors = (v for v in node.operands if isinstance(v.type, TensorType))
     dims = {dim for value in tensors for dim in value.shape or ()}
     return {dim for dim in dims if isinstance(dim, str) and not isinstance(dim, SharedSymbol)}
 

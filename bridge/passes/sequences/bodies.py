@@ -69,9 +69,9 @@ class BodyLowering:
         source = self.source(port)
         form = self.outer.form(source)
         if isinstance(form, Plain) and not is_compound(value):
-            self._take(value, form.value)
+            self._capture_value(value, form.value)
             return
-        taken = self._taken(value, form)
+        taken = self._captured_form(value, form)
         if isinstance(taken, Open):
             self.inner.bind(value, self.narrowed(taken, source))
             return
@@ -83,20 +83,19 @@ class BodyLowering:
     def source(self, port: InputPort) -> Value:
         """The old input of the node that an old input of the body takes."""
         place = outer_input(port)
-        source = None if place is None else self.node.inputs[place]
-        assert source is not None
-        return source
+        assert place is not None
+        return self.node.operand(place)
 
     def narrowed(self, form: Open, source: Value) -> Open:
         """A captured tensor with only the shapes that it can have in this body."""
         return form
 
-    def _take(self, value: Value, outer: Value) -> None:
+    def _capture_value(self, value: Value, outer: Value) -> None:
         """Makes `value` an input of the body that takes `outer`."""
         enter_known(value, outer)
         self.entries.append((value, Invariant(self.inputs.captured(outer))))
 
-    def _taken(self, value: Value, form: F) -> F:
+    def _captured_form(self, value: Value, form: F) -> F:
         """A form of the graph around, in the body: each leaf is an input or a constant."""
         leaves: list[Value] = []
         for leaf, names in zip(form.leaves(), names_of_leaves(value, form), strict=True):
@@ -104,7 +103,7 @@ class BodyLowering:
                 leaves.append(self.inner.builder.tensor(leaf.constant))
             else:
                 leaves.append(Value(leaf.type, names))
-                self._take(leaves[-1], leaf)
+                self._capture_value(leaves[-1], leaf)
         return form.with_leaves(iter(leaves))
 
     def _as_movable(self, value: Value, source: Value) -> Ragged | Uniform:
@@ -116,7 +115,7 @@ class BodyLowering:
                 assert isinstance(form, Elements)
                 with self.outer.builder as b:
                     around[source] = form.movable(b, source.name)
-            self._movable[value] = self._taken(value, around[source])
+            self._movable[value] = self._captured_form(value, around[source])
         return self._movable[value]
 
     def close(self, exits: Iterable[tuple[Value, OutputPort]]) -> Body:

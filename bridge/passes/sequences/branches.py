@@ -7,7 +7,7 @@ branch that the flag allows.
 
 from __future__ import annotations
 
-from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.graph import Body, Node, Value, operand_of
 from bridge.neutral.inference.known import known_of
 from bridge.passes.sequences.shape_vectors import Dims, PossibleShapes, joined
 
@@ -32,24 +32,21 @@ class Branches:
         self._exits[node] = exits
 
     def shapes_where(self, value: Value, condition: Value, truth: bool) -> PossibleShapes:
-        """The possible shapes of a tensor if a condition is `truth`; None if the condition tells
-        nothing."""
+        """The possible shapes of a tensor if a condition is `truth`; None if it does not
+        depend on the condition."""
         value = value.behind(outside=self._outer)
-        if value.producer not in self._exits:
+        node = value.producer
+        if node is None or node not in self._exits:
             return None
         question = (value, *self._stripped(condition, truth))
         if question not in self._answers:
-            self._answers[question] = self._shapes(*question)
+            self._answers[question] = self._shapes(node, *question)
         return self._answers[question]
 
-    def _shapes(self, value: Value, condition: Value, truth: bool) -> PossibleShapes:
+    def _shapes(self, node: Node, value: Value, condition: Value, truth: bool) -> PossibleShapes:
         """The answer, for an output of an If and the value that decides."""
-        node = value.producer
-        assert node is not None
-        own = node.condition
-        assert own is not None
-        deciding, in_then = self._stripped(own, True)
-        found: list[Dims] = []
+        deciding, in_then = self._stripped(node.operand(0), True)
+        possible: list[Dims] = []
         for exits, runs in zip(self._exits[node], (in_then, not in_then), strict=True):
             exit, shapes = exits[node.outputs.index(value)]
             if deciding is condition and runs != truth:
@@ -62,14 +59,14 @@ class Branches:
                 shapes = self.shapes_where(exit, flag, wanted) or shapes
             if shapes is None:
                 return None
-            found += shapes
-        return joined(found) or None
+            possible += shapes
+        return joined(possible) or None
 
     def _stripped(self, condition: Value, truth: bool) -> tuple[Value, bool]:
         """The value that decides a condition, and its truth if the condition is `truth`."""
         while True:
             condition = condition.behind("Identity", outside=self._outer)
-            node = condition.producer
-            if node is None or node.op != "Not" or node.inputs[0] is None:
+            denied = operand_of(condition, "Not")
+            if denied is None:
                 return condition, truth
-            condition, truth = node.inputs[0], not truth
+            condition, truth = denied, not truth

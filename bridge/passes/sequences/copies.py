@@ -51,6 +51,6 @@ def _copy(b: Builder, sequence: Value) -> Value:
     graph = Graph([index, state], name="copy")
     graph.outputs = [Builder(graph.nodes, b.name).op("SequenceErase", state)]
     body = Body(graph, [Iteration(), Carried(2, 0)], [Yield(0)])
-    made = b.node("Loop", [b.constant(0), None, sequence], 1, {}, (body,))
-    made.outputs[0].type = made.outputs[0].declared = sequence.type
-    return made.outputs[0]
+    loop = b.node("Loop", [b.constant(0), None, sequence], 1, {}, (body,))
+    loop.outputs[0].type = loop.outputs[0].declared = sequence.type
+    return loop.outputs[0]

@@ -33,10 +33,8 @@ class BranchBody(BodyLowering):
 
     def narrowed(self, form: Open, source: Value) -> Open:
         """A captured tensor with only the shapes that it can have in this branch."""
-        condition = self.node.condition
-        assert condition is not None
         truth = self.role == BRANCHES[0]
-        shapes = self.outer.branches.shapes_where(source, condition, truth)
+        shapes = self.outer.branches.shapes_where(source, self.node.operand(0), truth)
         return form if shapes is None else replace(form, shapes=shapes)
 
     def exits(self) -> list[Exit]:
@@ -90,8 +88,8 @@ def _inline(lowering: Lowering, node: Node, branch: BranchBody) -> None:
     """Puts a branch in the place of its If."""
     targets = branch.given
     body = branch.finish(targets)
-    made = Node("If", branch.inputs.values, [Value() for _ in body.outputs], bodies=(body,))
-    results = lowering.rewriter.inline(lowering.builder, made, body, FOLD)
+    lowered = Node("If", branch.inputs.values, [Value() for _ in body.outputs], bodies=(body,))
+    results = lowering.rewriter.inline(lowering.builder, lowered, body, FOLD)
     leaves = [lowering.own(lowering.rewriter.of(v)) for v in results if v is not None]
     lowering.bind_outputs(node, targets, leaves)
 

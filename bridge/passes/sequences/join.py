@@ -10,7 +10,7 @@ from bridge.neutral.types import ANY
 from bridge.operators import Refused
 from bridge.passes.sequences.elements import Elements
 from bridge.passes.sequences.form import Form, Sequence, only_shape
-from bridge.passes.sequences.maybe import Maybe, held
+from bridge.passes.sequences.maybe import Maybe, content_of
 from bridge.passes.sequences.ragged import Ragged
 from bridge.passes.sequences.tensors import Open, Plain, TensorForm
 from bridge.passes.sequences.uniform import Uniform
@@ -69,7 +69,7 @@ def widened(state: Form, again: Form, bounded: bool, name: str) -> Form:
             return Elements(tuple(_wide_tensor(a, b, bounded) for a, b in pairs), state.item)
         case _, _, Maybe():
             # The value in place of an absent element has sizes without meaning.
-            before, after = held(state), held(again)
+            before, after = content_of(state), content_of(again)
             if before is not None and after is not None:
                 return Maybe(wide.present, widened(before, after, bounded, name))
     return wide

@@ -59,8 +59,8 @@ class Joined:
     element: Element
     dims: tuple[Dim, ...]
 
-    def nothing(self, b: Builder) -> Value:
-        """No elements."""
+    def empty(self, b: Builder) -> Value:
+        """The empty sequence, as an empty tensor."""
         shape = (dim if isinstance(dim, int) else 0 for dim in self.dims)
         return b.constant(np.zeros(tuple(shape), self.element.dtype))
 
@@ -88,10 +88,10 @@ def _rewritten(found: dict[Node, Joined], b: Builder, node: Node, rewriter: Rewr
     if joined is None:
         return None
     if node.op == "SequenceEmpty":
-        return joined.nothing(b)
+        return joined.empty(b)
     if node.op == "ConcatFromSequence":
         return b.op("Identity", node.inputs[0])
-    return b.op("Concat", *(value for value in node.inputs if value is not None), axis=joined.axis)
+    return b.op("Concat", *node.operands, axis=joined.axis)
 
 
 def _items(node: Node) -> list[Value]:
@@ -133,16 +133,16 @@ class Families:
 
     def unite(self, *values: Value | None) -> Family | None:
         """Makes the sequences among the values one family; None if there are none."""
-        found: dict[Family, None] = {}
+        families: dict[Family, None] = {}
         for value in values:
             if value is not None and isinstance(value.type, ContainerType):
                 if value not in self._of:
                     self._of[value] = Family({value}, plain=isinstance(value.type, SequenceType))
-                found[self._of[value]] = None
-        if not found:
+                families[self._of[value]] = None
+        if not families:
             return None
         # The larger one takes the smaller, so that a value moves seldom.
-        whole, *others = sorted(found, key=lambda family: -len(family.values))
+        whole, *others = sorted(families, key=lambda family: -len(family.values))
         for other in others:
             whole.values |= other.values
             whole.nodes += other.nodes
@@ -164,8 +164,7 @@ class Families:
                 if isinstance(port, Invariant):
                     self.unite(node.inputs[port.input], value)
                 elif isinstance(port, Carried):
-                    initial = None if port.input is None else node.inputs[port.input]
-                    family = self.unite(initial, value, body.exit_of(port)[0])
+                    family = self.unite(node.outer(port), value, body.exit_of(port)[0])
                     if family is not None:
                         family.carried = True
                 else:

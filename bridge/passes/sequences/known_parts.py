@@ -1,12 +1,14 @@
-"""The nodes that `restore.py` made at the boundary of an ONNX model, recognised on the way to IR.
+"""The nodes that `restore.py` wrote at the boundary of an ONNX model, recognised on the way to IR.
 
-The tensors that stand for a sequence or an optional are the inputs and outputs again.
+The tensors that stand for a sequence or an optional are the inputs and outputs again. They are
+recognised by building the same nodes and comparing. ONNX could hold a record of them, but a record
+alone proves nothing about a file that another tool has changed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import chain, combinations
 
 from bridge.errors import UnsupportedError
 from bridge.neutral.boundary_record import BoundaryRecord, BoundaryValue
@@ -18,6 +20,7 @@ from bridge.neutral.types import (
     ANY,
     BOOL,
     I64,
+    Dim,
     OptionalType,
     SequenceType,
     TensorType,
@@ -29,7 +32,7 @@ from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
 from bridge.passes.sequences.boundary import input_form, shape_of, write_boundary
 from bridge.passes.sequences.form import is_compound
-from bridge.passes.sequences.restore import put_together, taken_apart
+from bridge.passes.sequences.restore import from_parts, to_parts
 
 
 def know_parts(model: Model, context: Context) -> None:
@@ -63,10 +66,10 @@ def _output(value: Value, own: set[Value]) -> tuple[BoundaryValue | None, list[V
         parts = [Value(type) for type in _types(recorded)]
         nodes: list[Node] = []
         match = Match({}, parts)
-        if match.alike((put_together(Builder(nodes), recorded, list(parts)), value)):
-            found = [match.bound[part] for part in parts]
-            if own.issuperset(found):
-                return _as_found(recorded, found[-1], value.type), found
+        if match.alike((from_parts(Builder(nodes), recorded, list(parts)), value)):
+            tensors = [match.bound[part] for part in parts]
+            if own.issuperset(tensors):
+                return _with_rank(recorded, tensors[-1], value.type), tensors
     return None, [value]
 
 
@@ -94,14 +97,11 @@ def _types(recorded: BoundaryValue) -> list[TensorType]:
     return [*present, TensorType(element, (ANY,)), TensorType(I64, (ANY, ANY))]
 
 
-def _as_found(recorded: BoundaryValue, last: Value, type: Type) -> BoundaryValue:
-    """A recorded with the rank that its tensors have."""
-    shape = last.shape
-    rank: object = None
+def _with_rank(recorded: BoundaryValue, last: Value, type: Type) -> BoundaryValue:
+    """The record with the rank that the tensors have. `last` is the last of them."""
+    rank: Dim | None = last.rank
     if recorded.kind == "ragged":
-        rank = shape[1] if shape is not None and len(shape) == 2 else None
-    elif shape is not None:
-        rank = len(shape)
+        rank = last.dims[1] if rank == 2 else None
     if isinstance(rank, int):
         recorded.shape = shape_of(innermost(type), rank)
     return recorded
@@ -110,78 +110,65 @@ def _as_found(recorded: BoundaryValue, last: Value, type: Type) -> BoundaryValue
 def _inputs(graph: Graph, boundary: BoundaryRecord) -> None:
     inputs: list[Value] = []
     for whole in graph.inputs:
-        made = _input(graph, whole) if is_compound(whole) else None
-        if made is None:
+        recorded = _input(graph, whole, inputs) if is_compound(whole) else None
+        if recorded is None:
             inputs.append(whole)
-            continue
-        recorded, parts = made
-        boundary.inputs[whole.name] = recorded
-        inputs += parts
+        else:
+            boundary.inputs[whole.name] = recorded
     graph.inputs = inputs
 
 
-def _input(graph: Graph, whole: Value) -> tuple[BoundaryValue, list[Value]] | None:
-    """The record of an input and its tensors. They replace the values that were made of the input.
-    None if other nodes use the input too."""
+def _input(graph: Graph, whole: Value, inputs: list[Value]) -> BoundaryValue | None:
+    """The record of an input. Its tensors become `inputs`, and replace the values that were
+    computed from it. None if other nodes use the input too."""
     try:
         form, recorded = input_form(whole.name, whole.type)
     except (Refused, UnsupportedError):
         return None
-    parts = list(form.leaves())
-    for used in _choices(len(parts)):
-        made = _made(graph, whole, recorded, used)
-        if made is not None:
-            break
-    else:
+    parts = form.leaves()
+    # A model need not use all parts.
+    choices = (combinations(range(len(parts)), size) for size in range(len(parts), 0, -1))
+    matches = (
+        _matched_parts(graph, whole, recorded, used) for used in chain.from_iterable(choices)
+    )
+    values, nodes = next(filter(None, matches), ({}, set[Node]()))
+    if not values:
         return None
-    found, matched = made
     rewriter = Rewriter(graph)
-    for index, value in zip(used, found, strict=True):
+    for index, value in values.items():
         rewriter.replace(value, parts[index], names=False)
-    ops = frozenset(node.op for node in matched)
-    rewriter.run(Pattern(lambda b, node, _: () if node in matched else None, ops, bodies=False))
-    return recorded, parts
+    ops = frozenset(node.op for node in nodes)
+    rewriter.run(Pattern(lambda b, node, _: () if node in nodes else None, ops, bodies=False))
+    inputs += parts
+    return recorded
 
 
-def _choices(count: int) -> Iterator[tuple[int, ...]]:
-    """The combinations of parts that a model may use: all of them first."""
-    for size in range(count, 0, -1):
-        yield from combinations(range(count), size)
-
-
-def _made(
+def _matched_parts(
     graph: Graph, whole: Value, recorded: BoundaryValue, used: tuple[int, ...]
-) -> tuple[list[Value], set[Node]] | None:
-    """The values that are these parts of an input, and the nodes that take it apart. None if
-    other values are made of the input too."""
+) -> tuple[dict[int, Value], set[Node]] | None:
+    """The values that are these parts of an input, and the nodes that compute them. None if other
+    values are computed from the input too."""
     inside = Value(whole.type)
     pattern = Graph([inside])
-    taken = taken_apart(Builder(pattern.nodes), inside, recorded)
+    taken = to_parts(Builder(pattern.nodes), inside, recorded)
     pattern.outputs = [taken[index] for index in used]
     remove_dead_nodes(pattern, trim=True)
     match = Match({inside: whole})
-    found = []
-    for part in pattern.outputs:
-        value = next((v for v in _alike(graph, part) if match.alike((part, v))), None)
+    values: dict[int, Value] = {}
+    for index, part in zip(used, pattern.outputs, strict=True):
+        value = next((v for v in _candidates_for(graph, part) if match.alike((part, v))), None)
         if value is None:
             return None
-        found.append(value)
-    matched = set(match.nodes.values())
-    return (found, matched) if _is_all(graph, whole, found, matched) else None
+        values[index] = value
+    nodes = set(match.nodes.values())
+    within = {value for node in nodes for value in node.outputs} - set(values.values()) | {whole}
+    outside = {value for node in graph.nodes if node not in nodes for value in node.inputs}
+    return None if within & (outside | set(graph.outputs)) else (values, nodes)
 
 
-def _alike(graph: Graph, pattern: Value) -> Iterator[Value]:
-    """The values of a graph that a node of the pattern's operator makes."""
-    made = pattern.producer
-    assert made is not None
-    place = made.outputs.index(pattern)
+def _candidates_for(graph: Graph, pattern: Value) -> Iterator[Value]:
+    """The same output of each node of the operator that computes the pattern."""
+    place = pattern.node.outputs.index(pattern)
     for node in graph.nodes:
-        if node.op == made.op and place < len(node.outputs):
+        if node.op == pattern.node.op and place < len(node.outputs):
             yield node.outputs[place]
-
-
-def _is_all(graph: Graph, whole: Value, parts: list[Value], matched: set[Node]) -> bool:
-    """Whether the parts are the only used results of the matched nodes."""
-    within = {value for node in matched for value in node.outputs} - set(parts) | {whole}
-    used = {v for node in graph.nodes if node not in matched for v in node.inputs}
-    return not within & (used | set(graph.outputs))

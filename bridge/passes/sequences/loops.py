@@ -141,9 +141,9 @@ class LoopBody(BodyLowering):
         targets: dict[int, Form] = {}
         for index, (value, exit) in enumerate(self.body.exits()):
             own = self.inner.form(value)
-            forms.append(self._brought(value, exit, kept.get(index)))
+            forms.append(self._in_form_of_state(value, exit, kept.get(index)))
             if isinstance(exit, Yield | Stacked) and exit.output is not None:
-                targets[exit.output] = self._behind(exit, forms[-1], own)
+                targets[exit.output] = self._output_form(exit, forms[-1], own)
         results = [targets[index] for index in range(len(self.node.outputs))]
         self._start()
         inside, outside = _first_leaves(forms), _first_leaves(results)
@@ -159,7 +159,7 @@ class LoopBody(BodyLowering):
         ]
         return self.close(exits), results
 
-    def _brought(self, value: Value, exit: OutputPort, state: Form | None) -> Form:
+    def _in_form_of_state(self, value: Value, exit: OutputPort, state: Form | None) -> Form:
         """The form of an output of the body: the one of its state. A condition is a scalar."""
         form = self.inner.form(value)
         with self.inner.builder as b:
@@ -167,7 +167,7 @@ class LoopBody(BodyLowering):
                 form = Plain(form.at_rank(b, 0))
             return form if state is None else state.hold(b, form, value.name)
 
-    def _behind(self, exit: Yield | Stacked, form: Form, own: Form) -> Form:
+    def _output_form(self, exit: Yield | Stacked, form: Form, own: Form) -> Form:
         """The output of a Loop for a body output, in the structure of `form`. If the Loop surely
         runs, a state has the shapes of `own`, the output of an iteration."""
         if not isinstance(form, Open) or not isinstance(own, TensorForm):
@@ -213,8 +213,8 @@ def lower_loop(lowering: Lowering, node: Node) -> None:
         lowering.pruned.append(f"{lowering.where} / {node!r}: its body fails, {failure}")
         return
     lowering.pruned += body.inner.pruned
-    made, targets = body.finish()
-    lowering.make(node, body.inputs.values, (made,), targets)
+    lowered, targets = body.finish()
+    lowering.make(node, body.inputs.values, (lowered,), targets)
     for port in node.body.outputs:
         form = lowering.forms.get(node.outputs[port.output]) if isinstance(port, Stacked) else None
         if isinstance(port, Stacked) and isinstance(form, Open):
@@ -237,8 +237,7 @@ def _settled_body(lowering: Lowering, node: Node, heads: list[Value | None]) -> 
     states: StateForms = {
         index: lowering.form(start)
         for index, port in enumerate(node.body.inputs)
-        if isinstance(port, Carried) and port.input is not None
-        if (start := node.inputs[port.input]) is not None
+        if isinstance(port, Carried) and (start := node.outer(port)) is not None
     }
     for round in range(MOST_ROUNDS):
         body = LoopBody(lowering, node, NodeInputs(list(heads)), states)

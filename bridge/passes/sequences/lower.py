@@ -92,19 +92,19 @@ class Lowering:
         lower = LOWERED.get(node.op)
         forms = [None if v is None else self.form(v) for v in node.inputs]
         if lower is not None and (node.op != "Identity" or is_compound(node.inputs[0])):
-            made: Sequence[Form] = [lower(self.builder, node, forms)]
+            lowered: Sequence[Form] = [lower(self.builder, node, forms)]
         elif has_open_rank(node, forms):
-            made = lower_open(self.builder, node, forms)
+            lowered = lower_open(self.builder, node, forms)
         else:
             self._keep(node)
             return
-        for value, form in zip(node.outputs, made, strict=False):
+        for value, form in zip(node.outputs, lowered, strict=False):
             self.bind(value, form)
 
     def _keep(self, node: Node) -> None:
         """A node that only takes plain tensors."""
-        for value in node.inputs:
-            if value is not None and value in self.forms:
+        for value in node.operands:
+            if value in self.forms:
                 raise Refused(f"{node.op} takes the sequence or optional {value.name!r}")
         self.rewriter.apply(node)
         infer(node)
@@ -114,14 +114,14 @@ class Lowering:
         """Sets the form of a value of the old graph."""
         form = self._settled(form)
         if isinstance(form, Plain):
-            made = form.value
-            if made in self.source.inputs:
-                made = self.builder.op("Identity", made)
-            made = self.own(made)
-            known = made.type
-            self.rewriter.replace(value, made)
+            tensor = form.value
+            if tensor in self.source.inputs:
+                tensor = self.builder.op("Identity", tensor)
+            tensor = self.own(tensor)
+            known = tensor.type
+            self.rewriter.replace(value, tensor)
             if is_compound(value):
-                made.type = made.declared = known
+                tensor.type = tensor.declared = known
         else:
             self.forms[value] = form
 

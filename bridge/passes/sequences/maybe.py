@@ -11,7 +11,7 @@ from bridge.neutral.types import BOOL, OptionalType, TensorType
 from bridge.passes.sequences.form import Form
 
 
-def held(form: Form | None) -> Form | None:
+def content_of(form: Form | None) -> Form | None:
     """The content of an optional, or the form itself."""
     while isinstance(form, Maybe):
         form = form.payload
@@ -21,7 +21,7 @@ def held(form: Form | None) -> Form | None:
 def content_for(value: Value, form: Form) -> Form:
     """The form of a value: its content, if the value is no optional. (A state may enter a Loop as
     an optional and leave as its content.)"""
-    return form if isinstance(value.type, OptionalType) else held(form) or form
+    return form if isinstance(value.type, OptionalType) else content_of(form) or form
 
 
 @dataclass(frozen=True)

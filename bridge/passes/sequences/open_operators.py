@@ -41,12 +41,12 @@ def has_open_rank(node: Node, forms: Sequence[Form | None]) -> bool:
     return opens_rank(node, [form.value if isinstance(form, Plain) else None for form in forms])
 
 
-def lower_open(b: Builder, node: Node, given: Sequence[Form | None]) -> list[TensorForm]:
+def lower_open(b: Builder, node: Node, inputs: Sequence[Form | None]) -> list[TensorForm]:
     """The output of such a node. Refused if its form cannot be known."""
-    forms = [None if form is None else tensor(form) for form in given]
-    made = on_shapes(b, node, forms)
-    if made is not None:
-        return [made]
+    forms = [None if form is None else tensor(form) for form in inputs]
+    output = on_shapes(b, node, forms)
+    if output is not None:
+        return [output]
     if has_trait(node.op, "by_element"):
         return _by_element(b, node, forms)
     if has_trait(node.op, "broadcasts"):
@@ -69,22 +69,22 @@ def _by_element(b: Builder, node: Node, forms: InputForms) -> list[TensorForm]:
     if not isinstance(form, Open):
         raise unsettled("an input beside its first has no known rank")
     rest = [None if f is None else f.leaves()[0] for f in forms[1:]]
-    made = b.node(node.op, [form.data, *rest], len(node.outputs), dict(node.attributes))
-    return [Open(v, form.shape, form.shapes) for v in made.outputs]
+    copy = b.node(node.op, [form.data, *rest], len(node.outputs), dict(node.attributes))
+    return [Open(v, form.shape, form.shapes) for v in copy.outputs]
 
 
 def _broadcast(b: Builder, node: Node, forms: InputForms) -> TensorForm:
-    given = [form for form in forms if form is not None]
-    opens = [form for form in given if isinstance(form, Open)]
+    present = [form for form in forms if form is not None]
+    opens = [form for form in present if isinstance(form, Open)]
     least = min((len(s) for form in opens for s in form.shapes or ((),)), default=0)
     if len({form.shape for form in opens}) == 1 and all(
-        isinstance(form, Open) or is_one(form.leaves()[0], least) for form in given
+        isinstance(form, Open) or is_one(form.leaves()[0], least) for form in present
     ):
         inputs = [None if form is None else _flat(b, form) for form in forms]
-        made = b.node(node.op, inputs, 1, dict(node.attributes)).outputs[0]
-        return Open(made, opens[0].shape, opens[0].shapes)
+        output = b.node(node.op, inputs, 1, dict(node.attributes)).outputs[0]
+        return Open(output, opens[0].shape, opens[0].shapes)
     shapes: tuple[Dims, ...] = ((),)
-    for form in given:
+    for form in present:
         pairs = (broadcast(one, other) for one, other in product(shapes, form.bounded()))
         shapes = joined(shape for shape in pairs if shape is not None)
     return _on_views(b, node, forms, shapes)
@@ -113,9 +113,9 @@ def _on_views(b: Builder, node: Node, forms: InputForms, shapes: tuple[Dims, ...
             fixed = max(fixed, 0 if value is None else value.rank or 0)
     if fixed:
         ranks.append(b.constant([fixed]))
-    made = b.node(node.op, inputs, 1, dict(node.attributes)).outputs[0]
+    output = b.node(node.op, inputs, 1, dict(node.attributes)).outputs[0]
     rank = ranks[0] if len(ranks) == 1 else b.op("Max", *ranks)
-    return unview(b, made, rank, False, shapes)
+    return unview(b, output, rank, False, shapes)
 
 
 def _in_case(b: Builder, node: Node, forms: InputForms, case: RankCase) -> list[Value]:
@@ -154,9 +154,9 @@ def _along_axes(
     rank = max(ranks)
     views = [None if form is None else form.view(b, rank, front) for form in forms]
     own = opens[0].rank(b)
-    made = b.node(node.op, views, len(node.outputs), dict(node.attributes))
+    copy = b.node(node.op, views, len(node.outputs), dict(node.attributes))
     results: list[TensorForm] = []
-    for index, value in enumerate(made.outputs):
+    for index, value in enumerate(copy.outputs):
         grown = (value.rank or 0) - rank
         true = own + b.constant([grown]) if grown else own
         if min(ranks) + grown < 0:  # a scalar, which stays one
@@ -184,12 +184,12 @@ def _nested(
     """The leaves of a node's outputs in any of the cases."""
     case, *others = cases
     if not others:
-        made = zip(_in_case(b, node, forms, case), targets, strict=True)
+        outputs = zip(_in_case(b, node, forms, case), targets, strict=True)
         held = [Plain(value).to_open(b) if isinstance(like, Open) else Plain(value)
-                for value, like in made]  # fmt: skip
+                for value, like in outputs]  # fmt: skip
         return [leaf for form in held for leaf in form.leaves()]
-    given = [form for form in forms if form is not None]
-    outer = list(dict.fromkeys(leaf for form in given for leaf in form.leaves()))
+    present = [form for form in forms if form is not None]
+    outer = list(dict.fromkeys(leaf for form in present for leaf in form.leaves()))
 
     def branch(part: list[RankCase], inner: Builder, inside: list[Value]) -> list[Value]:
         held = dict(zip(outer, inside, strict=True))

@@ -97,8 +97,8 @@ def _expand(b: Builder, node: Node, form: TensorForm, forms: InputForms) -> Tens
     filled = target
     if not known_of(target).length:
         filled = b.op("Reshape", filled_up(b, target, longest, False), [longest])
-    made = b.op("Expand", data, filled)
-    return unview(b, made, b.max(form.rank(b), b.op("Shape", target)), False, shapes)
+    expanded = b.op("Expand", data, filled)
+    return unview(b, expanded, b.max(form.rank(b), b.op("Shape", target)), False, shapes)
 
 
 def _reduce(b: Builder, node: Node, form: TensorForm, forms: InputForms) -> TensorForm | None:
@@ -107,12 +107,12 @@ def _reduce(b: Builder, node: Node, form: TensorForm, forms: InputForms) -> Tens
     everything = axes is None or (isinstance(axes, Plain) and known_of(axes.value).ints == ())
     if not isinstance(form, Open) or not everything or node.attributes["noop_with_empty_axes"]:
         return None
-    made = b.op(node.op, form.data, b.constant([0]), **node.attributes)
+    reduced = b.op(node.op, form.data, b.constant([0]), **node.attributes)
     if not node.attributes["keepdims"]:
-        return Plain(made)
+        return Plain(reduced)
     ones = b.op("Expand", b.constant(1), form.rank(b))
     shapes = None if form.shapes is None else tuple((1,) * len(s) for s in form.shapes)
-    return Open(made, as_long_as(ones, shapes), shapes)
+    return Open(reduced, as_long_as(ones, shapes), shapes)
 
 
 def _quantize(b: Builder, node: Node, form: TensorForm, forms: InputForms) -> TensorForm | None:
@@ -120,8 +120,8 @@ def _quantize(b: Builder, node: Node, form: TensorForm, forms: InputForms) -> Te
     rest = [plain(other) for other in forms[1:]]
     if not isinstance(form, Open) or not all(v is None or is_one(v, 1) for v in rest):
         return None
-    made = b.op(node.op, form.data, *rest, **{**node.attributes, "axis": 0})
-    return Open(made, form.shape, form.shapes)
+    quantized = b.op(node.op, form.data, *rest, **{**node.attributes, "axis": 0})
+    return Open(quantized, form.shape, form.shapes)
 
 
 def _unsqueeze(b: Builder, node: Node, form: TensorForm, forms: InputForms) -> TensorForm | None:
@@ -186,10 +186,9 @@ def _constant_of_shape(
     b: Builder, node: Node, form: TensorForm, forms: InputForms
 ) -> TensorForm | None:
     target = _vector(form, b)
-    assert target.shape is not None
     count = b.op("ReduceProd", target, [0], keepdims=True)
     data = b.op("ConstantOfShape", count, **node.attributes)
-    return Open(data, target, shapes_as_long_as(target.shape[0]))
+    return Open(data, target, shapes_as_long_as(target.dims[0]))
 
 
 def _cast_like(b: Builder, node: Node, form: TensorForm, forms: InputForms) -> TensorForm | None:

@@ -23,7 +23,7 @@ from bridge.operators import Refused
 from bridge.operators.sequence.sequences import drops_axis
 from bridge.passes.sequences.elements import Elements
 from bridge.passes.sequences.form import Fails, Form, Sequence, rank_not_known
-from bridge.passes.sequences.maybe import Maybe, held
+from bridge.passes.sequences.maybe import Maybe, content_of
 from bridge.passes.sequences.ragged import chunks, split
 from bridge.passes.sequences.tensors import Plain, TensorForm, tensor
 from bridge.passes.sequences.uniform import Uniform
@@ -35,14 +35,14 @@ Lowered = Callable[[Builder, Node, list[Form | None]], Form]
 
 
 def _sequence(form: Form | None) -> Sequence:
-    sequence = held(form)
+    sequence = content_of(form)
     if isinstance(sequence, Sequence):
         return sequence
     raise Refused(f"its input is no sequence but {sequence}")
 
 
 def _item(form: Form | None) -> TensorForm:
-    return tensor(held(form))
+    return tensor(content_of(form))
 
 
 def _tensor(form: Form | None) -> Value:
@@ -138,17 +138,14 @@ def _equal_parts(
     b: Builder, value: Value, axis: int, shape: tuple[Dim, ...], keepdims: bool
 ) -> Uniform:
     """The parts of a tensor along an axis, which are of one shape."""
-    assert value.element is not None
-    data, rank = (
-        b.transpose(value, axis, *(a for a in range(len(value.dims)) if a != axis)),
-        len(shape),
-    )
+    data = b.transpose(value, axis, *(a for a in range(len(value.dims)) if a != axis))
+    rank = len(shape)
     if keepdims:
         assert is_static(shape)
         sizes = (shape[axis], *shape[:axis], *shape[axis + 1 :])
         data = b.op("Reshape", data, [-1, *sizes])
         data = b.transpose(data, 0, *range(2, axis + 2), 1, *range(axis + 2, rank + 1))
-    return Uniform(data, value.element, shape)
+    return Uniform(data, value.known_element, shape)
 
 
 def _known_counts(dim: object, split: Value | None) -> list[int] | None:
@@ -200,7 +197,7 @@ def _dummy(b: Builder, type: Type | None) -> Form | None:
 
 
 def _optional_has_element(b: Builder, node: Node, forms: list[Form | None]) -> Form:
-    """OptionalHasElement (15 to 18): the flag; true for a value that is no optional."""
+    """OptionalHasElement (15 to 18): the flag, or true if the value is no optional."""
     if not forms or forms[0] is None:
         return Plain(b.constant(False))
     form = forms[0]

@@ -172,7 +172,7 @@ class Ragged(Sequence):
             first = b.op("Gather", self.shapes, 0, 0)
             shape = b.concat(0, shape, first)
         stacked = b.op("Reshape", self.data, shape, allowzero=True)
-        return Plain(to_axis(b, stacked, axis % (self.rank + 1), self.rank))
+        return Plain(b.from_first(stacked, axis % (self.rank + 1), self.rank + 1))
 
     def _of_one_rank(self, b: Builder, axis: int, new: bool) -> TensorForm:
         """The elements joined, even if `mixed`. All elements must have one rank, because otherwise
@@ -210,11 +210,6 @@ def empty(b: Builder, element: Element, rank: int | None, mixed: bool) -> Ragged
 def count_of(b: Builder, value: Value) -> Value:
     """The size of the first axis, i64 [1]."""
     return b.op("Slice", b.op("Shape", value), [0], [1])
-
-
-def to_axis(b: Builder, stacked: Value, axis: int, rank: int) -> Value:
-    """Tensors of one rank, stacked along the first axis, as a stack along another axis."""
-    return b.transpose(stacked, *range(1, axis + 1), 0, *range(axis + 1, rank + 1))
 
 
 def _with_ones(b: Builder, shapes: Value) -> Value:
@@ -263,8 +258,7 @@ def _places(b: Builder, counts: Value, before: Value, behind: Value) -> Value:
 
 def split(b: Builder, value: Value, axis: int, counts: Value, keepdims: bool) -> Ragged:
     """A tensor of known rank cut along an axis into parts of sizes `counts`, i64 [length]."""
-    rank, element = len(value.dims), value.element
-    assert element is not None
+    rank, element = len(value.dims), value.known_element
     shape = b.op("Shape", value)
     head, tail = shape[:axis], shape[axis + 1 : rank]
     number = b.op("Shape", counts)

@@ -40,15 +40,15 @@ def possible_cases(node: Node, forms: InputForms) -> list[RankCase]:
     for place, form in enumerate(forms):
         if isinstance(form, Open):
             choices[form.shape] = [*_fitting(form, wanted.get(place))]
-    found = [
+    combinations = [
         _case(node, forms, dict(zip(choices, chosen, strict=True)))
         for chosen in _combinations(node, list(choices.values()))
     ]
-    cases = [case for case in found if case.runs]
+    cases = [case for case in combinations if case.runs]
     # If inference only tells the ranks of the outputs in some cases, the other cases fail.
-    told = [case for case in cases if all(type.rank is not None for type in case.types)]
+    ranked = [case for case in cases if all(type.rank is not None for type in case.types)]
     # An operator that always fails is reported by the pass for impossible nodes.
-    return told or cases or found[:1]
+    return ranked or cases or combinations[:1]
 
 
 def _fitting(form: Open, rank: int | None) -> Iterator[Shape]:
@@ -74,11 +74,11 @@ def _combinations(node: Node, choices: list[list[Shape]]) -> Iterator[tuple[Shap
 
 def trial_of(node: Node, forms: InputForms, types: Callable[[Open], TensorType]) -> Node:
     """The node on values of these types in the place of tensors of open rank."""
-    made: dict[Open, Value] = {}
+    trials: dict[Open, Value] = {}
     inputs: list[Value | None] = []
     for form in forms:
         if isinstance(form, Open):
-            inputs.append(made.setdefault(form, Value(types(form))))
+            inputs.append(trials.setdefault(form, Value(types(form))))
         else:
             inputs.append(form.value if isinstance(form, Plain) else None)
     outputs = [Value() for _ in node.outputs]
@@ -89,7 +89,7 @@ def _demanded(node: Node, forms: InputForms) -> dict[int, int]:
     """The required ranks of tensors of open rank, by their place among the inputs. They follow from
     the operator and from its other inputs."""
     trial = trial_of(node, forms, lambda form: TensorType(form.element))
-    known = {v: v.rank for v in trial.inputs if v is not None and v.rank is not None}
+    known = {v: v.rank for v in trial.operands if v.rank is not None}
     relations, demands = rank_constraints(trial)
     known.update(demands)
     for _ in range(2):
@@ -139,10 +139,10 @@ def place_of_axes(op: str) -> int | None:
 
 def shapes_after(cases: list[RankCase], index: int) -> tuple[Dims, ...]:
     """The shapes that output `index` may have. Refused if its rank is not known."""
-    found: list[Dims] = []
+    shapes: list[Dims] = []
     for case in cases:
         shape = case.types[index].shape
         if shape is None:
             raise unsettled("the rank of its output is not known")
-        found.append(shape)
-    return joined(found)
+        shapes.append(shape)
+    return joined(shapes)

@@ -69,14 +69,14 @@ def _require_elements(name: str, recorded: BoundaryValue, parts: list[Value]) ->
 
 
 def _restore_inputs(graph: Graph, boundary: BoundaryRecord, b: Builder) -> None:
-    given = {name: value for value in graph.inputs for name in value.names}
-    made: dict[str, Value] = {}
+    named = {name: value for value in graph.inputs for name in value.names}
+    restored: dict[str, Value] = {}
     for name, recorded in boundary.inputs.items():
         parts = []
         for part in recorded.parts(name):
-            if part not in given:
+            if part not in named:
                 raise BOUNDARY.names_nothing(part)
-            parts.append(given[part])
+            parts.append(named[part])
         _require_elements(name, recorded, parts)
         there = parts[-1].shape
         if recorded.kind == "tensor" and there is not None and len(there) != recorded.rank:
@@ -84,13 +84,13 @@ def _restore_inputs(graph: Graph, boundary: BoundaryRecord, b: Builder) -> None:
             sizes: list[int | str | None] = [d if isinstance(d, int) else None for d in there]
             recorded = replace(recorded, shape=sizes)
         b.name = name
-        made[name] = whole = Value(_type(recorded), [name])
-        for old, new in zip(parts, taken_apart(b, whole, recorded), strict=True):
+        restored[name] = whole = Value(_type(recorded), [name])
+        for old, new in zip(parts, to_parts(b, whole, recorded), strict=True):
             _become(b, old, new)
     for name in boundary.input_order:
-        if name not in made and name not in given:
+        if name not in restored and name not in named:
             raise BOUNDARY.names_nothing(name)
-    graph.inputs = [made.get(name) or given[name] for name in boundary.input_order]
+    graph.inputs = [restored.get(name) or named[name] for name in boundary.input_order]
 
 
 def _become(b: Builder, old: Value, new: Value) -> None:
@@ -99,7 +99,7 @@ def _become(b: Builder, old: Value, new: Value) -> None:
     b.node("Identity", [new], [old])
 
 
-def taken_apart(b: Builder, whole: Value, recorded: BoundaryValue) -> list[Value]:
+def to_parts(b: Builder, whole: Value, recorded: BoundaryValue) -> list[Value]:
     """The tensors that stand for a sequence or an optional, in the order of `parts`."""
     value, present = whole, []
     if recorded.optional:
@@ -153,9 +153,9 @@ def _flattened(b: Builder, sequence: Value, element: Element, rank: int) -> tupl
 
 
 def _restore_outputs(graph: Graph, boundary: BoundaryRecord, b: Builder) -> None:
-    given: dict[str, Value] = {}
+    named: dict[str, Value] = {}
     for value, name in zip(graph.outputs, graph.output_names, strict=True):
-        given[name] = value
+        named[name] = value
     owner = {
         part: name for name, recorded in boundary.outputs.items() for part in recorded.parts(name)
     }
@@ -168,24 +168,28 @@ def _restore_outputs(graph: Graph, boundary: BoundaryRecord, b: Builder) -> None
         names.append(whole)
         recorded = boundary.outputs.get(whole)
         if recorded is None:
-            outputs.append(given[name])
+            outputs.append(named[name])
             continue
-        missing = [part for part in recorded.parts(whole) if part not in given]
+        missing = [part for part in recorded.parts(whole) if part not in named]
         if missing:
             raise BOUNDARY.names_nothing(missing[0])
         b.name = whole
-        parts = [given[part] for part in recorded.parts(whole)]
+        parts = [named[part] for part in recorded.parts(whole)]
         _require_elements(whole, recorded, parts)
-        made = put_together(b, recorded, parts)
+        restored = from_parts(b, recorded, parts)
         said = _type(recorded)
         # The record may be of a file that somebody changed.
-        if not isinstance(said, TensorType) or said.rank is None or made.rank in (None, said.rank):
-            made.type = made.declared = said
-        outputs.append(made)
+        if (
+            not isinstance(said, TensorType)
+            or said.rank is None
+            or restored.rank in (None, said.rank)
+        ):
+            restored.type = restored.declared = said
+        outputs.append(restored)
     graph.outputs, graph.output_names = outputs, names
 
 
-def put_together(b: Builder, recorded: BoundaryValue, parts: list[Value]) -> Value:
+def from_parts(b: Builder, recorded: BoundaryValue, parts: list[Value]) -> Value:
     """The sequence, optional or tensor of open rank that tensors stand for."""
     if not recorded.optional:
         return _whole(b, recorded, parts)

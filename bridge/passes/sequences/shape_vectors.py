@@ -23,7 +23,7 @@ from bridge.operators import Refused
 Dims = tuple[Dim, ...]
 
 PossibleShapes = tuple[Dims, ...] | None
-"""The shapes that a tensor may have, one for each rank, by rank; None if nothing bounds them."""
+"""The shapes that a tensor may have, one for each rank, by rank; None without a bound."""
 
 MOST_RANKS = 8
 """Ranks that a value may have and be said to have a bound."""

@@ -63,11 +63,11 @@ class TensorForm(Form):
 
     @property
     def ranks(self) -> set[int]:
-        """The ranks that the tensor may have; none if nothing bounds them."""
+        """The ranks that the tensor may have; none if they have no bound."""
         return {len(shape) for shape in self.known_shapes() or ()}
 
     def bounded(self) -> tuple[Dims, ...]:
-        """The shapes that the tensor may have. Refused if nothing bounds them."""
+        """The shapes that the tensor may have. Refused if they have no bound."""
         shapes = self.known_shapes()
         if shapes is None:
             raise unsettled(self.why_unbounded)
@@ -111,7 +111,7 @@ class TensorForm(Form):
 
 @dataclass(frozen=True)
 class Plain(TensorForm):
-    """A tensor of known rank, or one that nothing is done to but to hand it on."""
+    """A tensor of known rank, or a tensor that is only passed on."""
 
     parts = ("value",)
 
@@ -283,7 +283,7 @@ class Open(TensorForm):
         if not is_not_negative(target):
             rest = shape < 0
             others = b.op("ReduceProd", b.where(rest, one, shape), zero, keepdims=True)
-            # Nothing is left of a tensor without elements.
+            # Of an empty tensor, the rest is 0.
             shape = b.where(rest, b.op("Size", self.data) / b.max(others, one), shape)
         length: Dim = target.dims[0] if target.rank == 1 else ANY
         if shape is not target:

@@ -10,7 +10,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.types import ANY, Dim, Element, Shape, TensorType, is_static
 from bridge.passes.sequences.form import Form, Sequence
-from bridge.passes.sequences.ragged import Ragged, around, count_of, to_axis
+from bridge.passes.sequences.ragged import Ragged, around, count_of
 from bridge.passes.sequences.tensors import Plain, TensorForm
 
 
@@ -99,7 +99,7 @@ class Uniform(Sequence):
 
     def concat(self, b: Builder, axis: int, name: str) -> TensorForm:
         axis %= len(self.shape)
-        stacked = to_axis(b, self.data, axis, len(self.shape))
+        stacked = b.from_first(self.data, axis, len(self.shape) + 1)
         if is_static(self.shape):
             middle = b.op("Reshape", self.length(b) * self.shape[axis], [1])
             head, tail = (b.constant(np.array(dims, np.int64))
@@ -113,5 +113,5 @@ class Uniform(Sequence):
         return Plain(b.op("Reshape", stacked, shape, allowzero=True))
 
     def stack(self, b: Builder, axis: int, name: str) -> TensorForm:
-        rank = len(self.shape)
-        return Plain(to_axis(b, self.data, axis % (rank + 1), rank))
+        rank = len(self.shape) + 1
+        return Plain(b.from_first(self.data, axis % rank, rank))

@@ -69,9 +69,7 @@ def take_variables(
                 states[variable] = state_of(b, node)
             rewriter.replace(node.outputs[0], states[variable], names=False)
             return ()
-        (after,) = node.inputs
-        assert after is not None
-        assigned[variable] = after
+        assigned[variable] = after = node.operand(0)
         return [after] * len(node.outputs)
 
     ops = frozenset({"Assign", "Gather", "ReadValue"})
@@ -82,9 +80,8 @@ def take_variables(
 def or_start(b: Builder, model: Model, state: Value, start: Value) -> Value:
     """The contents of a variable that is now the input `state` of a model. An empty tensor is the
     input's default. If the input is empty, the contents are `start`."""
-    assert state.element is not None
     sizes = tuple(dim if isinstance(dim, int) else 0 for dim in state.dims)
-    model.defaults[state] = empty(state.element, sizes)
+    model.defaults[state] = empty(state.known_element, sizes)
     absent = b.op("Equal", b.op("Size", state), 0)
     (value,) = either(b, absent, [start, state], lambda _, v: v[:1], lambda _, v: v[1:])
     return value

@@ -21,7 +21,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.clone import clone_node
 from bridge.neutral.graph import Body, Graph, Node, Value, names_of_outputs
 from bridge.neutral.inference.computed import is_random
-from bridge.neutral.ports import Invariant, Yield
+from bridge.neutral.ports import Invariant
 from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import BOOL
 from bridge.passes.state.records import FirstCall, Kept
@@ -69,7 +69,7 @@ def decide_by_state(
             waits = {one: after for one, after in pairs.items() if one is not state}
             once += _compute_once(graph, node, side, waits, starts, front)
             if one_decoder:
-                _require_made_once(node, node.bodies[side], pairs, once)
+                _require_computed_once(node, node.bodies[side], pairs, once)
         pairs |= {one: one for one in once}
         at = {one.name: axis for one, axis in (empty | {one: _open(one) for one in once}).items()}
         graph.inputs.remove(flag)
@@ -115,17 +115,16 @@ def _keep_states(
     answer has each such state by the name of the output."""
     befores = {after: before for before, after in pairs.items()}
     kept = {}
-    for index, (value, port) in enumerate(body.exits()):
-        assert isinstance(port, Yield) and port.output is not None
+    for index, (value, output) in enumerate(body.results()):
         constant = value.behind("Identity").constant
-        before = befores.get(node.outputs[port.output])
+        before = befores.get(node.outputs[output])
         if before is not None and constant is not None and 0 in constant.shape:
             body.graph.outputs[index] = _captured(node, body, before)
-            kept[outputs[node.outputs[port.output]]] = Kept(before.name, list(constant.shape))
+            kept[outputs[node.outputs[output]]] = Kept(before.name, list(constant.shape))
     return kept
 
 
-def _require_made_once(
+def _require_computed_once(
     node: Node, later: Body, pairs: Mapping[Value, Value], once: Collection[Value]
 ) -> None:
     """Refuses one decoder if it keeps a state that the other branch does not compute from the
@@ -189,9 +188,9 @@ def _cone(
     alone. The set is empty if other inputs take part. The search stops at values that are the
     size of an input. The second part of the answer has the input and the axis of each of them."""
     places = {
-        dim: (given, axis)
-        for given in inputs
-        for axis, dim in enumerate(given.shape or ())
+        dim: (operand, axis)
+        for operand in inputs
+        for axis, dim in enumerate(operand.shape or ())
         if isinstance(dim, str)
     }
     cone: set[Node] = set()
@@ -209,7 +208,7 @@ def _cone(
             return set(), {}
         if node not in cone:
             cone.add(node)
-            waiting += [given for given in node.inputs if given is not None]
+            waiting += node.operands
     return cone, sizes
 
 

@@ -56,9 +56,7 @@ def tell_places(
         node.inputs = [*node.inputs, *[None] * (9 - len(node.inputs))]
         node.inputs[9:10] = [places]
         node.attributes[TOLD] = 1
-    cache = asking[0].inputs[3]
-    assert cache is not None
-    return ToldPlaces(words[0].name, cache.name), places
+    return ToldPlaces(words[0].name, asking[0].operand(3).name), places
 
 
 def compute_places(graph: Graph, places: Value, told: ToldPlaces, inputs: Sequence[Value]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Model, Node, Value
+from bridge.neutral.graph import Model, Node, Value, operand_of
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import ELEMENTS, F32, Element
 from bridge.passes.state.records import TYPES
@@ -32,8 +32,8 @@ def restore_types(model: Model) -> None:
 
     def restored(b: Builder, node: Node, rewriter: Rewriter) -> Result:
         element = types.get(node.attributes["variable_id"])
-        made = None if element is None else _MADE[node.op](b, node, element, rewriter)
-        return None if made is None else [made] * len(node.outputs)
+        value = None if element is None else _MADE[node.op](b, node, element, rewriter)
+        return None if value is None else [value] * len(node.outputs)
 
     if types:
         ops = frozenset({"Assign", "ReadValue"})
@@ -42,12 +42,12 @@ def restore_types(model: Model) -> None:
 
 def _read_as(b: Builder, node: Node, element: Element, rewriter: Rewriter) -> Value | None:
     """The contents of a variable that now has the type `element`, cast to its type before."""
-    read, given, attributes = node.outputs[0], node.input(0), dict(node.attributes)
+    read, initial, attributes = node.outputs[0], node.input(0), dict(node.attributes)
     if read.element is element:
         return None
     if "variable_type" in attributes:
         attributes["variable_type"] = element
-    starts = [] if given is None else [b.cast(given, element)]
+    starts = [] if initial is None else [b.cast(initial, element)]
     state = b.node("ReadValue", starts, 1, attributes).outputs[0]
     for user in rewriter.users(read):
         if user.op == "Cast" and user.outputs[0].element is element:
@@ -57,13 +57,12 @@ def _read_as(b: Builder, node: Node, element: Element, rewriter: Rewriter) -> Va
 
 def _assigned_as(b: Builder, node: Node, element: Element, rewriter: Rewriter) -> Value | None:
     """The output of a new Assign to a variable that now has the type `element`."""
-    (given,) = node.inputs
-    if given is None or given.element is element:
+    (assigned,) = node.inputs
+    if assigned is None or assigned.element is element:
         return None
-    made = given.producer
-    source = made.inputs[0] if made is not None and made.op == "Cast" else None
+    source = operand_of(assigned, "Cast")
     if source is None or source.element is not element:
-        source = b.cast(given, element)
+        source = b.cast(assigned, element)
     return b.node("Assign", [source], 1, dict(node.attributes)).outputs[0]
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.arrays import spend
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Graph, Model, Node, Value
+from bridge.neutral.graph import Graph, Model, Node, Value, operand_of, producer_of
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Invariant
 from bridge.neutral.tensor import Tensor
@@ -122,7 +122,7 @@ _BOTH = re.compile(
     r"(?P<output>(?P=head)present(?:_key_values?|_kv)?(?P=end))"
 )
 _LONGEST = 300
-"""Characters of the longest id that is matched. The match is slow for an id that repeats itself."""
+"""The longest matched id, in characters. The match is slow for an id that repeats itself."""
 
 
 def _pairs(variables: Iterable[str], taken: Collection[str]) -> dict[str, StatePair]:
@@ -161,17 +161,14 @@ def _place(pair: StatePair) -> tuple[tuple[int, str], ...]:
 def _state(model: Model, node: Node, name: str, b: Builder) -> Value:
     """The value of a variable before the call: a new input, or the variable's start if the input is
     empty."""
-    initial = node.input(0)
     kind = node.outputs[0].tensor
-    known = _known(initial, kind)
+    known = _known(node.input(0), kind)
     if known is not None:
         shape = known.shape if kind.shape is None else kind.shape
         return _input(model, name, TensorType(known.element, shape), known)
-    assert initial is not None
-    element = kind.element or initial.element
-    assert element is not None
+    initial = node.operand(0)
     shape = that_may_be_empty(kind.shape if kind.shape is not None else initial.shape)
-    state = Value(TensorType(element, shape), [name])
+    state = Value(TensorType(kind.element or initial.known_element, shape), [name])
     model.graph.inputs.append(state)
     return or_start(b, model, state, initial)
 
@@ -192,14 +189,14 @@ def _known(initial: Value | None, kind: TensorType) -> Tensor | None:
         return empty(kind.element, tuple(low(dim) for dim in kind.shape or ()))
     if initial.constant is not None:
         return initial.constant
-    producer = initial.producer
-    if producer is not None and producer.op == "Cast" and initial.element is not None:
-        known = _known(producer.inputs[0], kind)
+    if initial.element is not None and (before := operand_of(initial, "Cast")) is not None:
+        known = _known(before, kind)
         return None if known is None else Tensor.of(known.array().astype(initial.element.dtype))
-    if producer is None or producer.op not in ("Expand", "Broadcast"):
+    producer = producer_of(initial, "Expand", "Broadcast")
+    if producer is None:
         return None
-    source, dims = producer.inputs[0], _static(initial) or known_of(producer.inputs[1]).ints
-    constant = None if source is None else source.constant
+    constant = producer.operand(0).constant
+    dims = _static(initial) or known_of(producer.inputs[1]).ints
     if constant is None or dims is None or (producer.op == "Broadcast" and constant.size != 1):
         return None
     array = constant.array() if producer.op == "Expand" else constant.array().reshape(())
@@ -250,15 +247,15 @@ def _restore_starts(graph: Graph, states: Mapping[Value, str], context: Context)
     the states that no node uses any more."""
     started: set[Value] = set()
 
-    def read(b: Builder, found: Found, uses: Uses) -> Value | None:
-        state, node = found[BEFORE], found.node(STARTED)
+    def read(b: Builder, match: Found, uses: Uses) -> Value | None:
+        state, node = match[BEFORE], match.node(STARTED)
         if state not in states or len(node.inputs) != 3 or not _passes_on(node):
             return None
-        if {*uses.users(state)} != {node, found.node(SIZE)}:
+        if {*uses.users(state)} != {node, match.node(SIZE)}:
             return None
         started.add(state)
         return b.node(
-            "ReadValue", [found[START]], 1, variable_attributes(states[state], state)
+            "ReadValue", [match[START]], 1, variable_attributes(states[state], state)
         ).outputs[0]
 
     fuse(graph, {"If": (fuses(STARTED)(read),)}, context)
@@ -269,7 +266,7 @@ def _passes_on(node: Node) -> bool:
     """Whether the two branches of an If give its second and its third input unchanged."""
     for index, body in enumerate(node.bodies, 1):
         (out,) = body.graph.outputs if len(body.graph.outputs) == 1 else (None,)
-        given = [value for value, port in body.entries() if port == Invariant(index)]
-        if out is None or out.behind("Identity") not in given:
+        inside = [value for value, port in body.entries() if port == Invariant(index)]
+        if out is None or out.behind("Identity") not in inside:
             return False
     return True

@@ -28,7 +28,7 @@ OTHER_TEXT = "it may be a string that no operator of the model names, and IR onl
 
 def lower_strings(model: Model, context: Context) -> None:
     """Makes, in place, places in a vocabulary of the strings that operators compare or make, and
-    records the vocabularies of inputs and outputs. Strings that are only passed on stay strings.
+    records the vocabularies of inputs and outputs. Strings without another use stay strings.
 
     Raises UnsupportedError if an output may have strings outside of every vocabulary.
     """

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.ports import Carried, Sliced, Stacked, Yield, outer_input
+from bridge.neutral.ports import Carried, Iteration, Sliced, Stacked, Yield
 from bridge.neutral.types import STRING
 from bridge.vocabulary import has_trait
 
 
-def is_string(value: Value | None) -> bool:
+def is_string(value: Value | None) -> TypeGuard[Value]:
     """Whether a value is a tensor of strings."""
     return value is not None and value.element is STRING
 
@@ -102,9 +103,8 @@ class Vocabularies:
     def _ports(self, node: Node) -> None:
         for body in node.bodies:
             for value, port in body.entries():
-                index = outer_input(port)
-                if index is not None:
-                    self._flow(node.inputs[index], value)
+                if not isinstance(port, Iteration):
+                    self._flow(node.outer(port), value)
                 if isinstance(port, Sliced):
                     self._names(value, ())
                 if isinstance(port, Carried):
@@ -115,14 +115,14 @@ class Vocabularies:
                 if isinstance(exit, Stacked):
                     self._names(value, ())
 
-    def _hand_on(self, node: Node, inputs: Iterable[Value | None]) -> None:
+    def _pass_on(self, node: Node, inputs: Iterable[Value | None]) -> None:
         """The output has strings of these inputs."""
         for value in inputs:
             for output in node.outputs:
                 self._flow(value, output)
 
     def _flow(self, source: Value | None, target: Value) -> None:
-        if source is not None and is_string(source) and is_string(target):
+        if is_string(source) and is_string(target):
             self._flows.setdefault(source, []).append(target)
             self._meet(source, target)
 
@@ -138,20 +138,20 @@ class Vocabularies:
                 self._groups[value] = group
         return group
 
-    def _reached(self, given: Iterable[Value]) -> set[Value]:
+    def _reached(self, start: Iterable[Value]) -> set[Value]:
         """All that the strings of some values can flow to."""
-        waiting = list(given)
-        found = set(waiting)
+        waiting = list(start)
+        reached = set(waiting)
         while waiting:
             for value in self._flows.get(waiting.pop(), ()):
-                if value not in found:
-                    found.add(value)
+                if value not in reached:
+                    reached.add(value)
                     waiting.append(value)
-        return found
+        return reached
 
     def _names(self, value: Value | None, words: Iterable[str] | None) -> None:
         """An operator compares a value with these words, or makes it of them."""
-        if value is not None and is_string(value):
+        if is_string(value):
             group = self.of(value)
             group.needed = True
             group.add(words or ())
@@ -159,13 +159,13 @@ class Vocabularies:
     # The effects of operators on strings.
 
     def move(self, node: Node) -> None:
-        """It hands them on."""
-        self._hand_on(node, node.inputs)
+        """It passes them on."""
+        self._pass_on(node, node.inputs)
 
     def work_on_text(self, node: Node) -> None:
         """It needs to know more than which word of a vocabulary each of them is."""
         for value in (*node.inputs, *node.outputs):
-            if value is not None and is_string(value):
+            if is_string(value):
                 self.of(value).text = True
 
     def constant(self, node: Node) -> None:
@@ -177,14 +177,14 @@ class Vocabularies:
     def equal(self, node: Node) -> None:
         """It compares strings; one side must be from the vocabulary."""
         one, other = node.inputs
-        if one is not None and other is not None and is_string(one) and is_string(other):
+        if is_string(one) and is_string(other):
             self._meet(one, other).needed = True
             self._closed.append((one, other))
 
     def selection(self, node: Node) -> None:
         """It passes strings on. IR has no such operator on strings, or OpenVINO's plugins do not
         run it. Or they copy the bytes of the objects that hold the strings, and free them twice."""
-        self._hand_on(node, node.inputs)
+        self._pass_on(node, node.inputs)
         for value in node.outputs:
             self._names(value, ())
 
@@ -194,7 +194,7 @@ class Vocabularies:
         (x, *_), (y,) = node.inputs, node.outputs
         if is_string(x) and is_string(y):
             self._flow(x, y)
-        elif x is not None and is_string(x):
+        elif is_string(x):
             self._names(x, ())
             self._closed.append((x,))
         elif x is not None and x.element is not None and x.element.is_integer:
@@ -220,15 +220,11 @@ class Vocabularies:
 def words_of_inputs(graph: Graph) -> dict[Value, list[str]]:
     """The vocabularies of a graph's string inputs, each with one more word that is in no
     vocabulary."""
-    strings = [value for value in graph.inputs if is_string(value)]
-    vocabularies = Vocabularies(graph) if strings else None
-    found = {}
-    for value in strings:
-        assert vocabularies is not None
-        words = vocabularies.of(value).words
-        if words:
-            found[value] = [*words, max(words) + "?"]
-    return found
+    if not any(map(is_string, graph.inputs)):
+        return {}
+    vocabularies = Vocabularies(graph)
+    words = {value: vocabularies.of(value).words for value in graph.inputs if is_string(value)}
+    return {value: [*known, max(known) + "?"] for value, known in words.items() if known}
 
 
 def listed(node: Node, prefix: str) -> list[str] | None:
