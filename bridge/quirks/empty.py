@@ -119,8 +119,8 @@ MOVING = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
 
 # OpenVINO computes the unknown size of a Reshape from the number of elements and the other sizes.
 # It divides 0 by 0, and takes 0 as the size. If it does not know the sizes, it keeps the operator.
-# The CPU plugin divides by a size of 0 when it compiles a Gather, if it knows all sizes then. Bridge
-# folds most of these; here is a Gather whose sizes became known later.
+# The CPU plugin divides by a size of 0 when it compiles a Gather, if it knows all sizes then.
+# Bridge folds most of these; here is a Gather whose sizes became known later.
 @barrier(
     *MOVING,
     "Gather",
@@ -305,7 +305,7 @@ class AtLeastOne(Must):
 
 
 def _cut_from_one(b: Builder, node: Node) -> Result:
-    """The first k of at least one element. Of no elements, nothing is cut."""
+    """The first k of at least one element. Of an empty tensor, nothing is cut."""
     x, k = node.inputs[:2]
     if x is None or k is None:
         return None
@@ -347,7 +347,7 @@ def unique_of_empty_tensor(b: Builder, node: Node, place: Place) -> Result:
     """At a Unique along a known axis, if the input may be empty.
 
     There are at most as many unique elements as elements of the input. If another size is 0,
-    all that lies along the axis is equal: zeros instead of nothing.
+    all that lies along the axis is equal: zeros instead of an empty tensor.
     """
     value, axis = node.inputs[0], node.input(1)
     known = (0,) if axis is None else known_of(axis).ints
