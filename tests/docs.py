@@ -18,7 +18,6 @@ from bridge.limits import DEFAULT, MEANINGS
 from bridge.options import CheckOptions
 from bridge.options.option import declared
 from bridge.quirks import by_name
-from bridge.quirks.counts import said
 from bridge.quirks.loops.clause import Clause
 from bridge.quirks.quirk import ENGINES
 from bridge.show.coverage import MISSING, Line, coverage
@@ -28,7 +27,7 @@ from bridge.targets.operators import FORMS
 from tests.conformance import ledger
 from tests.control_flow import against
 from tests.gpu import forms as gpu_forms, nodes
-from tests.quirks import nonfinite
+from tests.quirks import counted, nonfinite
 from tests.readers import table as readers
 from tests.releases import table
 
@@ -182,8 +181,8 @@ def quirks() -> Iterator[str]:
             yield f"  ({quirk.releases}{option}):{holds} {quirk.symptom}{issue}"
             yield f"  - Fires: {quirk.fires}"
             yield f"  - Safe: {quirk.safe}"
-            if counted := said(quirk):
-                yield f"  - Fires in {counted}."
+            if found := counted.said(quirk):
+                yield f"  - Fires in {found}."
             if len(quirk.engines) > 1:
                 yield f"  - Runs for {' and '.join(ENGINES[one] for one in quirk.engines)}."
         yield ""

@@ -90,7 +90,6 @@ def _print(**data: Any) -> None:
 
 def _quirks(as_json: bool) -> None:
     from bridge.quirks import by_name
-    from bridge.quirks.counts import said
 
     if as_json:
         names = ("name", "engine", "releases", "symptom", "issue", "cost")
@@ -104,7 +103,6 @@ def _quirks(as_json: bool) -> None:
             ("upstream", quirk.issue),
             ("where", quirk.fires),
             ("safe", quirk.safe),
-            ("fires in", said(quirk)),
             ("costs", quirk.cost),
             ("file", f"bridge/quirks/{quirk.file}"),
         ]

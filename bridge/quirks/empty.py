@@ -16,7 +16,7 @@ from bridge.operators import Result
 from bridge.passes.context import Context
 from bridge.quirks.known import KnownAt, WhenKnown, is_known
 from bridge.quirks.opaque import hides, is_hidden, opaque
-from bridge.quirks.quirk import BOTH, GPU, Place, barrier, graph_quirk, quirk, rewriting
+from bridge.quirks.quirk import BOTH, CPU, GPU, Place, barrier, graph_quirk, quirk, rewriting
 from bridge.quirks.undo import behind
 from bridge.vocabulary import has_trait
 
@@ -117,23 +117,37 @@ MOVING = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
 """Operators that OpenVINO may replace by a Reshape, if they move no element."""
 
 
-# OpenVINO computes the unknown size from the number of elements and the other sizes. It divides 0
-# by 0, and takes 0 as the size. If it does not know the sizes, it keeps the operator.
+# OpenVINO computes the unknown size of a Reshape from the number of elements and the other sizes.
+# It divides 0 by 0, and takes 0 as the size. If it does not know the sizes, it keeps the operator.
+# The CPU plugin divides by a size of 0 when it compiles a Gather, if it knows all sizes then.
+# Bridge folds most of these; here is a Gather whose sizes became known later.
 @barrier(
     *MOVING,
+    "Gather",
     hides="shape",
     engines=BOTH,
     symptom="A Squeeze, an Unsqueeze or a Transpose of axes of size 1 gives 0 for an unknown size. "
-    "This happens if another size of the result is known to be 0.",
+    "This happens if another size of the result is known to be 0. OpenVINO crashes when it "
+    "compiles a Gather of known sizes that gives an empty tensor.",
     cost="a Reshape, which copies nothing, and a 0 from a Bucketize of a random number below 1/2",
 )
-def reshaped_empty_tensor(node: Node, place: Place) -> list[bool]:
+def known_empty_tensor(node: Node, place: Place) -> list[bool]:
     """At a Reshape, Squeeze, Transpose or Unsqueeze whose result has a size of 0 and one open size,
-    unless the input is a constant.
+    unless the input is a constant. For the CPU plugin also at a Gather of data and indices of known
+    shapes, one of them empty.
     """
     data, *others = node.inputs
+    if data is None:
+        return []
+    if node.op == "Gather":
+        indices = others[0]
+        if place.engine != CPU or indices is None or is_hidden(data, "shape"):
+            return []
+        known = is_static(data.shape) and is_static(indices.shape)
+        fresh = known and not is_hidden(indices, "shape")
+        return [0 in data.dims, 0 in indices.dims, False] if fresh else []
     shape = node.outputs[0].shape or ()
-    if data is None or 0 not in shape or sum(not isinstance(dim, int) for dim in shape) != 1:
+    if 0 not in shape or sum(not isinstance(dim, int) for dim in shape) != 1:
         return []
     if data.constant is not None or hides(node, "shape") or _is_hidden(data):
         return []
@@ -149,24 +163,6 @@ def _is_hidden(value: Value) -> bool:
             return False
         value = made.inputs[0]
     return False
-
-
-# The CPU plugin divides by a size of 0 when it compiles the model, if it knows all sizes then.
-# Bridge folds most of these. This quirk is for a Gather whose sizes became known later.
-@barrier(
-    "Gather",
-    hides="shape",
-    symptom="OpenVINO crashes when it compiles a Gather of known sizes that gives an empty tensor.",
-    cost="a Reshape, which copies nothing, and a 0 from a Bucketize of a random number below 1/2",
-)
-def gather_of_empty_tensor(node: Node, place: Place) -> list[bool]:
-    """At a Gather of data and indices of known shapes, one of them empty."""
-    data, indices = node.inputs[:2]
-    if data is None or indices is None or is_hidden(data, "shape") or is_hidden(indices, "shape"):
-        return []
-    if not is_static(data.shape) or not is_static(indices.shape):
-        return []
-    return [0 in data.dims, 0 in indices.dims, False]
 
 
 # Bridge has folded the broadcasts that it knows to be empty. But OpenVINO also folds constants
@@ -309,7 +305,7 @@ class AtLeastOne(Must):
 
 
 def _cut_from_one(b: Builder, node: Node) -> Result:
-    """The first k of at least one element. Of no elements, nothing is cut."""
+    """The first k of at least one element. Of an empty tensor, nothing is cut."""
     x, k = node.inputs[:2]
     if x is None or k is None:
         return None
@@ -351,7 +347,7 @@ def unique_of_empty_tensor(b: Builder, node: Node, place: Place) -> Result:
     """At a Unique along a known axis, if the input may be empty.
 
     There are at most as many unique elements as elements of the input. If another size is 0,
-    all that lies along the axis is equal: zeros instead of nothing.
+    all that lies along the axis is equal: zeros instead of an empty tensor.
     """
     value, axis = node.inputs[0], node.input(1)
     known = (0,) if axis is None else known_of(axis).ints

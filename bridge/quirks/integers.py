@@ -5,7 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import I4, I8, I32, U4, U8, is_static, size_of
+from bridge.neutral.types import I4, I8, I32, U4, U8, Element, is_static, size_of
 from bridge.operators import Result
 from bridge.passes.uses import Uses
 from bridge.quirks.magnitude import NUMBERS, MayBeLarge
@@ -219,33 +219,50 @@ def in_eight_bits(b: Builder, node: Node, uses: Uses) -> Value | None:
     return b.op(made.op, *small, **made.attributes)
 
 
-IN_RANGE = {"Clip", "FakeQuantize"}
+IN_RANGE = frozenset({"Clip", "FakeQuantize"})
 """Operators whose results are in the range of the type, since they belong to a quantisation."""
 
 
+# Elsewhere the CPU plugin wraps round, like in ONNX.
 @quirk(
     "Cast",
     "CastLike",
+    engines=BOTH,
     symptom="A Convert of a negative float to u8 or u4 gives 0 in a body or with a dynamic shape. "
-    "Elsewhere it wraps round.",
-    cost="another Convert",
+    "On the GPU plugin one of -9 to i4 gives -8, and of 17 to u4 gives 15.",
+    cost="another Convert; for the GPU plugin a BitwiseAnd, and for i4 an Add and a Subtract, "
+    "which stay on the way back",
 )
 def saturating_conversion(b: Builder, node: Node, place: Place) -> Result:
-    """At a Cast of floats to u8 or u4 in a body or of open shape, unless it is behind a Clip or
-    FakeQuantize.
+    """At a Cast of floats to u8 or u4 in a body or of open shape, for the GPU plugin at one to u4
+    or i4, unless it is behind a Clip or FakeQuantize.
 
-    If the standard defines the result of the Cast, i32 can hold the number. Its last bits are
-    the result.
+    If the standard defines the result of the Cast, i32 can hold the number. Its last bits are the
+    result.
     """
     x, like = node.inputs[0], node.input(1)
     to = node.attributes["to"] if like is None else like.element
     if x is None or x.element is None or not x.element.is_float:
         return None
-    if to not in (U4, U8) or (place.body is None and is_static(x.shape)):
-        return None
     if x.producer is not None and x.producer.op in IN_RANGE:
         return None
+    if place.engine == GPU:
+        return _of_last_bits(b, x, to) if to in (I4, U4) else None
+    if to not in (U4, U8) or (place.body is None and is_static(x.shape)):
+        return None
     return b.op("Cast", b.op("Cast", x, to=I32), to=to)
+
+
+def _of_last_bits(b: Builder, x: Value, to: Element | None) -> Value:
+    """The last 4 bits of a number in 32 bits."""
+    whole = b.cast(x, I32)
+    bits = b.constant(15, I32)
+    last = (
+        b.op("BitwiseAnd", whole, bits)
+        if to is U4
+        else b.op("BitwiseAnd", whole + b.constant(8, I32), bits) - b.constant(8, I32)
+    )
+    return b.op("Cast", last, to=to)
 
 
 @saturating_conversion.undoes("Cast")
@@ -260,35 +277,6 @@ def at_once(b: Builder, node: Node, uses: Uses) -> Value | None:
         return None
     b.name = made.name
     return b.op("Cast", x, **node.attributes)
-
-
-@quirk(
-    "Cast",
-    "CastLike",
-    engines=(GPU,),
-    symptom="A Convert of -9 to i4 gives -8, and of 17 to u4 gives 15.",
-    cost="a Convert and a BitwiseAnd; for i4 an Add and a Subtract too. They stay on the way back",
-)
-def saturating_nibbles(b: Builder, node: Node, place: Place) -> Result:
-    """At a Cast of floats to i4 or u4, unless it is behind a Clip or FakeQuantize.
-
-    If the standard defines the result of the Cast, i32 can hold the number. Its last bits are
-    the result.
-    """
-    x, like = node.inputs[0], node.input(1)
-    to = node.attributes["to"] if like is None else like.element
-    if x is None or x.element is None or not x.element.is_float or to not in (I4, U4):
-        return None
-    if x.producer is not None and x.producer.op in IN_RANGE:
-        return None
-    whole = b.cast(x, I32)
-    bits = b.constant(15, I32)
-    last = (
-        b.op("BitwiseAnd", whole, bits)
-        if to is U4
-        else b.op("BitwiseAnd", whole + b.constant(8, I32), bits) - b.constant(8, I32)
-    )
-    return b.op("Cast", last, to=to)
 
 
 # The kernel calls fmod.

@@ -11,6 +11,7 @@ from bridge.neutral.types import I64, is_static
 from bridge.operators import Result
 from bridge.operators.loops import Values, along
 from bridge.passes.context import Context
+from bridge.passes.uses import Uses
 from bridge.quirks.known import KnownAt, when_known
 from bridge.quirks.quirk import GPU, RECURRENT, Place, graph_quirk, quirk, replace_outputs
 
@@ -133,7 +134,6 @@ def _step(
 # The CPU plugin gives the state no memory.
 @quirk(
     *RECURRENT,
-    recorded=True,
     symptom="A recurrent layer with a constant initial state and an input of open batch does not "
     "compile.",
     cost="a Reshape of the input, which copies nothing",
@@ -153,6 +153,18 @@ def batch_of_known_state(b: Builder, node: Node, place: Place) -> Result:
     inputs = [x, *node.inputs[1:]]
     made = b.node(node.op, inputs, len(node.outputs), node.attributes, extras=node.extras)
     return list(made.outputs)
+
+
+@batch_of_known_state.undoes("Reshape")
+def _of_open_batch(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The input before the Reshape, if only layers with a state of this batch read it. A record
+    would not tell that it has this batch."""
+    sizes = known_of(node.inputs[1]).ints or (0,)
+    users = uses.users(node.outputs[0])
+    if sizes[0] is None or sizes[0] < 1 or any(sizes[1:]) or node.attributes.get("allowzero"):
+        return None
+    takes = (user.op in RECURRENT and _batch_of_states(user) == sizes[0] for user in users)
+    return node.inputs[0] if users and all(takes) else None
 
 
 def _states(node: Node) -> list[Value]:

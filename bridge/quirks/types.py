@@ -4,30 +4,17 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.types import (
-    BF16,
-    BOOL,
-    F16,
-    F32,
-    F64,
-    I8,
-    I16,
-    I32,
-    I64,
-    U8,
-    U16,
-    U32,
-    U64,
-    is_static,
-)
+from bridge.neutral.types import BOOL, F64, U64, Element, is_static
 from bridge.operators import Result
 from bridge.passes.context import Context
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import is_hidden, opaque
 from bridge.quirks.quirk import BOTH, CPU, GPU, Place, graph_quirk, quirk, replace_outputs
 
-FLOATS = {BF16, F16, F32, F64}
-"""Types that hold NaN and that the plugin compares."""
+
+def _holds_nan(element: Element | None) -> bool:
+    """Whether the plugin compares numbers of a type that holds NaN."""
+    return element is not None and element.is_float and element.bits >= 16
 
 
 @quirk(
@@ -48,12 +35,8 @@ def cast_to_bool(b: Builder, node: Node, place: Place) -> Result:
     if x is None or node.attributes["to"] is not BOOL:
         return None
     is_later = x.producer is not None and x.producer.outputs[0] is not x
-    may_be_nan = x.element in FLOATS and place.engine == CPU
+    may_be_nan = _holds_nan(x.element) and place.engine == CPU
     return b.op("NotEqual", x, 0) if is_later or may_be_nan else None
-
-
-COMPARED = {I8, I16, I32, I64, U8, U16, U32, U64}
-"""Types that the plugin compares. Floats have a second reason, NaN, in all releases."""
 
 
 # Old releases convert to u8. A number other than 0 and 1 then stays in the u8, and a later
@@ -71,12 +54,10 @@ def conversion_to_bool(b: Builder, node: Node, place: Place) -> Result:
 
     Both operators give true for all numbers but 0.
     """
-    value = node.inputs[0]
-    if node.attributes["to"] is not BOOL or not isinstance(value, Value):
+    (x,) = node.inputs
+    if x is None or x.element is None or node.attributes["to"] is not BOOL:
         return None
-    if value.element not in COMPARED:
-        return None
-    return b.op("NotEqual", value, 0)
+    return b.op("NotEqual", x, 0) if x.element.is_integer and x.element.bits >= 8 else None
 
 
 @quirk(

@@ -63,7 +63,7 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
           y = OneHot <axis = 1> (i, depth, values) }""",
         [{"i": np.int64([[0, 1, -1], [2, 5, -9]]), "depth": np.array(4), "values": X}],
     ),
-    "saturating_nibbles": (
+    "saturating_conversion": (
         """(float[6] x) => (float[6] y, float[6] z) {
           a = Cast <to = 22> (x) y = Cast <to = 1> (a)
           c = Cast <to = 21> (x) z = Cast <to = 1> (c) }""",

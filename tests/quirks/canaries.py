@@ -86,7 +86,7 @@ CANARIES: dict[str, Canary] = {
         "(bool[n] x) => (uint8[n] y) { n = Not (x) u = Cast <to = 2> (n) y = Where (n, u, u) }",
         {"x": np.array([True, False])},
     ),
-    "reshaped_empty_tensor": Canary(
+    "known_empty_tensor": Canary(
         "(float[a, 1, 1, 3] x) => (bool[a, 0, 3] y) <float[0, 1, 3] nothing = {}, "
         "int64[1] axis = {-2}> { l = Less (nothing, x) y = Squeeze (l, axis) }",
         {"x": _f32(2, 1, 1, 3)},
@@ -109,7 +109,7 @@ CANARIES: dict[str, Canary] = {
         "(float[n] x) => (bool[n] y) { y = Cast <to = 9> (x) }",
         {"x": np.array([np.nan, 0, -2, np.inf], np.float32)},
     ),
-    "gather_of_empty_tensor": Canary(
+    "known_empty_tensor, of a Gather": Canary(
         "(float[3, 0] x) => (float[n, 0] y) <bool[3] which = {1, 1, 0}> "
         "{ y = Compress <axis = 0> (x, which) }",
         {"x": _f32(3, 0)},
@@ -583,7 +583,7 @@ CANARIES: dict[str, Canary] = {
           body = b (int64 i, bool c) => (bool d, float[0,n] part) {
             d = Identity (c) part = Neg (x) }> }""",
         {"x": _f32(0, 3), "trips": np.array(2)},
-        hidden_by=("reshaped_empty_tensor",),
+        hidden_by=("known_empty_tensor",),
     ),
     "parts_of_stacks": Canary(
         """(float[2] x, int64 n) => (float[k,2] y) {

@@ -1,17 +1,15 @@
 """The models in which each quirk fires.
 
-`python -m tests.quirks --count FOLDER` counts them. `fires.tsv` stores them by model,
-`bridge/quirks/counts.py` by quirk.
+`python -m tests.quirks --count FOLDER` counts them, `fires.tsv` stores them.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from pathlib import Path
 
 from bridge.errors import BridgeError
-from bridge.quirks import CPU, by_name, counts, of_engine
+from bridge.quirks import CPU, Quirk, of_engine
 from tests.quirks.alone import fired
 from tests.support.model_files import ONNX_FILES, load_onnx
 
@@ -43,7 +41,6 @@ def write(folder: Path | None) -> None:
         found |= {key: fires for key, fires in read().items() if key[0] == "exporter"}
     lines = (f"{kind}\t{name}\t{' '.join(fires)}\n" for (kind, name), fires in found.items())
     STORED.write_text("".join(lines), encoding="utf-8")
-    Path(counts.__file__).write_text(as_code(found), encoding="utf-8")
 
 
 def read() -> dict[tuple[str, str], list[str]]:
@@ -68,19 +65,16 @@ def numbers() -> list[tuple[int, int, str]]:
     )
 
 
-def as_code(found: dict[tuple[str, str], list[str]]) -> str:
-    """The module with the number of models in which each quirk fires, with new numbers."""
-    models = Counter(kind for kind, _ in found)
-    by_kind = {
-        kind: Counter(path for (of, _), fires in found.items() if of == kind for path in fires)
-        for kind in KINDS
-    }
-    rows = "".join(
-        f'    "{name}": ({by_kind["roundtrip"][name]}, {by_kind["exporter"][name]}),\n'
-        for name in sorted(quirk.name for quirk in by_name())
-        if any(found[name] for found in by_kind.values())
+def said(quirk: Quirk) -> str:
+    """The sentence about a quirk in the documentation. Quirks for the GPU plugin alone are not
+    counted, so they have no sentence."""
+    if CPU not in quirk.engines:
+        return ""
+    ours, exported = (
+        (sum(quirk.name in fires for (of, _), fires in read().items() if of == kind), total)
+        for kind, total in Counter(kind for kind, _ in read()).items()
     )
-    code = Path(counts.__file__).read_text(encoding="utf-8")
-    models_of = f"MODELS = ({models['roundtrip']}, {models['exporter']})\n"
-    code = re.sub(r"MODELS = .*\n", models_of, code)
-    return re.sub(r"FIRES = \{[^}]*\}\n", f"FIRES = {{\n{rows}}}\n", code)
+    return (
+        f"{ours[0]} of {ours[1]} models of roundtrip_models/, {exported[0]} of {exported[1]} of "
+        "exporters"
+    )

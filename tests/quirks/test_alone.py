@@ -6,13 +6,11 @@ This is a sample; `python -m tests.quirks` runs all.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from onnx import parser
 
 from bridge.check.isolation import Worker
-from bridge.quirks import counts
 from tests.quirks import counted
 from tests.quirks.alone import fired
 from tests.quirks.canaries import quirk_of
@@ -135,4 +133,3 @@ def test_what_is_counted() -> None:
     assert [name for kind, name in stored if kind == "roundtrip"] == list(files)
     for name in list(files)[::20]:
         assert stored["roundtrip", name] == counted.paths(files[name]), name
-    assert counted.as_code(stored) == Path(counts.__file__).read_text(encoding="utf-8")

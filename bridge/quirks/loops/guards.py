@@ -58,7 +58,7 @@ def guarded(b: Builder, node: Node, idle: Mapping[int, Value]) -> list[Value]:
         return [
             _in_branch(inner, values, states[index])
             if index in states
-            else _nothing(inner, node, index)
+            else _without_iteration(inner, node, index)
             for index in range(len(node.outputs))
         ]
 
@@ -99,7 +99,7 @@ def _is_set(b: Builder, position: int, head: Value) -> Value:
     return value if position else b.op("Greater", value, 0)
 
 
-def _nothing(b: Builder, node: Node, index: int) -> Value:
+def _without_iteration(b: Builder, node: Node, index: int) -> Value:
     """An empty stack, or zeros for an output without an initial value."""
     output = node.outputs[index]
     exits = (exit for exit in node.body.outputs if isinstance(exit, Stacked))
