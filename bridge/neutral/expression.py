@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL
+from bridge.vocabulary import has_trait
 
 NameOf = Callable[[Value], str]
 """Gives the name of a value at the end of a formula."""
@@ -31,9 +32,6 @@ OPPOSITES = {
 }  # fmt: skip
 """The comparison that holds if another does not hold."""
 
-_SILENT = frozenset({"Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "CastLike"})
-"""Operators that pass a number on; a formula leaves them out."""
-
 
 def expression(value: Value, names: NameOf, captured: Mapping[Value, Value]) -> str:
     """The formula of a value, from its constants and operators. A long formula ends with names
@@ -57,7 +55,7 @@ def _formula(  # noqa: C901 (one case for each way of writing an operator)
         text, binds = _formula(inputs[index], names, captured, depth - 1)
         return text if binds >= least else f"({text})"
 
-    if node.op in _SILENT and inputs:
+    if _passes_number(node) and inputs:
         if value.element is BOOL and inputs[0].element not in (BOOL, None):
             return f"{part(0, _COMPARED)} != 0", _COMPARED
         return _formula(inputs[0], names, captured, depth)
@@ -93,11 +91,16 @@ def _source(value: Value, captured: Mapping[Value, Value]) -> Value:
     while True:
         value = value.behind(outside=captured)
         node = value.producer
-        if node is None or node.op not in _SILENT or node.inputs[0] is None:
+        if node is None or not _passes_number(node) or node.inputs[0] is None:
             return value
         if value.element is BOOL and node.inputs[0].element is not BOOL:
             return value
         value = node.inputs[0]
+
+
+def _passes_number(node: Node) -> bool:
+    """Whether an operator passes a number on; a formula leaves it out."""
+    return has_trait(node.op, "in_order")
 
 
 def _constant(tensor: Tensor) -> str:

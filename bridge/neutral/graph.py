@@ -24,6 +24,7 @@ from bridge.neutral.ports import (
 )
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import UNKNOWN, Dim, Element, Shape, TensorType, Type
+from bridge.vocabulary import traits_of
 
 if TYPE_CHECKING:
     from bridge.neutral.inference.computed import Computed
@@ -99,15 +100,25 @@ class Value(Arithmetic):
             return tensor
         return None
 
-    def behind(self, *ops: str, outside: Mapping[Value, Value] = MappingProxyType({})) -> Value:
-        """Follows the data input (input 0) back through nodes of these operators, and returns the
-        value where the chain ends. `outside` maps the inputs of bodies to outer values."""
+    def behind(
+        self,
+        *ops: str,
+        traits: frozenset[str] = frozenset(),
+        outside: Mapping[Value, Value] = MappingProxyType({}),
+    ) -> Value:
+        """Follows the data input (input 0) back through nodes of these operators, and of operators
+        with one of the traits, and returns the value where the chain ends. `outside` maps the
+        inputs of bodies to outer values."""
         value = self
         while True:
             node = value.producer
             if value in outside:
                 value = outside[value]
-            elif node is not None and node.op in ops and (data := node.inputs[0]) is not None:
+            elif (
+                node is not None
+                and (node.op in ops or traits & traits_of(node.op))
+                and (data := node.inputs[0]) is not None
+            ):
                 value = data
             else:
                 return value

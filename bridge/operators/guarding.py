@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BOOL, I8, U8, Dim, Shape
-from bridge.operators.pick import pick
 
 
 class Unsafe(Exception):
@@ -26,6 +25,10 @@ Guard = Callable[[Builder, Node, Value], SafeInputs]
 """Gives the inputs of a node that make it safe if the value, a condition, is false. Raises
 Unsafe."""
 
+Pick = Callable[[Builder, Value, Value, Value], Value]
+"""One of two values of one shape, by a condition."""
+
+_picks: list[Pick] = []
 _guards: dict[str, Guard] = {}
 _further: dict[str, Guard] = {}
 
@@ -59,6 +62,17 @@ def guard_of(op: str) -> Guard | None:
 def further_guard_of(op: str) -> Guard | None:
     """The guard that follows the demands of an operator's traits, if it has one."""
     return _further.get(op)
+
+
+def pick_by(pick: Pick) -> Pick:
+    """Sets how values are picked. Which form suits engines is known outside of the rules."""
+    _picks[:] = [pick]
+    return pick
+
+
+def pick(b: Builder, condition: Value, one: Value, other: Value) -> Value:
+    """One value if the condition, a scalar, is true, else the other of the same shape."""
+    return _picks[0](b, condition, one, other)
 
 
 # Sizes --------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@ standard lacks."""
 
 from __future__ import annotations
 
+from bridge.neutral.inference.indexes import indexes
 from bridge.neutral.types import F32, I32
 from bridge.operators import Builder, Node, Refused, Result, legalizes, ranks, required
 from bridge.operators.nn.normalization import axes_from, root_mean_square
@@ -80,6 +81,10 @@ def qembed_layer_normalization(b: Builder, node: Node) -> Result:
         "com.microsoft::EmbedLayerNormalization", len(node.outputs), words, segments, *tables, mask,
         **node.attributes,
     )  # fmt: skip
+
+
+indexes("com.microsoft::EmbedLayerNormalization", {0: "2[0]", 1: "4[0]"})
+indexes("com.microsoft::QEmbedLayerNormalization", {0: "2[0]", 1: "4[0]"})
 
 
 @legalizes("com.microsoft::GatedRMSNorm", target="ir")

@@ -5,15 +5,13 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.passes.uses import Uses
-
-SHAPED = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
-"""Operators that ONNX has on integers of few bits, and onnxruntime has not."""
+from bridge.vocabulary import has_trait
 
 
 def converted_first(b: Builder, node: Node, uses: Uses) -> Value | None:
     """A conversion of a reshaped value: the conversion goes before the reshape."""
     shaped = node.inputs[0].producer if node.inputs[0] is not None else None
-    if shaped is None or shaped.op not in SHAPED or uses.count(shaped.outputs[0]) > 1:
+    if shaped is None or not has_trait(shaped.op, "view") or uses.count(shaped.outputs[0]) > 1:
         return None
     value, *rest = shaped.inputs
     if value is None or value.element is None or value.constant is not None:
