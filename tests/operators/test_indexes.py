@@ -79,7 +79,7 @@ def test_an_operator_without_a_row_has_ranges_beside_its_rule() -> None:
 def test_every_form_in_a_row_is_understood(op: str) -> None:
     load_all()
     row = operators()[op]
-    inputs = [Value() for _ in row.inputs]
+    inputs: list[Value | None] = [Value() for _ in row.inputs]
     node = Node(op, inputs, [Value() for _ in row.outputs], dict(row.defaults))
     for position in row.indexes:
         assert index_range(node, position) is None
