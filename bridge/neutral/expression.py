@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from bridge.neutral.graph import Node, Value, operand_of, producer_of
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL
+from bridge.vocabulary import traits_of
 
 NameOf = Callable[[Value], str]
 """Gives the name of a value at the end of a formula."""
@@ -21,6 +22,7 @@ _INFIX = {
     "Greater": (">", 4), "GreaterOrEqual": (">=", 4),
     "Add": ("+", 5), "Sub": ("-", 5), "Mul": ("*", 6), "Div": ("/", 6), "Mod": ("%", 6),
 }  # fmt: skip
+_SILENT = frozenset({"in_order"})  # traits of operators that a formula leaves out
 _NOT = 3
 _COMPARED = 4
 _ATOM = 9
@@ -30,9 +32,6 @@ OPPOSITES = {
     "Greater": "LessOrEqual", "LessOrEqual": "Greater",
 }  # fmt: skip
 """The comparison that holds if another does not hold."""
-
-_SILENT = frozenset({"Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "CastLike"})
-"""Operators that pass a number on; a formula leaves them out."""
 
 
 def expression(value: Value, names: NameOf, captured: Mapping[Value, Value]) -> str:
@@ -57,7 +56,7 @@ def _formula(  # noqa: C901 (one case for each way of writing an operator)
         text, binds = _formula(inputs[index], names, captured, depth - 1)
         return text if binds >= least else f"({text})"
 
-    if node.op in _SILENT and inputs:
+    if _SILENT & traits_of(node.op) and inputs:
         if value.element is BOOL and inputs[0].element not in (BOOL, None):
             return f"{part(0, _COMPARED)} != 0", _COMPARED
         return _formula(inputs[0], names, captured, depth)
@@ -90,7 +89,7 @@ def _source(value: Value, captured: Mapping[Value, Value]) -> Value:
     """The value that a condition's casts and reshapes hand on."""
     while True:
         value = value.behind(outside=captured)
-        before = operand_of(value, *_SILENT)
+        before = operand_of(value, traits=_SILENT)
         if before is None or (value.element is BOOL and before.element is not BOOL):
             return value
         value = before

@@ -24,6 +24,7 @@ from bridge.neutral.ports import (
 )
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import ANY, UNKNOWN, Dim, Element, Shape, TensorType, Type
+from bridge.vocabulary import traits_of
 
 if TYPE_CHECKING:
     from bridge.neutral.inference.computed import Computed
@@ -122,11 +123,17 @@ class Value(Arithmetic):
             raise TypeError(f"{self.name or 'a value'} is an input of its graph")
         return self.producer
 
-    def behind(self, *ops: str, outside: Mapping[Value, Value] = MappingProxyType({})) -> Value:
-        """Follows the data input (input 0) back through nodes of these operators, and returns the
-        value where the chain ends. `outside` maps the inputs of bodies to outer values."""
+    def behind(
+        self,
+        *ops: str,
+        traits: frozenset[str] = frozenset(),
+        outside: Mapping[Value, Value] = MappingProxyType({}),
+    ) -> Value:
+        """Follows the data input (input 0) back through nodes of these operators, and of operators
+        with one of the traits, and returns the value where the chain ends. `outside` maps the
+        inputs of bodies to outer values."""
         value = self
-        while (before := outside.get(value) or operand_of(value, *ops)) is not None:
+        while (before := outside.get(value) or operand_of(value, *ops, traits=traits)) is not None:
             value = before
         return value
 
@@ -248,16 +255,24 @@ class Node:
         return f'{self.op} "{self.name or (self.outputs[0].name if self.outputs else "")}"'
 
 
-def producer_of(value: Value | None, *ops: str) -> Node | None:
-    """The node that makes a value, if it is one of these operators, or of any without `ops`."""
+def producer_of(
+    value: Value | None, *ops: str, traits: frozenset[str] = frozenset()
+) -> Node | None:
+    """The node that makes a value, if it is one of these operators or has one of the traits; any
+    node without `ops` and `traits`."""
     node = None if value is None else value.producer
-    return node if node is not None and (not ops or node.op in ops) else None
+    if node is None or not (ops or traits):
+        return node
+    return node if node.op in ops or traits & traits_of(node.op) else None
 
 
-def operand_of(value: Value | None, *ops: str) -> Value | None:
-    """The first input of the node that makes a value, if it is one of these operators."""
-    node = None if value is None else value.producer
-    return node.inputs[0] if node is not None and node.op in ops else None
+def operand_of(
+    value: Value | None, *ops: str, traits: frozenset[str] = frozenset()
+) -> Value | None:
+    """The first input of the node that makes a value, if it is one of these operators or has one
+    of the traits."""
+    node = producer_of(value, *ops, traits=traits) if ops or traits else None
+    return node.inputs[0] if node is not None else None
 
 
 class Graph:

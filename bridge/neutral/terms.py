@@ -21,8 +21,7 @@ from typing import Any
 from bridge.neutral.graph import Node, Value, producer_of
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import Element
-
-COMMUTATIVE = frozenset({"Add", "And", "Equal", "Max", "Min", "Mul", "NotEqual", "Or"})
+from bridge.vocabulary import has_trait
 
 UseCount = Callable[[Value], int]
 """How often a value is used."""
@@ -167,7 +166,7 @@ class Op(Term):
         ):
             return
         orders = [self.inputs]
-        if len(self.inputs) > 1 and node.op in COMMUTATIVE:
+        if len(self.inputs) > 1 and has_trait(node.op, "commutes"):
             orders.append((self.inputs[1], self.inputs[0], *self.inputs[2:]))
         for order in orders:
             yield from _fit(order, node, found, count)

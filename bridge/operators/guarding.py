@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import BOOL, I8, U8, Dim, Shape
-from bridge.operators.pick import pick
 
 
 class Unsafe(Exception):
@@ -26,39 +25,39 @@ Guard = Callable[[Builder, Node, Value], SafeInputs]
 """Gives the inputs of a node that make it safe if the value, a condition, is false. Raises
 Unsafe."""
 
-_guards: dict[str, Guard] = {}
-_further: dict[str, Guard] = {}
+Pick = Callable[[Builder, Value, Value, Value], Value]
+"""One of two values of one shape, by a condition."""
+
+_picks: list[Pick] = []
+GUARDS: dict[str, Guard] = {}
+"""The guards of operators whose families are loaded."""
+
+FURTHER: dict[str, Guard] = {}
+"""Guards that follow what the traits and the family of an operator demand."""
 
 
-def guards(*ops: str) -> Callable[[Guard], Guard]:
-    """Registers the guard of operators: what makes them safe, or why nothing does."""
-    return _registers(_guards, ops)
+def guards(*ops: str, further: bool = False) -> Callable[[Guard], Guard]:
+    """Registers the guard of operators, in place of what their rows demand, or `further` to it."""
 
-
-def guards_further(*ops: str) -> Callable[[Guard], Guard]:
-    """Registers a guard that follows what the traits and the family of its operators demand."""
-    return _registers(_further, ops)
-
-
-def _registers(table: dict[str, Guard], ops: Sequence[str]) -> Callable[[Guard], Guard]:
     def register(guard: Guard) -> Guard:
         for op in ops:
-            if op in _guards or op in _further:
+            if op in GUARDS or op in FURTHER:
                 raise ValueError(f"{op} has two guards")
-            table[op] = guard
+            (FURTHER if further else GUARDS)[op] = guard
         return guard
 
     return register
 
 
-def guard_of(op: str) -> Guard | None:
-    """The guard of an operator whose family is loaded, if it has one."""
-    return _guards.get(op)
+def pick_by(pick: Pick) -> Pick:
+    """Sets how values are picked. Which form suits engines is known outside of the rules."""
+    _picks[:] = [pick]
+    return pick
 
 
-def further_guard_of(op: str) -> Guard | None:
-    """The guard that follows the demands of an operator's traits, if it has one."""
-    return _further.get(op)
+def pick(b: Builder, condition: Value, one: Value, other: Value) -> Value:
+    """One value if the condition, a scalar, is true, else the other of the same shape."""
+    return _picks[0](b, condition, one, other)
 
 
 # Sizes --------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.rewrite import Rewriter
 from bridge.options.spoken import keyword
 from bridge.report import Report
+from bridge.vocabulary import has_trait
 
 _EQUAL = re.compile(r"([^\s()\[\]]+) == (-?[\d.]+)")
 """An assumption that fixing an input fulfils."""
@@ -68,7 +69,7 @@ def _is_decided_by_data(condition: Value, graph: Graph, outer: dict[Value, Value
         if value in outer:
             todo.append(outer[value])
         node = value.producer
-        if node is not None and node.op not in ("Shape", "Size", "Constant"):
+        if node is not None and node.op != "Constant" and not has_trait(node.op, "reads_shape"):
             todo += node.operands
             for body in node.bodies:
                 outer |= _entered(node, body)

@@ -10,7 +10,7 @@ from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference.computed import is_random
 from bridge.neutral.ports import Carried, Condition, InputPort
 from bridge.neutral.types import is_static
-from bridge.vocabulary import operator
+from bridge.vocabulary import has_trait, operator
 
 
 class Decider(NamedTuple):
@@ -52,7 +52,7 @@ class Deciding(Forward[Decided]):
     def transfer(self, node: Node, facts: Sequence[Decided | None]) -> list[Decided]:
         """Elements come from elements; shapes from shapes, and from elements that shape."""
         known = [fact or _NOTHING for fact in facts]
-        if node.op in ("Shape", "Size"):
+        if has_trait(node.op, "reads_shape"):
             shape = known[0].shape
             return [Decided(shape, NONE if is_static(node.outputs[0].shape) else shape)]
         elements = _varying(node).union(*(fact.elements for fact in known))

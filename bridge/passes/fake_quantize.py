@@ -21,6 +21,7 @@ from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import Element
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
+from bridge.vocabulary import has_trait
 
 NARROW = 8
 """The widest element type for FakeQuantize. Its f32 arithmetic is not exact for more levels."""
@@ -28,41 +29,8 @@ NARROW = 8
 WIDEST_RANK = 5
 """The highest rank of OpenVINO's FakeQuantize kernel."""
 
-SUMS = frozenset((
-    "Conv", "ConvTranspose", "ConvolutionBackpropData", "DeformConv", "DeformableConvolution",
-    "Gemm", "GroupConvolution", "GroupConvolutionBackpropData", "MatMul",
-))  # fmt: skip
-"""Operators whose kernels add products of integers, and quantise the sums."""
-
-KERNELS = SUMS | {
-    "Add", "AdaptiveAvgPool", "Attention", "AveragePool", "AvgPool", "BatchNormalization", "Einsum",
-    "GlobalAveragePool", "GlobalMaxPool", "GroupNormalization", "InstanceNormalization",
-    "Interpolate", "LayerNormalization", "LpNormalization", "MVN", "MaxPool", "Mul",
-    "NormalizeL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "Resize", "Sub",
-}  # fmt: skip
-"""Operators that OpenVINO computes in integers of 8 bits (its low precision transformations), and
-those that become such operators."""
-
-MOVES = frozenset((
-    "BatchToSpace", "Broadcast", "Cast", "Clip", "Concat", "DepthToSpace", "DequantizeLinear",
-    "Dropout", "Expand", "FakeQuantize", "Flatten", "Gather", "Identity", "LeakyRelu", "Max",
-    "Min", "PRelu", "Pad", "QuantizeDequantize", "QuantizeLinear", "Relu", "Reshape", "Round",
-    "ShuffleChannels", "Slice", "SpaceToBatch", "SpaceToDepth", "Split", "Squeeze", "Tile",
-    "Transpose", "Unsqueeze", "VariadicSplit", "ir::Pad",
-))  # fmt: skip
-"""Operators that dequantised values pass before they meet a kernel."""
-
 SCALING = frozenset({"Div", "Mul", "Sub"})
 """Operators that quantise and dequantise, with a constant."""
-
-RECURRENT = frozenset((
-    "GRU", "GRUCell", "GRUSequence", "LSTM", "LSTMCell", "LSTMSequence", "RNN", "RNNCell",
-    "RNNSequence",
-))  # fmt: skip
-"""Recurrent layers, whose weights are floats."""
-
-FUSED = frozenset({"Add", "Clip", "LeakyRelu", "Mul", "PRelu", "Relu", "Reshape", "Sub"})
-"""Operators that OpenVINO joins with a kernel in front."""
 
 FAR = 200
 """The values to follow. Behind so many others, a kernel is assumed."""
@@ -150,26 +118,26 @@ def meets_integer_kernel(
         if value in outputs or len(waiting) > FAR:
             return True
         for user in uses.users(value):
-            passes = user.op in MOVES or _shifts_or_scales(user, value)
+            passes = has_trait(user.op, "passes_scale") or _shifts_or_scales(user, value)
             if value not in floats:
-                passes = user.op in MOVES or user.op == "MaxPool"
+                passes = has_trait(user.op, "passes_scale") or user.op == "MaxPool"
             elif _computes(user, value):
                 return True
             else:
-                computes |= not passes and user.op not in RECURRENT
+                computes |= not passes and not has_trait(user.op, "recurrent")
             if passes and user.outputs[0] not in waiting:
                 waiting += user.outputs
                 element = user.outputs[0].element
                 if element is not None and element.is_float:
                     floats.update(user.outputs)
-    return computes and x.behind(*MOVES, *SCALING).producer is not None
+    return computes and x.behind(*SCALING, traits=frozenset({"passes_scale"})).producer is not None
 
 
 def _computes(node: Node, value: Value) -> bool:
     """Whether a node computes in integers. A recurrent layer takes no integers for weights."""
-    if node.op in RECURRENT:
+    if has_trait(node.op, "recurrent"):
         return value in node.inputs[:1]
-    return node.op in KERNELS and not _shifts_or_scales(node, value)
+    return has_trait(node.op, "low_precision") and not _shifts_or_scales(node, value)
 
 
 def _shifts_or_scales(node: Node, value: Value) -> bool:
@@ -181,9 +149,9 @@ def _shifts_or_scales(node: Node, value: Value) -> bool:
 def _is_sum(value: Value) -> bool:
     """Whether a kernel adds products of integers, perhaps with a bias and an activation behind."""
     for _ in range(FAR):
-        if product := producer_of(value, *SUMS):
+        if product := producer_of(value, traits=frozenset({"adds_products"})):
             return any(map(_is_dequantized, product.inputs[:2]))
-        fused = producer_of(value, *FUSED)
+        fused = producer_of(value, traits=frozenset({"joins_kernel"}))
         data = [v for v in fused.inputs if v and not _is_constant(v)] if fused else []
         if not data:
             return False
@@ -196,7 +164,7 @@ def _is_dequantized(value: Value | None) -> bool:
     for _ in range(FAR):
         if producer_of(value, "DequantizeLinear", "FakeQuantize", "QuantizeDequantize"):
             return True
-        value = operand_of(value, *SCALING, *MOVES)
+        value = operand_of(value, *SCALING, traits=frozenset({"passes_scale"}))
         if value is None:
             return False
         if value.element is not None and value.element.is_integer and value.element.bits <= NARROW:

@@ -15,9 +15,7 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import F32
 from bridge.passes.context import Context
-
-GATED = {"FakeQuantize", "Mul", "QuantizeDequantize"}
-"""Operators that take a gate."""
+from bridge.vocabulary import has_trait
 
 
 def use_h_sigmoid(model: Model, context: Context) -> bool:
@@ -35,6 +33,10 @@ def _gate(b: Builder, node: Node, uses: Rewriter) -> Result:
         return None
     gate = node.outputs[0]
     users = uses.users(gate)
-    if gate in uses.graph.outputs or not users or not {user.op for user in users} <= GATED:
+    if gate in uses.graph.outputs or not users or not all(map(_takes_gate, users)):
         return None
     return b.op("HSigmoid", x)
+
+
+def _takes_gate(node: Node) -> bool:
+    return node.op == "Mul" or has_trait(node.op, "quantizes")

@@ -71,18 +71,12 @@ _ELSEWHERE = "run it on the CPU, or this part elsewhere"
 _HELP = "`values` or `input_shapes` for the inputs that decide it may help, else run it on the CPU"
 
 
-CONVOLUTIONS = frozenset({
-    "Conv", "ConvolutionBackpropData", "GroupConvolution", "GroupConvolutionBackpropData",
-})  # fmt: skip
-"""Operators whose weights the plugin reorders once, if a size is open."""
-
-
 def faults_of(node: Node, is_known: Callable[[Value], bool]) -> Iterator[str]:
     """Why the plugin cannot be trusted with a node. `is_known` says whether OpenVINO may know a
     value when it compiles the model."""
     if node.op == "Loop":
         yield from _of_loop(node)
-    if node.op in CONVOLUTIONS:
+    if has_trait(node.op, "fixed_weights"):
         yield from _of_convolution(node, is_known)
     if node.op in CONVERSIONS:
         yield from _of_conversion(node)

@@ -31,7 +31,7 @@ from bridge.passes.legality import found
 from bridge.quirks.known import KnownAt, WhenKnown
 from bridge.targets import Device, device_of, read_since
 from bridge.targets.branches import is_aligned, is_parted
-from bridge.vocabulary import ir_opset
+from bridge.vocabulary import has_trait, ir_opset
 
 ON_STRINGS = frozenset({
     "Concat", "Constant", "Flatten", "Gather", "Identity", "Reshape", "Shape", "Size", "Squeeze",
@@ -39,11 +39,6 @@ ON_STRINGS = frozenset({
 })  # fmt: skip
 """The operators that OpenVINO runs on strings, as of 2026.4. It opens no model with most others,
 and some of them end the process."""
-
-FIXED_WEIGHTS = frozenset({
-    "Conv", "ConvolutionBackpropData", "GroupConvolution", "GroupConvolutionBackpropData",
-})  # fmt: skip
-"""The operators whose second input must have fixed sizes."""
 
 LARGEST = 1 << 33
 """The bytes that a result of constants may have: OpenVINO computes it when it opens a model."""
@@ -98,7 +93,7 @@ def _inferred(model: Model) -> Graph:
 def _refusals(node: Node) -> Iterator[str]:
     """Why no engine of OpenVINO takes a node."""
     inputs = node.operands
-    weights = node.input(1) if node.op in FIXED_WEIGHTS else None
+    weights = node.input(1) if has_trait(node.op, "fixed_weights") else None
     if weights is not None and not is_static(weights.shape):
         yield (
             f"its weights {weights.type} have open sizes, which OpenVINO does not take; "

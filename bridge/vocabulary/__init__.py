@@ -9,6 +9,7 @@ A row of a mapping file, in full:
     traits = ["keeps_rank"]                   # facts for passes: see TRAITS
     shaped_by = ["axes"]                      # inputs whose elements decide the outputs' shapes
     integers = { axes = "i64" }               # integer types of inputs in ONNX: i64, or either
+    indexes = { axes = "axes of data" }       # what inputs of places, axes or counts may be
     types = ["data like data"]                # the types of the outputs, if they can be stated
     onnx = [                                  # spellings, one or a list, newest first
       { since = 13 },
@@ -24,6 +25,11 @@ an attribute or an input; `output_dtype|x` is the first known one. The shape is 
 an input's shape; or `of x`, with the elements of an input as dimensions; or `broadcast`, of all
 inputs; or a list `[x.0, ?, hidden_size, n, 3]`. Its items are a dimension of an input, any, an
 attribute, the first element of an input, or a number; or a product, `x.0*count`.
+
+An input of indexes has places from 0 in an axis of another input: `data[axis]`, where `axis` is an
+attribute, an input or a number; or counts of its elements from 1, `1..data[axis]`. Or it has `axes
+of x`, an input or the output, or `axes before the last of x`; rows of places, `places in x`; or
+numbers `under x`, an input.
 
 Keys of a spelling:
 
@@ -64,27 +70,42 @@ REQUIRED: Any = object()
 
 
 TRAITS = {
+    "adds_products": "its kernels add products of its data and weights",
     "along_axes": "unnamed axes of size 1 change no element, if they stand at the end from which "
     "none of its axes count",
     "broadcasts": "its inputs are broadcast to one shape, numpy's way",
     "by_element": "its outputs have the shape of input 0 and say something of each of its elements",
-    "known_value_of_any_rank": "its function of known values takes any rank, not vectors alone",
+    "commutes": "its two inputs may change places",
     "elements_of_all": "its output has the elements of its inputs",
     "elements_of_first": "its output has the elements of input 0, or some of them",
     "exact_on_integers": "it leaves integers as they are",
     "fails_for_sizes": "it may fail for some sizes of its inputs",
+    "fixed_weights": "OpenVINO wants weights of fixed sizes, or reorders them once",
     "gives_i64": "in ONNX its output is i64 alone",
+    "in_order": "its output has all elements of input 0 in their order, perhaps of another shape "
+    "or type",
+    "joins_kernel": "OpenVINO joins it with a kernel in front",
     "keeps_rank": "output 0 has the rank of input 0",
+    "known_value_of_any_rank": "its function of known values takes any rank, not vectors alone",
+    "low_precision": "OpenVINO computes it in integers of 8 bits, or what it becomes for OpenVINO",
+    "moves": "its output has each element of input 0 once; whole axes move at most",
     "never_fails": "it fails for no elements, if the inputs that shape its outputs are known",
     "not_negative": "its result is never negative",
     "not_negative_of_all": "its result is not negative if no input is negative",
-    "reals_run_wider": "if ONNX does not allow its type of real numbers, it runs in a wider one",
+    "one_rank": "all its inputs have one rank",
+    "passes_scale": "dequantised values pass it before they meet a kernel",
+    "quantizes": "it rounds real numbers to a few levels",
     "reads_shape": "its output depends on the shape of input 0 alone",
+    "reals_run_wider": "if ONNX does not allow its type of real numbers, it runs in a wider one",
     "recorded": "IR says it with others that ONNX has too; an IR keeps which of them it was",
     "recorded_of_constants": "as recorded, where all of its inputs are constants",
+    "recurrent": "it is a recurrent layer, or one step of it",
+    "repeats": "its output has each element of input 0, perhaps several times",
     "rounds_integers": "of integers OpenVINO computes it in f32, and rounds",
     "runs_wider": "if ONNX does not allow its element type, it runs in a wider one",
     "same_type": "its outputs have the type of input 0",
+    "shape_of_first": "output 0 has the shape of input 0",
+    "view": "its output has the elements of input 0 in their order; only its shape is another",
 }
 """The traits that a row may have, with their meaning for the operator."""
 
@@ -156,6 +177,7 @@ class Operator:
     traits: frozenset[str]
     shaped_by: tuple[int, ...]
     integers: dict[str, str]
+    indexes: dict[int, str]
     types: tuple[str, ...]
 
 
@@ -276,7 +298,8 @@ def _spelling(
 
 
 _KEYS = {
-    "inputs", "outputs", "attributes", "onnx", "ir", "traits", "shaped_by", "integers", "types",
+    "inputs", "outputs", "attributes", "onnx", "ir", "traits", "shaped_by", "integers", "indexes",
+    "types",
 }  # fmt: skip
 
 
@@ -305,6 +328,7 @@ def _operator(name: str, row: dict[str, Any], family: str) -> Operator:
         traits=traits,
         shaped_by=tuple(_places(inputs)[item] for item in row.get("shaped_by", ())),
         integers=row.get("integers", {}),
+        indexes={_places(inputs)[item]: form for item, form in row.get("indexes", {}).items()},
         types=tuple(row.get("types", ())),
     )
 
@@ -395,10 +419,16 @@ def operator(op: str) -> Operator | None:
     return _row(found[0], op) if found else None
 
 
+@cache
+def traits_of(op: str) -> frozenset[str]:
+    """The traits of a neutral operator; none without a row."""
+    row = operator(op)
+    return frozenset() if row is None else row.traits
+
+
 def has_trait(op: str, trait: str) -> bool:
     """Whether the row of a neutral operator has a trait; see TRAITS."""
-    row = operator(op)
-    return row is not None and trait in row.traits
+    return trait in traits_of(op)
 
 
 @cache

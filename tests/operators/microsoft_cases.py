@@ -243,6 +243,14 @@ QUANTIZED: dict[str, Case] = {
 
 X3 = random(2, 5, 8)
 NORMALIZED: dict[str, Case] = {
+    "branches": Case("BranchwiseRMSNorm", [random(2, 3, 4), random(3, 4)]),
+    "branches side by side": Case(
+        "BranchwiseRMSNorm", [random(2, 5, 12), random(12)], {"num_branches": 3, "epsilon": 1e-3}
+    ),
+    "branches of one scale": Case(
+        "BranchwiseRMSNorm", [random(2, 12), random(4)], {"num_branches": 3}
+    ),
+    "branches without a scale": Case("BranchwiseRMSNorm", [random(2, 3, 4)]),
     "layer": Case("LayerNormalization", [X3, random(8), random(8)], {"axis": -1}, domain=""),
     "layer, statistics": Case(
         "LayerNormalization", [X3, random(8)], outputs=("y", "mean", "deviation"), domain=""
@@ -462,6 +470,9 @@ STANDARD: dict[str, Case] = {
         {"mode": "bicubic", "align_corners": 1},
         data=(0, 1),
     ),
+    "sample": Case("SampleOp", [random(2, 3)]),
+    "slices of the last axis": Case("UnfoldTensor", [random(2, 7)], {"size": 3, "step": 2}),
+    "slices of rows": Case("UnfoldTensor", [random(2, 5, 3)], {"dim": 1, "size": 2}),
     "distances": Case("CDist", [random(4, 3), random(5, 3)], {"metric": "euclidean"}),
     "squares of distances": Case("CDist", [random(4, 3), random(5, 3)], data=(0, 1)),
 }

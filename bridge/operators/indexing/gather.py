@@ -359,7 +359,7 @@ def _index(
         more = if_taken(b, counts, b.constant([0]), 1)
         row = [*data.dims[:axis], 1, *data.dims[axis + 1 :]]
         if all(isinstance(dim, int) for dim in row):
-            # OpenVINO does not know the size of a Pad by a computed width.
+            # The size of a Slice has a bound that is known early, of a Pad by a computed width not.
             zeros = b.filled(known_of(zero_for(b, data)).array, row, data.element)
             data = b.concat(axis, data, b.op("Slice", zeros, [0], more, [axis]))
         else:

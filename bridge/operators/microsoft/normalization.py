@@ -3,8 +3,9 @@ standard lacks."""
 
 from __future__ import annotations
 
+from bridge.neutral.inference.indexes import indexes
 from bridge.neutral.types import F32, I32
-from bridge.operators import Builder, Node, Refused, Result, legalizes, ranks, required
+from bridge.operators import Builder, Node, Refused, Result, legalizes, ranked, ranks, required
 from bridge.operators.nn.normalization import axes_from, root_mean_square
 
 
@@ -19,6 +20,24 @@ def simplified_layer_normalization(b: Builder, node: Node) -> Result:
     wide = b.cast(data, node.attributes["stash_type"])
     root = root_mean_square(b, wide, axes_from(normal), node.attributes["epsilon"])
     return [normal.outputs[0], b.op("Reciprocal", root)]
+
+
+@legalizes("com.microsoft::BranchwiseRMSNorm", target="ir")
+def branchwise_rms_norm(b: Builder, node: Node) -> Result:
+    """`com.microsoft::BranchwiseRMSNorm` (1): RMSNormalization of each branch, then scaled. The
+    branches are the last axis but one, or `num_branches` equal parts of the last axis."""
+    (data, rank), scale = ranked(node), node.input(1)
+    branches = node.attributes.get("num_branches", 0)
+    parts = b.reshape(data, *[0] * (rank - 1), branches, -1) if branches else data
+    wide = b.cast(parts, F32)
+    epsilon = node.attributes.get("epsilon", 1e-5)
+    y = b.op("RMSNormalization", wide, b.like(1, wide), axis=-1, epsilon=epsilon)
+    if scale is not None:
+        if ranks(node, 1) == [1] and scale.dims[0] != parts.dims[-1]:
+            scale = b.reshape(scale, b.dim(parts, rank - 1 if branches else rank - 2), -1)
+        y = y * b.cast(scale, F32)
+    y = b.cast(y, data.element)
+    return b.op("Reshape", y, b.op("Shape", data)) if branches else y
 
 
 @legalizes(
@@ -80,6 +99,10 @@ def qembed_layer_normalization(b: Builder, node: Node) -> Result:
         "com.microsoft::EmbedLayerNormalization", len(node.outputs), words, segments, *tables, mask,
         **node.attributes,
     )  # fmt: skip
+
+
+indexes("com.microsoft::EmbedLayerNormalization", {0: "2[0]", 1: "4[0]"})
+indexes("com.microsoft::QEmbedLayerNormalization", {0: "2[0]", 1: "4[0]"})
 
 
 @legalizes("com.microsoft::GatedRMSNorm", target="ir")

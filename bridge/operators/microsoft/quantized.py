@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.neutral.inference.indexes import indexes
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import F32, I32, U2, U4, U8, Element
@@ -264,6 +265,9 @@ def gather_block_quantized(b: Builder, node: Node) -> Result:
             zeros = _cut_to(b, zeros, element, scales)
     values = b.op("DequantizeLinear", data, scales, zeros, axis=axis, block_size=size)
     return b.op("Gather", values, indices, attributes.get("gather_axis", 0))
+
+
+indexes("com.microsoft::GatherBlockQuantized", {1: "0[0]"})
 
 
 def _cut_to(b: Builder, zeros: Value, element: Element, scales: Value) -> Value:

@@ -19,6 +19,12 @@ def standard_one(b: Builder, node: Node) -> Result:
     return b.op(node.op.partition("::")[2], *node.inputs, **node.attributes)
 
 
+@legalizes("com.microsoft::SampleOp", target="ir")
+def sample(b: Builder, node: Node) -> Result:
+    """`com.microsoft::SampleOp` (1): Identity."""
+    return b.op("Identity", *node.inputs)
+
+
 @legalizes("com.microsoft::LinearAttention", target="ir")
 def linear_attention(b: Builder, node: Node) -> Result:
     """`com.microsoft::LinearAttention` (1): the standard's operator, unless it keeps several

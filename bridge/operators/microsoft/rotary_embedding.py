@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bridge.neutral.inference.indexes import indexes
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
 from bridge.operators.matmul.attention import by_heads, joined_heads
 from bridge.operators.microsoft.attention import require_default
@@ -42,3 +43,6 @@ def rotary_embedding(b: Builder, node: Node) -> Result:
         places = b.expand(places + b.positions(x, 2), b.sizes(x, 0), b.sizes(x, 2))
     y = rotated(b, x, places, cos, sin, bool(attributes.get("interleaved", 0)))
     return joined_heads(b, y) if rank == 3 else y
+
+
+indexes("com.microsoft::RotaryEmbedding", {1: "2[0]"})

@@ -83,8 +83,7 @@ def _weights(
 
 def _is_zero(state: Value) -> bool:
     """Whether a state is zeros, also with a computed shape."""
-    moved = ("Broadcast", "Expand", "Transpose", "Reshape", "Squeeze", "Unsqueeze")
-    known = known_of(state.behind("Cast", *moved)).array
+    known = known_of(state.behind("Cast", traits=frozenset({"moves", "repeats"}))).array
     return known is not None and not known.any()
 
 

@@ -10,9 +10,6 @@ from bridge.vocabulary import has_trait
 
 AxisOf = tuple[Value, int]
 
-OF_FIRST = ("Clip", "DequantizeLinear", "FakeQuantize", "LayerNormalization", "QuantizeLinear")
-"""Operators with an output in the shape of their first input, besides operators with one input."""
-
 
 def is_whole_length(lengths: Value | None, x: Value) -> bool:
     """Whether all lengths are the size of axis 1 of `x`, known or computed."""
@@ -20,7 +17,7 @@ def is_whole_length(lengths: Value | None, x: Value) -> bool:
         return True
     if lengths is None:
         return False
-    length = lengths.behind("Broadcast", "Cast", "Expand", "Reshape", "Squeeze", "Unsqueeze")
+    length = lengths.behind("Cast", traits=frozenset({"repeats", "view"}))
     gather = producer_of(length, "Gather")
     shape = producer_of(gather.operand(0).behind("Cast"), "Shape") if gather else None
     if gather is None or shape is None or shape.attributes["start"]:
@@ -62,7 +59,7 @@ def _place(node: Node, output: int, rank: int, axis: int) -> int | None:
     if node.op in ("Squeeze", "Unsqueeze"):
         return _beside(node, rank, axis)
     alone = has_trait(node.op, "by_element") and len(node.inputs) == 1
-    return axis if alone or node.op in OF_FIRST else None
+    return axis if alone or has_trait(node.op, "shape_of_first") else None
 
 
 def _beside(node: Node, rank: int, axis: int) -> int | None:

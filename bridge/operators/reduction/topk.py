@@ -7,7 +7,7 @@ from bridge.neutral.inference.dims import at_most
 from bridge.neutral.inference.known import as_dim, known_of
 from bridge.neutral.types import ANY, I64, TensorType
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
-from bridge.operators.guarding import SafeInputs, Unsafe, guards_further, is_surely_filled
+from bridge.operators.guarding import SafeInputs, Unsafe, guards, is_surely_filled
 from bridge.operators.reduction.order import first_places, in_order, takes_long, top
 
 
@@ -120,7 +120,7 @@ must.hold(
 )
 
 
-@guards_further("ArgMax", "ArgMin")
+@guards("ArgMax", "ArgMin", further=True)
 def _choice(b: Builder, node: Node, counts: Value) -> SafeInputs:
     """ArgMax, ArgMin: there is an element to choose."""
     if not is_surely_filled([_size(node)]):
@@ -128,7 +128,7 @@ def _choice(b: Builder, node: Node, counts: Value) -> SafeInputs:
     return None
 
 
-@guards_further("TopK")
+@guards("TopK", further=True)
 def _few(b: Builder, node: Node, counts: Value) -> SafeInputs:
     """TopK: there are as many elements as it wants."""
     wanted = known_of(node.inputs[1]).ints

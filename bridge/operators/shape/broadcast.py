@@ -28,8 +28,7 @@ from bridge.neutral.inference.known import (
 )
 from bridge.neutral.types import ANY, F32, Dim, Shape, TensorType, Type, broadcast, differ, meet_dim
 from bridge.operators import Builder, Node, Value
-from bridge.operators.guarding import SafeInputs, Unsafe, go_together, guards, if_taken
-from bridge.operators.pick import pick
+from bridge.operators.guarding import SafeInputs, Unsafe, go_together, guards, if_taken, pick
 
 
 @infers("Concat")

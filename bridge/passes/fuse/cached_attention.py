@@ -74,7 +74,7 @@ def _scale(b: Builder, query: Value, match: Found) -> Value:
 def _is_of_cache(value: Value) -> bool:
     """Whether keys or values are the content of a variable joined with another value. Each head may
     be repeated for the heads of queries that share it."""
-    return is_cache(value.behind("Reshape", "Expand", "Unsqueeze"))
+    return is_cache(value.behind(traits=frozenset({"repeats", "view"})))
 
 
 def _fits(mask: Value, scores: Value) -> bool:

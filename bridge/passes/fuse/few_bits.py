@@ -6,13 +6,10 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value, producer_of
 from bridge.passes.uses import Uses
 
-SHAPED = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
-"""Operators that ONNX has on integers of few bits, and onnxruntime has not."""
-
 
 def converted_first(b: Builder, node: Node, uses: Uses) -> Value | None:
     """A conversion of a reshaped value: the conversion goes before the reshape."""
-    shaped = producer_of(node.inputs[0], *SHAPED)
+    shaped = producer_of(node.inputs[0], traits=frozenset({"view"}))
     if shaped is None or uses.count(shaped.outputs[0]) > 1:
         return None
     value, *rest = shaped.inputs

@@ -14,14 +14,8 @@ from bridge.passes.fuse.weights import DOMAIN
 from bridge.passes.uses import Uses
 from bridge.vocabulary import has_trait
 
-SHAPING = ("Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
-"""Operators that may stand between a DequantizeLinear and the operator on integers."""
-
 PASSING = ("Concat", "DequantizeLinear", "MaxPool", "Mul", "Split", "Sub")
 """Operators that scale integers, or leave elements as they are."""
-
-QUANTIZING = ("FakeQuantize", "QuantizeDequantize", "QuantizeLinear")
-"""Operators that round floats to integers."""
 
 
 def float_weights(b: Builder, node: Node, uses: Uses) -> Value | None:
@@ -46,7 +40,7 @@ def meets_integers(weights: Value, uses: Uses) -> bool:
     waiting = [weights]
     for value in waiting:
         for user in uses.users(value):
-            if user.op in SHAPING:
+            if has_trait(user.op, "moves"):
                 waiting.append(user.outputs[0])
                 continue
             operands = any(_is_quantized(other) for other in user.inputs if other is not value)
@@ -56,7 +50,7 @@ def meets_integers(weights: Value, uses: Uses) -> bool:
 
 
 def _quantizes(node: Node) -> bool:
-    return node.op in QUANTIZING
+    return has_trait(node.op, "quantizes")
 
 
 def _is_quantized(value: Value | None) -> bool:
@@ -70,4 +64,4 @@ def _is_quantized(value: Value | None) -> bool:
         if element is not None and element.kind in ("int", "uint") and element.bits <= 8:
             return True
         node = before.producer
-    return node is not None and node.op in QUANTIZING
+    return node is not None and has_trait(node.op, "quantizes")

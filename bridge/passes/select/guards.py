@@ -9,10 +9,10 @@ from bridge.neutral.inference.constraints import contradiction, equal_sizes, siz
 from bridge.neutral.inference.known import known_of
 from bridge.operators import load
 from bridge.operators.guarding import (
+    FURTHER,
+    GUARDS,
     SafeInputs,
     Unsafe,
-    further_guard_of,
-    guard_of,
     is_one_size,
     made_broadcastable,
 )
@@ -32,14 +32,14 @@ def guarded(b: Builder, node: Node, counts: Value) -> SafeInputs:
     if node.op == "Constant":
         return None
     load(node.op)
-    guard = guard_of(node.op)
+    guard = GUARDS.get(node.op)
     if guard is not None:
         return guard(b, node, counts)
     row = _require_known(node)
     if "broadcasts" in row.traits:
         return made_broadcastable(b, node, counts)
     _require_sizes(node, row)
-    further = further_guard_of(node.op)
+    further = FURTHER.get(node.op)
     return None if further is None else further(b, node, counts)
 
 

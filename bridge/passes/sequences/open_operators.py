@@ -132,7 +132,7 @@ def _end(node: Node, forms: InputForms) -> bool | None:
     an operator that cannot run on views."""
     if not has_trait(node.op, "along_axes"):
         return None
-    data = 1 if node.op not in ("Concat", "GatherElements", "ScatterElements") else len(forms)
+    data = len(forms) if has_trait(node.op, "one_rank") else 1
     if any(isinstance(form, Open) for form in forms[data:]):
         return None
     axes = named_axes(trial_of(node, forms, lambda form: TensorType(form.element)))

@@ -14,7 +14,7 @@ from typing import TypeGuard
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.ports import Carried, Iteration, Sliced, Stacked, Yield
 from bridge.neutral.types import STRING
-from bridge.vocabulary import has_trait
+from bridge.vocabulary import traits_of
 
 
 def is_string(value: Value | None) -> TypeGuard[Value]:
@@ -246,10 +246,12 @@ def default_word(node: Node) -> str:
     return word
 
 
+_MOVES = frozenset({"elements_of_all", "elements_of_first", "reads_shape"})
+
+
 def _moves(node: Node) -> bool:
     """Whether an operator passes elements on unchanged, or only reads their number."""
-    traits = ("elements_of_first", "elements_of_all")
-    return node.op in ("Shape", "Size") or any(has_trait(node.op, trait) for trait in traits)
+    return not traits_of(node.op).isdisjoint(_MOVES)
 
 
 _NAMED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

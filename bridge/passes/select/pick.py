@@ -5,6 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.types import BOOL, F16, F32, I8, I32, U8, Element
+from bridge.operators.guarding import pick_by
 
 NARROW = 16
 """Types with at most so many bits are picked as 32 bits: engines lack Where for most of them."""
@@ -13,6 +14,7 @@ AS_THEY_ARE = (F16, I8, U8)
 """Narrow types for which engines have Where."""
 
 
+@pick_by
 def pick(b: Builder, condition: Value, one: Value, other: Value) -> Value:
     """One value if the condition, a scalar, is true, else the other of the same shape. Booleans are
     picked with And and Or, since onnxruntime has no Where for them."""
