@@ -11,9 +11,11 @@ from bridge.neutral.inference.constraints import contradiction
 from bridge.neutral.ports import Carried
 from bridge.neutral.signature import impropriety
 from bridge.neutral.verify import verify
+from bridge.passes.applies import always, applies
 from bridge.passes.context import Context
 
 
+@applies(always)
 def check_legality(model: Model, context: Context) -> None:
     """Raises VerificationError if the graph breaks a rule of the neutral graph, and
     UnsupportedError with the nodes that the target's specification does not allow.

@@ -17,6 +17,7 @@ from bridge.operators import BREAKS, Refused, Rule, legalization, unforeseen
 from bridge.operators.element_types import steps_of
 from bridge.operators.spelling import choose
 from bridge.operators.standard import inline_standard_function
+from bridge.passes.applies import always, applies
 from bridge.passes.context import Context
 from bridge.passes.fold import fold_value
 from bridge.vocabulary import family_of, operator
@@ -33,6 +34,7 @@ def _is_computed(value: Value | None) -> bool:
     return value is not None and value.computed is not None and value.constant is None
 
 
+@applies(always)
 def legalize(model: Model, context: Context, forms: Forms | None = None) -> bool:
     """Rewrites, in place, every node that the target cannot spell. `forms` are rules of the target,
     by operator, which come before the rules of the operators.

@@ -19,6 +19,7 @@ from itertools import groupby
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node, Value
 from bridge.options import release_number
+from bridge.passes.applies import applies, between_formats
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
 from bridge.quirks.known import UNFOLDED
@@ -301,6 +302,14 @@ def _run_of(wanted: Sequence[At]) -> Run:
     return making_safe([quirk for quirk in quirks if isinstance(quirk, Clause)])
 
 
+def _shows_faults(model: Model, context: Context) -> bool:
+    """Whether an IR becomes ONNX, or Bridge made it of ONNX. Quirks may hide known values, and each
+    layer has the form that they recognise."""
+    was_onnx = model.opset is not None
+    return model.format == "ir" and (was_onnx or between_formats(model, context))
+
+
+@applies(_shows_faults)
 def undo_quirks(model: Model, context: Context) -> bool:
     """Undoes the quirks for IR in place, in reverse order, until no undo changes the model."""
     from bridge.passes.fuse import fuse
