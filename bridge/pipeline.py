@@ -119,7 +119,7 @@ STAGES_TO_IR: Stages = {
     "decide": (
         "passes.trip_counts.end_at_once",
         "passes.fold.fold",
-        "passes.out_of_range.tell_out_of_range",
+        given(has_operator("Gather", "GatherElements"), "passes.out_of_range.tell_out_of_range"),
         "passes.maps.lower_maps",
         "passes.ranks.settle_ranks",
         given(has_parts, "passes.sequences.model.lower_sequences"),
@@ -140,7 +140,7 @@ STAGES_TO_IR: Stages = {
         "passes.fake_quantize.use_fake_quantize",
         "passes.fold.fold",
         given(has_operator("ReadValue"), "passes.fuse.patterns.fuse_states"),
-        "passes.impossible.prune_impossible",
+        given(has_operator("If", "Loop"), "passes.impossible.prune_impossible"),
         "passes.idle_loops.drop_idle_loops",
     ),
     "finish": (

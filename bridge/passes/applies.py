@@ -101,11 +101,15 @@ def concludes(model: Model, context: Context) -> bool:
 # Conditions on the model, which need not import the pass.
 
 
-def has_operator(op: str) -> Condition:
-    """If a model from the other format has an operator."""
-    return lambda model, context: (
-        between_formats(model, context) and op in context.ask(contents, model.graph).operators
-    )
+def has_operator(*ops: str) -> Condition:
+    """If a model from the other format has one of these operators."""
+
+    def condition(model: Model, context: Context) -> bool:
+        if not between_formats(model, context):
+            return False
+        return not context.ask(contents, model.graph).operators.isdisjoint(ops)
+
+    return condition
 
 
 def has_strings(model: Model, context: Context) -> bool:

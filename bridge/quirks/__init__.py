@@ -11,7 +11,7 @@ quirk ran, the earlier ones find no fault in the graph.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import groupby
@@ -19,7 +19,7 @@ from itertools import groupby
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node, Value
 from bridge.options import release_number
-from bridge.passes.applies import applies, between_formats
+from bridge.passes.applies import applies, between_formats, contents
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
 from bridge.quirks.known import UNFOLDED
@@ -277,7 +277,8 @@ def of_engine(engine: str) -> tuple[At, ...]:
 def work_round(model: Model, context: Context) -> bool:
     """Applies the quirks of the target in place, if the model has their operators. Returns whether
     any quirk found its fault."""
-    ops, changed = _ops(model), False
+    ops: Set[str] = context.ask(contents, model.graph).operators
+    changed = False
     for form, group in groupby(_wanted(context), lambda at: at.form):
         wanted = [at for at in group if not at.ops or at.ops & ops]
         if not wanted:
