@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from bridge.neutral.graph import Graph, Model
-from bridge.neutral.types import STRING, ContainerType
+from bridge.neutral.types import STRING, ContainerType, TensorType
 from bridge.passes.context import Context
 
 RunPass = Callable[[Model, Context], bool | None]
@@ -49,12 +49,13 @@ class Contents:
 def contents(graph: Graph) -> Contents:
     """What a graph and its bodies hold."""
     nodes = list(graph.walk())
-    types = {value.type for node in nodes for value in node.outputs}
-    types.update(value.type for value in graph.inputs)
+    types = [
+        value.type for values in (graph.inputs, *(n.outputs for n in nodes)) for value in values
+    ]
     return Contents(
-        frozenset(node.op for node in nodes),
-        any(getattr(type, "element", None) is STRING for type in types),
-        any(isinstance(type, ContainerType) for type in types),
+        frozenset([node.op for node in nodes]),
+        any([isinstance(type, TensorType) and type.element is STRING for type in types]),
+        any([isinstance(type, ContainerType) for type in types]),
     )
 
 
