@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 
 from bridge.errors import Unsupported, UnsupportedError
+from bridge.neutral.attributes import Attributes
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.captures import sink_constants
 from bridge.neutral.graph import Graph, Model, Node, Value
@@ -209,17 +210,11 @@ def remember(
 ) -> None:
     """Notes the original node with the last of `nodes` that gives one of the results, if others
     might replace it too. `used` are the values with users."""
-    row, former = operator(node.op), (node.extras or {}).get("provenance")
-    several = len(node.outputs) > 1
-    # One node that gives several outputs is known by its row.
-    parts = {value.producer for value in results if value is not None}
-    plain = several and len(parts) == 1 and "::" not in node.op
-    recorded = row is None or ("recorded" in row.traits and not plain)
-    if not recorded and row is not None and "recorded_of_constants" in row.traits:
-        recorded = all(value is None or value.constant is not None for value in node.inputs)
-    if former is None and not recorded:
+    former = (node.extras or {}).get("provenance")
+    if former is None and not _is_recorded(node, results):
         return
     places = {maker: i for i, maker in enumerate(nodes) if maker.op != "Constant"}
+    several = len(node.outputs) > 1
     wanted = used() if several else node.outputs
     outputs = [
         made if made is not None and made.producer in places and old in wanted else old
@@ -235,10 +230,29 @@ def remember(
     elif maker.op == node.op and all(other is maker or other.op == "Constant" for other in nodes):
         return
     else:
-        defaults = row.defaults if row is not None else {}
-        said = {k: v for k, v in node.attributes.items() if v != defaults.get(k)}
-        former = Provenance(node.op, said, node.inputs, outputs if several else ())
+        former = Provenance(node.op, _said(node), node.inputs, outputs if several else ())
     maker.extras = {**(maker.extras or {}), "provenance": former}
+
+
+def _is_recorded(node: Node, results: Sequence[Value | None]) -> bool:
+    """Whether others might replace the results of a node too, by its row."""
+    row = operator(node.op)
+    if row is None:
+        return True
+    if "recorded" in row.traits:
+        # One node that gives several outputs is known by its row.
+        makers = {value.producer for value in results if value is not None}
+        if len(node.outputs) == 1 or len(makers) != 1 or "::" in node.op:
+            return True
+    of_constants = all(value is None or value.constant is not None for value in node.inputs)
+    return "recorded_of_constants" in row.traits and of_constants
+
+
+def _said(node: Node) -> Attributes:
+    """The attributes of a node that are not the defaults."""
+    row = operator(node.op)
+    defaults = row.defaults if row is not None else {}
+    return {k: v for k, v in node.attributes.items() if v != defaults.get(k)}
 
 
 def _made_by(nodes: Sequence[Node], value: Value) -> Value:
