@@ -7,7 +7,7 @@ applies (`bridge/passes/applies.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -36,28 +36,10 @@ from bridge.targets import counts_states, has_limits, is_for_device, unrolls, wo
 
 
 @dataclass(frozen=True)
-class Given:
-    """Passes at a place where they apply under a condition, beside those that they declare. Their
-    modules are imported only then."""
-
-    condition: Condition
-    paths: tuple[str, ...]
-
-
-def given(condition: Condition, *paths: str) -> Given:
-    """Passes under a condition."""
-    return Given(condition, paths)
-
-
-Stages = Mapping[str, tuple[str | Given, ...]]
-"""Passes by stage: each is a function in `bridge/`, by the path of its module and its name."""
-
-
-@dataclass(frozen=True)
 class Pass:
-    """A pass at its place."""
+    """A function in `bridge/`, by the path of its module and its name, at its place. With a
+    `condition` it applies only under that, and its module is not imported elsewhere."""
 
-    stage: str
     path: str
     condition: Condition | None = None
 
@@ -79,14 +61,13 @@ class Pass:
         return self.condition(model, context) and condition_of(self.run, always)(model, context)
 
 
-def _in_order(stages: Stages) -> Iterator[Pass]:
-    for stage, rows in stages.items():
-        for row in rows:
-            if isinstance(row, Given):
-                yield from (Pass(stage, path, row.condition) for path in row.paths)
-            else:
-                yield Pass(stage, row)
+def given(condition: Condition, *paths: str) -> tuple[Pass, ...]:
+    """Passes that apply under a condition."""
+    return tuple(Pass(path, condition) for path in paths)
 
+
+Stages = Mapping[str, tuple[str | tuple[Pass, ...], ...]]
+"""The passes of each stage."""
 
 STAGES_TO_IR: Stages = {
     "read": (
@@ -207,7 +188,13 @@ STAGES_TO_ONNX: Stages = {
     ),
 }
 
-TO_IR, TO_ONNX = tuple(_in_order(STAGES_TO_IR)), tuple(_in_order(STAGES_TO_ONNX))
+
+def _in_order(stages: Stages) -> tuple[Pass, ...]:
+    rows = [row for rows in stages.values() for row in rows]
+    return tuple(step for row in rows for step in ((Pass(row),) if isinstance(row, str) else row))
+
+
+TO_IR, TO_ONNX = _in_order(STAGES_TO_IR), _in_order(STAGES_TO_ONNX)
 
 
 def prepare(

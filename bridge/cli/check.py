@@ -54,7 +54,6 @@ Other = Annotated[
 Page = Annotated[
     Path | None,
     typer.Option(
-        "--report",
         metavar="FILE|DIR",
         rich_help_panel=OUTPUT,
         help="Write a page, FILE.html; for many models a folder of pages.",

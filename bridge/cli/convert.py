@@ -42,7 +42,6 @@ Destination = Annotated[
 OutputFolder = Annotated[
     Path | None,
     typer.Option(
-        "--output-dir",
         metavar="DIR",
         rich_help_panel=MANY,
         help="Write all models here, in the other format, under their names.",
@@ -51,7 +50,6 @@ OutputFolder = Annotated[
 State = Annotated[
     list[str] | None,
     typer.Option(
-        "--state",
         rich_help_panel=STATE,
         metavar="INPUT=OUTPUT",
         help="An input and the output that is its next state.",

@@ -46,7 +46,6 @@ Quirks = Annotated[
 Page = Annotated[
     Path | None,
     typer.Option(
-        "--html",
         metavar="FILE.html",
         help="Write a page: the tree of Ifs and Loops, to be folded and searched.",
     ),
@@ -54,7 +53,6 @@ Page = Annotated[
 Picture = Annotated[
     Path | None,
     typer.Option(
-        "--svg",
         metavar="FILE.svg",
         help="Write a picture of the Ifs, Loops and their ports.",
     ),
@@ -62,7 +60,6 @@ Picture = Annotated[
 Coverage = Annotated[
     Path | None,
     typer.Option(
-        "--coverage",
         metavar="CHECK.json",
         help="Colour each branch in page and picture by the result of 'bridge check --json'.",
     ),

@@ -109,8 +109,7 @@ def _add_graph(found: Survey, graph: onnx.GraphProto, path: str | None) -> None:
 def _add_value(found: Survey, info: onnx.ValueInfoProto, path: str | None) -> tuple[str, Type]:
     """Adds a value; returns its name and its type."""
     name, type = info.name, read_type(info.type)
-    _add_texts(found, (name,))
-    _add_texts(found, (dim for dim in innermost(type).shape or () if isinstance(dim, bytes)))
+    _add_texts(found, [name, *[d for d in innermost(type).shape or () if isinstance(d, bytes)]])
     _add_note(found, None if path is None else within(path, str(name)), info)
     return name, type
 

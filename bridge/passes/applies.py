@@ -87,6 +87,11 @@ def selects_in_onnx(model: Model, context: Context) -> bool:
     return model.format == context.target.format == "onnx" and selects(model, context)
 
 
+def rewrites(model: Model, context: Context) -> bool:
+    """If the graph changes much: between the formats, and where Ifs of ONNX become selections."""
+    return between_formats(model, context) or selects_in_onnx(model, context)
+
+
 def specializes(model: Model, context: Context) -> bool:
     """If as many Ifs as possible are removed: inputs have fixed values or shapes, or Ifs become
     selections."""

@@ -15,15 +15,11 @@ from bridge.neutral.ports import Invariant
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, TensorType, is_static
-from bridge.passes.applies import applies, between_formats, selects_in_onnx
+from bridge.passes.applies import applies, rewrites
 from bridge.passes.context import Context
 
 
-def _helps(model: Model, context: Context) -> bool:
-    return between_formats(model, context) or selects_in_onnx(model, context)
-
-
-@applies(_helps)
+@applies(rewrites)
 def fold(model: Model, context: Context) -> bool:
     """Folds known integer values and inlines Ifs with a known condition, in place."""
     graph = model.graph

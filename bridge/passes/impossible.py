@@ -18,7 +18,7 @@ from bridge.neutral.graph import BRANCHES, Graph, Model, Node
 from bridge.neutral.inference.constraints import contradiction, contradictions
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.operators.control.idle import surely_runs, what_went_in
-from bridge.passes.applies import applies, between_formats, selects_in_onnx
+from bridge.passes.applies import applies, between_formats, rewrites
 from bridge.passes.assumptions import note_pruned
 from bridge.passes.context import Context
 from bridge.passes.fold import FOLD, infer_and_fold
@@ -27,9 +27,7 @@ from bridge.report import Report
 
 
 def _prunes(model: Model, context: Context) -> bool:
-    if selects_in_onnx(model, context):
-        return True
-    return between_formats(model, context) and not context.options.get("keep_branches")
+    return rewrites(model, context) and not context.options.get("keep_branches")
 
 
 @applies(_prunes)

@@ -23,15 +23,11 @@ from bridge.neutral.types import (
     Type,
 )
 from bridge.operators.branches import either
-from bridge.passes.applies import applies, between_formats, selects_in_onnx
+from bridge.passes.applies import applies, rewrites
 from bridge.passes.context import Context
 
 
-def _has_parts(model: Model, context: Context) -> bool:
-    return between_formats(model, context) or selects_in_onnx(model, context)
-
-
-@applies(_has_parts)
+@applies(rewrites)
 def restore_boundary(model: Model, context: Context) -> None:
     """Gives the model back, in place, the inputs and outputs that its metadata records."""
     model.metadata.pop(CONSTANTS.key, None)
