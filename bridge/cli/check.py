@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,33 +38,46 @@ OPTIONS = (
 """The library's options that the command has."""
 
 
+Model = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help="A model, - for ONNX from a stream, or folders and patterns of models.",
+    ),
+]
+Other = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="OTHER",
+        help="The model to compare with; without it, MODEL is converted there and back.",
+    ),
+]
+Page = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE|DIR",
+        rich_help_panel=OUTPUT,
+        help="Write a page, FILE.html; for many models a folder of pages.",
+    ),
+]
+Hook = Annotated[
+    bool,
+    typer.Option(
+        "--hook",
+        rich_help_panel=MANY,
+        help="For commit hooks: check each file alone, and pass over .xml of others.",
+    ),
+]
+
+
 @takes_options(CheckOptions, OPTIONS, device=None)
 def check(
-    model: Annotated[
-        Path,
-        typer.Argument(
-            metavar="MODEL",
-            help="A model, - for ONNX from a stream, or folders and patterns of models.",
-        ),
-    ],
-    other: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="OTHER",
-            help="The model to compare with; without it, MODEL is converted there and back.",
-        ),
-    ] = None,
+    model: Model,
+    other: Other = None,
     *,
     options: dict[str, Any],
     written: dict[str, Any],
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE|DIR",
-            rich_help_panel=OUTPUT,
-            help="Write a page, FILE.html; for many models a folder of pages.",
-        ),
-    ] = None,
+    report: Page = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
     quiet: Quiet = False,
@@ -71,14 +85,7 @@ def check(
     junit: Junit = None,
     cache: CacheFolder = None,
     shard: Shard = None,
-    hook: Annotated[
-        bool,
-        typer.Option(
-            "--hook",
-            rich_help_panel=MANY,
-            help="For commit hooks: check each file alone, and pass over .xml of others.",
-        ),
-    ] = False,
+    hook: Hook = False,
     debug: Debug = False,
 ) -> None:
     """Run a model and its conversion on the same inputs and compare every output.
@@ -104,40 +111,53 @@ def check(
     for name in ("rtol", "atol"):
         if not options[name]:
             del options[name]
-    inputs, weights = options["inputs"], options["weights"]
     arrays = files_of_values(written["values"])
     given = [model, *(other or ())]
     if hook:
         given = [path for path in given if path.suffix.lower() != ".xml" or is_ir(path)]
     if jobs or junit or cache or shard or hook or is_many(given):
-        single = ("weights", "inputs", "save_inputs", "reduce")
-        if any(options[name] for name in single):
+        if any(options[name] for name in ("weights", "inputs", "save_inputs", "reduce")):
             raise UsageError("--weights, --inputs, --save-inputs and --reduce are for one model")
         require_engines(model, None)
         pairs = sharded(paired(found(given)), shard)
-        if junit is not None:
-            from bridge.files.kinds import JUNIT
-            from bridge.files.outputs import require_outputs
-
-            others = [*arrays, *(cache.glob("*") if cache else ())]
-            read = [path for job in pairs for path in (job.model, job.other) if path is not None]
-            require_outputs({junit: JUNIT}, read, others, options["force"])
-        if report is not None:
-            from bridge.cli.folder import require_folder
-
-            require_folder(report, options["force"])
+        read = [path for job in pairs for path in (job.model, job.other) if path is not None]
+        cached = cache.glob("*") if cache else ()
+        _require_places(report, junit, read, [*arrays, *cached], options["force"])
         check_many(pairs, options, jobs or 1, cache, junit, report, shard, as_json, quiet)
         return
     against = given[1] if other else None
     require_engines(model, against)
     if report is not None:
-        from bridge.check.inputs.own import files_of
-        from bridge.files.kinds import PAGE
+        _require_page(report, given, arrays, options)
+    run_check(source_of(model), against, quiet, verbose, as_json, report, **options)
+
+
+def _require_places(
+    pages: Path | None, junit: Path | None, read: list[Path], others: list[Path], force: bool
+) -> None:
+    """Raises UsageError where the results for many models would overwrite another file."""
+    if junit is not None:
+        from bridge.files.kinds import JUNIT
         from bridge.files.outputs import require_outputs
 
-        others = [*arrays, *([weights] if weights else ()), *files_of(inputs)]
-        require_outputs({report: PAGE}, given, others, options["force"])
-    run_check(source_of(model), against, quiet, verbose, as_json, report, **options)
+        require_outputs({junit: JUNIT}, read, others, force)
+    if pages is not None:
+        from bridge.cli.folder import require_folder
+
+        require_folder(pages, force)
+
+
+def _require_page(
+    page: Path, given: list[Path], arrays: Sequence[Path], options: dict[str, Any]
+) -> None:
+    """Raises UsageError where the page for one model would overwrite another file."""
+    from bridge.check.inputs.own import files_of
+    from bridge.files.kinds import PAGE
+    from bridge.files.outputs import require_outputs
+
+    weights = [options["weights"]] if options["weights"] else []
+    others = [*arrays, *weights, *files_of(options["inputs"])]
+    require_outputs({page: PAGE}, given, others, options["force"])
 
 
 def require_engines(model: Path, other: Path | None) -> None:

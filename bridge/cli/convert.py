@@ -23,61 +23,69 @@ CHECKED = ("input_shapes", "input_types", "limits", "openvino", "values", "weigh
 """The options of a conversion that its check has, too."""
 
 
+Source = Annotated[
+    Path,
+    typer.Argument(
+        metavar="SOURCE",
+        help="A model: .onnx, .onnxtxt, .xml for IR, or - for ONNX from a stream. With "
+        "--output-dir also many, folders and patterns.",
+    ),
+]
+Destination = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="DESTINATION",
+        help="The file to write: .onnx or .xml; a folder, for the source's name; or - for "
+        "ONNX to a stream.",
+    ),
+]
+OutputFolder = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        rich_help_panel=MANY,
+        help="Write all models here, in the other format, under their names.",
+    ),
+]
+State = Annotated[
+    list[str] | None,
+    typer.Option(
+        rich_help_panel=STATE,
+        metavar="INPUT=OUTPUT",
+        help="An input and the output that is its next state.",
+    ),
+]
+Check = Annotated[
+    bool,
+    typer.Option(
+        "--check",
+        rich_help_panel=CHECK,
+        help="Run both models afterwards, and compare their outputs; see 'bridge check'.",
+    ),
+]
+DebugRun = Annotated[
+    bool,
+    typer.Option(
+        "--debug-run",
+        rich_help_panel=OUTPUT,
+        help="Run the graph after each pass; name the first that changes a number.",
+    ),
+]
+
+
 @takes_options(ConvertOptions)
 def convert(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="SOURCE",
-            help="A model: .onnx, .onnxtxt, .xml for IR, or - for ONNX from a stream. With "
-            "--output-dir also many, folders and patterns.",
-        ),
-    ],
-    destination: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="DESTINATION",
-            help="The file to write: .onnx or .xml; a folder, for the source's name; or - for "
-            "ONNX to a stream.",
-        ),
-    ] = None,
+    source: Source,
+    destination: Destination = None,
     *,
     options: dict[str, Any],
     written: dict[str, Any],
-    output_dir: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            rich_help_panel=MANY,
-            help="Write all models here, in the other format, under their names.",
-        ),
-    ] = None,
+    output_dir: OutputFolder = None,
     jobs: Jobs = None,
     shard: Shard = None,
-    state: Annotated[
-        list[str] | None,
-        typer.Option(
-            rich_help_panel=STATE,
-            metavar="INPUT=OUTPUT",
-            help="An input and the output that is its next state.",
-        ),
-    ] = None,
-    check: Annotated[
-        bool,
-        typer.Option(
-            "--check",
-            rich_help_panel=CHECK,
-            help="Run both models afterwards, and compare their outputs; see 'bridge check'.",
-        ),
-    ] = False,
-    debug_run: Annotated[
-        bool,
-        typer.Option(
-            "--debug-run",
-            rich_help_panel=OUTPUT,
-            help="Run the graph after each pass; name the first that changes a number.",
-        ),
-    ] = False,
+    state: State = None,
+    check: Check = False,
+    debug_run: DebugRun = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
     quiet: Quiet = False,

@@ -18,55 +18,67 @@ if TYPE_CHECKING:
     from bridge.neutral.graph import Model
 
 
+File = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE", help="The model: .onnx, .xml for IR, or - for ONNX from a stream."
+    ),
+]
+AsGraph = Annotated[
+    bool, typer.Option("--graph", help="Print every node, as Bridge has read the model.")
+]
+Cost = Annotated[
+    bool,
+    typer.Option(
+        "--cost",
+        help="Tell multiplications, weights and activations, of each branch too. An If costs "
+        "as much as its larger branch; an open dimension counts as 1.",
+    ),
+]
+Quirks = Annotated[
+    bool,
+    typer.Option(
+        "--quirks",
+        help="Show where a conversion to IR works round faults of engines, and why. "
+        "--device, --openvino, --value and --input-shape are for this.",
+    ),
+]
+Page = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.html",
+        help="Write a page: the tree of Ifs and Loops, to be folded and searched.",
+    ),
+]
+Picture = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.svg",
+        help="Write a picture of the Ifs, Loops and their ports.",
+    ),
+]
+Coverage = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="CHECK.json",
+        help="Colour each branch in page and picture by the result of 'bridge check --json'.",
+    ),
+]
+
+
 @takes_options(IrOptions, ("device", "input_shapes", "limits", "openvino", "values", "weights"))
 def inspect(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="The model: .onnx, .xml for IR, or - for ONNX from a stream."
-        ),
-    ],
+    file: File,
     *,
     options: dict[str, Any],
     written: dict[str, Any],
     as_json: AsJson = False,
-    graph: Annotated[
-        bool, typer.Option("--graph", help="Print every node, as Bridge has read the model.")
-    ] = False,
-    cost: Annotated[
-        bool,
-        typer.Option(
-            "--cost",
-            help="Tell multiplications, weights and activations, of each branch too. An If costs "
-            "as much as its larger branch; an open dimension counts as 1.",
-        ),
-    ] = False,
-    quirks: Annotated[
-        bool,
-        typer.Option(
-            "--quirks",
-            help="Show where a conversion to IR works round faults of engines, and why. "
-            "--device, --openvino, --value and --input-shape are for this.",
-        ),
-    ] = False,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.html",
-            help="Write a page: the tree of Ifs and Loops, to be folded and searched.",
-        ),
-    ] = None,
-    svg: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.svg", help="Write a picture of the Ifs, Loops and their ports."),
-    ] = None,
-    coverage: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="CHECK.json",
-            help="Colour each branch in page and picture by the result of 'bridge check --json'.",
-        ),
-    ] = None,
+    graph: AsGraph = False,
+    cost: Cost = False,
+    quirks: Quirks = False,
+    html: Page = None,
+    svg: Picture = None,
+    coverage: Coverage = None,
     force: Force = False,
     debug: Debug = False,
 ) -> None:

@@ -13,11 +13,17 @@ ONE_OF = {"Resize": (2, 3)}
 def impropriety(node: Node) -> str:
     """Names an attribute, input or output that a node must not have, or that it lacks. "" if the
     node is in order."""
+    if node.bodies or node.op == "Constant":
+        return ""
+    return fault_of(node.op, node.attributes) or wrong_count(node)
+
+
+def wrong_count(node: Node) -> str:
+    """Names an input or output that a node must not have, or an input that it lacks; "" if there is
+    none."""
     row = operator(node.op)
     if row is None or node.bodies or node.op == "Constant":
         return ""
-    if fault := fault_of(node.op, node.attributes):
-        return fault
     for kind, given, declared in (
         ("input", node.inputs, row.inputs),
         ("output", node.outputs, row.outputs),

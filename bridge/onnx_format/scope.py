@@ -69,7 +69,7 @@ class Scope:
         self._visible: set[str] = set()
         self._added: list[str] = []
         self.declared: dict[str, Type] = {}
-        self.extras: Mapping[str, NodeExtras] = {}
+        self.extras: Mapping[str, NodeExtras | None] = {}
         self.caller: Scope | None = None
         self._home: Scope | None = None
         self._brought: dict[Value, Value] = {}
@@ -91,7 +91,7 @@ class Scope:
             around.attributes,
             around.prefix,
         )
-        scope._home, scope._visible = home, around._visible
+        scope._home, scope._visible, scope.extras = home, around._visible, around.extras
         return scope
 
     def define(self, name: str, value: Value | None, shadows: bool = False) -> None:
@@ -179,9 +179,10 @@ class Scope:
         node.attribute = attributes
 
     def extras_of(self, node: ProtoNode) -> NodeExtras | None:
-        """The doc string and the metadata of a node. For the top graph, the survey has them."""
-        known = self.extras.get(node.output[0]) if node.output else None
-        return known.copy() if known is not None else read_extras(node.proto)
+        """The doc string and the metadata of a node. Outside functions the survey has them."""
+        first = node.output[0] if node.output else ""
+        known = self.extras[first] if first in self.extras else read_extras(node.proto)
+        return known.copy() if known is not None else None
 
     def outputs(self, node: ProtoNode) -> list[Value]:
         """Fresh values for a node's outputs, with their names and declared types."""

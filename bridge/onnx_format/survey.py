@@ -32,14 +32,15 @@ class Survey:
 
     `nodes` is the number of nodes in all graphs and functions. `notes` are the notes of all graphs
     but those of functions, by path. For the top graph, `types` are the declared types of its
-    values, by name, and `extras` are those of its nodes, by the first output. `kinds` has the
-    Python types of all texts.
+    values, by name. `extras` are those of the nodes outside functions, by the first output, unless
+    several nodes in bodies have one of this name. `kinds` has the Python types of all texts.
     """
 
     nodes: int = 0
     notes: dict[str, Note] = dataclasses.field(default_factory=dict)
     types: dict[str, Type] = dataclasses.field(default_factory=dict)
-    extras: dict[str, NodeExtras] = dataclasses.field(default_factory=dict)
+    extras: dict[str, NodeExtras | None] = dataclasses.field(default_factory=dict)
+    repeated: set[str] = dataclasses.field(default_factory=set)
     kinds: set[type] = dataclasses.field(default_factory=set)
     is_open: bool = False
     """Whether some size of the inputs is open. Else all other sizes follow without notes."""
@@ -73,11 +74,14 @@ def _survey(proto: onnx.ModelProto, grafts: Grafts) -> Survey:
     for function in proto.functions[:]:
         _add_texts(found, _of_function(function))
         _add_nodes(found, function.node[:], None)
+    found.extras.clear()
     for graph in grafts:
         _add_graph(found, graph, None)
     shapes = [innermost(read_type(info.type)).shape for info in proto.graph.input[:]]
     found.is_open = not all(map(is_static, shapes))
     _add_graph(found, proto.graph, "")
+    for name in found.repeated:
+        found.extras.pop(name, None)
     return found
 
 
@@ -105,8 +109,7 @@ def _add_graph(found: Survey, graph: onnx.GraphProto, path: str | None) -> None:
 def _add_value(found: Survey, info: onnx.ValueInfoProto, path: str | None) -> tuple[str, Type]:
     """Adds a value; returns its name and its type."""
     name, type = info.name, read_type(info.type)
-    _add_texts(found, (name,))
-    _add_texts(found, (dim for dim in innermost(type).shape or () if isinstance(dim, bytes)))
+    _add_texts(found, [name, *[d for d in innermost(type).shape or () if isinstance(d, bytes)]])
     _add_note(found, None if path is None else within(path, str(name)), info)
     return name, type
 
@@ -134,7 +137,9 @@ def _add_nodes(found: Survey, nodes: Sequence[onnx.NodeProto], path: str | None)
         around = None if path is None or not outputs else within(path, str(outputs[0]))
         place = None if around is None else within(around, NODE)
         note = _add_note(found, place, node)
-        if note and path == "" and outputs[0]:
+        if outputs and outputs[0]:
+            if outputs[0] in found.extras:
+                found.repeated.add(outputs[0])
             found.extras[outputs[0]] = note
         for attribute in node.attribute[:]:
             kind = attribute.type

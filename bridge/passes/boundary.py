@@ -29,10 +29,12 @@ from bridge.neutral.types import (
     without_sizes,
 )
 from bridge.options.suggestions import unknown
+from bridge.passes.applies import applies
 from bridge.passes.context import Context
 from bridge.vocabulary.elements import BY_IR
 
 
+@applies(lambda model, context: bool(model.defaults))
 def defaults_to_constants(model: Model, context: Context) -> bool:
     """Makes inputs with defaults constants of their default values, because IR has no defaults. The
     metadata records them. Inputs that the user named stay inputs. Returns whether there were any

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from bridge.neutral.boundary_record import BoundaryRecord
 from bridge.neutral.builder import Target
-from bridge.neutral.graph import Model
+from bridge.neutral.graph import Graph, Model
 from bridge.neutral.types import Dim
 from bridge.options import ConvertOptions
 from bridge.report import Report
+
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(eq=False)
@@ -20,6 +23,7 @@ class Context:
     `report` collects notes for users. `options` are the user's options. `disbelieved` collects the
     declared shapes of outputs, by name, whose ranks data decide. `boundary` collects the known
     meanings of inputs and outputs. `watch` is called with the model after each step.
+    `answers` are those of `ask` about the graph as it is; the pipeline keeps them.
     """
 
     target: Target
@@ -28,6 +32,17 @@ class Context:
     watch: Callable[[Model, str], None] | None = None
     disbelieved: dict[str, tuple[Dim, ...]] = field(default_factory=dict)
     boundary: BoundaryRecord = field(default_factory=lambda: BoundaryRecord({}, {}, []))
+    answers: dict[Callable[[Graph], Any], Any] | None = None
+
+    def ask(self, question: Callable[[Graph], _Answer], graph: Graph) -> _Answer:
+        """The answer to a question about the model's graph, found once for each state of it. A pass
+        asks before it changes anything."""
+        if self.answers is None:
+            return question(graph)
+        if question not in self.answers:
+            self.answers[question] = question(graph)
+        answer: _Answer = self.answers[question]
+        return answer
 
     @property
     def output_ranks(self) -> Mapping[str, int]:

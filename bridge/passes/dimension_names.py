@@ -14,10 +14,12 @@ from bridge.neutral.inference import infer_graph
 from bridge.neutral.inference.constraints import equal_sizes
 from bridge.neutral.inference.dims import naming_results
 from bridge.neutral.types import Dim, TensorType, meet, with_dims
+from bridge.passes.applies import always, applies
 from bridge.passes.context import Context
 from bridge.vocabulary import has_trait
 
 
+@applies(always)
 def name_dimensions(model: Model, context: Context) -> None:
     """Names the open dimensions of an IR's inputs, in place. In models of both formats it also
     names dimensions of other values: the same dimensions, and their sums, products or quotients."""

@@ -15,9 +15,11 @@ from bridge.neutral.ports import Invariant
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, TensorType, is_static
+from bridge.passes.applies import applies, rewrites
 from bridge.passes.context import Context
 
 
+@applies(rewrites)
 def fold(model: Model, context: Context) -> bool:
     """Folds known integer values and inlines Ifs with a known condition, in place."""
     graph = model.graph

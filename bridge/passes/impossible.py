@@ -9,15 +9,16 @@ Loop whose body fails gives its outputs without an iteration, unless it surely r
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import BRANCHES, Graph, Model, Node
-from bridge.neutral.inference.constraints import contradiction
+from bridge.neutral.inference.constraints import contradiction, contradictions
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.operators.control.idle import surely_runs, what_went_in
+from bridge.passes.applies import applies, between_formats, rewrites
 from bridge.passes.assumptions import note_pruned
 from bridge.passes.context import Context
 from bridge.passes.fold import FOLD, infer_and_fold
@@ -25,12 +26,17 @@ from bridge.passes.legality import found
 from bridge.report import Report
 
 
+def _prunes(model: Model, context: Context) -> bool:
+    return rewrites(model, context) and not context.options.get("keep_branches")
+
+
+@applies(_prunes)
 def prune_impossible(model: Model, context: Context) -> bool:
     """Prunes, in place, branches that fail whenever they are taken, and notes each in the report.
 
     Raises UnsupportedError with the nodes that fail elsewhere.
     """
-    if not any(map(contradiction, model.graph.walk())):
+    if not context.ask(contradictions, model.graph):
         return False
     pruning = _Pruning(context.report)
     changed = Rewriter(model.graph).run(Pattern(pruning.pruned))
@@ -42,20 +48,25 @@ def prune_impossible(model: Model, context: Context) -> bool:
     return changed
 
 
+def _keeps(model: Model, context: Context) -> bool:
+    return between_formats(model, context) and bool(context.options.get("keep_branches"))
+
+
+@applies(_keeps)
 def refuse_impossible(model: Model, context: Context) -> bool:
     """Raises UnsupportedError with the nodes that fail, also in branches that the user keeps,
     because OpenVINO would not open the model. Other nodes stay as they are."""
-    findings = list(found(model.graph, _faults))
-    if findings:
-        outside = set(found(model.graph, _faults, into_ifs=False))
+    failing = context.ask(contradictions, model.graph)
+
+    def faults(node: Node) -> Iterable[str]:
+        return (failing[node],) if node in failing else ()
+
+    if failing:
+        findings = list(found(model.graph, faults))
+        outside = set(found(model.graph, faults, into_ifs=False))
         findings = [f if f in outside else replace(f, why=f.why + _PRUNE) for f in findings]
         raise UnsupportedError(str(context.target), findings)
     return False
-
-
-def _faults(node: Node) -> Iterator[str]:
-    if why := contradiction(node):
-        yield why
 
 
 _PRUNE = "; without `keep_branches=True` its branch is pruned"

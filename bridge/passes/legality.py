@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.graph import Graph, Model, Node, Value
-from bridge.neutral.inference.constraints import contradiction
+from bridge.neutral.inference.constraints import contradictions
 from bridge.neutral.ports import Carried
-from bridge.neutral.signature import impropriety
+from bridge.neutral.signature import wrong_count
 from bridge.neutral.verify import verify
+from bridge.passes.applies import always, applies
 from bridge.passes.context import Context
 
 
+@applies(always)
 def check_legality(model: Model, context: Context) -> None:
     """Raises VerificationError if the graph breaks a rule of the neutral graph, and
     UnsupportedError with the nodes that the target's specification does not allow.
@@ -25,7 +27,15 @@ def check_legality(model: Model, context: Context) -> None:
     if model.format == context.target.format:
         return
     to_onnx = context.target.format == "onnx"
-    findings = list(found(model.graph, _onnx_faults if to_onnx else _faults, not to_onnx))
+    failing = context.ask(contradictions, model.graph)
+
+    def faults(node: Node) -> tuple[str, ...]:
+        """The faults of a node by the rules of both formats, the first one first."""
+        why = _negative_padding(node) if to_onnx else ""
+        why = why or wrong_count(node) or failing.get(node, "") or _changing_state(node)
+        return (why,) if why else ()
+
+    findings = list(found(model.graph, faults, not to_onnx))
     if to_onnx:
         inputs = _foreign(model.graph.inputs)
         findings += (Unsupported("Parameter", "graph", why) for why in inputs)
@@ -59,18 +69,6 @@ def _foreign(values: Iterable[Value]) -> list[str]:
     """The types of values that ONNX lacks."""
     elements = [value.element for value in values]
     return [f"ONNX has no element type {e}" for e in elements if e is not None and e.onnx is None]
-
-
-def _faults(node: Node) -> tuple[str, ...]:
-    """The faults of a node by the rules of both formats, the first one first."""
-    why = impropriety(node) or contradiction(node) or _changing_state(node)
-    return (why,) if why else ()
-
-
-def _onnx_faults(node: Node) -> tuple[str, ...]:
-    """The faults of a node by the ONNX standard, the first one first."""
-    why = _negative_padding(node)
-    return (why,) if why else _faults(node)
 
 
 def _negative_padding(node: Node) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 
 from bridge.errors import Unsupported, UnsupportedError
+from bridge.neutral.attributes import Attributes
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.captures import sink_constants
 from bridge.neutral.graph import Graph, Model, Node, Value
@@ -17,6 +18,7 @@ from bridge.operators import BREAKS, Refused, Rule, legalization, unforeseen
 from bridge.operators.element_types import steps_of
 from bridge.operators.spelling import choose
 from bridge.operators.standard import inline_standard_function
+from bridge.passes.applies import always, applies
 from bridge.passes.context import Context
 from bridge.passes.fold import fold_value
 from bridge.vocabulary import family_of, operator
@@ -33,6 +35,7 @@ def _is_computed(value: Value | None) -> bool:
     return value is not None and value.computed is not None and value.constant is None
 
 
+@applies(always)
 def legalize(model: Model, context: Context, forms: Forms | None = None) -> bool:
     """Rewrites, in place, every node that the target cannot spell. `forms` are rules of the target,
     by operator, which come before the rules of the operators.
@@ -208,17 +211,11 @@ def remember(
 ) -> None:
     """Notes the original node with the last of `nodes` that gives one of the results, if others
     might replace it too, or if a quirk says so. `used` are the values with users."""
-    row, former = operator(node.op), (node.extras or {}).get("provenance")
-    several = len(node.outputs) > 1
-    # One node that gives several outputs is known by its row.
-    parts = {value.producer for value in results if value is not None}
-    plain = several and len(parts) == 1 and "::" not in node.op
-    recorded = row is None or ("recorded" in row.traits and not plain)
-    if not recorded and row is not None and "recorded_of_constants" in row.traits:
-        recorded = all(value is None or value.constant is not None for value in node.inputs)
-    if former is None and not recorded and not of_quirk:
+    former = (node.extras or {}).get("provenance")
+    if former is None and not of_quirk and not _is_recorded(node, results):
         return
     places = {maker: i for i, maker in enumerate(nodes) if maker.op != "Constant"}
+    several = len(node.outputs) > 1
     wanted = used() if several else node.outputs
     outputs = [
         made if made is not None and made.producer in places and old in wanted else old
@@ -235,11 +232,30 @@ def remember(
     elif same and not of_quirk:
         return
     if of_quirk or former is None:
-        defaults = row.defaults if row is not None else {}
-        said = {k: v for k, v in node.attributes.items() if v != defaults.get(k)}
         parts_of = outputs if several else ()
-        former = Provenance(node.op, said, node.inputs, parts_of, of_quirk, former)
+        former = Provenance(node.op, _said(node), node.inputs, parts_of, of_quirk, former)
     maker.extras = {**(maker.extras or {}), "provenance": former}
+
+
+def _is_recorded(node: Node, results: Sequence[Value | None]) -> bool:
+    """Whether others might replace the results of a node too, by its row."""
+    row = operator(node.op)
+    if row is None:
+        return True
+    if "recorded" in row.traits:
+        # One node that gives several outputs is known by its row.
+        makers = {value.producer for value in results if value is not None}
+        if len(node.outputs) == 1 or len(makers) != 1 or "::" in node.op:
+            return True
+    of_constants = all(value is None or value.constant is not None for value in node.inputs)
+    return "recorded_of_constants" in row.traits and of_constants
+
+
+def _said(node: Node) -> Attributes:
+    """The attributes of a node that are not the defaults."""
+    row = operator(node.op)
+    defaults = row.defaults if row is not None else {}
+    return {k: v for k, v in node.attributes.items() if v != defaults.get(k)}
 
 
 def _made_by(nodes: Sequence[Node], value: Value) -> Value:

@@ -10,9 +10,11 @@ from bridge.neutral.graph import Model
 from bridge.neutral.inference import infer_graph
 from bridge.neutral.symbols import mark_shared_symbols
 from bridge.neutral.types import SharedSymbol, TensorType, with_dims
+from bridge.passes.applies import applies, concludes
 from bridge.passes.context import Context
 
 
+@applies(concludes)
 def distrust_symbols(model: Model, context: Context) -> bool:
     """Marks, in place, symbols that several inputs share, so that no comparison is decided by one.
     With `trust_symbols` none is marked. Returns whether that changed anything.

@@ -13,7 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bridge.neutral.graph import Model
 from bridge.options import DEVICES as NAMES, release_number
+from bridge.passes.applies import between_formats, specializes
+from bridge.passes.context import Context
 
 
 @dataclass(frozen=True)
@@ -124,3 +127,36 @@ def read_since(type: str, version: str, options: Mapping[str, Any]) -> str:
     number = int(opset[1])
     since = READ_SINCE.get((type, number)) or READ_SINCE.get(number)
     return since if since and release_number(asked) < release_number(since) else ""
+
+
+# When passes for a device apply.
+
+
+def works_round(model: Model, context: Context) -> bool:
+    """If faults of engines get workarounds. In a specialized IR, they were undone and are made
+    again; an IR of others is made safe for a device that unrolls Loops."""
+    device = device_of(context.options)
+    asked = between_formats(model, context) or device.unrolls == "all"
+    was_onnx = model.format == "ir" and model.opset is not None
+    return device.quirks and (asked or (was_onnx and specializes(model, context)))
+
+
+def is_for_device(model: Model, context: Context) -> bool:
+    """If the file is for a device or a release that does not read all valid files."""
+    options = context.options
+    return bool(options.get("openvino")) or device_of(options).shapes != "open"
+
+
+def unrolls(model: Model, context: Context) -> bool:
+    """If some Loops of known count become their iterations."""
+    return bool(device_of(context.options).unrolls)
+
+
+def counts_states(model: Model, context: Context) -> bool:
+    """If the states of Loops that stay are counted."""
+    return device_of(context.options).unrolls == "all"
+
+
+def has_limits(model: Model, context: Context) -> bool:
+    """If the model is checked against the limits of the device."""
+    return between_formats(model, context) or is_for_device(model, context)

@@ -20,9 +20,11 @@ from bridge.operators.nn.shapes import full_attributes
 from bridge.operators.nn.windows import is_short, lean, window_of
 from bridge.operators.spatial.interpolate import by_axes, padded
 from bridge.passes import legalize as standard
+from bridge.passes.applies import always, applies
 from bridge.passes.context import Context
 
 
+@applies(always)
 def legalize(model: Model, context: Context) -> bool:
     """As `bridge.passes.legalize.legalize`; operators of IR get forms that runtimes have."""
     return standard.legalize(model, context, FORMS if model.format == "ir" else None)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from bridge.check.isolated_engines import IsolatedSession
 
 import bridge
 from bridge.check import check
 from bridge.check.engines import Engine, OnnxRuntime, OpenVino
-from bridge.check.isolated_engines import IsolatedSession
 from tests.engines.planted import changes
 from tests.support.model_files import FOLDER
 

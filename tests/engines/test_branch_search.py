@@ -8,13 +8,13 @@ import numpy as np
 import onnx
 import onnx.parser
 import pytest
+from bridge.check.instrument import ways
 
 import bridge
 from bridge.check import check
 from bridge.check.inputs.goals import compared, distance
 from bridge.check.inputs.probe import probe
 from bridge.check.inputs.sizes import Demands
-from bridge.check.instrument import ways
 from tests.support.sample import spread
 
 HEAD = '<ir_version: 9, opset_import: ["" : 18]> '

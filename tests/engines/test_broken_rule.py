@@ -7,10 +7,10 @@ from typing import Any
 
 import onnx
 import pytest
+from bridge.check.loading import load
 
 from bridge.check import check, versions
 from bridge.check.engines import EngineError
-from bridge.check.loading import load
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import legalizations, load_all

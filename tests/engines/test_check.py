@@ -13,6 +13,7 @@ import onnx.parser
 import openvino
 import openvino.opset13 as ov
 import pytest
+from bridge.check.instrument import all_taken, instrument, sites_of
 from onnx import helper
 
 import bridge
@@ -29,7 +30,6 @@ from bridge.check.engines.remote import RemoteSession
 from bridge.check.engines.sessions import Sessions
 from bridge.check.inputs import Recipe, make_inputs
 from bridge.check.inputs.sizes import Demands
-from bridge.check.instrument import all_taken, instrument, sites_of
 from bridge.errors import InvalidModelError, UsageError
 
 GATE = """

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from bridge.check.exact import ExactModel, widen
+from bridge.check.outputs import Comparison
 
 import bridge
 from bridge.check import CheckReport, check
 from bridge.check.engines import Reference
-from bridge.check.exact import ExactModel, widen
-from bridge.check.outputs import Comparison
 from bridge.vocabulary.elements import F32, F64
 from tests.support.running import OnnxRuntime
 

@@ -9,18 +9,18 @@ import numpy as np
 import onnx
 import openvino
 import pytest
+from bridge.check.as_run import HalvedOriginal, Runs, run_as_people_do
+from bridge.check.bench import Bench
+from bridge.check.loading import load
+from bridge.check.outputs import Comparison
+from bridge.check.pair import Pair
+from bridge.check.results import Compared
 
 import bridge
 from bridge.check import as_run, check
-from bridge.check.as_run import HalvedOriginal, Runs, run_as_people_do
-from bridge.check.bench import Bench
 from bridge.check.engines import OnnxRuntime, Session
-from bridge.check.loading import load
 from bridge.check.noise import outside
-from bridge.check.outputs import Comparison
-from bridge.check.pair import Pair
 from bridge.check.report import CheckReport, Version
-from bridge.check.results import Compared
 
 
 def one_branch(path: Path, body: str) -> Path:

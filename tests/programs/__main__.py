@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import onnx
+from bridge.check.loading import load
 
 import tests.conftest  # noqa: F401 - the same seed draws the same programs
 from bridge.check.compare import Difference, compare
 from bridge.check.diagnosis.aligned import Results
 from bridge.check.diagnosis.stages import Stage, first_wrong_stage
-from bridge.check.loading import load
 from bridge.files.atomic_write import scratch_folder
 from tests.programs.drawing import KINDS, Drawn, draw
 from tests.programs.reducing import reduced

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import onnx
+from bridge.check.outputs import ATOL, RTOL, Comparison
 
 import bridge
 from bridge.check.inputs import Recipe, free_dimensions, make_inputs
-from bridge.check.outputs import ATOL, RTOL, Comparison
 from tests.conformance.bodies import BODIES, NoFormError
 from tests.conformance.cases import Case
 from tests.programs.verdict import Feeds, Verdict, judge

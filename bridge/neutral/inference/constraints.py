@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference import load_operator
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, Dim, Shape, differ, format_shape
@@ -186,6 +186,12 @@ def contradiction(node: Node) -> str:
             if why := fault if isinstance(fault, str) else fault.broken():
                 return why
     return ""
+
+
+def contradictions(graph: Graph) -> dict[Node, str]:
+    """The nodes of a graph, and of its bodies, that contradict themselves, with the reasons."""
+    nodes = (node for node in graph.walk() if _checks_of(node.op))
+    return {node: why for node in nodes if (why := contradiction(node))}
 
 
 def equal_sizes(node: Node) -> Iterator[tuple[Dim, Dim]]:

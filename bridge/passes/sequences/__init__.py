@@ -13,14 +13,38 @@ for old operator sets.
 
 from __future__ import annotations
 
-from bridge.neutral.graph import Graph
-from bridge.neutral.types import ContainerType
+from bridge.neutral.graph import Graph, Model
+from bridge.passes.applies import between_formats, contents
+from bridge.passes.context import Context
+from bridge.passes.ranks import has_open_rank
 from bridge.vocabulary import family_of
 
 
 def has_sequences(graph: Graph) -> bool:
     """Whether a graph has a sequence or an optional anywhere, or an operator on such."""
-    computed = (value for node in graph.walk() for value in node.outputs)
-    return any(
-        isinstance(value.type, ContainerType) for value in (*graph.inputs, *computed)
-    ) or any(family_of(node.op) == "sequence" for node in graph.walk())
+    found = contents(graph)
+    return found.containers or any(family_of(op) == "sequence" for op in found.operators)
+
+
+def has_parts(model: Model, context: Context) -> bool:
+    """If some value of a model from the other format is held as several tensors in IR: a sequence,
+    an optional, or a tensor whose rank data decide."""
+    ask, graph = context.ask, model.graph
+    return between_formats(model, context) and (
+        ask(has_sequences, graph) or ask(has_open_rank, graph)
+    )
+
+
+def selects_parts(model: Model, context: Context) -> bool:
+    """If all Ifs of ONNX become selections there, and some have or compute values that become
+    several tensors. Only tensors of one rank can be selected, and no guards exist for sequences."""
+    return (
+        model.format == "onnx"
+        and context.options.get("ifs") == "select"
+        and any(
+            any(value.rank is None for value in node.outputs)
+            or any(has_sequences(body.graph) for body in node.bodies)
+            for node in model.graph.walk()
+            if node.op == "If"
+        )
+    )

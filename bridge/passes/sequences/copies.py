@@ -7,12 +7,14 @@ from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Carried, Iteration, Yield
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import I64, SequenceType, TensorType
+from bridge.passes.applies import always, applies
 from bridge.passes.context import Context
 
 SINCE = 14
 """The operator set whose Identity takes sequences."""
 
 
+@applies(always)
 def spell_copies(model: Model, context: Context) -> bool:
     """Replaces, in place, Identity nodes on sequences. ONNX wants each output made by a node of its
     own graph, so outer values and values that are outputs twice are copied."""

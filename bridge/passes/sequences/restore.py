@@ -23,9 +23,11 @@ from bridge.neutral.types import (
     Type,
 )
 from bridge.operators.branches import either
+from bridge.passes.applies import applies, rewrites
 from bridge.passes.context import Context
 
 
+@applies(rewrites)
 def restore_boundary(model: Model, context: Context) -> None:
     """Gives the model back, in place, the inputs and outputs that its metadata records."""
     model.metadata.pop(CONSTANTS.key, None)

@@ -46,15 +46,51 @@ def make_stateful(model: Model, context: Context) -> None:
 
     Raises UsageError if there is no such pair.
     """
-    graph = model.graph
+    graph, beam_idx = model.graph, bool(context.options.get("beam_idx"))
     outputs = dict(zip(names_of_outputs(graph), graph.outputs, strict=True))
     inputs = {value.name: value for value in graph.inputs}
-    asked, beam_idx = context.options.get("stateful"), context.options.get("beam_idx", False)
+    pairs = _wanted(model, context, inputs, outputs)
+    if not pairs:
+        return
+    if BEAMS in inputs and beam_idx:
+        raise UsageError(f'the model has an input "{BEAMS}" already')
+    made = [
+        SymbolicPair(name + after, name, after, _symbols(inputs[name]), _symbols(outputs[after]))
+        for name, after in pairs.items()
+    ]
+    values = {inputs[before]: outputs[after] for before, after in pairs.items()}
+    left = [value for value in graph.inputs if value not in values]
+    beams = Value(TensorType(I32, (sequences_of(left),)), [BEAMS]) if beam_idx else None
+    first_calls = _become_variables(model, context, made, values, left, beams)
+    followers = follow_one_another(graph, values)
+    asked_for = beam_idx and PLACES not in inputs
+    told, places = tell_places(followers, left) if asked_for else (None, None)
+    left = [value for value in left if value in graph.inputs]
+    graph.inputs = [*left, *(value for value in (places, beams) if value is not None)]
+    _keep_outputs(graph, [name for name in outputs if name not in pairs.values()])
+    record = StatefulRecord(tuple(made), tuple(inputs), tuple(outputs), beam_idx, told)
+    STATEFUL.write(model.metadata, record)
+    note_types(model, ((pair.variable, inputs[pair.input].element) for pair in made))
+    if first_calls:
+        FIRST_CALLS.write(model.metadata, first_calls)
+    infer_graph(graph)
+    notes = context.report.notes
+    notes += [_MASKS] if followers else []
+    notes += map(_what_of_flag, first_calls)
+    variables = ", ".join(f"{before} = {after}" for before, after in pairs.items())
+    notes.append(f"variables of the model: {variables}")
+
+
+def _wanted(
+    model: Model, context: Context, inputs: Mapping[str, Value], outputs: Mapping[str, Value]
+) -> dict[str, str]:
+    """The pairs that become variables; the others stay inputs that each call must give."""
+    asked = context.options.get("stateful")
     pairs = by_name(inputs, outputs) if asked is True else dict(asked or {})
-    if asked is True and not pairs and any(node.op == "ReadValue" for node in graph.nodes):
-        return  # The states were variables before, and they are variables again.
+    if asked is True and not pairs and any(node.op == "ReadValue" for node in model.graph.nodes):
+        return {}  # The states were variables before, and they are variables again.
     _require_pairs(pairs, inputs, outputs)
-    idle = _never_read(graph, pairs, inputs, outputs)
+    idle = _never_read(model.graph, pairs, inputs, outputs)
     passed = _passed_on(pairs, inputs, outputs)
     context.report.notes += [f'nothing reads "{name}": it is no variable' for name in idle]
     context.report.notes += [
@@ -63,64 +99,48 @@ def make_stateful(model: Model, context: Context) -> None:
         for name in passed
     ]
     for name in (*idle, *passed):
-        model.defaults.pop(inputs[name], None)  # Each call gives the state.
-    pairs = {name: after for name, after in pairs.items() if name not in (*idle, *passed)}
-    if not pairs:
-        return
-    if BEAMS in inputs and beam_idx:
-        raise UsageError(f'the model has an input "{BEAMS}" already')
-    states = {inputs[name] for name in pairs}
-    left = [value for value in graph.inputs if value not in states]
-    beams = Value(TensorType(I32, (sequences_of(left),)), [BEAMS]) if beam_idx else None
+        model.defaults.pop(inputs[name], None)
+    return {name: after for name, after in pairs.items() if name not in (*idle, *passed)}
+
+
+def _become_variables(
+    model: Model,
+    context: Context,
+    made: Sequence[SymbolicPair],
+    values: dict[Value, Value],
+    left: Sequence[Value],
+    beams: Value | None,
+) -> list[FirstCall]:
+    """Reads each state from a variable, which gets the next state; `left` are the other inputs.
+    Returns what the first call alone does."""
+    graph, target = model.graph, context.target
     front: list[Node] = []
-    made = [
-        SymbolicPair(name + after, name, after, _symbols(inputs[name]), _symbols(outputs[after]))
-        for name, after in pairs.items()
-    ]
+    said: list[Node] = []
     starts: dict[Value, Value] = {}
     alike = sizes_alike(graph)
-    for pair in made:
-        b, state = Builder(front, pair.input, context.target), inputs[pair.input]
-        tensor = model.defaults.pop(state, None)
+    for state in values:
+        b, tensor = Builder(front, state.name, target), model.defaults.pop(state, None)
         starts[state] = b.tensor(tensor) if tensor is not None else start_of(state, left, alike, b)
-    values = {inputs[before]: outputs[after] for before, after in pairs.items()}
-    said: list[Node] = []
-    caches = {inputs[name] for name in pairs if _PAST.match(name)}
+    caches = {state for state in values if _PAST.match(state.name)}
     first_calls = decide_by_state(
-        graph, values, starts, caches, Builder(front), Builder(said, target=context.target),
+        graph, values, starts, caches, Builder(front), Builder(said, target=target),
         context.options.get("one_decoder", False),
     )  # fmt: skip
     # All beams of a text share the states that its first call sets once and for all.
     once = {name for call in first_calls for name in call.once}
-    for pair in made:
-        b, state = Builder(front, pair.input, context.target), inputs[pair.input]
-        chosen = None if pair.input in once else beams
+    for pair, state in zip(made, values, strict=True):
+        b, chosen = Builder(front, pair.input, target), None if pair.input in once else beams
         read_variable(b, pair.variable, starts[state], state, chosen)
-    for pair in made:
-        b = Builder(graph.nodes, pair.output, context.target)
-        assign_variable(b, pair.variable, values[inputs[pair.input]])
-    followers = follow_one_another(graph, values)
-    if followers:
-        context.report.notes.append(
-            "each call's mask counts what the variables hold and the new tokens; shorter sequences "
-            "of a batch are padded on the left"
-        )
-    asked_for = beam_idx and PLACES not in inputs
-    told, places = tell_places(followers, left) if asked_for else (None, None)
-    record = StatefulRecord(tuple(made), tuple(inputs), tuple(outputs), beam_idx, told)
+    for pair, after in zip(made, values.values(), strict=True):
+        assign_variable(Builder(graph.nodes, pair.output, target), pair.variable, after)
     graph.prepend([*front, *said])
-    left = [value for value in left if value in graph.inputs]
-    graph.inputs = [*left, *(value for value in (places, beams) if value is not None)]
-    _keep_outputs(graph, [name for name in outputs if name not in pairs.values()])
-    STATEFUL.write(model.metadata, record)
-    note_types(model, ((pair.variable, inputs[pair.input].element) for pair in made))
-    if first_calls:
-        FIRST_CALLS.write(model.metadata, first_calls)
-    infer_graph(graph)
-    context.report.notes += map(_what_of_flag, first_calls)
-    context.report.notes.append(
-        "variables of the model: " + ", ".join(f"{pair.input} = {pair.output}" for pair in made)
-    )
+    return first_calls
+
+
+_MASKS = (
+    "each call's mask counts what the variables hold and the new tokens; shorter sequences of a "
+    "batch are padded on the left"
+)
 
 
 def _what_of_flag(call: FirstCall) -> str:
