@@ -151,7 +151,7 @@ def test_a_conversion_tells_what_its_check_found(
         if wrong == "incomplete":
             report.failures.append("it would not run")
         else:
-            report.results[0].worst = different
+            report.verdict.results[0].worst = different
         return report
 
     from bridge.check.compare import Difference

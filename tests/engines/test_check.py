@@ -29,8 +29,11 @@ from bridge.check.engines.remote import RemoteSession
 from bridge.check.engines.sessions import Sessions
 from bridge.check.inputs import Recipe, make_inputs
 from bridge.check.inputs.sizes import Demands
-from bridge.check.instrument import all_taken, instrument, sites_of
+from bridge.check.surgery.sites import sites_of
+from bridge.check.surgery.surgery import Surgery
+from bridge.check.surgery.watching import all_taken
 from bridge.errors import InvalidModelError, UsageError
+from tests.support.reports import feeds_of, whole_feeds_of
 
 GATE = """
 <ir_version: 9, opset_import: ["" : 18]>
@@ -266,8 +269,11 @@ def test_sites_name_their_place() -> None:
 @pytest.mark.parametrize(("suffix", "engine"), [(".onnx", OnnxRuntime), (".xml", OpenVino)])
 def test_switches_steer_nested_ifs(suffix: str, engine: type[Engine], tmp_path: Path) -> None:
     model = bridge.load(onnx.parser.parse_model(GATE))
-    outer, inner = instrument(model, [0, 1])
-    bridge.convert(model, tmp_path / f"m{suffix}")
+    outer, inner = sites_of(model).values()
+    surgery = Surgery(model)
+    surgery.switch([0, 1])
+    surgery.watch()
+    bridge.convert(surgery.model, tmp_path / f"m{suffix}")
     session = engine().load(tmp_path / f"m{suffix}")
     x = np.ones((2, 4), np.float32)
     for chosen, expected in [((0, 1), 2.0), ((1, 1), np.e), ((1, 0), 1.0), ((-1, -1), 2.0)]:
@@ -282,24 +288,24 @@ def test_switches_steer_nested_ifs(suffix: str, engine: type[Engine], tmp_path: 
 def test_every_branch_is_reached_and_equal(text: str, tmp_path: Path) -> None:
     report = check(saved(text, tmp_path / "m.onnx"))
     assert report.ok, str(report)
-    assert len(report.reached) == len(report.branches) > 0
-    assert {result.version for result in report.results} == {"ONNX → IR", "ONNX → IR → ONNX"}
+    assert len(report.branches.reached) == len(report.branches.all) > 0
+    assert {result.label for result in report.verdict.results} == {"ONNX → IR", "ONNX → IR → ONNX"}
 
 
 def test_a_branch_that_no_input_reaches_is_forced(tmp_path: Path) -> None:
     report = check(saved(NEVER, tmp_path / "m.onnx"), budget=50)
     assert report.ok, str(report)
-    assert report.reached.keys() == {(0, False)}
-    assert report.forced[0, True].problem == ""
-    assert "then: forced, equal" in str(report)
+    assert report.branches.reached.keys() == {(0, False)}
+    assert report.branches.forced[0, True].problem == ""
+    assert "then: forced, equal" in report.details()
 
 
 def test_a_wrong_branch_is_found_even_where_no_input_reaches_it(tmp_path: Path) -> None:
     right = saved(NEVER, tmp_path / "m.onnx")
     bridge.convert(onnx.parser.parse_model(NEVER.replace("Exp(x)", "Abs(x)")), tmp_path / "m.xml")
     report = check(right, tmp_path / "m.xml", budget=50)
-    assert not report.ok and all(result.worst.ok for result in report.results)
-    assert report.forced[0, True].wrong and "forced, DIFFERENT" in str(report)
+    assert not report.ok and all(result.ok for result in report.verdict.results)
+    assert report.branches.forced[0, True].wrong and "forced, DIFFERENT" in str(report)
 
 
 def test_a_difference_is_traced_to_the_first_value(tmp_path: Path) -> None:
@@ -339,7 +345,7 @@ def test_an_ir_is_checked_against_its_conversion(tmp_path: Path) -> None:
     bridge.convert(onnx.parser.parse_model(LOOP), tmp_path / "m.xml")
     report = check(tmp_path / "m.xml")
     assert report.ok, str(report)
-    assert {result.version for result in report.results} == {"IR → ONNX", "IR → ONNX → IR"}
+    assert {result.label for result in report.verdict.results} == {"IR → ONNX", "IR → ONNX → IR"}
 
 
 def test_sequences_are_packed_for_the_ir(tmp_path: Path) -> None:
@@ -395,7 +401,7 @@ def test_an_output_that_is_an_element_of_another(tmp_path: Path) -> None:
     )
     report = check(path)
     assert report.ok, str(report)
-    assert {result.output for result in report.results} == {"first", "s", "last", "again"}
+    assert {result.output for result in report.verdict.results} == {"first", "s", "last", "again"}
 
 
 RANDOM = """
@@ -493,7 +499,7 @@ def test_names_and_precision_in_the_report_of_an_ir(tmp_path: Path) -> None:
     bridge.convert(onnx.parser.parse_model(SCALED), xml)
     xml.write_text(xml.read_text().replace('names="y"', 'names="y,another"', 1))
     report = check(xml)
-    assert report.ok and {result.output for result in report.results} == {"y"}, str(report)
+    assert report.ok and {result.output for result in report.verdict.results} == {"y"}, str(report)
     assert f"original: OpenVINO {OpenVino().version} (f32)" in str(report)
 
 
@@ -589,8 +595,8 @@ HALVED_AND_DOUBLED = """
 def test_sizes_that_a_network_is_made_for(tmp_path: Path) -> None:
     report = check(saved(HALVED_AND_DOUBLED, tmp_path / "a.onnx"), samples=3)
     assert report.ok
-    assert {feed["x"].shape[1:] for feed in report.feeds} == {(1, 64, 64)}
-    assert len(report.feeds) == 3
+    assert {feed["x"].shape[1:] for feed in feeds_of(report)} == {(1, 64, 64)}
+    assert len(feeds_of(report)) == 3
 
 
 def test_ranges_of_sizes(tmp_path: Path) -> None:
@@ -650,7 +656,7 @@ g (bool f, float[1,3,3,4] x, float[4] s, float[4] c) => (float[1,3,3,4] y) {
 def test_what_no_engine_runs_is_rewritten(tmp_path: Path) -> None:
     path = saved(GROUP, tmp_path / "m.onnx")
     report = check(path)
-    assert report.ok and len(report.reached) == 2, str(report)
+    assert report.ok and len(report.branches.reached) == 2, str(report)
     assert "note: no engine runs the original, so that it is run as Bridge rewrites it" in str(
         report
     )
@@ -683,7 +689,7 @@ def counting(nodes: str) -> str:
 
 
 def empty_ones(report: CheckReport) -> list[int]:
-    return [place for place, recipe in enumerate(report.recipes) if 0 in recipe.sizes.values()]
+    return [n for n, case in enumerate(report.inputs.cases) if 0 in case.recipe.sizes.values()]
 
 
 @pytest.mark.parametrize(
@@ -710,7 +716,7 @@ def test_what_takes_no_elements_but_none_is_compared(tmp_path: Path) -> None:
         tmp_path / "m.onnx",
     )
     report = check(path, budget=50)
-    assert report.ok and len(empty_ones(report)) == len(report.feeds) >= 4, str(report)
+    assert report.ok and len(empty_ones(report)) == len(feeds_of(report)) >= 4, str(report)
 
 
 def test_what_takes_nothing_is_a_note(tmp_path: Path) -> None:
@@ -754,6 +760,8 @@ def test_planes_of_colours_are_half_as_high_and_wide(planes: int, tmp_path: Path
     openvino.save_model(openvino.Model([rgb], inputs), tmp_path / "a.xml")
     report = check(tmp_path / "a.xml", samples=3)
     # Of so many colours, some lie between two bytes.
-    assert not report.failures and all(r.worst.absolute <= 1 for r in report.results), str(report)
-    taken = [feed for place, feed in enumerate(report.feeds) if place not in report.aside]
+    assert not report.failures and all(
+        r.difference.absolute <= 1 for r in report.verdict.results
+    ), str(report)
+    taken = whole_feeds_of(report)
     assert len(taken) >= 3 and all(x["y"].shape[1] == 2 * x["u"].shape[1] for x in taken)

@@ -27,7 +27,8 @@ COMPARED = {
     "the tolerance follows the range": (_array([1e6, 0]), _array([1e6, 9]), True),
     "outputs of tiny magnitude": (_array([1e-6, -1e-6]), _array([1e-6, 1e-6]), False),
     "one probability of many": (
-        np.full(300_000, 1 / 300_000, F4), np.r_[np.zeros(1, F4), np.full(299_999, 1 / 300_000, F4)],
+        np.full(300_000, 1 / 300_000, F4),
+        np.r_[np.zeros(1, F4), np.full(299_999, 1 / 300_000, F4)],
         False,
     ),
     "zeros": (_array([0, 0]), _array([0, 1e-12]), False),

@@ -12,8 +12,8 @@ import numpy as np
 import onnx
 
 import bridge
+from bridge.check.compare import ATOL, RTOL, Tolerances, compare
 from bridge.check.inputs import Recipe, free_dimensions, make_inputs
-from bridge.check.outputs import ATOL, RTOL, Comparison
 from tests.conformance.bodies import BODIES, NoFormError
 from tests.conformance.cases import Case
 from tests.programs.verdict import Feeds, Verdict, judge
@@ -42,9 +42,9 @@ def splice(folder: Path, every: int) -> int:
 def check_close(actual: Sequence[Any], expected: Sequence[Any]) -> None:
     """Asserts the closeness that `bridge check` requires of whole models."""
     assert len(actual) == len(expected)
-    comparison = Comparison(RTOL, ATOL, lambda note: None)
+    tolerances = Tolerances()
     for position, (got, want) in enumerate(zip(actual, expected, strict=True)):
-        difference = comparison.compared("", want, got)
+        difference = compare(want, got, *tolerances.of("", want))
         assert difference.ok, f"output {position}: {difference}"
 
 
