@@ -9,7 +9,6 @@ from pathlib import Path
 from bridge.errors import UsageError
 from bridge.files import source_format
 
-
 _PROLOG = ((b"<?", b"?>"), (b"<!--", b"-->"))
 
 

@@ -10,6 +10,7 @@ import onnx
 
 import bridge
 from bridge.check import check
+from bridge.check.compare import differences
 from bridge.check.isolation import LostProcessError, isolated
 from bridge.check.report import CheckReport
 from bridge.neutral.graph import Model
