@@ -33,16 +33,16 @@ TEXT = (
 
 def damage(monkeypatch: pytest.MonkeyPatch, engine: type[Engine]) -> None:
     """Makes all sums of an engine wrong that are larger than a half."""
-    run = RemoteSession.run
+    run_each = RemoteSession.run_each
 
-    def faulty(self: Any, feeds: Any) -> Any:
-        results = run(self, feeds)
-        if self._engine.kind is engine and "y" in results:
-            y = results["y"]
-            results["y"] = np.where(y > 0.5, y + 1, y)
-        return results
+    def faulty(self: Any, feeds: Any, fresh: bool = False) -> Any:
+        found = run_each(self, feeds, fresh)
+        for results in found if self._engine.made[0] is engine else ():
+            if "y" in results:
+                results["y"] = np.where(results["y"] > 0.5, results["y"] + 1, results["y"])
+        return found
 
-    monkeypatch.setattr(RemoteSession, "run", faulty)
+    monkeypatch.setattr(RemoteSession, "run_each", faulty)
 
 
 @pytest.mark.parametrize("engine", [OnnxRuntime, OpenVino])
@@ -108,7 +108,8 @@ def test_a_constant_that_a_branch_hangs_on(tmp_path: Path) -> None:
     bridge.convert(onnx.parser.parse_model(text.replace("77.125", "78.125")), tmp_path / "m.xml")
     np.savez(tmp_path / "x.npz", x=np.full(4, 77.125, np.float32))
     model = saved(text, tmp_path / "m.onnx")
-    report = check(model, tmp_path / "m.xml", inputs=tmp_path / "x.npz", samples=0)
+    # With noise the numbers are not equal; a tolerance that is given decides alone.
+    report = check(model, tmp_path / "m.xml", inputs=tmp_path / "x.npz", samples=0, rtol=1e-3)
     assert "the first value that differs is 'c'" in str(report), str(report)
     assert report.diagnosis.blame is not None
     assert (report.diagnosis.blame.who, report.diagnosis.blame.file) == ("file", "m.xml"), str(
