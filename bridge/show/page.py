@@ -57,6 +57,8 @@ def require_same(outline: Json, check: Json) -> None:
             f"the check has branches of the state {', '.join(sorted(unknown))}, which this Bridge "
             "does not know; check the model again"
         )
+    if "text" not in check:
+        raise UsageError("the check was made by an older Bridge; check the model again")
     if checked and own != checked:
         raise UsageError(
             f"the check is of {check.get('source', 'another model')}, which has other Ifs than "
