@@ -94,7 +94,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 FAILURES = {
-    "check: not a model": ("check broken.onnx", 2, "InvalidModelError"),
+    "check: not a model": ("check broken.onnx", 2, "BridgeError"),
     "check: no such file": ("check no.onnx", 2, "UsageError"),
     "check: a file of another kind": ("check no.txt", 2, "UsageError"),
     "check: unknown operator": ("check unknown.onnx", 2, "BridgeError"),
