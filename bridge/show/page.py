@@ -18,6 +18,8 @@ def page(outline: Json, check: Json | None = None) -> str:
     the check is of another model."""
     if check is not None:
         require_same(outline, check)
+        if "text" not in check:
+            raise UsageError("the check was made by an older Bridge; check the model again")
     outline, check = escaped(outline), escaped(check)
     data = {"outline": outline, "check": check, "states": STATES}
     return framed(
@@ -57,8 +59,6 @@ def require_same(outline: Json, check: Json) -> None:
             f"the check has branches of the state {', '.join(sorted(unknown))}, which this Bridge "
             "does not know; check the model again"
         )
-    if "text" not in check:
-        raise UsageError("the check was made by an older Bridge; check the model again")
     if checked and own != checked:
         raise UsageError(
             f"the check is of {check.get('source', 'another model')}, which has other Ifs than "
