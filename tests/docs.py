@@ -1,4 +1,5 @@
-"""`python -m tests.docs`: writes the generated parts of `docs/`, and their picture, anew.
+"""`python -m tests.docs`: writes the generated parts of `docs/`, their picture, and what commands
+print anew.
 
 The commands come from the command line itself. The tables come from `mappings/`, the rules, the
 quirks, the limits, the conformance ledger and the results of `python -m tests.releases`. A test
@@ -8,6 +9,8 @@ fails if a page or the picture differs.
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -30,6 +33,7 @@ from tests.gpu import forms as gpu_forms, nodes
 from tests.quirks import counted, nonfinite
 from tests.readers import table as readers
 from tests.releases import table
+from tests.support.command_line import bridge
 
 PROJECT = Path(__file__).parents[1]
 README = PROJECT / "README.md"
@@ -259,8 +263,30 @@ def updated(page: str, text: str) -> str:
     return text
 
 
+SAMPLE = re.compile(r"(?<=```\n)\$ bridge (?P<words>.+)\n(?P<out>(?:(?!```).*\n)+)(?=```)")
+"""A command in a page, and what it prints."""
+
+
+def pages() -> list[Path]:
+    """The pages that may show what commands print."""
+    return [README, *sorted(DOCS.glob("*.md"))]
+
+
+def printed(words: str) -> str:
+    """What a command prints, in the project's folder."""
+    os.chdir(PROJECT)
+    return bridge(*words.split()).out
+
+
+def with_samples(text: str) -> str:
+    """A page with what its commands print now."""
+    return SAMPLE.sub(lambda m: f"$ bridge {m['words']}\n{printed(m['words'])}", text)
+
+
 if __name__ == "__main__":
     PICTURE.write_text(picture(), encoding="utf-8")
     for name in PARTS:
         page = DOCS / name
         page.write_text(updated(name, page.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in pages():
+        page.write_text(with_samples(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -58,7 +58,7 @@ def as_json(report: CheckReport) -> Json:
                 for case in report.inputs.cases
             ],
             "reach": {
-                "iterations": report.inputs.most_iterations,
+                "iterations": max(report.inputs.most_iterations.values(), default=0),
                 "size": report.inputs.largest_size,
             },
             "saved": report.saved,
@@ -111,7 +111,7 @@ def _output(one: Comparison) -> Json:
 
 
 def _site(report: CheckReport, site: Site) -> Json:
-    """The state of each outcome of an If or a Loop."""
+    """The state of each outcome of an If or a Loop, and the most iterations that a Loop ran."""
     states = {
         site.role(outcome): report.branches.state((site.index, outcome))
         for outcome in site.outcomes
@@ -119,6 +119,7 @@ def _site(report: CheckReport, site: Site) -> Json:
     return {
         "where": site.where,
         "parents": [[index, branch_role(branch)] for index, branch in site.parents],
+        **({"iterations": report.inputs.most_iterations.get(site.index, 0)} if site.loop else {}),
         **{role: asdict(state) for role, state in states.items()},
     }
 

@@ -230,8 +230,10 @@ def _rounded(files: Files, folder: Path) -> Files:
 
 def _has_halves(path: Path) -> bool:
     """Whether a file is an IR that has weights of f32 stored as f16."""
+    if path.suffix.lower() != ".xml":
+        return False
     model = read(path)
-    return model.format == "ir" and any(
+    return any(
         node.op == "Cast" and "decompression" in (node.extras or {}).get("rt_info", "")
         for node in model.graph.walk()
     )

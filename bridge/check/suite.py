@@ -197,13 +197,15 @@ class _Building:
         files = self.files
         other = None if files.other is None else files.other.suffix.lower()
         start({files.original.suffix.lower(), other} if other else (".onnx", ".xml"))
+        runs = True
         for label, path, of_file in self._versions():
+            if not runs:  # What the conversion says of the model is told all the same.
+                continue
             try:
                 self._open(label, path, of_file)
             except BridgeError as error:
                 self.failures.append(Failure(label, f"{label}: {shortened(str(error), 500)}"))
-                if not self.variants:
-                    return
+                runs = bool(self.variants)
 
     def _versions(self) -> Iterator[tuple[str, Path, tuple[FileFacts, ...]]]:
         files = self.files
@@ -216,7 +218,7 @@ class _Building:
             for label, path in converted(files, "model", self.scratch, self.pruned):
                 yield label, path, facts(path)
         except BridgeError as error:
-            self.failures.append(Failure("", f"{CONVERSION}{error}"))
+            self.failures.insert(0, Failure("", f"{CONVERSION}{error}"))
 
     def _open(self, label: str, path: Path, of_file: tuple[FileFacts, ...]) -> None:
         """Opens a version in the form that its engine can run."""

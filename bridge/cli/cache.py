@@ -25,7 +25,7 @@ from bridge.errors import BridgeError
 from bridge.vocabulary import directory
 
 _ENGINES = ("onnx", "numpy", "onnxruntime", "openvino")
-_KEPT = ("equal", "different")
+_KEPT = ("equal", "within noise", "different")
 _LARGEST = 1 << 26
 """Bytes of an entry."""
 

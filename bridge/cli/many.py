@@ -224,6 +224,8 @@ def as_junit(outcomes: Sequence[Outcome], part: str | None = None) -> str:
             kind = kinds.get(outcome.verdict, "error")
             found = etree.SubElement(case, kind, message=printable(outcome.line))
             found.text = text_of(outcome.text.split("\n"))
+        elif outcome.report is not None:
+            etree.SubElement(case, "system-out").text = printable(outcome.line)
     text = etree.tostring(suite, encoding="unicode", pretty_print=True)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}'
 

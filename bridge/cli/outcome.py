@@ -22,17 +22,17 @@ class Outcome:
     @property
     def good(self) -> bool:
         """Whether there is nothing to do about the model."""
-        return self.verdict in ("equal", "converted")
+        return self.verdict in ("equal", "within noise", "converted")
 
     @property
     def line(self) -> str:
-        """The text in one line."""
+        """The text in one line. Of a good model it is the first line of the report without the
+        model's name: it says what was not shown."""
         lines = self.text.splitlines() or [""]
-        branches = [line for line in lines if line.startswith("branches: ")]
-        if self.good:
-            return (branches or lines)[0]
-        if self.report is None:
+        if self.report is None or self.verdict == "converted":
             return lines[0]
+        if self.good:
+            return str(self.report["text"]).replace(f": {self.report['source']}", "", 1)
         failures = self.report["failures"]
         return " ".join((failures or [*lines[1:], *lines])[0].split())
 

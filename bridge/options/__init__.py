@@ -542,7 +542,8 @@ class CheckOptions(ConvertOptions, total=False):
         Option(
             CHECK,
             "Two inputs alone: no branches are sought or forced, nothing is run with the engines' "
-            "defaults, and no difference is explained.",
+            "defaults, and no difference is explained. The first line says which branches were "
+            "not shown.",
             default=False,
             brief="Run two inputs, and seek no branches.",
         ),

@@ -2,6 +2,9 @@
 (() => {
   const { outline, check, states } = JSON.parse(document.getElementById("data").textContent);
   const GLYPHS = { reached: "●", forced: "◆", pruned: "○", failing: "▲", unknown: "□", different: "✕" };
+  const COMPARED = {
+    equal: ["reached", "equal"], noise: ["forced", "within the original's noise"], random: ["unknown", "random"], different: ["different", "differs"],
+  };
   const ROW = 30; // pixels, as in the style
   const get = (id) => document.getElementById(id);
 
@@ -378,11 +381,14 @@
     if (!check) return;
     const words = {
       equal: `OK: the same in all ${check.versions.length} versions`,
+      "within noise": "OK within the original's noise",
       different: "NOT OK: results differ",
       incomplete: "Not all versions could be run",
       "nothing compared": "Nothing was compared",
     };
-    const kind = check.verdict === "equal" ? "equal" : check.verdict === "different" ? "different" : "incomplete";
+    const good = check.verdict === "equal" || check.verdict === "within noise";
+    const kind = good ? "equal" : check.verdict === "different" ? "different" : "incomplete";
+    get("head").firstChild.append(make("p", null, check.text));
     get("head").append(make("div", { class: `verdict ${kind}`, style: "flex:none" }, words[check.verdict]));
   }
 
@@ -398,15 +404,18 @@
     }
     const names = new Set(check.outputs.map((one) => one.output));
     const wrong = new Set(check.outputs.filter((one) => !one.equal).map((one) => one.output));
+    const reach = [check.reach.size && `sizes up to ${check.reach.size}`, check.reach.iterations && `up to ${plural(check.reach.iterations, "iteration")}`].filter(Boolean);
     const share = (one) => (typeof one.share === "number" ? one.share : Infinity);
     const bad = (one) => (one.equal ? 0 : 1);
-    const worst = check.outputs.reduce((a, b) => (a === null || bad(b) > bad(a) || (bad(b) === bad(a) && share(b) > share(a)) ? b : a), null);
+    const noisy = new Set(check.outputs.filter((one) => one.state === "noise").map((one) => one.output));
+    const worst = check.outputs.filter((one) => one.state !== "random").reduce((a, b) => (a === null || bad(b) > bad(a) || (bad(b) === bad(a) && share(b) > share(a)) ? b : a), null);
     area.append(tile("Outputs",
-      wrong.size ? `${wrong.size} of ${names.size} differ` : `${names.size} of ${names.size} equal`,
+      wrong.size ? `${wrong.size} of ${names.size} differ` :
+        noisy.size ? `${noisy.size} of ${names.size} within the original's noise` : `${names.size} of ${names.size} equal`,
       !worst ? "" : wrong.size ? make("p", null, code(worst.output), ` in ${worst.version}, with input ${worst.input}: ${worst.text}`) :
         worst.absolute === 0 ? make("p", { class: "muted" }, "no number differs") :
         make("p", { class: "muted" }, `the largest difference is ${number(100 * share(worst))} % of what is allowed: `, code(worst.output), ` in ${worst.version}`),
-      make("p", { class: "muted" }, `on ${plural(check.inputs.length, "input")}, rtol ${number(check.rtol)}, atol ${number(check.atol)}`),
+      make("p", { class: "muted" }, `on ${plural(check.inputs.length, "input")}${reach.map((one) => `, ${one}`).join("")}, rtol ${number(check.rtol)}, atol ${number(check.atol)}`),
       check.versions.some((one) => one.engine.startsWith("OpenVINO")) ?
         make("p", { class: "muted" }, "OpenVINO computed in f32, and its dynamic quantisation of activations was off") : null));
     if (branches.length) {
@@ -419,7 +428,7 @@
     area.append(tile("Inputs", String(check.inputs.length),
       make("p", { class: "muted" }, `kept of ${plural(check.tried, "input")} that ${check.tried === 1 ? "was" : "were"} tried`),
       refused ? make("p", { class: "muted" }, `${refused.toLocaleString("en")} of them the model itself does not take`) : null));
-    const remarks = [...(check.device ? [["unknown", check.device.text]] : []), ...[...check.failures, ...check.as_run.findings].map((words) => ["different", words]), ...[...check.notes, ...check.as_run.notes].map((words) => ["unknown", words])];
+    const remarks = [...(check.device ? [["unknown", check.device.text]] : []), ...check.failures.map((words) => ["different", words]), ...[...check.notes, ...check.defaults].map((words) => ["unknown", words])];
     if (remarks.length) area.after(make("ul", { class: "notes" }, ...remarks.map(([kind, words]) => make("li", { class: kind }, words))));
   }
 
@@ -451,10 +460,10 @@
     if (!check || !check.outputs.length) return;
     section("outputs", "Outputs", table(["Version", "Output", "", "abs", "rel", "ulp", "of what is allowed", "allowed", "with input"], check.outputs.map((one) => [
       one.version, code(one.output),
-      make("span", { class: `state ${one.equal ? (one.random ? "unknown" : "reached") : "different"}`, title: one.text }, one.equal ? (one.random ? "random" : "equal") : "differs"),
+      make("span", { class: `state ${COMPARED[one.state][0]}`, title: one.text }, COMPARED[one.state][1]),
       ...[number(one.absolute), number(one.relative), number(one.ulp), one.problem || (typeof one.share === "number" ? `${number(100 * one.share)} %` : String(one.share))].map((words) => make("td", { class: "number" }, words)),
       make("td", { class: "mono" }, allowed(one.output)),
-      make("td", { class: "number" }, String(one.input)),
+      make("td", { class: "number" }, [one.input, one.how].filter((words) => words !== "").join(", ")),
     ])));
   }
 

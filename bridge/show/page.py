@@ -18,6 +18,8 @@ def page(outline: Json, check: Json | None = None) -> str:
     the check is of another model."""
     if check is not None:
         require_same(outline, check)
+        if "text" not in check:
+            raise UsageError("the check was made by an older Bridge; check the model again")
     outline, check = escaped(outline), escaped(check)
     data = {"outline": outline, "check": check, "states": STATES}
     return framed(

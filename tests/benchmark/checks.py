@@ -17,6 +17,7 @@ import bridge
 from bridge.check import check
 from bridge.check.inputs.own import save_feed
 from tests.benchmark.processes import measure
+from tests.support.reports import feeds_of
 
 CHECK = "import sys; from bridge.check import check; check(sys.argv[1], quick=len(sys.argv) > 2)"
 OWN = """
@@ -38,7 +39,7 @@ def main(models: Sequence[Path], runs: int) -> None:
         with TemporaryDirectory() as folder:
             ir, feed = Path(folder) / "m.xml", Path(folder) / "x.npz"
             bridge.convert(model, ir)
-            save_feed(feed, check(model, quick=True).feeds[0])
+            save_feed(feed, feeds_of(check(model, quick=True))[0])
             python = [sys.executable, "-c"]
             commands = (
                 [*python, OWN, str(model), str(ir), str(feed)],

@@ -67,7 +67,7 @@ def test_a_folder_is_checked(folder: Path, tmp_path: Path) -> None:
     assert [m["model"] for m in data["models"] if not m["cached"]] == [broken]
     (wrong,) = (model for model in data["models"] if model["verdict"] == "different")
     assert wrong["other"] == str(folder / "wrong.xml")
-    assert wrong["report"]["fault"]["who"] == "conversion"
+    assert wrong["report"]["fault"]["who"] == "file"
 
     weights = folder / "wrong.bin"
     weights.write_bytes(weights.read_bytes() + b"more")

@@ -195,7 +195,7 @@ def test_a_check_for_scripts(tmp_path: Path) -> None:
     model = saved(GATE, tmp_path / "m.onnx")
     finished = run("check", model, tmp_path / "m.xml", "--json")
     data = json.loads(finished.out)
-    assert (finished.code, data["verdict"], data["format"]) == (1, "different", 1)
+    assert (finished.code, data["verdict"], data["format"]) == (1, "different", 2)
     (first, second) = data["ifs"]
     assert second["parents"] == [[0, "then"]]
     assert [first[role]["state"] for role in ("then", "else")] == ["different", "reached"]

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -149,15 +150,13 @@ def test_a_conversion_tells_what_its_check_found(
     def found(*arguments: object, **options: object) -> object:
         report = real(*arguments, **options)
         if wrong == "incomplete":
-            report.failures.append("it would not run")
-        else:
-            report.results[0].worst = different
-        return report
+            return replace(report, failures=("it would not run",))
+        comparisons = [replace(one, state=DIFFERENT) for one in report.verdict.comparisons]
+        return replace(report, verdict=replace(report.verdict, comparisons=comparisons))
 
-    from bridge.check.compare import Difference
+    from bridge.check.verdict import DIFFERENT
 
     real = checker.check
-    different = Difference(ok=False, problem="made for this test")
     monkeypatch.setattr(checker, "check", found)
     finished = bridge("convert", IF, tmp_path / "out.onnx", "--check", "--json")
     data = document("convert", finished.out)

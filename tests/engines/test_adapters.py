@@ -15,6 +15,7 @@ from bridge.check.engines import EngineError, Session, ValueInfo
 from bridge.check.engines.adapters import named_like
 from bridge.check.engines.protocol import message
 from bridge.check.engines.sessions import Sessions
+from tests.support.reports import feeds_of
 
 from .test_calls_in_a_row import CASES, written
 from .test_check import saved
@@ -117,8 +118,8 @@ def test_fresh_runs_with_states(name: str, tmp_path: Path) -> None:
     session = sessions.open(tmp_path / "b.xml", like=original)
     assert session.has_states and not session.missing and not session.extra
     for fresh in (False, True):
-        found = session.run_each(report.feeds, fresh)
-        for expected, results in zip(original.run_each(report.feeds), found, strict=True):
+        found = session.run_each(feeds_of(report), fresh)
+        for expected, results in zip(original.run_each(feeds_of(report)), found, strict=True):
             assert not isinstance(expected, EngineError) and not isinstance(results, EngineError)
             for output, value in expected.items():
                 np.testing.assert_allclose(results[output], value, rtol=1e-5)

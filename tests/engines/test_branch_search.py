@@ -8,13 +8,14 @@ import numpy as np
 import onnx
 import onnx.parser
 import pytest
-from bridge.check.instrument import ways
 
 import bridge
 from bridge.check import check
 from bridge.check.inputs.goals import compared, distance
 from bridge.check.inputs.probe import probe
 from bridge.check.inputs.sizes import Demands
+from bridge.check.surgery.sites import ways
+from tests.support.reports import feeds_of
 from tests.support.sample import spread
 
 HEAD = '<ir_version: 9, opset_import: ["" : 18]> '
@@ -178,8 +179,8 @@ def test_every_branch_is_aimed_at(name: str, suffix: str, tmp_path: Path) -> Non
     bridge.convert(parsed(CONDITIONS[name]), tmp_path / f"m{suffix}")
     report = check(tmp_path / f"m{suffix}", budget=4)
     assert report.ok, str(report)
-    ifs = {branch for branch in report.branches if not report.sites[branch[0]].loop}
-    assert ifs <= report.reached.keys(), str(report)
+    ifs = {branch for branch in report.branches.all if not report.branches.sites[branch[0]].loop}
+    assert ifs <= report.branches.reached.keys(), str(report)
 
 
 def test_what_no_input_can_reach_is_not_sought(tmp_path: Path) -> None:
@@ -191,8 +192,8 @@ def test_what_no_input_can_reach_is_not_sought(tmp_path: Path) -> None:
       c = Equal(size, two)"""
     bridge.save(bridge.load(parsed(text)), tmp_path / "m.onnx")
     report = check(tmp_path / "m.onnx")
-    assert report.unreachable == {(0, False): "the condition is always true"}
-    assert report.forced[0, False].problem == ""
+    assert report.branches.unreachable == {(0, False): "the condition is always true"}
+    assert report.branches.forced[0, False].problem == ""
 
 
 def test_a_branch_in_which_the_model_fails_is_told(tmp_path: Path) -> None:
@@ -208,14 +209,14 @@ def test_a_branch_in_which_the_model_fails_is_told(tmp_path: Path) -> None:
     }"""
     onnx.save(parsed(text), tmp_path / "m.onnx")
     report = check(tmp_path / "m.onnx")
-    assert report.reached.keys() == {(0, False)}
-    assert report.unreachable[0, True].startswith("the model fails there: onnxruntime: ")
+    assert report.branches.reached.keys() == {(0, False)}
+    assert report.branches.unreachable[0, True].startswith("the model fails there: onnxruntime: ")
 
 
 def test_inputs_keep_away_from_where_rounding_decides(tmp_path: Path) -> None:
     bridge.save(bridge.load(parsed(CONDITIONS["a narrow window"])), tmp_path / "m.onnx")
     report = check(tmp_path / "m.onnx")
-    all_means = [feed["x"].mean() for feed in report.feeds if feed["x"].size]
+    all_means = [feed["x"].mean() for feed in feeds_of(report) if feed["x"].size]
     means = [mean for mean in all_means if 0.7 < mean < 0.76]
     assert means and all(0.71005 < mean < 0.74995 for mean in means)
 
@@ -290,7 +291,10 @@ g (float[N,M] x) => (float[2] y) <float[7,2] w = {1,2,3,4,5,6,7,8,9,10,11,12,13,
 }""")
     )
     assert report.ok
-    assert {branch for branch in report.reached if branch[0] == 0} == {(0, True), (0, False)}
+    assert {branch for branch in report.branches.reached if branch[0] == 0} == {
+        (0, True),
+        (0, False),
+    }
 
 
 DEMANDS = {
@@ -340,7 +344,7 @@ g (float[N,K] x, bool c) => (float[N,2] y) <float[3,2] w = {1,2,3,4,5,6}> {
     )
     report = check(tmp_path / "model.xml")
     assert report.ok, report
-    assert {feeds["x"].shape[1] for feeds in report.feeds if feeds["x"].size} == {3}
+    assert {feeds["x"].shape[1] for feeds in feeds_of(report) if feeds["x"].size} == {3}
 
 
 TOKENS = """g (int64[?,?] ids, int64[?,?] mask, float[?,?,2] more) => (float[?,?,2] y, int64[?] n)
@@ -360,7 +364,7 @@ def test_sizes_that_belong_together_are_drawn_together(
     bridge.convert(onnx.parser.parse_model(HEAD + TOKENS), tmp_path / "m.xml")
     report = check(tmp_path / "m.xml", sizes=sizes)
     assert report.ok, str(report)
-    for feeds in report.feeds:
+    for feeds in feeds_of(report):
         shapes = {np.shape(feeds[name])[:2] for name in ("ids", "mask", "more")}
         assert len(shapes) == 1, str(report)
         assert not sizes or np.shape(feeds["ids"])[1] == 7
@@ -393,4 +397,4 @@ padding."""
 def test_a_quick_check_finds_an_input_that_the_model_takes(tmp_path: Path) -> None:
     onnx.save(parsed(RATES), tmp_path / "m.onnx")
     report = check(tmp_path / "m.onnx", quick=True)
-    assert report.feeds and report.ok
+    assert feeds_of(report) and report.ok

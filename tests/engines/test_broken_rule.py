@@ -7,10 +7,10 @@ from typing import Any
 
 import onnx
 import pytest
-from bridge.check.loading import load
 
-from bridge.check import check, versions
+from bridge.check import check, suite
 from bridge.check.engines import EngineError
+from bridge.check.engines.sessions import open_session
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.operators import legalizations, load_all
@@ -39,20 +39,20 @@ def model(tmp_path: Path) -> Path:
 def refuse_ir(path: Path, *arguments: Any, **options: Any) -> Any:
     if path.suffix == ".xml":
         raise EngineError("OpenVINO: does not run it")
-    return load(path, *arguments, **options)
+    return open_session(path, *arguments, **options)
 
 
 def test_a_check_runs_the_ir(model: Path, broken: None) -> None:
     report = check(model)
-    assert report.different and report.fault is not None
-    assert report.fault.who == "conversion", str(report)
-    assert {result.version for result in report.results if not result.worst.ok} == {"ONNX → IR"}
+    assert report.different and report.diagnosis.blame is not None
+    assert report.diagnosis.blame.who == "conversion", str(report)
+    assert {result.label for result in report.verdict.results if not result.ok} == {"ONNX → IR"}
 
 
 def test_a_check_says_that_the_way_back_shows_nothing(
     model: Path, broken: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(versions, "load", refuse_ir)
+    monkeypatch.setattr(suite, "open_session", refuse_ir)
     report = check(model)
     assert not report.different and not report.ok
     assert any("the way back proves nothing by itself" in note for note in report.notes)

@@ -13,6 +13,7 @@ import pytest
 
 import bridge
 from bridge.check import CheckReport, check
+from tests.support.reports import feeds_of
 
 CACHE = "float[b, n, 4] logits, float[b, m, 4] present_key"
 CASES: dict[str, tuple[str, str, str, list[dict[str, int]]]] = {
@@ -62,7 +63,7 @@ def written(name: str, folder: Path, start: str = "") -> Path:
 
 def lengths(report: CheckReport) -> list[dict[str, int]]:
     """The sizes of the second axes in each call, of inputs that are no fixed state."""
-    calls = [report.feeds[place] for place in report.row]
+    calls = [feeds_of(report)[place] for place in report.inputs.row]
     return [{n: v.shape[1] for n, v in feed.items() if v.ndim > 1 and n != "h"} for feed in calls]
 
 
@@ -78,7 +79,7 @@ def test_calls_in_a_row(name: str, tmp_path: Path) -> None:
         check(tmp_path / "b.xml", sizes={"n": 3}),
         check(source, stateful=True, sizes={"n": 3}),
     ):
-        assert back.ok and len(back.row) == 3, str(back)
+        assert back.ok and len(back.inputs.row) == 3, str(back)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -98,11 +99,13 @@ def test_variables_that_somebody_else_made(name: str, tmp_path: Path) -> None:
         ("c.xml", "d.xml"),
     ):
         report = check(tmp_path / one, other and tmp_path / other)
-        assert report.ok and len(report.row) == 3, str(report)
-        assert len({result.output for result in report.results}) == 2
+        assert report.ok and len(report.inputs.row) == 3, str(report)
+        assert len({result.output for result in report.verdict.results}) == 2
     kept = check(tmp_path / "c.xml", save_inputs=tmp_path / "kept")
-    again = check(tmp_path / "c.xml", inputs=[kept.saved[place] for place in kept.row], samples=0)
-    assert again.ok and set(again.feeds[1]) > set(again.feeds[0]), str(again)
+    again = check(
+        tmp_path / "c.xml", inputs=[kept.saved[place] for place in kept.inputs.row], samples=0
+    )
+    assert again.ok and set(feeds_of(again)[1]) > set(feeds_of(again)[0]), str(again)
     wrong = onnx.load(tmp_path / "c.onnx")
     (last,) = (n for n in wrong.graph.node if wrong.graph.output[1].name in n.output)
     name, last.output[0] = last.output[0], "before"
@@ -131,9 +134,9 @@ def test_the_branch_of_later_calls(options: dict[str, Any], tmp_path: Path) -> N
     """The symbols of the mask say that it is as long as the words: so it is in a first call."""
     (tmp_path / "a.onnxtxt").write_text(MERGED)
     report = check(tmp_path / "a.onnxtxt", sizes={"n": 3}, **options)
-    assert report.ok and len(report.reached) == 2, str(report)
+    assert report.ok and len(report.branches.reached) == 2, str(report)
     assert [size["mask"] for size in lengths(report)] == [3, 5, 6]
-    assert [report.feeds[place]["use_cache"].item() for place in report.row] == [0, 1, 1]
+    assert [feeds_of(report)[place]["use_cache"].item() for place in report.inputs.row] == [0, 1, 1]
 
 
 @pytest.mark.parametrize("start", ["", "float[1, 4] h = {1.0, 2.0, 3.0, 4.0},"])
@@ -147,9 +150,11 @@ def test_a_state_that_begins_with_something_else(start: str, tmp_path: Path) -> 
     node.set_arguments([ops.constant(np.full((1, 4), 7, np.float32))])
     ov.save_model(model, tmp_path / "c.xml", False)
     report = check(source, tmp_path / "c.xml")
-    assert not report.ok
-    (why,) = report.failures
-    assert why.startswith("c.xml, call 1 of 3 in a row (input 4): 'logits' is"), why
+    assert report.different and {one.case for one in report.verdict.comparisons if not one.ok} <= {
+        *report.inputs.row
+    }
+    assert report.inputs.row[0] in report.verdict.wrong
+    assert " of 3 in a row" in str(report).splitlines()[0], str(report)
 
 
 def test_a_model_that_takes_no_empty_state(tmp_path: Path) -> None:
@@ -179,4 +184,4 @@ def test_a_cache_of_attention_keeps_its_numbers(tmp_path: Path) -> None:
     y.output(0).set_names({"y"})
     ov.save_model(ov.Model([y], sinks, [x, beams]), tmp_path / "a.xml", compress_to_fp16=False)
     report = check(tmp_path / "a.xml", rtol=1e-5)
-    assert report.ok and len(report.row) == 3, str(report)
+    assert report.ok and len(report.inputs.row) == 3, str(report)

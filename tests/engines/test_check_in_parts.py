@@ -77,7 +77,7 @@ def test_a_check_says_that_it_ran_parts(small: None, text: str, tmp_path: Path) 
     report = check(saved(text, tmp_path / "m.onnx"))
     assert report.ok, str(report)
     assert "(f32, in " in str(report) and " parts)" in str(report)
-    assert len(report.reached) == len(report.branches)
+    assert len(report.branches.reached) == len(report.branches.all)
 
 
 def test_a_difference_is_found_in_parts(small: None, tmp_path: Path) -> None:
@@ -102,4 +102,6 @@ def test_a_large_model_in_parts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     ifs(tmp_path / "m.onnx", 100)
     report = check(tmp_path / "m.onnx", samples=1)
     assert report.ok, str(report)
-    assert " (f32, in 3 parts)" in str(report).splitlines()[2] and len(report.reached) == 200
+    assert (
+        " (f32, in 3 parts)" in str(report).splitlines()[2] and len(report.branches.reached) == 200
+    )

@@ -131,10 +131,13 @@ def test_a_damaged_ir(name: str, tmp_path: Path) -> None:
     right, wrong = damaged(case, tmp_path)
     report = check(right, wrong, fills=case.fills, budget=BUDGET)
     assert f"the first value that differs is {case.says}" in str(report), str(report)
-    assert report.fault is not None and report.fault.who == "file", str(report)
+    assert report.diagnosis.blame is not None and report.diagnosis.blame.who == "file", str(report)
     assert "at fault: m.xml: m.xml, as ONNX, run by onnx" in str(report)
-    assert "convert the original anew" in report.fault.advice
-    assert {label for label, around in report.around.items() if around} == {"original", "m.xml"}
+    assert "convert the original anew" in report.diagnosis.blame.advice
+    assert {label for label, around in report.diagnosis.around.items() if around} == {
+        "original",
+        "m.xml",
+    }
 
 
 @pytest.mark.parametrize("name", DAMAGES)
@@ -147,9 +150,9 @@ def test_a_damaged_model_beside_an_ir(name: str, tmp_path: Path) -> None:
     wrong = f"{HEADER} {case.model.replace(case.old, case.new)}"
     saved(wrong, model)
     report = check(tmp_path / "right.xml", model, fills=case.fills, budget=BUDGET)
-    assert isinstance(report.first, values.FirstDifference), str(report)
-    assert report.first.name == case.says.split("'")[1]
-    assert report.fault is not None and report.fault.who == "file", str(report)
+    assert isinstance(report.diagnosis.first, values.FirstDifference), str(report)
+    assert report.diagnosis.first.name == case.says.split("'")[1]
+    assert report.diagnosis.blame is not None and report.diagnosis.blame.who == "file", str(report)
 
 
 def test_few_values_at_once_find_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,8 +185,10 @@ def test_a_fault_of_an_engine(path: str, tmp_path: Path, monkeypatch: pytest.Mon
         bridge.convert(model, tmp_path / "m.xml")
     report = check(tmp_path / "m.onnx", tmp_path / "m.xml", fills=FAULTS[path])
     assert report.different, str(report)
-    assert report.fault is not None, str(report)
-    assert (report.fault.who, report.fault.engine) == ("engine", "OpenVINO"), str(report)
+    assert report.diagnosis.blame is not None, str(report)
+    assert (report.diagnosis.blame.who, report.diagnosis.blame.engine) == ("engine", "OpenVINO"), (
+        str(report)
+    )
     why = r"at fault: OpenVINO: m.xml, as ONNX, run by onnx(runtime|.reference), gives what the"
     assert re.search(why, str(report)), str(report)
 
@@ -216,9 +221,11 @@ def test_a_fault_of_the_engine_of_an_ir(tmp_path: Path) -> None:
     x = np.linspace(-1, 1, 16, dtype=np.float32).reshape(4, 2, 2)
     np.savez(tmp_path / "x.npz", x=x, lengths=np.array([4, 2]))
     report = check(tmp_path / "m.xml", inputs=tmp_path / "x.npz", samples=0)
-    assert report.different and report.fault is not None
-    assert (report.fault.who, report.fault.engine) == ("engine", "OpenVINO"), str(report)
-    assert "let Bridge make an IR" in report.fault.advice
+    assert report.different and report.diagnosis.blame is not None
+    assert (report.diagnosis.blame.who, report.diagnosis.blame.engine) == ("engine", "OpenVINO"), (
+        str(report)
+    )
+    assert "let Bridge make an IR" in report.diagnosis.blame.advice
 
 
 def test_scripts_are_told_where_and_who(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import openvino
 import pytest
 
 from bridge.check import check
+from tests.support.reports import whole_feeds_of
 
 PRODUCT = """
 <ir_version: 8, opset_import: ["" : 17]>
@@ -96,6 +97,6 @@ def test_the_size_of_an_image_follows_from_its_positions(
     image_and_text(tmp_path / "m.xml", patch, positions)
     report = check(tmp_path / "m.xml")
     assert report.ok, str(report)
-    taken = [feed for place, feed in enumerate(report.feeds) if place not in report.aside]
+    taken = whole_feeds_of(report)
     sizes = {feed["image"].shape[2:] for feed in taken}
     assert all((h // patch) * (w // patch) == positions - 1 for h, w in sizes)

@@ -17,6 +17,7 @@ from bridge.check.inputs import Recipe, make_inputs
 from bridge.check.inputs.own import places_of, read_inputs, save_feeds
 from bridge.errors import UsageError
 from tests.support.command_line import bridge as run
+from tests.support.reports import feeds_of
 
 GATE = """
 <ir_version: 9, opset_import: ["" : 18]>
@@ -49,12 +50,14 @@ def gate(folder: Path, name: str = "m.onnx", **changes: str) -> Path:
 def test_own_inputs_come_first_and_count(tmp_path: Path) -> None:
     path = gate(tmp_path)
     report = check(path, inputs=[SEVEN, {"x": X * 1e9, "mode": 3}], samples=2)
-    assert report.ok and report.reached == {(0, 1): 0, (0, 0): 1}
-    assert len(report.feeds) >= 4 and np.array_equal(report.feeds[0]["x"], X)
-    assert not report.aside and not report.doubtful
+    assert report.ok and report.branches.reached == {(0, 1): 0, (0, 0): 1}
+    assert len(feeds_of(report)) >= 4 and np.array_equal(feeds_of(report)[0]["x"], X)
     alone = check(path, inputs=SEVEN, samples=0)
-    assert alone.ok and len(alone.feeds) == 1
-    assert alone.state((0, 0)).state == "forced" and alone.state((0, 1)).state == "reached"
+    assert alone.ok and len(feeds_of(alone)) == 1
+    assert (
+        alone.branches.state((0, 0)).state == "forced"
+        and alone.branches.state((0, 1)).state == "reached"
+    )
 
 
 def test_a_failing_input_that_was_saved_reproduces(tmp_path: Path) -> None:
@@ -62,13 +65,13 @@ def test_a_failing_input_that_was_saved_reproduces(tmp_path: Path) -> None:
     report = check(path, wrong, save_inputs=tmp_path / "ran")
     assert report.different
     bad = [file for file in report.saved if file.stem.endswith("-differs")]
-    assert bad and len(report.saved) == len(report.feeds)
-    pairs = zip(report.feeds, report.saved, strict=True)
+    assert bad and len(report.saved) == len(feeds_of(report))
+    pairs = zip(feeds_of(report), report.saved, strict=True)
     assert all((feed["mode"] == 7) == (file in bad) for feed, file in pairs)
-    (first, *_) = report.results
-    again = check(path, wrong, inputs=report.saved[first.sample], samples=0)
-    assert again.results[0].worst == first.worst
-    assert f"with input 0 ({report.saved[first.sample]})" in again.summary()
+    (first, *_) = report.verdict.results
+    again = check(path, wrong, inputs=report.saved[first.case], samples=0)
+    assert again.verdict.results[0].difference == first.difference
+    assert f"with input 0 ({report.saved[first.case]})" in again.summary()
     with pytest.raises(UsageError, match="holds inputs of another check"):
         check(path, save_inputs=tmp_path / "ran")
 
@@ -84,10 +87,10 @@ def test_data_sets_of_the_backend_tests(tmp_path: Path) -> None:
             message = numpy_helper.from_array(array, known)
             (folder / f"{name}.pb").write_bytes(message.SerializeToString())
     right = check(path, inputs=tmp_path / "test_data_set_0", samples=1)
-    assert right.ok and {result.output for result in right.results} == {"y", "z"}
+    assert right.ok and {result.output for result in right.verdict.results} == {"y", "z"}
     both = check(path, inputs=tmp_path, samples=1)
-    (wrong,) = [result for result in both.results if not result.worst.ok]
-    assert wrong.sample == 1 and wrong.version.endswith("held to the outputs that were given")
+    (wrong,) = [result for result in both.verdict.results if not result.ok]
+    assert wrong.case == 1 and wrong.label.endswith("held to the outputs that were given")
 
 
 def test_tolerances_of_single_outputs(tmp_path: Path) -> None:
@@ -95,14 +98,15 @@ def test_tolerances_of_single_outputs(tmp_path: Path) -> None:
     options: dict[str, Any] = {"inputs": SEVEN, "samples": 0}
     assert check(path, other, **options).different
     report = check(path, other, rtol={"z": 3.0, "*": 1e-6}, **options)
-    assert report.ok and report.rtol == 1e-6 and report.tolerances == {"z": (3.0, 1e-5)}
+    assert report.ok and report.tolerances.rtol == 1e-6
+    assert report.tolerances.by_output == {"z": (3.0, 1e-5)}
     assert "(rtol 1e-06, atol 1e-05; 'z': rtol 3, atol 1e-05)" in report.summary()
 
 
 def test_ranges_hold_for_all_that_is_drawn(tmp_path: Path) -> None:
     report = check(gate(tmp_path), ranges={"x": (0.25, 0.5), "mode": (5.5, 7)}, samples=3)
-    assert report.ok and len(report.reached) == 2
-    for feed in report.feeds:
+    assert report.ok and len(report.branches.reached) == 2
+    for feed in feeds_of(report):
         assert np.all((feed["x"] >= 0.25) & (feed["x"] <= 0.5)) and feed["mode"] in (6, 7)
     model = bridge.load(gate(tmp_path))
     large = make_inputs(model, Recipe(fills={"x": 1e9, "mode": -1}, ranges={"x": (-2, 3)}))

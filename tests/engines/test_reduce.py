@@ -80,7 +80,7 @@ def test_a_rare_branch_of_a_large_model(suffix: str, count: int, tmp_path: Path)
     report = check(path, other, reduce=tmp_path / "small.onnx")
     assert report.different and time.monotonic() - began < 60
     assert operators(tmp_path / "small.onnx") == ["Exp"]
-    found: Any = report.reduced
+    found: Any = report.diagnosis.reduced
     assert operators(found.other) == ["Elu"] and found.nodes == 1 and found.all > 0.95 * count
     assert f"reduced: {found}" in report.summary()
     again = check(found.model, found.other, inputs=found.inputs, samples=0)

@@ -61,7 +61,7 @@ def test_a_conversion_names_the_quirk(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("broken")
 def test_a_check_names_the_quirk() -> None:
-    fault = check(MODEL).fault
+    fault = check(MODEL).diagnosis.blame
     assert fault is not None and fault.who == "conversion"
     assert SAID in fault.text and "--device ANY" in fault.advice
 
@@ -73,7 +73,7 @@ def test_what_rounds_otherwise_is_not_blamed(
     """A quirk before the broken one takes a tie otherwise, as the original does with noise."""
     monkeypatch.setattr(quirks, "ORDER", (broken_product.name, *quirks.ORDER))
     np.savez(tmp_path / "x.npz", x=np.ones(2, np.float32))
-    fault = check(TIE, inputs=tmp_path / "x.npz", samples=0).fault
+    fault = check(TIE, inputs=tmp_path / "x.npz", samples=0).diagnosis.blame
     assert fault is not None and SAID in fault.text, fault
 
 

@@ -1,4 +1,5 @@
-"""What a check says beside equal and different: what defaults cost, and what is not shown."""
+"""The rule for a verdict with real files: what differs, what is within the noise, and what the
+first line says was not shown. `test_rule` has the rule itself, as a table of arrays."""
 
 from __future__ import annotations
 
@@ -7,103 +8,115 @@ from typing import Any
 
 import numpy as np
 import onnx
-import openvino
 import pytest
-from bridge.check.as_run import HalvedOriginal, Runs, run_as_people_do
-from bridge.check.bench import Bench
-from bridge.check.loading import load
-from bridge.check.outputs import Comparison
-from bridge.check.pair import Pair
-from bridge.check.results import Compared
 
 import bridge
-from bridge.check import as_run, check
-from bridge.check.engines import OnnxRuntime, Session
-from bridge.check.noise import outside
-from bridge.check.report import CheckReport, Version
+from bridge.check import CheckReport, check
+from tests.support.reports import feeds_of
+
+ABOVE = float(np.nextafter(np.float32(1), np.float32(2)))
+
+GREATER = "g = Greater (t, limit) d = Cast <to = 1> (g)"
 
 
-def one_branch(path: Path, body: str) -> Path:
-    text = f'<ir_version: 9, opset_import: ["": 18]> m (float[2] x, bool c) => (float[2] y) {body}'
+def model(path: Path, body: str, outputs: str = "float[n] y", inputs: str = "float[2] x") -> Path:
+    text = (
+        f'<ir_version: 9, opset_import: ["": 18]> m ({inputs}) => ({outputs}) '
+        "<float[1] limit = {1}, float[1] five = {5}, float[1] less = {0.9999999}, "
+        f"float[1] large = {{1e8}}, float[1] step = {{2}}> {{ {body} }}"
+    )
     onnx.save(onnx.parser.parse_model(text), path)
     return path
 
 
-BRANCHES = """{ y = If (c) <then_branch = t () => (float[2] p) { p = Neg (x) },
-    else_branch = e () => (float[2] q) { q = Abs (x) }> }"""
+def first_line(report: CheckReport) -> str:
+    return report.summary().splitlines()[0]
 
 
-def test_quick_seeks_no_branches(tmp_path: Path) -> None:
-    report = check(one_branch(tmp_path / "m.onnx", BRANCHES), quick=True)
-    assert report.ok and len(report.feeds) == 2 and not report.sites, str(report)
+def scored(path: Path, factor: float, decision: str, added: str = "five") -> Path:
+    """A model of x, whose second element is `factor` times as large when a decision is taken."""
+    scores = f"f = Constant <value_floats = [1.0, {factor!r}]> () t = Mul (x, f)"
+    return model(path, f"{scores} {decision} y = Add (d, {added})")
+
+
+def ones(folder: Path) -> dict[str, Any]:
+    np.savez(folder / "x.npz", x=np.ones(2, np.float32))
+    return {"inputs": folder / "x.npz", "samples": 0}
+
+
+DECISIONS = {
+    "ArgMax": "i = ArgMax <axis = 0> (t) d = Cast <to = 1> (i)",
+    "Greater": GREATER,
+    "Floor": "n = Neg (t) d = Floor (n)",
+    "QuantizeLinear": "q = QuantizeLinear (t, step) d = Cast <to = 1> (q)",
+}
+
+
+@pytest.mark.parametrize("name", DECISIONS)
+def test_a_difference_within_the_noise_is_told(name: str, tmp_path: Path) -> None:
+    files = [
+        scored(tmp_path / f"{place}.onnx", factor, DECISIONS[name])
+        for place, factor in enumerate((1.0, ABOVE))
+    ]
+    report = check(*files, **ones(tmp_path))
+    assert report.ok and report.as_json()["verdict"] == "within noise", str(report)
+    assert first_line(report).startswith("OK within the original's noise (output y, ")
+    (output,) = report.as_json()["outputs"]
+    assert output["state"] == "noise" and output["equal"]
+    # The user's own tolerance decides alone.
+    assert check(*files, **ones(tmp_path), rtol=1e-3).different
+
+
+@pytest.mark.parametrize("decision", [GREATER, GREATER.replace("Greater", "Less")])
+def test_a_fault_does_not_hide_behind_noise(decision: str, tmp_path: Path) -> None:
+    one = scored(tmp_path / "a.onnx", 1.0, GREATER)
+    other = scored(tmp_path / "b.onnx", ABOVE, decision, "step")
+    report = check(one, other, **ones(tmp_path))
+    assert report.different and first_line(report).startswith("NOT OK: "), str(report)
 
 
 @pytest.mark.parametrize(
-    ("factor", "loads", "is_found"),
-    [(1.0, [], False), (1.5, [], True), (1.5, ["b", "b", "a"], False)],
+    ("one", "other"),
+    [
+        ("s = Add (x, large) y = Sub (s, large)", "y = Mul (x, large)"),
+        ("y = Identity (x)", "s = Add (x, large) y = Sub (s, large)"),
+    ],
 )
-def test_defaults_that_cost_a_conversion_alone(
-    factor: float, loads: list[str], is_found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Here another model stands for a conversion that defaults make wrong. The engine may be wrong
-    after some of its loads only."""
-    paths = [tmp_path / "a.onnx", tmp_path / "b.onnx"]
-    for path, times in zip(paths, (1.0, factor), strict=True):
-        one_branch(path, f"{{ h = Constant <value_float = {times:.1f}> () y = Mul (x, h) }}")
-    session = load(paths[0])[0]
-    feed = {"x": np.ones(2, np.float32), "c": np.array(True)}
-    versions = [Version(path.name, path, OnnxRuntime.name) for path in paths]
-    report = CheckReport("a.onnx", 1e-3, 1e-5, versions, [feed])
-    pair = Pair(*paths, tmp_path, {}, None, report.notes)
-    bench = Bench(pair, report, Comparison(1e-3, 1e-5, report.note), lambda step: None)
-    sessions = [(path.name, session) for path in paths]
-    found = [load(tmp_path / f"{name}.onnx") for name in loads]
-    loaded = as_run.load
-
-    def load_next(path: Path, **settings: Any) -> tuple[Session, str]:
-        return found.pop(0) if found and path == paths[1] else loaded(path, **settings)
-
-    monkeypatch.setattr(as_run, "load", load_next)
-    run_as_people_do(bench, sessions, Compared([session.run(feed)], [""]))
-    assert bool(report.findings) == is_found and not report.as_run
+def test_what_rounds_differs_from_what_does_not(one: str, other: str, tmp_path: Path) -> None:
+    files = [model(tmp_path / f"{n}.onnx", body) for n, body in enumerate((one, other))]
+    feed = {"x": np.array([0.1, 0.7], np.float32)}
+    assert check(*files, inputs=feed, samples=0).different
 
 
-@pytest.mark.parametrize(("factor", "is_explained"), [(1.001, True), (1.1, False)])
-def test_what_16_bits_explain(factor: float, is_explained: bool, tmp_path: Path) -> None:
-    path = one_branch(tmp_path / "a.onnx", "{ h = Exp (x) k = Sqrt (h) y = Mul (k, k) }")
-    session = load(path)[0]
-    feed = {"x": np.ones(2, np.float32), "c": np.array(True)}
-    expected = session.run(feed)
-    runs = Runs(session, [feed], [expected], Comparison(1e-3, 1e-5, lambda note: None))
-    halves = HalvedOriginal(runs, Pair(path, None, tmp_path, {}, None, []))
-    assert bool(halves.explain([{"y": factor * expected["y"]}])) is is_explained
+def test_outputs_that_only_one_file_has_are_told(tmp_path: Path) -> None:
+    both = model(tmp_path / "a.onnx", "y = Neg (x) z = Exp (x)", "float[2] y, float[2] z")
+    alone = model(tmp_path / "b.onnx", "y = Neg (x)")
+    for files in ((both, alone), (alone, both)):
+        report = check(*files, samples=1)
+        told = "output 'z' is only in a.onnx"
+        assert report.ok and told in first_line(report), str(report)
+        assert told in report.as_json()["told"]
 
 
-def test_a_plugin_that_moves_a_zero_point(tmp_path: Path) -> None:
-    """OpenVINO's reference functions say that the plugin is off, and another model is not right."""
-    for levels in (256, 255):
-        x = openvino.opset13.parameter([512, 48], np.float32, name="x")
-        x.output(0).set_names({"x"})
-        weights = np.random.default_rng(0).normal(size=(48, 48)).astype(np.float32)
-        low, high = np.float32(-10), np.float32(9.92)  # with a zero point of 128.01
-        product = openvino.opset13.matmul(x, weights, False, False)
-        y = openvino.opset13.fake_quantize(product, low, high, low, high, levels)
-        y.output(0).set_names({"y"})
-        openvino.save_model(openvino.Model([y], [x]), tmp_path / f"{levels}.xml", False)
-    report = check(tmp_path / "256.xml")
-    assert report.ok, str(report)
-    assert any("by OpenVINO's reference functions" in note for note in report.notes)
-    bridge.convert(tmp_path / "255.xml", tmp_path / "255.onnx")
-    assert check(tmp_path / "256.xml", tmp_path / "255.onnx").different
+def test_outputs_of_nan_or_nothing_are_told(tmp_path: Path) -> None:
+    body = (
+        "n = Abs (x) m = Neg (n) p = Sub (m, five) y = Sqrt (p) c = Less (x, x) z = Compress (x, c)"
+    )
+    path = model(tmp_path / "a.onnx", body, "float[2] y, float[k] z")
+    line = first_line(check(path, path, samples=2))
+    assert "'y' is NaN alone" in line and "'z' is without elements" in line
 
 
-def test_what_lies_within_samples() -> None:
-    samples = [np.array([1.0, 5.0, np.nan]), np.array([2.0, 5.0, 1.0])]
-    assert outside(np.array([1.5, 5.0, np.nan]), samples, 0, 0) == 0
-    assert outside(np.array([9.0, 5.1, 3.0]), samples, 0, 0) == 3
-    choices = [np.array([3, 40]), np.array([3, 7])]
-    assert outside(np.array([3, 7]), choices, 0, 0) == 0
-    assert outside(np.array([4, 20]), choices, 0, 0) == 2
+BRANCHES = """y = If (c) <then_branch = t () => (float[2] p) { p = Neg (x) },
+    else_branch = e () => (float[2] q) { q = Abs (x) }>"""
+
+
+def test_quick_seeks_no_branches_and_says_which_were_not_shown(tmp_path: Path) -> None:
+    never = "s = ReduceSum <keepdims = 0> (x) c = Greater (s, s) " + BRANCHES
+    report = check(model(tmp_path / "m.onnx", never), quick=True)
+    assert report.ok and len(feeds_of(report)) == 2, str(report)
+    assert ", but 1 of 2 branches not shown" in first_line(report)
+    assert not report.branches.forced and not report.defaults
 
 
 def test_an_operator_whose_results_depend_on_threads(tmp_path: Path) -> None:
@@ -122,4 +135,4 @@ def test_an_operator_whose_results_depend_on_threads(tmp_path: Path) -> None:
     bridge.convert(tmp_path / "m.onnx", tmp_path / "m.xml")
     report = check(tmp_path / "m.onnx", tmp_path / "m.xml", sizes={"s": 5})
     assert report.ok and not report.notes, str(report)
-    assert max(result.worst.absolute for result in report.results) < 1e-6
+    assert max(result.difference.absolute for result in report.verdict.results) < 1e-6

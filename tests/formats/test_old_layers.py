@@ -73,4 +73,4 @@ def test_lengths_of_parts_are_drawn(rows: int, tmp_path: Path) -> None:
     model = openvino.Model([result], [taken, outer, lengths], "parts")
     openvino.save_model(model, tmp_path / "a.xml", compress_to_fp16=False)
     report = check(tmp_path / "a.xml", samples=2)
-    assert report.ok and len(report.reached) == 2, str(report)
+    assert report.ok and len(report.branches.reached) == 2, str(report)

@@ -13,6 +13,7 @@ from openvino import opset13 as op
 import bridge
 from bridge.check import check
 from tests.support.command_line import bridge as command
+from tests.support.reports import feeds_of
 from tests.support.running import OnnxRuntime
 
 
@@ -73,5 +74,5 @@ def test_a_check_runs_the_original_with_types_that_are_given(xml: Path) -> None:
         finished = command(*arguments, *options)
         assert finished.code == 0 and "\nOK: " in f"\n{finished.out}", finished.err
     report = check(xml, input_types={"x": "f16"}, input_shapes={"x": [3]})
-    assert report.ok and report.feeds[0]["x"].dtype == np.float16, str(report)
+    assert report.ok and feeds_of(report)[0]["x"].dtype == np.float16, str(report)
     assert not check(xml).compared

@@ -21,6 +21,7 @@ from tests.support.model_files import (
     load_onnx,
     onnx_inputs,
 )
+from tests.support.reports import whole_feeds_of
 
 Made = tuple[onnx.ModelProto | Path, Sequence[Mapping[str, Any]]]
 """A model of ONNX, or the path of an IR, and its inputs."""
@@ -96,4 +97,4 @@ def of_exporter(make: Callable[[Path], Path], folder: Path) -> Made:
 
     path = make(folder)
     report = check(path)
-    return onnx.load(path), [f for n, f in enumerate(report.feeds) if n not in report.aside]
+    return onnx.load(path), whole_feeds_of(report)

@@ -10,11 +10,12 @@ import onnx
 
 import bridge
 from bridge.check import check
-from bridge.check.compare import compare
+from bridge.check.compare import differences
 from bridge.check.isolation import LostProcessError, isolated
 from bridge.check.report import CheckReport
 from bridge.neutral.graph import Model
 from tests.models.generation import same_tokens
+from tests.support.reports import whole_feeds_of
 from tests.support.running import EXACT, OnnxRuntime
 
 HEAD = (
@@ -31,7 +32,7 @@ def row(group: str, name: str, make: Callable[[Path], Path], folder: Path) -> st
     bridge.convert(path, folder / "ir.xml")
     bridge.convert(folder / "ir.xml", folder / "back.onnx")
     model, ir, back = (bridge.load(folder / f) for f in (path.name, "ir.xml", "back.onnx"))
-    states = [report.state(branch).state for branch in report.branches]
+    states = [report.branches.state(branch).state for branch in report.branches.all]
     tokens: list[int | str] = ["", ""]
     if any(value.name == "use_cache_branch" for value in model.graph.inputs):
         for place, one_decoder in enumerate((False, True)):
@@ -55,14 +56,14 @@ def verdict(report: CheckReport, version: int) -> str:
     if len(report.versions) <= version:
         return "refused"
     label = report.versions[version].label
-    results = [result for result in report.results if result.version == label]
-    right = results and all(result.worst.ok for result in results)
+    results = [result for result in report.verdict.results if result.label == label]
+    right = results and all(result.ok for result in results)
     return "right" if right and not report.failures else "wrong"
 
 
 def own_reading(path: Path, report: CheckReport) -> str:
     """The outcome of OpenVINO's own reading of the file with the inputs of a check."""
-    feeds = [feed for n, feed in enumerate(report.feeds) if n not in report.aside]
+    feeds = whole_feeds_of(report)
     try:
         found = isolated(_read_by_openvino, path, feeds, seconds=300)
     except LostProcessError:
@@ -74,7 +75,7 @@ def own_reading(path: Path, report: CheckReport) -> str:
     for feed, outputs in zip(feeds, found, strict=True):
         expected = dict(zip(names, session.run(feed), strict=True))
         if outputs is None or not all(
-            compare(expected[name], outputs[name], report.rtol, report.atol).ok for name in names
+            how.ok for how in differences(expected, outputs, report.tolerances).values()
         ):
             return "wrong"
     return "right"

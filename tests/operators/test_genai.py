@@ -15,6 +15,7 @@ from bridge.check import check
 from tests.operators.microsoft_cases import CASES
 from tests.operators.test_microsoft import feed_of, model_of
 from tests.support.genai import WORDS, Decoder, feed
+from tests.support.reports import feeds_of
 from tests.support.running import EXACT, OnnxRuntime, OpenVino, assert_close
 
 DECODERS = {
@@ -55,8 +56,8 @@ def test_decoder_comes_back(name: str, tmp_path: Path) -> None:
 def test_check_draws_lengths_that_go_together(name: str, tmp_path: Path) -> None:
     onnx.save(DECODERS[name].model(), tmp_path / "a.onnx")
     report = check(tmp_path / "a.onnx", samples=2)
-    assert report.ok and len(report.reached) == len(report.branches), str(report)
-    for given in report.feeds:
+    assert report.ok and len(report.branches.reached) == len(report.branches.all), str(report)
+    for given in feeds_of(report):
         mask, cache = given["attention_mask"], given["past_key_values.0.key"]
         assert mask.shape[1] == cache.shape[2] + given["input_ids"].shape[1]
         assert mask.all() and given["input_ids"].min() >= 0 and given["input_ids"].max() < WORDS
@@ -80,7 +81,7 @@ def test_check_keeps_sizes_of_the_user(sizes: dict[str, int], tmp_path: Path) ->
     onnx.save(DECODERS["packed"].model(), tmp_path / "a.onnx")
     report = check(tmp_path / "a.onnx", sizes=sizes, samples=2)
     assert report.ok, str(report)
-    for given in report.feeds:
+    for given in feeds_of(report):
         new, total = given["input_ids"].shape[1], given["attention_mask"].shape[1]
         past = given["past_key_values.0.key"].shape[2]
         found = dict(zip(("sequence_length", "total_sequence_length", "past_sequence_length"),
@@ -93,7 +94,7 @@ def test_check_draws_lengths_that_are_inputs(name: str, tmp_path: Path) -> None:
     onnx.save(model_of(CASES[name]), tmp_path / "a.onnx")
     report = check(tmp_path / "a.onnx")
     assert report.ok, str(report)
-    for given in report.feeds:
+    for given in feeds_of(report):
         past = given["i3"].shape[2] if "i3" in given else 0
         assert given["i6"] == past + given["i0"].shape[1]
         assert (given["i5"] == given["i6"] - 1).all()

@@ -166,7 +166,7 @@ def test_check_compares_the_way_back(branches: dict, one_decoder: bool, tmp_path
     """The way back has no flag: the states in its feed say the same."""
     onnx.save(merged(**branches), tmp_path / "a.onnx")
     report = check(tmp_path / "a.onnx", stateful=True, one_decoder=one_decoder)
-    assert report.ok and len(report.reached) == 2, str(report)
+    assert report.ok and len(report.branches.reached) == 2, str(report)
     assert not any("is empty" in note for note in report.notes)
     bridge.convert(
         tmp_path / "a.onnx", tmp_path / "b.xml", stateful=True, one_decoder=one_decoder
@@ -188,7 +188,7 @@ def test_check_shows_whether_one_decoder_is_enough(tmp_path: Path) -> None:
         path, ir = tmp_path / f"{name}.onnx", tmp_path / "b.xml"
         bridge.convert(path, ir, stateful=True, one_decoder=one_decoder)
         report = check(path, ir, samples=2)
-        assert report.ok is right and len(report.reached) == 2, str(report)
+        assert report.ok is right and len(report.branches.reached) == 2, str(report)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from lxml import etree
 import bridge
 from bridge.check import check
 from bridge.cli.options import states
+from tests.support.reports import feeds_of
 from tests.support.running import EXACT, OnnxRuntime
 
 HEADS, SIZE, WORDS = 2, 4, 11
@@ -203,7 +204,7 @@ def test_a_stateful_ir_is_checked_against_its_conversion(tmp_path: Path) -> None
     bridge.convert(tmp_path / "a.onnx", tmp_path / "b.xml", stateful=True, beam_idx=True)
     report = check(tmp_path / "b.xml")
     assert report.ok
-    assert {"past_0_key", "past_0_value"} <= report.feeds[0].keys()
+    assert {"past_0_key", "past_0_value"} <= feeds_of(report)[0].keys()
 
 
 # Models with one state of an open batch, and the sizes of `y` after calls with 2, 1 and 3 elements.

@@ -269,7 +269,7 @@ def test_check_compares_maps_and_strings(tmp_path: Path) -> None:
     onnx.save(classifier(["x", "y", "z"], True), tmp_path / "other.onnx")
     bridge.convert(tmp_path / "other.onnx", tmp_path / "other.xml")
     report = check(path, tmp_path / "other.xml")
-    assert {found.output for found in report.results if not found.worst.ok} == {"label", "map"}
+    assert {found.output for found in report.verdict.results if not found.ok} == {"label", "map"}
 
 
 REFUSED = {

@@ -13,6 +13,7 @@ import onnx
 from bridge.check.outputs import ATOL, RTOL, Comparison
 
 import bridge
+from bridge.check.compare import ATOL, RTOL, Tolerances, compare
 from bridge.check.inputs import Recipe, free_dimensions, make_inputs
 from tests.conformance.bodies import BODIES, NoFormError
 from tests.conformance.cases import Case
@@ -42,9 +43,9 @@ def splice(folder: Path, every: int) -> int:
 def check_close(actual: Sequence[Any], expected: Sequence[Any]) -> None:
     """Asserts the closeness that `bridge check` requires of whole models."""
     assert len(actual) == len(expected)
-    comparison = Comparison(RTOL, ATOL, lambda note: None)
+    tolerances = Tolerances()
     for position, (got, want) in enumerate(zip(actual, expected, strict=True)):
-        difference = comparison.compared("", want, got)
+        difference = compare(want, got, *tolerances.of("", want))
         assert difference.ok, f"output {position}: {difference}"
 
 

@@ -10,6 +10,7 @@ import onnxruntime
 import openvino
 
 from bridge.check import check
+from tests.support.reports import feeds_of
 from tests.tools.changes import TOOLS
 from tests.tools.programs import PROGRAMS
 from tests.tools.sources import sources
@@ -31,7 +32,7 @@ def outcome(tool: str, name: str, source: Path | None, target: Path) -> tuple[st
         if source is None:
             onnx.save(PROGRAMS[tool][name](), target)
         else:
-            feeds = check(source, source, samples=8).feeds if tool.startswith("static") else []
+            feeds = feeds_of(check(source, source, samples=8)) if tool.startswith("static") else []
             TOOLS[tool](source, target, feeds)
     except Exception as error:
         return "the tool fails", f"{type(error).__name__}: {error}"[:1000]

@@ -95,7 +95,9 @@ def named_like(original: Session, session: Session) -> Adapter:
         known = all(not _names(port).isdisjoint(feeds) for port in session.inputs)
         if known or not is_alike:
             return feeds
-        return {port.name: feed_of(by_place[port], feeds) for port in session.inputs}
+        # A state may start by itself; the session tells of other inputs that are missing.
+        fed = [port for port in session.inputs if not _names(by_place[port]).isdisjoint(feeds)]
+        return {port.name: feed_of(by_place[port], feeds) for port in fed}
 
     pairs = [(port, _match(port, session.outputs)) for port in original.outputs]
     if len(original.outputs) == len(session.outputs) and not all(other for _, other in pairs):
