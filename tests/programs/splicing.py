@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-from bridge.check.outputs import ATOL, RTOL, Comparison
 
 import bridge
 from bridge.check.compare import ATOL, RTOL, Tolerances, compare
