@@ -19,7 +19,7 @@ from itertools import groupby
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node, Value
 from bridge.options import release_number
-from bridge.passes.applies import applies, between_formats, contents
+from bridge.passes.applies import applies, between_formats, both, either, operators_of, reads
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
 from bridge.quirks.known import UNFOLDED
@@ -277,7 +277,7 @@ def of_engine(engine: str) -> tuple[At, ...]:
 def work_round(model: Model, context: Context) -> bool:
     """Applies the quirks of the target in place, if the model has their operators. Returns whether
     any quirk found its fault."""
-    ops: Set[str] = context.ask(contents, model.graph).operators
+    ops: Set[str] = context.ask(operators_of, model.graph)
     changed = False
     for form, group in groupby(_wanted(context), lambda at: at.form):
         wanted = [at for at in group if not at.ops or at.ops & ops]
@@ -303,14 +303,9 @@ def _run_of(wanted: Sequence[At]) -> Run:
     return making_safe([quirk for quirk in quirks if isinstance(quirk, Clause)])
 
 
-def _shows_faults(model: Model, context: Context) -> bool:
-    """Whether an IR becomes ONNX, or Bridge made it of ONNX. Quirks may hide known values, and each
-    layer has the form that they recognise."""
-    was_onnx = model.opset is not None
-    return model.format == "ir" and (was_onnx or between_formats(model, context))
-
-
-@applies(_shows_faults)
+# In an IR that Bridge made of ONNX, quirks may hide known values, and each layer has the form that
+# they recognise.
+@applies(both(reads("ir"), either(between_formats, lambda model, _: model.opset is not None)))
 def undo_quirks(model: Model, context: Context) -> bool:
     """Undoes the quirks for IR in place, in reverse order, until no undo changes the model."""
     from bridge.passes.fuse import fuse
