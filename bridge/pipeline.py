@@ -19,7 +19,11 @@ from bridge.passes.applies import (
     RunPass,
     always,
     between_formats,
+    both,
+    concludes,
     condition_of,
+    either,
+    found,
     has_compound_boundary,
     has_operator,
     has_records,
@@ -28,9 +32,10 @@ from bridge.passes.applies import (
     selects,
     selects_in_onnx,
     specializes,
+    without,
 )
 from bridge.passes.context import Context
-from bridge.passes.ranks import ranks_stay_open
+from bridge.passes.ranks import has_open_rank
 from bridge.passes.sequences import has_parts, selects_parts
 from bridge.targets import counts_states, has_limits, is_for_device, unrolls, works_round
 
@@ -72,7 +77,7 @@ Stages = Mapping[str, tuple[str | tuple[Pass, ...], ...]]
 STAGES_TO_IR: Stages = {
     "read": (
         "passes.debugging_notes.drop_debugging_notes",
-        "passes.decompress.decompress",
+        given(concludes, "passes.decompress.decompress"),
         given(specializes, "quirks.undo_quirks"),
         "passes.shared_symbols.distrust_symbols",
     ),
@@ -104,7 +109,10 @@ STAGES_TO_IR: Stages = {
         "passes.maps.lower_maps",
         "passes.ranks.settle_ranks",
         given(has_parts, "passes.sequences.model.lower_sequences"),
-        given(ranks_stay_open, "targets.open_ranks.note_open_ranks"),
+        given(
+            both(between_formats, either(option("output_ranks"), found(has_open_rank))),
+            "targets.open_ranks.note_open_ranks",
+        ),
         "passes.impossible.prune_impossible",
         "passes.impossible.refuse_impossible",
         "passes.dead.trim_outputs",
@@ -135,7 +143,7 @@ STAGES_TO_IR: Stages = {
             "targets.branches.arrange_branches",
         ),
         given(unrolls, "targets.empty_inputs.open_empty_inputs"),
-        "passes.decompress.store_short",
+        given(concludes, "passes.decompress.store_short"),
         given(option("compress_to_fp16"), "passes.compress.compress"),
         "passes.legality.check_legality",
         given(has_limits, "targets.limits.check_limits"),
@@ -145,7 +153,7 @@ STAGES_TO_IR: Stages = {
 STAGES_TO_ONNX: Stages = {
     "read": (
         "passes.boundary.require_declared_types",
-        "passes.decompress.decompress",
+        given(either(between_formats, option("decompress")), "passes.decompress.decompress"),
         "quirks.undo_quirks",
         "passes.own_outputs.join_outputs",
         "passes.state.pairs.restore_pairs",
@@ -182,7 +190,7 @@ STAGES_TO_ONNX: Stages = {
     "finish": (
         "passes.fuse.patterns.fuse_onnx",
         "passes.dead.trim_outputs",
-        "passes.decompress.store_short",
+        given(without("decompress"), "passes.decompress.store_short"),
         "passes.dimension_names.name_dimensions",
         "passes.legality.check_legality",
     ),

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from bridge.neutral.graph import Graph, Model
-from bridge.neutral.types import STRING, ContainerType, TensorType
+from bridge.neutral.types import STRING, ContainerType
 from bridge.passes.context import Context
 
 RunPass = Callable[[Model, Context], bool | None]
@@ -36,27 +35,14 @@ def condition_of(run: RunPass, otherwise: Condition) -> Condition:
     return _conditions.get(run, otherwise)
 
 
-@dataclass(frozen=True)
-class Contents:
-    """The operators of a graph and its bodies, and whether some value is a tensor of strings, or a
-    sequence or an optional."""
-
-    operators: frozenset[str]
-    strings: bool
-    containers: bool
+def both(*conditions: Condition) -> Condition:
+    """If all conditions hold."""
+    return lambda model, context: all(one(model, context) for one in conditions)
 
 
-def contents(graph: Graph) -> Contents:
-    """What a graph and its bodies hold."""
-    nodes = list(graph.walk())
-    types = [
-        value.type for values in (graph.inputs, *(n.outputs for n in nodes)) for value in values
-    ]
-    return Contents(
-        frozenset([node.op for node in nodes]),
-        any([isinstance(type, TensorType) and type.element is STRING for type in types]),
-        any([isinstance(type, ContainerType) for type in types]),
-    )
+def either(*conditions: Condition) -> Condition:
+    """If one of the conditions holds."""
+    return lambda model, context: any(one(model, context) for one in conditions)
 
 
 # Conditions on the conversion.
@@ -72,9 +58,19 @@ def between_formats(model: Model, context: Context) -> bool:
     return model.format != context.target.format
 
 
+def reads(format: str) -> Condition:
+    """If the model comes from a file of a format."""
+    return lambda model, context: model.format == format
+
+
 def option(name: str) -> Condition:
     """If the user gave an option."""
     return lambda model, context: bool(context.options.get(name))
+
+
+def without(name: str) -> Condition:
+    """If the user did not give an option."""
+    return lambda model, context: not context.options.get(name)
 
 
 def selects(model: Model, context: Context) -> bool:
@@ -87,49 +83,55 @@ def selects_in_onnx(model: Model, context: Context) -> bool:
     return model.format == context.target.format == "onnx" and selects(model, context)
 
 
-def rewrites(model: Model, context: Context) -> bool:
-    """If the graph changes much: between the formats, and where Ifs of ONNX become selections."""
-    return between_formats(model, context) or selects_in_onnx(model, context)
+specializes = either(option("values"), option("input_shapes"), selects)
+"""If as many Ifs as possible are removed: inputs have fixed values or shapes, or Ifs become
+selections."""
+
+rewrites = either(between_formats, selects_in_onnx)
+"""If the graph changes much."""
+
+concludes = either(between_formats, specializes)
+"""If facts are concluded from sizes; not if a format is only copied."""
 
 
-def specializes(model: Model, context: Context) -> bool:
-    """If as many Ifs as possible are removed: inputs have fixed values or shapes, or Ifs become
-    selections."""
-    fixed = context.options.get("values") or context.options.get("input_shapes")
-    return bool(fixed) or selects(model, context)
+# Conditions on a model from the other format, which do not import the pass.
 
 
-def concludes(model: Model, context: Context) -> bool:
-    """If facts are concluded from sizes; not if a format is only copied."""
-    return between_formats(model, context) or specializes(model, context)
+def operators_of(graph: Graph) -> frozenset[str]:
+    """The operators of a graph and its bodies."""
+    return frozenset([node.op for node in graph.walk()])
 
 
-# Conditions on the model, which need not import the pass.
+def found(question: Callable[[Graph], bool]) -> Condition:
+    """If a question about the graph is answered with yes."""
+    return lambda model, context: context.ask(question, model.graph)
 
 
 def has_operator(*ops: str) -> Condition:
-    """If a model from the other format has one of these operators."""
-
-    def condition(model: Model, context: Context) -> bool:
-        if not between_formats(model, context):
-            return False
-        return not context.ask(contents, model.graph).operators.isdisjoint(ops)
-
-    return condition
+    """If the model has one of these operators."""
+    return both(
+        between_formats,
+        lambda model, context: not context.ask(operators_of, model.graph).isdisjoint(ops),
+    )
 
 
-def has_strings(model: Model, context: Context) -> bool:
-    """If a model from the other format has a tensor of strings."""
-    return between_formats(model, context) and context.ask(contents, model.graph).strings
+def _has_strings(graph: Graph) -> bool:
+    return any(
+        value.element is STRING
+        for values in (graph.inputs, *(node.outputs for node in graph.walk()))
+        for value in values
+    )
 
 
-def has_records(model: Model, context: Context) -> bool:
-    """If a model from the other format has metadata, which may be Bridge's own."""
-    return bool(model.metadata) and between_formats(model, context)
+has_strings = both(between_formats, found(_has_strings))
+"""If some value is a tensor of strings."""
+
+has_records = both(between_formats, lambda model, context: bool(model.metadata))
+"""If the model has metadata, which may be Bridge's own."""
 
 
 def has_compound_boundary(model: Model, context: Context) -> bool:
-    """If an input or an output of a model from the other format is a sequence or an optional."""
+    """If an input or an output is a sequence or an optional."""
     values = (*model.graph.inputs, *model.graph.outputs)
     compound = any(isinstance(value.type, ContainerType) for value in values)
     return compound and between_formats(model, context)

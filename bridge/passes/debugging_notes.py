@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from bridge.errors import amount
 from bridge.neutral.extras import Note
 from bridge.neutral.graph import Model
-from bridge.passes.applies import applies
+from bridge.passes.applies import applies, both, reads, without
 from bridge.passes.context import Context
 
 PREFIX = "pkg."
@@ -26,11 +26,7 @@ _TRACE = re.compile(r'\.py(?:\(\d+\)|", line \d+|:\d+)')
 """A place in a Python file, as stack traces have it."""
 
 
-def _is_unwanted(model: Model, context: Context) -> bool:
-    return model.format == "onnx" and not context.options.get("keep_metadata")
-
-
-@applies(_is_unwanted)
+@applies(both(reads("onnx"), without("keep_metadata")))
 def drop_debugging_notes(model: Model, context: Context) -> None:
     """Drops, in place, the metadata for debugging of the model, its graphs, nodes and values. The
     report counts it. Notes are made anew, because the user's model may share them."""

@@ -15,7 +15,6 @@ from bridge.neutral.builder import Builder, stored_short
 from bridge.neutral.graph import Model, Node
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.tensor import Tensor
-from bridge.passes.applies import applies, between_formats, concludes
 from bridge.passes.context import Context
 
 PLAIN = 64
@@ -39,13 +38,6 @@ class Widened:
             yield memoryview(wide.view(np.uint8))  # type: ignore[arg-type]
 
 
-def _is_unwanted(model: Model, context: Context) -> bool:
-    if context.target.format == "ir":
-        return concludes(model, context)
-    return between_formats(model, context) or bool(context.options.get("decompress"))
-
-
-@applies(_is_unwanted)
 def decompress(model: Model, context: Context) -> bool:
     """Makes, in place, one Constant of each such pair; whether there was any."""
     wide: dict[tuple[int, str], Tensor] = {}
@@ -67,13 +59,6 @@ def decompress(model: Model, context: Context) -> bool:
     return Rewriter(model.graph).run(Pattern(widened, frozenset({"Cast"})))
 
 
-def _is_wanted(model: Model, context: Context) -> bool:
-    if context.target.format == "ir":
-        return concludes(model, context)
-    return not context.options.get("decompress")
-
-
-@applies(_is_wanted)
 def store_short(model: Model, context: Context) -> bool:
     """Stores, in place, the remaining Constants of this kind in few bits again; returns whether
     there were any. ONNX gets scalars and short vectors plain."""

@@ -18,7 +18,7 @@ from bridge.neutral.graph import BRANCHES, Graph, Model, Node
 from bridge.neutral.inference.constraints import contradiction, contradictions
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.operators.control.idle import surely_runs, what_went_in
-from bridge.passes.applies import applies, between_formats, rewrites
+from bridge.passes.applies import applies, between_formats, both, option, rewrites, without
 from bridge.passes.assumptions import note_pruned
 from bridge.passes.context import Context
 from bridge.passes.fold import FOLD, infer_and_fold
@@ -26,11 +26,7 @@ from bridge.passes.legality import found
 from bridge.report import Report
 
 
-def _prunes(model: Model, context: Context) -> bool:
-    return rewrites(model, context) and not context.options.get("keep_branches")
-
-
-@applies(_prunes)
+@applies(both(rewrites, without("keep_branches")))
 def prune_impossible(model: Model, context: Context) -> bool:
     """Prunes, in place, branches that fail whenever they are taken, and notes each in the report.
 
@@ -48,11 +44,7 @@ def prune_impossible(model: Model, context: Context) -> bool:
     return changed
 
 
-def _keeps(model: Model, context: Context) -> bool:
-    return between_formats(model, context) and bool(context.options.get("keep_branches"))
-
-
-@applies(_keeps)
+@applies(both(between_formats, option("keep_branches")))
 def refuse_impossible(model: Model, context: Context) -> bool:
     """Raises UnsupportedError with the nodes that fail, also in branches that the user keeps,
     because OpenVINO would not open the model. Other nodes stay as they are."""

@@ -28,7 +28,6 @@ from bridge.neutral.ports import Carried, Condition
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import TensorType
 from bridge.options.suggestions import unknown
-from bridge.passes.applies import between_formats
 from bridge.passes.assumptions import note_pruned
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
@@ -92,13 +91,6 @@ def settle_ranks(model: Model, context: Context) -> bool:
 def has_open_rank(graph: Graph) -> bool:
     """Whether some value may have several ranks."""
     return any(map(_may_differ, graph.walk()))
-
-
-def ranks_stay_open(model: Model, context: Context) -> bool:
-    """If some value of a model from the other format may have several ranks, or the user gave ranks
-    of outputs."""
-    asked = bool(context.output_ranks) or context.ask(has_open_rank, model.graph)
-    return between_formats(model, context) and asked
 
 
 def _may_differ(node: Node) -> bool:

@@ -19,7 +19,7 @@ from itertools import groupby
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node, Value
 from bridge.options import release_number
-from bridge.passes.applies import applies, between_formats, contents
+from bridge.passes.applies import applies, between_formats, both, either, operators_of, reads
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
 from bridge.quirks.quirk import CPU, GPU, QUIRKS, Quirk, Run, Undo, engine_of
@@ -174,7 +174,7 @@ def of_engine(engine: str) -> list[Quirk]:
 def work_round(model: Model, context: Context) -> bool:
     """Applies the quirks of the target in place, if the model has their operators. Returns whether
     any quirk found its fault."""
-    ops, changed = context.ask(contents, model.graph).operators, False
+    ops, changed = context.ask(operators_of, model.graph), False
     for form, names in groupby(ORDER, lambda name: SAFE_LOOP if name in CLAUSES else name):
         if form == SAFE_LOOP and "Loop" not in ops:
             continue  # So their files are not imported.
@@ -184,7 +184,7 @@ def work_round(model: Model, context: Context) -> bool:
             continue
         told = len(context.report.quirks)
         if _run_of(quirks)(model.graph, context) is not False:
-            ops, changed = contents(model.graph).operators, True
+            ops, changed = operators_of(model.graph), True
             if len(context.report.quirks) == told:
                 context.report.quirks.append((form, "graph"))
             if context.watch is not None:
@@ -201,20 +201,15 @@ def _run_of(quirks: Sequence[Quirk]) -> Run:
     return making_safe([quirk for quirk in quirks if isinstance(quirk, Clause)])
 
 
-def _shows_faults(model: Model, context: Context) -> bool:
-    """Whether an IR becomes ONNX, or Bridge made it of ONNX. Quirks may hide known values, and each
-    layer has the form that they recognise."""
-    was_onnx = model.opset is not None
-    return model.format == "ir" and (was_onnx or between_formats(model, context))
-
-
-@applies(_shows_faults)
+# In an IR that Bridge made of ONNX, quirks may hide known values, and each layer has the form that
+# they recognise.
+@applies(both(reads("ir"), either(between_formats, lambda model, _: model.opset is not None)))
 def undo_quirks(model: Model, context: Context) -> bool:
     """Undoes the quirks for IR in place, in reverse order, until no undo changes the model."""
     from bridge.passes.fuse import fuse
     from bridge.quirks.undo import REVEALED, recorded_ops, replaced_node, rewritten
 
-    ops = context.ask(contents, model.graph).operators
+    ops = context.ask(operators_of, model.graph)
     names = (name for name in reversed(ORDER) if name not in CLAUSES or "Loop" in ops)
     quirks = list(dict.fromkeys(map(named, names)))
     patterns: dict[str, list[Undo]] = {op: [undo] for op, undo in REVEALED.items()}

@@ -15,7 +15,7 @@ from typing import Any
 
 from bridge.neutral.graph import Model
 from bridge.options import DEVICES as NAMES, release_number
-from bridge.passes.applies import between_formats, specializes
+from bridge.passes.applies import between_formats, either, specializes
 from bridge.passes.context import Context
 
 
@@ -157,6 +157,5 @@ def counts_states(model: Model, context: Context) -> bool:
     return device_of(context.options).unrolls == "all"
 
 
-def has_limits(model: Model, context: Context) -> bool:
-    """If the model is checked against the limits of the device."""
-    return between_formats(model, context) or is_for_device(model, context)
+has_limits = either(between_formats, is_for_device)
+"""If the model is checked against the limits of the device."""

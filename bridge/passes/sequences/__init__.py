@@ -14,7 +14,8 @@ for old operator sets.
 from __future__ import annotations
 
 from bridge.neutral.graph import Graph, Model
-from bridge.passes.applies import between_formats, contents
+from bridge.neutral.types import ContainerType
+from bridge.passes.applies import between_formats, both, either, found, operators_of
 from bridge.passes.context import Context
 from bridge.passes.ranks import has_open_rank
 from bridge.vocabulary import family_of
@@ -22,17 +23,15 @@ from bridge.vocabulary import family_of
 
 def has_sequences(graph: Graph) -> bool:
     """Whether a graph has a sequence or an optional anywhere, or an operator on such."""
-    found = contents(graph)
-    return found.containers or any(family_of(op) == "sequence" for op in found.operators)
+    values = (graph.inputs, *(node.outputs for node in graph.walk()))
+    if any(isinstance(value.type, ContainerType) for some in values for value in some):
+        return True
+    return any(family_of(op) == "sequence" for op in operators_of(graph))
 
 
-def has_parts(model: Model, context: Context) -> bool:
-    """If some value of a model from the other format is held as several tensors in IR: a sequence,
-    an optional, or a tensor whose rank data decide."""
-    ask, graph = context.ask, model.graph
-    return between_formats(model, context) and (
-        ask(has_sequences, graph) or ask(has_open_rank, graph)
-    )
+has_parts = both(between_formats, either(found(has_sequences), found(has_open_rank)))
+"""If some value is held as several tensors in IR: a sequence, an optional, or a tensor whose rank
+data decide."""
 
 
 def selects_parts(model: Model, context: Context) -> bool:
