@@ -133,7 +133,12 @@ STAGES_TO_IR: Stages = {
         "passes.idle_loops.drop_idle_loops",
     ),
     "finish": (
-        given(works_round, "passes.own_outputs.own_outputs", "quirks.work_round"),
+        given(
+            works_round,
+            "passes.own_outputs.own_outputs",
+            "quirks.work_round",
+            "targets.written_for.record_release",
+        ),
         "passes.fold.fold",
         "passes.dead.remove_dead_code",
         given(works_round, "passes.own_outputs.own_outputs"),
@@ -152,6 +157,7 @@ STAGES_TO_IR: Stages = {
 
 STAGES_TO_ONNX: Stages = {
     "read": (
+        "targets.written_for.forget_release",
         "passes.boundary.require_declared_types",
         given(either(between_formats, option("decompress")), "passes.decompress.decompress"),
         "quirks.undo_quirks",

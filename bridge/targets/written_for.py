@@ -10,7 +10,7 @@ from bridge.metadata import Entry
 from bridge.neutral.graph import Model
 from bridge.options import release_number
 from bridge.passes.context import Context
-from bridge.targets import READ_SINCE, device_of
+from bridge.targets import READ_SINCE
 
 WRITTEN_FOR: Entry[str] = Entry("bridge.openvino", str, "release of OpenVINO", hint=True)
 """The metadata entry for the release."""
@@ -19,12 +19,13 @@ NEWEST = max(READ_SINCE.values(), key=release_number)
 """The newest release whose faults are known."""
 
 
-def record_release(model: Model, context: Context) -> None:
-    """Records the release that an IR is for, if it has workarounds for the faults of one."""
-    if device_of(context.options).name != "ANY":
-        WRITTEN_FOR.write(model.metadata, context.options.get("openvino") or NEWEST)
+def record_release(model: Model, context: Context) -> bool:
+    """Records the release whose faults the workarounds in an IR are for. No pass looks at it."""
+    WRITTEN_FOR.write(model.metadata, context.options.get("openvino") or NEWEST)
+    return False
 
 
-def forget_release(model: Model, context: Context) -> None:
+def forget_release(model: Model, context: Context) -> bool:
     """Removes the record: ONNX has no such release."""
     model.metadata.pop(WRITTEN_FOR.key, None)
+    return False
