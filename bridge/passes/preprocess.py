@@ -93,12 +93,16 @@ def further_steps(original: Model, other: Model) -> list[Preprocessing]:
     steps = PREPROCESSED.read(other.metadata) or []
     names = {name for value in original.graph.inputs for name in value.names}
     further = steps[len(own) :] if steps[: len(own)] == own else []
-    return [step for step in further if step.input in names and _has_layers(other, step)]
+    ends: dict[str, Value | None] = {name: v for v in other.graph.inputs for name in v.names}
+    found = []
+    for step in reversed(further):  # A later step stands before the earlier ones.
+        ends[step.input] = end = _behind(other, ends.get(step.input), step)
+        found += [step] if end is not None and step.input in names else []
+    return found[::-1]
 
 
-def _has_layers(model: Model, step: Preprocessing) -> bool:
-    """Whether the layers of a step stand behind its input."""
-    value = next((v for v in model.graph.inputs if step.input in v.names), None)
+def _behind(model: Model, value: Value | None, step: Preprocessing) -> Value | None:
+    """The value behind the layers of a step that stand behind a value, None if they do not."""
     layers = [("Sub", step.mean)] if step.mean else []
     layers += [("Div", step.scale)] if step.scale else []
     if step.tensor != step.model:
@@ -106,16 +110,16 @@ def _has_layers(model: Model, step: Preprocessing) -> bool:
     for op, numbers in layers:
         readers = [node for node in model.graph.nodes if value in node.inputs]
         if len(readers) != 1 or readers[0].op != op or readers[0].inputs[0] is not value:
-            return False
+            return None
         other = readers[0].inputs[1]
         tensor = other.constant if other is not None else None
         if tensor is None or tensor.size != len(numbers):
-            return False
+            return None
         expected = np.array(numbers).astype(tensor.element.dtype)
         if not np.array_equal(tensor.array().reshape(-1), expected):
-            return False
+            return None
         value = readers[0].outputs[0]
-    return value is not None
+    return value
 
 
 def _require_tensor(model: Model, value: Value, step: Preprocessing) -> None:

@@ -87,7 +87,7 @@ def test_a_fresh_run_of_openvino_keeps_nothing(
     from tests.quirks.canaries import CANARIES
     from tests.quirks.test_canaries import proto_of
 
-    canary = CANARIES["openvino_cpu.scaled_in_place"]
+    canary = CANARIES["scaled_in_place"]
     rest = tuple(name for name in quirks.ORDER if name != "scaled_in_place")
     monkeypatch.setattr(quirks, "ORDER", rest)
     bridge.convert(proto_of(canary), tmp_path / "m.xml")

@@ -14,6 +14,7 @@ from bridge.check import check
 from bridge.check.inputs import Maker, Recipe
 from bridge.check.inputs.recipe import is_extreme
 from bridge.check.inputs.sizes import Demands
+from tests.support.reports import feeds_of
 
 HEAD = '<ir_version: 8, opset_import: ["" : 18]> '
 TABLE = "float[20] t = {" + ", ".join("0" * 20) + "}, "
@@ -100,8 +101,8 @@ def test_a_large_input_runs_a_loop_often() -> None:
             d = Identity (c) t = Neg (s) }> }"""
     )
     report = check(source)
-    assert report.ok and max(feed["n"] for feed in report.feeds) >= 10
-    assert max(feed["x"].size for feed in report.feeds) >= 17
+    assert report.ok and max(feed["n"] for feed in feeds_of(report)) >= 10
+    assert max(feed["x"].size for feed in feeds_of(report)) >= 17
 
 
 def test_a_loop_that_ends_itself_runs_often() -> None:
@@ -113,7 +114,7 @@ def test_a_loop_that_ends_itself_runs_often() -> None:
             t = Add (s, one) d = Less (t, stop) }> }"""
     )
     report = check(source, timeout=5)
-    assert report.ok and any(feed["stop"] >= 10 for feed in report.feeds), str(report)
+    assert report.ok and any(feed["stop"] >= 10 for feed in feeds_of(report)), str(report)
 
 
 @pytest.mark.parametrize("rows", [8, 100])
@@ -124,8 +125,8 @@ def test_sizes_grow_until_the_model_takes_them(rows: int) -> None:
           y = AveragePool <kernel_shape = [{rows}, 1]> (x) }}"""
     )
     report = check(source)
-    assert report.ok and report.feeds, str(report)
-    assert min(feed["x"].shape[2] for feed in report.feeds if feed["x"].size) >= rows
+    assert report.ok and feeds_of(report), str(report)
+    assert min(feed["x"].shape[2] for feed in feeds_of(report) if feed["x"].size) >= rows
 
 
 @pytest.mark.parametrize("gates", [3, 4])

@@ -133,8 +133,8 @@ def test_a_check_feeds_the_original_what_is_fixed(tmp_path: Path) -> None:
     for pair in ((original, fixed), (fixed, original)):
         checked = check(*pair)
         assert checked.ok, str(checked)
-        assert checked.reached.keys() == {(0, False), (1, True)}
-        assert checked.pruned.keys() == {(0, True), (1, False)}
+        assert checked.branches.reached.keys() == {(0, False), (1, True)}
+        assert checked.branches.pruned.keys() == {(0, True), (1, False)}
 
 
 def test_a_file_that_was_specialized_goes_on(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,16 @@ class Maker:
     def sums(self) -> set[int | str]:
         """The sizes that are sums of other sizes."""
         return {*self._counts.sums}
+
+    def following(self, given: Container[int | str]) -> set[Dim]:
+        """The sizes that follow from others, where some are given."""
+        sums = self._counts.sums.items()
+        parts = {
+            part
+            for whole, (part, _, fixed) in sums
+            if not fixed and (isinstance(whole, int) or whole in given)
+        }
+        return parts | {whole for whole, _ in sums}
 
     def make(self, recipe: Recipe, largest: int = _LARGEST_INPUT) -> dict[str, Any]:
         """See `make_inputs`; `largest` is the number of elements that an input may have."""

@@ -331,8 +331,14 @@ class _Search:
         self._more()
 
     def _variables(self) -> list[Variable]:
-        """All open sizes that the user left open."""
-        return variables(dict.fromkeys(self.maker.values, False), self.base)
+        """All open sizes that the user left open, without those that follow from others."""
+        free = variables(dict.fromkeys(self.maker.values, False), self.base)
+        return [own for own in free if not self._follows(own.key)]
+
+    def _follows(self, key: str) -> bool:
+        """Whether a size follows from others."""
+        symbol = self.all.demands.symbols.get(key, key)
+        return key not in self.base.sizes and symbol in self.maker.following(self.base.sizes)
 
     def _more(self) -> None:
         """Adds inputs with other seeds like the first one drawn until enough are there."""
@@ -351,7 +357,8 @@ class _Search:
         large = replace(recipe, is_large=True)
         free = [v for v in self._variables() if v.key not in self.start.sizes]
         is_small = all(size < _LARGE for size in self._open(case))
-        like = replace(large, sizes=self._sizes_of(case))
+        sizes = {k: size for k, size in self._sizes_of(case).items() if not self._follows(k)}
+        like = replace(large, sizes=sizes)
         one_each = [v.put(like, _LARGE) for v in reversed(free)] if is_small else []
         uses = {v: u for v, u in self.maker.uses.items() if v.name not in recipe.chosen}
         counted = any(use.name == "trip_count" for u in uses.values() for use in u.all)
