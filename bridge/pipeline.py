@@ -15,7 +15,7 @@ from typing import cast
 
 from bridge.neutral.graph import Model
 from bridge.passes.applies import (
-    Condition,
+    PassCondition,
     RunPass,
     always,
     between_formats,
@@ -46,7 +46,7 @@ class Pass:
     `condition` it applies only under that, and its module is not imported elsewhere."""
 
     path: str
-    condition: Condition | None = None
+    condition: PassCondition | None = None
 
     @property
     def name(self) -> str:
@@ -66,7 +66,7 @@ class Pass:
         return self.condition(model, context) and condition_of(self.run, always)(model, context)
 
 
-def given(condition: Condition, *paths: str) -> tuple[Pass, ...]:
+def given(condition: PassCondition, *paths: str) -> tuple[Pass, ...]:
     """Passes that apply under a condition."""
     return tuple(Pass(path, condition) for path in paths)
 

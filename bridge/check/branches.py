@@ -21,7 +21,7 @@ class BranchState:
 
 
 @dataclass(frozen=True)
-class Branches:
+class BranchResults:
     """The branches of a model and how they were shown.
 
     `taken` are the branches that each input takes, `wrong` the inputs with which an output differs.

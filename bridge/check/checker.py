@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
-from bridge.check.branches import Branches
+from bridge.check.branches import BranchResults
 from bridge.check.collection import little_collection
 from bridge.check.defaults import with_defaults
 from bridge.check.device import RAN_ON, DeviceCheck
@@ -119,7 +119,7 @@ def _check(request: Request, first: Path, other: Path | None, scratch: Path) -> 
     forcing = Forcing()
     if sought.sites and not request.quick:
         forcing = force_missing(suite, sought, runs, request.tolerances, request.tell)
-    branches = Branches(
+    branches = BranchResults(
         sought.sites,
         [case.taken for case in sought.inputs.cases],
         verdict.wrong,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bridge.check.branches import Branches
+from bridge.check.branches import BranchResults
 from bridge.check.compare import Difference, Results, Tolerances, compare, differences
 from bridge.check.diagnosis.blame import Blame, Ran, blame
 from bridge.check.diagnosis.forced import steer, to_switch
@@ -53,7 +53,7 @@ class _Mismatch:
 
 
 def _mismatch(
-    sought: Sought, verdict: Verdict, branches: Branches, tolerances: Tolerances
+    sought: Sought, verdict: Verdict, branches: BranchResults, tolerances: Tolerances
 ) -> _Mismatch | None:
     """The first difference of an output, or else of a forced branch."""
     cases = sought.inputs.cases
@@ -80,7 +80,7 @@ def diagnose(
     sought: Sought,
     runs: Runs,
     verdict: Verdict,
-    branches: Branches,
+    branches: BranchResults,
     tolerances: Tolerances,
     small: Path | None,
     tell: Callable[[str], None],

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bridge.check.branches import Branches
+from bridge.check.branches import BranchResults
 from bridge.check.compare import Tolerances
 from bridge.check.device import DeviceCheck
 from bridge.check.diagnose import Diagnosis
@@ -41,7 +41,7 @@ class CheckReport:
     versions: tuple[Version, ...] = ()
     inputs: Inputs = field(default_factory=Inputs)
     verdict: Verdict = field(default_factory=Verdict)
-    branches: Branches = field(default_factory=Branches)
+    branches: BranchResults = field(default_factory=BranchResults)
     failures: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from bridge.check.engines import EngineError, UndefinedCallError
 from bridge.check.inputs.wanted import Inputs
 from bridge.check.suite import Suite
 
-Outcome = Results | EngineError
+RunOutcome = Results | EngineError
 """The outputs of a run, or why there are none."""
 
 IN_ORDER, ALONE = "", "alone in a fresh request"
@@ -26,7 +26,7 @@ class Run:
     label: str
     case: int
     how: str
-    outcome: Outcome
+    outcome: RunOutcome
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def _in_rows(suite: Suite, inputs: Inputs) -> list[Run]:
         if not variant.session.has_states:
             continue
         try:
-            outcomes: Sequence[Outcome] = variant.session.run_row(feeds)
+            outcomes: Sequence[RunOutcome] = variant.session.run_row(feeds)
         except EngineError as error:
             outcomes = [error]
         runs += [
@@ -109,7 +109,7 @@ _DRAWING = frozenset(
 )
 
 
-def _same_bits(expected: Results, outcome: Outcome) -> bool:
+def _same_bits(expected: Results, outcome: RunOutcome) -> bool:
     if isinstance(outcome, EngineError):
         return True
     return all(_same(value, outcome[name]) for name, value in expected.items() if name in outcome)

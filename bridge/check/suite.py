@@ -30,9 +30,6 @@ CONVERSION = "conversion: "
 
 _KINDS = {".onnx": "ONNX", ".xml": "IR"}
 
-Models = tuple[Model, Model | None]
-"""The original, and the other file's model; None if the other is converted from the original."""
-
 
 @dataclass(frozen=True)
 class Variant:
@@ -102,8 +99,9 @@ class Suite:
         """The model in a file, not to be changed."""
         return read(path)
 
-    def models(self) -> Models:
-        """Copies, to be changed."""
+    def models(self) -> tuple[Model, Model | None]:
+        """Copies, to be changed: the original, and the other file's model; None if the other is
+        converted from the original."""
         other = self.files.other
         mine = clone_model(read(self.original.opened))
         return mine, None if other is None else clone_model(read(other))

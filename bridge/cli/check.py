@@ -38,7 +38,7 @@ OPTIONS = (
 """The library's options that the command has."""
 
 
-Model = Annotated[
+ModelArgument = Annotated[
     Path,
     typer.Argument(
         metavar="MODEL",
@@ -52,7 +52,7 @@ Other = Annotated[
         help="The model to compare with; without it, MODEL is converted there and back.",
     ),
 ]
-Page = Annotated[
+ReportPage = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE|DIR",
@@ -72,12 +72,12 @@ Hook = Annotated[
 
 @takes_options(CheckOptions, OPTIONS, device=None)
 def check(
-    model: Model,
+    model: ModelArgument,
     other: Other = None,
     *,
     options: dict[str, Any],
     written: dict[str, Any],
-    report: Page = None,
+    report: ReportPage = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
     quiet: Quiet = False,

@@ -23,7 +23,7 @@ CHECKED = ("input_shapes", "input_types", "limits", "openvino", "values", "weigh
 """The options of a conversion that its check has, too."""
 
 
-Source = Annotated[
+SourceArgument = Annotated[
     Path,
     typer.Argument(
         metavar="SOURCE",
@@ -55,7 +55,7 @@ State = Annotated[
         help="An input and the output that is its next state.",
     ),
 ]
-Check = Annotated[
+CheckAfterwards = Annotated[
     bool,
     typer.Option(
         "--check",
@@ -75,7 +75,7 @@ DebugRun = Annotated[
 
 @takes_options(ConvertOptions)
 def convert(
-    source: Source,
+    source: SourceArgument,
     destination: Destination = None,
     *,
     options: dict[str, Any],
@@ -84,7 +84,7 @@ def convert(
     jobs: Jobs = None,
     shard: Shard = None,
     state: State = None,
-    check: Check = False,
+    check: CheckAfterwards = False,
     debug_run: DebugRun = False,
     as_json: AsJson = False,
     verbose: Verbose = False,

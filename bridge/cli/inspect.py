@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bridge.neutral.graph import Model
 
 
-File = Annotated[
+FileArgument = Annotated[
     Path,
     typer.Argument(
         metavar="FILE", help="The model: .onnx, .xml for IR, or - for ONNX from a stream."
@@ -27,7 +27,7 @@ File = Annotated[
 AsGraph = Annotated[
     bool, typer.Option("--graph", help="Print every node, as Bridge has read the model.")
 ]
-Cost = Annotated[
+ShowCost = Annotated[
     bool,
     typer.Option(
         "--cost",
@@ -43,7 +43,7 @@ Quirks = Annotated[
         "--device, --openvino, --value and --input-shape are for this.",
     ),
 ]
-Page = Annotated[
+GraphPage = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE.html",
@@ -68,15 +68,15 @@ Coverage = Annotated[
 
 @takes_options(IrOptions, ("device", "input_shapes", "limits", "openvino", "values", "weights"))
 def inspect(
-    file: File,
+    file: FileArgument,
     *,
     options: dict[str, Any],
     written: dict[str, Any],
     as_json: AsJson = False,
     graph: AsGraph = False,
-    cost: Cost = False,
+    cost: ShowCost = False,
     quirks: Quirks = False,
-    html: Page = None,
+    html: GraphPage = None,
     svg: Picture = None,
     coverage: Coverage = None,
     force: Force = False,

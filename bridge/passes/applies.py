@@ -12,15 +12,15 @@ from bridge.passes.context import Context
 RunPass = Callable[[Model, Context], bool | None]
 """A pass; it returns whether it changed the model, or None if it does not know."""
 
-Condition = Callable[[Model, Context], bool]
+PassCondition = Callable[[Model, Context], bool]
 """Whether a pass applies to a model."""
 
 _Run = TypeVar("_Run", bound=Callable[..., bool | None])
 
-_conditions: dict[Callable[..., bool | None], Condition] = {}
+_conditions: dict[Callable[..., bool | None], PassCondition] = {}
 
 
-def applies(condition: Condition) -> Callable[[_Run], _Run]:
+def applies(condition: PassCondition) -> Callable[[_Run], _Run]:
     """Declares when the pass below applies, if it is not between the two formats."""
 
     def declared(run: _Run) -> _Run:
@@ -30,17 +30,17 @@ def applies(condition: Condition) -> Callable[[_Run], _Run]:
     return declared
 
 
-def condition_of(run: RunPass, otherwise: Condition) -> Condition:
+def condition_of(run: RunPass, otherwise: PassCondition) -> PassCondition:
     """When a pass applies, as it declares."""
     return _conditions.get(run, otherwise)
 
 
-def both(*conditions: Condition) -> Condition:
+def both(*conditions: PassCondition) -> PassCondition:
     """If all conditions hold."""
     return lambda model, context: all(one(model, context) for one in conditions)
 
 
-def either(*conditions: Condition) -> Condition:
+def either(*conditions: PassCondition) -> PassCondition:
     """If one of the conditions holds."""
     return lambda model, context: any(one(model, context) for one in conditions)
 
@@ -58,17 +58,17 @@ def between_formats(model: Model, context: Context) -> bool:
     return model.format != context.target.format
 
 
-def reads(format: str) -> Condition:
+def reads(format: str) -> PassCondition:
     """If the model comes from a file of a format."""
     return lambda model, context: model.format == format
 
 
-def option(name: str) -> Condition:
+def option(name: str) -> PassCondition:
     """If the user gave an option."""
     return lambda model, context: bool(context.options.get(name))
 
 
-def without(name: str) -> Condition:
+def without(name: str) -> PassCondition:
     """If the user did not give an option."""
     return lambda model, context: not context.options.get(name)
 
@@ -102,12 +102,12 @@ def operators_of(graph: Graph) -> frozenset[str]:
     return frozenset([node.op for node in graph.walk()])
 
 
-def found(question: Callable[[Graph], bool]) -> Condition:
+def found(question: Callable[[Graph], bool]) -> PassCondition:
     """If a question about the graph is answered with yes."""
     return lambda model, context: context.ask(question, model.graph)
 
 
-def has_operator(*ops: str) -> Condition:
+def has_operator(*ops: str) -> PassCondition:
     """If the model has one of these operators."""
     return both(
         between_formats,

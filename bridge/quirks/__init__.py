@@ -22,7 +22,7 @@ from bridge.options import release_number
 from bridge.passes.applies import applies, between_formats, both, either, operators_of, reads
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
-from bridge.quirks.quirk import CPU, GPU, QUIRKS, Quirk, Run, Undo, engine_of
+from bridge.quirks.quirk import CPU, GPU, QUIRKS, Quirk, RunQuirk, Undo, engine_of
 
 __all__ = ["CPU", "GPU", "ORDER", "QUIRKS", "Quirk", "by_name", "named", "of_engine"]
 
@@ -192,7 +192,7 @@ def work_round(model: Model, context: Context) -> bool:
     return changed
 
 
-def _run_of(quirks: Sequence[Quirk]) -> Run:
+def _run_of(quirks: Sequence[Quirk]) -> RunQuirk:
     """The pass of a quirk, or of several clauses."""
     if len(quirks) == 1:
         return quirks[0].run

@@ -34,7 +34,7 @@ ENGINES = {CPU: "OpenVINO CPU", GPU: "OpenVINO GPU"}
 NEWEST = "2026.4"
 """The release in which a fault was seen unless its quirk says otherwise."""
 
-Run = Callable[[Graph, Context], bool | None]
+RunQuirk = Callable[[Graph, Context], bool | None]
 """Changes a graph and all nested graphs in place. Returns whether it changed any of them; None
 means perhaps."""
 
@@ -79,7 +79,7 @@ class Quirk:
     """
 
     declared: Callable[..., object]
-    run: Run
+    run: RunQuirk
     needs: frozenset[str]
     fault: EngineFault
     hides: str = ""
@@ -299,7 +299,7 @@ def quirk(
     return declared
 
 
-def _beside(holds: NodeTest, run: Run) -> Run:
+def _beside(holds: NodeTest, run: RunQuirk) -> RunQuirk:
     """A pass only for graphs with such a node."""
     return lambda graph, context: any(map(holds, graph.walk())) and run(graph, context)
 
@@ -335,7 +335,7 @@ def barrier(
 
 def graph_quirk(
     *needs: str, hides: str = "", recorded: Sequence[str] = (), **fault: Unpack[EngineFault]
-) -> Callable[[Run], Quirk]:
+) -> Callable[[RunQuirk], Quirk]:
     """Declares a quirk that is a pass over the whole graph. It makes records of nodes of the
     operators `recorded`."""
     return lambda run: Quirk(run, run, frozenset(needs), fault, hides, frozenset(recorded))
@@ -348,7 +348,7 @@ def rewriting(
     uses: bool = False,
     where: NodeTest | None = None,
     recorded: bool = False,
-) -> Run:
+) -> RunQuirk:
     """A pass that calls `by` for each node of these operators, innermost bodies first, and expands
     the new nodes.
 

@@ -10,7 +10,7 @@ import pytest
 
 import bridge
 from bridge.check import CheckReport, check
-from bridge.check.branches import Branches
+from bridge.check.branches import BranchResults
 from bridge.check.diagnosis.forced import Forced
 from bridge.check.surgery.sites import Site
 from tests.support.layer_changes import changes
@@ -147,7 +147,7 @@ def test_what_fails_in_the_other_model_alone_is_not_shown() -> None:
     """The number of iterations may be one that never is, so that it is no difference either."""
     failing = Forced((0, 0), given={}, failures={"m.xml": "no"})
     forced = {(0, 0): failing, (0, 1): Forced((0, 1), "the model itself fails there: no")}
-    branches = Branches([Site(0, "graph / Loop", (), True)], forced=forced)
+    branches = BranchResults([Site(0, "graph / Loop", (), True)], forced=forced)
     assert [branches.state((0, count)).state for count in range(2)] == ["unknown", "failing"]
     assert not branches.different
 

@@ -14,8 +14,7 @@ from pathlib import Path
 import onnx
 
 import tests.conftest  # noqa: F401 - the same seed draws the same programs
-from bridge.check.compare import Difference, compare
-from bridge.check.diagnosis.aligned import Results
+from bridge.check.compare import Difference, Results, compare
 from bridge.check.diagnosis.stages import Stage, first_wrong_stage
 from bridge.check.engines.sessions import open_session
 from bridge.files.atomic_write import scratch_folder

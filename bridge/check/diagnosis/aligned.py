@@ -7,9 +7,6 @@ from typing import Any
 
 from bridge.check.engines import EngineError, Session, ValueInfo
 
-Results = Mapping[str, Any]
-"""The inputs or outputs of a run, by name."""
-
 
 class Aligned:
     """A session that takes inputs under the original's names, and gives outputs under these

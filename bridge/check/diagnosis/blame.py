@@ -30,7 +30,8 @@ from typing import Unpack
 import onnx
 
 import bridge
-from bridge.check.diagnosis.aligned import Aligned, Results
+from bridge.check.compare import Results
+from bridge.check.diagnosis.aligned import Aligned
 from bridge.check.diagnosis.stages import Differences, Stage, first_wrong_stage, plain_onnx
 from bridge.check.engines import (
     Engine,

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.check.compare import Difference
-from bridge.check.diagnosis.aligned import Results
+from bridge.check.compare import Difference, Results
 from bridge.check.engines import EngineError, Session
 from bridge.check.inputs import is_empty
 from bridge.check.surgery.sites import Branch, Site, sites_of
@@ -19,7 +18,7 @@ from bridge.check.surgery.twins import twin_sites
 from bridge.check.surgery.watching import RAN, all_taken
 from bridge.neutral.graph import Model
 
-Models = tuple[Model, Model | None]
+BothModels = tuple[Model, Model | None]
 """A model, and the one that it is compared with; None if that is made of the first."""
 
 Opened = tuple[Session, Sequence[tuple[str, Session]]]
@@ -69,7 +68,7 @@ class Candidate:
 
 
 def force(
-    models: Models,
+    models: BothModels,
     branches: Sequence[Branch],
     candidates: Sequence[Candidate],
     open_all: OpenAll,
@@ -117,7 +116,7 @@ def _own(outputs: Results) -> Results:
     return {name: value for name, value in outputs.items() if name != RAN}
 
 
-def steer(models: Models, switched: Collection[int]) -> Models:
+def steer(models: BothModels, switched: Collection[int]) -> BothModels:
     """Copies of both models with switches at these sites of the first, which say what they take."""
     mine, its = models
     own = {

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from bridge.check.compare import Difference, Tolerances, differences
-from bridge.check.diagnosis.aligned import Aligned, Results
+from bridge.check.compare import Difference, Results, Tolerances, differences
+from bridge.check.diagnosis.aligned import Aligned
 from bridge.check.diagnosis.walk import first_wrong
 from bridge.check.engines.sessions import open_session
 from bridge.check.files import read

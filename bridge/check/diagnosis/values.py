@@ -85,7 +85,7 @@ def first_difference(
 ) -> FirstDifference | str:
     """The first value that differs with an input, or why none was found. The second model is None
     if it is made of the first: a change in the first is then a change in both."""
-    search = _Search(models, open_pair, feed, equal)
+    search = _ValueSearch(models, open_pair, feed, equal)
     graphs = models[0].graph, None if models[1] is None else models[1].graph
     try:
         found = search.level(_Place((graphs,)))
@@ -168,7 +168,7 @@ class _Seen:
 
 
 @dataclass
-class _Search:
+class _ValueSearch:
     """See `first_difference`. `loads` counts the pairs of models so far, `agree` the values that
     agree."""
 

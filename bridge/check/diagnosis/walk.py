@@ -10,7 +10,7 @@ T = TypeVar("T", bound=Hashable)
 Judge = Callable[[list[T]], Mapping[T, bool]]
 """Which of these are wrong. Those that cannot be judged are left out."""
 
-Between = Callable[[T | None, Mapping[T, bool]], Collection[T]]
+Candidates = Callable[[T | None, Mapping[T, bool]], Collection[T]]
 """Where the cause may be, of the first that is known to be wrong so far, if any, and what is known
 of the others."""
 
@@ -18,7 +18,7 @@ of the others."""
 def first_wrong(
     places: Sequence[T],
     judge: Judge[T],
-    between: Between[T] | None = None,
+    between: Candidates[T] | None = None,
     at_once: int = 1,
     ends: Collection[T] = (),
 ) -> T | None:

@@ -9,7 +9,7 @@ from typing import Any
 from bridge.check.engines.protocol import (
     EngineError,
     Feeds,
-    Results,
+    RunResults,
     Session,
     ValueInfo,
     feed_of,
@@ -17,7 +17,7 @@ from bridge.check.engines.protocol import (
 from bridge.library.boundary import Boundary, pack, unpack
 
 Before = Callable[[Feeds], Feeds]
-After = Callable[[Feeds, Results], Results]
+After = Callable[[Feeds, RunResults], RunResults]
 
 
 class Adapter(Session):
@@ -39,7 +39,9 @@ class Adapter(Session):
         self.keeps, self.has_states = session.keeps, session.has_states
         self.notes, self.missing, self.extra = session.notes, session.missing, session.extra
 
-    def run_each(self, feeds: Sequence[Feeds], fresh: bool = False) -> list[Results | EngineError]:
+    def run_each(
+        self, feeds: Sequence[Feeds], fresh: bool = False
+    ) -> list[RunResults | EngineError]:
         """See `Session.run_each`."""
         given = [self._given(feed) for feed in feeds]
         taken = [feed for feed in given if not isinstance(feed, EngineError)]
@@ -50,7 +52,7 @@ class Adapter(Session):
             for feed, answer in zip(feeds, answers, strict=True)
         ]
 
-    def run_row(self, feeds: Sequence[Feeds]) -> list[Results]:
+    def run_row(self, feeds: Sequence[Feeds]) -> list[RunResults]:
         """See `Session.run_row`."""
         found = self._session.run_row([self._before(feed) for feed in feeds])
         return [self._after(feed, one) for feed, one in zip(feeds, found, strict=True)]
@@ -138,7 +140,7 @@ def packed(session: Session, boundary: Boundary) -> Adapter:
     """An IR that takes and gives lists, None, strings and maps where its tensors stand for them."""
     outputs = _unpacked_infos(session.outputs, boundary.outputs)
 
-    def after(_: Feeds, results: Results) -> Results:
+    def after(_: Feeds, results: RunResults) -> RunResults:
         # A tensor may have the names of several parts; each part asks for its own.
         named = {name: results[port.name] for port in session.outputs for name in _names(port)}
         unpacked = unpack(boundary, named)

@@ -15,7 +15,7 @@ from bridge.check.engines.protocol import (
     Feeds,
     LacksOperatorError,
     Loadable,
-    Results,
+    RunResults,
     Session,
     ValueInfo,
     array_of,
@@ -55,7 +55,7 @@ class OnnxRuntime:
                 content_of(source), options, providers=["CPUExecutionProvider"], enable_fallback=0
             )
             # A name that is no text is met here.
-            return _Session(self._module, session)
+            return _OnnxRuntimeSession(self._module, session)
         except Exception as error:
             kind = LacksOperatorError if _LACKS.search(str(error)) else EngineError
             raise kind(f"onnxruntime: {message(error)}") from error
@@ -74,7 +74,7 @@ _LACKS = re.compile(
 )
 
 
-class _Session(Session):
+class _OnnxRuntimeSession(Session):
     def __init__(self, module: Any, session: Any) -> None:
         self._module = module
         self._session = session
@@ -84,7 +84,7 @@ class _Session(Session):
         self._defaults = _infos(session.get_overridable_initializers())
         self._gives_tensors = all(p.type.startswith("tensor(") for p in session.get_outputs())
 
-    def run(self, feeds: Feeds) -> Results:
+    def run(self, feeds: Feeds) -> RunResults:
         ports = (*self.inputs, *(port for port in self._defaults if port.name in feeds))
         values = {port.name: self._value(port, feed_of(port, feeds)) for port in ports}
         names = [port.name for port in self.outputs]

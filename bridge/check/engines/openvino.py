@@ -14,7 +14,7 @@ from bridge.check.engines.protocol import (
     EngineError,
     Feeds,
     Loadable,
-    Results,
+    RunResults,
     Session,
     ValueInfo,
     array_of,
@@ -55,7 +55,7 @@ class OpenVino:
             "INFERENCE_PRECISION_HINT": self.precision,
             "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",
         }
-        self._config: Results = {k: v for k, v in wanted.items() if k in known}
+        self._config: RunResults = {k: v for k, v in wanted.items() if k in known}
         if "KV_CACHE_PRECISION" in known:
             self._config["KV_CACHE_PRECISION"] = self.precision
         if not plain:
@@ -68,7 +68,7 @@ class OpenVino:
         try:
             model = self._core.read_model(content_of(source))
             compiled = partial(self._core.compile_model, model, self.plugin, self._config)
-            return _Session(self._module, model, compiled, _elements_said(model, source))
+            return _OpenVinoSession(self._module, model, compiled, _elements_said(model, source))
         except EngineError:
             raise
         except Exception as error:
@@ -99,7 +99,7 @@ class OpenVinoNpu(OpenVino):
     halves = True
 
 
-class _Session(Session):
+class _OpenVinoSession(Session):
     """A model of which the file says `elements` of its outputs, where OpenVINO may have others.
     Feeds and results have the types of the file.
 
@@ -135,15 +135,15 @@ class _Session(Session):
         except Exception as error:
             raise EngineError(f"OpenVINO: {message(error)}") from error
 
-    def run(self, feeds: Feeds) -> Results:
+    def run(self, feeds: Feeds) -> RunResults:
         """See `Session.run`."""
         return self._run(feeds, feeds.get(STATES, {}))
 
-    def run_row(self, feeds: Sequence[Feeds]) -> list[Results]:
+    def run_row(self, feeds: Sequence[Feeds]) -> list[RunResults]:
         """See `Session.run_row`."""
         return [self._run(feed, {}, anew=not number) for number, feed in enumerate(feeds)]
 
-    def _run(self, feeds: Feeds, states: Feeds, anew: bool = True) -> Results:
+    def _run(self, feeds: Feeds, states: Feeds, anew: bool = True) -> RunResults:
         taken = self._taken if self._elements else [None] * len(self.inputs)
         tensors = [
             self._tensor(port, _as(element, feed_of(port, feeds)))
@@ -159,7 +159,7 @@ class _Session(Session):
             for position, tensor in enumerate(tensors):
                 request.set_input_tensor(position, tensor)
             request.infer()
-            results: Results = {
+            results: RunResults = {
                 port.name: self._array(request.get_output_tensor(position))
                 for position, port in enumerate(self.outputs)
             }
@@ -250,7 +250,7 @@ class EvaluatedOpenVino(OpenVino):
         return _EvaluatedSession(self._module, model)
 
 
-class _EvaluatedSession(_Session):
+class _EvaluatedSession(_OpenVinoSession):
     keeps = False
 
     def __init__(self, module: Any, model: Any) -> None:
@@ -261,10 +261,10 @@ class _EvaluatedSession(_Session):
     def renew(self) -> None:
         """Nothing is kept."""
 
-    def run_row(self, feeds: Sequence[Feeds]) -> list[Results]:
+    def run_row(self, feeds: Sequence[Feeds]) -> list[RunResults]:
         raise EngineError("OpenVINO: its reference functions keep no states")
 
-    def run(self, feeds: Feeds) -> Results:
+    def run(self, feeds: Feeds) -> RunResults:
         tensors = [self._tensor(port, feed_of(port, feeds)) for port in self.inputs]
         results = [
             self._module.Tensor(port.get_element_type(), self._module.Shape([0]))

@@ -15,7 +15,7 @@ from typing import Any
 from weakref import finalize
 
 import bridge
-from bridge.check.engines.protocol import Feeds, Results, Session, ValueInfo, feed_of
+from bridge.check.engines.protocol import Feeds, RunResults, Session, ValueInfo, feed_of
 from bridge.check.surgery.slices import slice_of
 from bridge.files.atomic_write import scratch_folder
 from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
@@ -56,7 +56,7 @@ class PartsSession(Session):
             ends = [{value: names[value] for value in values} for values in (takes, gives)]
             self.parts.append((load(file), ends[0], ends[1]))
 
-    def run(self, feeds: Feeds) -> Results:
+    def run(self, feeds: Feeds) -> RunResults:
         """See `Session.run`."""
         known: dict[Value, Any] = dict(self._constants)
         for value, port in zip(self._graph.inputs, self.inputs, strict=True):

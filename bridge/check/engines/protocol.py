@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Loadable: TypeAlias = "str | Path | onnx.ModelProto"
 Feeds = Mapping[str, Any]
-Results = dict[str, Any]
+RunResults = dict[str, Any]
 
 
 class EngineError(BridgeError):
@@ -81,17 +81,19 @@ class Session:
     extra: tuple[str, ...] = ()
     """Outputs that only the model has whose names the session goes by, and that only this has."""
 
-    def run(self, feeds: Feeds) -> Results:
+    def run(self, feeds: Feeds) -> RunResults:
         """Run once; returns every output by name, in the order of `outputs`."""
         (result,) = self.run_each([feeds])
         if isinstance(result, EngineError):
             raise result
         return result
 
-    def run_each(self, feeds: Sequence[Feeds], fresh: bool = False) -> list[Results | EngineError]:
+    def run_each(
+        self, feeds: Sequence[Feeds], fresh: bool = False
+    ) -> list[RunResults | EngineError]:
         """The outputs for each of several inputs in order, or why there are none. If `fresh`, each
         runs as if it were the first."""
-        found: list[Results | EngineError] = []
+        found: list[RunResults | EngineError] = []
         for feed in feeds:
             try:
                 if fresh:
@@ -101,7 +103,7 @@ class Session:
                 found.append(error)
         return found
 
-    def run_row(self, feeds: Sequence[Feeds]) -> list[Results]:
+    def run_row(self, feeds: Sequence[Feeds]) -> list[RunResults]:
         """The outputs of calls in a row, between which the model keeps its states. The first starts
         without any; states that are fed are ignored. Raises EngineError."""
         raise EngineError("the model keeps no states")

@@ -11,7 +11,7 @@ from bridge.check.engines.protocol import (
     EngineError,
     Feeds,
     Loadable,
-    Results,
+    RunResults,
     Session,
     ValueInfo,
     feed_of,
@@ -40,12 +40,12 @@ class Reference:
 
         model = onnx.load(source) if isinstance(source, str | Path) else source
         try:
-            return _Session(model, ReferenceEvaluator(model, new_ops=CORRECTED))
+            return _ReferenceSession(model, ReferenceEvaluator(model, new_ops=CORRECTED))
         except Exception as error:
             raise EngineError(f"onnx.reference: {message(error)}") from error
 
 
-class _Session(Session):
+class _ReferenceSession(Session):
     def __init__(self, model: onnx.ModelProto, evaluator: Any) -> None:
         self._evaluator = evaluator
         self.metadata = {e.key: e.value for e in model.metadata_props}
@@ -54,7 +54,7 @@ class _Session(Session):
         self.outputs = tuple(_info(info) for info in model.graph.output)
         self._defaults = {info.name for info in model.graph.input} & constants
 
-    def run(self, feeds: Feeds) -> Results:
+    def run(self, feeds: Feeds) -> RunResults:
         values = {port.name: feed_of(port, feeds) for port in self.inputs}
         values |= {name: feeds[name] for name in self._defaults if name in feeds}
         try:

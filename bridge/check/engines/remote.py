@@ -20,7 +20,7 @@ from bridge.check.engines.protocol import (
     EngineError,
     Feeds,
     Loadable,
-    Results,
+    RunResults,
     Session,
     ValueInfo,
     is_empty,
@@ -86,10 +86,12 @@ class RemoteSession(Session):
         self._stale = False
         self.inputs, self.outputs, self.metadata, self.keeps = self._load()
 
-    def run_each(self, feeds: Sequence[Feeds], fresh: bool = False) -> list[Results | EngineError]:
+    def run_each(
+        self, feeds: Sequence[Feeds], fresh: bool = False
+    ) -> list[RunResults | EngineError]:
         """See `Session.run_each`. All runs are one call to the process. After one that ended it or
         never ended, the others are another call."""
-        found: list[Results | EngineError] = []
+        found: list[RunResults | EngineError] = []
         while len(found) < len(feeds):
             try:
                 self._require()
@@ -103,7 +105,7 @@ class RemoteSession(Session):
                 found.append(error)
         return found
 
-    def run_row(self, feeds: Sequence[Feeds]) -> list[Results]:
+    def run_row(self, feeds: Sequence[Feeds]) -> list[RunResults]:
         """See `Session.run_row`."""
         self._require()
         (answer,) = self._each("run_row", [feeds])
@@ -120,7 +122,7 @@ class RemoteSession(Session):
         if self._process is not self._engine.worker.process:
             self._load()
 
-    def _named(self, answer: tuple[Sequence[Any], Results]) -> Results:
+    def _named(self, answer: tuple[Sequence[Any], RunResults]) -> RunResults:
         """The outputs by the names that they have here; who opens a file gives some another."""
         values, more = answer
         return {port.name: v for port, v in zip(self.outputs, values, strict=True)} | more
@@ -242,7 +244,7 @@ def _answers(key: int, method: str, calls: Sequence[tuple[Any, bool]]) -> Iterat
                 yield [_by_position(session, results) for results in found]
 
 
-def _by_position(session: Session, results: Results) -> tuple[list[Any], Results]:
+def _by_position(session: Session, results: RunResults) -> tuple[list[Any], RunResults]:
     """One result for each output, and what is none; a model may list one output twice."""
     names = [port.name for port in session.outputs]
     more = {name: value for name, value in results.items() if name not in names}

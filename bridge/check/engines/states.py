@@ -11,7 +11,7 @@ from bridge.check.engines.adapters import Adapter
 from bridge.check.engines.protocol import (
     STATES,
     Feeds,
-    Results,
+    RunResults,
     Session,
     UndefinedCallError,
     ValueInfo,
@@ -52,7 +52,7 @@ def paired(session: Session, variables: Variables) -> Adapter:
             feeds[BEAMS] = np.arange(sizes[0] if sizes else 1, dtype=np.int32)
         return feeds
 
-    def after(_: Feeds, results: Results) -> Results:
+    def after(_: Feeds, results: RunResults) -> RunResults:
         contents = results.pop(STATES)
         for pair in variables.pairs:
             value = contents[pair.variable].astype(dtype_of(held[pair.variable]), copy=False)
@@ -83,7 +83,7 @@ def with_flags(session: Session, calls: Sequence[FirstCall]) -> Adapter:
                 states |= _states_as_told(call, feeds)
         return states
 
-    def after(feeds: Feeds, results: Results) -> Results:
+    def after(feeds: Feeds, results: RunResults) -> RunResults:
         # If later calls gave an empty output for a kept state, it is empty here.
         for call in calls:
             if call.flag in feeds and _is_later(call, feeds):

@@ -14,8 +14,8 @@ from bridge.check.inputs.sizes import Counts
 from bridge.check.inputs.uses import (
     INDEXES,
     Bounds,
+    InputUses,
     Use,
-    Uses,
     axis_of,
     consumers_of,
     is_taken_from_one,
@@ -118,7 +118,7 @@ class _Draw:
     def _size(self) -> int:
         return int(self.rng.integers(*_LARGE) if self.recipe.is_large else self.rng.integers(1, 5))
 
-    def value(self, value: Value, uses: Uses) -> Any:
+    def value(self, value: Value, uses: InputUses) -> Any:
         """A value for one input of the graph."""
         recipe = self.recipe
         if value.name in recipe.values:
@@ -127,7 +127,7 @@ class _Draw:
             return recipe.own.inputs[value.name]
         return self._of_type(value, value.type, uses)
 
-    def _of_type(self, value: Value, type: Type, uses: Uses) -> Any:
+    def _of_type(self, value: Value, type: Type, uses: InputUses) -> Any:
         if isinstance(type, SequenceType):
             return [self._of_type(value, type.item, uses) for _ in range(self.length)]
         if isinstance(type, OptionalType):
@@ -156,7 +156,7 @@ class _Draw:
         return found if isinstance(found, np.ndarray) else None
 
     def _array(
-        self, value: Value, element: Element, shape: tuple[int, ...], uses: Uses
+        self, value: Value, element: Element, shape: tuple[int, ...], uses: InputUses
     ) -> np.ndarray:
         """The drawn or chosen numbers of a tensor."""
         recipe, name = self.recipe, value.name
@@ -189,7 +189,7 @@ class _Draw:
             array[..., :1] = True
         return array
 
-    def _tensor(self, element: Element, shape: tuple[int, ...], uses: Uses) -> np.ndarray:
+    def _tensor(self, element: Element, shape: tuple[int, ...], uses: InputUses) -> np.ndarray:
         for use in uses.all:
             exact = self._exact(use, shape)
             if exact is not None:
@@ -204,7 +204,7 @@ class _Draw:
             return np.asarray(self.rng.integers(bounds[0], bounds[1] + 1, shape))
         return _free(self.rng, element, shape, self.recipe.numbers, uses)
 
-    def _bounds(self, uses: Uses) -> tuple[int, int] | None:
+    def _bounds(self, uses: InputUses) -> tuple[int, int] | None:
         """The lowest and highest number that all uses of an input allow, where any says so."""
         found = (use.bounds(self._known, self.recipe.is_large) for use in uses.all)
         ranges = [pair for pair in found if pair is not None]
@@ -309,7 +309,11 @@ def _ends(element: Element, limits: Bounds) -> Bounds:
 
 
 def _free(
-    rng: np.random.Generator, element: Element, shape: tuple[int, ...], numbers: str, uses: Uses
+    rng: np.random.Generator,
+    element: Element,
+    shape: tuple[int, ...],
+    numbers: str,
+    uses: InputUses,
 ) -> np.ndarray:
     """Numbers of an input that may be anything."""
     if element.name == "string":

@@ -55,7 +55,7 @@ _RELAXED = 6  # sizes that are left out one by one
 
 def search(wanted: Wanted) -> Inputs:
     """The inputs of a check: the user's, drawn ones, and ones that reach further branches."""
-    found = _Search(wanted)
+    found = _InputSearch(wanted)
     found.take()
     if wanted.samples:
         if wanted.states is not None:
@@ -81,7 +81,7 @@ def fitting_sizes(
     kept = [{key: size for key, size in asked.items() if key != out} for out in one_out]
     for sizes in [*kept, {}] if asked else []:
         base = replace(wanted.base, sizes={**wanted.base.sizes, **wanted.demands.shared(sizes)})
-        found = _Search(replace(wanted, base=base, samples=1, sites=(), own=()))
+        found = _InputSearch(replace(wanted, base=base, samples=1, sites=(), own=()))
         found.draw()
         for case in found.cases:
             return {key: size for key in keys for size in _size(wanted, case.feeds, key)}
@@ -108,7 +108,7 @@ def _always(taken: frozenset[Branch]) -> bool:
     return True
 
 
-class _Search:
+class _InputSearch:
     """See `search`. `failing` says why the model refuses inputs that lead to a branch. `solved` are
     recipes that lead to branches, whether the model takes them or not."""
 

@@ -122,7 +122,7 @@ class Use:
 
 
 @dataclass
-class Uses:
+class InputUses:
     """All uses of an input. `is_mask` is set if it says which keys count in a softmax, `is_moved`
     if its numbers are handed on and never computed with, `tells` if -0.0 may change what the model
     chooses, `takes_nan` if NaN may, too, and engines agree about it."""
@@ -147,9 +147,9 @@ def consumers_of(graph: Graph) -> Consumers:
     return table
 
 
-def uses_of(value: Value, consumers: Consumers) -> Uses:
+def uses_of(value: Value, consumers: Consumers) -> InputUses:
     """The uses of an input of a model."""
-    uses = Uses()
+    uses = InputUses()
     waiting: list[tuple[Value, Back]] = [(value, lambda bounds: bounds)]
     seen = {value}
     while waiting:

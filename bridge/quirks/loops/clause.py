@@ -22,7 +22,7 @@ from bridge.operators import Result
 from bridge.operators.control.loop_builder import LoopBuilder, is_positive
 from bridge.passes.context import Context
 from bridge.quirks.loops.guards import guarded, is_guarded, may_be_guarded
-from bridge.quirks.quirk import EngineFault, Place, Quirk, Run, rewriting
+from bridge.quirks.quirk import EngineFault, Place, Quirk, RunQuirk, rewriting
 
 
 @dataclass(eq=False)
@@ -176,7 +176,7 @@ def clause(
     return declared
 
 
-def making_safe(clauses: Sequence[Clause]) -> Run:
+def making_safe(clauses: Sequence[Clause]) -> RunQuirk:
     """A pass that gives each Loop the clauses that it lacks, in their order."""
 
     def made_safe(b: Builder, node: Node, place: Place) -> Result:
