@@ -9,8 +9,6 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 import bridge.hooks  # noqa: F401
 from bridge.neutral.inference import _inferences, _known_values
 from bridge.operators import legalizations, load_all, readers
@@ -35,13 +33,12 @@ def registered() -> dict[Callable[..., Any], set[str]]:
     return found
 
 
-FUNCTIONS = {f"{f.__module__}.{f.__qualname__}": (f, ops) for f, ops in registered().items()}
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_what_is_registered_says_of_what_it_is(name: str) -> None:
-    function, operators = FUNCTIONS[name]
-    assert function.__doc__
-    beginning = function.__doc__.partition("\n\n")[0].lower()
-    names = (op.rpartition("::")[2].lower() for op in operators)
-    assert len(operators) >= MANY or any(name in beginning for name in names)
+def test_what_is_registered_says_of_what_it_is() -> None:
+    silent = []
+    for function, operators in registered().items():
+        beginning = (function.__doc__ or "").partition("\n\n")[0].lower()
+        names = (op.rpartition("::")[2].lower() for op in operators)
+        common = beginning and len(operators) >= MANY
+        if not common and not any(name in beginning for name in names):
+            silent.append(f"{function.__module__}.{function.__qualname__}")
+    assert not silent
