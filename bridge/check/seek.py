@@ -81,6 +81,9 @@ def seek(suite: Suite, request: Request) -> Sought:
         lambda text: request.tell(f"seeking inputs: {text}"),
     )  # fmt: skip
     found = search(wanted)
+    if request.quick and not found.cases:
+        # Inputs that lead to branches are also sought by what operators demand of sizes.
+        found = search(replace(wanted, sites=sites))
     if request.quick:
         found = found.with_branches(sites)
     failures = list(found.failures)

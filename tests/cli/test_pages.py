@@ -268,7 +268,7 @@ def test_a_report_in_a_browser(tab: Page, tmp_path: Path) -> None:
         "NOT OK",
         "1 of 1 differ",
         "The first difference",
-        "At fault: the conversion",
+        "At fault: m.xml",
         "rtol 0.001, atol 0.25",
         "SHA-256",
         "3 DIFFERENT",

@@ -376,6 +376,8 @@ class _InputSearch:
             u.is_moved and v.element and v.element.is_integer and v.element.bits > 8
             for v, u in uses.items()
         )
+        # OpenVINO keeps integers of variables in 32 bits.
+        wide &= self.all.states is None
         kinds: dict[Numbers, bool] = {"special": floats, "ends": wide}
         self.run([replace(recipe, numbers=kind) for kind, some in kinds.items() if some], _always)
 

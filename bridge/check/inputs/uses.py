@@ -78,7 +78,7 @@ _HANDS_NAN_ON = _COMPARING | {
 """Operators for which engines agree about NaN. OpenVINO's Min, Max, Clip, Relu, Exp, TopK, ArgMax,
 Softmax and pooling drop it, or choose another element."""
 
-_IN_32_BITS = frozenset({"If", "Loop", "TopK", "Where"})
+_IN_32_BITS = frozenset({"Cast", "Identity", "If", "Loop", "TopK", "Where"})
 """Operators that hand elements on, but that OpenVINO runs in 32 bits."""
 
 _MASKING = _COMPARING | {"Add", "Div", "Max", "Min", "Mul", "Neg", "Sub", "Where", "Xor"}
