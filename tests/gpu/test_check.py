@@ -22,13 +22,11 @@ RIGHT = """(float[4] x, bool c) => (float[4] y) { y = If (c) <
 OVERFLOWS = """(float[64] x) => (float[64] y) <float[1] k = {100000.0}> {
   a = Mul (x, k) b = Relu (a) y = Div (b, k) }"""
 
-ROUNDED = "with each float rounded to 16 bits"
 
-
-@pytest.mark.parametrize(("text", "is_rounded"), [(RIGHT, False), (OVERFLOWS, True)])
+@pytest.mark.parametrize("text", [RIGHT, OVERFLOWS])
 @pytest.mark.usefixtures("emulated_gpu")
-def test_the_device_runs_the_file(text: str, is_rounded: bool, tmp_path: Path) -> None:
-    """In 32 bits it is right. Differences by default are noted, if 16 bits explain them."""
+def test_the_device_runs_the_file(text: str, tmp_path: Path) -> None:
+    """In 32 bits it is right, also where 16 bits, its default, overflow."""
     path = tmp_path / "m.onnx"
     onnx.save(onnx.parser.parse_model(HEADER + text), path)
     command = [sys.executable, "-m", "bridge", "check", str(path), "--device", "GPU"]
@@ -36,7 +34,6 @@ def test_the_device_runs_the_file(text: str, is_rounded: bool, tmp_path: Path) -
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "for GPU, and run there" in ran.stdout
     assert "f32 on GPU, Emulated Intel(R) UHD Graphics" in ran.stdout
-    assert (ROUNDED in ran.stdout) is is_rounded
 
 
 def test_where_there_is_none_the_cpu_plugin_runs_it(tmp_path: Path) -> None:
