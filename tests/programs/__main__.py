@@ -14,10 +14,9 @@ from pathlib import Path
 import onnx
 
 import tests.conftest  # noqa: F401 - the same seed draws the same programs
-from bridge.check.compare import Difference, compare
-from bridge.check.diagnosis.aligned import Results
+from bridge.check.compare import Difference, Results, compare
 from bridge.check.diagnosis.stages import Stage, first_wrong_stage
-from bridge.check.loading import load
+from bridge.check.engines.sessions import open_session
 from bridge.files.atomic_write import scratch_folder
 from tests.programs.drawing import KINDS, Drawn, draw
 from tests.programs.reducing import reduced
@@ -100,8 +99,10 @@ def _wrong_stages(model: onnx.ModelProto, feeds: Feeds) -> Iterator[Stage | str]
         onnx.save(model, folder / "model.onnx")
         for feed in feeds:
             given = {item.name: feed[item.name] for item in model.graph.input}
-            expected = load(folder / "model.onnx")[0].run(given)
-            stage = first_wrong_stage(folder / "model.onnx", ".xml", given, differences, expected)
+            session = open_session(folder / "model.onnx")
+            stage = first_wrong_stage(
+                folder / "model.onnx", ".xml", given, differences, session, session.run(given)
+            )
             yield stage or "no number differs after any pass or quirk"
 
 

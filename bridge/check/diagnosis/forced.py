@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.check.compare import Difference
-from bridge.check.diagnosis.aligned import Results
+from bridge.check.compare import Difference, Results
 from bridge.check.engines import EngineError, Session
 from bridge.check.inputs import is_empty
 from bridge.check.surgery.sites import Branch, Site, sites_of
