@@ -184,7 +184,7 @@ class _Diagnosing:
             for path, session in zip(paths, (first, second), strict=True):
                 session.renew()
                 *_, results = (session.run(one) for one in feeds)
-                ran.append(Ran(path, session.engine.split(" ")[0], results))
+                ran.append(Ran(path, session, results))
             found = differences(ran[0].results, ran[1].results, self.tolerances)
             wrong = {name for name, how in found.items() if not how.ok} - self.runs.random
             if wrong:

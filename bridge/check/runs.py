@@ -1,5 +1,5 @@
 """What each version gives for each input: in order through one request, as a service does, and each
-input alone in a fresh one."""
+of a few inputs alone in a fresh one."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ RunOutcome = Results | EngineError
 """The outputs of a run, or why there are none."""
 
 IN_ORDER, ALONE = "", "alone in a fresh request"
+
+_ALONE = 4  # inputs that run alone: the model is compiled again for each
 
 
 @dataclass(frozen=True)
@@ -45,18 +47,34 @@ def run_all(
     """Runs all versions with all inputs. Inputs without elements come last: they may spoil what a
     kernel keeps."""
     order = sorted(range(len(inputs.cases)), key=lambda place: inputs.cases[place].is_empty)
-    feeds = [inputs.cases[place].feeds for place in order]
     runs: list[Run] = []
+    alone = _alone(inputs, order)
     for variant in suite.others:
         tell(f"running {variant.label}")
         for how in (IN_ORDER, ALONE) if variant.session.keeps else (IN_ORDER,):
+            places = alone if how == ALONE else order
+            feeds = [inputs.cases[place].feeds for place in places]
             outcomes = variant.session.run_each(feeds, fresh=how == ALONE)
             runs += [
                 Run(variant.label, place, how, outcome)
-                for place, outcome in zip(order, outcomes, strict=True)
+                for place, outcome in zip(places, outcomes, strict=True)
                 if not isinstance(outcome, UndefinedCallError)
             ]
     return Runs(expected, [*runs, *_in_rows(suite, inputs)], _random(suite, inputs, expected, runs))
+
+
+def _alone(inputs: Inputs, order: Sequence[int]) -> list[int]:
+    """The inputs that differ most: the first, the largest, and one for each combination of
+    branches, of those one that comes late: in order, it has most before it."""
+    if not order:
+        return []
+    takers = {inputs.cases[place].taken: place for place in order}
+    largest = max(order, key=lambda place: _size(list(inputs.cases[place].feeds.values())))
+    return [*dict.fromkeys((order[0], largest, *takers.values()))][:_ALONE]
+
+
+def _size(value: object) -> int:
+    return sum(map(_size, value)) if isinstance(value, list) else np.size(value)  # type: ignore[arg-type]
 
 
 def _in_rows(suite: Suite, inputs: Inputs) -> list[Run]:

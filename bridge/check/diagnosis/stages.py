@@ -16,8 +16,8 @@ import numpy as np
 import onnx
 
 from bridge.check.compare import Difference, Results, Tolerances, differences
-from bridge.check.diagnosis.aligned import Aligned
 from bridge.check.diagnosis.walk import first_wrong
+from bridge.check.engines import EngineError, Session
 from bridge.check.engines.sessions import open_session
 from bridge.check.files import read
 from bridge.check.inputs import make_inputs
@@ -27,7 +27,7 @@ from bridge.library.opsets import in_some_opset, onnx_target
 from bridge.limits import Limits, limited
 from bridge.neutral.builder import Target
 from bridge.neutral.clone import clone_model
-from bridge.neutral.graph import Model, names_of_outputs
+from bridge.neutral.graph import Model
 from bridge.neutral.inference import strictly
 from bridge.onnx_format.backend import to_proto
 from bridge.passes.context import Context
@@ -91,7 +91,7 @@ class Watcher:
         inputs that are drawn for the model as it was read."""
         with scratch_folder() as folder:
             (model, _), *_ = self.stages
-            runner = _Runner(folder, make_inputs(model), names_of_outputs(model.graph))
+            runner = _Runner(folder, make_inputs(model))
             expected, again = runner.run(model), runner.run(model)
             if expected is None or again is None:
                 return ["the model could not be run as it was read, so that nothing was compared"]
@@ -112,11 +112,13 @@ def first_wrong_stage(
     suffix: str,
     feed: Results,
     differences: Differences,
+    like: Session,
     expected: Results,
     actual: Results | None = None,
 ) -> Stage | None:
     """The first stage of a conversion after which the outputs are `actual` and not those that are
-    `expected`; without `actual`, after which they are not those. None where there is none.
+    `expected`, under the names of the session `like`; without `actual`, after which they are not
+    those. None where there is none.
 
     It is sought by halves: a number that is wrong stays wrong. A graph that gives neither shows
     nothing, and neither does one that is wrong as it was read: the engine may be."""
@@ -125,7 +127,7 @@ def first_wrong_stage(
     with limited(_UNLIMITED), np.errstate(all="ignore"), suppress(BridgeError):
         prepare(model, Context(target, Report(), watch=watcher))
     with scratch_folder() as folder:
-        runner = _Runner(folder, feed, [*expected])
+        runner = _Runner(folder, feed, like)
         return _first_wrong(watcher.stages, runner, differences, expected, actual)
 
 
@@ -159,12 +161,12 @@ def _compared(expected: Results, actual: Results) -> Mapping[str, Difference]:
 
 @dataclass
 class _Runner:
-    """Runs models as they are between two passes, under the names that the first of them has.
-    `skipped` are the stages after which they do not run."""
+    """Runs models as they are between two passes, under the names of the session `like`, or of
+    the first of them. `skipped` are the stages after which they do not run."""
 
     folder: Path
     feed: Results
-    names: Sequence[str]
+    like: Session | None = None
     skipped: list[str] = field(default_factory=list)
 
     def run(self, model: Model, stage: str = "") -> Results | None:
@@ -172,7 +174,11 @@ class _Runner:
         try:
             path = self.folder / "stage.onnx"
             onnx.save(plain_onnx(model), path)
-            return Aligned(open_session(path), self.names).run(self.feed)
+            session = open_session(path, like=self.like)
+            self.like = self.like or session
+            if session.missing:
+                raise EngineError("outputs are missing")
+            return session.run(self.feed)
         except Exception:  # what stands between two passes need not be a model
             self.skipped.append(stage)
             return None

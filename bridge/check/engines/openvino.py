@@ -1,4 +1,4 @@
-"""The plugins of OpenVINO, and its reference functions."""
+"""The plugins of OpenVINO."""
 
 from __future__ import annotations
 
@@ -233,50 +233,3 @@ def _infos(ports: Sequence[Any]) -> tuple[ValueInfo, ...]:
             shape = tuple(None if dim.is_dynamic else dim.get_length() for dim in partial)
         result.append(ValueInfo(name, shape, frozenset({*names, layer})))
     return tuple(result)
-
-
-class EvaluatedOpenVino(OpenVino):
-    """OpenVINO's reference functions, which have nothing of the CPU plugin. Not every layer has
-    one."""
-
-    name = "OpenVINO's reference functions"
-
-    def load(self, source: Loadable) -> Session:
-        """See `Engine.load`."""
-        try:
-            model = self._core.read_model(str(source))
-        except Exception as error:
-            raise EngineError(f"OpenVINO: {message(error)}") from error
-        return _EvaluatedSession(self._module, model)
-
-
-class _EvaluatedSession(_OpenVinoSession):
-    keeps = False
-
-    def __init__(self, module: Any, model: Any) -> None:
-        self._module, self._model = module, model
-        self.inputs = _infos(model.inputs)
-        self.outputs = _infos(model.outputs)
-
-    def renew(self) -> None:
-        """Nothing is kept."""
-
-    def run_row(self, feeds: Sequence[Feeds]) -> list[RunResults]:
-        raise EngineError("OpenVINO: its reference functions keep no states")
-
-    def run(self, feeds: Feeds) -> RunResults:
-        tensors = [self._tensor(port, feed_of(port, feeds)) for port in self.inputs]
-        results = [
-            self._module.Tensor(port.get_element_type(), self._module.Shape([0]))
-            for port in self._model.outputs
-        ]
-        try:
-            known = self._model.evaluate(results, tensors)
-        except Exception as error:
-            raise EngineError(f"OpenVINO: {message(error)}") from error
-        if not known:
-            raise EngineError("OpenVINO: a layer has no reference function")
-        return {
-            port.name: self._array(tensor)
-            for port, tensor in zip(self.outputs, results, strict=True)
-        }

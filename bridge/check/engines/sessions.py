@@ -13,7 +13,6 @@ from weakref import WeakValueDictionary
 from bridge.check.engines.adapters import named_like, packed
 from bridge.check.engines.onnxruntime import OnnxRuntime
 from bridge.check.engines.openvino import OpenVino, OpenVinoGpu, OpenVinoNpu
-from bridge.check.engines.parts import PartsSession, is_too_large
 from bridge.check.engines.protocol import Engine, EngineError, LacksOperatorError, Session
 from bridge.check.engines.reference import Reference
 from bridge.check.engines.remote import WORKER, RemoteEngine
@@ -22,7 +21,6 @@ from bridge.check.engines.variables import Variables
 from bridge.check.files import read
 from bridge.check.isolation import Worker
 from bridge.check.lines import shortened
-from bridge.errors import amount
 from bridge.library.boundary import Boundary
 from bridge.passes.state.records import FIRST_CALLS
 
@@ -110,19 +108,13 @@ class Sessions:
         said = f"{openvino.name} {openvino.version} ({OpenVino.precision}"
         if self.plugin is not OpenVino:
             said += f" on {self.plugin.plugin}, {openvino.device}"
-        session: Session
         variables = Variables.of(model)
-        if is_too_large(model) and variables is None:
-            session = parts = PartsSession(model, openvino.load)
-            said += f", in {amount(len(parts.parts), 'part')}"
-        else:
-            session = openvino.load(path)
-            # Under the names that Bridge gives them everywhere; OpenVINO has names in no order.
-            named = zip(session.outputs, model.graph.output_names, strict=True)
-            session.outputs = tuple(
-                replace(port, name=name or port.name, aliases=port.aliases | {port.name})
-                for port, name in named
-            )
+        session: Session = openvino.load(path)
+        # Under the names that Bridge gives them everywhere; OpenVINO has names in no order.
+        session.outputs = tuple(
+            replace(port, name=name or port.name, aliases=port.aliases | {port.name})
+            for port, name in zip(session.outputs, model.graph.output_names, strict=True)
+        )
         session.metadata, session.engine = model.metadata, f"{said})"
         if variables is not None:
             session = paired(session, variables)
