@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from bridge.check.diagnosis.forced import Forced
+from bridge.check.force import Forced
 from bridge.check.lines import shortened
 from bridge.check.surgery.sites import Branch, Site, branches_of
 
@@ -57,12 +57,12 @@ class BranchResults:
     def fails(self, branch: Branch) -> bool:
         """Whether the model itself could not run a branch that was forced."""
         forced = self.forced.get(branch)
-        return forced is not None and bool(forced.problem) and forced.given is None
+        return forced is not None and forced.given is None
 
     def state(self, branch: Branch) -> BranchState:
         """The state of one branch."""
         forced = self.forced.get(branch)
-        outcome = shortened(str(forced)) if forced is not None else ""
+        outcome = "" if forced is None else shortened(forced.text)
         if branch in self.reached and not (forced is not None and forced.wrong):
             number = self.reached[branch]
             takers = {place for place, taken in enumerate(self.taken) if branch in taken}

@@ -87,7 +87,7 @@ def check(
     ):  # fmt: skip
         first = as_file(source, scratch / "source")
         other = None if against is None else as_file(against, scratch / "against")
-        request.require_small(first, other)
+        request.require_small(first)
         device = DeviceCheck.of(request.conversion)
         ran_on = RAN_ON if device is None else device.ran_on
         with owning(Sessions(ran_on, _threads(first, other), request.seconds)):

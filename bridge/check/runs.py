@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
 from bridge.check.compare import Results
-from bridge.check.engines import EngineError, UndefinedCallError
+from bridge.check.engines import EndlessError, EngineError, UndefinedCallError
 from bridge.check.inputs.wanted import Inputs
-from bridge.check.suite import Suite
+from bridge.check.suite import Suite, Variant
 
 RunOutcome = Results | EngineError
 """The outputs of a run, or why there are none."""
@@ -45,22 +46,25 @@ def run_all(
     suite: Suite, inputs: Inputs, expected: Sequence[Results], tell: Callable[[str], None]
 ) -> Runs:
     """Runs all versions with all inputs. Inputs without elements come last: they may spoil what a
-    kernel keeps."""
+    kernel keeps. A version that does not end once is not run again."""
     order = sorted(range(len(inputs.cases)), key=lambda place: inputs.cases[place].is_empty)
-    runs: list[Run] = []
     alone = _alone(inputs, order)
+    runs: list[Run] = []
     for variant in suite.others:
         tell(f"running {variant.label}")
-        for how in (IN_ORDER, ALONE) if variant.session.keeps else (IN_ORDER,):
-            places = alone if how == ALONE else order
-            feeds = [inputs.cases[place].feeds for place in places]
-            outcomes = variant.session.run_each(feeds, fresh=how == ALONE)
-            runs += [
-                Run(variant.label, place, how, outcome)
-                for place, outcome in zip(places, outcomes, strict=True)
-                if not isinstance(outcome, UndefinedCallError)
-            ]
-    return Runs(expected, [*runs, *_in_rows(suite, inputs)], _random(suite, inputs, expected, runs))
+        some = ((place, IN_ORDER) for place in order)
+        if variant.session.keeps:
+            some = chain(some, ((place, ALONE) for place in alone))
+        for place, how in some:
+            feed = inputs.cases[place].feeds
+            (outcome,) = variant.session.run_each([feed], fresh=how == ALONE)
+            if not isinstance(outcome, UndefinedCallError):
+                runs.append(Run(variant.label, place, how, outcome))
+            if isinstance(outcome, EndlessError):
+                break
+        else:
+            runs += _in_row(variant, inputs)
+    return Runs(expected, runs, _random(suite, inputs, expected, runs))
 
 
 def _alone(inputs: Inputs, order: Sequence[int]) -> list[int]:
@@ -77,22 +81,19 @@ def _size(value: object) -> int:
     return sum(map(_size, value)) if isinstance(value, list) else np.size(value)  # type: ignore[arg-type]
 
 
-def _in_rows(suite: Suite, inputs: Inputs) -> list[Run]:
-    """Calls in a row of the versions that keep states from call to call."""
-    runs = []
-    feeds = [inputs.cases[place].feeds for place in inputs.row]
-    for variant in suite.others if feeds else ():
-        if not variant.session.has_states:
-            continue
-        try:
-            outcomes: Sequence[RunOutcome] = variant.session.run_row(feeds)
-        except EngineError as error:
-            outcomes = [error]
-        runs += [
-            Run(variant.label, place, f"call {number} of {len(feeds)} in a row", outcome)
-            for number, (place, outcome) in enumerate(zip(inputs.row, outcomes, strict=False), 1)
-        ]
-    return runs
+def _in_row(variant: Variant, inputs: Inputs) -> list[Run]:
+    """Calls in a row of a version that keeps states from call to call."""
+    if not (inputs.row and variant.session.has_states):
+        return []
+    try:
+        feeds = [inputs.cases[place].feeds for place in inputs.row]
+        outcomes: Sequence[RunOutcome] = variant.session.run_row(feeds)
+    except EngineError as error:
+        outcomes = [error]
+    return [
+        Run(variant.label, place, f"call {number} of {len(inputs.row)} in a row", outcome)
+        for number, (place, outcome) in enumerate(zip(inputs.row, outcomes, strict=False), 1)
+    ]
 
 
 _AGAIN = 4  # runs of the original; a random bit may be the same in a few

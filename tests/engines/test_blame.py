@@ -79,7 +79,9 @@ def test_a_faulty_engine_of_a_conversion(
     )
 
 
-@pytest.mark.parametrize("name", ["if_nested.xml", "loop_fibonacci.onnxtxt", "variadic.onnxtxt"])
+@pytest.mark.parametrize(
+    "name", ["if_nested.xml", "loop_fibonacci.onnxtxt", "variadic.onnxtxt", "loop_while.xml"]
+)
 def test_a_wrong_file(name: str, tmp_path: Path) -> None:
     """Each layer in turn is another one: an engine is never at fault for what the file says."""
     bridge.convert(FOLDER / name, tmp_path / "m.xml")

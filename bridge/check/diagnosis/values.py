@@ -29,11 +29,13 @@ from bridge.neutral.graph import Graph, Model, Node, Value
 
 _AT_ONCE = 100  # values compared in one run, so that memory stays small
 _ITERATIONS = 16  # compared at once
-_INPUTS = 4  # that a first difference is sought with
 _LOADS = 80  # pairs of models that are made and loaded
 
-OpenPair = Callable[[Model, Model | None], tuple[Session, Session]]
-"""Opens both models after a change. If the second is None, it is made of the first."""
+Models = tuple[Model, Model | None]
+"""Two models; the second is None if it is made of the first."""
+
+OpenPair = Callable[[Models], tuple[Session, Session]]
+"""Opens both models after a change."""
 
 Equal = Callable[[Any, Any], Difference]
 """How a value compares with the expected one, which is first."""
@@ -81,7 +83,7 @@ class FirstDifference:
 
 
 def first_difference(
-    models: tuple[Model, Model | None], open_pair: OpenPair, feed: Mapping[str, Any], equal: Equal
+    models: Models, open_pair: OpenPair, feed: Mapping[str, Any], equal: Equal
 ) -> FirstDifference | str:
     """The first value that differs with an input, or why none was found. The second model is None
     if it is made of the first: a change in the first is then a change in both."""
@@ -94,23 +96,6 @@ def first_difference(
     if found is not None:
         return found
     return f"all {search.agree} inner values that could be compared agree, where they are outputs"
-
-
-def clearest_difference(
-    models: tuple[Model, Model | None],
-    open_pair: OpenPair,
-    feeds: Sequence[Mapping[str, Any]],
-    equal: Equal,
-) -> tuple[int, FirstDifference | str]:
-    """The number of an input, and the first value that differs with it: of the first of these with
-    which nothing was left out of the search, or else of the first one. Inputs that take other
-    branches show other values."""
-    found: list[FirstDifference | str] = []
-    for feed in feeds[:_INPUTS]:
-        found.append(first_difference(models, open_pair, feed, equal))
-        if isinstance(found[-1], FirstDifference) and found[-1].complete:
-            return len(found) - 1, found[-1]
-    return 0, found[0]
 
 
 def visible(graph: Graph, nested: bool) -> list[Value]:
@@ -172,7 +157,7 @@ class _ValueSearch:
     """See `first_difference`. `loads` counts the pairs of models so far, `agree` the values that
     agree."""
 
-    models: tuple[Model, Model | None]
+    models: Models
     open_pair: OpenPair
     feed: Mapping[str, Any]
     equal: Equal
@@ -336,16 +321,16 @@ class _ValueSearch:
         named = {_SEEN.format(index): pair for index, pair in enumerate(pairs)}
         # Of open rank in one model: both bring out the same outputs.
         flat = {n for n, pair in named.items() for v in pair if v is not None and v.shape is None}
-        changed: list[Model | None] = []
+        changed: list[Model | None] = [None, None]
         for which, (model, graph) in enumerate(zip(self.models, place.graphs, strict=True)):
-            surgery = None if model is None or graph is None else Surgery(model)
-            if surgery is not None and graph is not None:
-                some = ((name, pair[which]) for name, pair in named.items())
-                surgery.bring_out(graph, {n: value for n, value in some if value is not None}, flat)
-            changed.append(None if surgery is None else surgery.model)
+            if model is not None and graph is not None:
+                surgery = Surgery(model)
+                some = {n: pair[which] for n, pair in named.items()}
+                surgery.bring_out(graph, {n: v for n, v in some.items() if v is not None}, flat)
+                changed[which] = surgery.model
         mine, its = changed
         assert mine is not None
-        return self.open_pair(mine, its)
+        return self.open_pair((mine, its))
 
     def _fed(self, place: _Place) -> dict[str, Any]:
         switches = {last(depth): np.array(number) for depth, number in enumerate(place.lasts)}
