@@ -15,7 +15,6 @@ from bridge.check.collection import little_collection
 from bridge.check.defaults import with_defaults
 from bridge.check.device import RAN_ON, DeviceCheck
 from bridge.check.diagnose import Diagnosis, diagnose, reduced_failure
-from bridge.check.endless import endless_loop
 from bridge.check.engines import Session
 from bridge.check.engines.sessions import BY_THREADS, Sessions, open_session, owning
 from bridge.check.files import models_kept, read
@@ -96,8 +95,6 @@ def check(
 
 def _check(request: Request, first: Path, other: Path | None, scratch: Path) -> CheckReport:
     report = CheckReport(name_of(request.source), request.tolerances)
-    if why := _never_ends(first, request):
-        return replace(report, failures=(why,))
     suite = build(request, first, other, scratch)
     report = _of_suite(report, suite)
     if len(suite.variants) < 2:
@@ -130,7 +127,7 @@ def _check(request: Request, first: Path, other: Path | None, scratch: Path) -> 
         forcing.gone,
     )
     defaults: list[str] = []
-    if not (request.quick or verdict.different):
+    if not (request.quick or verdict.different or verdict.failed):
         request.tell("running with default settings")
         defaults = with_defaults(suite, sought.inputs, runs, request.tolerances)
     diagnosis = Diagnosis()
@@ -241,15 +238,6 @@ def _of_way_back(suite: Suite, verdict: Verdict) -> list[str]:
         "no engine ran the IR: the way back proves nothing by itself, since it replays the rules, "
         "and a wrong rule is right there and back"
     ]
-
-
-def _never_ends(path: Path, request: Request) -> str:
-    """Says that the model cannot be run, because one of its Loops never ends; "" if all may."""
-    try:
-        values = request.conversion.get("values") or {}
-        return endless_loop(read(path), values, request.seconds)
-    except BridgeError:  # which the conversion tells
-        return ""
 
 
 def _threads(*paths: Path | None) -> int | None:
