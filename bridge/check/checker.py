@@ -6,16 +6,19 @@ report.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
+
+import numpy as np
 
 from bridge.check.branches import BranchResults
 from bridge.check.collection import little_collection
 from bridge.check.defaults import with_defaults
 from bridge.check.device import RAN_ON, DeviceCheck
 from bridge.check.diagnose import Diagnosis, diagnose, reduced_failure
-from bridge.check.engines import Session
+from bridge.check.engines import EngineError, Session
 from bridge.check.engines.sessions import BY_THREADS, Sessions, open_session, owning
 from bridge.check.files import models_kept, read
 from bridge.check.force import Forcing, force_missing
@@ -44,6 +47,8 @@ from bridge.show.outline import outline
 from bridge.vocabulary.elements import F16
 
 _DRAWING = 21
+_BEYOND = re.compile("out of (data )?bounds|invalid index found")
+"""What engines say of an index for which OpenVINO reads something."""
 _LARGEST_NOISY = 1 << 28  # bytes of constants in a model that is run with noise
 
 
@@ -200,6 +205,15 @@ def _conclude(request: Request, suite: Suite, sought: Sought, runs: Runs) -> Ver
         if not case.recipe.is_own
         and (case.is_empty or breaks_ranks(original.session, runs.expected[place]))
     }
+    apart = apart if len(apart) < len(cases) else {}
+    limited = request.recipe.ranges.keys() | request.recipe.fills.keys()
+    for run in runs.runs if original.is_ir and limited else ():
+        if isinstance(run.outcome, EngineError) and _BEYOND.search(str(run.outcome)):
+            feed = cases[run.case].feeds
+            zeros = {name: np.zeros_like(v) for name, v in feed.items() if name in limited}
+            (within,) = suite.of(run.label).session.run_each([{**feed, **zeros}])
+            if not isinstance(within, EngineError):
+                apart[run.case] = "an index beyond the data, outside what the model takes"
     return conclude(runs, request.tolerances, explains, given, apart)
 
 

@@ -111,12 +111,12 @@ def conclude(
 ) -> Verdict:
     """The verdict on all runs. `explains` is asked where a run differs, and not for outputs whose
     tolerance the user chose. `given` are outputs that the user gave with an input. `apart` are
-    drawn inputs that no user would give, with what is odd about them: a difference with these alone
-    is told, and does not count if there are others."""
+    inputs that no user would give, with what is odd about them: a difference with these alone is
+    told, and does not count."""
     comparisons: list[Comparison] = []
     failed: list[Failed] = []
     lost: dict[str, str] = {}
-    apart = apart if apart and len(apart) < len(runs.expected) else {}
+    apart = apart or {}
     for run in runs.runs:
         if isinstance(run.outcome, EngineError):
             if run.case in apart:

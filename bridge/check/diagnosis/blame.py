@@ -20,7 +20,7 @@ An IR is read by Bridge as ONNX, layer by layer: neither its records nor its wor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,8 +30,8 @@ from typing import Unpack
 import onnx
 
 import bridge
-from bridge.check.compare import Results
-from bridge.check.diagnosis.stages import Differences, Stage, first_wrong_stage, plain_onnx
+from bridge.check.compare import Difference, Results
+from bridge.check.diagnosis.stages import plain_onnx
 from bridge.check.engines import Engine, EngineError, OnnxRuntime, OpenVino, Reference, Session
 from bridge.check.engines.adapters import named_like
 from bridge.check.engines.sessions import current, open_session
@@ -43,6 +43,9 @@ from bridge.options import OLDEST, ConvertOptions
 _LARGEST = {Reference: 1 << 25, OnnxRuntime: 1 << 30}
 """Bytes of the constants of a model that engines run: one is slow, and an IR for the other is
 written as ONNX."""
+
+Differences = Callable[[Results, Results], Mapping[str, Difference]]
+"""How outputs compare with those that are expected, which are first."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +98,6 @@ def blame(
     `differences` compares the outputs in which it is wrong, and no others. Files are written into
     the folder `scratch`."""
     judge = _Judge(original, version, label, made, feeds, differences, scratch)
-    if judge.agree(original.results, version.results):
-        return Blame("unknown", "the difference is not there in every run")
     found = [*judge.of_original()] or [*judge.of_version()]
     if len({(one.who, one.engine) for one in found}) > 1:
         texts = ", but ".join(one.text for one in found)
@@ -129,7 +130,8 @@ class _Judge:
     def of_original(self) -> Iterator[Blame]:
         """What further runs of the original show."""
         mine, label = self.original.engine, self.label
-        if wrong := _first(self._readings_of_original, self.version, self.version.engine):
+        wrong = _first(self._readings_of_original, self.version, self.version.engine)
+        if wrong:
             why = f"the original, {wrong.how}, gives what {label} gives"
             yield Blame("engine", why, _to(mine), mine)
         elif self._comes_back():
@@ -149,8 +151,8 @@ class _Judge:
         same = next((one for one in self._readings_of_version if one.engine == mine), None)
         if same and same.gives is not self.original:
             same = None
-        if right or (same and third):
-            why = f"{label}, {(right or same).how}, gives what the original gives"  # type: ignore[union-attr]
+        if shown := right or (same if third else None):
+            why = f"{label}, {shown.how}, gives what the original gives"
             if third and not right:
                 why += f", and so does the original, {third.how}"
             yield Blame("engine", why, self._older() or _to(its), its)
@@ -159,24 +161,23 @@ class _Judge:
             yield Blame("engine", why, _to(mine), mine)
         elif wrong:
             yield self._of_file(f"{label}, {wrong.how}, gives the same wrong numbers")
-        elif self._is_made and self._stage:
-            yield self._of_file("")
 
     def _of_file(self, why: str) -> Blame:
         """The blame of the file, or of the conversion that made it."""
-        if self._is_made:
-            stage = self._stage
-            between = f"run as plain ONNX between its passes: {stage}" if stage else ""
-            advice = [stage.advice] if stage and stage.advice else []
-            text = "; ".join(filter(None, (why, between)))
-            return Blame("conversion", text, ", and ".join([*advice, _REPORT]))
-        advice_anew = ""
-        if self.agree(self.original.results, self._anew):
-            advice_anew = (
+        path = self.original.path
+        crosses = self.original.is_ir != self.version.is_ir
+        anew = self._converted(path) if crosses and not self.made else None
+        if self.made or self._agrees(self.version, anew):
+            avoids = crosses and self._right_with(path, device="ANY")
+            advice = "convert with --device ANY, which is right here, and " if avoids else ""
+            return Blame("conversion", why, advice + _REPORT)
+        advice = ""
+        if self._agrees(self.original, anew):
+            advice = (
                 "convert the original anew: what this version of Bridge makes of it is right; "
                 f"{self.label} was made of another model, or changed"
             )
-        return Blame("file", why, advice_anew, file=self.label)
+        return Blame("file", why, advice, file=self.label)
 
     def unknown(self) -> Blame:
         """What is said where no run shows it."""
@@ -216,7 +217,7 @@ class _Judge:
                 file = self._as_onnx(ran) if as_onnx else ran.path
                 results = self._run(current().engine(kind).load(file))
                 both = self.original, self.version
-                alike = [one for one in both if self.agree(one.results, results)]
+                alike = [one for one in both if self._agrees(one, results)]
                 yield _Reading(kind.name, how, alike[0] if len(alike) == 1 else None)
 
     def _as_onnx(self, ran: Ran) -> Path:
@@ -232,47 +233,15 @@ class _Judge:
         *_, last = (named.run(feed) for feed in self.feeds)
         return last
 
-    def agree(self, expected: Results, actual: Results | None) -> bool:
-        """Whether results are alike in what is wrong in the version."""
-        return actual is not None and all(
-            how.ok for how in self.differences(expected, actual).values()
+    def _agrees(self, ran: Ran, results: Results | None) -> bool:
+        """Whether results are those of a file in what is wrong in the version."""
+        return results is not None and all(
+            how.ok for how in self.differences(ran.results, results).values()
         )
 
-    # What Bridge makes of the files.
-
-    @property
-    def _is_made(self) -> bool:
-        return self.made or self.agree(self.version.results, self._anew)
-
-    @cached_property
-    def _anew(self) -> Results | None:
-        """What Bridge makes of the original now, where the version has another format."""
-        if self.original.is_ir == self.version.is_ir:
-            return None
-        return self._converted(self.original.path)
-
-    @cached_property
-    def _stage(self) -> Stage | None:
-        """The pass or quirk after which the original gives what the version gives."""
-        one, other = self.original, self.version
-        if one.is_ir == other.is_ir:
-            return None
-        suffix = other.path.suffix.lower()
-        return first_wrong_stage(
-            one.path, suffix, self.feeds[-1], self.differences, one.session,
-            one.results, other.results,
-        )  # fmt: skip
-
-    def _comes_back(self) -> bool:
-        """Whether an ONNX version, as an IR in the engine of the original, agrees with the original
-        without workarounds for faults of engines, and with itself with workarounds."""
-        if not self.original.is_ir or self.version.is_ir:
-            return False
-        path = self.version.path
-        plain = self._converted(path, device="ANY")
-        return self.agree(self.original.results, plain) and self.agree(
-            self.version.results, self._converted(path)
-        )
+    def _right_with(self, path: Path, **options: Unpack[ConvertOptions]) -> bool:
+        """Whether a file, converted so, gives what the original gives."""
+        return self._agrees(self.original, self._converted(path, **options))
 
     def _converted(self, path: Path, **options: Unpack[ConvertOptions]) -> Results | None:
         """The results of a file's conversion to the other format, None if it fails."""
@@ -284,14 +253,24 @@ class _Judge:
         except BridgeError:
             return None
 
+    def _comes_back(self) -> bool:
+        """Whether an ONNX version, as an IR in the engine of the original, gives what the original
+        gives without workarounds for faults of engines, and what it gives itself with them."""
+        path = self.version.path
+        return (
+            self.original.is_ir
+            and not self.version.is_ir
+            and self._right_with(path, device="ANY")
+            and self._agrees(self.version, self._converted(path))
+        )
+
     def _older(self) -> str:
         """What to do if the engine is an old release and a conversion can avoid its faults."""
         if self.original.is_ir or not self.version.is_ir:
             return ""
         installed = ".".join(current().engine(OpenVino).version.split(".")[:2])
         for release in (installed, OLDEST):
-            results = self._converted(self.original.path, openvino=release)
-            if self.agree(self.original.results, results):
+            if self._right_with(self.original.path, openvino=release):
                 return f"convert with --openvino {release}, which is right here"
         return ""
 

@@ -33,8 +33,6 @@ class OpenVino:
     name = "OpenVINO"
     precision = "f32"
     plugin = "CPU"
-    halves = False
-    """Whether the plugin computes in 16-bit floats unless it is told otherwise."""
 
     def __init__(self, threads: int | None = None, plain: bool = True) -> None:
         self._module = optional_module("openvino")
@@ -89,14 +87,12 @@ class OpenVinoGpu(OpenVino):
     """OpenVINO's GPU plugin, where it has a device."""
 
     plugin = "GPU"
-    halves = True
 
 
 class OpenVinoNpu(OpenVino):
     """OpenVINO's NPU plugin, where it has a device."""
 
     plugin = "NPU"
-    halves = True
 
 
 class _OpenVinoSession(Session):
