@@ -14,7 +14,7 @@ from bridge.check.diagnosis.blame import Blame, Ran, blame
 from bridge.check.diagnosis.neighbours import Neighbour, neighbourhood
 from bridge.check.diagnosis.reduce import Reduced, reduce
 from bridge.check.diagnosis.values import FirstDifference, first_difference
-from bridge.check.engines import Session
+from bridge.check.engines import EngineError, Session
 from bridge.check.engines.sessions import open_session
 from bridge.check.force import steer, to_switch
 from bridge.check.inputs import is_empty
@@ -176,9 +176,10 @@ class _Diagnosing:
             feeds = [*before, mismatch.feed]
             ran = []
             for path, session in sessions.items():
-                session.renew()
-                *_, results = (session.run(one) for one in feeds)
-                ran.append(Ran(path, session, results))
+                outcomes = session.run_each(feeds[:1], fresh=True) + session.run_each(feeds[1:])
+                if isinstance(outcomes[-1], EngineError):
+                    raise outcomes[-1]
+                ran.append(Ran(path, session, outcomes[-1]))
             found = differences(ran[0].results, ran[1].results, self.tolerances)
             wrong |= {name for name, how in found.items() if not how.ok} - self.runs.random
             if wrong:

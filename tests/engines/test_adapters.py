@@ -94,11 +94,10 @@ def test_a_fresh_run_of_openvino_keeps_nothing(
     onnx.save(proto_of(canary), tmp_path / "m.onnx")
     sessions = Sessions()
     original = sessions.open(tmp_path / "m.onnx")
-    session = sessions.open(tmp_path / "m.xml", like=original)
-    assert session.keeps and not original.keeps
+    assert sessions.open(tmp_path / "m.xml").keeps and not original.keeps
     expected = original.run(canary.feed)
     for fresh, right in ((True, [True, True, True]), (False, [True, False, False])):
-        session.renew()
+        session = Sessions().open(tmp_path / "m.xml", like=original)
         found = session.run_each([canary.feed] * 3, fresh)
         assert [
             not isinstance(one, EngineError)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bridge.check.engines.protocol import (
+    CALL,
     EngineError,
     Feeds,
     RunResults,
@@ -53,19 +54,6 @@ class Adapter(Session):
             for feed, answer in zip(feeds, answers, strict=True)
         ]
 
-    def run_row(self, feeds: Sequence[Feeds]) -> list[RunResults]:
-        """See `Session.run_row`."""
-        given = [_tried(self._before, feed) for feed in feeds]
-        for feed in given:
-            if isinstance(feed, EngineError):
-                raise feed
-        found = self._session.run_row(given)
-        return [self._after(feed, one) for feed, one in zip(feeds, found, strict=True)]
-
-    def renew(self) -> None:
-        """See `Session.renew`."""
-        self._session.renew()
-
 
 def _tried(function: Callable[..., Any], *arguments: Any) -> Any:
     """What a function gives, or why it gives nothing, as an EngineError."""
@@ -108,7 +96,8 @@ def named_like(original: Session, session: Session) -> Adapter:
             return feeds
         # A state may start by itself; the session tells of other inputs that are missing.
         fed = [port for port in session.inputs if not _names(by_place[port]).isdisjoint(feeds)]
-        return {port.name: feed_of(by_place[port], feeds) for port in fed}
+        call = {CALL: feeds[CALL]} if CALL in feeds else {}
+        return {port.name: feed_of(by_place[port], feeds) for port in fed} | call
 
     pairs = [(port, _match(port, session.outputs)) for port in original.outputs]
     if len(original.outputs) == len(session.outputs) and not all(other for _, other in pairs):

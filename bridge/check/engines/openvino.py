@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from bridge.check.engines.protocol import (
+    CALL,
     STATES,
     EngineError,
     Feeds,
@@ -133,13 +134,7 @@ class _OpenVinoSession(Session):
 
     def run(self, feeds: Feeds) -> RunResults:
         """See `Session.run`."""
-        return self._run(feeds, feeds.get(STATES, {}))
-
-    def run_row(self, feeds: Sequence[Feeds]) -> list[RunResults]:
-        """See `Session.run_row`."""
-        return [self._run(feed, {}, anew=not number) for number, feed in enumerate(feeds)]
-
-    def _run(self, feeds: Feeds, states: Feeds, anew: bool = True) -> RunResults:
+        states = {} if CALL in feeds else feeds.get(STATES, {})
         taken = self._taken if self._elements else [None] * len(self.inputs)
         tensors = [
             self._tensor(port, _as(element, feed_of(port, feeds)))
@@ -147,7 +142,7 @@ class _OpenVinoSession(Session):
         ]
         try:
             request = self._request(frozenset(states))
-            if anew:
+            if not feeds.get(CALL):
                 request.reset_state()
             variables = {one.name: one for one in request.query_state()}
             for name, value in states.items():
