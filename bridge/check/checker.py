@@ -6,7 +6,9 @@ report.
 
 from __future__ import annotations
 
+import gc
 import re
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
@@ -14,7 +16,6 @@ from typing import Unpack
 import numpy as np
 
 from bridge.check.branches import BranchResults
-from bridge.check.collection import little_collection
 from bridge.check.defaults import with_defaults
 from bridge.check.device import RAN_ON, DeviceCheck
 from bridge.check.diagnose import Diagnosis, diagnose, reduced_failure
@@ -29,10 +30,9 @@ from bridge.check.noise import Noise
 from bridge.check.noisy import make_noisy
 from bridge.check.report import CheckReport, Version
 from bridge.check.request import Request
-from bridge.check.runs import Runs, run_all
+from bridge.check.runs import Runs, require_related, run_all
 from bridge.check.seek import Sought, any_input, breaks_ranks, seek
 from bridge.check.suite import Suite, build
-from bridge.check.unrelated import require_related
 from bridge.check.verdict import Verdict, conclude
 from bridge.errors import BridgeError
 from bridge.files.atomic_write import scratch_folder
@@ -47,6 +47,7 @@ from bridge.show.outline import outline
 from bridge.vocabulary.elements import F16
 
 _DRAWING = 21
+_YOUNG = 200_000  # objects that are made before the first look for garbage
 _BEYOND = re.compile("out of (data )?bounds|invalid index found")
 """What engines say of an index for which OpenVINO reads something."""
 _LARGEST_NOISY = 1 << 28  # bytes of constants in a model that is run with noise
@@ -87,8 +88,12 @@ def check(
     """
     request = Request.of(source, against, options)
     with (
-        usually(request.limits), little_collection(), models_kept(), scratch_folder() as scratch,
+        usually(request.limits), ExitStack() as after, models_kept(), scratch_folder() as scratch,
     ):  # fmt: skip
+        # Graphs are cycles that live long. To look for garbage after a few hundred new objects, as
+        # Python does, takes a third of the time of a large check.
+        after.callback(gc.set_threshold, *gc.get_threshold())
+        gc.set_threshold(_YOUNG, 20, 20)
         first = as_file(source, scratch / "source")
         other = None if against is None else as_file(against, scratch / "against")
         request.require_small(first)
@@ -238,7 +243,7 @@ def _failed(verdict: Verdict) -> list[str]:
     for one in verdict.failed:
         how = f", {one.how}" if one.how else ""
         lines.setdefault(
-            one.label, f"{one.label}, input {one.case}{how}: {shortened(one.why, 500)}"
+            one.label, f"{one.label}, input {one.case}{how}: {shortened(str(one.outcome), 500)}"
         )
     return [*lines.values()]
 

@@ -12,7 +12,11 @@ import numpy as np
 from bridge.check.compare import Results
 from bridge.check.engines import EndlessError, EngineError, UndefinedCallError
 from bridge.check.inputs.wanted import Inputs
+from bridge.check.lines import shortened
 from bridge.check.suite import Suite, Variant
+from bridge.errors import UsageError
+from bridge.neutral.graph import Value
+from bridge.neutral.types import TensorType
 
 RunOutcome = Results | EngineError
 """The outputs of a run, or why there are none."""
@@ -142,3 +146,29 @@ def _same(one: object, other: object) -> bool:
     if one.dtype.kind in "OSU":
         return np.array_equal(one, other)
     return (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes())
+
+
+def require_related(suite: Suite, runs: Runs) -> None:
+    """Raises UsageError, in one line, if the other of two files took no input because its inputs
+    differ: in number, or in type, by name or else by place."""
+    if not suite.is_pair or not all(isinstance(run.outcome, EngineError) for run in runs.runs):
+        return
+    first, other = (suite.model(variant.path).graph.inputs for variant in suite.variants)
+    named = {name: value for value in first for name in value.names}
+    pairs = [(named.get(value.name), value) for value in other]
+    if len(first) == len(other) and not all(mine for mine, _ in pairs):
+        pairs = [*zip(first, other, strict=True)]
+    if not all(mine is not None and _fit(mine, its) for mine, its in pairs):
+        mine, its = (", ".join(f"{one.name} {one.type}" for one in some) for some in (first, other))
+        raise UsageError(
+            f"inputs differ: {suite.original.path.name} takes {shortened(mine) or 'no input'}; "
+            f"{suite.others[0].label} takes {shortened(its) or 'no input'}"
+        )
+
+
+def _fit(mine: Value, its: Value) -> bool:
+    """Whether some tensor fits both inputs."""
+    if not (isinstance(mine.type, TensorType) and isinstance(its.type, TensorType)):
+        return True
+    kinds = {value.element and value.element.kind for value in (mine, its)} - {None}
+    return len(kinds) < 2 and len({mine.rank, its.rank} - {None}) < 2
