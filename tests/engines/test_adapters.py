@@ -134,3 +134,17 @@ def test_messages_without_places_in_sources() -> None:
     )
     assert message(RuntimeError("Exception from src/a/b.cpp:12:\n")) == "RuntimeError"
     message(RuntimeError("/a/onnxruntime/core" * 200_000))
+
+
+SEQUENCE = """<ir_version: 9, opset_import: ["": 18]>
+g (seq(float[2]) s, int64 at) => (float[2] y) { y = SequenceAt (s, at) }"""
+
+
+def test_what_a_packed_boundary_cannot_hold_is_an_error_of_that_input(tmp_path: Path) -> None:
+    bridge.convert(onnx.parser.parse_model(SEQUENCE), tmp_path / "m.xml")
+    session = Sessions().open(tmp_path / "m.xml")
+    part, at = np.ones(2, np.float32), np.array(0)
+    right, wrong = {"s": [part, part], "at": at}, {"s": None, "at": at}
+    first, second = session.run_each([right, wrong])
+    assert not isinstance(first, EngineError) and isinstance(second, EngineError)
+    assert "it a list of arrays" in str(second) or "cannot be None" in str(second)

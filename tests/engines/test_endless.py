@@ -28,3 +28,19 @@ def test_a_model_that_never_ends(suffix: str, tmp_path: Path) -> None:
     assert time.monotonic() - began < 20
     assert not report.ok and not report.different
     assert "it did not end within 2 s (--timeout)" in str(report)
+
+
+ENDS = """<ir_version: 9, opset_import: ["": 18]> g (float[2] x) => (float[2] y)
+<int64 n = {3}> {
+  y = Loop (n, "", x) <body = b (int64 i, bool c, float[2] v) => (bool e, float[2] w) {
+    e = Identity (c) w = Neg (v)
+  }>
+}"""
+
+
+def test_a_version_that_never_ends_runs_once(tmp_path: Path) -> None:
+    for name, text in (("a", ENDS), ("b", MODEL)):
+        onnx.save(onnx.parser.parse_model(text), tmp_path / f"{name}.onnx")
+    report = check(tmp_path / "a.onnx", tmp_path / "b.onnx", timeout=2, samples=8)
+    assert not report.ok and len(report.verdict.failed) == 1, str(report)
+    assert "b.onnx, input 0: onnxruntime: it did not end within 2 s" in str(report)
