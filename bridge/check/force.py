@@ -14,7 +14,7 @@ import bridge
 from bridge.check.compare import Difference, Results, Tolerances, differences
 from bridge.check.engines import EndlessError, EngineError, Session
 from bridge.check.engines.sessions import open_session
-from bridge.check.inputs.wanted import Case
+from bridge.check.inputs.recipe import Case
 from bridge.check.lines import shortened
 from bridge.check.runs import Runs
 from bridge.check.seek import Sought

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 
@@ -56,9 +55,8 @@ def run_all(
     runs: list[Run] = []
     for variant in suite.others:
         tell(f"running {variant.label}")
-        some = ((place, IN_ORDER) for place in order)
-        if variant.session.keeps:
-            some = chain(some, ((place, ALONE) for place in alone))
+        some = [(place, IN_ORDER) for place in order]
+        some += [(place, ALONE) for place in alone if variant.session.keeps]
         for place, how in some:
             feed = inputs.cases[place].feeds
             (outcome,) = variant.session.run_each([feed], fresh=how == ALONE)

@@ -74,10 +74,10 @@ def reduce(
     is none. `first` is the first difference, or why it was not found; "" where a version fails
     instead."""
     end = time.monotonic() + SECONDS
-    graphs, numbers = (model.graph,), tuple[int, ...]()
+    graphs, numbers = [model.graph], list[int]()
     if isinstance(first, FirstDifference):
-        graphs = tuple(mine for mine, _ in first.levels)
-        numbers = tuple(number for _, number in first.iterations)
+        graphs = [mine for mine, _ in first.levels]
+        numbers = [number for _, number in first.iterations]
     for graph in reversed(graphs):
         loops = sum(node.op == "Loop" for node, _ in way_to(model, graph))
         lasts = {last(depth): np.array(number) for depth, number in enumerate(numbers[:loops])}

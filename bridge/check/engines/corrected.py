@@ -68,11 +68,11 @@ class _Drawing:
         return super()._run(*like, seed=seed, **attributes)  # type: ignore[misc]
 
 
-class RandomUniform(_Drawing, _RandomUniform):  # type: ignore[misc]
+class RandomUniform(_Drawing, _RandomUniform):
     """See `_Drawing`."""
 
 
-class RandomUniformLike(_Drawing, _RandomUniformLike):  # type: ignore[misc]
+class RandomUniformLike(_Drawing, _RandomUniformLike):
     """See `_Drawing`."""
 
 
