@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from bridge.check.force import Forced
+from bridge.check.compare import Results
 from bridge.check.lines import shortened
 from bridge.check.surgery.sites import Branch, Site, branches_of
 
@@ -18,6 +18,18 @@ class BranchState:
     state: str
     text: str
     input: int | None = None
+
+
+@dataclass(frozen=True)
+class Forced:
+    """What came of forcing one branch. `given` is the input, with the switches, with which the
+    original ran it, None if it did not. `wrong` are the labels of the versions that differ. `text`
+    says why the branch did not run, or how versions differ or fail."""
+
+    branch: Branch
+    text: str = ""
+    given: Results | None = None
+    wrong: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from bridge.check.diagnose import Diagnosis, diagnose, reduced_failure
 from bridge.check.engines import EngineError, Session
 from bridge.check.engines.sessions import BY_THREADS, Sessions, open_session, owning
 from bridge.check.files import models_kept, read
-from bridge.check.force import Forcing, force_missing
+from bridge.check.force import force_missing
 from bridge.check.inputs.own import save_feeds
 from bridge.check.lines import shortened
 from bridge.check.memory import as_file, name_of
@@ -123,19 +123,16 @@ def _check(request: Request, first: Path, other: Path | None, scratch: Path) -> 
     runs = run_all(suite, sought.inputs, sought.expected, request.tell)
     require_related(suite, runs)
     verdict = _conclude(request, suite, sought, runs)
-    forcing = Forcing()
-    if sought.sites and not request.quick:
-        forcing = force_missing(suite, sought, runs, request.tolerances, request.tell)
+    inputs, notes = sought.inputs, [*suite.notes, *sought.notes]
+    taken = [case.taken for case in inputs.cases]
     branches = BranchResults(
-        sought.sites,
-        [case.taken for case in sought.inputs.cases],
-        verdict.wrong,
-        sought.inputs.reached,
-        forcing.forced,
-        forcing.pruned,
-        sought.inputs.unreachable,
-        forcing.gone,
+        sought.sites, taken, verdict.wrong, inputs.reached, unreachable=inputs.unreachable
     )
+    if sought.sites and not request.quick:
+        branches, said = force_missing(
+            suite, sought, branches, runs, request.tolerances, request.tell
+        )
+        notes += said
     defaults: list[str] = []
     if not (request.quick or verdict.different or verdict.failed):
         request.tell("running with default settings")
@@ -151,7 +148,7 @@ def _check(request: Request, first: Path, other: Path | None, scratch: Path) -> 
         branches=branches,
         failures=(*failures, *_failed(verdict)),
         told=(*suite.told, *sought.told),
-        notes=(*suite.notes, *sought.notes, *forcing.notes, *_of_way_back(suite, verdict)),
+        notes=(*notes, *_of_way_back(suite, verdict)),
         defaults=tuple(defaults),
         diagnosis=diagnosis,
     )

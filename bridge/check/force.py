@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 
 import bridge
+from bridge.check.branches import BranchResults, Forced
 from bridge.check.compare import Difference, Results, Tolerances, differences
 from bridge.check.engines import EndlessError, EngineError, Session
 from bridge.check.engines.sessions import open_session
@@ -30,39 +31,21 @@ from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model, Node
 from bridge.options import ConvertOptions
 
-
-@dataclass(frozen=True)
-class Forced:
-    """What came of forcing one branch. `given` is the input, with the switches, with which the
-    original ran it, None if it did not. `wrong` are the labels of the versions that differ. `text`
-    says why the branch did not run, or how versions differ or fail."""
-
-    branch: Branch
-    text: str = ""
-    given: Results | None = None
-    wrong: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Forcing:
-    """What came of forcing branches. `pruned` are those that the conversion removed, and why;
-    `gone` those of Ifs that the other file does not have."""
-
-    forced: Mapping[Branch, Forced] = field(default_factory=dict)
-    pruned: Mapping[Branch, str] = field(default_factory=dict)
-    gone: Mapping[Branch, str] = field(default_factory=dict)
-    notes: Sequence[str] = ()
-
-
 Opened = Sequence[tuple[str, Session]]
 """The original and the versions with their labels. All have the original's names."""
 
 
 def force_missing(
-    suite: Suite, sought: Sought, runs: Runs, tolerances: Tolerances, tell: Callable[[str], None]
-) -> Forcing:
+    suite: Suite,
+    sought: Sought,
+    known: BranchResults,
+    runs: Runs,
+    tolerances: Tolerances,
+    tell: Callable[[str], None],
+) -> tuple[BranchResults, list[str]]:
     """Forces the branches that no input takes, unless they are impossible. A branch that only empty
-    or extreme inputs take is forced with other inputs, too."""
+    or extreme inputs take is forced with other inputs, too. What is `known` of branches then, and
+    notes."""
     sites, inputs, original = sought.sites, sought.inputs, suite.original
     model = suite.model(original.opened)
     folded = suite.fixed.never_taken(clone_model(model)) if suite.fixed else set()
@@ -106,7 +89,8 @@ def force_missing(
     except BridgeError as error:
         notes.append(f"branches could not be forced: {shortened(str(error))}")
     gone = dict.fromkeys(lacking, suite.others[0].label)
-    return Forcing(forced, _pruned(sites, pruned) | never, gone, notes)
+    whole = replace(known, forced=forced, pruned=_pruned(sites, pruned) | never, gone=gone)
+    return whole, notes
 
 
 def force(

@@ -11,9 +11,10 @@ import onnx
 import pytest
 
 import bridge
+from bridge.check.branches import Forced
 from bridge.check.compare import Difference, compare
 from bridge.check.engines import EngineError, OnnxRuntime, Session, ValueInfo
-from bridge.check.force import Forced, Opened, force
+from bridge.check.force import Opened, force
 from bridge.check.inputs.recipe import Case, Recipe
 from bridge.check.suite import Models
 from bridge.neutral.graph import Model

@@ -10,8 +10,7 @@ import pytest
 
 import bridge
 from bridge.check import CheckReport, check
-from bridge.check.branches import BranchResults
-from bridge.check.force import Forced
+from bridge.check.branches import BranchResults, Forced
 from bridge.check.surgery.sites import Site
 from tests.support.layer_changes import changes
 from tests.support.model_files import FOLDER
