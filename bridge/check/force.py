@@ -14,7 +14,6 @@ import bridge
 from bridge.check.branches import BranchResults, Forced
 from bridge.check.compare import Difference, Results, Tolerances, differences
 from bridge.check.engines import EndlessError, EngineError, Session
-from bridge.check.engines.sessions import open_session
 from bridge.check.inputs.recipe import Case
 from bridge.check.lines import shortened
 from bridge.check.runs import Runs
@@ -58,9 +57,6 @@ def force_missing(
     missing = [branch for branch in branches_of(sites) if branch not in shown]
     pruned = [*suite.pruned]
 
-    def alone(mine: Models) -> Opened:
-        return [(original.label, open_session(suite.write(mine[0], original.opened, "alone")))]
-
     def alike(models: Models) -> Opened:
         return suite.opened("steered", models, pruned=pruned)
 
@@ -77,15 +73,11 @@ def force_missing(
     forced: dict[Branch, Forced] = {}
     notes: list[str] = []
     try:
-        if lacking:
-            # The other file may lack an If because a conversion prunes it, or the model itself
-            # cannot run its branches.
-            pruned += _converted_alike(suite)
-            found = force((model, None), lacking, cases or inputs.cases, alone, compared, tell)
-            forced |= {one.branch: one for one in found if one.given is None}
         if there:
             found = force(suite.models(), there, cases or inputs.cases, alike, compared, tell)
-            forced |= {one.branch: one for one in found}
+            forced = {one.branch: one for one in found}
+        # The other file may lack an If because a conversion prunes its branches.
+        pruned += _converted_alike(suite) if lacking else []
     except BridgeError as error:
         notes.append(f"branches could not be forced: {shortened(str(error))}")
     gone = dict.fromkeys(lacking, suite.others[0].label)

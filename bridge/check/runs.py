@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bridge.check.compare import Results
+from bridge.check.compare import Results, compare
 from bridge.check.engines import EndlessError, EngineError, UndefinedCallError
 from bridge.check.inputs.wanted import Inputs
 from bridge.check.lines import shortened
@@ -104,13 +104,11 @@ _AGAIN = 4  # runs of the original; a random bit may be the same in a few
 def _random(
     suite: Suite, inputs: Inputs, expected: Sequence[Results], runs: Sequence[Run]
 ) -> frozenset[str]:
-    """The outputs that have other bits in further runs of the original. It runs again if it draws
-    random numbers, or if a version gives other bits."""
+    """The outputs that have other numbers in further runs of the original. It runs again if it
+    draws random numbers, or if a version gives other numbers."""
     original = suite.original
     draws = any(node.op in _DRAWING for node in suite.model(original.opened).graph.walk())
-    first = next(
-        (run.case for run in runs if not _same_bits(expected[run.case], run.outcome)), None
-    )
+    first = next((run.case for run in runs if not _same(expected[run.case], run.outcome)), None)
     if first is None and not draws:
         return frozenset()
     case = first or 0
@@ -120,7 +118,7 @@ def _random(
         for one in again
         if not isinstance(one, EngineError)
         for name, value in expected[case].items()
-        if not _same(value, one[name])
+        if not compare(value, one[name], 0.0, 0.0).ok
     )
 
 
@@ -130,20 +128,12 @@ _DRAWING = frozenset(
 )
 
 
-def _same_bits(expected: Results, outcome: RunOutcome) -> bool:
+def _same(expected: Results, outcome: RunOutcome) -> bool:
+    """Whether a run gave the very same numbers, or failed."""
     if isinstance(outcome, EngineError):
         return True
-    return all(_same(value, outcome[name]) for name, value in expected.items() if name in outcome)
-
-
-def _same(one: object, other: object) -> bool:
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
-        return type(one) is type(other) and one == other
-    if one.dtype.kind in "OSU":
-        return np.array_equal(one, other)
-    return (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes())
+    some = ((value, outcome[name]) for name, value in expected.items() if name in outcome)
+    return all(compare(value, found, 0.0, 0.0).ok for value, found in some)
 
 
 def require_related(suite: Suite, runs: Runs) -> None:
