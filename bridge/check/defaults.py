@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bridge.check.compare import Tolerances, compare
-from bridge.check.engines import EngineError, Session
+from bridge.check.engines import EngineError, OpenVino, Session
 from bridge.check.engines.adapters import named_like
 from bridge.check.engines.sessions import DEFAULTS, current, open_session
 from bridge.check.inputs.wanted import Inputs
@@ -52,8 +52,7 @@ def with_defaults(suite: Suite, inputs: Inputs, runs: Runs, tolerances: Toleranc
         return open_session(path, DEFAULTS, like)
 
     def in_openvino(path: Path, like: Session) -> Session:
-        sessions = current()
-        return named_like(like, sessions.engine(sessions.plugin, DEFAULTS).load(path))
+        return named_like(like, current().engine(OpenVino, DEFAULTS).load(path))
 
     notes = []
     for variant in suite.others if feeds else ():

@@ -10,7 +10,7 @@ from typing import cast
 
 import bridge
 from bridge.check.device import DeviceCheck, for_device, is_elsewhere
-from bridge.check.engines import LacksOperatorError, Session
+from bridge.check.engines import LacksOperatorError, OpenVino, Session
 from bridge.check.engines.remote import start
 from bridge.check.engines.sessions import current, open_session
 from bridge.check.files import FileFacts, facts, read
@@ -54,12 +54,10 @@ class Variant:
 
 @dataclass(frozen=True)
 class Failure:
-    """A version that did not convert, load or run. `label` is "" for a conversion, `case` the
-    number of the first input with which the version fails."""
+    """A version that did not convert or load. `label` is "" for a conversion."""
 
     label: str
     text: str
-    case: int = 0
 
 
 @dataclass(frozen=True)
@@ -300,8 +298,7 @@ class _Building:
 
 def _releases(label: str, model: Model, asked: str | None) -> list[str]:
     """What the first line says of the release of OpenVINO that runs an IR."""
-    sessions = current()
-    version = sessions.engine(sessions.plugin).version
+    version = current().engine(OpenVino).version
     written_for = WRITTEN_FOR.read(model.metadata)
     try:
         installed = release_number(".".join(version.split(".")[:2]))

@@ -8,7 +8,7 @@
 """
 
 from bridge.check.engines.onnxruntime import OnnxRuntime
-from bridge.check.engines.openvino import OpenVino, OpenVinoGpu, OpenVinoNpu
+from bridge.check.engines.openvino import OpenVino
 from bridge.check.engines.protocol import (
     EndlessError,
     Engine,
@@ -27,8 +27,6 @@ __all__ = [
     "LacksOperatorError",
     "OnnxRuntime",
     "OpenVino",
-    "OpenVinoGpu",
-    "OpenVinoNpu",
     "Reference",
     "Session",
     "UndefinedCallError",

@@ -33,9 +33,9 @@ class OpenVino:
 
     name = "OpenVINO"
     precision = "f32"
-    plugin = "CPU"
 
-    def __init__(self, threads: int | None = None, plain: bool = True) -> None:
+    def __init__(self, threads: int | None = None, plain: bool = True, plugin: str = "CPU") -> None:
+        self.plugin = plugin
         self._module = optional_module("openvino")
         self.version = self._module.__version__.split("-")[0]
         try:
@@ -82,18 +82,6 @@ def _elements_said(model: Any, source: Loadable) -> list[Element | None]:
     from bridge.ir_format.frontend import read
 
     return [value.element for value in read(Path(cast(str, source))).graph.outputs]
-
-
-class OpenVinoGpu(OpenVino):
-    """OpenVINO's GPU plugin, where it has a device."""
-
-    plugin = "GPU"
-
-
-class OpenVinoNpu(OpenVino):
-    """OpenVINO's NPU plugin, where it has a device."""
-
-    plugin = "NPU"
 
 
 class _OpenVinoSession(Session):

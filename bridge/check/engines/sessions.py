@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 from bridge.check.engines.adapters import named_like, packed
 from bridge.check.engines.onnxruntime import OnnxRuntime
-from bridge.check.engines.openvino import OpenVino, OpenVinoGpu, OpenVinoNpu
+from bridge.check.engines.openvino import OpenVino
 from bridge.check.engines.protocol import Engine, EngineError, LacksOperatorError, Session
 from bridge.check.engines.reference import Reference
 from bridge.check.engines.remote import WORKER, RemoteEngine
@@ -45,8 +45,8 @@ BY_THREADS = frozenset({"com.microsoft::DynamicQuantizeLSTM"})
 results with one thread are the meaning."""
 
 
-PLUGINS: Mapping[str, type[OpenVino]] = {"GPU": OpenVinoGpu, "NPU": OpenVinoNpu}
-"""The plugins of OpenVINO beside the CPU plugin, by the device."""
+PLUGINS = frozenset({"GPU", "NPU"})
+"""The plugins of OpenVINO beside the CPU plugin."""
 
 
 @dataclass
@@ -63,17 +63,14 @@ class Sessions:
     _engines: dict[Any, RemoteEngine] = field(default_factory=dict)
     _opened: WeakValueDictionary[Any, Session] = field(default_factory=WeakValueDictionary)
 
-    @property
-    def plugin(self) -> type[OpenVino]:
-        """The plugin that runs IRs."""
-        return PLUGINS.get(self.device, OpenVino)
-
     def engine(self, kind: type[Engine], settings: Settings = PLAIN) -> RemoteEngine:
         """An engine. Raises EngineError where it is not installed."""
         if (kind, settings) not in self._engines:
             options: dict[str, Any] = {}
             if settings != PLAIN and issubclass(kind, OnnxRuntime | OpenVino):
                 options = {"threads": settings.threads, "plain": not settings.defaults}
+            if kind is OpenVino and self.device in PLUGINS:
+                options["plugin"] = self.device
             made = RemoteEngine(kind, self.worker, self.seconds, **options)
             self._engines[kind, settings] = made
         return self._engines[kind, settings]
@@ -104,10 +101,10 @@ class Sessions:
 
     def _ir(self, path: Path, settings: Settings) -> Session:
         model = read(path)
-        openvino = self.engine(self.plugin, settings)
+        openvino = self.engine(OpenVino, settings)
         said = f"{openvino.name} {openvino.version} ({OpenVino.precision}"
-        if self.plugin is not OpenVino:
-            said += f" on {self.plugin.plugin}, {openvino.device}"
+        if self.device in PLUGINS:
+            said += f" on {self.device}, {openvino.device}"
         variables = Variables.of(model)
         session: Session = openvino.load(path)
         # Under the names that Bridge gives them everywhere; OpenVINO has names in no order.
@@ -178,6 +175,6 @@ def open_session(path: Path, settings: Settings = PLAIN, like: Session | None = 
 def has_device(name: str) -> bool:
     """Whether OpenVINO has such a device here."""
     try:
-        return name in PLUGINS and bool(current().engine(PLUGINS[name]))
+        return name in PLUGINS and bool(Sessions(name).engine(OpenVino))
     except EngineError:
         return False
