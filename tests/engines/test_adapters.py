@@ -73,7 +73,7 @@ def test_a_file_is_opened_once(tmp_path: Path) -> None:
     path = saved(IDENTITY, tmp_path / "m.onnx")
     sessions = Sessions()
     first = sessions.open(path)
-    assert sessions.open(path) is first and sessions.opened(path) is not first
+    assert sessions.open(path) is first and Sessions().open(path) is not first
     saved(IDENTITY.replace("Neg", "Abs"), path)
     second = sessions.open(path, like=first)
     (result,) = second.run({"x": np.array([-1], np.float32)}).values()

@@ -19,7 +19,6 @@ from bridge.check.engines.remote import WORKER, RemoteEngine
 from bridge.check.engines.states import paired, with_flags
 from bridge.check.engines.variables import Variables
 from bridge.check.files import read
-from bridge.check.isolation import Worker
 from bridge.check.lines import shortened
 from bridge.library.boundary import Boundary
 from bridge.passes.state.records import FIRST_CALLS
@@ -27,18 +26,6 @@ from bridge.passes.state.records import FIRST_CALLS
 TIMEOUT = 60.0
 """Seconds that a run may take, and the loading of a model, so that a Loop that never ends ends."""
 
-
-@dataclass(frozen=True)
-class Settings:
-    """How engines run: as little optimised as possible and in 32 bits, or with their `defaults`;
-    and how many threads each has, if it is not left to them."""
-
-    defaults: bool = False
-    threads: int | None = None
-
-
-PLAIN = Settings()
-DEFAULTS = Settings(defaults=True)
 
 BY_THREADS = frozenset({"com.microsoft::DynamicQuantizeLSTM"})
 """Operators to which onnxruntime gives other results with several threads, for a batch above 1. The
@@ -51,31 +38,32 @@ PLUGINS = frozenset({"GPU", "NPU"})
 
 @dataclass
 class Sessions:
-    """The sessions of one check. A file that is open with some settings is not opened again, unless
-    it has changed. IRs run on the `device`'s plugin of OpenVINO, or on the CPU plugin. What
-    is opened with settings of its own has as many `threads` as these say. What engines do ends
-    after so many `seconds`."""
+    """The sessions of one check. A file that is open is not opened again, unless it has changed.
+    IRs run on the `device`'s plugin of OpenVINO, or on the CPU plugin. Engines run as little
+    optimised as possible and in 32 bits, or with their `defaults`; with so many `threads`, if it is
+    not left to them. What they do ends after so many `seconds`."""
 
     device: str = "CPU"
     threads: int | None = None
     seconds: float = TIMEOUT
-    worker: Worker = WORKER
-    _engines: dict[Any, RemoteEngine] = field(default_factory=dict)
-    _opened: WeakValueDictionary[Any, Session] = field(default_factory=WeakValueDictionary)
+    defaults: bool = False
+    _engines: dict[Any, RemoteEngine] = field(default_factory=dict, init=False)
+    _opened: WeakValueDictionary[Any, Session] = field(
+        default_factory=WeakValueDictionary, init=False
+    )
 
-    def engine(self, kind: type[Engine], settings: Settings = PLAIN) -> RemoteEngine:
+    def engine(self, kind: type[Engine]) -> RemoteEngine:
         """An engine. Raises EngineError where it is not installed."""
-        if (kind, settings) not in self._engines:
+        if kind not in self._engines:
             options: dict[str, Any] = {}
-            if settings != PLAIN and issubclass(kind, OnnxRuntime | OpenVino):
-                options = {"threads": settings.threads, "plain": not settings.defaults}
+            if (self.defaults or self.threads) and kind in (OnnxRuntime, OpenVino):
+                options = {"threads": self.threads, "plain": not self.defaults}
             if kind is OpenVino and self.device in PLUGINS:
                 options["plugin"] = self.device
-            made = RemoteEngine(kind, self.worker, self.seconds, **options)
-            self._engines[kind, settings] = made
-        return self._engines[kind, settings]
+            self._engines[kind] = RemoteEngine(kind, WORKER, self.seconds, **options)
+        return self._engines[kind]
 
-    def open(self, path: Path, settings: Settings = PLAIN, like: Session | None = None) -> Session:
+    def open(self, path: Path, like: Session | None = None) -> Session:
         """The file, opened by the engine of its format. If `like` is another session, it has the
         names of that one; see `named_like`.
 
@@ -86,22 +74,16 @@ class Sessions:
         Raises EngineError if no engine opens the file, LacksOperatorError if engines lack an
         operator, and BridgeError for an IR that Bridge cannot read."""
         written = path.stat() if path.is_file() else None
-        state = written and (written.st_ino, written.st_size, written.st_mtime_ns)
-        key = path, state, settings, self.device
+        key = path, written and (written.st_ino, written.st_size, written.st_mtime_ns)
         session = self._opened.get(key)
         if session is None:
-            session = self._opened[key] = self.opened(path, settings)
+            session = (self._ir if path.suffix.lower() == ".xml" else self._onnx)(path)
+            self._opened[key] = session
         return session if like is None else named_like(like, session)
 
-    def opened(self, path: Path, settings: Settings = PLAIN) -> Session:
-        """As `open`, and opened anew."""
-        if settings == PLAIN and self.threads:
-            settings = replace(settings, threads=self.threads)
-        return (self._ir if path.suffix.lower() == ".xml" else self._onnx)(path, settings)
-
-    def _ir(self, path: Path, settings: Settings) -> Session:
+    def _ir(self, path: Path) -> Session:
         model = read(path)
-        openvino = self.engine(OpenVino, settings)
+        openvino = self.engine(OpenVino)
         said = f"{openvino.name} {openvino.version} ({OpenVino.precision}"
         if self.device in PLUGINS:
             said += f" on {self.device}, {openvino.device}"
@@ -119,10 +101,10 @@ class Sessions:
         session = _with_flags(session)
         return packed(session, boundary) if boundary else session
 
-    def _onnx(self, path: Path, settings: Settings) -> Session:
+    def _onnx(self, path: Path) -> Session:
         others: tuple[type[Engine], ...] = (Reference,)
         try:
-            engine = self.engine(OnnxRuntime, settings)
+            engine = self.engine(OnnxRuntime)
             others = (Reference, OpenVino)
             return _told(engine, engine.load(path))
         except EngineError as error:
@@ -131,7 +113,7 @@ class Sessions:
             reasons = [error]
         for kind in others:
             try:
-                engine = self.engine(kind, settings)
+                engine = self.engine(kind)
                 return _told(engine, engine.load(path), f" ({shortened(str(reasons[0]), 80)})")
             except EngineError as failure:
                 reasons.append(failure)
@@ -167,9 +149,9 @@ def owning(sessions: Sessions) -> Iterator[Sessions]:
         _current.reset(token)
 
 
-def open_session(path: Path, settings: Settings = PLAIN, like: Session | None = None) -> Session:
+def open_session(path: Path, like: Session | None = None) -> Session:
     """See `Sessions.open`."""
-    return current().open(path, settings, like)
+    return current().open(path, like)
 
 
 def has_device(name: str) -> bool:
