@@ -3,7 +3,7 @@ the model that still differs or fails."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -122,8 +122,9 @@ class _Diagnosing:
                 around[variant.label] = neighbourhood(variant.path, first.name, first.beside)
         reduced: Reduced | str | None = None
         if small is not None:
+            wrong = _wrong_part(suite, {mismatch.label}, self.tell, self._equal)
             opened = _opener(suite, self.tell)
-            reduced = reduce(models[0], mismatch.feed, first, opened, self._differing, small)
+            reduced = reduce(models[0], mismatch.feed, first, opened, wrong, small)
         return Diagnosis(first, around, self._blame(models), reduced)
 
     def _opened(self, models: Models, name: str = "seen") -> tuple[Session, Session]:
@@ -134,21 +135,6 @@ class _Diagnosing:
     def _equal(self, expected: Any, actual: Any) -> Difference:
         rtol, atol = self.mismatch.allowed
         return compare(expected, actual, max(rtol, self.tolerances.of("", expected)[0]), atol)
-
-    def _differing(self, part: Model, feed: Results) -> set[str]:
-        """The outputs in which a part of the model and its version differ."""
-        self.tell(f"reducing the model: {amount(len(part.graph.nodes), 'node')}")
-        suite = replace(self.suite, files=for_part(self.suite.files, part))
-        try:
-            found = suite.opened("part", (part, None), self.mismatch.label)
-            expected, actual = (session.run(feed) for _, session in found)
-        except (BridgeError, ValueError):
-            return set()
-        return {
-            name
-            for name, value in expected.items()
-            if name in actual and not self._equal(value, actual[name]).ok
-        }
 
     def _blame(self, models: Models) -> Blame:
         self.tell("seeking who is at fault")
@@ -205,28 +191,41 @@ def _opener(suite: Suite, tell: Callable[[str], None]) -> Callable[[Model], Sess
     return opened
 
 
+def _wrong_part(
+    suite: Suite,
+    labels: Collection[str],
+    tell: Callable[[str], None],
+    equal: Callable[[Any, Any], Difference] | None = None,
+) -> Callable[[Model, Results], set[str]]:
+    """Gives the outputs of a part of the original in which one of these versions of it differs. If
+    there is no `equal`, all outputs, if a version fails: "" is any version."""
+
+    def wrong(part: Model, feed: Results) -> set[str]:
+        tell(f"reducing the model: {amount(len(part.graph.nodes), 'node')}")
+        try:
+            first = open_session(suite.write(part, suite.original.opened, "alone"))
+            expected = first.run(feed)
+        except BridgeError:
+            return set()
+        found = set[str]()
+        try:
+            parts = replace(suite, files=for_part(suite.files, part))
+            for label, path in [*parts.changed("part", (part, None))][1:]:
+                if label in labels or "" in labels:
+                    actual = open_session(path, like=first).run(feed)
+                    names = expected.keys() & actual.keys() if equal else ()
+                    found |= {n for n in names if equal and not equal(expected[n], actual[n]).ok}
+        except BridgeError:
+            return set() if equal else {*part.graph.output_names}
+        return found
+
+    return wrong
+
+
 def reduced_failure(
     suite: Suite, failed: Sequence[str], feed: Results, target: Path, tell: Callable[[str], None]
 ) -> Reduced | str:
     """Writes the smallest part of the model's own graph that the original runs, and a `failed`
     version does not. The version may fail in its conversion, in loading or in running."""
-
-    def failing(part: Model, feed: Results) -> set[str]:
-        tell(f"reducing the model: {amount(len(part.graph.nodes), 'node')}")
-        try:
-            first = open_session(suite.write(part, suite.original.opened, "alone"))
-            first.run(feed)
-        except BridgeError:
-            return set()
-        try:
-            changed = replace(suite, files=for_part(suite.files, part)).changed(
-                "part", (part, None)
-            )
-            for label, path in [*changed][1:]:
-                if label in failed or "" in failed:
-                    open_session(path, like=first).run(feed)
-        except BridgeError:
-            return {*part.graph.output_names}
-        return set()
-
-    return reduce(suite.models()[0], feed, "", _opener(suite, tell), failing, target)
+    opened, wrong = _opener(suite, tell), _wrong_part(suite, failed, tell)
+    return reduce(suite.models()[0], feed, "", opened, wrong, target)
