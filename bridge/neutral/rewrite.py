@@ -64,13 +64,20 @@ class Substitution:
             node.extras,
         )
 
-    def _add_names(self, value: Value, names: Sequence[str]) -> None:
-        """A value that takes the place of a long chain gets many names: they are kept as a set."""
-        known = self._names.get(value)
-        if known is None or len(known) != len(value.names):
-            known = self._names[value] = set(value.names)
-        value.names += [name for name in names if name not in known]
-        known.update(names)
+    def _add_names(self, value: Value, old: Value) -> None:
+        """The end of a long chain has many names: they are kept as a set, which is handed on."""
+        known, further = (self._known_names(each) for each in (value, old))
+        if known.isdisjoint(further):
+            value.names += old.names
+        else:
+            value.names += [name for name in old.names if name not in known]
+        larger, smaller = (further, known) if len(further) > len(known) else (known, further)
+        larger.update(smaller)
+        self._names[value] = larger
+
+    def _known_names(self, value: Value) -> set[str]:
+        known = self._names.pop(value, None)
+        return set(value.names) if known is None or len(known) != len(value.names) else known
 
     def replace(self, old: Value, new: Value, names: bool = True) -> None:
         """`new` takes the place of `old`, its type and, with `names`, its names."""
@@ -78,7 +85,7 @@ class Substitution:
         if new is old:
             return
         if names:
-            self._add_names(new, old.names)
+            self._add_names(new, old)
         if new.producer is not None:  # A graph input keeps its declared type.
             new.type = meet(new.type, old.type)
             new.declared = meet(new.declared, old.type)
