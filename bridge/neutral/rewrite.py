@@ -236,6 +236,8 @@ class Rewriter:
 
     def run(self, pattern: Pattern) -> bool:
         """Rewrites the graph, in place; whether that changed anything. Linear in its nodes."""
+        if not pattern.concerns(self.graph):
+            return self.changed
         if pattern.backwards or pattern.uses:
             self._uses = ValueUses(self.graph, self._substitution)
         nodes: list[Node] = []
@@ -264,8 +266,7 @@ class Rewriter:
     def descend(self, node: Node, pattern: Pattern) -> None:
         """Rewrites the bodies of a node of this graph."""
         for body in node.bodies:
-            if pattern.concerns(body.graph) and self.inside(node, body).run(pattern):
-                self.changed = True
+            self.changed |= self.inside(node, body).run(pattern)
 
     def _forwards(self, nodes: Iterable[Node], pattern: Pattern, out: list[Node]) -> None:
         """Appends to `out` the nodes or their replacements."""

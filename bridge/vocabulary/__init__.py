@@ -142,8 +142,8 @@ class SpelledAttribute:
 @dataclass(eq=False)
 class Spelling:
     """One way in which one format writes an operator; the module's docstring explains it.
-    `places` has the index of each of `inputs` by its bare name. A `plain` spelling writes all
-    inputs and attribute values as they are."""
+    `places` has the index of each of `inputs` by its bare name; `required` are those that may not
+    be absent. A `plain` spelling writes all inputs and attribute values as they are."""
 
     type: str
     version: int | str
@@ -158,6 +158,9 @@ class Spelling:
     fixed: dict[str, Any] = field(default_factory=dict)
     elements: dict[str, tuple[str, ...]] = field(default_factory=dict)
     plain: bool = False
+
+    def __post_init__(self) -> None:
+        self.required = tuple(name for name in self.inputs if not name.endswith(("?", "*")))
 
 
 @dataclass(eq=False)
