@@ -12,7 +12,6 @@ from bridge.passes.fuse.bias import convolution_with_bias, gemm
 from bridge.passes.fuse.cached_attention import attention_with_cache
 from bridge.passes.fuse.compressed import compressed_constant
 from bridge.passes.fuse.float_weights import float_weights
-from bridge.passes.fuse.frames import short_time_transform
 from bridge.passes.fuse.integers import (
     conv_integer,
     dynamic_quantize_linear,
@@ -36,7 +35,6 @@ from bridge.passes.fuse.quantization import dequantize_linear, quantize_linear
 from bridge.passes.fuse.rotary import rotary_embedding
 from bridge.passes.fuse.spelled_out import (
     axes_of_one,
-    bit_shift,
     clip,
     compress,
     converted_first,
@@ -64,10 +62,9 @@ OF_IR: Mapping[str, tuple[Fusion, ...]] = {
     "MaxPool": (lean_window,),
     "Min": (clip,),
     "PRelu": (leaky_relu,),
-    "RDFT": (short_time_transform,),
     "Squeeze": (place_of_one, axes_of_one),
     "MVN": (instance_normalization, layer_normalization),
-    "Where": (bit_shift, masked_attention, guarded_division),
+    "Where": (masked_attention, guarded_division),
 }
 """Patterns with operators of IR, by the last operator."""
 

@@ -6,7 +6,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value, producer_of
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.terms import Found, constant, is_number, number, op, var
+from bridge.neutral.terms import Found, constant, op, var
 from bridge.neutral.types import F32, F64, I8, I32, I64, U8, is_static
 from bridge.operators.nn.windows import lean
 from bridge.passes.fuse import fuses
@@ -81,23 +81,6 @@ def compress(b: Builder, match: Found, uses: Uses) -> Value | None:
     if axis is None or not isinstance(size, int) or match[MASK].dims != (size,):
         return None
     return b.op("Compress", data, match[MASK], axis=axis[0])
-
-
-SHIFTED = var(where=lambda x: x.element is not None and x.element.kind == "uint")
-BY, BITS = var(), var(rank=0)
-OUT = op("GreaterOrEqual", BY, BITS).shared()
-SHIFT = op("BitwiseLeftShift | BitwiseRightShift", SHIFTED, op("Where", OUT, number(0, rank=0), BY))
-
-
-@fuses(op("Where", OUT, number(0, rank=0), SHIFT), SHIFT)
-def bit_shift(b: Builder, match: Found, uses: Uses) -> Value | None:
-    """Where(y >= bits, 0, x << Where(y >= bits, 0, y)) of unsigned numbers: OpenVINO shifts by the
-    remainder."""
-    element = match[SHIFTED].element
-    if element is None or not is_number(match[BITS], element.bits):
-        return None
-    direction = "LEFT" if match.node(SHIFT).op == "BitwiseLeftShift" else "RIGHT"
-    return b.op("BitShift", match[SHIFTED], match[BY], direction=direction)
 
 
 DIVIDEND, DIVISOR, OTHER = var(), var(), var()
