@@ -27,9 +27,7 @@ from bridge.quirks.undo import behind
     cost="a ScatterElementsUpdate for each bound",
 )
 def slice_of_computed_axes(b: Builder, node: Node, place: Place) -> Result:
-    """At a Slice with computed axes.
-
-    An axis without bounds gets a slice from its start to its end with step 1, so it stays
+    """An axis without bounds gets a slice from its start to its end with step 1, so it stays
     whole.
     """
     data, starts, ends, axes, steps = (node.input(i) for i in range(5))
@@ -58,9 +56,7 @@ def _are(bound: Value, whole: int) -> bool:
     cost="two Reshapes and a Broadcast, and the arithmetic of their shapes",
 )
 def tile_of_computed_repeats(b: Builder, node: Node, place: Place) -> Result:
-    """At a Tile with computed repeats.
-
-    An axis of size 1 in front of each axis is broadcast to the number of repeats. Both axes
+    """An axis of size 1 in front of each axis is broadcast to the number of repeats. Both axes
     together are the repeated axis.
     """
     x, repeats = node.inputs
@@ -96,9 +92,7 @@ def _tiles(b: Builder, node: Node) -> Iterator[Value]:
     cost="another Pad, a Broadcast, a Convert and a Select",
 )
 def computed_pad_value(b: Builder, node: Node, place: Place) -> Result:
-    """At a Pad in constant mode with a computed value.
-
-    A tensor of ones is padded with 0 in the same way. Each 0 in it marks padding, which takes
+    """A tensor of ones is padded with 0 in the same way. Each 0 in it marks padding, which takes
     the value.
     """
     x, begin, end, value = (node.input(i) for i in range(4))
@@ -123,9 +117,7 @@ OF_NUMBERS = {"ReduceLogicalAnd": "ReduceMin", "ReduceLogicalOr": "ReduceMax"}
     cost="two Converts",
 )
 def logical_reduction_of_computed_axes(b: Builder, node: Node, place: Place) -> Result:
-    """At a logical reduction along computed axes.
-
-    All elements are true if the minimum of zeros and ones is 1. Some element is true if the
+    """All elements are true if the minimum of zeros and ones is 1. Some element is true if the
     maximum is 1.
     """
     x, axes = node.inputs
@@ -148,11 +140,7 @@ def logical_reduction_of_computed_axes(b: Builder, node: Node, place: Place) -> 
     cost="a Reshape, and the arithmetic of its shape",
 )
 def rank_of_computed_axes(b: Builder, node: Node, place: Place) -> Result:
-    """At a Squeeze, an Unsqueeze or a reduction with computed axes, if the number of axes is
-    known.
-
-    The elements keep their order. The computed shape is the shape that the axes give.
-    """
+    """The elements keep their order. The computed shape is the shape that the axes give."""
     x, axes = node.input(0), node.input(1)
     if x is None or x.rank is None or axes is None or known_of(axes).ints is not None:
         return None
@@ -214,9 +202,7 @@ def _reduced(b: Builder, node: Node, x: Value, axes: Value, count: int) -> Value
     cost="a Range, an Equal and a Select for OneHot; they stay on the way back to ONNX",
 )
 def computed_one_hot(b: Builder, node: Node, place: Place) -> Result:
-    """At such a OneHot of indices of known rank.
-
-    OneHot has the one value where the index is the number of the place, and the other value
+    """OneHot has the one value where the index is the number of the place, and the other value
     elsewhere.
     """
     indices, depth, on, off = node.inputs
@@ -245,11 +231,7 @@ def _is_constant(value: Value) -> bool:
     cost="a Less, a Multiply and a Select for PRelu; they stay on the way back to ONNX",
 )
 def computed_slope(b: Builder, node: Node, place: Place) -> Result:
-    """At a PRelu whose slopes are not known when the model is compiled, or are neither one slope
-    nor one for each channel.
-
-    This is PRelu's definition.
-    """
+    """This is PRelu's definition."""
     data, slope = node.inputs
     if data is None or slope is None or data.element is None:
         return None
@@ -278,11 +260,7 @@ def _is_of_channels(data: Value, slope: Value) -> bool:
     cost="an Unsqueeze, a Squeeze and two Concats",
 )
 def pads_of_vector(b: Builder, node: Node, place: Place) -> Result:
-    """At a Pad of a tensor with one axis, if its first pads are not known when the model is
-    compiled.
-
-    A second axis of size 1 gets no pads, and is removed again.
-    """
+    """A second axis of size 1 gets no pads, and is removed again."""
     data, begin, end, *value = node.inputs
     if data is None or begin is None or end is None or data.rank != 1 or is_known(begin, place):
         return None
@@ -303,11 +281,7 @@ def pads_of_vector(b: Builder, node: Node, place: Place) -> Result:
     cost="reshapes, which copy nothing; they stay on the way back to ONNX",
 )
 def places_in_constant_vector(b: Builder, node: Node, place: Place) -> Result:
-    """At a ScatterElements, ScatterND or GatherElements with computed indices, if the vector is
-    known when the model is compiled.
-
-    A vector has the elements of a matrix of one column.
-    """
+    """A vector has the elements of a matrix of one column."""
     data, indices, *others = node.inputs
     if data is None or indices is None or data.rank != 1 or indices.rank is None:
         return None
@@ -335,11 +309,7 @@ def places_in_constant_vector(b: Builder, node: Node, place: Place) -> Result:
     cost="a Range, a Gather, and a 0 from a Bucketize of a random number below 1/2",
 )
 def sizes_of_constant(b: Builder, node: Node, place: Place) -> Result:
-    """At such a VariadicSplit of more than one element, which another quirk writes for the initial
-    state of a Loop.
-
-    A Gather of all parts, one after the other, is the tensor.
-    """
+    """A Gather of all parts, one after the other, is the tensor."""
     data, axis = node.inputs[0], known_of(node.inputs[1]).ints
     if data is None or axis is None or not hides(node, "sizes"):
         return None

@@ -29,9 +29,7 @@ from bridge.vocabulary import has_trait
     cost="a Maximum or a Minimum, unless the order of start and limit is known",
 )
 def empty_range(b: Builder, node: Node, place: Place) -> Result:
-    """At a Range, unless its limit is known to lie ahead of its start.
-
-    A Range to its own start is empty, like a Range to a limit behind its start. Other limits do
+    """A Range to its own start is empty, like a Range to a limit behind its start. Other limits do
     not change.
     """
     start, limit, step = (value for value in node.inputs if value is not None)
@@ -85,9 +83,7 @@ def _limits(b: Builder, node: Node) -> Iterator[Value]:
     cost="none: two ReduceSums and an Add take its place",
 )
 def product_over_empty_axis(b: Builder, node: Node, place: Place) -> Result:
-    """At a MatMul over an axis of known size 0.
-
-    A sum over an empty axis is 0, for products too. The two sums broadcast to the shape of the
+    """A sum over an empty axis is 0, for products too. The two sums broadcast to the shape of the
     product.
     """
     one, other = (value for value in node.inputs if value is not None)
@@ -175,10 +171,7 @@ def _is_hidden(value: Value) -> bool:
     cost="a 0 added to the shape, from a Bucketize of a random number below 1/2",
 )
 def broadcast_to_empty_tensor(b: Builder, node: Node, place: Place) -> Result:
-    """At a broadcast that may be empty, if OpenVINO knows the data and the shape.
-
-    The shape is the same: 0 is added.
-    """
+    """The shape is the same: 0 is added."""
     data, sizes = node.inputs[:2]
     assert data is not None and sizes is not None
     if not _may_be_empty(data):
@@ -218,10 +211,7 @@ OF_EMPTY_AXIS = {
     "of the tensor",
 )
 def reduction_over_empty_axis(b: Builder, node: Node, place: Place) -> Result:
-    """At a reduction over an axis that may have size 0; for the CPU plugin not at a maximum or a
-    minimum.
-
-    If the axis has size 0, the result is the one that the standard defines for an empty axis. Or
+    """If the axis has size 0, the result is the one that the standard defines for an empty axis. Or
     each axis gets a further element that changes no result, and is the result of an empty axis: a 0
     for a sum, a 1 for a product, the least number for a maximum.
     """
@@ -321,10 +311,8 @@ def _cut_from_one(b: Builder, node: Node) -> Result:
     cost="a Maximum, and a Slice of each output",
 )
 def empty_top_k(graph: Graph, context: Context) -> bool | None:
-    """At a TopK with a k that may be 0 although no size of an input is 0.
-
-    The first k of the largest elements are the k largest elements. If k is 0, a Slice keeps nothing
-    of the one element.
+    """The first k of the largest elements are the k largest elements. If k is 0, a Slice keeps
+    nothing of the one element.
     """
     sizes = {dim for value in graph.inputs for dim in value.shape or () if isinstance(dim, str)}
     sure = Facts(AtLeastOne(sizes), graph)
@@ -344,10 +332,8 @@ def empty_top_k(graph: Graph, context: Context) -> bool | None:
     cost="a Pad of the input, which copies it, and a Slice of each output",
 )
 def unique_of_empty_tensor(b: Builder, node: Node, place: Place) -> Result:
-    """At a Unique along a known axis, if the input may be empty.
-
-    There are at most as many unique elements as elements of the input. If another size is 0,
-    all that lies along the axis is equal: zeros instead of an empty tensor.
+    """There are at most as many unique elements as elements of the input. If another size is 0, all
+    that lies along the axis is equal: zeros instead of an empty tensor.
     """
     value, axis = node.inputs[0], node.input(1)
     known = (0,) if axis is None else known_of(axis).ints

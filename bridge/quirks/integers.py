@@ -30,12 +30,9 @@ def _is_of_integers(node: Node) -> bool:
     cost="about 20 operators for a division, and one or two for a comparison",
 )
 def integers_in_f32(b: Builder, node: Node, place: Place) -> Result:
-    """At these operators, if their integers may be 2^24 or more: if they follow from data rather
-    than from sizes, places and types of few bits. At a comparison, both integers may be.
-
-    A quotient plus the quotient of its remainder has a smaller remainder. If the remainder has
-    the wrong sign, the quotient is too large by one. x is less than y if max(x, y) - x is not
-    0, and equal if x - y is 0, also if the difference overflows.
+    """A quotient plus the quotient of its remainder has a smaller remainder. If the remainder has
+    the wrong sign, the quotient is too large by one. x is less than y if max(x, y) - x is not 0,
+    and equal if x - y is 0, also if the difference overflows.
     """
     values = [value for value in node.inputs if value is not None]
     facts = place.facts(MayBeLarge)
@@ -109,12 +106,7 @@ def _is_in_one_kernel(node: Node) -> bool:
     cost="a Convert, a Subtract and a Multiply",
 )
 def selected_integers(b: Builder, node: Node, place: Place) -> Result:
-    """At a Select whose condition an element-wise operator gives, of integers that may be 2^24 or
-    more: more than one, that follow from data rather than from sizes, places and types of few
-    bits.
-
-    y + 1 * (x - y) is x and y + 0 * (x - y) is y, also if the difference overflows.
-    """
+    """y + 1 * (x - y) is x and y + 0 * (x - y) is y, also if the difference overflows."""
     condition, x, y = (value for value in node.inputs if value is not None)
     facts = place.facts(MayBeLarge)
     if not facts.of(x) and not facts.of(y):
@@ -135,11 +127,7 @@ MOST = 63
     "for an exponent that is computed",
 )
 def power_of_integers(b: Builder, node: Node, place: Place) -> Result:
-    """At a Pow of integers, unless the exponent is known and is not one number from 2 to 63; for
-    the GPU plugin not at an exponent that is computed.
-
-    The binary digits of the exponent select squares of the base. The power is their product.
-    """
+    """The binary digits of the exponent select squares of the base. The power is their product."""
     base, exponent = node.inputs
     if base is None or base.element is None or not base.element.is_integer or exponent is None:
         return None
@@ -191,9 +179,7 @@ def _by_digits(b: Builder, base: Value, exponent: Value) -> Value:
     cost="three Converts",
 )
 def saturating_bytes(b: Builder, node: Node, place: Place) -> Result:
-    """At an Add, a Div, a Mul or a Sub of u8 or i8.
-
-    The last 8 bits of the 32-bit result are the result that wraps round. Quotients are the
+    """The last 8 bits of the 32-bit result are the result that wraps round. Quotients are the
     same.
     """
     x, y = node.inputs
@@ -234,11 +220,8 @@ IN_RANGE = frozenset({"Clip", "FakeQuantize"})
     "which stay on the way back",
 )
 def saturating_conversion(b: Builder, node: Node, place: Place) -> Result:
-    """At a Cast of floats to u8 or u4 in a body or of open shape, for the GPU plugin at one to u4
-    or i4, unless it is behind a Clip or FakeQuantize.
-
-    If the standard defines the result of the Cast, i32 can hold the number. Its last bits are the
-    result.
+    """If the standard defines the result of the Cast, i32 can hold the number. Its last bits are
+    the result.
     """
     x, like = node.inputs[0], node.input(1)
     to = node.attributes["to"] if like is None else like.element
@@ -288,10 +271,7 @@ def at_once(b: Builder, node: Node, uses: Uses) -> Value | None:
     cost="a Mod, two Less, an Equal, three logical operators, an Add and a Select",
 )
 def sign_of_remainder(b: Builder, node: Node, place: Place) -> Result:
-    """At a Mod of signed numbers whose result has the sign of the divisor.
-
-    The remainder of a division that rounds down is fmod, or fmod plus the divisor.
-    """
+    """The remainder of a division that rounds down is fmod, or fmod plus the divisor."""
     x, y = node.inputs
     if x is None or y is None or x.element is None or not x.element.is_signed:
         return None

@@ -45,10 +45,7 @@ def _has_infinity(node: Node) -> bool:
     cost="an Add of a 0, which a Bucketize makes of a random number",
 )
 def infinite_f64(b: Builder, node: Node, place: Place) -> Result:
-    """At an f64 constant, or a constant cast to f64, with an infinity, if f32 has all its numbers.
-
-    f64 has all numbers of f32.
-    """
+    """f64 has all numbers of f32."""
     narrow = _in_32_bits(node)
     return None if narrow is None else b.cast(opaque(b, b.constant(narrow, F32), "number"), F64)
 
@@ -76,9 +73,7 @@ LARGEST_BF16 = np.float32(0xFF * 2.0**120)
     cost="none: a Less for an Equal",
 )
 def infinite_bf16(b: Builder, node: Node, place: Place) -> Result:
-    """At an Equal of a bf16 value and a constant with one kind of infinity.
-
-    In bf16, only an infinity lies beyond the greatest finite number. NaN compares false in both
+    """In bf16, only an infinity lies beyond the greatest finite number. NaN compares false in both
     ways.
     """
     for x, other in (node.inputs, reversed(node.inputs)):
@@ -101,9 +96,8 @@ def infinite_bf16(b: Builder, node: Node, place: Place) -> Result:
     cost="a reduction over the same number of truth values",
 )
 def maximum_of_minus_infinity(b: Builder, node: Node, place: Place) -> Result:
-    """At an Equal of a ReduceMax of floats and the constant -inf.
-
-    The maximum is -inf if all elements are, also without elements. With a NaN, both are false.
+    """The maximum is -inf if all elements are, also without elements. With a NaN, both are
+    false.
     """
     for greatest, other in (node.inputs, reversed(node.inputs)):
         assert greatest is not None and other is not None
@@ -141,10 +135,7 @@ EXCHANGED = {
     cost="none: the operands are exchanged, and rt_info records it",
 )
 def nan_is_greater(b: Builder, node: Node, place: Place) -> Result:
-    """At a Greater or GreaterOrEqual of floats.
-
-    x > y and y < x are the same, for NaN too.
-    """
+    """x > y and y < x are the same, for NaN too."""
     x, y = node.inputs
     if x is None or x.element is None or not x.element.is_float:
         return None
@@ -170,10 +161,7 @@ def exchanged_again(b: Builder, node: Node, uses: Uses) -> Value | None:
     cost="none: the operands are exchanged, and rt_info records it",
 )
 def nan_beside_number(b: Builder, node: Node, place: Place) -> Result:
-    """At a Max or a Min of floats, if OpenVINO knows the second operand alone.
-
-    The operands of a maximum and of a minimum may change places.
-    """
+    """The operands of a maximum and of a minimum may change places."""
     x, y = node.inputs
     if x is None or y is None or x.element is None or not x.element.is_float:
         return None

@@ -24,11 +24,9 @@ HELD: dict[Element, Element] = {F64: F32, I64: I32, U64: I32, U32: I32, I16: I32
     cost="two Converts, which the plugin drops.",
 )
 def wide_variables(b: Builder, node: Node, place: Place) -> Result:
-    """At a ReadValue and an Assign of these types.
-
-    The plugin computes i64, u64 and u32 modulo 2^32 and f64 as f32, so nothing that it computes
-    needs more. A 16-bit integer is an i32. A state of 64 bits that is passed on as it is, which
-    the plugin does exactly, is no variable. The types are in the metadata for the way back
+    """The plugin computes i64, u64 and u32 modulo 2^32 and f64 as f32, so nothing that it computes
+    needs more. A 16-bit integer is an i32. A state of 64 bits that is passed on as it is, which the
+    plugin does exactly, is no variable. The types are in the metadata for the way back
     (`bridge/passes/state/types.py`).
     """
     value = node.outputs[0] if node.op == "ReadValue" else node.inputs[0]
@@ -61,10 +59,8 @@ which has no such fault."""
     cost="a VariadicSplit, and a sum over the start in each call.",
 )
 def computed_start(b: Builder, node: Node, place: Place) -> Result:
-    """At a ReadValue with such a start, unless it leads to ScaledDotProductAttention or takes a
-    value of the start's size.
-
-    A remainder by 1 is 0. The only part of a value, with the rest as its length, is the value.
+    """A remainder by 1 is 0. The only part of a value, with the rest as its length, is the
+    value.
     """
     (start,), held = node.inputs, node.outputs[0]
     if start is None or not start.rank or start.rank != held.rank or _is_shared(start, node, place):
@@ -177,10 +173,7 @@ def _source(value: Value) -> Value:
     "axis.",
 )
 def assigned_size(b: Builder, node: Node, place: Place) -> Result:
-    """At an Assign of a value whose size along an axis is known, where the variable's is not.
-
-    The only part of a value, with the rest as its length, is the value.
-    """
+    """The only part of a value, with the rest as its length, is the value."""
     (after,) = node.inputs
     variable = node.attributes["variable_id"]
     held = next(

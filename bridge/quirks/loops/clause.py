@@ -170,7 +170,10 @@ def clause(
             return making_safe((made,))(graph, context)
 
         needs = frozenset({"Loop"})
-        made = Clause(lacks, run, needs, fault, holds=holds, lacks=lacks, retypes=retypes)
+        made = Clause(
+            declared=lacks, run=run, needs=needs, at=("Loop",), holds=holds, lacks=lacks,
+            retypes=retypes, **fault,
+        )  # fmt: skip
         return made
 
     return declared

@@ -51,10 +51,8 @@ class Lacking:
     "Loop that may run no iteration",
 )
 def sizes_of_states(draft: Draft) -> list[Lacking]:
-    """At a state with a size that changes, unless its start has a hidden size of its own.
-
-    The only part of a value, with the rest as its length, is the value. If the Loop runs, the
-    If takes the branch with the Loop. The other branch gives the outputs of a Loop without an
+    """The only part of a value, with the rest as its length, is the value. If the Loop runs, the If
+    takes the branch with the Loop. The other branch gives the outputs of a Loop without an
     iteration.
     """
     place, body, around = draft.place, draft.body, _states_around(draft.place)
@@ -136,9 +134,7 @@ sizes_of_states.undoes("If")(guarded_loop)
     cost="an If around a Loop that may run no iteration and stacks values of open sizes",
 )
 def sizes_of_stacks(draft: Draft) -> list[Stacked]:
-    """At a Loop that may run no iteration and stacks values of open sizes.
-
-    If the Loop runs, the If takes the branch with the Loop. The other branch gives the outputs
+    """If the Loop runs, the If takes the branch with the Loop. The other branch gives the outputs
     of a Loop without an iteration.
     """
     stacks = [exit for exit in draft.stacks if not _is_known(draft.node, exit)]
@@ -171,10 +167,7 @@ def _is_known(node: Node, exit: Stacked) -> bool:
     cost="a Transpose of each stack along an axis behind one that may have size 0",
 )
 def axes_of_stacks(draft: Draft) -> list[int]:
-    """At a stack along an axis, if an axis in front of it may have size 0.
-
-    The axis of the stack is moved to the front inside the body, and back behind the Loop.
-    """
+    """The axis of the stack is moved to the front inside the body, and back behind the Loop."""
     return [
         index
         for index, (value, exit) in enumerate(draft.body.exits())
@@ -221,10 +214,7 @@ def _into_place(axis: int, b: Builder, stacked: Value) -> Value:
     "for each such value that enters the Loop",
 )
 def sizes_beside_zero(draft: Draft) -> list[int]:
-    """At a Loop that stacks values with a size of 0 and an open size, and reads such values.
-
-    A value reshaped to its own shape is the value, and adding 0 does not change the shape.
-    """
+    """A value reshaped to its own shape is the value, and adding 0 does not change the shape."""
     exits = draft.body.exits()
     if not any(isinstance(exit, Stacked) and _lacks_elements(value) for value, exit in exits):
         return []
@@ -270,9 +260,7 @@ def _lacks_elements(value: Value) -> bool:
     cost="an If around each Loop that may run no iteration. Only for those releases.",
 )
 def states_without_iteration(draft: Draft) -> list[Draft]:
-    """At a Loop that may run no iteration.
-
-    If the Loop runs, the If takes the branch with the Loop. The other branch gives the outputs
+    """If the Loop runs, the If takes the branch with the Loop. The other branch gives the outputs
     of a Loop without an iteration.
     """
     return [draft] if draft.may_be_guarded else []

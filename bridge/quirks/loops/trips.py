@@ -38,9 +38,7 @@ SEQUENCES = {"GRUSequence", "LSTMSequence", "RNNSequence"}
     cost="a trip count, computed from a shape, and a reversal of each slice that is read backwards",
 )
 def no_nested_iterators(draft: Draft) -> list[str]:
-    """At a TensorIterator in the body of another, or around a layer that becomes one.
-
-    The trip count is the number of parts of its slices. A slice that is read backwards is
+    """The trip count is the number of parts of its slices. A slice that is read backwards is
     reversed and read forwards.
     """
     kind = draft.loop.kind
@@ -76,9 +74,7 @@ def _in_iterator(place: Place) -> bool:
     "first condition",
 )
 def unknown_input(draft: Draft) -> list[int | None]:
-    """At a Loop, if OpenVINO knows all its inputs before the model runs.
-
-    The trip count or a slice gets 0 added, or is the only row of a stack. A condition is joined
+    """The trip count or a slice gets 0 added, or is the only row of a stack. A condition is joined
     with a true one.
     """
     node, place = draft.so_far, draft.place
@@ -120,10 +116,7 @@ def _unknown_condition(b: Builder, condition: Value | None) -> Value:
     cost="one Result in the body",
 )
 def counting_slices(draft: Draft) -> list[Value]:
-    """At a TensorIterator. OpenVINO may drop all nodes that read its slice.
-
-    No node reads an output of the body that leads nowhere.
-    """
+    """No node reads an output of the body that leads nowhere."""
     if draft.loop.kind == "count":
         return []
     entries, exits = draft.body.entries(), draft.body.exits()
@@ -146,11 +139,8 @@ def _(draft: Draft, found: list[Value]) -> None:
     cost="a Select outside the body, and a 0 from a Bucketize of a random number below 1/2",
 )
 def asked_condition(draft: Draft) -> list[Value]:
-    """At a Loop with a trip count, if OpenVINO knows the first condition and it is not surely
-    true.
-
-    A Loop runs no iteration if its trip count is 0 or its condition is false. No iteration
-    reads either.
+    """A Loop runs no iteration if its trip count is 0 or its condition is false. No iteration reads
+    either.
     """
     trips, condition = draft.loop.inputs[:2]
     if trips is None or condition is None or is_positive(condition):
@@ -201,9 +191,7 @@ this number, but not the largest i32."""
     cost="a Slice behind each stack of a Loop that may run no iteration",
 )
 def parts_of_stacks(draft: Draft) -> list[Stacked]:
-    """At a Loop with stacks that may run no iteration, unless an If tests whether it runs.
-
-    A Slice up to the trip count, or to 2^30, takes the whole stack. A Slice up to 0 gives the
+    """A Slice up to the trip count, or to 2^30, takes the whole stack. A Slice up to 0 gives the
     empty stack of a Loop without an iteration.
     """
     if draft.is_guarded or not _may_be_idle(draft.loop):
@@ -356,10 +344,7 @@ def _known(value: Value, numbers: set[Value]) -> bool | None:
     cost="one Result in the body for each such state",
 )
 def read_states(draft: Draft) -> list[Value]:
-    """At a Loop with such a state, unless the state stays as it is.
-
-    No node reads an output of the body that leads nowhere.
-    """
+    """No node reads an output of the body that leads nowhere."""
     body = draft.body
     read = read_inside(body).union(v for v, exit in body.exits() if exit == Yield(None))
     return [
