@@ -38,19 +38,15 @@ CLAUSES = (
     "no_nested_iterators",
     "unknown_input",
     "copied_types",
-    "counting_slices",
-    "asked_condition",
-    "sizes_of_stacks",
+    "stacks_without_iteration",
     "axes_of_stacks",
-    "sizes_beside_zero",
     "sizes_of_states",
     "states_without_iteration",
     "copied_shapes",
     "place_of_states",
-    "parts_of_stacks",
     "memory_behind",
     "memory_inside",
-    "read_states",
+    "read_inputs",
 )
 """The clauses of the safe Loop, in their order."""
 

@@ -10,6 +10,7 @@ from bridge.neutral.dataflow import Facts, Must
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import as_dim, known_of
+from bridge.neutral.ports import Stacked
 from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import BOOL, I32, I64, U8, Element, is_static, low
 from bridge.operators import Result
@@ -116,28 +117,39 @@ MOVING = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
 # OpenVINO computes the unknown size of a Reshape from the number of elements and the other sizes.
 # It divides 0 by 0, and takes 0 as the size. If it does not know the sizes, it keeps the operator.
 # The CPU plugin divides by a size of 0 when it compiles a Gather, if it knows all sizes then.
-# Bridge folds most of these; here is a Gather whose sizes became known later.
+# Bridge folds most of these; here is a Gather whose sizes became known later. It does not compute a
+# value that is surely empty, and a stack of such values gets size 0 for each open size.
 @barrier(
     *MOVING,
     "Gather",
+    "Loop",
     hides="shape",
     engines=BOTH,
     symptom="A Squeeze, an Unsqueeze or a Transpose of axes of size 1 gives 0 for an unknown size. "
-    "This happens if another size of the result is known to be 0. OpenVINO crashes when it "
-    "compiles a Gather of known sizes that gives an empty tensor.",
+    "This happens if another size of the result is known to be 0, and for a stack of such values, "
+    "too. OpenVINO crashes when it compiles a Gather of known sizes that gives an empty tensor.",
     cost="a Reshape, which copies nothing, and a 0 from a Bucketize of a random number below 1/2",
 )
 def known_empty_tensor(node: Node, place: Place) -> list[bool]:
     """At a Reshape, Squeeze, Transpose or Unsqueeze whose result has a size of 0 and one open size,
     unless the input is a constant. For the CPU plugin also at a Gather of data and indices of known
-    shapes, one of them empty.
+    shapes, one of them empty, and at a Loop that stacks and reads values with a size of 0 and an
+    open size.
     """
+    if place.engine != CPU and node.op not in MOVING:
+        return []
+    if node.op == "Loop":
+        stacked = any(isinstance(e, Stacked) and _is_open(v) for v, e in node.body.exits())
+        return [
+            stacked and v is not None and _is_open(v) and not is_hidden(place.outside(v), "shape")
+            for v in node.inputs
+        ]
     data, *others = node.inputs
     if data is None:
         return []
     if node.op == "Gather":
         indices = others[0]
-        if place.engine != CPU or indices is None or is_hidden(data, "shape"):
+        if indices is None or is_hidden(data, "shape"):
             return []
         known = is_static(data.shape) and is_static(indices.shape)
         fresh = known and not is_hidden(indices, "shape")
@@ -148,6 +160,11 @@ def known_empty_tensor(node: Node, place: Place) -> list[bool]:
     if data.constant is not None or hides(node, "shape") or _is_hidden(data):
         return []
     return [True, *[False] * len(others)]
+
+
+def _is_open(value: Value) -> bool:
+    """Whether a value is empty and has unknown sizes."""
+    return 0 in (value.shape or ()) and not is_static(value.shape)
 
 
 def _is_hidden(value: Value) -> bool:

@@ -182,6 +182,11 @@ class Place(Rewriter):
             self._outputs = len(outputs), frozenset(outputs)
         return value in self._outputs[1]
 
+    def outside(self, value: Value) -> Value:
+        """The value in front of the node around; the same value if this graph makes it."""
+        holder, body = self.holder, self.body
+        return value if holder is None or body is None else holder.captures(body).get(value, value)
+
     def facts(self, analysis: type[Analysis[Fact]]) -> Facts[Fact]:
         """The results of an analysis in the outermost graph, at the time of the first call."""
         if self.outer is not None:

@@ -553,13 +553,13 @@ CANARIES: dict[str, Canary] = {
                 t = Add (s, part) u = Neg (t) }> (h, row) }> (x) }""",
         {"x": _f32(3, 2), "h": np.array(1, np.float32)},
     ),
-    "counting_slices": Canary(
+    "read_inputs, a slice": Canary(
         """(float[3] x, float[2] row) => (float[3,2] y) {
         y = Scan <num_scan_inputs = 1, body = b (float part) => (float[2] t) {
             t = Sin (row) }> (x) }""",
         {"x": _f32(3), "row": _f32(2)},
     ),
-    "asked_condition": Canary(
+    "unknown_input, a condition": Canary(
         """(float[2,3] x, int64 n) => (float[2,3] y) {
         number = Constant <value = float {0.5}> ()
         one = Constant <value = float {1}> ()
@@ -578,14 +578,13 @@ CANARIES: dict[str, Canary] = {
         expected=(_f32(0, 3, 2),),
         ends=True,
     ),
-    "sizes_beside_zero": Canary(
+    "known_empty_tensor, of a stack": Canary(
         """(float[0,n] x, int64 trips) => (float[k,0,n] y) { y = Loop (trips, "") <
           body = b (int64 i, bool c) => (bool d, float[0,n] part) {
             d = Identity (c) part = Neg (x) }> }""",
         {"x": _f32(0, 3), "trips": np.array(2)},
-        hidden_by=("known_empty_tensor",),
     ),
-    "parts_of_stacks": Canary(
+    "stacks_without_iteration, parts": Canary(
         """(float[2] x, int64 n) => (float[k,2] y) {
         y = Loop (n, "") <body = b (int64 i, bool c) => (bool d, float[2] part) {
             d = Identity (c) part = Neg (x) }> }""",
@@ -821,14 +820,14 @@ CANARIES: dict[str, Canary] = {
         before={"x": _f32(3), "y": _f32(2), "n": np.array(3)},
         ends=True,
     ),
-    "sizes_of_stacks": Canary(
+    "stacks_without_iteration": Canary(
         """(float[k] x, int64 n) => (float[m,k] y) {
         y = Loop (n, "") <body = b (int64 i, bool c) => (bool d, float[k] part) {
             d = Identity (c) part = Neg (x) }> }""",
         {"x": _f32(2), "n": np.array(0)},
         before={"x": _f32(2), "n": np.array(2)},
     ),
-    "read_states": Canary(
+    "read_inputs": Canary(
         """(float[2] x, int64 n) => (float[2] y) {
         y = Loop (n, "", x) <
           body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t) {

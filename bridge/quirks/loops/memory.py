@@ -230,7 +230,11 @@ def place_of_states(draft: Draft) -> list[Carried]:
         again, _ = draft.body.exit_of(port)
         is_open = any(isinstance(dim, Interval) for dim in value.shape or ())
         # If a size is equal after all iterations, it does not become the first size anew.
-        if not is_open or is_static(again.shape) or whole_of(draft.outside(initial)) is not None:
+        if (
+            not is_open
+            or is_static(again.shape)
+            or whole_of(draft.place.outside(initial)) is not None
+        ):
             continue
         if change(again, {value: Change.NONE}) in (None, Change.ANY):
             found.append(port)
