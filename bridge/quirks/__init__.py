@@ -54,7 +54,6 @@ SAFE_LOOP = "safe_loop"
 """The pass of all clauses, in a report."""
 
 ORDER: tuple[str, ...] = (
-    "wide_variables",
     "infinite_f64",
     "empty_range",
     "product_over_empty_axis",
@@ -93,7 +92,6 @@ ORDER: tuple[str, ...] = (
     "float8_beside_integers",
     "scaled_weights_of_recurrent_layer",
     "lengths_of_dynamic_sequence",
-    "computed_start",
     "group_normalization",
     "one_hot_from_the_end",
     "gather_from_the_end",
@@ -112,9 +110,7 @@ ORDER: tuple[str, ...] = (
     "broadcast_to_empty_tensor",
     "broadcast_into_arithmetic",
     "converted_input",
-    "cast_of_variable",
-    "assigned_input",
-    "assigned_size",
+    "copied_variable",
     "kernel_of_lower_rank",  # Once more, for the copies of values.
     "copied_branches",
     "copied_loops",

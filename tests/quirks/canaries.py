@@ -603,21 +603,21 @@ CANARIES: dict[str, Canary] = {
             v = Concat <axis = 0> (zeros, x) }> }""",
         {"x": _f32(2), "n": np.array(3)},
     ),
-    "computed_start": Canary(
+    "copied_variable": Canary(
         "(float[b, 3, n] x, float[b, 3, m] past) => (float[b, 3, k] y, float[b, 3, k] present) { "
         "present = Concat <axis = 2> (past, x) y = Neg (present) }",
         {"x": _f32(2, 3, 1)},
         expected=(-_f32(2, 3, 1),),
         stateful=True,
     ),
-    "wide_variables, integers": Canary(
+    "copied_variable, of integers": Canary(
         "(int64[2] h, int64[2] x) => (int64[2] y, int64[2] hn) { y = Neg (h) hn = Add (h, x) }",
         {"x": _i64(1, 2)},
         before={"x": _i64(3, 4)},
         expected=(_i64(-3, -4),),
         stateful=True,
     ),
-    "wide_variables, floats": Canary(
+    "copied_variable, of floats": Canary(
         "(double[2] h, double[2] x) => (double[2] y, double[2] hn) "
         "{ y = Neg (h) hn = Add (h, x) }",
         {"x": np.array([1.0, 2.0])},
@@ -625,14 +625,14 @@ CANARIES: dict[str, Canary] = {
         expected=(np.array([-3.0, -4.0]),),
         stateful=True,
     ),
-    "cast_of_variable": Canary(
+    "copied_variable, a cast": Canary(
         "(float[2] h, float[2] x) => (double[2] y, float[2] hn) "
         "{ y = Cast <to = 11> (h) hn = Add (h, x) }",
         {"x": _f32(2)},
         expected=(np.zeros(2),),
         stateful=True,
     ),
-    "assigned_size": Canary(
+    "copied_variable, a size": Canary(
         "(float[o] h, float[b] x) => (float[o] y, float[1] hn) "
         "{ y = Neg (h) hn = ReduceSum <keepdims = 1> (x) }",
         {"x": _f32(3)},
@@ -640,14 +640,14 @@ CANARIES: dict[str, Canary] = {
         expected=(-_f32(2).sum(keepdims=True),),
         stateful=True,
     ),
-    "assigned_input, an input": Canary(
+    "copied_variable, an input": Canary(
         "(float[2] h, float[2] x) => (float[2] y, float[2] hn) { y = Neg (h) hn = Identity (x) }",
         {"x": _f32(2)},
         before={"x": -_f32(2)},
         expected=(_f32(2),),
         stateful=True,
     ),
-    "assigned_input, a view of one": Canary(
+    "copied_variable, a view of one": Canary(
         "(int32[1, n] h, int32[n] x) => (int32[1, n] y, int32[1, n] hn) <int64[1] first = {0}> "
         "{ y = Neg (h) hn = Unsqueeze (x, first) }",
         {"x": np.array([1, 2], np.int32)},
@@ -655,7 +655,7 @@ CANARIES: dict[str, Canary] = {
         expected=(np.array([[-3, -4]], np.int32),),
         stateful=True,
     ),
-    "assigned_input, a constant": Canary(
+    "copied_variable, a constant": Canary(
         "(float[2] h, float[2] x) => (float[2] y, float[2] hn) <float[2] k = {3, 4}> "
         "{ y = Add (h, x) hn = Identity (k) }",
         {"x": _f32(2)},
