@@ -11,7 +11,7 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import BF16, F16, F32, Dim, Shape, high, is_static, low
+from bridge.neutral.types import Dim, Shape, high, is_static, low
 from bridge.operators import Result
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import hides, is_hidden
@@ -368,27 +368,6 @@ def _is_scaled(keys: Value | None) -> bool:
         return False
     known = [known_of(value).reals for value in made.inputs]
     return any(numbers is not None and (numbers != 1).any() for numbers in known)
-
-
-@quirk(
-    "IsInf",
-    symptom="IsInf behind arithmetic of open shape is always false.",
-    cost="two comparisons for an IsInf",
-)
-def infinity_behind_arithmetic(b: Builder, node: Node, place: Place) -> Result:
-    """f32 has all numbers of the three types, and the same infinities."""
-    (x,) = node.inputs
-    assert x is not None
-    is_input = place.holder is None and x in place.graph.inputs
-    if is_static(x.shape) or is_input or x.element not in (BF16, F16, F32):
-        return None
-    found: Value | None = None
-    for wanted, sign in (("detect_positive", 1), ("detect_negative", -1)):
-        if node.attributes[wanted]:
-            infinity = b.constant(np.float32(sign * np.inf), F32)
-            equal = b.cast(x, F32).equal(infinity)
-            found = equal if found is None else found | equal
-    return found
 
 
 # If the plugin fuses such arithmetic into an activation or a normalization, it no longer

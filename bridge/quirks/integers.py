@@ -7,7 +7,6 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import I4, I8, I32, U4, U8, Element, is_static, size_of
 from bridge.operators import Result
-from bridge.passes.uses import Uses
 from bridge.quirks.magnitude import NUMBERS, MayBeLarge
 from bridge.quirks.quirk import BOTH, COMPARISONS, CPU, ELEMENTWISE, GPU, Place, quirk
 
@@ -175,6 +174,7 @@ def _by_digits(b: Builder, base: Value, exponent: Value) -> Value:
     "Div",
     "Mul",
     "Sub",
+    recorded=True,
     symptom="200 + 100 is 255 in u8, and 7 / 2 is 4 if the shape is dynamic.",
     cost="three Converts",
 )
@@ -189,22 +189,6 @@ def saturating_bytes(b: Builder, node: Node, place: Place) -> Result:
     return b.cast(b.op(node.op, b.cast(x, I32), b.cast(y, I32), **node.attributes), x.element)
 
 
-@saturating_bytes.undoes("Cast")
-def in_eight_bits(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The arithmetic on integers of 8 bits, from the arithmetic in 32 bits. Other converters write
-    it so, too."""
-    to, inner = node.attributes["to"], node.inputs[0]
-    made = uses.single_use(inner, "Add", "Div", "Mul", "Sub")
-    if to not in (I8, U8) or made is None or inner is None or inner.element is not I32:
-        return None
-    wider = [uses.single_use(value, "Cast") for value in made.inputs]
-    small = [None if cast is None else cast.inputs[0] for cast in wider]
-    if any(value is None or value.element is not to for value in small):
-        return None
-    b.name = wider[0].name if wider[0] is not None else made.name
-    return b.op(made.op, *small, **made.attributes)
-
-
 IN_RANGE = frozenset({"Clip", "FakeQuantize"})
 """Operators whose results are in the range of the type, since they belong to a quantisation."""
 
@@ -213,11 +197,11 @@ IN_RANGE = frozenset({"Clip", "FakeQuantize"})
 @quirk(
     "Cast",
     "CastLike",
+    recorded=True,
     engines=BOTH,
     symptom="A Convert of a negative float to u8 or u4 gives 0 in a body or with a dynamic shape. "
     "On the GPU plugin one of -9 to i4 gives -8, and of 17 to u4 gives 15.",
-    cost="another Convert; for the GPU plugin a BitwiseAnd, and for i4 an Add and a Subtract, "
-    "which stay on the way back",
+    cost="another Convert; for the GPU plugin a BitwiseAnd, and for i4 an Add and a Subtract",
 )
 def saturating_conversion(b: Builder, node: Node, place: Place) -> Result:
     """If the standard defines the result of the Cast, i32 can hold the number. Its last bits are
@@ -246,20 +230,6 @@ def _of_last_bits(b: Builder, x: Value, to: Element | None) -> Value:
         else b.op("BitwiseAnd", whole + b.constant(8, I32), bits) - b.constant(8, I32)
     )
     return b.op("Cast", last, to=to)
-
-
-@saturating_conversion.undoes("Cast")
-def at_once(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The direct conversion, from the conversion through i32."""
-    inner = node.inputs[0]
-    made = uses.single_use(inner, "Cast")
-    if node.attributes["to"] is not U8 or made is None or made.attributes["to"] is not I32:
-        return None
-    x = made.inputs[0]
-    if x is None or x.element is None or not x.element.is_float:
-        return None
-    b.name = made.name
-    return b.op("Cast", x, **node.attributes)
 
 
 # The kernel calls fmod.

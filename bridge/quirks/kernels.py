@@ -10,7 +10,6 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.signs import is_not_negative, replaces_negative
-from bridge.neutral.types import I8, I32, U8
 from bridge.operators import Result
 from bridge.quirks.quirk import GPU, Place, quirk
 
@@ -105,30 +104,6 @@ def _along_channels(b: Builder, vector: Value, rank: int) -> Value:
 
 @quirk(
     "Unique",
-    symptom="Unique without an axis, in order of occurrence, gives 0 for all elements but the "
-    "first, unless a node reads the inverse indices. Along an axis, most of the counts and first "
-    "indices of i8 or u8 are not written.",
-    cost="a Reshape, which copies nothing, or two Converts",
-)
-def unsorted_unique(b: Builder, node: Node, place: Place) -> Result:
-    """Unique without an axis flattens the tensor, and a vector along its only axis is the same. i32
-    has all numbers of 8 bits, and the result is converted back.
-    """
-    value, axis = node.inputs[0], node.input(1)
-    if value is None or node.attributes["sorted"]:
-        return None
-    is_bytes = value.element in (I8, U8)
-    if axis is not None and not is_bytes:
-        return None
-    data = value if axis is not None or value.rank == 1 else b.reshape(value, -1)
-    axis = axis or b.constant(0)
-    wide = b.cast(data, I32) if is_bytes else data
-    some, *others = b.ops("Unique", len(node.outputs), wide, axis, **node.attributes)
-    return [b.cast(some, value.element), *others]
-
-
-@quirk(
-    "Unique",
     engines=(GPU,),
     symptom="A Unique of one element does not compile if something reads its places or counts, and "
     "all shapes are known.",
@@ -147,27 +122,6 @@ def unique_of_one(b: Builder, node: Node, place: Place) -> Result:
     index, count = (node.attributes[f"{name}_element_type"] for name in ("index", "count"))
     numbers = [b.constant([0], index), b.constant([0], index), b.constant([1], count)]
     return [values, *numbers][: len(node.outputs)]
-
-
-@quirk(
-    "ir::OneHot",
-    recorded=True,
-    until="2025.3",
-    releases="2024.0 to 2025.3",
-    symptom="These releases lack OneHot-16, and do not read the file.",
-    cost="an Add, a Less and a Select before OneHot. Only for those releases.",
-)
-def one_hot_from_the_end(b: Builder, node: Node, place: Place) -> Result:
-    """An index below 0 selects the same place as this index plus the depth."""
-    indices, depth, on, off = node.inputs
-    if node.attributes["negative_indices_mode"] != "normalize":
-        return None
-    assert isinstance(indices, Value) and isinstance(depth, Value)
-    indices = b.from_the_front(indices, depth)
-    axis = node.attributes["axis"]
-    return b.op(
-        "ir::OneHot", indices, depth, on, off, axis=axis, negative_indices_mode="ignore_negative"
-    )
 
 
 @quirk(

@@ -91,7 +91,7 @@ CANARIES: dict[str, Canary] = {
         "int64[1] axis = {-2}> { l = Less (nothing, x) y = Squeeze (l, axis) }",
         {"x": _f32(2, 1, 1, 3)},
     ),
-    "one_hot_from_the_end": Canary(
+    "computed_one_hot": Canary(
         "(int64[4] x) => (float[4, 3] y) <int64 depth = {3}, float[2] values = {0, 1}> "
         "{ y = OneHot (x, depth, values) }",
         {"x": _i64(0, -1, 2, -3)},
@@ -232,17 +232,17 @@ CANARIES: dict[str, Canary] = {
         y = GRU <hidden_size = 1> (d, u, v) }""",
         {"x": _f32(2, 1, 2)},
     ),
-    "unique_of_empty_tensor": Canary(
+    "unique_parts": Canary(
         "(float[n] x) => (float[u] y, int64[n] i) { y, f, i = Unique (x) }",
         {"x": _f32(0)},
         before={"x": _f32(3)},
     ),
-    "unique_of_empty_tensor, in the first inference": Canary(
+    "unique_parts, in the first inference": Canary(
         "(float[n, 3] x) => (float[n, u] y, int64[u] i, int64[3] j, int64[u] c) { "
         "y, i, j, c = Unique <axis = 1> (x) }",
         {"x": _f32(0, 3)},
     ),
-    "unique_of_empty_tensor, along an axis": Canary(
+    "unique_parts, along an axis": Canary(
         "(float[2, n] x) => (float[2, u] y) { y = Unique <axis = -1> (x) }",
         {"x": _f32(2, 0)},
         before={"x": _f32(2, 2)},
@@ -350,7 +350,7 @@ CANARIES: dict[str, Canary] = {
         before={"x": np.arange(40, dtype=np.int8)},
         ends=True,
     ),
-    "slice_of_computed_axes": Canary(
+    "computed_axes, of a Slice": Canary(
         """(float[2,3] x, int64[1] axes) => (float[a,b] y) {
         start = Constant <value_ints = [0]> ()
         end = Constant <value_ints = [1]> ()
@@ -377,7 +377,7 @@ CANARIES: dict[str, Canary] = {
         "(float[1,3,2,2] x) => (float[1,3,2,2] y) { y = LRN <size = 3, bias = 1.5> (x) }",
         {"x": _f32(1, 3, 2, 2)},
     ),
-    "maximum_of_minus_infinity": Canary(
+    "compared_infinity, of a maximum": Canary(
         """(float[2] x) => (bool[1] y) <float bound = {-inf}> {
         most = ReduceMax (x)
         y = Equal (most, bound) }""",
@@ -396,7 +396,7 @@ CANARIES: dict[str, Canary] = {
         y = Cast <to = 1> (added) }""",
         {"x": np.arange(3.0)},
     ),
-    "infinite_bf16": Canary(
+    "compared_infinity, in bf16": Canary(
         """(float[1] x) => (bool[1] y) <float wide = {-inf}> {
         bound = Cast <to = 16> (wide)
         narrow = Cast <to = 16> (x)
@@ -406,11 +406,11 @@ CANARIES: dict[str, Canary] = {
         seen=not FEATURES["bf16"],
         on="processors without instructions for bf16",
     ),
-    "logical_reduction_of_computed_axes": Canary(
+    "computed_axes, of a logical reduction": Canary(
         "(bool[2,3] x, int64[1] axes) => (bool[a,b] y) { y = ReduceMin (x, axes) }",
         {"x": np.array([[True, False, True], [True, True, True]]), "axes": _i64(1)},
     ),
-    "rank_of_computed_axes": Canary(
+    "computed_axes": Canary(
         "(float[2,3] x, int64[1] axes) => (float[a,b,c] y) { y = Unsqueeze (x, axes) }",
         {"x": _f32(2, 3), "axes": _i64(1)},
     ),
@@ -467,7 +467,7 @@ CANARIES: dict[str, Canary] = {
         "(uint8[2] x, uint8[2] z) => (uint8[2] y) { y = Add (x, z) }",
         {"x": np.array([200, 1], np.uint8), "z": np.array([100, 1], np.uint8)},
     ),
-    "infinity_behind_arithmetic": Canary(
+    "compared_infinity": Canary(
         "(float[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",
         {"x": np.array([1, math.inf, -math.inf, math.nan], np.float32)},
     ),
@@ -747,11 +747,11 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(3, 2), "trips": np.array(3)},
         hidden_by=("place_of_states",),
     ),
-    "unsorted_unique": Canary(
+    "unique_parts, unsorted": Canary(
         "(float[2,3] x) => (float[k] y) { y = Unique <sorted = 0> (x) }",
         {"x": np.array([[2, 1, 1], [3, 4, 3]], np.float32)},
     ),
-    "unsorted_unique, of bytes": Canary(
+    "unique_parts, of bytes": Canary(
         """(int8[6] x) => (int8[k] y, int64[k] first, int64[6] places, int64[k] counts) {
         y, first, places, counts = Unique <axis = 0, sorted = 0> (x) }""",
         {"x": np.array([2, 1, 1, 3, 4, 3], np.int8)},

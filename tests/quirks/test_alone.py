@@ -68,10 +68,10 @@ PLACES: list[tuple[str, str, bool]] = [
     ("infinite_f64", "(double[3] x) => (double[3] y) <double[3] k = {1, 0.1, inf}> "
      "{ y = Mul (x, k) }", False),
     ("infinite_f64", "(float[3] x) => (float[3] y) <float k = {inf}> { y = Mul (x, k) }", False),
-    ("infinity_behind_arithmetic", "(float[n] x) => (bool[n] y) { y = IsInf (x) }", False),
-    ("infinity_behind_arithmetic", "(double[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",
+    ("compared_infinity", "(float[n] x) => (bool[n] y) { y = IsInf (x) }", False),
+    ("compared_infinity", "(double[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",
      False),
-    ("infinity_behind_arithmetic", "(float[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",
+    ("compared_infinity", "(float[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",
      True),
     ("memory_inside", ROW % "w = Shape (p) r = Gather (w, one) t = Cast <to = 1> (r)",
      False),
