@@ -43,10 +43,12 @@ def oldest() -> Iterator[str]:
 
 def calls(folder: Path, silero: Path) -> Iterator[list[str | Path]]:
     """The arguments of Bridge to run."""
+    openvino = next(one for one in oldest() if one.startswith("openvino=="))
+    here = ["--openvino", openvino.removeprefix("openvino==")]
     yield ["--version"]
     for name in MODELS:
-        yield ["check", PROJECT / "roundtrip_models" / name]
-    yield ["convert", silero, folder / "vad.xml", "--openvino", "2024.0", "--check"]
+        yield ["check", PROJECT / "roundtrip_models" / name, *here]
+    yield ["convert", silero, folder / "vad.xml", *here, "--check"]
     yield ["convert", folder / "vad.xml", folder / "vad.onnx", "--opset", "20", "--check"]
     fixed = ["--value", "sr=16000", "--input-shape", "input=[1,512],state=[2,1,128]"]
     yield ["convert", silero, folder / "vad16k.onnx", *fixed, "--opset", "20", "--check"]
