@@ -212,7 +212,9 @@ class _Building:
             try:
                 self._open(label, path, of_file)
             except BridgeError as error:
-                self.failures.append(Failure(label, f"{label}: {shortened(self._said(error), 500)}"))
+                self.failures.append(
+                    Failure(label, f"{label}: {shortened(self._said(error), 500)}")
+                )
                 runs = bool(self.variants)
 
     def _versions(self) -> Iterator[tuple[str, Path, tuple[FileFacts, ...]]]:
