@@ -96,7 +96,7 @@ def not_compared(model: Path) -> list[str]:
     names = [str(pair.model), str(pair.other)]
     ahead = ["--"] if any(name.startswith("-") for name in names) else []
     command = shlex.join(["bridge", "check", *ahead, *names])
-    return [f"{rest} beside it was not compared with it; compare them: {command}"]
+    return [f"not compared with {rest.name} beside it: {command}"]
 
 
 def _pair_of(model: Path) -> Job | None:

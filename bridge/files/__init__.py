@@ -25,7 +25,7 @@ TEXT_SUFFIXES = (".onnxtxt", ".textproto")
 _LEAVE = "choose another destination, or say that it may go (`force=True`)"
 
 
-def format_of(path: Path) -> str:
+def format_of(path: Path, is_written: bool = False) -> str:
     """ "onnx" or "ir" by the file's suffix; UsageError for others."""
     suffix = path.suffix.lower()
     if suffix == ".onnx":
@@ -34,7 +34,8 @@ def format_of(path: Path) -> str:
         return "ir"
     if path.is_dir():
         raise UsageError(f"{path}: is a directory; give one of its models")
-    raise UsageError(f"{path}: is neither .onnx nor .xml; {about_suffix(path, ('.onnx', '.xml'))}")
+    help = about_suffix(path, (".onnx", ".xml"), is_written)
+    raise UsageError(f"{path}: is neither .onnx nor .xml; {help}")
 
 
 def source_format(path: Path) -> str:
