@@ -67,9 +67,9 @@ class Report:
             if len(lines) == 1:
                 told.append(f"{one}; only {cause} is left" if is_assumed else one)
             elif is_assumed:
-                told.append(f"{len(lines)} branches; only {cause} is left ({whole} has them)")
+                told.append(f"{len(lines)} branches; only {cause} is left ({whole} lists them)")
             else:
-                told.append(f"{len(lines)} branches, each of which {cause} ({whole} has them)")
+                told.append(f"{len(lines)} branches, each of which {cause} ({whole} lists them)")
         return told
 
     def __str__(self) -> str:
