@@ -75,14 +75,14 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
                            ceil_mode = 1, count_include_pad = 1> (x) }""",
         [{"x": np.ones((1, 1, 32, 32), np.float32)}],
     ),
-    "places_in_constant_vector": (
+    "kernel_of_vectors, places": (
         """(float[2] x, int64[2] i, int64[2,1] j) => (float[4] y, float[4] z, float[2] w)
           <float[4] some = {1, 2, 3, 4}> {
             y = ScatterElements (some, i, x) z = ScatterND (some, j, x)
             w = GatherElements (some, i) }""",
         [{"x": X, "i": np.int64([3, 1]), "j": np.int64([[3], [1]])}],
     ),
-    "scalar_of_einsum": (
+    "kernel_of_vectors": (
         """(float[2] x, float[2] z) => (float y) { y = Einsum <equation = "i,i"> (x, z) }""",
         [{"x": X, "z": np.float32([3, 5])}],
     ),
@@ -127,7 +127,7 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
             y = NonMaxSuppression (reshaped, scores, most, overlap) }""",
         [{"boxes": np.float32(boxes), "scores": SCORES} for boxes in (APART, SAME) * 10],
     ),
-    "pads_of_vector": (
+    "kernel_of_vectors, pads": (
         """(float[2] x, int64[2] pads) => (float[k] y, float[l] z, float[m] v, float[n] w) {
           more = Add (pads, pads) most = Add (more, pads) last = Add (more, more)
           y = Pad (x, pads) z = Pad (x, more) v = Pad (y, most) w = Pad (z, last) }""",
@@ -159,7 +159,7 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
           y = QuantizeLinear (x, scale, zero) }""",
         [{"x": np.float32([0.25, 0.75, 1.25, -1.25])}],
     ),
-    "limits_of_vector": (
+    "kernel_of_vectors, limits": (
         """(float[4] x) => (float[4] y, float[4] z)
           <float[4] some = {1, 2, 4, 8}, float scale = {0.3}, uint8 zero = {128}> {
             a = Add (x, some) p = QuantizeLinear (a, scale, zero)
@@ -209,7 +209,7 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
 }  # fmt: skip
 
 
-BY_MEMORY = frozenset({"pads_of_vector"})
+BY_MEMORY = frozenset({"kernel_of_vectors, pads"})
 """Faults that show only where other memory than zeros lies behind a tensor."""
 
 

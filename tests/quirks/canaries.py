@@ -197,12 +197,12 @@ CANARIES: dict[str, Canary] = {
             "s": np.float32([0.3, 0.007]),
         },
     ),
-    "computed_scale": Canary(
+    "rounded_quotient, a zero point": Canary(
         "(float[280] x) => (uint8[280] y, float s, uint8 z) "
         "{ y, s, z = DynamicQuantizeLinear (x) }",
         {"x": np.clip(_TIES, -127.5, 127.5) * np.float32(0.3)},
     ),
-    "computed_scale, which is another": Canary(
+    "rounded_quotient, a scale": Canary(
         "(float[280] x) => (uint8[280] y, float s, uint8 z) "
         "{ y, s, z = DynamicQuantizeLinear (x) }",
         {"x": np.clip(_TIES, -127.5, 127.5) * np.float32(0.1)},
