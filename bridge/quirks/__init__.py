@@ -99,7 +99,6 @@ ORDER: tuple[str, ...] = (
     "unique_parts",
     "batch_of_known_state",
     "memory_of_branch",
-    "outputs_of_shapes",
     "broadcast_to_empty_tensor",
     "broadcast_into_arithmetic",
     "converted_input",
@@ -124,8 +123,7 @@ ORDER: tuple[str, ...] = (
     "parts_in_place",
     "attention_of_one_head",
     "unique_of_one",
-    "wide_constant_output",
-    "type_of_bool",
+    "copied_output",
 )
 """The quirks for IR, in their order. One may stand at several places."""
 

@@ -15,7 +15,7 @@ from bridge.passes.uses import Uses
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import hides, is_zero, opaque
 from bridge.quirks.quirk import BOTH, GPU, REDUCTIONS, Place, quirk
-from bridge.quirks.undo import behind
+from bridge.quirks.undo import nearest
 
 
 @quirk(
@@ -46,9 +46,9 @@ def tile_of_computed_repeats(b: Builder, node: Node, place: Place) -> Result:
 @tile_of_computed_repeats.guesses("Reshape")
 def _tiles(b: Builder, node: Node) -> Iterator[Value]:
     """The Tile by the factors of the sizes."""
-    sizes = behind(node.input(1), "Mul")
-    spread = behind(node.inputs[0], "Expand")
-    pairs = behind(spread.inputs[0], "Reshape") if spread is not None else None
+    sizes = nearest(node.input(1), "Mul")
+    spread = nearest(node.inputs[0], "Expand")
+    pairs = nearest(spread.inputs[0], "Reshape") if spread is not None else None
     if sizes is not None and pairs is not None:
         yield b.op("Tile", pairs.inputs[0], sizes.inputs[1])
 

@@ -13,10 +13,10 @@ from bridge.neutral.ports import Stacked
 from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import BOOL, I8, I32, I64, U8, Element, is_static, low
 from bridge.operators import Result
-from bridge.quirks.known import KnownAt, WhenKnown, is_known
-from bridge.quirks.opaque import hides, is_hidden, opaque
+from bridge.quirks.known import is_known
+from bridge.quirks.opaque import hides, is_hidden
 from bridge.quirks.quirk import BOTH, CPU, GPU, Place, barrier, quirk
-from bridge.quirks.undo import behind
+from bridge.quirks.undo import nearest
 
 
 # The CPU plugin uses the absolute value of the number of steps.
@@ -171,28 +171,19 @@ def _is_hidden(value: Value) -> bool:
 # Bridge has folded the broadcasts that it knows to be empty. But OpenVINO also folds constants
 # of other types, and Ifs with a known condition, and divides by zero. The plugin computes an
 # empty broadcast correctly at inference. So the shape is made unknown before the model runs.
-@quirk(
+@barrier(
     "Broadcast",
     "Expand",
+    hides="number",
     symptom="OpenVINO crashes when it compiles an empty broadcast that is computed from constants.",
     cost="a 0 added to the shape, from a Bucketize of a random number below 1/2",
 )
-def broadcast_to_empty_tensor(b: Builder, node: Node, place: Place) -> Result:
-    """The shape is the same: 0 is added."""
-    data, sizes = node.inputs[:2]
-    assert data is not None and sizes is not None
-    if not _may_be_empty(data):
-        return None
-    if not (is_known(data, place) and is_known(sizes, place)):
-        return None
-    made = b.op(node.op, data, opaque(b, sizes, "number"), **node.attributes)
-    # OpenVINO still infers that the result is empty.
-    place.facts(WhenKnown).learn(made, KnownAt.INLINED)
-    return made
-
-
-def _may_be_empty(value: Value) -> bool:
-    return value.shape is None or any(low(dim) == 0 for dim in value.shape)
+def broadcast_to_empty_tensor(node: Node, place: Place) -> list[bool]:
+    """At a broadcast that may be empty, if OpenVINO knows the data and the shape."""
+    data, sizes, *others = node.inputs
+    may_be_empty = data is not None and (data.shape is None or any(not low(d) for d in data.shape))
+    wanted = may_be_empty and is_known(data, place) and is_known(sizes, place)
+    return [False, wanted, *[False] * len(others)]
 
 
 OF_EMPTY_AXIS = {
@@ -324,7 +315,7 @@ def unique_parts(b: Builder, node: Node, place: Place) -> Result:
     may_be_empty = value.shape is not None and any(low(dim) == 0 for dim in value.shape)
     padded = value.producer is not None and value.producer.op == "ir::Pad"
     if may_be_empty and padded and value.producer is not None:
-        may_be_empty = behind(value.producer.inputs[2], "Equal", most=2) is None
+        may_be_empty = nearest(value.producer.inputs[2], "Equal", most=2) is None
     may_be_empty &= bool(known)
     if not is_unsorted and not may_be_empty:
         return None

@@ -46,7 +46,7 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
             for c in (True, False, True)
         ],
     ),
-    "outputs_of_shapes": (
+    "copied_output, of sizes": (
         """(float[n, 3] x) => (int64 size, float y) {
           sizes = Shape (x) size = ReduceProd <keepdims = 0> (sizes)
           y = ReduceMax <keepdims = 0> (x) }""",
@@ -181,13 +181,13 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
           y, i, j, k = Unique (x) }""",
         [{"x": np.float32([3])}],
     ),
-    "wide_constant_output": (
+    "copied_output, of constants": (
         """(float[2] x) => (float[2] y, double[2] d, uint64[2] u) {
           y = Abs (x) d = Constant <value = double[2] {1.5, -2}> ()
           u = Constant <value = uint64[2] {1, 2}> () }""",
         [{"x": X}],
     ),
-    "type_of_bool": (
+    "copied_output": (
         """(float[n] x) => (bool[2] y, bool[0] z) <float one = {1}, int64[2] places = {1, 0},
            int64[1] none = {0}> {
             g = Greater (x, one) y = Gather (g, places) z = Slice (g, none, none) }""",
