@@ -71,6 +71,7 @@ SIGNS = {"detect_positive": 1.0, "detect_negative": -1.0}
 @quirk(
     "Equal",
     "IsInf",
+    recorded=True,
     releases="2026.4, of bf16 on processors without AVX-512",
     symptom="IsInf behind arithmetic of open shape is always false. The ReduceMax of elements that "
     "are all -inf is the lowest finite number, which does not equal -inf. An infinite constant of "
