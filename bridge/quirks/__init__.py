@@ -52,9 +52,9 @@ ORDER: tuple[str, ...] = (
     "computed_pad_value", "padding_of_unknown_size", "bias_of_lrn", "matrix_times_stack",
     "rounded_quotient", "constant_of_higher_rank", "compared_infinity", "computed_axes",
     "absolute_value_of_shape", "saturating_conversion", "nan_is_greater", "nan_beside_number",
-    "arithmetic_behind_reduction", "selected_integers", "integers_in_f32", "power_of_integers",
-    "saturating_bytes", "channels_behind_product", "scaled_in_place",
-    "channels_before_quantisation", "float8_beside_integers", "scaled_weights_of_recurrent_layer",
+    "channels_in_kernel", "selected_integers", "integers_in_f32", "power_of_integers",
+    "saturating_bytes", "scaled_in_place",
+    "float8_beside_integers", "scaled_weights_of_recurrent_layer",
     "lengths_of_dynamic_sequence", "group_normalization", "gather_from_the_end",
     "conversion_to_bool", "cast_to_bool", "reduction_over_empty_axis",
     # Loops, and what may read their memory or that of an If.
