@@ -51,8 +51,8 @@ ORDER: tuple[str, ...] = (
     "slice_before_gather_elements", "tile_of_computed_repeats", "kernel_of_lower_rank",
     "computed_pad_value", "padding_of_unknown_size", "bias_of_lrn", "matrix_times_stack",
     "rounded_quotient", "constant_of_higher_rank", "compared_infinity", "computed_axes",
-    "absolute_value_of_shape", "saturating_conversion", "nan_is_greater", "nan_beside_number",
-    "channels_in_kernel", "selected_integers", "integers_in_f32", "power_of_integers",
+    "absolute_value_of_shape", "saturating_conversion", "exchanged_operands",
+    "channels_in_kernel", "integers_in_f32", "power_of_integers",
     "saturating_bytes", "scaled_in_place",
     "float8_beside_integers", "scaled_weights_of_recurrent_layer",
     "lengths_of_dynamic_sequence", "group_normalization", "gather_from_the_end",
@@ -65,9 +65,9 @@ ORDER: tuple[str, ...] = (
     "kernel_of_lower_rank",  # Once more, for the copies of values.
     # The GPU plugin alone, but for OneHot.
     "copied_branches", "copied_loops", "computed_one_hot", "kernel_of_vectors",
-    "window_in_padding", "computed_slope", "window_beyond_input", "sizes_of_constant",
-    "range_without_type", "bound_of_norm", "sizes_in_parts", "sign_of_remainder",
-    "rows_of_scaled_bytes", "ties_of_quantisation", "boxes_of_input", "rows_behind_boxes",
+    "computed_slope", "window_beyond_input", "sizes_of_constant",
+    "range_without_type", "bound_of_norm", "sign_of_remainder",
+    "rows_of_scaled_bytes", "ties_of_quantisation", "read_on_host", "rows_behind_boxes",
     "parts_in_place", "attention_of_one_head", "unique_of_one", "copied_output",
 )  # fmt: skip
 """The quirks for IR, in their order. One may stand at several places."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterator
+from typing import Any
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
@@ -167,58 +168,54 @@ def _gathers(b: Builder, node: Node) -> Iterator[Value]:
 
 
 @quirk(
+    "AvgPool",
     "MaxPool",
     engines=(GPU,),
     symptom="With sizes that are rounded up, a MaxPool has a window more, which starts in the "
-    "padding.",
+    "padding. With dilations, the mean of the last window of an AvgPool is too small: it is "
+    "divided by the size of the window, as if zeros were there.",
     cost="none",
 )
-def window_in_padding(b: Builder, node: Node, place: Place) -> Result:
-    """With the padding that the last window needs, there are as many windows, at the same
-    places.
+def window_beyond_input(b: Builder, node: Node, place: Place) -> Result:
+    """Without padding, there are no elements of it to count. With the padding that the last window
+    needs, there are as many windows, at the same places.
     """
-    given, data = node.attributes, node.inputs[0]
-    if given["rounding_type"] != "ceil_torch" or given["auto_pad"] != "NOTSET":
+    changes = (_of_mean if node.op == "AvgPool" else _of_maximum)(node)
+    if not changes:
         return None
+    attributes = {**node.attributes, **changes}
+    return b.node(node.op, node.inputs, len(node.outputs), attributes, extras=node.extras).outputs
+
+
+def _of_mean(node: Node) -> dict[str, Any]:
+    """The attributes of a mean that counts elements of the padding, without padding."""
+    given = node.attributes
+    is_right = given["exclude_pad"] or given["rounding_type"] == "floor" or any(given["pads"])
+    is_right |= all(step == 1 for step in given.get("dilations") or ())
+    return {} if is_right or given["auto_pad"] not in ("NOTSET", "VALID") else {"exclude_pad": True}
+
+
+def _of_maximum(node: Node) -> dict[str, Any]:
+    """The attributes of a maximum of known sizes that leaves out a window."""
+    given, data = node.attributes, node.operand(0)
+    if given["rounding_type"] != "ceil_torch" or given["auto_pad"] != "NOTSET":
+        return {}
     count = len(given["kernel_shape"])
-    sizes = () if data is None or data.shape is None else data.shape[-count:]
+    sizes = () if data.shape is None else data.shape[-count:]
     dilations = given.get("dilations") or (1,) * count
     ends, is_wrong = [], False
     rows = (sizes, given["kernel_shape"], given["strides"], dilations, given["pads"][:count])
     for axis, (size, kernel, stride, dilation, before) in enumerate(zip(*rows, strict=False)):
         if not isinstance(size, int):
-            return None
+            return {}
         window = dilation * (kernel - 1) + 1
         rest = size + before + given["pads"][count + axis] - window
         last = -(-rest // stride)  # The place of the last window, if all count.
         if last * stride >= size + before:
             last, is_wrong = last - 1, True
         ends.append(max(last * stride + window - size - before, 0))
-    if not is_wrong:
-        return None
     pads = (*given["pads"][:count], *ends)
-    attributes = {**given, "pads": pads, "rounding_type": "floor"}
-    return b.node("MaxPool", node.inputs, len(node.outputs), attributes, extras=node.extras).outputs
-
-
-@quirk(
-    "AvgPool",
-    engines=(GPU,),
-    symptom="With dilations and sizes that are rounded up, the mean of the last window is too "
-    "small: it is divided by the size of the window, as if zeros were there.",
-    cost="none",
-)
-def window_beyond_input(b: Builder, node: Node, place: Place) -> Result:
-    """Without padding, there are no elements of it to count."""
-    given = node.attributes
-    if given["exclude_pad"] or given["rounding_type"] == "floor" or any(given["pads"]):
-        return None
-    if all(step == 1 for step in given.get("dilations") or ()):
-        return None
-    if given["auto_pad"] not in ("NOTSET", "VALID"):
-        return None
-    attributes = {**given, "exclude_pad": True}
-    return b.node("AvgPool", node.inputs, 1, attributes, extras=node.extras).outputs
+    return {"pads": pads, "rounding_type": "floor"} if is_wrong else {}
 
 
 @quirk(

@@ -437,36 +437,9 @@ def _converted(value: Value) -> tuple[Value, set[str]]:
     return value, ops
 
 
-VIEWS_OF_INPUTS = ("Identity", "Reshape", "Squeeze", "Unsqueeze")
-"""Operators for which the plugin does nothing when the model runs."""
-
-
-# The GPU plugin computes the operator on the host, and does not wait until the input has been
-# copied to the device.
-@barrier(
-    "ir::NonMaxSuppression",
-    hides="memory",
-    engines=(GPU,),
-    symptom="A NonMaxSuppression behind a Reshape of an input of the model often selects the boxes "
-    "of the inference before.",
-    cost="a Maximum for each such input",
-)
-def boxes_of_input(node: Node, place: Place) -> list[bool]:
-    """At an input of NonMaxSuppression that is a reshaped input of the graph."""
-    return [_is_view_of_input(value) for value in node.inputs]
-
-
-def _is_view_of_input(value: Value | None) -> bool:
-    """Whether a value is an input of the graph with other sizes."""
-    if value is None or value.producer is None:
-        return False
-    before = value.behind(*VIEWS_OF_INPUTS)
-    return before is not value and before.producer is None and before.constant is None
-
-
 READERS = {
     "Broadcast": 1, "Expand": 1, "Interpolate": 1, "Slice": 1, "StridedSlice": 1, "Tile": 1,
-    "ir::Pad": 1,
+    "ir::NonMaxSuppression": 0, "ir::Pad": 1,
 }  # fmt: skip
 """Operators that read inputs on the host, and the first of these inputs."""
 
@@ -474,21 +447,31 @@ IN_PLACE = frozenset({"Identity", "Reshape", "Squeeze", "Unsqueeze"})
 """Operators whose result has the elements of their first input."""
 
 
+# The GPU plugin does not wait until an input of the model has been copied to the device.
 @barrier(
     *READERS,
     hides="memory",
-    needs=PARTS,
     engines=(GPU,),
     symptom="The pads of a Pad are the two halves of one tensor, and both are read from its start. "
-    "So are the starts and ends of a Slice, the shape of a Broadcast and the repeats of a Tile.",
-    cost="a Maximum of a few integers for each such input",
+    "So are the starts and ends of a Slice, the shape of a Broadcast and the repeats of a Tile. A "
+    "NonMaxSuppression behind a Reshape of an input of the model often selects the boxes of the "
+    "inference before.",
+    cost="a Maximum for each such input",
 )
-def sizes_in_parts(node: Node, place: Place) -> list[bool]:
-    """At such an input that is a part of a tensor, unless the tensor is computed from shapes."""
+def read_on_host(node: Node, place: Place) -> list[bool]:
+    """At such an input that is a part of a tensor, unless the tensor is computed from shapes; at an
+    input of NonMaxSuppression that is a reshaped input of the graph."""
+    is_wrong = _is_view_of_input if node.op == "ir::NonMaxSuppression" else _is_part
     return [
-        at >= READERS[node.op] and value is not None and _is_part(value)
+        at >= READERS[node.op] and value is not None and is_wrong(value)
         for at, value in enumerate(node.inputs)
     ]
+
+
+def _is_view_of_input(value: Value) -> bool:
+    """Whether a value is an input of the graph with other sizes."""
+    before = value.behind(*IN_PLACE)
+    return before is not value and before.producer is None and before.constant is None
 
 
 def _is_part(value: Value) -> bool:

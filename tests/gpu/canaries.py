@@ -86,7 +86,7 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
         """(float[2] x, float[2] z) => (float y) { y = Einsum <equation = "i,i"> (x, z) }""",
         [{"x": X, "z": np.float32([3, 5])}],
     ),
-    "window_in_padding": (
+    "window_beyond_input, in padding": (
         """(float[1,1,2,2] x) => (float[1,1,1,1] y) {
           y = MaxPool <kernel_shape = [1, 1], strides = [2, 2], ceil_mode = 1> (x) }""",
         [{"x": np.ones((1, 1, 2, 2), np.float32)}],
@@ -95,7 +95,7 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
         "(float[3,4,2] x, float[2] s) => (float[3,4,2] y) { y = PRelu (x, s) }",
         [{"x": -np.ones((3, 4, 2), np.float32), "s": X}],
     ),
-    "sizes_in_parts": (
+    "read_on_host, parts": (
         """(float[2,3] x, int64[4] pads) => (float[n,m] y) { y = Pad (x, pads) }""",
         [{"x": np.ones((2, 3), np.float32), "pads": np.int64([0, 0, 0, 2])}],
     ),
@@ -120,7 +120,7 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
             y = NonMaxSuppression (boxes, scores, most, overlap) }""",
         [{"boxes": np.float32(boxes), "scores": SCORES} for boxes in (APART, SAME)],
     ),
-    "boxes_of_input": (
+    "read_on_host, boxes": (
         """(float[1,n,m] boxes, float[1,1,n] scores) => (int64[k,3] y)
           <int64[3] sizes = {0, 0, 4}, int64 most = {3}, float overlap = {0.5}> {
             reshaped = Reshape (boxes, sizes)

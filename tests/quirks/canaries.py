@@ -131,12 +131,12 @@ CANARIES: dict[str, Canary] = {
         "{ y = Exp (u) z = Exp (x) v = Add (x, w) }",
         {"u": _f32(3), "x": _f32(2, 3, 1, 2, 1, 2, 3) / 99, "w": _f32(3)},
     ),
-    "nan_beside_number": Canary(
+    "exchanged_operands": Canary(
         "(float[n] x) => (float[n] y, float[n] z) <float one = {1}> "
         "{ y = Max (x, one) z = Min (x, one) }",
         {"x": np.array([np.nan, 0, -2, np.inf], np.float32)},
     ),
-    "selected_integers": Canary(
+    "integers_in_f32, selected": Canary(
         "(float[n] s, int64[n] x, int64[n] z) => (int64[n] y) <float half = {0.5}> "
         "{ c = Less (s, half) y = Where (c, x, z) }",
         {
@@ -438,7 +438,7 @@ CANARIES: dict[str, Canary] = {
         {"x": np.array([-10, 3], np.float32)},
         expected=(np.array([246, 3], np.uint8),),
     ),
-    "nan_is_greater": Canary(
+    "exchanged_operands, greater": Canary(
         "(float[2] x, float[1] z) => (bool[2] y) { y = Greater (x, z) }",
         {"x": np.array([np.nan, 2], np.float32), "z": np.ones(1, np.float32)},
         seen=FEATURES["avx512"],
