@@ -18,6 +18,7 @@ from bridge.neutral.ports import (
     Yield,
     outer_input,
 )
+from bridge.neutral.rewrite import ValueUses
 from bridge.neutral.types import (
     ANY,
     BF16,
@@ -347,9 +348,12 @@ def copied_loops(b: Builder, node: Node, place: Place) -> Result:
     """A copy has the same elements."""
     inputs = [_copy_of_value(b, value) if at > 1 else value for at, value in enumerate(node.inputs)]
     body = clone_body(node.body)
-    head = Builder([], node.name, b.target)
+    head, uses = Builder([], node.name, b.target), ValueUses(body.graph)
+    outputs = frozenset(body.graph.outputs)
     with head:
-        body.graph.inputs = [_read_state(head, body, *entry) for entry in body.entries()]
+        body.graph.inputs = [
+            _read_state(head, value, port, value in outputs, uses) for value, port in body.entries()
+        ]
     body.graph.prepend(head.nodes)
     inner = Builder(body.graph.nodes, node.name, b.target)
     with inner:
@@ -368,12 +372,13 @@ def copied_loops(b: Builder, node: Node, place: Place) -> Result:
     return made.outputs
 
 
-def _read_state(head: Builder, body: Body, value: Value, port: InputPort) -> Value:
+def _read_state(
+    head: Builder, value: Value, port: InputPort, leaves: bool, uses: ValueUses
+) -> Value:
     """The input of a body that stands for a value; a state is only read for its copy."""
     if not isinstance(port, Carried) or value.element is None or not is_computed_in(value.element):
         return value
-    readers = [node for node in body.graph.nodes if value in node.inputs]
-    if value not in body.graph.outputs and all(hides(reader, "memory") for reader in readers):
+    if not leaves and all(hides(reader, "memory") for reader in uses.users(value)):
         return value
     state = Value(value.type, value.names)
     value.names = []
