@@ -98,10 +98,10 @@ def convert(
       bridge convert model.onnx
       bridge convert model.onnx model.xml --check
       bridge convert model.xml model.onnx --opset 17
-      bridge convert model.onnx model.xml --input-shape 'x=[1,3,?,?]' --compress-to-fp16
-      bridge convert model.onnx small.onnx --value sr=16000 --input-shape 'x=[1,512]'
+      bridge convert model.onnx --input-shape 'x=[1,3,?,?]' --compress-to-fp16
+      bridge convert model.onnx small.onnx --value sr=16000
       bridge convert model.onnx head.onnx --outputs features --rename x=image
-      bridge convert model.onnx model.xml --device NPU --input-shape 'x=[1,3,224,224]'
+      bridge convert model.onnx --device NPU --input-shape 'x=[1,3,224,224]'
       bridge convert decoder.onnx decoder.xml --stateful --beam-idx
       bridge convert models/ --output-dir converted --jobs 2
     """
