@@ -14,6 +14,7 @@ from openvino import opset6
 import bridge
 from bridge.check import check
 from bridge.check.engines import EngineError, OpenVino, parts
+from tests.support.sample import few
 
 from ..benchmark.processes import ifs
 from .test_check import GATE, LOOP, saved
@@ -98,10 +99,11 @@ def test_variables_keep_a_model_whole(small: None) -> None:
 
 
 def test_a_large_model_in_parts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(parts, "LARGEST", 500)
-    ifs(tmp_path / "m.onnx", 100)
+    count = few(100, 4)
+    for name in ("LARGEST", "_PART"):
+        monkeypatch.setattr(parts, name, 4 * count)
+    ifs(tmp_path / "m.onnx", count)
     report = check(tmp_path / "m.onnx", samples=1)
     assert report.ok, str(report)
-    assert (
-        " (f32, in 3 parts)" in str(report).splitlines()[2] and len(report.branches.reached) == 200
-    )
+    assert " (f32, in 3 parts)" in str(report).splitlines()[2]
+    assert len(report.branches.reached) == 2 * count
