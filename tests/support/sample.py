@@ -28,9 +28,9 @@ def spread(names: Iterable[str], part: int, kind: Callable[[str], str]) -> list[
     return found
 
 
-def thinned(cases: Iterable[T], part: int) -> list[T]:
-    """Every `part`th case."""
-    return list(cases)[:: 1 if WHOLE else part]
+def thinned(cases: Iterable[T], part: int, first: int = 0) -> list[T]:
+    """Every `part`th case, from one of the first ones on."""
+    return list(cases) if WHOLE else list(cases)[first::part]
 
 
 def few(count: int, part: int) -> int:
