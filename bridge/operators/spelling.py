@@ -16,6 +16,7 @@ from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import BOOL, F32, I64, STRING
+from bridge.operators.reading import Unread
 from bridge.operators.type_constraints import disallowed
 from bridge.vocabulary import REQUIRED, Operator, SpelledAttribute, Spelling, operator
 
@@ -35,6 +36,8 @@ def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
     foreign = row.family == "microsoft" and "com.microsoft" not in target.domains
     if not spellings or foreign:
         return None, f"{target} has no such operator and Bridge no rule that expresses it"
+    if not node.bodies and (unread := _surplus(node, row)):
+        return None, str(Unread(unread, node.op))
     why = ""
     for spelling in spellings:
         if target.format == "onnx":
@@ -59,6 +62,16 @@ def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
     return None, why
 
 
+def _surplus(node: Node, row: Operator) -> str:
+    """An attribute or an input that a rule handed on to an operator whose row has no place for it;
+    "" if there is none."""
+    if len(node.attributes) > len(row.attributes):
+        return next(f"attribute `{n}`" for n in node.attributes if n not in row.attributes)
+    most = len(row.inputs)
+    surplus = len(node.inputs) > most and not (most and row.inputs[-1].endswith("*"))
+    return f"input {most}" if surplus else ""
+
+
 def oldest(node: Node) -> int:
     """The first operator set of the node's domain that can express the ONNX node."""
     row = operator(node.op)
@@ -68,9 +81,9 @@ def oldest(node: Node) -> int:
 
 def _absent_input(node: Node, row: Operator, spelling: Spelling) -> str:
     """The message about an absent input that the spelling requires; "" if no input is missing."""
-    for declared in spelling.inputs:
-        if not declared.endswith(("?", "*")) and node.input(row.places[declared]) is None:
-            return f"{spelling.type} must be given its {declared}"
+    for name in spelling.required:
+        if node.input(row.places[name]) is None:
+            return f"{spelling.type} must be given its {name}"
     return ""
 
 
@@ -165,6 +178,12 @@ def _as_attribute(array: np.ndarray, kind: str) -> Any:
 def fits(row: Operator, spelling: Spelling, attributes: dict[str, Any]) -> bool:
     """Whether a format's node with these attributes (Python values) has this spelling."""
     return all(attributes.get(k, v) == v for k, v in spelling.fixed.items())
+
+
+def takes(spelling: Spelling, count: int) -> bool:
+    """Whether a spelling has place for so many inputs."""
+    names = spelling.inputs
+    return count <= len(names) or (bool(names) and names[-1].endswith("*"))
 
 
 def unspell(

@@ -16,6 +16,7 @@ from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.verify import fingerprint
 from bridge.operators import BREAKS, Refused, Rule, legalization, unforeseen
 from bridge.operators.element_types import steps_of
+from bridge.operators.reading import applied
 from bridge.operators.spelling import choose
 from bridge.operators.standard import inline_standard_function
 from bridge.passes.applies import always, applies
@@ -173,7 +174,7 @@ class Legalizer:
         """The result of a rule for a node. If the rule breaks, the node is at fault if its inputs
         contradict each other, or if nothing has checked the node before."""
         try:
-            return rule(b, node)
+            return applied(rule, b, node)
         except BREAKS as error:
             if why := contradiction(node):
                 raise Refused(why) from error

@@ -26,24 +26,9 @@ def scale_of(node: Node) -> float | None:
     return node.attributes.get("scale") or None
 
 
-def require_default(node: Node, *names: str) -> None:
-    """Refuses a node if it sets one of the attributes."""
-    for name in names:
-        if node.attributes.get(name, 0) not in (0, "NONE"):
-            raise Refused(f"its {name} = {node.attributes[name]} is not supported")
-
-
-def require_absent(node: Node, **inputs: int) -> None:
-    """Refuses a node if it has one of the inputs."""
-    for name, index in inputs.items():
-        if node.input(index) is not None:
-            raise Refused(f"its input {name} is not supported")
-
-
 @legalizes("com.microsoft::Attention", target="ir")
 def attention(b: Builder, node: Node) -> Result:
     """Attention within one sequence. One matrix computes queries, keys and values."""
-    require_default(node, "do_rotary", "past_present_share_buffer")
     data, weights = required(node, 0, 1)
     past = node.input(4)
     projected = b.plus(b.op("MatMul", data, weights), node.input(2))
@@ -79,7 +64,6 @@ def qattention(b: Builder, node: Node) -> Result:
 def multi_head_attention(b: Builder, node: Node) -> Result:
     """`com.microsoft::MultiHeadAttention` (1): Attention of projected queries, keys and values. The
     node may still add a bias."""
-    require_absent(node, past_sequence_length=8, cache_indirection=9)
     heads = node.attributes["num_heads"]
     query, key, value = _projected(b, node, heads)
     past_key, past_value = node.input(6), node.input(7)

@@ -1,0 +1,126 @@
+"""What a rule reads of a node. An attribute or input that no rule reads means something that Bridge
+does not know, so the node is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from bridge.errors import Refused
+from bridge.neutral.builder import Builder
+from bridge.neutral.graph import Node, Value
+from bridge.neutral.rewrite import Result
+from bridge.operators.schemas import NEWEST, schema_defaults
+from bridge.vocabulary import ANY_VALUE, ignored_attributes, operator
+
+
+class Unread(Refused):
+    """Raised for a node with an attribute or an input that no rule reads."""
+
+    def __init__(self, what: str, op: str) -> None:
+        super().__init__(
+            f"{what} of {op} is not known to this version of Bridge; leave it out if the model "
+            "means the same without it, or use a newer version"
+        )
+
+
+class NotedAttributes(dict[str, Any]):
+    """Attributes that note which of them were read by name. Copies of all of them note nothing."""
+
+    __slots__ = ("read",)
+
+    def __init__(self, attributes: dict[str, Any]) -> None:
+        super().__init__(attributes)
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        self.read.add(name)
+        return super().__getitem__(name)
+
+    def __contains__(self, name: object) -> bool:
+        self.read.add(str(name))
+        return super().__contains__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The attribute, or the default."""
+        self.read.add(name)
+        return super().get(name, default)
+
+
+class NotedInputs(list["Value | None"]):
+    """Inputs that note which of them were read. Who iterates reads them all."""
+
+    __slots__ = ("read",)
+
+    def __init__(self, inputs: Sequence[Value | None]) -> None:
+        super().__init__(inputs)
+        self.read: set[int] = set()
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            self.read.update(range(*index.indices(len(self))))
+        else:
+            self.read.add(index % len(self) if index < 0 and self else index)
+        return super().__getitem__(index)
+
+    def __iter__(self) -> Iterator[Value | None]:
+        self.read.update(range(len(self)))
+        return super().__iter__()
+
+
+def applied(
+    rule: Callable[[Builder, Node], Result],
+    b: Builder,
+    node: Node,
+    defaults: Callable[[], Mapping[str, Any]] | None = None,
+) -> Result:
+    """The result of a rule for a node. Refused if the rule gives one, but has left an attribute or
+    an input unread. `defaults` are the values of attributes without effect; by default those of
+    the operator's row."""
+    attributes, inputs = node.attributes, node.inputs
+    noted = attributes if isinstance(attributes, NotedAttributes) else NotedAttributes(attributes)
+    node.attributes = noted
+    taken = node.inputs = NotedInputs(inputs)
+    start = len(b.nodes)
+    try:
+        result = rule(b, node)
+    finally:
+        node.attributes, node.inputs = attributes, inputs
+    if result is not None:
+        if not noted.read.issuperset(attributes):
+            usual = _row_defaults(node.op) if defaults is None else defaults()
+            for name, value in attributes.items():
+                if name in noted.read or without_effect(node.op, name, value, usual):
+                    continue
+                # A node that the rule made may have been handed it, and reads it in turn.
+                if not any(_has(other, name, value) for other in b.nodes[start:]):
+                    raise Unread(f"attribute `{name}`", node.op)
+        if len(taken.read) < len(inputs):
+            for index, value in enumerate(inputs):
+                if value is not None and index not in taken.read:
+                    raise Unread(f"input {index}", node.op)
+    return result
+
+
+def without_effect(op: str, name: str, value: Any, defaults: Mapping[str, Any]) -> bool:
+    """Whether an unread attribute changes nothing: it has its default, or its value is ignored, or
+    it is somebody's own note, which ONNX's checker lets pass."""
+    if name in defaults and defaults[name] == value:
+        return True
+    ignored = ignored_attributes(op)
+    return (name in ignored and ignored[name] in (value, ANY_VALUE)) or name.startswith("__")
+
+
+def _has(node: Node, name: str, value: Any) -> bool:
+    row = operator(node.op)
+    known = row is None or name in row.attributes
+    return known and name in node.attributes and node.attributes[name] is value
+
+
+def _row_defaults(op: str) -> Mapping[str, Any]:
+    """The defaults of an operator's row; those of ONNX's schema if it has no row."""
+    row = operator(op)
+    if row is not None:
+        return row.defaults
+    domain, _, type = op.rpartition("::")
+    return schema_defaults(type, NEWEST, domain)
