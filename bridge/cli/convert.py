@@ -88,8 +88,7 @@ def convert(
     A complete conversion replaces the files at DESTINATION; a failed one leaves them as they were.
 
     Examples:
-      bridge convert model.onnx
-      bridge convert model.onnx model.xml --check
+      bridge convert model.onnx --check
       bridge convert model.xml model.onnx --opset 17
       bridge convert model.onnx --input-shape 'x=[1,3,?,?]' --compress-to-fp16
       bridge convert model.onnx small.onnx --value sr=16000
