@@ -36,8 +36,6 @@ def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
     foreign = row.family == "microsoft" and "com.microsoft" not in target.domains
     if not spellings or foreign:
         return None, f"{target} has no such operator and Bridge no rule that expresses it"
-    if not node.bodies and (unread := _surplus(node, row)):
-        return None, str(Unread(unread, node.op))
     why = ""
     for spelling in spellings:
         if target.format == "onnx":
@@ -63,13 +61,16 @@ def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
 
 
 def _surplus(node: Node, row: Operator) -> str:
-    """An attribute or an input that a rule handed on to an operator whose row has no place for it;
-    "" if there is none."""
+    """The reason against an operator that a rule handed an attribute or an input for which its row
+    has no place; "" if there is none."""
+    if node.bodies:
+        return ""
     if len(node.attributes) > len(row.attributes):
-        return next(f"attribute `{n}`" for n in node.attributes if n not in row.attributes)
+        name = next(name for name in node.attributes if name not in row.attributes)
+        return str(Unread(f"attribute `{name}`", node.op))
     most = len(row.inputs)
     surplus = len(node.inputs) > most and not (most and row.inputs[-1].endswith("*"))
-    return f"input {most}" if surplus else ""
+    return str(Unread(f"input {most}", node.op)) if surplus else ""
 
 
 def oldest(node: Node) -> int:
@@ -89,7 +90,7 @@ def _absent_input(node: Node, row: Operator, spelling: Spelling) -> str:
 
 def _obstacle(node: Node, row: Operator, spelling: Spelling, is_ir: bool) -> str:
     """The reason that a spelling cannot express a node; "" if it can."""
-    if is_ir and (why := _absent_input(node, row, spelling)):
+    if why := _surplus(node, row) or (_absent_input(node, row, spelling) if is_ir else ""):
         return why
     if spelling.plain:
         return ""

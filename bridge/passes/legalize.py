@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from functools import partial
 
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.attributes import Attributes
@@ -174,7 +175,8 @@ class Legalizer:
         """The result of a rule for a node. If the rule breaks, the node is at fault if its inputs
         contradict each other, or if nothing has checked the node before."""
         try:
-            return applied(rule, b, node)
+            # What a row lists is known, so a rule may leave out what has no effect.
+            return (rule if operator(node.op) else partial(applied, rule))(b, node)
         except BREAKS as error:
             if why := contradiction(node):
                 raise Refused(why) from error
