@@ -99,14 +99,27 @@ def applied(
         for index, value in enumerate(inputs):
             if value is not None and index not in taken.read:
                 raise Unread(f"input {index}", node.op)
+    for other in b.nodes[start:]:
+        _require_places(other, node.op)
     return result
 
 
 def _is_handed(name: str, value: Any, node: Node) -> bool:
     """Whether a rule handed an attribute on to a node that it made, which is asked in turn."""
-    row = operator(node.op)
-    known = row is None or name in row.attributes
-    return known and name in node.attributes and node.attributes[name] is value
+    return name in node.attributes and node.attributes[name] is value
+
+
+def _require_places(made: Node, op: str) -> None:
+    """Raises Unread if a rule for `op` handed on what the row of the node that it made lacks."""
+    row = operator(made.op)
+    if row is None or made.bodies or made.op == "Constant":
+        return
+    if len(made.attributes) > len(row.attributes):
+        name = next(name for name in made.attributes if name not in row.attributes)
+        raise Unread(f"attribute `{name}`", op)
+    most = len(row.inputs)
+    if len(made.inputs) > most and not (most and row.inputs[-1].endswith("*")):
+        raise Unread(f"input {most}", op)
 
 
 def _schema_defaults(op: str) -> Mapping[str, Any]:

@@ -16,7 +16,6 @@ from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import BOOL, F32, I64, STRING
-from bridge.operators.reading import Unread
 from bridge.operators.type_constraints import disallowed
 from bridge.vocabulary import REQUIRED, Operator, SpelledAttribute, Spelling, operator
 
@@ -60,19 +59,6 @@ def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
     return None, why
 
 
-def _surplus(node: Node, row: Operator) -> str:
-    """The reason against an operator that a rule handed an attribute or an input for which its row
-    has no place; "" if there is none."""
-    if node.bodies:
-        return ""
-    if len(node.attributes) > len(row.attributes):
-        name = next(name for name in node.attributes if name not in row.attributes)
-        return str(Unread(f"attribute `{name}`", node.op))
-    most = len(row.inputs)
-    surplus = len(node.inputs) > most and not (most and row.inputs[-1].endswith("*"))
-    return str(Unread(f"input {most}", node.op)) if surplus else ""
-
-
 def oldest(node: Node) -> int:
     """The first operator set of the node's domain that can express the ONNX node."""
     row = operator(node.op)
@@ -90,7 +76,7 @@ def _absent_input(node: Node, row: Operator, spelling: Spelling) -> str:
 
 def _obstacle(node: Node, row: Operator, spelling: Spelling, is_ir: bool) -> str:
     """The reason that a spelling cannot express a node; "" if it can."""
-    if why := _surplus(node, row) or (_absent_input(node, row, spelling) if is_ir else ""):
+    if is_ir and (why := _absent_input(node, row, spelling)):
         return why
     if spelling.plain:
         return ""

@@ -148,7 +148,7 @@ class Legalizer:
         return choose(node, self.target)[0] is not None
 
     def _obstacle(self, node: Node) -> str:
-        if _is_no_operator(node):
+        if _is_no_operator(node) and "why" not in (node.extras or {}):
             return "its operator set has no such operator"
         return choose(node, self.target)[1]
 
