@@ -158,7 +158,7 @@ def _check(request: Request, first: Path, other: Path | None, scratch: Path) -> 
 def _of_suite(report: CheckReport, suite: Suite) -> CheckReport:
     """The report with what is known once all versions were opened."""
     outlined = None
-    if suite.variants:
+    if suite.variants and suite.readable:
         model = suite.model(suite.original.opened)
         irs = [variant.path for variant in suite.variants if variant.is_ir]
         has_bodies = any(node.bodies for node in model.graph.nodes)

@@ -15,6 +15,7 @@ from bridge.check.engines.remote import start
 from bridge.check.engines.sessions import current, open_session
 from bridge.check.files import FileFacts, facts, read
 from bridge.check.lines import shortened
+from bridge.check.memory import name_of
 from bridge.check.prepare import Files, prepared
 from bridge.check.request import Request
 from bridge.check.specialized import Fixed
@@ -23,7 +24,7 @@ from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
 from bridge.options import ConvertOptions, release_number
 from bridge.passes.state.records import STATEFUL
-from bridge.targets.written_for import WRITTEN_FOR
+from bridge.targets.written_for import NEWEST, WRITTEN_FOR
 
 CONVERSION = "conversion: "
 """What begins the failure of a conversion."""
@@ -91,6 +92,14 @@ class Suite:
         """Whether two files were given."""
         return self.files.other is not None
 
+    @property
+    def readable(self) -> bool:
+        """Whether Bridge reads the original: an engine may open one that Bridge does not."""
+        try:
+            return bool(read(self.original.opened))
+        except BridgeError:
+            return False
+
     def of(self, label: str) -> Variant:
         """The version with this label."""
         return next(one for one in self.variants if one.label == label)
@@ -123,7 +132,8 @@ class Suite:
     def write(self, model: Model, like: Path, name: str, opset: int | None = None) -> Path:
         """Writes a changed model in the format of a file; ONNX in this operator set, if given."""
         target = self.scratch / f"{name}{like.suffix.lower()}"
-        bridge.save(model, target, opset=opset)
+        openvino = _older_release() if target.suffix == ".xml" else None
+        bridge.save(model, target, opset=opset, openvino=openvino)
         return target
 
 
@@ -202,7 +212,9 @@ class _Building:
             try:
                 self._open(label, path, of_file)
             except BridgeError as error:
-                self.failures.append(Failure(label, f"{label}: {shortened(str(error), 500)}"))
+                self.failures.append(
+                    Failure(label, f"{label}: {shortened(self._said(error), 500)}")
+                )
                 runs = bool(self.variants)
 
     def _versions(self) -> Iterator[tuple[str, Path, tuple[FileFacts, ...]]]:
@@ -216,7 +228,11 @@ class _Building:
             for label, path in converted(files, "model", self.scratch, self.pruned):
                 yield label, path, facts(path)
         except BridgeError as error:
-            self.failures.insert(0, Failure("", f"{CONVERSION}{error}"))
+            self.failures.insert(0, Failure("", f"{CONVERSION}{self._said(error)}"))
+
+    def _said(self, error: BridgeError) -> str:
+        """The text of an error, with the original's name as it was given."""
+        return str(error).replace(str(self.files.original), name_of(self.request.source))
 
     def _open(self, label: str, path: Path, of_file: tuple[FileFacts, ...]) -> None:
         """Opens a version in the form that its engine can run."""
@@ -284,17 +300,32 @@ class _Building:
 
 def _releases(label: str, model: Model, asked: str | None) -> list[str]:
     """What the first line says of the release of OpenVINO that runs an IR."""
-    sessions = current()
-    version = sessions.engine(sessions.plugin).version
+    version, release = _installed()
     written_for = WRITTEN_FOR.read(model.metadata)
     try:
-        installed = release_number(".".join(version.split(".")[:2]))
+        installed = release_number(release)
         older = written_for is not None and installed < release_number(written_for)
         newer = asked is not None and installed > release_number(asked)
     except UsageError:  # a record of somebody else, or a release of the future
         return []
     told = [f"not run on OpenVINO {asked}"] if newer else []
     return told + [f"{label} is for OpenVINO {written_for}, and ran on {version}"] * older
+
+
+def _installed() -> tuple[str, str]:
+    """The version and the release of the OpenVINO that runs IRs."""
+    sessions = current()
+    version = sessions.engine(sessions.plugin).version
+    return version, ".".join(version.split(".")[:2])
+
+
+def _older_release() -> str | None:
+    """The release of the OpenVINO that runs IRs, if it cannot read the newest ones."""
+    _, release = _installed()
+    try:
+        return release if release_number(release) < release_number(NEWEST) else None
+    except UsageError:  # a release of the future
+        return None
 
 
 def for_part(files: Files, part: Model) -> Files:

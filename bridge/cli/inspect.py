@@ -11,6 +11,7 @@ from bridge.cli.keywords import takes_options
 from bridge.cli.options import AsJson, Debug, Force
 from bridge.cli.output import echo, echo_json, size_of, table, write_text
 from bridge.errors import UsageError
+from bridge.files import opened
 from bridge.options import IrOptions
 from bridge.release import release
 
@@ -203,6 +204,7 @@ def _read(path: Path) -> Any:
     import json
 
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        with opened(path) as file:
+            return json.load(file)
     except (OSError, RecursionError, ValueError) as error:
         raise UsageError(f"{path}: cannot be read as a check's JSON: {error}") from error

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from bridge.errors import UsageError
+from bridge.files import opened
 from bridge.options.option import FILES, MANY, OUTPUT
 
 AsJson = Annotated[
@@ -169,7 +170,8 @@ def _value(given: str, option: str) -> Any:
         import numpy as np
 
         try:
-            return np.load(given, allow_pickle=False)
+            with opened(Path(given)) as file:
+                return np.load(file, allow_pickle=False)
         except (OSError, ValueError) as error:
             raise UsageError(f"{option}: is no array that can be read: {error}") from None
     try:

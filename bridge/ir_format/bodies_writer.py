@@ -77,7 +77,7 @@ def write_if(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
             counts[port.input] = count + 1
             keys[-1].append((count, port.input))
     external = {key: i for i, key in enumerate(sorted({k for own in keys for k in own}), 1)}
-    inputs = [_outer(node, index) for index in (0, *(index for _, index in external))]
+    inputs = [node.operand(index) for index in (0, *(index for _, index in external))]
     maps: list[Text] = []
     texts: Text = []
     for body, own, tag in zip(node.bodies, keys, ("then_body", "else_body"), strict=True):
@@ -122,9 +122,9 @@ def write_loop(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
             source = inner.results[port.output]
             back_edges.append(f'<edge from-layer="{source}" to-layer="{parameter}" />')
         elif isinstance(port, Sliced):
-            axis, further = _slicing(port, _outer(node, port.input))
+            axis, further = _slicing(port, node.operand(port.input))
         entries.append(_entry("input", len(inputs), parameter, further, axis))
-        inputs.append(inputs[1] if port.input is None else _outer(node, port.input))
+        inputs.append(inputs[1] if port.input is None else node.operand(port.input))
     for port, result in _by_output(body, inner.results):
         axis = further = ""
         if isinstance(port, Stacked):
@@ -141,12 +141,6 @@ def write_loop(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
         id, name, type, version, data, inputs, node.outputs, node.extras,
         before=before, after=inner.text(), node=node,
     )  # fmt: skip
-
-
-def _outer(node: Node, index: int) -> Value:
-    value = node.inputs[index]
-    assert value is not None
-    return value
 
 
 def _by_output(body: Body, results: list[int]) -> list[tuple[Any, int]]:

@@ -122,11 +122,10 @@ class GraphWriter:
         if node.op == "Constant":
             return _Spelled(node, "Const", "opset1", [], {})
         if node.bodies:
-            outer = [value for value in node.inputs if value is not None]
-            return _Spelled(node, node.op, "", outer, extras.get("ir_attributes", {}))
+            return _Spelled(node, node.op, "", node.operands, extras.get("ir_attributes", {}))
         if "layer" in extras:
             type, version = extras["layer"]
-            return _Spelled(node, type, version, _present(node.inputs), node.attributes)
+            return _Spelled(node, type, version, node.operands, node.attributes)
         spelling, why = choose(node, TARGET)
         if spelling is None:
             self.refuse(node, why)
@@ -144,7 +143,7 @@ class GraphWriter:
             node,
             spelling.type,
             ir_opset(spelling.version),
-            _present(inputs),
+            [value for value in inputs if value is not None],
             {**extras.get("ir_attributes", {}), **texts},
         )
 
@@ -369,7 +368,3 @@ class GraphWriter:
 def _kind(type: str, version: str) -> str:
     """The attributes of a layer that say which operator it is."""
     return f"type={attribute(type)} version={attribute(version)}"
-
-
-def _present(inputs: Sequence[Value | None]) -> list[Value]:
-    return [value for value in inputs if value is not None]

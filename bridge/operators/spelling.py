@@ -68,9 +68,9 @@ def oldest(node: Node) -> int:
 
 def _absent_input(node: Node, row: Operator, spelling: Spelling) -> str:
     """The message about an absent input that the spelling requires; "" if no input is missing."""
-    for declared in spelling.inputs:
-        if not declared.endswith(("?", "*")) and node.input(row.places[declared]) is None:
-            return f"{spelling.type} must be given its {declared}"
+    for name in spelling.required:
+        if node.input(row.places[name]) is None:
+            return f"{spelling.type} must be given its {name}"
     return ""
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import BF16, F16, F32, Dim, Shape, high, is_static, low
+from bridge.neutral.types import Dim, Shape, high, is_static, low
 from bridge.operators import Result
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import hides, is_hidden
@@ -370,30 +370,6 @@ def _is_scaled(keys: Value | None) -> bool:
     return any(numbers is not None and (numbers != 1).any() for numbers in known)
 
 
-@quirk(
-    "IsInf",
-    symptom="IsInf behind arithmetic of open shape is always false.",
-    cost="two comparisons for an IsInf",
-)
-def infinity_behind_arithmetic(b: Builder, node: Node, place: Place) -> Result:
-    """At an IsInf of an f32, f16 or bf16 value of open shape that is not an input of the model.
-
-    f32 has all numbers of the three types, and the same infinities.
-    """
-    (x,) = node.inputs
-    assert x is not None
-    is_input = place.holder is None and x in place.graph.inputs
-    if is_static(x.shape) or is_input or x.element not in (BF16, F16, F32):
-        return None
-    found: Value | None = None
-    for wanted, sign in (("detect_positive", 1), ("detect_negative", -1)):
-        if node.attributes[wanted]:
-            infinity = b.constant(np.float32(sign * np.inf), F32)
-            equal = b.cast(x, F32).equal(infinity)
-            found = equal if found is None else found | equal
-    return found
-
-
 # If the plugin fuses such arithmetic into an activation or a normalization, it no longer
 # broadcasts.
 @quirk(
@@ -405,11 +381,7 @@ def infinity_behind_arithmetic(b: Builder, node: Node, place: Place) -> Result:
     cost="an Unsqueeze",
 )
 def constant_of_higher_rank(b: Builder, node: Node, place: Place) -> Result:
-    """At arithmetic with a constant of one element, if its rank is higher than the other
-    operand's.
-
-    Broadcasting gives the other operand the same axes of size 1.
-    """
+    """Broadcasting gives the other operand the same axes of size 1."""
     first, second = node.inputs
     for value, constant in ((first, second), (second, first)):
         if value is None or constant is None or not constant.shape or value.rank is None:
@@ -457,10 +429,7 @@ def _is_faulty(node: Node) -> bool:
     cost="two Reshapes, which copy nothing; a Broadcast of each operand of another shape",
 )
 def kernel_of_lower_rank(b: Builder, node: Node, place: Place) -> Result:
-    """At an element-wise operator or an Expand to more than six axes, if a size is open.
-
-    Such an operator gives the same for vectors, if its operands have one shape.
-    """
+    """Such an operator gives the same for vectors, if its operands have one shape."""
     values = [value for value in node.inputs if value is not None]
     rank = node.outputs[0].rank or 0
     if node.op == "Expand":

@@ -10,7 +10,6 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.signs import is_not_negative, replaces_negative
-from bridge.neutral.types import I8, I32, U8
 from bridge.operators import Result
 from bridge.quirks.quirk import GPU, Place, quirk
 
@@ -25,10 +24,7 @@ MODES = {"linear_onnx": "linear"}
     cost="a product with a matrix, or a Gather, for each axis",
 )
 def axes_of_interpolation(b: Builder, node: Node, place: Place) -> Result:
-    """At an Interpolate along axes, or of a rank, for which the plugin has no kernel.
-
-    Each axis is interpolated alone, with explicit weights of the same mode.
-    """
+    """Each axis is interpolated alone, with explicit weights of the same mode."""
     from bridge.operators.spatial.resize import resize_by_axes
 
     x, wanted, axes = (node.input(i) for i in range(3))
@@ -87,9 +83,7 @@ def _has_kernel(
     cost="six operators for one",
 )
 def group_normalization(b: Builder, node: Node, place: Place) -> Result:
-    """At a GroupNormalization of known rank in a body, or with a Where as its reader.
-
-    This is the definition in the standard. Each group minus its mean is divided by its
+    """This is the definition in the standard. Each group minus its mean is divided by its
     deviation, multiplied by the scale, and added to the bias.
     """
     data, scale, bias = node.inputs
@@ -110,42 +104,13 @@ def _along_channels(b: Builder, vector: Value, rank: int) -> Value:
 
 @quirk(
     "Unique",
-    symptom="Unique without an axis, in order of occurrence, gives 0 for all elements but the "
-    "first, unless a node reads the inverse indices. Along an axis, most of the counts and first "
-    "indices of i8 or u8 are not written.",
-    cost="a Reshape, which copies nothing, or two Converts",
-)
-def unsorted_unique(b: Builder, node: Node, place: Place) -> Result:
-    """At a Unique in order of occurrence, without an axis or of i8 or u8.
-
-    Unique without an axis flattens the tensor, and a vector along its only axis is the same.
-    i32 has all numbers of 8 bits, and the result is converted back.
-    """
-    value, axis = node.inputs[0], node.input(1)
-    if value is None or node.attributes["sorted"]:
-        return None
-    is_bytes = value.element in (I8, U8)
-    if axis is not None and not is_bytes:
-        return None
-    data = value if axis is not None or value.rank == 1 else b.reshape(value, -1)
-    axis = axis or b.constant(0)
-    wide = b.cast(data, I32) if is_bytes else data
-    some, *others = b.ops("Unique", len(node.outputs), wide, axis, **node.attributes)
-    return [b.cast(some, value.element), *others]
-
-
-@quirk(
-    "Unique",
     engines=(GPU,),
     symptom="A Unique of one element does not compile if something reads its places or counts, and "
     "all shapes are known.",
     cost="none; the constants stay on the way back to ONNX",
 )
 def unique_of_one(b: Builder, node: Node, place: Place) -> Result:
-    """At a Unique of a tensor with one element, or along an axis of size 1.
-
-    One part differs from no other: it is at place 0, once.
-    """
+    """One part differs from no other: it is at place 0, once."""
     data = node.inputs[0]
     if data is None or data.rank is None:
         return None
@@ -160,30 +125,6 @@ def unique_of_one(b: Builder, node: Node, place: Place) -> Result:
 
 
 @quirk(
-    "ir::OneHot",
-    recorded=True,
-    until="2025.3",
-    releases="2024.0 to 2025.3",
-    symptom="These releases lack OneHot-16, and do not read the file.",
-    cost="an Add, a Less and a Select before OneHot. Only for those releases.",
-)
-def one_hot_from_the_end(b: Builder, node: Node, place: Place) -> Result:
-    """At a OneHot-16 with the mode in which negative indices count from the end.
-
-    An index below 0 selects the same place as this index plus the depth.
-    """
-    indices, depth, on, off = node.inputs
-    if node.attributes["negative_indices_mode"] != "normalize":
-        return None
-    assert isinstance(indices, Value) and isinstance(depth, Value)
-    indices = b.from_the_front(indices, depth)
-    axis = node.attributes["axis"]
-    return b.op(
-        "ir::OneHot", indices, depth, on, off, axis=axis, negative_indices_mode="ignore_negative"
-    )
-
-
-@quirk(
     "GatherElements",
     "GatherND",
     until="2025.2",
@@ -192,10 +133,7 @@ def one_hot_from_the_end(b: Builder, node: Node, place: Place) -> Result:
     cost="an Add, a Less and a Select before each operator. Only for those releases.",
 )
 def gather_from_the_end(b: Builder, node: Node, place: Place) -> Result:
-    """At a GatherElements or GatherND whose indices may be negative.
-
-    An index below 0 selects the same element as this index plus the size of its axis.
-    """
+    """An index below 0 selects the same element as this index plus the size of its axis."""
     data, indices = node.inputs
     assert isinstance(data, Value) and isinstance(indices, Value)
     axes = _axes_of_indices(node, data, indices)
@@ -234,9 +172,8 @@ def _gathers(b: Builder, node: Node) -> Iterator[Value]:
     cost="none",
 )
 def window_in_padding(b: Builder, node: Node, place: Place) -> Result:
-    """At a MaxPool of known sizes that leaves out such a window.
-
-    With the padding that the last window needs, there are as many windows, at the same places.
+    """With the padding that the last window needs, there are as many windows, at the same
+    places.
     """
     given, data = node.attributes, node.inputs[0]
     if given["rounding_type"] != "ceil_torch" or given["auto_pad"] != "NOTSET":
@@ -270,11 +207,7 @@ def window_in_padding(b: Builder, node: Node, place: Place) -> Result:
     cost="none",
 )
 def window_beyond_input(b: Builder, node: Node, place: Place) -> Result:
-    """At an AvgPool with dilations and without padding that rounds sizes up and counts elements of
-    the padding.
-
-    Without padding, there are no elements of it to count.
-    """
+    """Without padding, there are no elements of it to count."""
     given = node.attributes
     if given["exclude_pad"] or given["rounding_type"] == "floor" or any(given["pads"]):
         return None
@@ -294,10 +227,7 @@ def window_beyond_input(b: Builder, node: Node, place: Place) -> Result:
     "ONNX",
 )
 def bound_of_norm(b: Builder, node: Node, place: Place) -> Result:
-    """At a NormalizeL2 whose eps_mode is max.
-
-    This is the operator's definition.
-    """
+    """This is the operator's definition."""
     data, axes = node.inputs
     if data is None or axes is None or node.attributes["eps_mode"] != "max":
         return None
@@ -313,10 +243,7 @@ def bound_of_norm(b: Builder, node: Node, place: Place) -> Result:
     cost="an Unsqueeze and a Squeeze",
 )
 def scalar_of_einsum(b: Builder, node: Node, place: Place) -> Result:
-    """At an Einsum whose result is a scalar.
-
-    An axis of size 1 has one element, and is removed again.
-    """
+    """An axis of size 1 has one element, and is removed again."""
     equation = node.attributes["equation"].replace(" ", "")
     first = node.inputs[0]
     if node.outputs[0].rank != 0 or first is None or "." in equation:
@@ -338,10 +265,7 @@ def scalar_of_einsum(b: Builder, node: Node, place: Place) -> Result:
     cost="an Unsqueeze and a Squeeze",
 )
 def limits_of_vector(b: Builder, node: Node, place: Place) -> Result:
-    """At a FakeQuantize of a tensor with one axis, unless it has one element.
-
-    A first axis of size 1 has one row, and is removed again.
-    """
+    """A first axis of size 1 has one row, and is removed again."""
     data, *limits = node.inputs
     if data is None or data.rank != 1 or data.dims[0] == 1:
         return None

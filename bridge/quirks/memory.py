@@ -18,6 +18,7 @@ from bridge.neutral.ports import (
     Yield,
     outer_input,
 )
+from bridge.neutral.rewrite import ValueUses
 from bridge.neutral.types import (
     ANY,
     BF16,
@@ -61,10 +62,7 @@ own.
     cost="a ShapeOf, a Gather and a VariadicSplit for each such output, which is copied once more",
 )
 def memory_of_branch(b: Builder, node: Node, place: Place) -> Result:
-    """At an output of open shape of an If, if a later node in the same graph reads it.
-
-    The only part of a value is the value, and so is a value reshaped to its own shape.
-    """
+    """The only part of a value is the value, and so is a value reshaped to its own shape."""
     lost = [_is_lost_behind_if(value, place) for value in node.outputs]
     if not any(lost):
         return None
@@ -182,10 +180,7 @@ def untold(b: Builder, node: Node, uses: Uses) -> Value | None:
     "stays on the way back to ONNX",
 )
 def copied_branches(b: Builder, node: Node, place: Place) -> Result:
-    """At each output of an If.
-
-    A copy has the same elements; the only part of a value is the value.
-    """
+    """A copy has the same elements; the only part of a value is the value."""
     wanted = [
         index
         for index, output in enumerate(node.outputs)
@@ -255,9 +250,7 @@ def _copy_in_branch(b: Builder, value: Value) -> Value:
     "those releases.",
 )
 def branch_of_equal_shape(b: Builder, node: Node, place: Place) -> Result:
-    """At an output of open shape of an If, if both branches may give elements.
-
-    Each branch gives its elements at one output and an empty tensor at the other. The Concat of
+    """Each branch gives its elements at one output and an empty tensor at the other. The Concat of
     both has the elements of the branch that ran.
     """
     bodies = [body.copy() for body in node.bodies]
@@ -408,16 +401,15 @@ def _is_their_shape(
     cost="a Maximum, or a LogicalOr, for each of these values",
 )
 def copied_loops(b: Builder, node: Node, place: Place) -> Result:
-    """At each value that enters a Loop, except constants, at each state and at each output of its
-    body.
-
-    A copy has the same elements.
-    """
+    """A copy has the same elements."""
     inputs = [_copy_of_value(b, value) if at > 1 else value for at, value in enumerate(node.inputs)]
     body = clone_body(node.body)
-    head = Builder([], node.name, b.target)
+    head, uses = Builder([], node.name, b.target), ValueUses(body.graph)
+    outputs = frozenset(body.graph.outputs)
     with head:
-        body.graph.inputs = [_read_state(head, body, *entry) for entry in body.entries()]
+        body.graph.inputs = [
+            _read_state(head, value, port, value in outputs, uses) for value, port in body.entries()
+        ]
     body.graph.prepend(head.nodes)
     inner = Builder(body.graph.nodes, node.name, b.target)
     with inner:
@@ -436,12 +428,13 @@ def copied_loops(b: Builder, node: Node, place: Place) -> Result:
     return made.outputs
 
 
-def _read_state(head: Builder, body: Body, value: Value, port: InputPort) -> Value:
+def _read_state(
+    head: Builder, value: Value, port: InputPort, leaves: bool, uses: ValueUses
+) -> Value:
     """The input of a body that stands for a value; a state is only read for its copy."""
     if not isinstance(port, Carried) or value.element is None or not is_computed_in(value.element):
         return value
-    readers = [node for node in body.graph.nodes if value in node.inputs]
-    if value not in body.graph.outputs and all(hides(reader, "memory") for reader in readers):
+    if not leaves and all(hides(reader, "memory") for reader in uses.users(value)):
         return value
     state = Value(value.type, value.names)
     value.names = []

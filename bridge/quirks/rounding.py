@@ -46,10 +46,7 @@ def _once(value: Value) -> int:
     cost="up to eight elementwise operators, which OpenVINO joins with those around them",
 )
 def rounded_quotient(b: Builder, node: Node, place: Place) -> Result:
-    """At limits of a rounded quotient of f32, perhaps with an offset, as QuantizeLinear has them.
-    The divisor is known, an input, or a scale that is an output of the model.
-
-    A half of an integer, and the remainder times the reciprocal, add up to the quotient. The
+    """A half of an integer, and the remainder times the reciprocal, add up to the quotient. The
     remainder is exact, because each product has at most 24 digits.
     """
     y, *limits = node.inputs
@@ -184,10 +181,7 @@ ZERO_POINT = op("Clip", OPPOSITE | QUOTIENT)
     cost="twenty operators of one element, which OpenVINO joins to one",
 )
 def computed_scale(b: Builder, node: Node, place: Place) -> Result:
-    """At the difference of a Max and a Min by a whole number, and at a Round of a limited quotient
-    of f32 by it, if the scale is an output of the model. All of these have one element.
-
-    An approximate quotient, and the remainder times the reciprocal, add up to the quotient. The
+    """An approximate quotient, and the remainder times the reciprocal, add up to the quotient. The
     remainder is exact, because each product has at most 24 digits.
     """
     made = _scale if node.op == "Div" else _zero_point
@@ -235,10 +229,7 @@ def _rounded(b: Builder, node: Node, quotient: Value) -> Value:
     cost="a Multiply",
 )
 def bias_of_lrn(b: Builder, node: Node, place: Place) -> Result:
-    """At an LRN whose bias is above 0 and not an integer.
-
-    (bias + s)^-beta is bias^-beta times (1 + s / bias)^-beta for a bias above 0.
-    """
+    """(bias + s)^-beta is bias^-beta times (1 + s / bias)^-beta for a bias above 0."""
     data, axes = node.inputs
     attributes = node.attributes
     bias, alpha = attributes["bias"], attributes["alpha"]
@@ -257,11 +248,7 @@ def bias_of_lrn(b: Builder, node: Node, place: Place) -> Result:
     "bits; they stay on the way back to ONNX",
 )
 def ties_of_quantisation(b: Builder, node: Node, place: Place) -> Result:
-    """At a FakeQuantize whose step is a power of two, with one step for all channels. Else a
-    number lies midway between two steps only by its rounding.
-
-    This is FakeQuantize's definition. Dividing by a power of two rounds nothing.
-    """
+    """This is FakeQuantize's definition. Dividing by a power of two rounds nothing."""
     data, *limits = node.inputs
     low, high, least, most = (_number(limit) for limit in limits)
     if data is None or low is None or high is None or least is None or most is None or low >= high:

@@ -58,11 +58,7 @@ class MayBeConcat(May):
     cost="an Unsqueeze and a Squeeze",
 )
 def absolute_value_of_shape(b: Builder, node: Node, place: Place) -> Result:
-    """At an Abs of a vector, if OpenVINO may compute the vector from a shape or from constants.
-    Also behind a Concat, with operators between that may change nothing (Cast, Reshape, Add,
-    ...).
-
-    Abs works element by element, so it gives the same for a matrix of one row. The row axis is
+    """Abs works element by element, so it gives the same for a matrix of one row. The row axis is
     removed again.
     """
     (x,) = node.inputs
@@ -99,9 +95,8 @@ PRODUCTS = frozenset({"MatMul", "Einsum"})
     cost="none: a Squeeze takes the place of the Reshape",
 )
 def scalar_of_product(b: Builder, node: Node, place: Place) -> Result:
-    """At a Reshape of a product to a scalar. Operators with one computed input may stand between.
-
-    A value that becomes a scalar has one element. So all its axes have size 1, and are removed.
+    """A value that becomes a scalar has one element. So all its axes have size 1, and are
+    removed.
     """
     data, sizes = node.inputs
     assert data is not None and sizes is not None
@@ -129,10 +124,7 @@ def _is_of_product(value: Value) -> bool:
     cost="none: a Gather for a Slice",
 )
 def slice_before_gather_elements(b: Builder, node: Node, place: Place) -> Result:
-    """At a GatherElements of a Slice that begins at 0 with step 1.
-
-    A Gather of the positions from 0 to the size of the Slice gives the same elements.
-    """
+    """A Gather of the positions from 0 to the size of the Slice gives the same elements."""
     data, indices = node.inputs
     assert data is not None
     axes = _cut_from_the_start(data)
@@ -167,11 +159,7 @@ def _cut_from_the_start(data: Value) -> tuple[int, ...] | None:
     cost="an Unsqueeze of the constant and a Squeeze",
 )
 def matrix_times_stack(b: Builder, node: Node, place: Place) -> Result:
-    """At a MatMul of a matrix of open size and a stack of several matrices, if OpenVINO knows the
-    stack.
-
-    A product broadcasts leading axes of size 1. The added axis is removed again.
-    """
+    """A product broadcasts leading axes of size 1. The added axis is removed again."""
     matrix, stack = node.inputs
     if matrix is None or is_static(matrix.shape) or matrix.rank not in (2, 3):
         return None
@@ -196,10 +184,7 @@ def matrix_times_stack(b: Builder, node: Node, place: Place) -> Result:
     cost="none: the value replaces the Select",
 )
 def selection_by_itself(b: Builder, node: Node, place: Place) -> Result:
-    """At a Where of bool or u8, if both choices are the condition or a conversion of it.
-
-    Both choices are one value with the shape of the condition.
-    """
+    """Both choices are one value with the shape of the condition."""
     condition, one, other = node.inputs
     assert condition is not None and one is not None
     if one.element not in (BOOL, U8):

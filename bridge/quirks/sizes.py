@@ -27,10 +27,7 @@ CELLS = {"GRUSequence": "GRUCell", "LSTMSequence": "LSTMCell", "RNNSequence": "R
     "reads the last state of the cell of an LSTM",
 )
 def lengths_of_dynamic_sequence(b: Builder, node: Node, place: Place) -> Result:
-    """At a sequence layer whose input has an open size, unless its lengths are known to be the
-    size of the axis.
-
-    No step depends on a later one. Behind its length, a sequence gives 0 and keeps its state.
+    """No step depends on a later one. Behind its length, a sequence gives 0 and keeps its state.
     Its last hidden state is the output of its last step.
     """
     x, *states, lengths, w, r, bias = (v for v in node.inputs if v is not None)
@@ -139,11 +136,7 @@ def _step(
     cost="a Reshape of the input, which copies nothing",
 )
 def batch_of_known_state(b: Builder, node: Node, place: Place) -> Result:
-    """At a recurrent layer whose input has an open batch, if its known initial state gives the
-    batch.
-
-    Both formats require that input and state have one batch. So the Reshape changes nothing.
-    """
+    """Both formats require that input and state have one batch. So the Reshape changes nothing."""
     x, batch = node.inputs[0], _batch_of_states(node)
     if x is None or x.shape is None or isinstance(x.shape[0], int) or batch is None:
         return None
@@ -185,9 +178,7 @@ def _batch_of_states(node: Node) -> int | None:
     cost="none: explicit pads instead of auto_pad",
 )
 def padding_of_unknown_size(b: Builder, node: Node, place: Place) -> Result:
-    """At a MaxPool with indices and auto_pad, with an input of open shape.
-
-    The explicit pads are the pads that auto_pad means. If they depend on the size, the model is
+    """The explicit pads are the pads that auto_pad means. If they depend on the size, the model is
     refused.
     """
     from bridge.operators.nn.conv import explicitly_padded
@@ -215,10 +206,7 @@ SOURCES = frozenset({"Constant", "Shape"})
     cost="a few operators on one element for each such output; they stay on the way back to ONNX",
 )
 def outputs_of_shapes(graph: Graph, context: Context) -> bool:
-    """At an output of the model, of integers, that is computed from constants and shapes.
-
-    Adding 0 changes no integer.
-    """
+    """Adding 0 changes no integer."""
     known: dict[Value, Value | None] = {}
     for node in graph.nodes:
         inputs = [value for value in node.inputs if value is not None]
@@ -250,10 +238,7 @@ def outputs_of_shapes(graph: Graph, context: Context) -> bool:
     cost="a Slice for the indices, and one for the scores if they are used",
 )
 def rows_behind_boxes(b: Builder, node: Node, place: Place) -> Result:
-    """At a NonMaxSuppression of boxes and scores whose sizes are known.
-
-    The operator gives the number of its rows as its third output.
-    """
+    """The operator gives the number of its rows as its third output."""
     indices, scores, count = node.outputs
     if not all(value is None or is_static(value.shape) for value in node.inputs[:2]):
         return None

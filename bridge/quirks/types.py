@@ -26,11 +26,7 @@ def _holds_nan(element: Element | None) -> bool:
     cost="none: a NotEqual for a Convert",
 )
 def cast_to_bool(b: Builder, node: Node, place: Place) -> Result:
-    """At a Cast to bool of an output that is not the first of its node; for the CPU plugin also at
-    one of a float.
-
-    Both operators give true for all numbers but 0, and for NaN.
-    """
+    """Both operators give true for all numbers but 0, and for NaN."""
     (x,) = node.inputs
     if x is None or node.attributes["to"] is not BOOL:
         return None
@@ -50,10 +46,7 @@ def cast_to_bool(b: Builder, node: Node, place: Place) -> Result:
     cost="none: a NotEqual for a Convert. Only for those releases.",
 )
 def conversion_to_bool(b: Builder, node: Node, place: Place) -> Result:
-    """At a Cast to bool of an integer of 8 bits or more.
-
-    Both operators give true for all numbers but 0.
-    """
+    """Both operators give true for all numbers but 0."""
     (x,) = node.inputs
     if x is None or x.element is None or node.attributes["to"] is not BOOL:
         return None
@@ -67,10 +60,7 @@ def conversion_to_bool(b: Builder, node: Node, place: Place) -> Result:
     cost="none: the layer is one of operator set 4",
 )
 def range_without_type(b: Builder, node: Node, place: Place) -> Result:
-    """At a Range without an element type.
-
-    The element type is the type of its inputs.
-    """
+    """The element type is the type of its inputs."""
     start = node.inputs[0]
     if node.attributes.get("output_type") is not None or start is None or start.element is None:
         return None

@@ -148,8 +148,9 @@ class SpelledAttribute:
 @dataclass(eq=False)
 class Spelling:
     """One way in which one format writes an operator; the module's docstring explains it.
-    `places` has the index of each of `inputs` by its bare name. A `plain` spelling writes all
-    inputs and attribute values as they are. `names` has all attributes by the format's names."""
+    `places` has the index of each of `inputs` by its bare name; `required` are those that may not
+    be absent. A `plain` spelling writes all inputs and attribute values as they are. `names` has
+    all attributes by the format's names."""
 
     type: str
     version: int | str
@@ -165,6 +166,9 @@ class Spelling:
     elements: dict[str, tuple[str, ...]] = field(default_factory=dict)
     plain: bool = False
     names: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        self.required = tuple(name for name in self.inputs if not name.endswith(("?", "*")))
 
 
 @dataclass(eq=False)

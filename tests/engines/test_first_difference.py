@@ -196,7 +196,7 @@ def test_a_fault_of_an_engine(path: str, tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_fault_of_old_releases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is right for old releases is to be converted so."""
     path = "saturating_bytes"
-    monkeypatch.setitem(quirks.named(path).fault, "until", "2026.4")
+    monkeypatch.setattr(quirks.named(path), "until", "2026.4")
     onnx.save(proto_of(CANARIES[path]), tmp_path / "m.onnx")
     report = check(tmp_path / "m.onnx", fills=FAULTS[path])
     assert report.different, str(report)

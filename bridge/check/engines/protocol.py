@@ -144,7 +144,11 @@ def message(error: Exception) -> str:
     text = " ".join(filter(None, words))
     # A failure inside an If or Loop is wrapped once for each of them.
     _, failure, rest = text.rpartition("Non-zero status code returned while running")
-    text = re.sub(r"Exception from src/\S+:\d+:\s*", "", failure + rest)
+    text = re.sub(
+        r"Exception from src/\S+:\d+:\s*|Load model from \S+ failed: *", "", failure + rest
+    )
+    before, _, signature = text.partition("onnxruntime::Model::Model(")
+    text = before + signature.partition(") ")[2] if signature else text
     text = re.sub(r"\[ONNXRuntimeError\] : \d+ : (\w+) : ", r"\1: ", text)
     return text or type(error).__name__
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from bridge.errors import UsageError, amount
+from bridge.files import opened
 from bridge.neutral.graph import Model, Value, names_of_outputs
 from bridge.neutral.types import Dim, OptionalType, SequenceType, Type, high, innermost, low
 from bridge.options import OwnInputs
@@ -98,7 +99,7 @@ def _read(place: GivenInputs, number: int, model: Model) -> InputSet:
         given = _messages(place, "input", graph.inputs), _messages(place, "output", results)
         return InputSet(str(place), *map(dict, given))
     try:
-        with np.load(place, allow_pickle=False) as arrays:
+        with opened(place) as file, np.load(file, allow_pickle=False) as arrays:
             return InputSet(str(place), dict(arrays))
     except (OSError, ValueError, zipfile.BadZipFile) as error:
         raise UsageError(f"{place}: is no .npz that can be read: {error}") from None
@@ -120,7 +121,8 @@ def _messages(folder: Path, role: str, ports: Sequence[Value]) -> Iterator[tuple
             raise UsageError(f"{path}: the model has {len(ports)} {role}s, counted from 0")
         kind, read = readers.get(type(ports[place].type), (TensorProto, numpy_helper.to_array))
         try:
-            message = kind.FromString(path.read_bytes())
+            with opened(path) as file:
+                message = kind.FromString(file.read())
             name = message.name
             if type(types.get(name)) is not type(ports[place].type):
                 name = ports[place].name

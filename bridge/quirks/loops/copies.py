@@ -43,10 +43,7 @@ WIDER = {F4E2M1: F32, F8E8M0: F32, U2: U8}
     cost="a Convert at each end",
 )
 def copied_types(draft: Draft) -> list[Value]:
-    """At a Loop with a value of type u2, f4e2m1 or f8e8m0 that enters or leaves its body.
-
-    The wider type has all numbers of the narrow one. So the two conversions change none.
-    """
+    """The wider type has all numbers of the narrow one. So the two conversions change none."""
     graph = draft.body.graph
     return [value for value in (*graph.inputs, *graph.outputs) if value.element in WIDER]
 
@@ -97,10 +94,7 @@ COPIED_WELL = {I8, I32, I64}
     "leaves a Loop. Only for those releases.",
 )
 def copied_shapes(draft: Draft) -> list[tuple[list[tuple[int, Value]], list[int]]]:
-    """At a value that enters or leaves a body, if its first size may be 0 and its other sizes 1.
-
-    An axis of size 1 is added on one side of the port and removed on the other.
-    """
+    """An axis of size 1 is added on one side of the port and removed on the other."""
     exits = _exits(draft.loop)
     entries = list(_entries(draft.loop, exits))
     return [(entries, exits)] if entries or exits else []

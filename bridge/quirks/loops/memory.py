@@ -48,11 +48,7 @@ PARTS = {"Split", "VariadicSplit", "ir::Split"}
     cost="a copy of each input of a body in whose memory a state may lie",
 )
 def memory_inside(draft: Draft) -> list[Value]:
-    """At an input of a Loop's body, if a state or a value that overwrites the state may lie in its
-    memory.
-
-    The maximum of a value with itself is the value, and so is the only row of a stack of it.
-    """
+    """The maximum of a value with itself is the value, and so is the only row of a stack of it."""
     return _endangered(draft.body)
 
 
@@ -168,10 +164,7 @@ PRODUCTS = frozenset({"Einsum", "MatMul"})
     cost="a Maximum of such a state with itself",
 )
 def memory_behind(draft: Draft) -> list[int]:
-    """At a state of open size behind its Loop, if it has several views.
-
-    The maximum of a value with itself is the value.
-    """
+    """The maximum of a value with itself is the value."""
     states = {exit.output for exit in draft.body.outputs if isinstance(exit, Yield)}
     outputs = enumerate(draft.node.outputs)
     return [i for i, value in outputs if i in states and _is_lost_behind(value, draft.place)]
@@ -223,10 +216,7 @@ def _views(state: Value, place: Place) -> int:
     cost="an If in the body, which copies such a state in each iteration",
 )
 def place_of_states(draft: Draft) -> list[Carried]:
-    """At a state of a Loop that may grow and shrink, for example if two states change places; not
-    with `--ifs select`.
-
-    In the first iteration an If reads the initial value. If no iteration may run, an If around
+    """In the first iteration an If reads the initial value. If no iteration may run, an If around
     the Loop gives the initial value.
     """
     place = draft.place
@@ -240,7 +230,11 @@ def place_of_states(draft: Draft) -> list[Carried]:
         again, _ = draft.body.exit_of(port)
         is_open = any(isinstance(dim, Interval) for dim in value.shape or ())
         # If a size is equal after all iterations, it does not become the first size anew.
-        if not is_open or is_static(again.shape) or whole_of(draft.outside(initial)) is not None:
+        if (
+            not is_open
+            or is_static(again.shape)
+            or whole_of(draft.place.outside(initial)) is not None
+        ):
             continue
         if change(again, {value: Change.NONE}) in (None, Change.ANY):
             found.append(port)
