@@ -97,6 +97,11 @@ class Legalizer:
         if results is None:
             self.report(node, rewriter, self._obstacle(node))
             return None
+        for index, (old, made) in enumerate(zip(node.outputs, results, strict=False)):
+            if made is None and old in self.used_in(rewriter.graph):
+                why = f"its output {index} is computed in training alone; export for inference"
+                self.report(node, rewriter, why)
+                return None
         self.expand(b, node, rewriter)
         if rewriter.depth == 0 and self.target.format == "ir" and self.source == "onnx":
             made = [result and rewriter.of(result) for result in results]
