@@ -21,13 +21,13 @@ TYPES = ("float", "int32", "int64", "float16", "uint8", "int8", "double", "bool"
 
 
 def axes_of(name: str, row: Row) -> Mapping[str, Sequence[str]]:
-    """The axes of a layer. `type 0` is the type of the inputs without one of their own."""
-    axes: dict[str, Sequence[str]] = {"case": row.cases, "type 0": row.types.get("0", TYPES)}
+    """The axes of a layer. `type_0` is the type of the inputs without one of their own."""
+    axes: dict[str, Sequence[str]] = {"case": row.cases, "type_0": row.types.get("0", TYPES)}
     for attribute, levels in row.attributes.items():
         axes[attribute] = [*map(repr, levels)]
     longest = max(case.count(";") for case in row.cases) + 1
     for place in range(longest):
-        axes[f"input {place}"] = ["input", "constant"] if longest > 1 else ["input"]
+        axes[f"input_{place}"] = ["input", "constant"] if longest > 1 else ["input"]
     axes["sizes"] = ["known", "open"]
     axes["numbers"] = ["plain", *["special"] * row.special]
     return axes
@@ -36,10 +36,17 @@ def axes_of(name: str, row: Row) -> Mapping[str, Sequence[str]]:
 def exists(levels: Mapping[str, str]) -> bool:
     """Whether the levels go together."""
     texts = levels["case"].split(";")
-    given = [axis for axis in levels if axis.startswith("input ")]
+    given = [axis for axis in levels if axis.startswith("input_")]
     if any(levels[axis] == "constant" for axis in given[len(texts) :]):
         return False
     return any(levels[axis] == "input" for axis in given[: len(texts)])
+
+
+def constant(made: np.ndarray) -> Any:
+    """A constant, which may be empty."""
+    if made.size:
+        return ops.constant(made)
+    return openvino.op.Constant(openvino.Type(made.dtype), openvino.Shape(made.shape), [])
 
 
 def build(entry: Entry) -> tuple[openvino.Model, list[list[np.ndarray]]]:
@@ -52,10 +59,10 @@ def build(entry: Entry) -> tuple[openvino.Model, list[list[np.ndarray]]]:
     feeds: list[list[np.ndarray]] = [[], []]
     arguments: list[Any] = []
     for place, text in enumerate(levels["case"].split(";")):
-        type_ = row.types.get(str(place), [levels["type 0"]])[0] if place else levels["type 0"]
+        type_ = row.types.get(str(place), [levels["type_0"]])[0] if place else levels["type_0"]
         made = [value(text, type_, levels["numbers"], rng) for _ in feeds]
-        if levels[f"input {place}"] == "constant":
-            arguments.append(ops.constant(made[0]))
+        if levels[f"input_{place}"] == "constant":
+            arguments.append(constant(made[0]))
             continue
         shape = [-1] * made[0].ndim if levels["sizes"] == "open" else list(made[0].shape)
         arguments.append(ops.parameter(shape, made[0].dtype, name=f"in{place}"))

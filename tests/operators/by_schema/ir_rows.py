@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.operators.by_schema.onnx_rows import PAIRS, SHAPES
+from tests.operators.by_schema.onnx_rows import DIVIDED, PAIRS, SHAPES
 from tests.operators.by_schema.rows import REALS, Row, alike
 
 F = {"0": ("float",)}
@@ -39,8 +39,8 @@ ROWS = {name: replace(row, release=1) for name, row in {
     **alike(
         "Add-1 Subtract-1 Multiply-1 Maximum-1 Minimum-1 Equal-1 NotEqual-1 Greater-1 "
         "GreaterEqual-1 Less-1 LessEqual-1 SquaredDifference-1 Power-1", BINARY),
-    "Divide-1": Row(SHORT, {"m_pythondiv": (True, False), "auto_broadcast": ("numpy",)},
-                    special=True),
+    "Divide-1": Row(DIVIDED.cases, {
+        "m_pythondiv": (True, False), "auto_broadcast": ("numpy",)}),
     **alike(
         "Mod-1 FloorMod-1", Row(
         ("2,3;[[2,3,-2],[-3,5,7]]", "2,3;=3", "4;=-3", "();=2", "0,3;=2", "2,3;[2,-3,5]"),

@@ -13,6 +13,9 @@ TYPES_TO = (1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16)  # numbers of element ty
 AXIS = (0, 1, -1, -2, 2)
 UNARY = Row(SHAPES, special=True)
 BINARY = Row(PAIRS, special=True)
+# The standard leaves the division of integers by zero undefined.
+DIVIDED = Row((*(f"{pair}>0" for pair in PAIRS if "=" not in pair), "2,3;=-2",
+               "2,3;[[2,3,-2],[-3,5,7]]"), special=True)  # fmt: skip
 REDUCE = Row(
     ("2,3,4;[1]", "2,3,4;[-1]", "2,3,4;[0,2]", "2,3,4;[-1,0]", "2,3;[]", "2,3,4", "();", "4;[0]",
      "0,3;[0]", "2,0;[1]", "2,0,3;[0]", "1,1,1;[1]", "2,1,3,2;[1,2,3]", "1,2,1,2,3;[-2]",
@@ -82,7 +85,7 @@ ROWS: dict[str, Row] = {
         "HardSwish Identity IsNaN Log Mish Neg Not Reciprocal Relu Round Sigmoid Sign Sin "
         "Sinh Softplus Softsign Sqrt Tan Tanh Size", UNARY),
     **alike(
-        "Add And BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less "
+        "Add And BitwiseAnd BitwiseOr BitwiseXor Equal Greater GreaterOrEqual Less "
         "LessOrEqual Mul Or Pow Sub Xor", BINARY),
     **alike(
         "Max Mean Min Sum",
@@ -101,7 +104,7 @@ ROWS: dict[str, Row] = {
     "Gelu": Row(SHAPES, {"approximate": ("none", "tanh")}, special=True),
     "IsInf": Row(SHAPES, {"detect_negative": (0, 1), "detect_positive": (0, 1)}, special=True),
     "BitShift": Row(PAIRS[:12], {"direction": ("LEFT", "RIGHT")}),
-    "Mod": Row((*PAIRS[:12], "2,3;[[2,3,-2],[-3,5,7]]"), {"fmod": (0, 1)}, special=True),
+    "Div": DIVIDED, "Mod": Row(DIVIDED.cases, {"fmod": (0, 1)}),
     "PRelu": Row(("2,3;2,3", "2,3;3", "2,3;()", "2,3,2;3,1", "2,3,2,2;1", "0,3;3", "2,3;1,1")),
     "Clip": Row(tuple(f"{s};{m}" for s in SHAPES for m in ("=-1;=2", "=2;=1")), special=True),
     "Cast": Row(SHAPES, {"to": (*TYPES_TO, 8), "saturate": (0, 1), "round_mode": ("up", "down")},
@@ -223,7 +226,9 @@ ROWS: dict[str, Row] = {
                    and _rank_fits(v)),
     **alike(
         "AveragePool LpPool", Row(
-        IMAGES, POOL, fits=lambda v: v["kernel_shape"] != "absent" and _rank_fits(v))),
+        IMAGES, POOL, fits=lambda v: v["kernel_shape"] != "absent" and _rank_fits(v)
+        # Neither engine counts dilations in the pads that it computes.
+        and not ("SAME" in v["auto_pad"] and v["dilations"] != "absent"))),
     **alike(
         "GlobalAveragePool GlobalMaxPool GlobalLpPool", Row(
         IMAGES, {"p": (1, 2, 3)})),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
@@ -70,7 +71,7 @@ def axes_of(name: str) -> Mapping[str, Sequence[str]]:
         bare = {item[item.rindex("(") + 1 :].rstrip(")") for item in allowed}
         kinds = [t for t in row.types.get(parameter, BASIC) if t in bare]
         if kinds and any(port.type == parameter for port in schema.inputs):
-            axes[f"type {parameter}"] = kinds
+            axes[f"type_{parameter}"] = kinds
     for attribute in names:
         if attribute in row.attributes:
             axes[attribute] = ["absent", *map(repr, row.attributes[attribute])]
@@ -78,7 +79,7 @@ def axes_of(name: str) -> Mapping[str, Sequence[str]]:
     for place in range(longest):
         port = port_of(schema, place)
         levels = ["input", "constant"] if longest > 1 else ["input"]
-        axes[f"input {place}"] = [*levels, *["absent"] * port.optional]
+        axes[f"input_{place}"] = [*levels, *["absent"] * port.optional]
     axes["sizes"] = ["known", "open"]
     axes["numbers"] = ["plain", *["special"] * row.special]
     axes["place"] = ["top", "in an If", "in a Loop"]
@@ -96,6 +97,8 @@ def _exists(name: str, levels: Mapping[str, str]) -> bool:
         return False
     if row.release:
         return ir_programs.exists(levels)
+    if not _axis_fits(name, levels):
+        return False
     schema = schemas(name)[int(levels["version"])]
     for axis, level in levels.items():
         if axis in row.attributes and level != "absent" and axis not in schema.attributes:
@@ -104,10 +107,10 @@ def _exists(name: str, levels: Mapping[str, str]) -> bool:
         if required and levels.get(attribute) == "absent":
             return False
     texts = levels["case"].split(";")
-    given = [levels.get(f"input {place}", "absent") for place in range(len(texts))]
+    given = [levels.get(f"input_{place}", "absent") for place in range(len(texts))]
     some = [level for level, text in zip(given, texts, strict=True) if text and level != "absent"]
     # An input without a value is absent, and said to be so once.
-    missing = [axis for axis in levels if axis.startswith("input ")][len(texts) :]
+    missing = [axis for axis in levels if axis.startswith("input_")][len(texts) :]
     if any(levels[axis] == "constant" for axis in missing):
         return False
     if any(not text and level == "constant" for level, text in zip(given, texts, strict=True)):
@@ -115,9 +118,30 @@ def _exists(name: str, levels: Mapping[str, str]) -> bool:
     return "input" in some and _types_fit(schema, levels)
 
 
+def _axis_fits(name: str, levels: Mapping[str, str]) -> bool:
+    """Whether the axis, the axes or the order of them suit the rank of the first input."""
+    rank = rank_of(levels["case"].partition(";")[0])
+    axis, order = levels.get("axis", "absent"), levels.get("perm", "absent")
+    if order != "absent" and order.count(",") + 1 != rank:
+        return False
+    if axis == "absent":
+        return True
+    # The output has one more axis, or the axis is a place between axes.
+    more = name in ("OneHot", "Flatten", "ConcatFromSequence")
+    return -rank - more <= int(axis) < rank + more
+
+
+def rank_of(text: str) -> int:
+    """The rank of a value that a text describes."""
+    first = text.removeprefix("seq ").partition("|")[0]
+    if first.startswith(("[", "=")):
+        return np.ndim(ast.literal_eval(first.lstrip("=")))
+    return len(re.findall(r"\d+", first.partition("<")[0].partition(">")[0]))
+
+
 def _types_fit(schema: Schema, levels: Mapping[str, str]) -> bool:
     for parameter, allowed in schema.types.items():
-        level = levels.get(f"type {parameter}")
+        level = levels.get(f"type_{parameter}")
         if level is not None and not any(f"({level})" in item for item in allowed):
             return False
     return True
@@ -139,7 +163,7 @@ def case_of(entry: Entry) -> Case:
     }
     newest = next(iter(schemas(entry.kind).values()))
     for place, text in enumerate(levels["case"].split(";")):
-        given, port = levels[f"input {place}"], port_of(newest, place)
+        given, port = levels[f"input_{place}"], port_of(newest, place)
         if not text or given == "absent":
             names.append("")
             continue
@@ -173,8 +197,8 @@ def case_of(entry: Entry) -> Case:
 def _type_of(schema: Schema, newest: Schema, port: Port, levels: Mapping[str, str]) -> str:
     own = next((item for item in schema.inputs if item.name == port.name), port)
     for parameter in (own.type, port.type):
-        if f"type {parameter}" in levels:
-            return levels[f"type {parameter}"]
+        if f"type_{parameter}" in levels:
+            return levels[f"type_{parameter}"]
     allowed = schema.types.get(own.type) or newest.types.get(port.type) or (port.type,)
     return allowed[0][allowed[0].rindex("(") + 1 :].rstrip(")")
 

@@ -4,7 +4,7 @@
 | --- | --- |
 | `2,3`, `()` | random numbers of this shape |
 | `2,3<-2..4` | random integers from -2 up to 3 |
-| `2,3>0` | random numbers of 0.2 to 2 |
+| `2,3>0` | random positive numbers |
 | `[[1,2]]`, `=5` | these numbers |
 | `seq 2,3` | a sequence of tensors, with `;` written as a bar between them: `seq 2,3|1,3` |
 """
@@ -47,6 +47,8 @@ def value(text: str, type_: str, numbers: str, rng: np.random.Generator) -> Any:
     if below:
         low, _, high = limits.rpartition("..")
         return rng.integers(int(low or 0), int(high), shape).astype(dtype)
+    if positive and not is_float(dtype):
+        return rng.integers(1, 2 if dtype == np.bool_ else 6, shape).astype(dtype)
     if positive:
         return rng.uniform(0.2, 2, shape).astype(dtype)
     return (_special if numbers == "special" else _plain)(shape, dtype, rng)
