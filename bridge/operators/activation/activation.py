@@ -41,6 +41,15 @@ def selu(b: Builder, node: Node) -> Result:
     return gamma * (b.max(x, zero) + alpha * below)
 
 
+@legalizes("Shrink", target="ir")
+def shrink(b: Builder, node: Node) -> Result:
+    """Shrink-9 of integers: the bias and the threshold are floats."""
+    x = node.operand(0)
+    if x.element.kind == "float":
+        return None
+    return b.cast(b.op("Shrink", b.cast(x, F32), **node.attributes), x.element)
+
+
 @legalizes("Swish", target="onnx")
 def swish(b: Builder, node: Node) -> Result:
     """x · sigmoid(beta · x), if the operator set has no Swish or beta is not a constant."""
