@@ -253,11 +253,13 @@ class _Noise:
         for shape in parts:
             drawn = self._drawn(b, like, shape, 2 / len(parts) * max(unit, _epsilon(element)))
             noise = drawn if noise is None else b.op("Add", noise, drawn)
-        size = like
         if of_largest:
             flat = b.op("Reshape", b.op("Abs", like), [-1])
             size = b.op("ReduceMax", flat, [0], keepdims=True)
-        result = b.op("Add", like, b.op("Mul", noise, size))
+            result = b.op("Add", like, b.op("Mul", noise, size))
+        else:  # An infinity is an infinity with noise, too.
+            one = b.constant(np.ones((), like.element.dtype))
+            result = b.op("Mul", like, b.op("Add", noise, one))
         if exact.shape == ():
             result = b.op("Reshape", result, np.array([], np.int64))
         maker = b.cast(result, element).producer
