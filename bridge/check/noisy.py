@@ -258,7 +258,7 @@ class _Noise:
             size = b.op("ReduceMax", flat, [0], keepdims=True)
             result = b.op("Add", like, b.op("Mul", noise, size))
         else:  # An infinity is an infinity with noise, too.
-            one = b.constant(np.ones((), like.element.dtype))
+            one = b.cast(b.constant(np.float32(1)), F64 if element is F64 else F32)
             result = b.op("Mul", like, b.op("Add", noise, one))
         if exact.shape == ():
             result = b.op("Reshape", result, np.array([], np.int64))

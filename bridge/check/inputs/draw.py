@@ -16,7 +16,6 @@ from bridge.check.inputs.uses import (
     InputUses,
     Use,
     consumers_of,
-    is_taken_from_one,
     uses_of,
 )
 from bridge.errors import InvalidModelError, UsageError
@@ -187,13 +186,7 @@ class _Draw:
         if name in recipe.fills:
             array = np.full(array.shape, recipe.fills[name])
         bounds = self._bounds(uses)
-        if recipe.numbers in ("marked", "filled") and own is None and element.kind in _MARKED:
-            low, high = bounds or (-math.inf, math.inf)
-            if element.is_integer:
-                top = (1 << (element.bits - element.is_signed)) - 1
-                low, high = max(low, -(top + 1) * element.is_signed), min(high, top)
-            marks = [mark for mark in uses.marks if low <= mark <= high]
-            array = self._marked(np.asarray(array), marks, element.is_float and bounds is None)
+        array = self._marked(array, name, element, bounds, uses)
         if bounds is not None and array is not drawn:
             # No index beyond the end, and no trip count of 2**63, which would run for years.
             is_index = any(use.is_index for use in uses.all)
@@ -206,17 +199,34 @@ class _Draw:
             array[..., :1] = True
         return array
 
-    def _marked(self, array: np.ndarray, marks: Sequence[float], signs: bool) -> np.ndarray:
-        """The array with a mark in each element, or with many in some. With `signs`, one is -0.0."""
-        turn = self.recipe.turn
-        if self.recipe.numbers == "filled":
-            chosen = [marks[turn % len(marks)]] * array.size if marks else []
+    def _marked(
+        self,
+        array: np.ndarray,
+        name: str,
+        element: Element,
+        bounds: Bounds | None,
+        uses: InputUses,
+    ) -> np.ndarray:
+        """The array with one mark in all elements, or with many in some. A float has -0.0, too."""
+        recipe = self.recipe
+        is_fixed = recipe.own is not None or name in recipe.chosen or uses.is_yes_or_no
+        if recipe.numbers not in ("marked", "filled") or element.kind not in _MARKED or is_fixed:
+            return array
+        low, high = bounds or (-math.inf, math.inf)
+        if element.is_integer:
+            top = (1 << (element.bits - element.is_signed)) - 1
+            low, high = max(low, -(top + 1) * element.is_signed), min(high, top)
+        marks = [mark for mark in uses.marks if low <= mark <= high]
+        count, turn = array.size, recipe.turn
+        if recipe.numbers == "filled":
+            marks = [marks[turn % len(marks)]] if marks else []
         else:
-            marks = [*[-0.0] * signs, *marks]
-            count = min(len(marks), max(array.size // 2, 1))
-            chosen = [marks[(turn * count + k) % len(marks)] for k in range(count)]
-        flat = array.astype(float if signs else array.dtype).reshape(-1)
-        flat[self.rng.permutation(array.size)[: len(chosen)]] = chosen[: array.size]
+            marks = [*[-0.0] * (element.is_float and bounds is None), *marks]
+            count = min(len(marks), max(count // 2, 1))
+        flat = array.astype(float if element.is_float else array.dtype).reshape(-1)
+        places: Sequence[int] = self.rng.permutation(array.size)[:count].tolist() if marks else []
+        for number, place in enumerate(places):
+            flat[place] = marks[(turn * count + number) % len(marks)]
         return flat.reshape(array.shape)
 
     def _tensor(self, element: Element, shape: tuple[int, ...], uses: InputUses) -> np.ndarray:
@@ -226,8 +236,7 @@ class _Draw:
                 return exact
         if any(use.name in _UNIT for use in uses.all):
             return self.rng.uniform(0.0, 0.9, shape)
-        zero_or_one = uses.is_mask or any(is_taken_from_one(u.node, u.index) for u in uses.all)
-        if element.is_integer and zero_or_one:
+        if element.is_integer and uses.is_yes_or_no:
             return np.asarray(self.rng.integers(0, 2, shape))
         bounds = self._bounds(uses)
         if bounds is not None:

@@ -8,6 +8,7 @@ and the ends of types.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Set
 from dataclasses import replace
 from typing import Any
@@ -52,10 +53,12 @@ def take_own(search: Search) -> None:
 def draw(search: Search) -> None:
     """Draws the first inputs. If windows slide over inputs, larger ones are tried first."""
     slides = any(_slides(node.op) for node in search.all.model.graph.nodes)
-    ways = [lambda: draw_small(search), lambda: _fit(search, slides)]
-    for way in reversed(ways) if slides else ways:
-        if len(search.cases) == search.own:
-            way()
+    if not slides:
+        draw_small(search)
+    if len(search.cases) == search.own:
+        _fit(search, slides)
+    if slides and len(search.cases) == search.own:
+        draw_small(search)
 
 
 def draw_small(search: Search) -> None:
@@ -206,13 +209,12 @@ def _draw_large(search: Search, case: Case, recipe: Recipe) -> Recipe:
             break
     for value, its in {} if search.all.whole else uses.items():
         rows = max((use.rows for use in its.all), default=0)
-        shape = np.shape(case.feeds.get(value.name))
-        last = [*open_sizes(value).values()][-1:]
-        keys = [v for v in free if v.key in ({*last, *[*open_sizes(value)][-1:]})]
-        if _LARGE < rows <= _LONG and keys and shape:
-            others = max(int(np.prod(shape[:-1])), 1)
-            longer = keys[0].put(replace(recipe, sizes=sizes), -(-rows // others))
-            if longer is not None and search.takes(longer, always):
+        array, key = case.feeds.get(value.name), [*open_sizes(value)][-1:]
+        if isinstance(array, np.ndarray) and _LARGE < rows <= _LONG:
+            others = max(math.prod(array.shape[:-1]), 1)
+            long = [v.put(replace(like, is_large=False), -(-rows // others)) for v in free]
+            fits = [r for v, r in zip(free, long, strict=True) if [v.key] == key and r is not None]
+            if fits and search.takes(fits[0], always):
                 break
     return taken
 

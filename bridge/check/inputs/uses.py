@@ -164,6 +164,12 @@ class InputUses:
     further: list[Use] = field(default_factory=list)
 
     @cached_property
+    def is_yes_or_no(self) -> bool:
+        """Whether an integer is 0 or 1."""
+        taken = (is_taken_from_one(use.node, use.index) for use in self.all)
+        return self.is_mask or (self.is_whole and any(taken))
+
+    @cached_property
     def marks(self) -> list[float]:
         """Numbers that the model, or the other file, may tell from others, the limits first. Where
         arithmetic before a limit rounds, engines may take the limit for its neighbour: so it is
@@ -258,8 +264,8 @@ def _computed(node: Node, index: int, way: Way) -> Iterator[tuple[Value, Way]]:
     if node.op not in _UNDONE or (node.op == "Clip" and index):
         return
     others = [value for place, value in enumerate(node.inputs) if place != index and value]
-    small = (v.constant and v.constant.size <= _LARGEST_KNOWN for v in others)
-    arrays = [v.constant.array() if s else None for v, s in zip(others, small, strict=True)]
+    tensors = [value.constant for value in others]
+    arrays = [t.array() if t and t.size <= _LARGEST_KNOWN else None for t in tensors]
     known = [float(x) for x in arrays if x is not None and x.size for x in (x.min(), x.max())]
     is_known = len(known) == 2 * len(others)
     ends = (min(known), max(known)) if known and is_known else None
