@@ -4,7 +4,9 @@ This is Monte Carlo arithmetic (Parker, 1997). A value is *exact* if every engin
 bit: inputs, constants, their elements moved or selected, and floats that are made of integers
 alone, such as counters. Exact values have no noise, so that a decision between them has none
 either. All others do. An operator that sums products gets noise on its exact inputs too: its own
-sums are off by more than a unit of a result that cancels.
+sums are off by more than a unit of a result that cancels. Floats of 16 bits are summed in wider
+ones: these are off by the rounding of the result alone, by which engines that keep wide floats
+differ from those that do not.
 """
 
 from __future__ import annotations
@@ -223,7 +225,7 @@ class _Noise:
         if node.op == "Cast" and element is not None and element.is_float and element.bits <= 8:
             return _epsilon(F16), False  # Engines go by way of f16, and so round twice.
         if node.attributes.get("accuracy_level") == _IN_BYTES:
-            return 2.0**-9, True
+            return 2.0**-8, True
         if node.op not in _ROUNDING or _is_constant(value):
             return None
         return (0.0, True) if node.op in _LEVELS or value not in self.facts.exact else None
@@ -236,22 +238,26 @@ class _Noise:
         by_element = (has_trait(node.op, one) for one in ("broadcasts", "by_element"))
         if _keeps_elements(node) or node.op in _SELECTING or any(by_element):
             return False
-        return _has_many(value) and (is_constant or value in self.facts.exact)
+        is_wide = value.element not in (F16, BF16)
+        return is_wide and _has_many(value) and (is_constant or value in self.facts.exact)
 
     def _add(
         self, b: Builder, exact: Value, value: Value, unit: float = 0.0, of_largest: bool = False
     ) -> None:
-        """Makes `value` of the exact one. Each element is off by a unit at most for its place on
-        the first axes, and by one for that on the last. One for each element would take long."""
+        """Makes `value` of the exact one. Each element is off by up to two units, or by one of a
+        type of 16 bits: half of it for its place on the first axes, half for that on the last.
+        Noise for each element would take long."""
         element = exact.element
         assert element is not None
+        unit = max(unit, _epsilon(element))
+        most = unit if unit >= _epsilon(F16) else 2 * unit
         wide = b.cast(exact, F32) if element in (F16, BF16) else exact
         # OpenVINO 2026.4 draws 0 for a scalar.
         like = b.op("Reshape", wide, [1]) if exact.shape == () else wide
         parts = _parts(like.shape)
         noise = None
         for shape in parts:
-            drawn = self._drawn(b, like, shape, 2 / len(parts) * max(unit, _epsilon(element)))
+            drawn = self._drawn(b, like, shape, most / len(parts))
             noise = drawn if noise is None else b.op("Add", noise, drawn)
         if of_largest:
             flat = b.op("Reshape", b.op("Abs", like), [-1])

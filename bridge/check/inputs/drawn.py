@@ -147,7 +147,8 @@ def draw_further(search: Search) -> None:
     recipe = _draw_large(search, case, recipe)
     uses = {v: u for v, u in search.maker.uses.items() if v.name not in recipe.chosen}
     elements = {v: v.element for v in uses if v.element is not None}
-    floats = [v.name for v, element in elements.items() if element.is_float]
+    is_short = search.all.whole
+    floats = [v.name for v, element in elements.items() if element.is_float and not is_short]
     # OpenVINO keeps integers of variables in 32 bits.
     wide = search.all.states is None and any(
         uses[v].is_moved and element.is_integer and element.bits > 8
