@@ -93,7 +93,10 @@ def _fit(search: Search, slides: bool) -> None:
         return (1 + misfit(wanted.model, sizes),)
 
     steps = sorted(_GROWING, key=lambda number: number < _WINDOW) if slides else _GROWING
-    alike = [sized(start, growing, number) for number in steps] if growing else []
+    others = [own for own in free_sizes(search) if own not in growing]
+    single = sized(start, [own for own in others if own.key not in start.sizes], 1)
+    bases = (start, single)[: 2 if growing else 0]
+    alike = [sized(base, growing, number) for base in bases for number in steps]
     if not any(map(search.takes, alike)):
         search.largest = max(most, 1 << 22)
         free = free_sizes(search)
