@@ -46,6 +46,7 @@ _WHOLE = frozenset({"Add", "Sub", "Mul", "Neg", "Abs", "Min", "Max", "Where", "C
 _SELECTING = frozenset({"Abs", "Clip", "Concat", "Max", "Min", "Neg", "Relu", "Trilu", "Where"})
 """Operators that round no number, beside those that keep elements."""
 
+_ENDS = (np.float32(-3e38), np.float32(3e38))
 _MANY = 1 << 10  # elements of a constant that is read to see whether they are integers
 
 
@@ -262,10 +263,9 @@ class _Noise:
         if of_largest:
             flat = b.op("Reshape", b.op("Abs", like), [-1])
             size = b.op("ReduceMax", flat, [0], keepdims=True)
-            result = b.op("Add", like, b.op("Mul", noise, size))
         else:  # An infinity is an infinity with noise, too.
-            one = b.cast(b.constant(np.float32(1)), F64 if element is F64 else F32)
-            result = b.op("Mul", like, b.op("Add", noise, one))
+            size = b.op("Clip", like, *(b.cast(b.constant(end), like.element) for end in _ENDS))
+        result = b.op("Add", like, b.op("Mul", noise, size))
         if exact.shape == ():
             result = b.op("Reshape", result, np.array([], np.int64))
         maker = b.cast(result, element).producer
