@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from bridge.neutral.inference import constraints as must
-from bridge.operators import Builder, Node, Result, Value, legalizes, required
+from bridge.operators import Builder, Node, Result, Value, attributes_beside, legalizes, required
 from bridge.operators.matmul.attention import (
     MINUS_INFINITY,
     Mask,
@@ -18,7 +18,7 @@ from bridge.operators.matmul.attention import (
     joined_heads,
     repeated,
 )
-from bridge.operators.microsoft.attention import require_absent, require_default, scale_of
+from bridge.operators.microsoft.attention import scale_of
 from bridge.operators.microsoft.rotary_embedding import rotated
 
 CONSECUTIVE = "calls_are_consecutive"
@@ -35,15 +35,12 @@ def group_query_attention(b: Builder, node: Node) -> Result:
     """`com.microsoft::GroupQueryAttention` (1): causal attention with a cache of keys and values.
     The new keys are written at the end of each sequence of the batch, and zeros follow them,
     whatever the cache had there. `seqlens_k` is the number of keys of a sequence less one."""
-    require_default(node, "k_quant_type", "v_quant_type", "sliding_window_cache", "qk_output")
-    require_absent(node, k_scale=12, v_scale=13, q_norm_weight=14, k_norm_weight=15)
     attributes: dict[str, Any] = node.attributes
     query, total = required(node, 0, 6)
     past_key, past_value = node.input(3), node.input(4)
     query, key, value = _by_heads(b, node, query)
     frame = _frame(b, node, query, past_key)
-    if attributes.get("do_rotary", 0):
-        query, key = (_rotated(b, node, x, frame.new) for x in (query, key))
+    query, key = (_rotated(b, node, x, frame.new) for x in (query, key))
     present = [key, value]
     if past_key is not None and past_value is not None:
         grown = _joined if attributes.get(CONSECUTIVE) else _written
@@ -75,9 +72,11 @@ def without_variables(b: Builder, node: Node) -> Result:
         return group_query_attention(b, node)
     if CONSECUTIVE not in node.attributes:
         return None
-    left = {k: value for k, value in node.attributes.items() if k not in (CONSECUTIVE, TOLD)}
-    inputs = [*node.inputs[:9], None, *node.inputs[10:]] if TOLD in node.attributes else node.inputs
-    return b.ops(node.op, len(node.outputs), *inputs, **left)
+    inputs = list(node.inputs)
+    if TOLD in node.attributes:
+        inputs[9] = None
+    rest = attributes_beside(node, CONSECUTIVE, TOLD)
+    return b.ops(node.op, len(node.outputs), *inputs, **rest)
 
 
 def _lengths(node: Node) -> must.Constraints:
@@ -102,9 +101,12 @@ def _by_heads(b: Builder, node: Node, query: Value) -> list[Value]:
 
 
 def _rotated(b: Builder, node: Node, x: Value, places: Value) -> Value:
-    """Queries or keys, rotated by the given positions, or by `places` without them."""
+    """Queries or keys, rotated if the node says so, by the given positions, or by `places` without
+    them."""
+    cos, sin, given = (node.input(i) for i in (7, 8, 9))
+    if not node.attributes.get("do_rotary", 0):
+        return x
     cos, sin = required(node, 7, 8)
-    given = node.input(9)
     interleaved = bool(node.attributes.get("rotary_interleaved", 0))
     return rotated(b, x, places if given is None else given, cos, sin, interleaved)
 

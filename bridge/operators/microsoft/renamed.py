@@ -4,9 +4,17 @@ file."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from bridge.operators import Builder, Node, Refused, Result, legalizes, required
+from bridge.operators import (
+    Builder,
+    Node,
+    Refused,
+    Result,
+    attributes_beside,
+    legalizes,
+    required,
+)
 
 
 @legalizes(
@@ -29,26 +37,25 @@ def sample(b: Builder, node: Node) -> Result:
 def linear_attention(b: Builder, node: Node) -> Result:
     """`com.microsoft::LinearAttention` (1): the standard's operator, unless it keeps several
     states."""
-    attributes = dict(node.attributes)
-    _require_one_state(attributes)
-    return b.ops("LinearAttention", len(node.outputs), *node.inputs, **attributes)
+    _require_usual(node, state_window=0)
+    rest = attributes_beside(node, "state_window")
+    return b.ops("LinearAttention", len(node.outputs), *node.inputs, **rest)
 
 
 @legalizes("com.microsoft::CausalConvWithState", target="ir")
 def causal_conv(b: Builder, node: Node) -> Result:
     """`com.microsoft::CausalConvWithState` (1): the standard's operator, along one axis, channels
     first."""
-    attributes = dict(node.attributes)
-    _require_one_state(attributes)
-    for name, usual in (("ndim", 1), ("dilation", 1), ("channels_last", 0)):
-        if attributes.pop(name, usual) != usual:
-            raise Refused(f"its {name} is supported as {usual} only")
-    return b.ops("CausalConvWithState", len(node.outputs), *node.inputs, **attributes)
+    usual = {"state_window": 0, "ndim": 1, "dilation": 1, "channels_last": 0}
+    _require_usual(node, **usual)
+    rest = attributes_beside(node, *usual)
+    return b.ops("CausalConvWithState", len(node.outputs), *node.inputs, **rest)
 
 
-def _require_one_state(attributes: dict[str, Any]) -> None:
-    if attributes.pop("state_window", 0):
-        raise Refused("its state_window is not supported; only the last state is kept")
+def _require_usual(node: Node, **usual: int) -> None:
+    for name, value in usual.items():
+        if node.attributes.get(name, value) != value:
+            raise Refused(f"its {name} is supported as {value} only")
 
 
 @legalizes("com.microsoft::Trilu", target="ir")

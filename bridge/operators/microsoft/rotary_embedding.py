@@ -5,7 +5,6 @@ from __future__ import annotations
 from bridge.neutral.inference.indexes import indexes
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
 from bridge.operators.matmul.attention import by_heads, joined_heads
-from bridge.operators.microsoft.attention import require_default
 
 
 def rotated(
@@ -26,7 +25,6 @@ def rotated(
 def rotary_embedding(b: Builder, node: Node) -> Result:
     """`com.microsoft::RotaryEmbedding` (1): ONNX's operator. One first position may replace all
     positions, and the caches may determine the number of heads."""
-    require_default(node, "is_packed_batching")
     x, places, cos, sin = required(node, 0, 1, 2, 3)
     attributes = node.attributes
     rank, places_rank = ranks(node, 0, 1)
