@@ -5,8 +5,8 @@ bit: inputs, constants, their elements moved or selected, and floats that are ma
 alone, such as counters. Exact values have no noise, so that a decision between them has none
 either. All others do. An operator that sums products gets noise on its exact inputs too: its own
 sums are off by more than a unit of a result that cancels. Floats of 16 bits are summed in wider
-ones: these are off by the rounding of the result alone, by which engines that keep wide floats
-differ from those that do not.
+ones: they are off by the rounding of the result, by which engines that keep wide floats differ
+from those that do not, and by that of constants, which may be sums.
 """
 
 from __future__ import annotations
@@ -216,7 +216,9 @@ class _Noise:
                 if value not in noisy:
                     noisy[value] = Value(value.type)
                     unit = self.of_constants if _is_constant(value) else None
-                    self._add(b, value, noisy[value], _epsilon(unit) if unit else 0.0)
+                    # What is stored in 16 bits may be a sum of two that was rounded.
+                    half = 0.5 if value.element in (F16, BF16) else 1.0
+                    self._add(b, value, noisy[value], _epsilon(unit) if unit else 0.0, share=half)
                 node.inputs[place] = noisy[value]
 
     def _before_rounding(self, node: Node, value: Value) -> tuple[float, bool] | None:
@@ -239,19 +241,25 @@ class _Noise:
         by_element = (has_trait(node.op, one) for one in ("broadcasts", "by_element"))
         if _keeps_elements(node) or node.op in _SELECTING or any(by_element):
             return False
-        is_wide = value.element not in (F16, BF16)
-        return is_wide and _has_many(value) and (is_constant or value in self.facts.exact)
+        is_exact = value in self.facts.exact and value.element not in (F16, BF16)
+        return _has_many(value) and (is_constant or is_exact)
 
     def _add(
-        self, b: Builder, exact: Value, value: Value, unit: float = 0.0, of_largest: bool = False
+        self,
+        b: Builder,
+        exact: Value,
+        value: Value,
+        unit: float = 0.0,
+        of_largest: bool = False,
+        share: float = 1.0,
     ) -> None:
         """Makes `value` of the exact one. Each element is off by up to two units, or by one of a
-        type of 16 bits: half of it for its place on the first axes, half for that on the last.
-        Noise for each element would take long."""
+        type of 16 bits, or a `share` of that: half of it for its place on the first axes, half for
+        that on the last. Noise for each element would take long."""
         element = exact.element
         assert element is not None
         unit = max(unit, _epsilon(element))
-        most = unit if unit >= _epsilon(F16) else 2 * unit
+        most = share * (unit if unit >= _epsilon(F16) else 2 * unit)
         wide = b.cast(exact, F32) if element in (F16, BF16) else exact
         # OpenVINO 2026.4 draws 0 for a scalar.
         like = b.op("Reshape", wide, [1]) if exact.shape == () else wide
