@@ -81,16 +81,15 @@ def _fit(search: Search, slides: bool) -> None:
     ]
     numbers = dict.fromkeys((*Hints.of(wanted.model.graph.walk()).whole, *SMALL))
     before = search.work * _INFERRED
-    most = search.largest
 
     def distances(recipe: Recipe) -> tuple[float, ...]:
-        if search.over() or search.endless:
+        if search.over(before) or search.endless:
             return ()
-        if search.takes(recipe):
-            return (0.0,)
-        search.over(before)
         sizes = {key: size for key, size in recipe.sizes.items() if isinstance(size, int)}
-        return (1 + misfit(wanted.model, sizes),)
+        far = misfit(wanted.model, sizes)
+        if far:
+            return (1 + far,)
+        return (0.0 if search.takes(recipe) else 1.0,)
 
     steps = sorted(_GROWING, key=lambda number: number < _WINDOW) if slides else _GROWING
     others = [own for own in free_sizes(search) if own not in growing]
@@ -98,10 +97,12 @@ def _fit(search: Search, slides: bool) -> None:
     bases = (start, single)[: 2 if growing else 0]
     alike = [sized(base, growing, number) for base in bases for number in steps]
     if not any(map(search.takes, alike)):
-        search.largest = max(most, 1 << 22)
+        search.largest = max(search.largest, 1 << 22)
         free = free_sizes(search)
         goal = Goal(distances, [free], tries=min(400, search.share(before)))
-        solve(goal, [sized(search.base, free, 2)])
+        near, far = solve(goal, [sized(search.base, free, 2)])
+        if far and free:
+            search.run([near])
     if not search.cases[search.own :]:
         longer = (sized(start, growing, n * _WINDOW) for n in (2, 16))
         filled = [one.put(r, n) for r in (start, *longer) for n in numbers for one in whole]
