@@ -23,7 +23,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Flatten whose rows and columns change places."""
 
     def rule(b: Builder, node: Node) -> Value:
-        return b.op("Reshape", b.op("Transpose", node.inputs[0], perm=[1, 0]), [0, -1])
+        return b.op("Reshape", b.op("Transpose", node.inputs[0], [1, 0]), [0, -1])
 
     load_all()
     monkeypatch.setitem(legalizations, ("ir", "Flatten"), rule)
