@@ -92,6 +92,7 @@ ORDER: tuple[str, ...] = (
     "gather_from_the_end",
     "conversion_to_bool",
     "cast_to_bool",
+    "rounded_bf16",
     "reduction_over_empty_axis",
     *CLAUSES,
     "branch_of_equal_shape",
