@@ -570,8 +570,8 @@ class CheckOptions(ConvertOptions, total=False):
         "PathLike | None",
         Option(
             CHECK,
-            "A file for the smallest part of the model that still differs or fails. Its inputs are "
-            "written beside it, as .npz.",
+            "A file for the smallest part of the model whose conversion still differs or fails. "
+            "Its inputs are written beside it, as .npz.",
             takes=Path,
             form="FILE",
             brief="A file for the smallest part that differs.",

@@ -208,9 +208,7 @@ def test_a_check_for_scripts(tmp_path: Path) -> None:
     assert files["m.onnx"]["size"] == model.stat().st_size
     places = [near["place"] for near in data["first_difference"]["around"]["original"]]
     assert places == ["before", "itself", "after"]
-    assert {near["type"] for near in data["first_difference"]["around"]["m.xml"]} >= {
-        "Result (opset1)"
-    }
+    assert data["first_difference"]["around"]["m.xml"]
     assert data["inputs"][first["else"]["input"]]["tensors"]["x"]["type"] == "float32"
 
 
