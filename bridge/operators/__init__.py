@@ -30,7 +30,6 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.rewrite import Result as Result
 from bridge.neutral.types import UNKNOWN, Type
 from bridge.operators import standard
-from bridge.operators.reading import applied
 from bridge.operators.schemas import NEWEST as NEWEST
 from bridge.vocabulary import families, families_of_type, family_of, operator
 
@@ -195,7 +194,7 @@ def _compute(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
     if rule is not None:
         try:
             with limited(budget().limits), Builder([], node.name, Target("onnx", NEWEST)) as b:
-                made = applied(rule, b, node)
+                made = rule(b, node)
         except (Refused, LimitError, *BREAKS):
             return ()
     if made is None:

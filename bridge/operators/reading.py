@@ -74,9 +74,9 @@ def applied(
     node: Node,
     defaults: Callable[[], Mapping[str, Any]] | None = None,
 ) -> Result:
-    """The result of a rule for a node. Refused if the rule gives one, but has left an attribute or
-    an input unread. `defaults` are the values of attributes without effect; by default those of
-    the operator's row."""
+    """The result of a rule for a node as a file has it. Unread if the rule gives one, but has left
+    an attribute or an input unread. An attribute with one of the `defaults`, by default those of
+    its newest schema, counts as absent."""
     attributes, inputs = node.attributes, node.inputs
     noted = attributes if isinstance(attributes, NotedAttributes) else NotedAttributes(attributes)
     node.attributes = noted
@@ -86,20 +86,45 @@ def applied(
         result = rule(b, node)
     finally:
         node.attributes, node.inputs = attributes, inputs
-    if result is not None:
-        if not noted.read.issuperset(attributes):
-            usual = _row_defaults(node.op) if defaults is None else defaults()
-            for name, value in attributes.items():
-                if name in noted.read or without_effect(node.op, name, value, usual):
-                    continue
-                # A node that the rule made may have been handed it, and reads it in turn.
-                if not any(_has(other, name, value) for other in b.nodes[start:]):
-                    raise Unread(f"attribute `{name}`", node.op)
-        if len(taken.read) < len(inputs):
-            for index, value in enumerate(inputs):
-                if value is not None and index not in taken.read:
-                    raise Unread(f"input {index}", node.op)
+    if result is None:
+        return None
+    if not noted.read.issuperset(attributes):
+        usual = _schema_defaults(node.op) if defaults is None else defaults()
+        for name, value in attributes.items():
+            if name in noted.read or without_effect(node.op, name, value, usual):
+                continue
+            if not any(_is_handed(name, value, other) for other in b.nodes[start:]):
+                raise Unread(f"attribute `{name}`", node.op)
+    if len(taken.read) < len(inputs):
+        for index, value in enumerate(inputs):
+            if value is not None and index not in taken.read:
+                raise Unread(f"input {index}", node.op)
+    for other in b.nodes[start:]:
+        _require_places(other, node.op)
     return result
+
+
+def _is_handed(name: str, value: Any, node: Node) -> bool:
+    """Whether a rule handed an attribute on to a node that it made, which is asked in turn."""
+    return name in node.attributes and node.attributes[name] is value
+
+
+def _require_places(made: Node, op: str) -> None:
+    """Raises Unread if a rule for `op` handed on what the row of the node that it made lacks."""
+    row = operator(made.op)
+    if row is None or made.bodies or made.op == "Constant":
+        return
+    if len(made.attributes) > len(row.attributes):
+        name = next(name for name in made.attributes if name not in row.attributes)
+        raise Unread(f"attribute `{name}`", op)
+    most = len(row.inputs)
+    if len(made.inputs) > most and not (most and row.inputs[-1].endswith("*")):
+        raise Unread(f"input {most}", op)
+
+
+def _schema_defaults(op: str) -> Mapping[str, Any]:
+    domain, _, type = op.rpartition("::")
+    return schema_defaults(type, NEWEST, domain)
 
 
 def without_effect(op: str, name: str, value: Any, defaults: Mapping[str, Any]) -> bool:
@@ -109,18 +134,3 @@ def without_effect(op: str, name: str, value: Any, defaults: Mapping[str, Any]) 
         return True
     ignored = ignored_attributes(op)
     return (name in ignored and ignored[name] in (value, ANY_VALUE)) or name.startswith("__")
-
-
-def _has(node: Node, name: str, value: Any) -> bool:
-    row = operator(node.op)
-    known = row is None or name in row.attributes
-    return known and name in node.attributes and node.attributes[name] is value
-
-
-def _row_defaults(op: str) -> Mapping[str, Any]:
-    """The defaults of an operator's row; those of ONNX's schema if it has no row."""
-    row = operator(op)
-    if row is not None:
-        return row.defaults
-    domain, _, type = op.rpartition("::")
-    return schema_defaults(type, NEWEST, domain)

@@ -16,7 +16,6 @@ from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import BOOL, F32, I64, STRING
-from bridge.operators.reading import Unread
 from bridge.operators.type_constraints import disallowed
 from bridge.vocabulary import REQUIRED, Operator, SpelledAttribute, Spelling, operator
 
@@ -36,8 +35,6 @@ def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
     foreign = row.family == "microsoft" and "com.microsoft" not in target.domains
     if not spellings or foreign:
         return None, f"{target} has no such operator and Bridge no rule that expresses it"
-    if not node.bodies and (unread := _surplus(node, row)):
-        return None, str(Unread(unread, node.op))
     why = ""
     for spelling in spellings:
         if target.format == "onnx":
@@ -60,16 +57,6 @@ def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
         if target.format == "onnx" and spelling.domain == "" and only_type:
             break
     return None, why
-
-
-def _surplus(node: Node, row: Operator) -> str:
-    """An attribute or an input that a rule handed on to an operator whose row has no place for it;
-    "" if there is none."""
-    if len(node.attributes) > len(row.attributes):
-        return next(f"attribute `{n}`" for n in node.attributes if n not in row.attributes)
-    most = len(row.inputs)
-    surplus = len(node.inputs) > most and not (most and row.inputs[-1].endswith("*"))
-    return f"input {most}" if surplus else ""
 
 
 def oldest(node: Node) -> int:

@@ -4,7 +4,7 @@ ContribOperators and its `contrib_ops/cpu/bert`. Attributes have their values fr
 
 from __future__ import annotations
 
-from bridge.neutral.types import F16, F32, I64_MAX
+from bridge.neutral.types import ANY, F16, F32, I64_MAX
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
 from bridge.operators.matmul.attention import (
     Mask,
@@ -36,6 +36,8 @@ def attention(b: Builder, node: Node) -> Result:
     if widths is None:
         parts = b.ops("Split", 3, projected, axis=2)
     else:
+        if widths[1] != widths[2] and (past is not None or len(node.outputs) > 1):
+            raise Refused("its keys and values have different sizes, so one cache cannot have both")
         parts = b.split(projected, 2, *widths)
     query, key, value = (by_heads(b, part, node.attributes["num_heads"]) for part in parts)
     if past is not None:
@@ -43,7 +45,8 @@ def attention(b: Builder, node: Node) -> Result:
             b.concat(2, b.op("Gather", past, i, 0), new) for i, new in enumerate((key, value))
         )
     q, k, v = _wide_enough(b, node, node.input(3), query, key, value)
-    mask = _mask(b, node, q, k, node.input(3), node.input(5))
+    start = b.sizes(k, 2) - b.sizes(q, 2)
+    mask = _mask(b, node, q, k, node.input(3), node.input(5), start)
     y = b.cast(joined_heads(b, attend(b, q, k, v, mask, scale_of(node))), query.element)
     if len(node.outputs) == 1:
         return y
@@ -66,11 +69,13 @@ def multi_head_attention(b: Builder, node: Node) -> Result:
     node may still add a bias."""
     heads = node.attributes["num_heads"]
     query, key, value = _projected(b, node, heads)
+    cross = query.dims[2] != key.dims[2] or query.dims[2] == ANY
     past_key, past_value = node.input(6), node.input(7)
     if past_key is not None and past_value is not None:
         key, value = b.concat(2, past_key, key), b.concat(2, past_value, value)
     q, k, v = _wide_enough(b, node, node.input(4), query, key, value)
-    mask = _mask(b, node, q, k, node.input(4), node.input(5))
+    start = None if past_key is None else b.sizes(past_key, 2)
+    mask = _mask(b, node, q, k, node.input(4), node.input(5), start, cross)
     scores = None
     if len(node.outputs) < 4:
         y = attend(b, q, k, v, mask, scale_of(node))
@@ -133,17 +138,29 @@ def _wide_enough(b: Builder, node: Node, mask: Value | None, *values: Value) -> 
 
 
 def _mask(
-    b: Builder, node: Node, query: Value, key: Value, mask: Value | None, bias: Value | None
+    b: Builder,
+    node: Node,
+    query: Value,
+    key: Value,
+    mask: Value | None,
+    bias: Value | None,
+    start: Value | None,
+    cross: bool = False,
 ) -> Mask:
-    """The mask of padding, bias and causal order. Padding lowers scores by a large number but does
-    not forbid them. A row that has only padding therefore has the average of its values."""
+    """The mask of padding, bias and causal order, in which the first query is at the position
+    `start` of the keys. In `cross` attention there may be more keys than queries. Padding lowers
+    scores by a large number but does not forbid them. A row that has only padding therefore has
+    the average of its values."""
     if mask is not None:
         kept = _kept(b, mask, query, key)
         filtered = b.like(node.attributes.get("mask_filter_value", _MASKED), query)
         bias = b.plus(b.where(kept, 0.0, filtered), bias and b.cast(bias, query.element))
     allowed = None
     if node.attributes.get("unidirectional", 0):
-        allowed = ahead(b, query, key, b.sizes(key, 2) - b.sizes(query, 2)) <= 0
+        allowed = ahead(b, query, key, start) <= 0
+        if cross:  # onnxruntime leaves the last query out of the order.
+            last = b.sizes(query, 2) - [1]
+            allowed |= b.unsqueeze(b.positions(query, 2), 1).equal(last)
     return Mask(bias, allowed, False)
 
 

@@ -12,8 +12,9 @@ from bridge.operators import Builder, Node, Refused, Result, legalizes
 def dropout_to_ir(b: Builder, node: Node) -> Result:
     """Dropout (1 to 22). At inference it is a copy, and its mask is all true. IR has no Dropout for
     training."""
-    data, (ratio, training) = node.operand(0), (known_of(node.input(i)).array for i in (1, 2))
+    data, training = node.operand(0), known_of(node.input(2)).array
     if node.input(2) is not None and (training is None or training.item()):
+        ratio = known_of(node.input(1)).array
         if ratio is None or ratio.item() != 0:
             raise Refused("training drops elements at random; set training_mode to false")
     output = b.op("Identity", data)
