@@ -1,6 +1,6 @@
 """The original ONNX node of a layer, with the nodes that lead to it. IR's rt_info keeps it for the
-way back, by the key of the body and the layer's name. Its inputs are outputs of layers, or tensors that IR
-does not use."""
+way back, by the key of the body and the layer's name. Its inputs are outputs of layers, or tensors
+that IR does not use."""
 
 from __future__ import annotations
 
@@ -122,6 +122,10 @@ def _tensor(tensor: Tensor) -> dict[str, Any]:
     if tensor.nbytes > LONGEST:
         return {**said, "base64": base64.b64encode(tensor.data()).decode()}
     return {**said, "bytes": bytes(tensor.data()).hex()}
+
+
+TOP = "0"
+"""The key of the graph around all bodies."""
 
 
 def key_of_body(outside: str, holder: str, tag: str) -> str:
