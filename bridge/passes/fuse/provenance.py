@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from bridge.neutral.attributes import fault_of
 from bridge.neutral.builder import Builder, Target
-from bridge.neutral.graph import Graph, Node, Value, producer_of
+from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.match import ValuePair
 from bridge.neutral.provenance import Provenance
 from bridge.operators.spelling import choose
@@ -59,6 +59,8 @@ def restored(
     found = within(made, pairs)
     if found is None or (len(there) > 1 and any(_follows(v, there, uses) for v in inputs)):
         return None
+    if any(_stays(one, there, found, uses) for one in found):
+        return None
     for maker in lost:
         if maker.op == "Constant":
             uses.prepend(maker)
@@ -107,8 +109,14 @@ def _is_writable(node: Node, target: Target) -> bool:
 
 def _follows(value: Value, outputs: Iterable[Value], uses: Uses) -> bool:
     """Whether a value may depend on one of the outputs, and so on the node that will take it."""
-    producers = filter(None, map(producer_of, outputs))
+    producers = [v.producer for v in outputs if v.producer is not None and uses.is_there(v)]
     return value.constant is None and not all(uses.is_before(value, node) for node in producers)
+
+
+def _stays(node: Node, there: Collection[Value], within: Collection[Node], uses: Uses) -> bool:
+    """Whether other nodes read a Loop that stands for a recorded node: it would run twice."""
+    inner = (value for value in node.outputs if node.bodies and value not in there)
+    return any(user not in within for value in inner for user in uses.users(value))
 
 
 def _within(recorded: Node, pairs: Sequence[ValuePair]) -> Collection[Node] | None:

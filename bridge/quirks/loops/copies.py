@@ -274,4 +274,7 @@ def _enter_again(loop_builder: LoopBuilder, index: int, users: list[Node]) -> No
     replace_values(body.graph, {user.outputs[0]: entry for user in users})
 
 
-copied_shapes.undoes("Squeeze")(squeezed_again)
+@copied_shapes.undoes("Squeeze")
+def squeezed_first_axis(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The value before it gets the additional axis. Other axes may belong to a recorded node."""
+    return None if _without(node.outputs[0], "Squeeze") is None else squeezed_again(b, node, uses)
