@@ -57,13 +57,15 @@ def restored(
     made = b.node(provenance.op, provenance.inputs, len(outputs), dict(provenance.attributes))
     pairs = [(new, old) for new, old in zip(made.outputs, outputs, strict=True) if old in there]
     found = within(made, pairs)
-    if found is None or (len(there) > 1 and any(_follows(v, there, uses) for v in inputs)):
+    taken = {v: v.producer for one in (made, *lost) for v in one.inputs if v is not None}
+    kept = [value for value, maker in taken.items() if maker not in lost]
+    if found is None or (len(there) > 1 and any(_follows(v, there, uses) for v in kept)):
         return None
     if any(_stays(one, there, found, uses) for one in found):
         return None
+    b.nodes[:] = [one for one in b.nodes if one not in lost]
     for maker in lost:
-        if maker.op == "Constant":
-            uses.prepend(maker)
+        uses.prepend(maker)
     _place_outputs(made, outputs, output, found, uses)
     return next(new for new, old in pairs if old is output)
 
