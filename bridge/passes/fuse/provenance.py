@@ -59,7 +59,7 @@ def restored(
     found = within(made, pairs)
     taken = {v: v.producer for one in (made, *lost) for v in one.inputs if v is not None}
     kept = [value for value, maker in taken.items() if maker not in lost]
-    if found is None or (len(there) > 1 and any(_follows(v, there, uses) for v in kept)):
+    if found is None or (len(there) > 1 and not uses.put_before(kept, there)):
         return None
     if any(_stays(one, there, found, uses) for one in found):
         return None
@@ -107,12 +107,6 @@ def _is_writable(node: Node, target: Target) -> bool:
     if row is None:
         return node.op.partition("::")[0] in target.domains
     return not (row.onnx or row.ir) or choose(node, target)[0] is not None
-
-
-def _follows(value: Value, outputs: Iterable[Value], uses: Uses) -> bool:
-    """Whether a value may depend on one of the outputs, and so on the node that will take it."""
-    producers = [v.producer for v in outputs if v.producer is not None and uses.is_there(v)]
-    return value.constant is None and not all(uses.is_before(value, node) for node in producers)
 
 
 def _stays(node: Node, there: Collection[Value], within: Collection[Node], uses: Uses) -> bool:
