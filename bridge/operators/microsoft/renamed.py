@@ -4,7 +4,7 @@ file."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from bridge.operators import Builder, Node, Refused, Result, legalizes, required
 
@@ -23,32 +23,6 @@ def standard_one(b: Builder, node: Node) -> Result:
 def sample(b: Builder, node: Node) -> Result:
     """`com.microsoft::SampleOp` (1): Identity."""
     return b.op("Identity", *node.inputs)
-
-
-@legalizes("com.microsoft::LinearAttention", target="ir")
-def linear_attention(b: Builder, node: Node) -> Result:
-    """`com.microsoft::LinearAttention` (1): the standard's operator, unless it keeps several
-    states."""
-    attributes = dict(node.attributes)
-    _require_one_state(attributes)
-    return b.ops("LinearAttention", len(node.outputs), *node.inputs, **attributes)
-
-
-@legalizes("com.microsoft::CausalConvWithState", target="ir")
-def causal_conv(b: Builder, node: Node) -> Result:
-    """`com.microsoft::CausalConvWithState` (1): the standard's operator, along one axis, channels
-    first."""
-    attributes = dict(node.attributes)
-    _require_one_state(attributes)
-    for name, usual in (("ndim", 1), ("dilation", 1), ("channels_last", 0)):
-        if attributes.pop(name, usual) != usual:
-            raise Refused(f"its {name} is supported as {usual} only")
-    return b.ops("CausalConvWithState", len(node.outputs), *node.inputs, **attributes)
-
-
-def _require_one_state(attributes: dict[str, Any]) -> None:
-    if attributes.pop("state_window", 0):
-        raise Refused("its state_window is not supported; only the last state is kept")
 
 
 @legalizes("com.microsoft::Trilu", target="ir")
