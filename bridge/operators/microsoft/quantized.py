@@ -174,7 +174,7 @@ def dynamic_quantize_matmul(b: Builder, node: Node) -> Result:
 def matmul_n_bits(b: Builder, node: Node) -> Result:
     """`com.microsoft::MatMulNBits` (1): a product with the transpose of a matrix [N, K] of few bits
     in blocks along K. Both formats pack its bytes in the same way. The groups of `g_idx` become
-    blocks. They keep their zero points, which onnxruntime's CPU kernel ignores then."""
+    blocks."""
     data, packed, scales = required(node, 0, 1, 2)
     zeros = node.input(3)
     attributes: dict[str, Any] = node.attributes
