@@ -88,11 +88,11 @@ def _from_the_end(inputs: Values, outputs: Values) -> Iterator[tuple[str, str]]:
         yield before, after
 
 
-def suggested(inputs: Values, outputs: Values) -> str:
-    """The options for the pairs that types and places allow, as a shell takes them."""
+def suggested(inputs: Values, outputs: Values) -> list[str]:
+    """The options for the pairs that types and places allow, in lines as a shell takes them."""
     pairs = dict(reversed([*_from_the_end(inputs, outputs)])) or {"INPUT": "OUTPUT"}
-    options = [f"--state {before}={after}" for before, after in pairs.items()]
-    return " ".join(options) if len(options) < 4 else "\n  " + " \\\n  ".join(options)
+    lines = [f"  --state {before}={after} \\" for before, after in pairs.items()]
+    return [*lines[:-1], lines[-1][:-2]]
 
 
 def may_follow(before: Value, after: Value) -> bool:

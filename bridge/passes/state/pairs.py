@@ -160,7 +160,8 @@ def _require_pairs(
     if not pairs:
         raise UsageError(
             "no input and output of the model are a state by their names, as past_key_values.0.key "
-            f"and present.0.key are; say which with {suggested(inputs, outputs)}"
+            "and present.0.key are; say which, as in",
+            *suggested(inputs, outputs),
         )
     for before, after in pairs.items():
         for kind, name, known in (("input", before, inputs), ("output", after, outputs)):
