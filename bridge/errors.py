@@ -80,6 +80,10 @@ class UsageError(BridgeError):
     """The call asks for something that makes no sense: a bad option, an unknown file type."""
 
 
+class UnknownOptionError(UsageError, TypeError):
+    """A function has no such option."""
+
+
 @dataclass(frozen=True)
 class Unsupported:
     """One node that cannot be written: its operator, its path, and the reason."""

@@ -18,7 +18,7 @@ class Report:
     `pruned`, the condition that data must fulfil because they decide the If. `causes` holds, for
     other lines, the reason without names: the part of the branch that excludes it. `quirks` are the
     quirks that rewrote a node, with the path to the node. `weights` are the element types that the
-    weights are stored in.
+    weights are stored in. `details` are those of all lines that only `lines` has.
     """
 
     source: str = ""
@@ -31,6 +31,7 @@ class Report:
     causes: dict[str, str] = field(default_factory=dict)
     quirks: list[tuple[str, str]] = field(default_factory=list)
     weights: str = ""
+    details: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
         """The decisions, line by line."""
@@ -42,11 +43,20 @@ class Report:
         }
         return [f"{kind}: {line}" for kind, lines in kinds.items() for line in lines]
 
-    def short_lines(self) -> list[str]:
-        """Like `lines`, with one line for all branches that are pruned for the same cause."""
-        return replace(self, pruned=self._causes()).lines()
+    def short_lines(self, whole: str = "lines()") -> list[str]:
+        """Like `lines`, without details, and with one line for all branches that are pruned for the
+        same cause, and for all that is specialized. `whole` names what has the rest."""
+        specialized, notes = (
+            [line for line in lines if line not in self.details]
+            for lines in (self.specialized, self.notes)
+        )
+        if specialized:
+            hint = f" ({whole} has the reasons)" if len(specialized) < len(self.specialized) else ""
+            specialized = [f"{'; '.join(specialized)}{hint}"]
+        pruned = self._causes(whole)
+        return replace(self, pruned=pruned, specialized=specialized, notes=notes).lines()
 
-    def _causes(self) -> list[str]:
+    def _causes(self, whole: str) -> list[str]:
         lines_of: dict[str, list[str]] = {}
         for line in self.pruned:
             cause = self.assumed.get(line) or self.causes.get(line, line)
@@ -57,13 +67,17 @@ class Report:
             if len(lines) == 1:
                 told.append(f"{one}; only {cause} is left" if is_assumed else one)
             elif is_assumed:
-                told.append(f"{len(lines)} branches; only {cause} is left (-v lists them)")
+                told.append(f"{len(lines)} branches; only {cause} is left ({whole} lists them)")
             else:
-                told.append(f"{len(lines)} branches, each of which {cause} (-v lists them)")
+                told.append(f"{len(lines)} branches, each of which {cause} ({whole} lists them)")
         return told
 
     def __str__(self) -> str:
-        return text_of([*(f"wrote {path}" for path in self.files), *self.lines()])
+        return text_of([*self._written(), *self.short_lines()])
+
+    def _written(self) -> list[str]:
+        weights = f"; weights: {self.weights}" if self.weights else ""
+        return [f"wrote {' and '.join(map(str, self.files))}{weights}"] if self.files else []
 
     def __repr__(self) -> str:
         files = ", ".join(str(path) for path in self.files) or "nothing"

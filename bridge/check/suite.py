@@ -10,11 +10,12 @@ from typing import cast
 
 import bridge
 from bridge.check.device import DeviceCheck, for_device, is_elsewhere
-from bridge.check.engines import LacksOperatorError, Session
+from bridge.check.engines import LacksOperatorError, OpenVino, Session
 from bridge.check.engines.remote import start
 from bridge.check.engines.sessions import current, open_session
 from bridge.check.files import FileFacts, facts, read
 from bridge.check.lines import shortened
+from bridge.check.memory import name_of
 from bridge.check.prepare import Files, prepared
 from bridge.check.request import Request
 from bridge.check.specialized import Fixed
@@ -23,12 +24,15 @@ from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
 from bridge.options import ConvertOptions, release_number
 from bridge.passes.state.records import STATEFUL
-from bridge.targets.written_for import WRITTEN_FOR
+from bridge.targets.written_for import NEWEST, WRITTEN_FOR
 
 CONVERSION = "conversion: "
 """What begins the failure of a conversion."""
 
 _KINDS = {".onnx": "ONNX", ".xml": "IR"}
+
+Models = tuple[Model, Model | None]
+"""The original's model, and the other file's; None if the other is converted from the original."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +55,10 @@ class Variant:
 
 @dataclass(frozen=True)
 class Failure:
-    """A version that did not convert, load or run. `label` is "" for a conversion, `case` the
-    number of the first input with which the version fails."""
+    """A version that did not convert or load. `label` is "" for a conversion."""
 
     label: str
     text: str
-    case: int = 0
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,14 @@ class Suite:
         """Whether two files were given."""
         return self.files.other is not None
 
+    @property
+    def readable(self) -> bool:
+        """Whether Bridge reads the original: an engine may open one that Bridge does not."""
+        try:
+            return bool(read(self.original.opened))
+        except BridgeError:
+            return False
+
     def of(self, label: str) -> Variant:
         """The version with this label."""
         return next(one for one in self.variants if one.label == label)
@@ -99,19 +109,19 @@ class Suite:
         """The model in a file, not to be changed."""
         return read(path)
 
-    def models(self) -> tuple[Model, Model | None]:
-        """Copies, to be changed: the original, and the other file's model; None if the other is
-        converted from the original."""
+    def models(self) -> Models:
+        """Copies of both models, to be changed."""
         other = self.files.other
         mine = clone_model(read(self.original.opened))
         return mine, None if other is None else clone_model(read(other))
 
     def changed(
-        self, name: str, mine: Model, its: Model | None, pruned: list[str] | None = None
+        self, name: str, models: Models, pruned: list[str] | None = None
     ) -> Iterator[tuple[str, Path]]:
-        """Files of changed models, with the labels of their versions: of `mine`, and of `its`, or
-        of what becomes of `mine` in the conversions of the check. What these prune is added to
+        """Files of changed models, with the labels of their versions: of both, or of the first and
+        of what becomes of it in the conversions of the check. What these prune is added to
         `pruned`."""
+        mine, its = models
         yield self.original.label, self.write(mine, self.original.opened, name)
         if self.files.other is not None and its is not None:
             label = self.files.other.name
@@ -120,10 +130,24 @@ class Suite:
             pruned = [] if pruned is None else pruned
             yield from converted(self.files, f"{name}-too", self.scratch, pruned, mine)
 
+    def opened(
+        self, name: str, models: Models, only: str = "", pruned: list[str] | None = None
+    ) -> list[tuple[str, Session]]:
+        """Sessions of changed models, as `changed` says; of the original and of the version `only`,
+        if it is named. All have the original's names."""
+        found: list[tuple[str, Session]] = []
+        for label, path in self.changed(name, models, pruned):
+            if not found or only in ("", label):
+                found.append((label, open_session(path, like=found[0][1] if found else None)))
+            if label == only:
+                break
+        return found
+
     def write(self, model: Model, like: Path, name: str, opset: int | None = None) -> Path:
         """Writes a changed model in the format of a file; ONNX in this operator set, if given."""
         target = self.scratch / f"{name}{like.suffix.lower()}"
-        bridge.save(model, target, opset=opset)
+        openvino = _older_release() if target.suffix == ".xml" else None
+        bridge.save(model, target, opset=opset, openvino=openvino)
         return target
 
 
@@ -202,7 +226,9 @@ class _Building:
             try:
                 self._open(label, path, of_file)
             except BridgeError as error:
-                self.failures.append(Failure(label, f"{label}: {shortened(str(error), 500)}"))
+                self.failures.append(
+                    Failure(label, f"{label}: {shortened(self._said(error), 500)}")
+                )
                 runs = bool(self.variants)
 
     def _versions(self) -> Iterator[tuple[str, Path, tuple[FileFacts, ...]]]:
@@ -216,7 +242,11 @@ class _Building:
             for label, path in converted(files, "model", self.scratch, self.pruned):
                 yield label, path, facts(path)
         except BridgeError as error:
-            self.failures.insert(0, Failure("", f"{CONVERSION}{error}"))
+            self.failures.insert(0, Failure("", f"{CONVERSION}{self._said(error)}"))
+
+    def _said(self, error: BridgeError) -> str:
+        """The text of an error, with the original's name as it was given."""
+        return str(error).replace(str(self.files.original), name_of(self.request.source))
 
     def _open(self, label: str, path: Path, of_file: tuple[FileFacts, ...]) -> None:
         """Opens a version in the form that its engine can run."""
@@ -284,17 +314,31 @@ class _Building:
 
 def _releases(label: str, model: Model, asked: str | None) -> list[str]:
     """What the first line says of the release of OpenVINO that runs an IR."""
-    sessions = current()
-    version = sessions.engine(sessions.plugin).version
+    version, release = _installed()
     written_for = WRITTEN_FOR.read(model.metadata)
     try:
-        installed = release_number(".".join(version.split(".")[:2]))
+        installed = release_number(release)
         older = written_for is not None and installed < release_number(written_for)
         newer = asked is not None and installed > release_number(asked)
     except UsageError:  # a record of somebody else, or a release of the future
         return []
     told = [f"not run on OpenVINO {asked}"] if newer else []
     return told + [f"{label} is for OpenVINO {written_for}, and ran on {version}"] * older
+
+
+def _installed() -> tuple[str, str]:
+    """The version and the release of the OpenVINO that runs IRs."""
+    version = current().engine(OpenVino).version
+    return version, ".".join(version.split(".")[:2])
+
+
+def _older_release() -> str | None:
+    """The release of the OpenVINO that runs IRs, if it cannot read the newest ones."""
+    _, release = _installed()
+    try:
+        return release if release_number(release) < release_number(NEWEST) else None
+    except UsageError:  # a release of the future
+        return None
 
 
 def for_part(files: Files, part: Model) -> Files:

@@ -171,10 +171,11 @@ def _counts(report: CheckReport, some: Sequence[Branch]) -> str:
 
 
 def details(report: CheckReport) -> list[str]:
-    """Every output, every branch, the inputs, and the refused inputs."""
-    lines = []
-    if report.compared:
-        lines += ["every output:", *map(_result, report.verdict.results)]
+    """What the summary does not list: outputs, every branch, the inputs, and the refused inputs."""
+    results = report.verdict.results
+    left = [_result(one) for one in results if one.ok and one.state != NOISE]
+    title = "every output:" if len(left) == len(results) else "every other output:"
+    lines = [title, *left] if left else []
     sites = report.branches.sites
     lines += ["every branch:"] if sites else []
     for site in sites:
@@ -183,7 +184,8 @@ def details(report: CheckReport) -> list[str]:
         kind = "Loop" if site.loop else "If"
         lines.append(f"{indent}{inside}{kind} {site.where.rpartition(f' / {kind} ')[2]}")
         for outcome in site.outcomes:
-            text = report.branches.state((site.index, outcome)).text
+            state = report.branches.state((site.index, outcome))
+            text = "DIFFERENT, see above" if state.state == "different" else state.text
             lines.append(f"{indent}  {site.role(outcome)}: {text}")
     cases = report.inputs.cases
     lines += ["every input:"] if cases else []

@@ -45,21 +45,20 @@ def bridge(
 
 
 class Convert(typer.core.TyperCommand):
-    """`convert`, which reads a call with two paths and no option but `--quiet` by itself. For any
-    value, Typer imports pydantic and makes a validator of each option, which takes a third of a
+    """`convert`, which reads a call with one path or two and no option but `--quiet` by itself. For
+    any value, Typer imports pydantic and makes a validator of each option, which takes a third of a
     small conversion."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Reads the arguments into the context's parameters."""
         paths = [text for text in args if text not in ("-q", "--quiet")]
-        if len(paths) != 2 or any(path.startswith("-") for path in paths):
+        if len(paths) not in (1, 2) or any(path.startswith("-") for path in paths):
             return super().parse_args(ctx, args)
         function = import_module(".convert", __package__).convert
         declared = inspect.signature(function).parameters.values()
         ctx.params = {each.name: each.default for each in declared}
-        source, destination = map(Path, paths)
-        ctx.params |= {"source": source, "destination": [destination]}
-        ctx.params["quiet"] = len(args) > 2
+        source, *destination = map(Path, paths)
+        ctx.params |= {"source": source, "destination": destination, "quiet": args != paths}
         return []
 
 

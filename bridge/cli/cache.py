@@ -11,17 +11,16 @@ import json
 import os
 import pickle
 import platform
-import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import distributions
-from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 from bridge.cli.outcome import Outcome
 from bridge.cli.output import echo, write_text
 from bridge.errors import BridgeError
+from bridge.files import opened
 from bridge.vocabulary import directory
 
 _ENGINES = ("onnx", "numpy", "onnxruntime", "openvino")
@@ -59,7 +58,7 @@ class Cache:
         """The outcome that was kept with this key; None if there is none."""
         place = self._place(models)
         try:
-            with _opened(place) as file:
+            with opened(place) as file:
                 entry = json.loads(file.read(_LARGEST))
             outcome = Outcome(**entry["outcome"], cached=True)
             told = type(outcome.text), type(outcome.report), type(outcome.seconds)
@@ -91,18 +90,8 @@ class Cache:
         return self._folder / f"{_hash([self._options, *map(str, models)])[:32]}.json"
 
 
-def _opened(path: Path) -> BufferedReader:
-    """Opens a regular file. OSError for others: a FIFO would wait, and a device never end."""
-    flag = getattr(os, "O_NONBLOCK", 0)
-    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | flag))  # noqa: SIM115
-    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        return file
-    file.close()
-    raise OSError("it is no regular file")
-
-
 def _digest(path: Path) -> str:
-    with _opened(path) as file:
+    with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -10,7 +10,16 @@ import typer
 
 from bridge.cli.keywords import takes_options
 from bridge.cli.models import Job, found, placed, sharded
-from bridge.cli.options import AsJson, Jobs, Quiet, Shard, Verbose, files_of_values, states
+from bridge.cli.options import (
+    AsJson,
+    Jobs,
+    Quiet,
+    Shard,
+    Verbose,
+    files_of_values,
+    option,
+    states,
+)
 from bridge.cli.output import echo, echo_json, progress, report_as_json, size_of
 from bridge.cli.streams import STREAM, destination_of, errors_aside, source_of
 from bridge.errors import UsageError
@@ -35,41 +44,25 @@ Destination = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="DESTINATION",
-        help="The file to write: .onnx or .xml; a folder, for the source's name; or - for "
-        "ONNX to a stream.",
+        help="The .onnx or .xml to write; a folder, for the source's name; or - for a stream. "
+        "Without it: the other format, beside SOURCE.",
     ),
 ]
 OutputFolder = Annotated[
     Path | None,
-    typer.Option(
-        metavar="DIR",
-        rich_help_panel=MANY,
-        help="Write all models here, in the other format, under their names.",
-    ),
+    option(MANY, "Write all models here, in the other format, under their names.", form="DIR"),
 ]
 State = Annotated[
     list[str] | None,
-    typer.Option(
-        rich_help_panel=STATE,
-        metavar="INPUT=OUTPUT",
-        help="An input and the output that is its next state.",
-    ),
+    option(STATE, "An input and the output that is its next state.", form="INPUT=OUTPUT"),
 ]
 CheckAfterwards = Annotated[
     bool,
-    typer.Option(
-        "--check",
-        rich_help_panel=CHECK,
-        help="Run both models afterwards, and compare their outputs; see 'bridge check'.",
-    ),
+    option(CHECK, "Run both models and compare their outputs; see 'bridge check'.", "--check"),
 ]
 DebugRun = Annotated[
     bool,
-    typer.Option(
-        "--debug-run",
-        rich_help_panel=OUTPUT,
-        help="Run the graph after each pass; name the first that changes a number.",
-    ),
+    option(OUTPUT, "Run the graph after each pass; name the first that differs.", "--debug-run"),
 ]
 
 
@@ -95,12 +88,12 @@ def convert(
     A complete conversion replaces the files at DESTINATION; a failed one leaves them as they were.
 
     Examples:
-      bridge convert model.onnx model.xml --check
+      bridge convert model.onnx --check
       bridge convert model.xml model.onnx --opset 17
-      bridge convert model.onnx model.xml --input-shape 'x=[1,3,?,?]' --compress-to-fp16
-      bridge convert model.onnx small.onnx --value sr=16000 --input-shape 'x=[1,512]'
+      bridge convert model.onnx --input-shape 'x=[1,3,?,?]' --compress-to-fp16
+      bridge convert model.onnx small.onnx --value sr=16000
       bridge convert model.onnx head.onnx --outputs features --rename x=image
-      bridge convert model.onnx model.xml --device NPU --input-shape 'x=[1,3,224,224]'
+      bridge convert model.onnx --device NPU --input-shape 'x=[1,3,224,224]'
       bridge convert decoder.onnx decoder.xml --stateful --beam-idx
       bridge convert models/ --output-dir converted --jobs 2
     """
@@ -123,7 +116,7 @@ def convert(
             convert_many(many, options, jobs or 1, as_json, quiet)
             return
         source, targets, shard = *_only(many, jobs, shard), None
-    target = _single_target(source, targets, shard)
+    target = _single_target(source, targets, shard, options["force"])
     if arrays and target != STREAM:
         from bridge.files.outputs import require_outputs
 
@@ -141,19 +134,25 @@ def _only(many: Sequence[Job], jobs: int | None, shard: str | None) -> tuple[Pat
     return many[0].model, [target]
 
 
-def _single_target(source: Path, targets: Sequence[Path], shard: str | None) -> Path:
-    """What one model becomes; UsageError where the arguments are not for one model."""
+def _single_target(source: Path, targets: Sequence[Path], shard: str | None, force: bool) -> Path:
+    """What one model becomes; UsageError where the arguments are not for one model. Without a
+    target it is the model of the other format beside the source: an ONNX model that is there stays,
+    because it may be what the IR was made of."""
     if shard:
         raise UsageError("--shard takes a part of many models, with --output-dir DIR")
     if source.is_dir():
         raise UsageError(f"{source}: is a directory; convert its models with --output-dir DIR")
-    if not targets:
+    if source == STREAM and not targets:
         raise UsageError("Missing argument 'DESTINATION'")
     if len(targets) > 1:
         raise UsageError("one SOURCE goes to one DESTINATION; many go to --output-dir DIR")
-    if targets[0].is_dir() and source.is_file() and not _is_model(targets[0]):
-        return placed({source: source.parent}, targets[0])[0].other or targets[0]
-    return targets[0]
+    if targets and not (targets[0].is_dir() and source.is_file() and not _is_model(targets[0])):
+        return targets[0]
+    (job,) = placed({source: source.parent}, targets[0] if targets else source.parent)
+    assert job.other is not None
+    if not targets and job.other.suffix == ".onnx" and job.other.exists() and not force:
+        raise UsageError(f"{job.other}: is there already; name it, or say that it may go (--force)")
+    return job.other
 
 
 def _require_places(many: Sequence[Job], arrays: Sequence[Path]) -> None:
@@ -216,7 +215,7 @@ def _print(report: Report, streamed: bool, verbose: bool) -> None:
         files = (f"{path} ({size_of(path.stat().st_size)})" for path in report.files)
         weights = f"; weights: {report.weights}" if report.weights else ""
         echo(f"wrote {' and '.join(files)}{weights}")
-    for line in report.lines() if verbose else report.short_lines():
+    for line in report.lines() if verbose else report.short_lines("-v"):
         echo(line, aside=streamed)
     for name, place in report.quirks if verbose else ():
         echo(f"quirk: {name} at {place}", aside=streamed)

@@ -10,7 +10,7 @@ from pathlib import Path
 from bridge.cli.outcome import Outcome
 from bridge.cli.output import write_text
 from bridge.errors import BridgeError, UsageError
-from bridge.files.kinds import LEAVE, PAGE
+from bridge.files import kinds
 from bridge.show.folder import TableRow, as_markdown, as_page
 
 INDEX = "index.html"
@@ -23,10 +23,15 @@ def require_folder(folder: Path, force: bool) -> None:
     to write among them."""
     if folder.suffix.lower() == ".html" or (folder.exists() and not folder.is_dir()):
         raise UsageError(f"{folder}: --report of many models is a folder")
-    index = folder / INDEX
-    is_own = index.is_file() and PAGE.is_at(index)
+    for path in (folder / INDEX, folder / SUMMARY, folder / PAGES):
+        if path.is_symlink():
+            raise UsageError(f"{path}: is a link, and would lead out of the folder of the report")
+    is_own = kinds.INDEX.is_at(folder / INDEX)
     if folder.is_dir() and any(folder.iterdir()) and not (force or is_own):
-        raise UsageError(f"{folder}: holds other files; {LEAVE}")
+        raise UsageError(f"{folder}: holds other files; {kinds.LEAVE}")
+    summary = folder / SUMMARY
+    if summary.exists() and not (force or kinds.SUMMARY.is_at(summary)):
+        raise UsageError(f"{summary}: is not {kinds.SUMMARY.name}; {kinds.LEAVE}")
     try:
         (folder / PAGES).mkdir(parents=True, exist_ok=True)
     except OSError as error:

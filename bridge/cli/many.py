@@ -94,8 +94,8 @@ def _converted(job: Job, options: Mapping[str, Any]) -> Outcome:
 
     assert job.other is not None
     job.other.parent.mkdir(parents=True, exist_ok=True)
-    data = report_as_json(bridge.convert(job.model, job.other, **options))
-    return _outcome(job, "converted", text_of([*data["pruned"], *data["notes"]]), data)
+    report = bridge.convert(job.model, job.other, **options)
+    return _outcome(job, "converted", text_of(report.short_lines("--json")), report_as_json(report))
 
 
 def _tried(work: Work, job: Job, options: Mapping[str, Any]) -> Outcome:

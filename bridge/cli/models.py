@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bridge.errors import UsageError
-from bridge.files import TEXT_SUFFIXES
+from bridge.files import TEXT_SUFFIXES, opened
 
 _ONNX = (".onnx", *TEXT_SUFFIXES)
 
@@ -96,16 +96,22 @@ def not_compared(model: Path) -> list[str]:
     names = [str(pair.model), str(pair.other)]
     ahead = ["--"] if any(name.startswith("-") for name in names) else []
     command = shlex.join(["bridge", "check", *ahead, *names])
-    return [f"{rest} beside it was not compared with it; compare them: {command}"]
+    return [f"not compared with {rest.name} beside it: {command}"]
 
 
 def _pair_of(model: Path) -> Job | None:
     """The ONNX model and the IR with one name, from one of them; None if one is missing."""
     if model.suffix.lower() == ".xml":
-        found = [path for path in map(model.with_suffix, _ONNX) if path.is_file()]
-        return Job(found[0], model) if found else None
-    ir = model.with_suffix(".xml") if model.suffix.lower() in _ONNX else model
-    return Job(model, ir) if ir != model and ir.is_file() and is_ir(ir) else None
+        found = _beside(model, _ONNX)
+        return Job(found, model) if found else None
+    ir = _beside(model, (".xml",)) if model.suffix.lower() in _ONNX else None
+    return Job(model, ir) if ir and is_ir(ir) else None
+
+
+def _beside(model: Path, suffixes: Sequence[str]) -> Path | None:
+    """The first file of a model's name with one of the suffixes, in lower or in upper case."""
+    forms = (model.with_suffix(form) for s in suffixes for form in (s, s.upper()))
+    return next((path for path in forms if path.is_file()), None)
 
 
 def placed(models: Mapping[Path, Path], folder: Path, stateful: bool = False) -> list[Job]:
@@ -153,8 +159,8 @@ def is_ir(file: Path) -> bool:
     from lxml import etree
 
     try:
-        with file.open("rb") as opened:
-            for _, root in etree.iterparse(opened, ["start"], no_network=True):
+        with opened(file) as content:
+            for _, root in etree.iterparse(content, ["start"], no_network=True):
                 return bool(etree.QName(root).localname == "net")
     except (OSError, ValueError, etree.XMLSyntaxError):
         pass  # The message about it comes with its turn.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bridge.cli.options import AsJson
 from bridge.cli.output import echo, echo_json, table
 from bridge.errors import UsageError
+
+if TYPE_CHECKING:
+    from bridge.show.coverage import Line
 
 
 def ops(
@@ -67,9 +70,15 @@ def ops(
         _print(operators=[asdict(line) for line in found])
         return
     for family, lines in groupby(found, key=lambda line: line.family):
-        rows = [(line.name, line.onnx, line.ir, line.to_ir, line.to_onnx) for line in lines]
+        rows = [(line.name, line.onnx, _in_ir(line), line.to_ir, line.to_onnx) for line in lines]
         table(("operator", "ONNX", "IR", "ONNX → IR", "IR → ONNX"), rows, f"{family}:")
         echo("")
+
+
+def _in_ir(line: Line) -> str:
+    """The operator sets of an operator's layers, and their types if they are not its name."""
+    others = [type for type in line.layers if type != line.name]
+    return f"{line.ir} {', '.join(others)}".strip()
 
 
 def _is_called(operator: str, wanted: str) -> bool:

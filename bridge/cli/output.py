@@ -55,13 +55,20 @@ def echo_json(data: Any, aside: bool = False) -> None:
     print(text, flush=True, file=sys.stderr if aside else None)
 
 
-def spoken(data: Any) -> Any:
-    """Data of JSON whose texts say options of the command line."""
+_SENTENCES = frozenset({
+    "assumed", "defaults", "error", "failures", "notes", "problem", "pruned", "reason", "refused",
+    "selected", "specialized", "symptom", "text", "told", "why",
+})  # fmt: skip
+"""The keys whose values are messages. Values of other keys may be names, which stay."""
+
+
+def spoken(data: Any, says: bool = False) -> Any:
+    """Data of JSON whose messages name options of the command line. `says` is for one message."""
     if isinstance(data, str):
-        return as_options(data)
+        return as_options(data) if says else data
     if isinstance(data, dict):
-        return {name: spoken(value) for name, value in data.items()}
-    return list(map(spoken, data)) if isinstance(data, list | tuple) else data
+        return {key: spoken(value, says or key in _SENTENCES) for key, value in data.items()}
+    return [spoken(one, says) for one in data] if isinstance(data, list | tuple) else data
 
 
 class Defect(BridgeError):

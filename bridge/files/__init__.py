@@ -7,6 +7,7 @@ import errno
 import os
 import stat
 from collections.abc import Sequence
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ TEXT_SUFFIXES = (".onnxtxt", ".textproto")
 _LEAVE = "choose another destination, or say that it may go (`force=True`)"
 
 
-def format_of(path: Path) -> str:
+def format_of(path: Path, is_written: bool = False) -> str:
     """ "onnx" or "ir" by the file's suffix; UsageError for others."""
     suffix = path.suffix.lower()
     if suffix == ".onnx":
@@ -33,7 +34,8 @@ def format_of(path: Path) -> str:
         return "ir"
     if path.is_dir():
         raise UsageError(f"{path}: is a directory; give one of its models")
-    raise UsageError(f"{path}: is neither .onnx nor .xml; {about_suffix(path, ('.onnx', '.xml'))}")
+    help = about_suffix(path, (".onnx", ".xml"), is_written)
+    raise UsageError(f"{path}: is neither .onnx nor .xml; {help}")
 
 
 def source_format(path: Path) -> str:
@@ -76,6 +78,16 @@ def require_file(source: Path) -> None:
     if not stat.S_ISREG(status.st_mode):
         what = "a directory" if stat.S_ISDIR(status.st_mode) else "no regular file"
         raise InvalidModelError(f"{source}: is {what}")
+
+
+def opened(path: Path) -> BufferedReader:
+    """Opens a regular file. OSError for others: a FIFO would wait, and a device never end."""
+    flag = getattr(os, "O_NONBLOCK", 0)
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | flag))  # noqa: SIM115
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file
+    file.close()
+    raise OSError("it is no regular file")
 
 
 def keep_sources(model: Model, source: Path | None, target: Path, force: bool) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bridge.errors import UsageError
-from bridge.files import source_format
+from bridge.files import opened, source_format
 
 _PROLOG = ((b"<?", b"?>"), (b"<!--", b"-->"))
 
@@ -23,7 +23,7 @@ class Kind:
     def is_at(self, path: Path) -> bool:
         """Whether the regular file at a path is of this kind, or empty."""
         try:
-            with path.open("rb") as file:
+            with opened(path) as file:
                 head = file.read(4096)
         except OSError:
             return False
@@ -44,6 +44,15 @@ def _without_prolog(head: bytes) -> bytes:
 
 JUNIT = Kind("a report of JUnit's", re.compile(rb"(?i)<testsuites?[\s>/]"))
 PAGE = Kind("a page in HTML", re.compile(rb"(?i)<!doctype html|<html[\s>]"), ".html")
+INDEX = Kind(
+    "an index of Bridge's",
+    re.compile(
+        rb'<!doctype html>\s<html lang="en">\s<head>\s<meta charset="utf-8">\s'
+        rb'<meta name="generator" content="Bridge, folder.html">'
+    ),
+    ".html",
+)
+SUMMARY = Kind("a summary of Bridge's", re.compile(rb"### Bridge\n"), ".md")
 PICTURE = Kind("an SVG", re.compile(rb"(?i)(?:<!doctype svg[^>]*>\s*)?<svg[\s>]"), ".svg")
 ARRAYS = Kind("an .npz", re.compile(rb"PK\x03\x04"), ".npz")
 IR = Kind("an IR", re.compile(rb"(?i)<net[\s>]"), ".xml")

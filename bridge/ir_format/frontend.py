@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bridge.errors import InvalidModelError
+from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
 from bridge.files import bytes_in, stamp_of
 from bridge.ir_format.attributes import parse
 from bridge.ir_format.bodies_reader import read_if, read_loop
@@ -33,7 +33,8 @@ from bridge.neutral.signature import impropriety
 from bridge.neutral.types import Dim, meet
 from bridge.operators import BREAKS, Refused, reader, unforeseen
 from bridge.operators.ir_texts import parse_bool
-from bridge.operators.spelling import unspell
+from bridge.operators.reading import NotedAttributes, Unread, applied, without_effect
+from bridge.operators.spelling import takes, unspell
 from bridge.passes.boundary import override_shapes
 from bridge.vocabulary import REQUIRED, Spelling, ir_rows
 
@@ -158,14 +159,15 @@ class IrReader:
     """The shared state of all graphs of one file.
 
     It has the IR version, the weights, the record of the original model, the bodies in order, the
-    depth of the current graph, and notes for the report. `has_most_rows` tells that some declared
-    sizes are only upper bounds."""
+    depth of the current graph and its key in records, and notes for the report. `has_most_rows`
+    tells that some declared sizes are only upper bounds."""
 
     def __init__(self, version: int, weights: WeightsReader, origin: Origin) -> None:
         self.version = version
         self.weights = weights
         self.origin = origin
         self.bodies: list[Graph] = []
+        self.key = ""
         self.depth = 0
         self.notes: list[str] = []
         self.has_most_rows = False
@@ -176,9 +178,13 @@ class IrReader:
         """Fills `graph.nodes` from layers, whose Parameters have the given values; the value of
         each Result layer by its id, in file order."""
         values: dict[int, Sequence[Value]] = {id: (v,) for id, v in parameters.items()}
-        formers = ProvenanceTable(self.origin.formers.get(str(len(self.bodies)), {}))
+        formers = ProvenanceTable(self.origin.formers.get(self.key, {}))
         results: dict[int, Value] = {}
         for layer in layers:
+            if layer.type in _ATTRIBUTES and not layer.data.keys() <= _ATTRIBUTES[layer.type]:
+                name = min(layer.data.keys() - _ATTRIBUTES[layer.type])
+                why = str(Unread(f"attribute `{name}`", layer.type))
+                raise UnsupportedError("any format", [Unsupported(layer.type, where, why)])
             if layer.type == "Parameter":
                 formers.know(layer.name, values[layer.id])
                 continue
@@ -230,7 +236,10 @@ class IrReader:
             why = str(refusal)
         for operator, spelling in ir_rows(layer.type, layer.version):
             attributes, further = _attributes(layer, spelling, where)
-            if attributes is None or not _takes(spelling, len(inputs)):
+            if attributes is None:
+                continue
+            if unread := _unread(layer, spelling, further, len(inputs)):
+                why = why or unread
                 continue
             outputs = values_of_ports(layer.outputs)
             try:
@@ -244,6 +253,13 @@ class IrReader:
         return _raw(nodes, layer, inputs, where, why)
 
 
+_ATTRIBUTES: dict[str, frozenset[str]] = {
+    "Parameter": frozenset(("shape", "element_type")),
+    "Const": frozenset(("element_type", "offset", "shape", "size")),
+    **dict.fromkeys(("Result", "If", "Loop", "TensorIterator"), frozenset()),
+}
+"""The attributes of layers that have no row, and no rule."""
+
 _MOST_ROWS = {("NonMaxSuppression", f"opset{version}") for version in (1, 3, 4)}
 """Layers whose port declares the largest possible number of rows. OpenVINO gives the real number,
 and infers later layers anew."""
@@ -256,7 +272,7 @@ def _drop_unused_constants(graph: Graph, results: dict[int, Value]) -> None:
     graph.nodes = [n for n in graph.nodes if n.op != "Constant" or n.outputs[0] in used]
 
 
-class _Attributes(dict[str, str]):
+class _Attributes(NotedAttributes):
     """The attributes of a layer for a rule; a missing one is an error of the file."""
 
     def __init__(self, layer: Layer, where: str) -> None:
@@ -280,7 +296,7 @@ def _by_rule(builder: Builder, layer: Layer, inputs: list[Value], where: str) ->
     start = len(builder.nodes)
     try:
         with builder:
-            made = rule(builder, node)
+            made = applied(rule, builder, node, dict)
     except Refused:
         del builder.nodes[start:]
         raise
@@ -303,6 +319,16 @@ def _by_rule(builder: Builder, layer: Layer, inputs: list[Value], where: str) ->
     if layer.rt_info and len(builder.nodes) > start and builder.nodes[-1].extras is None:
         builder.nodes[-1].extras = {"rt_info": layer.rt_info}
     return values
+
+
+def _unread(layer: Layer, spelling: Spelling, further: dict[str, str], inputs: int) -> str:
+    """The reason against a spelling without place for an attribute or an input; "" if it has."""
+    for name, text in further.items():
+        if not without_effect(layer.type, name, text, {}):
+            return str(Unread(f"attribute `{name}`", layer.type))
+    if not takes(spelling, inputs):
+        return str(Unread(f"input {len(spelling.inputs)}", layer.type))
+    return ""
 
 
 def _attributes(
@@ -337,12 +363,6 @@ def _is(text: str, value: Any) -> bool:
     if isinstance(value, int | float):
         return float(text) == value
     return text == str(value)
-
-
-def _takes(spelling: Spelling, count: int) -> bool:
-    """Whether a spelling has place for so many inputs."""
-    names = spelling.inputs
-    return count <= len(names) or (bool(names) and names[-1].endswith("*"))
 
 
 def _raw(

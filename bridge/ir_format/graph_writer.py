@@ -33,7 +33,7 @@ class WrittenIr:
     unknown element type came from IR, and its port stays dynamic. `bodies` are the written bodies,
     in order. `numbered` has the last number for each repeated layer name; `named` are layer names
     from the model that look like made-up ones. `given` are the names of all nodes. `formers` maps
-    layers to their original ONNX nodes, by the number of the body (0 for the graph itself) and by
+    layers to their original ONNX nodes, by the key of the body ("" for the graph itself) and by
     name. `ports` are texts of ports by indent and type."""
 
     weights: WeightsWriter
@@ -60,13 +60,16 @@ class _Spelled:
 
 class GraphWriter:
     """Collects the text of a graph's layers and edges. `where` is the path of names down to the
-    graph, `indent` the indent of its `<layers>`."""
+    graph, `indent` the indent of its `<layers>`, `key` names it in records."""
 
-    def __init__(self, file: WrittenIr, graph: Graph, where: str, indent: str) -> None:
+    def __init__(
+        self, file: WrittenIr, graph: Graph, where: str, indent: str, key: str = ""
+    ) -> None:
         self.file = file
         self.graph = graph
         self.where = where
         self.indent = indent
+        self.key = key
         self.tensor_names: dict[Value, list[str]] = {}
         self._claimed: dict[str, Value] = {}
         self._layers: Text = []
@@ -74,7 +77,6 @@ class GraphWriter:
         self._ports: dict[Value, tuple[int, int]] = {}
         self._places: dict[Value, tuple[str, int]] = {}
         self._stored: dict[object, str] = {}
-        self._number = str(len(file.bodies))
         self._spelled = [s for s in map(self._spell, graph.nodes) if s is not None]
         self._used = {value for spelled in self._spelled for value in spelled.inputs}
         self._used.update(graph.outputs)
@@ -122,11 +124,10 @@ class GraphWriter:
         if node.op == "Constant":
             return _Spelled(node, "Const", "opset1", [], {})
         if node.bodies:
-            outer = [value for value in node.inputs if value is not None]
-            return _Spelled(node, node.op, "", outer, extras.get("ir_attributes", {}))
+            return _Spelled(node, node.op, "", node.operands, extras.get("ir_attributes", {}))
         if "layer" in extras:
             type, version = extras["layer"]
-            return _Spelled(node, type, version, _present(node.inputs), node.attributes)
+            return _Spelled(node, type, version, node.operands, node.attributes)
         spelling, why = choose(node, TARGET)
         if spelling is None:
             self.refuse(node, why)
@@ -144,7 +145,7 @@ class GraphWriter:
             node,
             spelling.type,
             ir_opset(spelling.version),
-            _present(inputs),
+            [value for value in inputs if value is not None],
             {**extras.get("ir_attributes", {}), **texts},
         )
 
@@ -307,7 +308,7 @@ class GraphWriter:
         """Notes which node of ONNX a layer stands for."""
         said = dump_provenance(provenance, self._places.get, self._stored)
         if said is not None:
-            self.file.formers.setdefault(self._number, {})[name] = said
+            self.file.formers.setdefault(self.key, {})[name] = said
 
     def text(self) -> Text:
         """The `<layers>` and `<edges>` elements."""
@@ -369,7 +370,3 @@ class GraphWriter:
 def _kind(type: str, version: str) -> str:
     """The attributes of a layer that say which operator it is."""
     return f"type={attribute(type)} version={attribute(version)}"
-
-
-def _present(inputs: Sequence[Value | None]) -> list[Value]:
-    return [value for value in inputs if value is not None]

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar, Unpack, cast
 
-from bridge.errors import BridgeError, InvalidModelError, UsageError
+from bridge.errors import BridgeError, InvalidModelError, UsageError, printable
 from bridge.files import (
     companion,
     format_of,
@@ -108,7 +108,7 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
     >>> bridge.convert("model.xml", "older.onnx", opset=17)
     """
     target = _path(destination, "the destination")
-    format = format_of(target)
+    format = format_of(target, is_written=True)
     require_place(target)
     require_options(options, format, target)
     limits = read_limits(options.get("limits"))
@@ -128,8 +128,8 @@ def convert(source: Source, destination: PathLike, **options: Unpack[ConvertOpti
         keep_sources(model, path, target, options.get("force", False))
         with _watched(_context(model, format, Report(str(path or "")), options, opset)) as context:
             report = _save(model, target, context)
-        for line in str(report).splitlines():
-            _log.info("%s", line)
+        for line in (*(f"wrote {path}" for path in report.files), *report.lines()):
+            _log.info("%s", printable(line))
         if given.kind != "model":
             done.append(model)
         return report

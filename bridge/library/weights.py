@@ -15,7 +15,8 @@ def weights_of(graph: Graph) -> str:
     """The types of constants of more than one element, the most bytes first; "" if there are none.
     Integers of more than eight bits are sizes and indices rather than weights."""
     nodes = list(graph.walk())
-    short = {id(tensor) for node in nodes for v in node.outputs if (tensor := stored_short(v))}
+    casts = (node.outputs[0] for node in nodes if node.op == "Cast")
+    short = {id(tensor) for value in casts if (tensor := stored_short(value))}
     sizes: Counter[str] = Counter()
     seen = set()
     for node in nodes:

@@ -1,5 +1,5 @@
-"""Unused inputs and outputs of nodes with bodies: unread inputs, captured constants, unused
-outputs."""
+"""The inputs and outputs of nodes with bodies: captured values, and unread inputs, captured
+constants, unused outputs that go."""
 
 from __future__ import annotations
 
@@ -18,6 +18,26 @@ from bridge.neutral.ports import (
     Yield,
     outer_input,
 )
+
+
+class Captures:
+    """The inputs of a new node with bodies: its named inputs, then each distinct captured value,
+    however many bodies take it."""
+
+    def __init__(self, inputs: list[Value | None]) -> None:
+        self.inputs = inputs
+        self._places: dict[Value, int] = {}
+
+    def index(self, outer: Value) -> int:
+        """The place of a captured value, which is added if it is new."""
+        if outer not in self._places:
+            self._places[outer] = self.add(outer)
+        return self._places[outer]
+
+    def add(self, value: Value | None = None) -> int:
+        """The place of a new input. A value that is not known yet is put there later."""
+        self.inputs.append(value)
+        return len(self.inputs) - 1
 
 
 def drop_unused_inputs(node: Node) -> bool:

@@ -64,13 +64,20 @@ class Substitution:
             node.extras,
         )
 
-    def _add_names(self, value: Value, names: Sequence[str]) -> None:
-        """A value that takes the place of a long chain gets many names: they are kept as a set."""
-        known = self._names.get(value)
-        if known is None or len(known) != len(value.names):
-            known = self._names[value] = set(value.names)
-        value.names += [name for name in names if name not in known]
-        known.update(names)
+    def _add_names(self, value: Value, old: Value) -> None:
+        """The end of a long chain has many names: they are kept as a set, which is handed on."""
+        known, further = (self._known_names(each) for each in (value, old))
+        if known.isdisjoint(further):
+            value.names += old.names
+        else:
+            value.names += [name for name in old.names if name not in known]
+        larger, smaller = (further, known) if len(further) > len(known) else (known, further)
+        larger.update(smaller)
+        self._names[value] = larger
+
+    def _known_names(self, value: Value) -> set[str]:
+        known = self._names.pop(value, None)
+        return set(value.names) if known is None or len(known) != len(value.names) else known
 
     def replace(self, old: Value, new: Value, names: bool = True) -> None:
         """`new` takes the place of `old`, its type and, with `names`, its names."""
@@ -78,7 +85,7 @@ class Substitution:
         if new is old:
             return
         if names:
-            self._add_names(new, old.names)
+            self._add_names(new, old)
         if new.producer is not None:  # A graph input keeps its declared type.
             new.type = meet(new.type, old.type)
             new.declared = meet(new.declared, old.type)
@@ -229,6 +236,8 @@ class Rewriter:
 
     def run(self, pattern: Pattern) -> bool:
         """Rewrites the graph, in place; whether that changed anything. Linear in its nodes."""
+        if not pattern.concerns(self.graph):
+            return self.changed
         if pattern.backwards or pattern.uses:
             self._uses = ValueUses(self.graph, self._substitution)
         nodes: list[Node] = []
@@ -257,8 +266,7 @@ class Rewriter:
     def descend(self, node: Node, pattern: Pattern) -> None:
         """Rewrites the bodies of a node of this graph."""
         for body in node.bodies:
-            if pattern.concerns(body.graph) and self.inside(node, body).run(pattern):
-                self.changed = True
+            self.changed |= self.inside(node, body).run(pattern)
 
     def _forwards(self, nodes: Iterable[Node], pattern: Pattern, out: list[Node]) -> None:
         """Appends to `out` the nodes or their replacements."""

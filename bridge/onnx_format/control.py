@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 
 from bridge.errors import InvalidModelError, Unsupported, UnsupportedError
+from bridge.neutral.captures import Captures
 from bridge.neutral.graph import BRANCHES, Value
 from bridge.neutral.inference.control import part_type
 from bridge.neutral.ports import Carried, Condition, Iteration, Sliced, Stacked, Yield
@@ -16,7 +17,7 @@ from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, I64, STRING, UNKNOWN, TensorType, Type, join, meet
 from bridge.onnx_format.attributes import read_attribute
 from bridge.onnx_format.proto_node import ProtoNode
-from bridge.onnx_format.scope import Captures, Scope
+from bridge.onnx_format.scope import Scope
 from bridge.onnx_format.types import read_type, write_type
 from bridge.operators.schemas import schema_of
 

@@ -35,8 +35,9 @@ from bridge.onnx_format.tensors import read_sparse, read_tensor
 from bridge.onnx_format.types import read_type, require_type
 from bridge.onnx_format.wire import read_skeleton
 from bridge.operators import Refused, Rule, reader
-from bridge.operators.schemas import schema_of
-from bridge.operators.spelling import fits, unspell
+from bridge.operators.reading import Unread, applied, without_effect
+from bridge.operators.schemas import schema_defaults, schema_of
+from bridge.operators.spelling import fits, takes, unspell
 from bridge.vocabulary import Operator, Spelling, onnx_rows
 
 _A = onnx.AttributeProto
@@ -262,20 +263,29 @@ class OnnxReader:
             return
         raw = {a.name: read_attribute(a, self.files, where) for a in node.attribute}
         scope.builder.name = node.name
-        if rule is not None:
-            made = Node(type, inputs, [Value() for _ in node.output], raw, (), node.name)
-            if self._by_rule(rule, made, node, scope):
-                return
         rows = [row for row in spellings if int(row[1].version) <= version]
-        if not self._by_row(rows, inputs, raw, node, scope):
-            self.unknown(node, type, inputs, version, scope)
+        made = Node(type, inputs, [Value() for _ in node.output], raw, (), node.name)
+        why = ""
+        try:
+            if rule is not None and self._by_rule(rule, made, node, version, scope):
+                return
+            if self._by_row(rows, made, node, version, scope):
+                return
+        except Unread as unread:
+            why = str(unread)
+        self.unknown(node, type, inputs, version, scope, why)
 
-    def _by_rule(self, rule: Rule, made: Node, node: ProtoNode, scope: Scope) -> bool:
+    def _by_rule(self, rule: Rule, made: Node, node: ProtoNode, version: int, scope: Scope) -> bool:
         """Reads a node, as it stands in the file, by a rule, if that applies."""
         start = len(scope.builder.nodes)
         try:
             with scope.builder as b:
-                result = rule(b, made)
+                result = applied(
+                    rule, b, made, lambda: schema_defaults(node.op_type, version, node.domain)
+                )
+        except Unread:
+            del scope.builder.nodes[start:]
+            raise
         except Refused as refusal:
             raise InvalidModelError(f"{node.where}: {refusal}") from None
         if result is None:
@@ -288,18 +298,20 @@ class OnnxReader:
     def _by_row(
         self,
         rows: Sequence[tuple[Operator, Spelling]],
-        inputs: list[Value | None],
-        raw: dict[str, Any],
+        made: Node,
         node: ProtoNode,
+        version: int,
         scope: Scope,
     ) -> bool:
         """Reads a node by the first of the rows that fits its attributes, if one does."""
+        inputs, raw = made.inputs, made.attributes
         scope.builder.name = node.name
         start = len(scope.builder.nodes)
         for operator, spelling in rows:
             attributes = neutral_attributes(spelling, raw)
             if not fits(operator, spelling, attributes):
                 continue
+            _require_read(made, spelling, version, node.domain)
             outputs, extras = scope.outputs(node), scope.extras_of(node)
             try:
                 unspell(
@@ -320,8 +332,10 @@ class OnnxReader:
         inputs: list[Value | None],
         version: int,
         scope: Scope,
+        unread: str = "",
     ) -> None:
-        """Reads a node of an operator that the vocabulary lacks, to be written as it is."""
+        """Reads a node of an operator that the vocabulary lacks, or with something `unread`, to be
+        written as it is."""
         where = node.where
         domain = node.domain
         op = type if domain else f"ai.onnx::{type}"
@@ -342,8 +356,21 @@ class OnnxReader:
             raise UnsupportedError("any format", [Unsupported(op, where, why)])
         kept = {a.name: keep_attribute(a, self.files, where) for a in node.attribute}
         outputs, extras = scope.outputs(node), scope.extras_of(node)
+        if unread:
+            extras = {**(extras or {}), "why": unread}
         scope.builder.node(op, inputs, outputs, kept, (), node.name, extras)
         scope.bind(node, outputs)
+
+
+def _require_read(node: Node, spelling: Spelling, version: int, domain: str) -> None:
+    """Raises Unread for an attribute or an input for which a row has no place."""
+    if not spelling.names.issuperset(node.attributes):
+        defaults = schema_defaults(spelling.type, version, domain)
+        for name, value in node.attributes.items():
+            if name not in spelling.names and not without_effect(node.op, name, value, defaults):
+                raise Unread(f"attribute `{name}`", node.op)
+    if not takes(spelling, len(node.inputs)):
+        raise Unread(f"input {len(spelling.inputs)}", node.op)
 
 
 def _types_of(graph: onnx.GraphProto) -> dict[str, Type]:

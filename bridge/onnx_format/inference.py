@@ -12,7 +12,7 @@ from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import UNKNOWN, Type
+from bridge.neutral.types import ANY, UNKNOWN, TensorType, Type, with_dims
 from bridge.onnx_format.functions import expand_function
 from bridge.onnx_format.node import write_node
 from bridge.onnx_format.tensors import write_tensor
@@ -74,12 +74,68 @@ def infer_node(node: Node) -> Sequence[Type]:
             tensor = onnx.TensorProto()
             write_tensor(Tensor.of(array), tensor)
             data[name] = tensor
+    names = [f"o{index}" for index in range(len(node.outputs))]
+    found = _inferred(schema, proto, types, data, names)
+    if any(map(_has_sizes, found)) and not all(map(_is_closed, types.values())):
+        closed = {name: _closed(type) for name, type in types.items()}
+        found = _confirmed(found, _inferred(schema, proto, closed, data, names))
+    return found
+
+
+_PROBE = 5040
+"""A size that takes the place of all open ones, to confirm what onnx says of them: some of its
+functions take them for 0 (Attention). Heads, groups and strides divide it."""
+
+
+def _inferred(
+    schema: onnx.defs.OpSchema,
+    proto: onnx.NodeProto,
+    types: Mapping[str, onnx.TypeProto],
+    data: Mapping[str, onnx.TensorProto],
+    names: Sequence[str],
+) -> list[Type]:
     try:
         result = onnx.shape_inference.infer_node_outputs(schema, proto, types, data)
     except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError):
-        return ()
-    names = (f"o{index}" for index in range(len(node.outputs)))
+        return []
     return [read_type(result[name]) if name in result else UNKNOWN for name in names]
+
+
+def _has_sizes(type: Type) -> bool:
+    shape = type.shape if isinstance(type, TensorType) else None
+    return any(isinstance(dim, int) for dim in shape or ())
+
+
+def _is_closed(type: onnx.TypeProto) -> bool:
+    return all(dim.HasField("dim_value") for dim in type.tensor_type.shape.dim)
+
+
+def _closed(type: onnx.TypeProto) -> onnx.TypeProto:
+    """A type with a size for each open one."""
+    closed = onnx.TypeProto()
+    closed.CopyFrom(type)
+    for dim in closed.tensor_type.shape.dim:
+        if not dim.HasField("dim_value"):
+            dim.dim_value = _PROBE
+    return closed
+
+
+def _confirmed(found: Sequence[Type], probed: Sequence[Type]) -> list[Type]:
+    """The types without the sizes that differ for a closed input. If that does not fit, without
+    sizes of 0."""
+    if not probed:
+        return [with_dims(type, lambda dim: dim or ANY) for type in found]
+    return [_agreed(*types) for types in zip(found, probed, strict=True)]
+
+
+def _agreed(type: Type, probed: Type) -> Type:
+    if not (isinstance(type, TensorType) and isinstance(probed, TensorType) and type.shape):
+        return type
+    if probed.shape is None or len(probed.shape) != len(type.shape):
+        return TensorType(type.element)
+    pairs = zip(type.shape, probed.shape, strict=True)
+    dims = (d if o == (d if isinstance(d, int) else _PROBE) else ANY for d, o in pairs)
+    return TensorType(type.element, tuple(dims))
 
 
 def _is_small(value: Value) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bridge.errors import Unsupported, UnsupportedError
+from bridge.neutral.captures import Captures
 from bridge.neutral.graph import Value
 from bridge.neutral.ports import Sliced, Stacked
 from bridge.onnx_format.attributes import read_attribute
 from bridge.onnx_format.proto_node import ProtoNode
-from bridge.onnx_format.scope import Captures, Scope
+from bridge.onnx_format.scope import Scope
 
 if TYPE_CHECKING:
     from bridge.onnx_format.frontend import OnnxReader

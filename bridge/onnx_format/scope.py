@@ -10,6 +10,7 @@ import onnx
 from bridge.errors import InvalidModelError
 from bridge.limits import budget
 from bridge.neutral.builder import Builder
+from bridge.neutral.captures import Captures
 from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Body, Graph, Value
 from bridge.neutral.inference.computed import enter_known
@@ -21,22 +22,6 @@ from bridge.onnx_format.proto_node import ProtoNode
 
 if TYPE_CHECKING:
     from bridge.onnx_format.frontend import OnnxReader
-
-
-class Captures:
-    """The inputs of a node with bodies: its named inputs, then each distinct captured value."""
-
-    def __init__(self, inputs: list[Value | None]) -> None:
-        self.inputs = inputs
-        self._index: dict[Value, int] = {}
-
-    def index(self, outer: Value) -> int:
-        """The input that is `outer`, made on first use."""
-        index = self._index.get(outer)
-        if index is None:
-            index = self._index[outer] = len(self.inputs)
-            self.inputs.append(outer)
-        return index
 
 
 class Scope:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from bridge.errors import LimitError
 from bridge.limits import budget, limited
@@ -29,6 +30,7 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.rewrite import Result as Result
 from bridge.neutral.types import UNKNOWN, Type
 from bridge.operators import standard
+from bridge.operators.schemas import NEWEST as NEWEST
 from bridge.vocabulary import families, families_of_type, family_of, operator
 
 Rule = Callable[[Builder, Node], Result]
@@ -52,8 +54,6 @@ has checked the node."""
 
 legalizations: dict[tuple[str, str], Rule] = {}
 readers: dict[tuple[str, str], list[ReadingRule]] = {}
-
-NEWEST = 1 << 30
 
 
 def legalizes(*ops: str, target: str) -> Callable[[Rule], Rule]:
@@ -120,6 +120,11 @@ def ranked(node: Node) -> tuple[Value, int]:
 def required(node: Node, *indices: int) -> list[Value]:
     """The inputs at `indices`; Refused if one is absent."""
     return [node.operand(index) for index in indices]
+
+
+def attributes_beside(node: Node, *names: str) -> dict[str, Any]:
+    """The attributes of a node beside those named, to hand them on to another node."""
+    return {name: value for name, value in node.attributes.items() if name not in names}
 
 
 @cache

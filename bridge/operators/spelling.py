@@ -68,9 +68,9 @@ def oldest(node: Node) -> int:
 
 def _absent_input(node: Node, row: Operator, spelling: Spelling) -> str:
     """The message about an absent input that the spelling requires; "" if no input is missing."""
-    for declared in spelling.inputs:
-        if not declared.endswith(("?", "*")) and node.input(row.places[declared]) is None:
-            return f"{spelling.type} must be given its {declared}"
+    for name in spelling.required:
+        if node.input(row.places[name]) is None:
+            return f"{spelling.type} must be given its {name}"
     return ""
 
 
@@ -165,6 +165,12 @@ def _as_attribute(array: np.ndarray, kind: str) -> Any:
 def fits(row: Operator, spelling: Spelling, attributes: dict[str, Any]) -> bool:
     """Whether a format's node with these attributes (Python values) has this spelling."""
     return all(attributes.get(k, v) == v for k, v in spelling.fixed.items())
+
+
+def takes(spelling: Spelling, count: int) -> bool:
+    """Whether a spelling has place for so many inputs."""
+    names = spelling.inputs
+    return count <= len(names) or (bool(names) and names[-1].endswith("*"))
 
 
 def unspell(

@@ -93,26 +93,32 @@ def disallowed(
 ) -> str:
     """The reason that operator set `opset` does not allow a node with these inputs and outputs. The
     reason is "" if it allows the node, as far as the types are known."""
+    taken, given = (tuple([v and schema_type(v.type) for v in some]) for some in (inputs, outputs))
+    return _disallowed(type, opset, taken, given)
+
+
+@cache
+def _disallowed(
+    type: str, opset: int, inputs: tuple[str | None, ...], outputs: tuple[str | None, ...]
+) -> str:
+    """The same by types, in the schemas' spelling."""
     signature = type_signature(type, opset)
     if signature is None:
         return ""
     meanings: dict[str, str] = {}
-    for values, variable_of in ((inputs, signature.input), (outputs, signature.output)):
-        for index, value in enumerate(values):
-            if value is None:
-                continue
-            variable, given = variable_of(index), schema_type(value.type)
+    ends = (("takes", inputs, signature.input), ("gives", outputs, signature.output))
+    for kind, types, variable_of in ends:
+        for index, given in enumerate(types):
+            variable = variable_of(index)
             if variable is None or given is None:
                 continue
-            if given in signature.allowed[variable]:
-                if values is inputs and not signature.mixed:
-                    other = meanings.setdefault(variable, given)
-                    if other != given:
-                        return f"{type} takes inputs of one type, not {other} and {given}"
-                continue
-            kind = "takes" if values is inputs else "gives"
-            since = _since(type, opset, index, kind == "takes", given)
-            return f"{type} {kind} no {given} {since}"
+            if given not in signature.allowed[variable]:
+                since = _since(type, opset, index, kind == "takes", given)
+                return f"{type} {kind} no {given} {since}"
+            if kind == "takes" and not signature.mixed:
+                other = meanings.setdefault(variable, given)
+                if other != given:
+                    return f"{type} takes inputs of one type, not {other} and {given}"
     return ""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from bridge.errors import InvalidModelError
+from bridge.errors import InvalidModelError, UnknownOptionError
 from bridge.options.option import declared, described, names_of
 
 P = ParamSpec("P")
@@ -58,7 +58,9 @@ def keywords(options: type | None = None) -> Callable[[Callable[P, R]], Callable
                         if meant
                         else f"it has {', '.join(sorted(known))}"
                     )
-                    raise TypeError(f"{function.__name__}() has no option '{name}'; {help}")
+                    raise UnknownOptionError(
+                        f"{function.__name__}() has no option '{name}'; {help}"
+                    )
             return function(*arguments, **options)
 
         checked.__signature__ = shown  # type: ignore[attr-defined]
@@ -107,11 +109,11 @@ _FOREIGN = {
 }
 
 
-def about_suffix(path: Path, known: Iterable[str]) -> str:
+def about_suffix(path: Path, known: Iterable[str], is_written: bool) -> str:
     """The error for a suffix that is none of `known`, with a suggestion."""
     suffix = path.suffix.lower()
     if suffix in _FOREIGN:
-        return _FOREIGN[suffix]
+        return "Bridge writes these two alone" if is_written else _FOREIGN[suffix]
     meant = nearest(suffix, known) if suffix else None
     if meant is not None:
         return f"did you mean {path.with_suffix(meant).name}?"

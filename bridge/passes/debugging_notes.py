@@ -43,10 +43,12 @@ def drop_debugging_notes(model: Model, context: Context) -> None:
                 left[path] = plain
         model.extras["onnx"] = {**extras, "notes": left}
     if count:
-        context.report.notes.append(
+        line = (
             f"{amount(count, 'entry', 'entries')} of metadata that a tool wrote for debugging, as "
             "stack traces, left out; `keep_metadata=True` keeps such metadata"
         )
+        context.report.notes.append(line)
+        context.report.details.append(line)
 
 
 def _plain(note: Note) -> tuple[Note, int]:

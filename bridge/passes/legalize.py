@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from functools import partial
 
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.attributes import Attributes
@@ -16,6 +17,7 @@ from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.verify import fingerprint
 from bridge.operators import BREAKS, Refused, Rule, legalization, unforeseen
 from bridge.operators.element_types import steps_of
+from bridge.operators.reading import applied
 from bridge.operators.spelling import choose
 from bridge.operators.standard import inline_standard_function
 from bridge.passes.applies import always, applies
@@ -95,6 +97,11 @@ class Legalizer:
         if results is None:
             self.report(node, rewriter, self._obstacle(node))
             return None
+        for index, (old, made) in enumerate(zip(node.outputs, results, strict=False)):
+            if made is None and old in self.used_in(rewriter.graph):
+                why = f"its output {index} is computed in training alone; export for inference"
+                self.report(node, rewriter, why)
+                return None
         self.expand(b, node, rewriter)
         if rewriter.depth == 0 and self.target.format == "ir" and self.source == "onnx":
             made = [result and rewriter.of(result) for result in results]
@@ -146,7 +153,7 @@ class Legalizer:
         return choose(node, self.target)[0] is not None
 
     def _obstacle(self, node: Node) -> str:
-        if _is_no_operator(node):
+        if _is_no_operator(node) and "why" not in (node.extras or {}):
             return "its operator set has no such operator"
         return choose(node, self.target)[1]
 
@@ -173,7 +180,8 @@ class Legalizer:
         """The result of a rule for a node. If the rule breaks, the node is at fault if its inputs
         contradict each other, or if nothing has checked the node before."""
         try:
-            return rule(b, node)
+            # What a row lists is known, so a rule may leave out what has no effect.
+            return (rule if operator(node.op) else partial(applied, rule))(b, node)
         except BREAKS as error:
             if why := contradiction(node):
                 raise Refused(why) from error

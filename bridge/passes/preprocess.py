@@ -21,8 +21,8 @@ from bridge.neutral.preprocessing_record import PREPROCESSED, Preprocessing
 from bridge.neutral.types import TensorType
 from bridge.passes.boundary import inputs_by_name
 
-_LAYOUT = r'<attribute name="layout"[^>]*\blayout="([^"]*)"[^>]*/>'
-"""The layout in the rt_info of a port."""
+_LAYOUT = r'<attribute name="layout"[^<>]*/>'
+"""The element of a layout in the rt_info of a port."""
 
 
 def asked_for(
@@ -199,7 +199,8 @@ def _channels(value: Value, name: str, layout: str, count: int) -> int | None:
 def _layout_of(model: Model, value: Value) -> str:
     """The layout that an IR says of an input; "" if it says none."""
     extras = model.extras.get("ir", {}).get("parameters", {}).get(value, {})
-    found = re.search(_LAYOUT, extras.get("port_rt_info", {}).get(("output", 0), ""))
+    element = re.search(_LAYOUT, extras.get("port_rt_info", {}).get(("output", 0), ""))
+    found = element and re.search(r'\blayout="([^"]*)"', element[0])
     layout = re.sub(r"[][,\s]", "", found[1]).upper() if found else ""
     return layout if len(layout) == len(value.dims) and layout.isalpha() else ""
 

@@ -129,11 +129,13 @@ def specialize(model: Model, context: Context) -> None:
     deciders = Deciders(graph, fixed)
     weights = size_of_constants(graph)
     settle(graph)
-    report = context.report.specialized
-    report += causes(deciders, graph, set(fixed.values()), shaped)
+    report = context.report
+    why = causes(deciders, graph, set(fixed.values()), shaped)
+    report.specialized += why
+    report.details += why if len(why) > 1 else []
     left = size_of_constants(graph)
     if left < weights:
-        report.append(f"constants of {weights - left:,} of {weights:,} bytes are gone")
+        report.specialized.append(f"constants of {weights - left:,} of {weights:,} bytes are gone")
 
 
 def tell_what_is_left(model: Model, context: Context) -> bool:

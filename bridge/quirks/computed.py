@@ -15,41 +15,7 @@ from bridge.passes.uses import Uses
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import hides, is_zero, opaque
 from bridge.quirks.quirk import BOTH, GPU, REDUCTIONS, Place, quirk
-from bridge.quirks.undo import behind
-
-
-@quirk(
-    "Slice",
-    recorded=True,
-    engines=BOTH,
-    symptom="A Slice of a tensor of known shape with computed axes crashes. On the GPU plugin, "
-    "negative axes give wrong numbers.",
-    cost="a ScatterElementsUpdate for each bound",
-)
-def slice_of_computed_axes(b: Builder, node: Node, place: Place) -> Result:
-    """At a Slice with computed axes.
-
-    An axis without bounds gets a slice from its start to its end with step 1, so it stays
-    whole.
-    """
-    data, starts, ends, axes, steps = (node.input(i) for i in range(5))
-    if data is None or not data.rank or axes is None or known_of(axes).array is not None:
-        return None
-    rank = data.rank
-    places = b.as_i64(axes) % rank
-    full = []
-    for bound, whole in ((starts, 0), (ends, I64_MAX), (steps, 1)):
-        bounds = b.constant([whole] * rank)
-        if bound is not None and not _are(bound, whole):
-            bounds = b.op("ScatterElements", bounds, places, b.as_i64(bound), 0)
-        full.append(bounds)
-    return b.op("Slice", data, full[0], full[1], np.arange(rank), full[2])
-
-
-def _are(bound: Value, whole: int) -> bool:
-    """Whether all elements are known to be `whole`."""
-    known = known_of(bound).array
-    return known is not None and bool((known == whole).all())
+from bridge.quirks.undo import nearest
 
 
 @quirk(
@@ -58,9 +24,7 @@ def _are(bound: Value, whole: int) -> bool:
     cost="two Reshapes and a Broadcast, and the arithmetic of their shapes",
 )
 def tile_of_computed_repeats(b: Builder, node: Node, place: Place) -> Result:
-    """At a Tile with computed repeats.
-
-    An axis of size 1 in front of each axis is broadcast to the number of repeats. Both axes
+    """An axis of size 1 in front of each axis is broadcast to the number of repeats. Both axes
     together are the repeated axis.
     """
     x, repeats = node.inputs
@@ -82,9 +46,9 @@ def tile_of_computed_repeats(b: Builder, node: Node, place: Place) -> Result:
 @tile_of_computed_repeats.guesses("Reshape")
 def _tiles(b: Builder, node: Node) -> Iterator[Value]:
     """The Tile by the factors of the sizes."""
-    sizes = behind(node.input(1), "Mul")
-    spread = behind(node.inputs[0], "Expand")
-    pairs = behind(spread.inputs[0], "Reshape") if spread is not None else None
+    sizes = nearest(node.input(1), "Mul")
+    spread = nearest(node.inputs[0], "Expand")
+    pairs = nearest(spread.inputs[0], "Reshape") if spread is not None else None
     if sizes is not None and pairs is not None:
         yield b.op("Tile", pairs.inputs[0], sizes.inputs[1])
 
@@ -96,9 +60,7 @@ def _tiles(b: Builder, node: Node) -> Iterator[Value]:
     cost="another Pad, a Broadcast, a Convert and a Select",
 )
 def computed_pad_value(b: Builder, node: Node, place: Place) -> Result:
-    """At a Pad in constant mode with a computed value.
-
-    A tensor of ones is padded with 0 in the same way. Each 0 in it marks padding, which takes
+    """A tensor of ones is padded with 0 in the same way. Each 0 in it marks padding, which takes
     the value.
     """
     x, begin, end, value = (node.input(i) for i in range(4))
@@ -114,63 +76,63 @@ def computed_pad_value(b: Builder, node: Node, place: Place) -> Result:
 OF_NUMBERS = {"ReduceLogicalAnd": "ReduceMin", "ReduceLogicalOr": "ReduceMax"}
 
 
-@quirk(
-    *OF_NUMBERS,
-    recorded=True,
-    engines=BOTH,
-    symptom="A logical reduction along computed axes does not compile: evaluate() is not "
-    "implemented.",
-    cost="two Converts",
-)
-def logical_reduction_of_computed_axes(b: Builder, node: Node, place: Place) -> Result:
-    """At a logical reduction along computed axes.
-
-    All elements are true if the minimum of zeros and ones is 1. Some element is true if the
-    maximum is 1.
-    """
-    x, axes = node.inputs
-    assert x is not None
-    if known_of(axes).ints is not None:
-        return None
-    return b.cast(b.op(OF_NUMBERS[node.op], b.cast(x, I32), axes, **node.attributes), BOOL)
-
-
 # OpenVINO does not infer the rank of the results, though it knows the number of axes. The CPU
 # plugin does not run values of unknown rank.
 @quirk(
+    "Slice",
     "Squeeze",
     "Unsqueeze",
     *REDUCTIONS,
     recorded=True,
     engines=BOTH,
-    symptom="Unsqueeze with computed axes has a result of unknown rank, and does not compile. The "
-    "same holds for Squeeze and reductions with two or more computed axes.",
-    cost="a Reshape, and the arithmetic of its shape",
+    symptom="A Slice of a tensor of known shape with computed axes crashes. On the GPU plugin, "
+    "negative axes give wrong numbers. A logical reduction along computed axes does not compile, "
+    "and Unsqueeze with computed axes has a result of unknown rank. So have Squeeze and reductions "
+    "with two or more computed axes.",
+    cost="a ScatterElementsUpdate for each bound, or a Reshape and the arithmetic of its shape",
 )
-def rank_of_computed_axes(b: Builder, node: Node, place: Place) -> Result:
-    """At a Squeeze, an Unsqueeze or a reduction with computed axes, if the number of axes is
-    known.
-
-    The elements keep their order. The computed shape is the shape that the axes give.
+def computed_axes(b: Builder, node: Node, place: Place) -> Result:
+    """An axis without bounds gets a slice from its start to its end with step 1, so it stays whole.
+    Elsewhere, the elements keep their order, and the computed shape is the shape that the axes
+    give. All truth values are true if the minimum of zeros and ones is 1, and some if the maximum
+    is.
     """
-    x, axes = node.input(0), node.input(1)
-    if x is None or x.rank is None or axes is None or known_of(axes).ints is not None:
+    x, axes = node.input(0), node.input(3 if node.op == "Slice" else 1)
+    if x is None or x.rank is None or axes is None or known_of(axes).array is not None:
         return None
-    count = known_of(axes).length
-    if count is None:
-        return None
-    match node.op:
-        case "Squeeze":
-            return _squeezed(b, x, axes, count)
-        case "Unsqueeze":
-            return _unsqueezed(b, x, axes, count)
-    return None if node.attributes["keepdims"] else _reduced(b, node, x, axes, count)
+    count, attributes = known_of(axes).length, node.attributes
+    if node.op == "Slice":
+        return _sliced(b, node, x, axes) if x.rank else None
+    if node.op == "Unsqueeze":
+        return None if count is None else _unsqueezed(b, x, axes, count)
+    if node.op == "Squeeze":
+        return None if count is None else _squeezed(b, x, axes, count)
+    numbers = b.cast(x, I32) if node.op in OF_NUMBERS else x
+    op = OF_NUMBERS.get(node.op, node.op)
+    if count is not None and not attributes["keepdims"]:
+        kept = b.op(op, numbers, axes, **{**attributes, "keepdims": True})
+        return b.cast(_squeezed(b, kept, axes, count), x.element)
+    return b.cast(b.op(op, numbers, axes, **attributes), BOOL) if op != node.op else None
+
+
+def _sliced(b: Builder, node: Node, x: Value, axes: Value) -> Value:
+    """The Slice along all axes."""
+    assert x.rank is not None
+    places = b.as_i64(axes) % x.rank
+    full = []
+    for bound, whole in ((node.input(1), 0), (node.input(2), I64_MAX), (node.input(4), 1)):
+        bounds = b.constant([whole] * x.rank)
+        known = known_of(bound).array
+        if bound is not None and not (known is not None and (known == whole).all()):
+            bounds = b.op("ScatterElements", bounds, places, b.as_i64(bound), 0)
+        full.append(bounds)
+    return b.op("Slice", x, full[0], full[1], np.arange(x.rank), full[2])
 
 
 def _squeezed(b: Builder, x: Value, axes: Value, count: int) -> Value:
-    assert x.rank is not None
-    kept = b.op("Squeeze", b.op("NonZero", ~_is_axis(b, axes, x.rank)), [0])
-    kept = b.op("Reshape", kept, [x.rank - count])
+    rank = len(x.dims)
+    kept = b.op("Squeeze", b.op("NonZero", ~_is_axis(b, axes, rank)), [0])
+    kept = b.op("Reshape", kept, [rank - count])
     return b.op("Reshape", x, b.op("Gather", b.op("Shape", x), kept, 0), allowzero=True)
 
 
@@ -182,49 +144,37 @@ def _is_axis(b: Builder, axes: Value, rank: int) -> Value:
 
 
 def _unsqueezed(b: Builder, x: Value, axes: Value, count: int) -> Value:
-    assert x.rank is not None
-    new = _is_axis(b, axes, x.rank + count)
-    if x.rank == 0:
+    rank = len(x.dims)
+    new = _is_axis(b, axes, rank + count)
+    if rank == 0:
         return b.op("Reshape", x, [1] * count)
     # The number of kept axes of the input in front of each axis.
-    own = b.min(b.op("CumSum", b.cast(~new, I64), 0, exclusive=True), x.rank - 1)
+    own = b.min(b.op("CumSum", b.cast(~new, I64), 0, exclusive=True), rank - 1)
     dims = b.op("Gather", b.op("Shape", x), own, 0)
     return b.op("Reshape", x, b.where(new, 1, dims), allowzero=True)
 
 
-def _reduced(b: Builder, node: Node, x: Value, axes: Value, count: int) -> Value:
-    assert x.rank is not None
-    stay = x.rank - count
-    positive = axes % x.rank
-    ones = b.op("Expand", [1], [count])
-    zeros = b.constant([0] * x.rank)
-    gone = b.op("ScatterElements", zeros, positive, ones, 0)
-    _, left = b.ops(
-        "ir::TopK", 2, gone, stay, axis=0, mode="min", sort="index",
-        index_element_type=I64,
-    )  # fmt: skip
-    kept = b.op(node.op, x, axes, **{**node.attributes, "keepdims": True})
-    return b.op("Reshape", kept, b.op("Gather", b.op("Shape", x), left, 0))
-
-
 @quirk(
     "ir::OneHot",
-    engines=(GPU,),
-    symptom="A model with OneHot does not compile if the depth or a value is no constant.",
-    cost="a Range, an Equal and a Select for OneHot; they stay on the way back to ONNX",
+    recorded=True,
+    engines=BOTH,
+    until="2025.3",
+    releases="2024.0 to 2025.3, GPU 2026.4",
+    symptom="These releases lack OneHot-16, and do not read the file. For the GPU plugin, a model "
+    "with OneHot does not compile if the depth or a value is no constant.",
+    cost="a Range, an Equal and a Select for OneHot",
 )
 def computed_one_hot(b: Builder, node: Node, place: Place) -> Result:
-    """At such a OneHot of indices of known rank.
-
-    OneHot has the one value where the index is the number of the place, and the other value
-    elsewhere.
+    """OneHot has the one value where the index is the number of the place, and the other value
+    elsewhere. An index below 0 may be the same as this index plus the depth.
     """
-    indices, depth, on, off = node.inputs
-    assert indices is not None and depth is not None and on is not None and off is not None
+    indices, depth, on, off = node.operands
     rank, axis = indices.rank, node.attributes["axis"]
-    if rank is None or all(map(_is_constant, (depth, on, off))):
+    counts_back = node.attributes["negative_indices_mode"] == "normalize"
+    is_right = all(map(_is_constant, (depth, on, off))) if place.engine == GPU else not counts_back
+    if rank is None or is_right:
         return None
-    if node.attributes["negative_indices_mode"] == "normalize":
+    if counts_back:
         indices = b.from_the_front(indices, depth)
     axis %= rank + 1
     zero, one = (b.cast(b.constant(number), indices.element) for number in (0, 1))
@@ -245,11 +195,7 @@ def _is_constant(value: Value) -> bool:
     cost="a Less, a Multiply and a Select for PRelu; they stay on the way back to ONNX",
 )
 def computed_slope(b: Builder, node: Node, place: Place) -> Result:
-    """At a PRelu whose slopes are not known when the model is compiled, or are neither one slope
-    nor one for each channel.
-
-    This is PRelu's definition.
-    """
+    """This is PRelu's definition."""
     data, slope = node.inputs
     if data is None or slope is None or data.element is None:
         return None
@@ -268,64 +214,6 @@ def _is_of_channels(data: Value, slope: Value) -> bool:
     return all(size == 1 or before + axis == 1 for axis, size in enumerate(slope.shape))
 
 
-# The kernel reads a pad of a second axis behind the pads.
-@quirk(
-    "ir::Pad",
-    recorded=True,
-    engines=(GPU,),
-    symptom="A Pad of a vector by computed pads moves its elements by what lies in memory behind "
-    "the pads, often out of the result.",
-    cost="an Unsqueeze, a Squeeze and two Concats",
-)
-def pads_of_vector(b: Builder, node: Node, place: Place) -> Result:
-    """At a Pad of a tensor with one axis, if its first pads are not known when the model is
-    compiled.
-
-    A second axis of size 1 gets no pads, and is removed again.
-    """
-    data, begin, end, *value = node.inputs
-    if data is None or begin is None or end is None or data.rank != 1 or is_known(begin, place):
-        return None
-    none = b.constant([0], begin.element)
-    pads = [b.concat(0, begin, none), b.concat(0, end, b.cast(none, end.element))]
-    column = b.unsqueeze(data, 1)
-    made = b.node("ir::Pad", [column, *pads, *value], 1, node.attributes, extras=node.extras)
-    return b.squeeze(made.outputs[0], 1)
-
-
-@quirk(
-    "GatherElements",
-    "ScatterElements",
-    "ScatterND",
-    engines=(GPU,),
-    symptom="ScatterElementsUpdate of a constant vector writes all updates to its first element. "
-    "ScatterNDUpdate and GatherElements take wrong places too.",
-    cost="reshapes, which copy nothing; they stay on the way back to ONNX",
-)
-def places_in_constant_vector(b: Builder, node: Node, place: Place) -> Result:
-    """At a ScatterElements, ScatterND or GatherElements with computed indices, if the vector is
-    known when the model is compiled.
-
-    A vector has the elements of a matrix of one column.
-    """
-    data, indices, *others = node.inputs
-    if data is None or indices is None or data.rank != 1 or indices.rank is None:
-        return None
-    if not is_known(data, place) or known_of(indices).array is not None:
-        return None
-    inputs = [b.unsqueeze(data, 1), indices, *others]
-    if node.op == "ScatterND":
-        assert others[0] is not None
-        inputs[2] = b.unsqueeze(others[0], indices.rank - 1)
-    else:
-        inputs[1] = b.unsqueeze(indices, 1)
-    if node.op == "ScatterElements":
-        assert others[0] is not None
-        inputs[2] = b.unsqueeze(others[0], 1)
-    made = b.node(node.op, inputs, 1, node.attributes, extras=node.extras).outputs[0]
-    return b.squeeze(made, 1)
-
-
 # The GPU plugin knows random numbers when it compiles a model.
 @quirk(
     "VariadicSplit",
@@ -335,11 +223,7 @@ def places_in_constant_vector(b: Builder, node: Node, place: Place) -> Result:
     cost="a Range, a Gather, and a 0 from a Bucketize of a random number below 1/2",
 )
 def sizes_of_constant(b: Builder, node: Node, place: Place) -> Result:
-    """At such a VariadicSplit of more than one element, which another quirk writes for the initial
-    state of a Loop.
-
-    A Gather of all parts, one after the other, is the tensor.
-    """
+    """A Gather of all parts, one after the other, is the tensor."""
     data, axis = node.inputs[0], known_of(node.inputs[1]).ints
     if data is None or axis is None or not hides(node, "sizes"):
         return None

@@ -102,11 +102,7 @@ EXACT = frozenset({F4E2M1, F8E4M3FN, F8E5M2, I2, I4, I8, U1, U2, U3, U4, U6, U8}
     cost="a Convert, and memory for the constant in f32",
 )
 def scaled_in_place(b: Builder, node: Node, place: Place) -> Result:
-    """At a Mul of a converted constant of 8 bits or fewer, perhaps minus a zero point, if the
-    scale or the zero point is computed.
-
-    f16 has all numbers of these types. So the conversion through f16 changes none.
-    """
+    """f16 has all numbers of these types. So the conversion through f16 changes none."""
     (weights, scale), offset = node.inputs, None
     assert weights is not None and scale is not None
     if weights.producer is not None and weights.producer.op == "Sub":
@@ -141,11 +137,7 @@ def _narrow(value: Value | None) -> Value | None:
     cost="a Convert, which OpenVINO folds, and memory for the weights in f32",
 )
 def scaled_weights_of_recurrent_layer(graph: Graph, context: Context) -> bool | None:
-    """At the Cast of a known value of 8 bits or fewer, if it leads to a weight of a recurrent
-    layer, in a model with a FakeQuantize.
-
-    f16 has all numbers of these types. So the conversion through f16 changes none.
-    """
+    """f16 has all numbers of these types. So the conversion through f16 changes none."""
     layers = (node for node in graph.walk() if node.op in RECURRENT)
     weights = _leading_to(value for node in layers for value in node.inputs[2:])
 

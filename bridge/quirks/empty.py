@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from math import inf
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.dataflow import Facts, Must
-from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import as_dim, known_of
+from bridge.neutral.ports import Stacked
 from bridge.neutral.signs import is_not_negative
-from bridge.neutral.types import BOOL, I32, I64, U8, Element, is_static, low
+from bridge.neutral.types import BOOL, I8, I32, I64, U8, Element, is_static, low
 from bridge.operators import Result
-from bridge.passes.context import Context
-from bridge.quirks.known import KnownAt, WhenKnown, is_known
-from bridge.quirks.opaque import hides, is_hidden, opaque
-from bridge.quirks.quirk import BOTH, CPU, GPU, Place, barrier, graph_quirk, quirk, rewriting
-from bridge.quirks.undo import behind
-from bridge.vocabulary import has_trait
+from bridge.quirks.known import is_known
+from bridge.quirks.opaque import hides, is_hidden
+from bridge.quirks.quirk import BOTH, CPU, GPU, Place, barrier, quirk
+from bridge.quirks.undo import nearest
 
 
 # The CPU plugin uses the absolute value of the number of steps.
@@ -29,9 +27,7 @@ from bridge.vocabulary import has_trait
     cost="a Maximum or a Minimum, unless the order of start and limit is known",
 )
 def empty_range(b: Builder, node: Node, place: Place) -> Result:
-    """At a Range, unless its limit is known to lie ahead of its start.
-
-    A Range to its own start is empty, like a Range to a limit behind its start. Other limits do
+    """A Range to its own start is empty, like a Range to a limit behind its start. Other limits do
     not change.
     """
     start, limit, step = (value for value in node.inputs if value is not None)
@@ -82,14 +78,10 @@ def _limits(b: Builder, node: Node) -> Iterator[Value]:
     "MatMul",
     engines=BOTH,
     symptom="A MatMul over an axis of size 0 gives numbers from unset memory.",
-    cost="none: two ReduceSums and an Add take its place",
+    cost="two Pads",
 )
 def product_over_empty_axis(b: Builder, node: Node, place: Place) -> Result:
-    """At a MatMul over an axis of known size 0.
-
-    A sum over an empty axis is 0, for products too. The two sums broadcast to the shape of the
-    product.
-    """
+    """A further product of zeros adds 0 to each sum."""
     one, other = (value for value in node.inputs if value is not None)
     if not one.rank or not other.rank:
         return None
@@ -97,20 +89,15 @@ def product_over_empty_axis(b: Builder, node: Node, place: Place) -> Result:
     second = -1 if node.attributes.get("transpose_b") or other.rank == 1 else -2
     if 0 not in (one.dims[first], other.dims[second]):
         return None
-    rows, columns = _sum(b, one, first), _sum(b, other, second)
-    if other.rank > 1:
-        rows = b.unsqueeze(rows, -1)
-    if one.rank > 1:
-        columns = b.unsqueeze(columns, -2)
-    return rows + columns
+    longer = [_longer(b, v, [a], b.like(0, v)) for v, a in ((one, first), (other, second))]
+    return b.node("MatMul", longer, 1, node.attributes, extras=node.extras).outputs
 
 
-def _sum(b: Builder, value: Value, axis: int) -> Value:
-    dims = list(value.dims)
-    del dims[axis]
-    if is_static(tuple(dims)):
-        return b.zeros(value, *(dim for dim in dims if isinstance(dim, int)))
-    return b.op("ReduceSum", value, [axis], keepdims=False)
+def _longer(b: Builder, value: Value, axes: Collection[int], element: Value) -> Value:
+    """The value with a further element at the end of some axes."""
+    rank = len(value.dims)
+    more = [int(axis in axes or axis - rank in axes) for axis in range(rank)]
+    return b.op("Pad", value, b.constant([0] * rank + more), element, mode="constant")
 
 
 MOVING = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
@@ -120,28 +107,39 @@ MOVING = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
 # OpenVINO computes the unknown size of a Reshape from the number of elements and the other sizes.
 # It divides 0 by 0, and takes 0 as the size. If it does not know the sizes, it keeps the operator.
 # The CPU plugin divides by a size of 0 when it compiles a Gather, if it knows all sizes then.
-# Bridge folds most of these; here is a Gather whose sizes became known later.
+# Bridge folds most of these; here is a Gather whose sizes became known later. It does not compute a
+# value that is surely empty, and a stack of such values gets size 0 for each open size.
 @barrier(
     *MOVING,
     "Gather",
+    "Loop",
     hides="shape",
     engines=BOTH,
     symptom="A Squeeze, an Unsqueeze or a Transpose of axes of size 1 gives 0 for an unknown size. "
-    "This happens if another size of the result is known to be 0. OpenVINO crashes when it "
-    "compiles a Gather of known sizes that gives an empty tensor.",
+    "This happens if another size of the result is known to be 0, and for a stack of such values, "
+    "too. OpenVINO crashes when it compiles a Gather of known sizes that gives an empty tensor.",
     cost="a Reshape, which copies nothing, and a 0 from a Bucketize of a random number below 1/2",
 )
 def known_empty_tensor(node: Node, place: Place) -> list[bool]:
     """At a Reshape, Squeeze, Transpose or Unsqueeze whose result has a size of 0 and one open size,
     unless the input is a constant. For the CPU plugin also at a Gather of data and indices of known
-    shapes, one of them empty.
+    shapes, one of them empty, and at a Loop that stacks and reads values with a size of 0 and an
+    open size.
     """
+    if place.engine != CPU and node.op not in MOVING:
+        return []
+    if node.op == "Loop":
+        stacked = any(isinstance(e, Stacked) and _is_open(v) for v, e in node.body.exits())
+        return [
+            stacked and v is not None and _is_open(v) and not is_hidden(place.outside(v), "shape")
+            for v in node.inputs
+        ]
     data, *others = node.inputs
     if data is None:
         return []
     if node.op == "Gather":
         indices = others[0]
-        if place.engine != CPU or indices is None or is_hidden(data, "shape"):
+        if indices is None or is_hidden(data, "shape"):
             return []
         known = is_static(data.shape) and is_static(indices.shape)
         fresh = known and not is_hidden(indices, "shape")
@@ -152,6 +150,11 @@ def known_empty_tensor(node: Node, place: Place) -> list[bool]:
     if data.constant is not None or hides(node, "shape") or _is_hidden(data):
         return []
     return [True, *[False] * len(others)]
+
+
+def _is_open(value: Value) -> bool:
+    """Whether a value is empty and has unknown sizes."""
+    return 0 in (value.shape or ()) and not is_static(value.shape)
 
 
 def _is_hidden(value: Value) -> bool:
@@ -168,31 +171,19 @@ def _is_hidden(value: Value) -> bool:
 # Bridge has folded the broadcasts that it knows to be empty. But OpenVINO also folds constants
 # of other types, and Ifs with a known condition, and divides by zero. The plugin computes an
 # empty broadcast correctly at inference. So the shape is made unknown before the model runs.
-@quirk(
+@barrier(
     "Broadcast",
     "Expand",
+    hides="number",
     symptom="OpenVINO crashes when it compiles an empty broadcast that is computed from constants.",
     cost="a 0 added to the shape, from a Bucketize of a random number below 1/2",
 )
-def broadcast_to_empty_tensor(b: Builder, node: Node, place: Place) -> Result:
-    """At a broadcast that may be empty, if OpenVINO knows the data and the shape.
-
-    The shape is the same: 0 is added.
-    """
-    data, sizes = node.inputs[:2]
-    assert data is not None and sizes is not None
-    if not _may_be_empty(data):
-        return None
-    if not (is_known(data, place) and is_known(sizes, place)):
-        return None
-    made = b.op(node.op, data, opaque(b, sizes, "number"), **node.attributes)
-    # OpenVINO still infers that the result is empty.
-    place.facts(WhenKnown).learn(made, KnownAt.INLINED)
-    return made
-
-
-def _may_be_empty(value: Value) -> bool:
-    return value.shape is None or any(low(dim) == 0 for dim in value.shape)
+def broadcast_to_empty_tensor(node: Node, place: Place) -> list[bool]:
+    """At a broadcast that may be empty, if OpenVINO knows the data and the shape."""
+    data, sizes, *others = node.inputs
+    may_be_empty = data is not None and (data.shape is None or any(not low(d) for d in data.shape))
+    wanted = may_be_empty and is_known(data, place) and is_known(sizes, place)
+    return [False, wanted, *[False] * len(others)]
 
 
 OF_EMPTY_AXIS = {
@@ -218,10 +209,7 @@ OF_EMPTY_AXIS = {
     "of the tensor",
 )
 def reduction_over_empty_axis(b: Builder, node: Node, place: Place) -> Result:
-    """At a reduction over an axis that may have size 0; for the CPU plugin not at a maximum or a
-    minimum.
-
-    If the axis has size 0, the result is the one that the standard defines for an empty axis. Or
+    """If the axis has size 0, the result is the one that the standard defines for an empty axis. Or
     each axis gets a further element that changes no result, and is the result of an empty axis: a 0
     for a sum, a 1 for a product, the least number for a maximum.
     """
@@ -249,10 +237,8 @@ def _is_chosen(output: Value, place: Place) -> bool:
 def _over_more(b: Builder, node: Node, data: Value, empty: list[int]) -> Result:
     """The reduction of a tensor with a further element in each axis that may be empty."""
     assert data.element is not None
-    more = [int(axis in empty) for axis in range(len(data.dims))]
     wide = b.cast(data, U8) if data.element is BOOL else data
-    neutral = b.like(_of_empty_axis(node.op, data.element), wide)
-    longer = b.op("Pad", wide, b.constant([0] * len(more) + more), neutral, mode="constant")
+    longer = _longer(b, wide, empty, b.like(_of_empty_axis(node.op, data.element), wide))
     inputs = [b.cast(longer, data.element), *node.inputs[1:]]
     return b.node(node.op, inputs, 1, node.attributes, extras=node.extras).outputs
 
@@ -269,109 +255,81 @@ def _of_empty_axis(op: str, element: Element) -> float:
     return min(most, I32.bounds[1]) if op == "ReduceMin" else max(least, I32.bounds[0])
 
 
-SAME_NUMBER = ("Cast", "Reshape", "Squeeze", "Unsqueeze")
-"""Operators that give a number another type or rank."""
+SAME_NUMBER = ("Cast", "Gather", "Reshape", "Slice", "Squeeze", "Unsqueeze")
+"""Operators that give a number another type or rank, or select one."""
 
 
-class AtLeastOne(Must):
-    """Whether no element of a value is below 1 if each of some sizes is at least 1."""
-
-    iteration = False
-
-    def __init__(self, sizes: Collection[str]) -> None:
-        self.sizes = sizes
-
-    def outside(self, value: Value) -> bool:
-        """Inputs may be 0."""
-        return False
-
-    def settled(self, value: Value, fact: bool) -> bool:
-        """The known elements tell more."""
-        known = value.known_value
-        if not known or None in known:
-            return fact
-        return all(low(dim) > 0 or dim in self.sizes for dim in map(as_dim, known))
-
-    def transfer(self, node: Node, facts: Sequence[bool | None]) -> list[bool]:
-        """Max needs one such input, Min needs all."""
-        if node.op == "Max":
-            fact = any(facts)
-        elif node.op == "Min":
-            fact = all(facts)
-        else:
-            kept = node.op in SAME_NUMBER or has_trait(node.op, "elements_of_first")
-            fact = kept and bool(facts[0])
-        return [fact] * len(node.outputs)
-
-
-def _cut_from_one(b: Builder, node: Node) -> Result:
-    """The first k of at least one element. Of an empty tensor, nothing is cut."""
-    x, k = node.inputs[:2]
-    if x is None or k is None:
-        return None
-    outputs = b.ops(node.op, 2, x, b.max(k, 1), **node.attributes)
-    count = b.reshape(b.as_i64(k), 1)
-    return [b.op("Slice", output, [0], count, [node.attributes["axis"]]) for output in outputs]
-
-
-@graph_quirk(
+@quirk(
     "ir::TopK",
-    recorded=("ir::TopK",),
+    recorded=True,
     symptom="A TopK with a k of 0 fails, unless the input is empty.",
     cost="a Maximum, and a Slice of each output",
 )
-def empty_top_k(graph: Graph, context: Context) -> bool | None:
-    """At a TopK with a k that may be 0 although no size of an input is 0.
-
-    The first k of the largest elements are the k largest elements. If k is 0, a Slice keeps nothing
-    of the one element.
+def empty_top_k(b: Builder, node: Node, place: Place) -> Result:
+    """The first k of the largest elements are the k largest elements. If k is 0, a Slice keeps
+    nothing of the one element. Of an empty tensor, nothing is cut.
     """
-    sizes = {dim for value in graph.inputs for dim in value.shape or () if isinstance(dim, str)}
-    sure = Facts(AtLeastOne(sizes), graph)
+    x, k = node.operands[:2]
+    count, top = k, place
+    while top.outer is not None:
+        count, top = top.outside(count), top.outer
+    sizes = {dim for value in top.graph.inputs for dim in value.shape or () if isinstance(dim, str)}
+    if not _may_be_zero(count, sizes):
+        return None
+    outputs = b.ops(node.op, 2, x, b.max(k, 1), **node.attributes)
+    end = b.reshape(b.as_i64(k), 1)
+    return [b.op("Slice", output, [0], end, [node.attributes["axis"]]) for output in outputs]
 
-    def by(b: Builder, node: Node, place: Place) -> Result:
-        k = node.inputs[1]
-        return None if k is None or sure.of(k) else _cut_from_one(b, node)
 
-    return rewriting("ir::TopK", by=by, name="empty_top_k", recorded=True)(graph, context)
+def _may_be_zero(k: Value, sizes: Collection[str], depth: int = 4) -> bool:
+    """Whether a number may be below 1 though none of some sizes is 0."""
+    known = k.known_value
+    if known and None not in known:
+        return not all(low(dim) > 0 or dim in sizes for dim in map(as_dim, known))
+    made = k.behind(*SAME_NUMBER).producer
+    if made is None or made.op not in ("Max", "Min") or not depth:
+        return True
+    found = [_may_be_zero(value, sizes, depth - 1) for value in made.operands]
+    return all(found) if made.op == "Max" else any(found)
 
 
 @quirk(
     "Unique",
     recorded=True,
     symptom="Unique of an empty tensor gives the result of the previous inference, and fails in "
-    "the first one.",
-    cost="a Pad of the input, which copies it, and a Slice of each output",
+    "the first one. Without an axis, in order of occurrence, it gives 0 for all elements but the "
+    "first, unless a node reads the inverse indices. Along an axis in this order, most of the "
+    "counts and first indices of i8 or u8 are not written.",
+    cost="a Pad of an input that may be empty, which copies it, and a Slice of each output; a "
+    "Reshape, which copies nothing, or two Converts",
 )
-def unique_of_empty_tensor(b: Builder, node: Node, place: Place) -> Result:
-    """At a Unique along a known axis, if the input may be empty.
-
-    There are at most as many unique elements as elements of the input. If another size is 0,
-    all that lies along the axis is equal: zeros instead of an empty tensor.
+def unique_parts(b: Builder, node: Node, place: Place) -> Result:
+    """There are at most as many unique elements as elements of the input. If another size is 0, all
+    that lies along the axis is equal: zeros instead of an empty tensor. Unique without an axis
+    flattens the tensor, and a vector along its only axis is the same. i32 has all numbers of 8
+    bits, and the result is converted back.
     """
-    value, axis = node.inputs[0], node.input(1)
+    value, axis = node.operand(0), node.input(1)
     known = (0,) if axis is None else known_of(axis).ints
-    if value is None or value.shape is None or not known:
+    is_unsorted = not node.attributes["sorted"] and (axis is None or value.element in (I8, U8))
+    may_be_empty = value.shape is not None and any(low(dim) == 0 for dim in value.shape)
+    padded = value.producer is not None and value.producer.op == "ir::Pad"
+    if may_be_empty and padded and value.producer is not None:
+        may_be_empty = nearest(value.producer.inputs[2], "Equal", most=2) is None
+    may_be_empty &= bool(known)
+    if not is_unsorted and not may_be_empty:
         return None
-    if all(low(dim) > 0 for dim in value.shape) or _before_pad(node) is not None:
-        return None
-    flat = value if axis is not None or value.rank == 1 else b.reshape(value, -1)
-    rank = len(flat.dims)
-    sizes = b.op("Shape", flat)
-    missing = b.cast(sizes.equal(0), I64)
-    some = b.op("ir::Pad", flat, [0] * rank, missing, b.like(0, flat), pad_mode="constant")
-    outputs = b.ops("Unique", len(node.outputs), some, *node.inputs[1:], **node.attributes)
-    count = b.take(sizes, 0, known[0] % rank)
-    values = b.op("Slice", outputs[0], [0] * rank, sizes, list(range(rank)))
-    return [values, *(b.op("Slice", output, [0], count, [0]) for output in outputs[1:])]
-
-
-def _before_pad(node: Node) -> Value | None:
-    """The tensor that Unique gets with a size of 1 for each size of 0."""
-    pad = node.inputs[0].producer if node.inputs[0] is not None else None
-    if pad is None or pad.op != "ir::Pad":
-        return None
-    asked = behind(pad.inputs[2], "Equal", most=2)
-    sizes = asked.inputs[0].producer if asked is not None and asked.inputs[0] is not None else None
-    found = sizes is not None and sizes.op == "Shape" and sizes.inputs[0] is pad.inputs[0]
-    return pad.inputs[0] if found else None
+    some = value if axis is not None or value.rank == 1 else b.reshape(value, -1)
+    rank, sizes = len(some.dims), b.op("Shape", some)
+    if may_be_empty:
+        missing = b.cast(sizes.equal(0), I64)
+        some = b.op("ir::Pad", some, [0] * rank, missing, b.like(0, some), pad_mode="constant")
+    wide = b.cast(some, I32) if is_unsorted and value.element in (I8, U8) else some
+    axis = b.constant(0) if is_unsorted and axis is None else axis
+    values, *others = b.ops("Unique", len(node.outputs), wide, axis, **node.attributes)
+    values = b.cast(values, value.element)
+    if may_be_empty and known:
+        count = b.take(sizes, 0, known[0] % rank)
+        values = b.op("Slice", values, [0] * rank, sizes, list(range(rank)))
+        others = [b.op("Slice", output, [0], count, [0]) for output in others]
+    return [values, *others]

@@ -7,7 +7,6 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import I4, I8, I32, U4, U8, Element, is_static, size_of
 from bridge.operators import Result
-from bridge.passes.uses import Uses
 from bridge.quirks.magnitude import NUMBERS, MayBeLarge
 from bridge.quirks.quirk import BOTH, COMPARISONS, CPU, ELEMENTWISE, GPU, Place, quirk
 
@@ -15,30 +14,40 @@ OPERATORS = (*COMPARISONS, "Div", "Mod", "Relu", "ir::Mod")
 
 
 def _is_of_integers(node: Node) -> bool:
-    return all(v is None or v.element in NUMBERS for v in node.inputs)
+    if node.op != "Where":
+        return all(v is None or v.element in NUMBERS for v in node.inputs)
+    condition, x, y = node.operands
+    made, shape = condition.producer, node.outputs[0].shape
+    if made is None or made.op not in ELEMENTWISE:
+        return False
+    if is_static(shape) and size_of(shape) == 1:  # Trip counts and sizes are no such numbers.
+        return False
+    return x.element in NUMBERS and x.element is y.element
 
 
 # Sums, products and maxima of integers are exact. Integers that follow from sizes, places and
-# types of few bits are smaller.
+# types of few bits are smaller. The plugin computes a Select in one kernel with its condition.
 @quirk(
     *OPERATORS,
+    "Where",
     recorded=True,
     uses=True,
     where=_is_of_integers,
     symptom="Divisions, remainders, comparisons and Relu of integers are computed in f32: 16777219 "
-    "divided by 5 is 3355444.",
-    cost="about 20 operators for a division, and one or two for a comparison",
+    "divided by 5 is 3355444. A Select of integers behind a comparison rounds them to f32.",
+    cost="about 20 operators for a division, and one to three for others",
 )
 def integers_in_f32(b: Builder, node: Node, place: Place) -> Result:
-    """At these operators, if their integers may be 2^24 or more: if they follow from data rather
-    than from sizes, places and types of few bits. At a comparison, both integers may be.
-
-    A quotient plus the quotient of its remainder has a smaller remainder. If the remainder has
+    """A quotient plus the quotient of its remainder has a smaller remainder. If the remainder has
     the wrong sign, the quotient is too large by one. x is less than y if max(x, y) - x is not
-    0, and equal if x - y is 0, also if the difference overflows.
+    0, and equal if x - y is 0, also if the difference overflows. y + 1 * (x - y) is x and
+    y + 0 * (x - y) is y.
     """
-    values = [value for value in node.inputs if value is not None]
-    facts = place.facts(MayBeLarge)
+    values, facts = node.operands, place.facts(MayBeLarge)
+    if node.op == "Where":
+        condition, x, y = values
+        large = facts.of(x) or facts.of(y)
+        return y + b.cast(condition, x.element) * (x - y) if large else None
     if not facts.of(values[0]):
         return None
     if node.op in COMPARISONS:
@@ -88,40 +97,6 @@ def _is_corrected(node: Node, place: Place) -> bool:
     )
 
 
-def _is_in_one_kernel(node: Node) -> bool:
-    condition, x, y = node.inputs
-    made = condition.producer if condition is not None else None
-    if made is None or made.op not in ELEMENTWISE or x is None or y is None:
-        return False
-    shape = node.outputs[0].shape
-    if is_static(shape) and size_of(shape) == 1:  # Trip counts and sizes are no such numbers.
-        return False
-    return x.element in NUMBERS and x.element is y.element
-
-
-# The CPU plugin computes both in one kernel, in f32.
-@quirk(
-    "Where",
-    recorded=True,
-    where=_is_in_one_kernel,
-    symptom="A Select of integers behind a comparison rounds them to f32: 16777217 becomes "
-    "16777216.",
-    cost="a Convert, a Subtract and a Multiply",
-)
-def selected_integers(b: Builder, node: Node, place: Place) -> Result:
-    """At a Select whose condition an element-wise operator gives, of integers that may be 2^24 or
-    more: more than one, that follow from data rather than from sizes, places and types of few
-    bits.
-
-    y + 1 * (x - y) is x and y + 0 * (x - y) is y, also if the difference overflows.
-    """
-    condition, x, y = (value for value in node.inputs if value is not None)
-    facts = place.facts(MayBeLarge)
-    if not facts.of(x) and not facts.of(y):
-        return None
-    return y + b.cast(condition, x.element) * (x - y)
-
-
 MOST = 63
 """The largest exponent. From the 64th power on, all integers but 0, 1 and -1 overflow."""
 
@@ -135,11 +110,7 @@ MOST = 63
     "for an exponent that is computed",
 )
 def power_of_integers(b: Builder, node: Node, place: Place) -> Result:
-    """At a Pow of integers, unless the exponent is known and is not one number from 2 to 63; for
-    the GPU plugin not at an exponent that is computed.
-
-    The binary digits of the exponent select squares of the base. The power is their product.
-    """
+    """The binary digits of the exponent select squares of the base. The power is their product."""
     base, exponent = node.inputs
     if base is None or base.element is None or not base.element.is_integer or exponent is None:
         return None
@@ -187,13 +158,12 @@ def _by_digits(b: Builder, base: Value, exponent: Value) -> Value:
     "Div",
     "Mul",
     "Sub",
+    recorded=True,
     symptom="200 + 100 is 255 in u8, and 7 / 2 is 4 if the shape is dynamic.",
     cost="three Converts",
 )
 def saturating_bytes(b: Builder, node: Node, place: Place) -> Result:
-    """At an Add, a Div, a Mul or a Sub of u8 or i8.
-
-    The last 8 bits of the 32-bit result are the result that wraps round. Quotients are the
+    """The last 8 bits of the 32-bit result are the result that wraps round. Quotients are the
     same.
     """
     x, y = node.inputs
@@ -201,22 +171,6 @@ def saturating_bytes(b: Builder, node: Node, place: Place) -> Result:
     if x.element not in (I8, U8):
         return None
     return b.cast(b.op(node.op, b.cast(x, I32), b.cast(y, I32), **node.attributes), x.element)
-
-
-@saturating_bytes.undoes("Cast")
-def in_eight_bits(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The arithmetic on integers of 8 bits, from the arithmetic in 32 bits. Other converters write
-    it so, too."""
-    to, inner = node.attributes["to"], node.inputs[0]
-    made = uses.single_use(inner, "Add", "Div", "Mul", "Sub")
-    if to not in (I8, U8) or made is None or inner is None or inner.element is not I32:
-        return None
-    wider = [uses.single_use(value, "Cast") for value in made.inputs]
-    small = [None if cast is None else cast.inputs[0] for cast in wider]
-    if any(value is None or value.element is not to for value in small):
-        return None
-    b.name = wider[0].name if wider[0] is not None else made.name
-    return b.op(made.op, *small, **made.attributes)
 
 
 IN_RANGE = frozenset({"Clip", "FakeQuantize"})
@@ -227,18 +181,15 @@ IN_RANGE = frozenset({"Clip", "FakeQuantize"})
 @quirk(
     "Cast",
     "CastLike",
+    recorded=True,
     engines=BOTH,
     symptom="A Convert of a negative float to u8 or u4 gives 0 in a body or with a dynamic shape. "
     "On the GPU plugin one of -9 to i4 gives -8, and of 17 to u4 gives 15.",
-    cost="another Convert; for the GPU plugin a BitwiseAnd, and for i4 an Add and a Subtract, "
-    "which stay on the way back",
+    cost="another Convert; for the GPU plugin a BitwiseAnd, and for i4 an Add and a Subtract",
 )
 def saturating_conversion(b: Builder, node: Node, place: Place) -> Result:
-    """At a Cast of floats to u8 or u4 in a body or of open shape, for the GPU plugin at one to u4
-    or i4, unless it is behind a Clip or FakeQuantize.
-
-    If the standard defines the result of the Cast, i32 can hold the number. Its last bits are the
-    result.
+    """If the standard defines the result of the Cast, i32 can hold the number. Its last bits are
+    the result.
     """
     x, like = node.inputs[0], node.input(1)
     to = node.attributes["to"] if like is None else like.element
@@ -265,20 +216,6 @@ def _of_last_bits(b: Builder, x: Value, to: Element | None) -> Value:
     return b.op("Cast", last, to=to)
 
 
-@saturating_conversion.undoes("Cast")
-def at_once(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The direct conversion, from the conversion through i32."""
-    inner = node.inputs[0]
-    made = uses.single_use(inner, "Cast")
-    if node.attributes["to"] is not U8 or made is None or made.attributes["to"] is not I32:
-        return None
-    x = made.inputs[0]
-    if x is None or x.element is None or not x.element.is_float:
-        return None
-    b.name = made.name
-    return b.op("Cast", x, **node.attributes)
-
-
 # The kernel calls fmod.
 @quirk(
     "Mod",
@@ -288,10 +225,7 @@ def at_once(b: Builder, node: Node, uses: Uses) -> Value | None:
     cost="a Mod, two Less, an Equal, three logical operators, an Add and a Select",
 )
 def sign_of_remainder(b: Builder, node: Node, place: Place) -> Result:
-    """At a Mod of signed numbers whose result has the sign of the divisor.
-
-    The remainder of a division that rounds down is fmod, or fmod plus the divisor.
-    """
+    """The remainder of a division that rounds down is fmod, or fmod plus the divisor."""
     x, y = node.inputs
     if x is None or y is None or x.element is None or not x.element.is_signed:
         return None

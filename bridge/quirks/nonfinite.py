@@ -9,7 +9,7 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import BF16, F32, F64
+from bridge.neutral.types import BF16, F16, F32, F64, is_static
 from bridge.operators import Result
 from bridge.passes.uses import Uses
 from bridge.quirks.known import is_known
@@ -45,10 +45,7 @@ def _has_infinity(node: Node) -> bool:
     cost="an Add of a 0, which a Bucketize makes of a random number",
 )
 def infinite_f64(b: Builder, node: Node, place: Place) -> Result:
-    """At an f64 constant, or a constant cast to f64, with an infinity, if f32 has all its numbers.
-
-    f64 has all numbers of f32.
-    """
+    """f64 has all numbers of f32."""
     narrow = _in_32_bits(node)
     return None if narrow is None else b.cast(opaque(b, b.constant(narrow, F32), "number"), F64)
 
@@ -62,63 +59,60 @@ def _infinities(b: Builder, node: Node) -> Iterator[Value]:
         yield b.constant(numbers.astype(np.float64), F64)
 
 
-LARGEST_BF16 = np.float32(0xFF * 2.0**120)
-"""The greatest finite number of bf16."""
+LARGEST = {BF16: 0xFF * 2.0**120, F16: 65504.0, F32: float(np.finfo(np.float32).max)}
+"""The greatest finite number of types that the CPU plugin computes in f32."""
+
+SIGNS = {"detect_positive": 1.0, "detect_negative": -1.0}
 
 
-# The CPU plugin then computes in f32, and replaces infinities in constants by the largest
-# numbers of f32. An infinity computed at run time stays infinite. The two are not equal. Both
-# lie beyond the finite numbers of bf16.
+# The CPU plugin replaces infinities in constants by the largest numbers of f32. An infinity
+# computed at run time stays infinite, so it is not equal to one of bf16. The maximum starts at the
+# lowest finite number. The Attention of the standard computes it for each row of its mask.
 @quirk(
     "Equal",
-    releases="2026.4, on processors without AVX-512",
-    symptom="An infinite constant of bf16 does not equal a computed infinity.",
-    cost="none: a Less for an Equal",
+    "IsInf",
+    recorded=True,
+    releases="2026.4, of bf16 on processors without AVX-512",
+    symptom="IsInf behind arithmetic of open shape is always false. The ReduceMax of elements that "
+    "are all -inf is the lowest finite number, which does not equal -inf. An infinite constant of "
+    "bf16 does not equal a computed infinity.",
+    cost="a Less for an Equal, two for an IsInf; a reduction over the same number of truth values",
 )
-def infinite_bf16(b: Builder, node: Node, place: Place) -> Result:
-    """At an Equal of a bf16 value and a constant with one kind of infinity.
-
-    In bf16, only an infinity lies beyond the greatest finite number. NaN compares false in both
-    ways.
+def compared_infinity(b: Builder, node: Node, place: Place) -> Result:
+    """Only an infinity lies beyond the greatest finite number, and f32 has all numbers of bf16 and
+    f16. A maximum is -inf if all elements are, also without elements. A NaN lies beyond nothing.
     """
-    for x, other in (node.inputs, reversed(node.inputs)):
-        assert x is not None and other is not None
+    x = node.operand(0)
+    if node.op == "IsInf":
+        is_input = place.holder is None and x in place.graph.inputs
+        if is_static(x.shape) or is_input or x.element not in LARGEST:
+            return None
+        signs = [sign for name, sign in SIGNS.items() if node.attributes[name]]
+        return b.fold("Or", [_is_beyond(b, x, np.float32(s)) for s in signs]) if signs else None
+    for x, other in (node.operands[:2], node.operands[1::-1]):
         bound = known_of(other.behind("Cast", "CastLike")).array
-        if x.element is not BF16 or bound is None or not bound.size:
+        if x.element not in LARGEST or bound is None or not bound.size or x.rank is None:
             continue
-        numbers = bound.astype(np.float32)
-        if np.isinf(numbers).all() and np.unique(numbers).size == 1:
-            limits = b.like(np.copysign(LARGEST_BF16, numbers), x)
-            return x < limits if numbers.flat[0] < 0 else limits < x
-    return None
-
-
-# The Attention of the standard computes it for each row of its mask.
-@quirk(
-    "Equal",
-    symptom="The ReduceMax of elements that are all -inf is the lowest finite number, which does "
-    "not equal -inf.",
-    cost="a reduction over the same number of truth values",
-)
-def maximum_of_minus_infinity(b: Builder, node: Node, place: Place) -> Result:
-    """At an Equal of a ReduceMax of floats and the constant -inf.
-
-    The maximum is -inf if all elements are, also without elements. With a NaN, both are false.
-    """
-    for greatest, other in (node.inputs, reversed(node.inputs)):
-        assert greatest is not None and other is not None
-        reduced, bound = greatest.producer, known_of(other.behind("Cast", "CastLike")).array
-        if reduced is None or reduced.op != "ReduceMax" or bound is None:
+        ends = np.sign(bound.astype(np.float32))
+        if not np.isinf(bound.astype(np.float32)).all() or np.unique(ends).size != 1:
             continue
-        if other.rank is None or greatest.rank is None:
-            continue
-        if bound.size == 1 and bound.dtype.kind == "f" and np.isneginf(bound).all():
+        reduced = x.producer
+        if reduced is not None and reduced.op == "ReduceMax" and (ends < 0).all():
             data, *axes = reduced.inputs
-            assert data is not None
-            lowest = data.equal(-np.inf)
-            all_lowest = b.op("ReduceLogicalAnd", lowest, *axes, **reduced.attributes)
-            return b.unsqueeze(all_lowest, *range(other.rank - greatest.rank))
+            lowest = _is_beyond(b, data, np.float32(-1)) if data is not None else x
+            every = b.op("ReduceLogicalAnd", lowest, *axes, **reduced.attributes)
+            return b.unsqueeze(every, *range(bound.ndim - x.rank)) if bound.size == 1 else None
+        if x.element is BF16:
+            return _is_beyond(b, x, ends)
     return None
+
+
+def _is_beyond(b: Builder, x: Value, signs: np.ndarray | np.float32) -> Value:
+    """Whether numbers are the infinity of a sign."""
+    assert x.element is not None
+    limits = b.constant(np.asarray(signs * LARGEST[x.element], np.float32), F32)
+    x = b.cast(x, F32)
+    return x < limits if np.all(signs < 0) else limits < x
 
 
 EXCHANGE = "bridge_exchanged"
@@ -133,54 +127,37 @@ EXCHANGED = {
 """The comparison that gives the same result for exchanged operands. Other operators stay."""
 
 
+# The kernels of maxima give the second operand. So NaN behind a constant stays NaN, and NaN in
+# front of one is lost. With a dynamic shape, the plugin joins elementwise operators, and the
+# constant is second again.
 @quirk(
     "Greater",
     "GreaterOrEqual",
-    symptom="Greater and GreaterEqual with NaN are true on CPUs with AVX-512.",
+    "Max",
+    "Min",
+    symptom="Greater and GreaterEqual with NaN are true on CPUs with AVX-512. The Maximum or the "
+    "Minimum of NaN and a constant is the constant.",
     issue="https://github.com/openvinotoolkit/openvino/issues/31196",
     cost="none: the operands are exchanged, and rt_info records it",
 )
-def nan_is_greater(b: Builder, node: Node, place: Place) -> Result:
-    """At a Greater or GreaterOrEqual of floats.
-
-    x > y and y < x are the same, for NaN too.
+def exchanged_operands(b: Builder, node: Node, place: Place) -> Result:
+    """x > y and y < x are the same, for NaN too. The operands of a maximum and of a minimum may
+    change places.
     """
-    x, y = node.inputs
-    if x is None or x.element is None or not x.element.is_float:
+    x, y = node.operands
+    if x.element is None or not x.element.is_float:
         return None
-    return b.node(EXCHANGED[node.op], [y, x], extras={"rt_info": MARK}).outputs[0]
+    # The element type alone of the other input of a CastLike matters.
+    second = is_known(y.behind("CastLike"), place) and not is_known(x.behind("CastLike"), place)
+    if node.op not in EXCHANGED and not second:
+        return None
+    return b.node(EXCHANGED.get(node.op, node.op), [y, x], extras={"rt_info": MARK}).outputs[0]
 
 
-@nan_is_greater.undoes("Less", "LessOrEqual")
+@exchanged_operands.undoes("Less", "LessOrEqual", "Max", "Min")
 def exchanged_again(b: Builder, node: Node, uses: Uses) -> Value | None:
     """The original operator, from a marked one with exchanged operands."""
     if EXCHANGE not in (node.extras or {}).get("rt_info", ""):
         return None
     x, y = node.inputs
     return b.op(EXCHANGED.get(node.op, node.op), y, x)
-
-
-# The kernels give the second operand. So NaN behind a constant stays NaN, and NaN in front of
-# one is lost. With a dynamic shape, the plugin joins elementwise operators, and the constant is
-# second again.
-@quirk(
-    "Max",
-    "Min",
-    symptom="The Maximum or the Minimum of NaN and a constant is the constant.",
-    cost="none: the operands are exchanged, and rt_info records it",
-)
-def nan_beside_number(b: Builder, node: Node, place: Place) -> Result:
-    """At a Max or a Min of floats, if OpenVINO knows the second operand alone.
-
-    The operands of a maximum and of a minimum may change places.
-    """
-    x, y = node.inputs
-    if x is None or y is None or x.element is None or not x.element.is_float:
-        return None
-    # The element type alone of the other input of a CastLike matters.
-    if is_known(x.behind("CastLike"), place) or not is_known(y.behind("CastLike"), place):
-        return None
-    return b.node(node.op, [y, x], extras={"rt_info": MARK}).outputs[0]
-
-
-nan_beside_number.undoes("Max", "Min")(exchanged_again)

@@ -150,8 +150,11 @@ def with_hidden(b: Builder, node: Node, kind: str, wanted: Sequence[bool | str])
         else value
         for value, hide in zip(node.inputs, wanted, strict=True)
     ]
-    count = len(node.outputs)
-    return b.node(node.op, inputs, count, node.attributes, extras=node.extras).outputs
+    count, bodies = len(node.outputs), node.bodies
+    made = b.node(node.op, inputs, count, node.attributes, bodies, extras=node.extras).outputs
+    for new, old in zip(made, node.outputs if bodies else (), strict=False):
+        new.type = new.declared = old.type
+    return made
 
 
 def hides(node: Node, *kinds: str) -> bool:

@@ -2,13 +2,13 @@
 
 A decorator declares a quirk: `@quirk` over a function that writes a node in another way, `@barrier`
 over one that says what is hidden from the engine, `@graph_quirk` over a pass of its own. The
-function gives the quirk its name. The first paragraph of its docstring says where the quirk fires,
-the second why the graph means the same after it.
+function gives the quirk its name. Its docstring says why the graph means the same after the quirk;
+that of a barrier says where it fires.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Required, TypedDict, TypeVar, Unpack
@@ -59,15 +59,15 @@ class EngineFault(TypedDict, total=False):
 
     symptom: Required[str]
     cost: Required[str]
-    engines: Collection[str]
+    engines: tuple[str, ...]
     releases: str
     until: str
     issue: str
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class Quirk:
-    """A fault of engines, and the pass that avoids it.
+    """A fault of engines (see `EngineFault`), and the pass that avoids it.
 
     `declared` is the function that is declared as the quirk. `run` rewrites a graph and all nested
     graphs. It finds nothing in a graph without the operators `needs`, if there are any.
@@ -81,8 +81,14 @@ class Quirk:
     declared: Callable[..., object]
     run: RunQuirk
     needs: frozenset[str]
-    fault: EngineFault
+    symptom: str
+    cost: str
+    engines: tuple[str, ...] = (CPU,)
+    releases: str = NEWEST
+    until: str = ""
+    issue: str = ""
     hides: str = ""
+    at: tuple[str, ...] = ()
     recorded: frozenset[str] = frozenset()
     undo: dict[str, Undo] = field(default_factory=dict)
     guess: dict[str, Guess] = field(default_factory=dict)
@@ -102,43 +108,14 @@ class Quirk:
 
     @property
     def fires(self) -> str:
-        """The nodes at which the quirk fires."""
-        return self._said[0]
+        """The nodes at which the quirk fires: its operators, or what a barrier says of them."""
+        others = " and others" if len(self.at) > FEW else ""
+        return self._said if self.hides else f"At {', '.join(self.at[:FEW])}{others}."
 
     @property
     def safe(self) -> str:
         """Why the graph keeps its meaning."""
-        return " ".join(self._said[1:]) or SAFE[self.hides]
-
-    @property
-    def symptom(self) -> str:
-        """What the engine does."""
-        return self.fault["symptom"]
-
-    @property
-    def cost(self) -> str:
-        """The additional work or memory."""
-        return self.fault["cost"]
-
-    @property
-    def issue(self) -> str:
-        """The upstream issue, if there is one."""
-        return self.fault.get("issue", "")
-
-    @property
-    def releases(self) -> str:
-        """The releases with the fault."""
-        return self.fault.get("releases", NEWEST)
-
-    @property
-    def until(self) -> str:
-        """The last release of the CPU plugin with the fault, if newer ones mend it."""
-        return self.fault.get("until", "")
-
-    @property
-    def engines(self) -> tuple[str, ...]:
-        """The engines with the fault."""
-        return tuple(self.fault.get("engines", (CPU,)))
+        return SAFE[self.hides] if self.hides else self._said
 
     @property
     def engine(self) -> str:
@@ -146,9 +123,8 @@ class Quirk:
         return ENGINES[self.engines[0]]
 
     @property
-    def _said(self) -> list[str]:
-        said = (self.declared.__doc__ or "").split("\n\n")
-        return [text for text in (" ".join(paragraph.split()) for paragraph in said) if text]
+    def _said(self) -> str:
+        return " ".join((self.declared.__doc__ or "").split())
 
     def undoes(self, *ops: str) -> Callable[[AnyUndo], AnyUndo]:
         """Declares an undo, by the operators of the last node that the quirk writes."""
@@ -174,6 +150,9 @@ QUIRKS: dict[str, Quirk] = {}
 
 ROOT = "bridge.quirks."
 """The package of the quirks."""
+
+FEW = 9
+"""The most operators that the documentation of a quirk lists."""
 
 
 class Place(Rewriter):
@@ -202,6 +181,11 @@ class Place(Rewriter):
         if self._outputs is None or self._outputs[0] != len(outputs):
             self._outputs = len(outputs), frozenset(outputs)
         return value in self._outputs[1]
+
+    def outside(self, value: Value) -> Value:
+        """The value in front of the node around; the same value if this graph makes it."""
+        holder, body = self.holder, self.body
+        return value if holder is None or body is None else holder.captures(body).get(value, value)
 
     def facts(self, analysis: type[Analysis[Fact]]) -> Facts[Fact]:
         """The results of an analysis in the outermost graph, at the time of the first call."""
@@ -294,7 +278,8 @@ def quirk(
         if beside is not None:
             run = _beside(beside, run)
         kept = frozenset(ops if recorded else ())
-        return Quirk(by, run, frozenset(needs or ops), fault, recorded=kept)
+        wanted = frozenset(needs or ops)
+        return Quirk(declared=by, run=run, needs=wanted, at=ops, recorded=kept, **fault)
 
     return declared
 
@@ -328,7 +313,8 @@ def barrier(
         run = rewriting(*ops, by=by, name=hidden.__name__, uses=uses)
         if beside is not None:
             run = _beside(beside, run)
-        return Quirk(hidden, run, frozenset(needs or ops), fault, hides)
+        wanted = frozenset(needs or ops)
+        return Quirk(declared=hidden, run=run, needs=wanted, hides=hides, at=ops, **fault)
 
     return declared
 
@@ -338,7 +324,15 @@ def graph_quirk(
 ) -> Callable[[RunQuirk], Quirk]:
     """Declares a quirk that is a pass over the whole graph. It makes records of nodes of the
     operators `recorded`."""
-    return lambda run: Quirk(run, run, frozenset(needs), fault, hides, frozenset(recorded))
+    return lambda run: Quirk(
+        declared=run,
+        run=run,
+        needs=frozenset(needs),
+        hides=hides,
+        at=needs,
+        recorded=frozenset(recorded),
+        **fault,
+    )
 
 
 def rewriting(

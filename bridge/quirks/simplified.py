@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from bridge.neutral.builder import Builder
 from bridge.neutral.dataflow import May
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import BOOL, U8, is_static
@@ -15,7 +14,7 @@ from bridge.operators import Result
 from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses
 from bridge.quirks.known import KnownAt, is_known, when_known
-from bridge.quirks.quirk import BOTH, Place, quirk
+from bridge.quirks.quirk import BOTH, Place, barrier, quirk
 
 
 class OfShape(May):
@@ -58,11 +57,7 @@ class MayBeConcat(May):
     cost="an Unsqueeze and a Squeeze",
 )
 def absolute_value_of_shape(b: Builder, node: Node, place: Place) -> Result:
-    """At an Abs of a vector, if OpenVINO may compute the vector from a shape or from constants.
-    Also behind a Concat, with operators between that may change nothing (Cast, Reshape, Add,
-    ...).
-
-    Abs works element by element, so it gives the same for a matrix of one row. The row axis is
+    """Abs works element by element, so it gives the same for a matrix of one row. The row axis is
     removed again.
     """
     (x,) = node.inputs
@@ -99,9 +94,8 @@ PRODUCTS = frozenset({"MatMul", "Einsum"})
     cost="none: a Squeeze takes the place of the Reshape",
 )
 def scalar_of_product(b: Builder, node: Node, place: Place) -> Result:
-    """At a Reshape of a product to a scalar. Operators with one computed input may stand between.
-
-    A value that becomes a scalar has one element. So all its axes have size 1, and are removed.
+    """A value that becomes a scalar has one element. So all its axes have size 1, and are
+    removed.
     """
     data, sizes = node.inputs
     assert data is not None and sizes is not None
@@ -122,41 +116,20 @@ def _is_of_product(value: Value) -> bool:
     return False
 
 
-@quirk(
+@barrier(
     "GatherElements",
+    hides="memory",
     symptom="OpenVINO removes a Slice from the first element in front of a GatherElements. "
     "Negative indices then count from another end, and the sizes of other axes no longer match.",
-    cost="none: a Gather for a Slice",
+    cost="a maximum of the Slice with itself",
 )
-def slice_before_gather_elements(b: Builder, node: Node, place: Place) -> Result:
-    """At a GatherElements of a Slice that begins at 0 with step 1.
-
-    A Gather of the positions from 0 to the size of the Slice gives the same elements.
-    """
-    data, indices = node.inputs
-    assert data is not None
-    axes = _cut_from_the_start(data)
-    if axes is None:
-        return None
-    assert data.producer is not None and data.shape is not None
-    part = data.producer.inputs[0]
-    for axis in axes:
-        size = data.shape[axis]
-        first = b.counted(size) if isinstance(size, int) else b.positions(data, axis)
-        part = b.op("Gather", part, first, axis)
-    return b.op("GatherElements", part, indices, **node.attributes)
-
-
-def _cut_from_the_start(data: Value) -> tuple[int, ...] | None:
-    """The axes along which `data` is a Slice from the first element; None if it is not such a
-    Slice."""
-    cut = data.producer
-    if cut is None or cut.op != "Slice" or data.rank is None:
-        return None
-    _, starts, _, axes, steps = (cut.input(i) for i in range(5))
-    if set(known_of(starts).ints or (-1,)) != {0} or set(known_of(steps).ints or (-1,)) != {1}:
-        return None
-    return tuple(range(data.rank)) if axes is None else known_axes(axes, data.rank)
+def slice_before_gather_elements(node: Node, place: Place) -> list[bool]:
+    """At a GatherElements of a Slice that begins at 0 with step 1."""
+    cut = node.operand(0).producer
+    if cut is None or cut.op != "Slice":
+        return []
+    starts, steps = known_of(cut.inputs[1]).ints, known_of(cut.input(4)).ints
+    return [set(starts or (-1,)) == {0} and set(steps or (-1,)) == {1}, False]
 
 
 @quirk(
@@ -167,11 +140,7 @@ def _cut_from_the_start(data: Value) -> tuple[int, ...] | None:
     cost="an Unsqueeze of the constant and a Squeeze",
 )
 def matrix_times_stack(b: Builder, node: Node, place: Place) -> Result:
-    """At a MatMul of a matrix of open size and a stack of several matrices, if OpenVINO knows the
-    stack.
-
-    A product broadcasts leading axes of size 1. The added axis is removed again.
-    """
+    """A product broadcasts leading axes of size 1. The added axis is removed again."""
     matrix, stack = node.inputs
     if matrix is None or is_static(matrix.shape) or matrix.rank not in (2, 3):
         return None
@@ -196,10 +165,7 @@ def matrix_times_stack(b: Builder, node: Node, place: Place) -> Result:
     cost="none: the value replaces the Select",
 )
 def selection_by_itself(b: Builder, node: Node, place: Place) -> Result:
-    """At a Where of bool or u8, if both choices are the condition or a conversion of it.
-
-    Both choices are one value with the shape of the condition.
-    """
+    """Both choices are one value with the shape of the condition."""
     condition, one, other = node.inputs
     assert condition is not None and one is not None
     if one.element not in (BOOL, U8):

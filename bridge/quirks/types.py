@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.types import BOOL, F64, U64, Element, is_static
+from bridge.neutral.graph import Node
+from bridge.neutral.types import BOOL, Element
 from bridge.operators import Result
-from bridge.passes.context import Context
-from bridge.quirks.known import is_known
-from bridge.quirks.opaque import is_hidden, opaque
-from bridge.quirks.quirk import BOTH, CPU, GPU, Place, graph_quirk, quirk, replace_outputs
+from bridge.quirks.quirk import BOTH, CPU, GPU, Place, quirk
 
 
 def _holds_nan(element: Element | None) -> bool:
@@ -26,11 +23,7 @@ def _holds_nan(element: Element | None) -> bool:
     cost="none: a NotEqual for a Convert",
 )
 def cast_to_bool(b: Builder, node: Node, place: Place) -> Result:
-    """At a Cast to bool of an output that is not the first of its node; for the CPU plugin also at
-    one of a float.
-
-    Both operators give true for all numbers but 0, and for NaN.
-    """
+    """Both operators give true for all numbers but 0, and for NaN."""
     (x,) = node.inputs
     if x is None or node.attributes["to"] is not BOOL:
         return None
@@ -50,10 +43,7 @@ def cast_to_bool(b: Builder, node: Node, place: Place) -> Result:
     cost="none: a NotEqual for a Convert. Only for those releases.",
 )
 def conversion_to_bool(b: Builder, node: Node, place: Place) -> Result:
-    """At a Cast to bool of an integer of 8 bits or more.
-
-    Both operators give true for all numbers but 0.
-    """
+    """Both operators give true for all numbers but 0."""
     (x,) = node.inputs
     if x is None or x.element is None or node.attributes["to"] is not BOOL:
         return None
@@ -67,56 +57,9 @@ def conversion_to_bool(b: Builder, node: Node, place: Place) -> Result:
     cost="none: the layer is one of operator set 4",
 )
 def range_without_type(b: Builder, node: Node, place: Place) -> Result:
-    """At a Range without an element type.
-
-    The element type is the type of its inputs.
-    """
+    """The element type is the type of its inputs."""
     start = node.inputs[0]
     if node.attributes.get("output_type") is not None or start is None or start.element is None:
         return None
     attributes = {**node.attributes, "output_type": start.element}
     return b.node("Range", node.inputs, 1, attributes, extras=node.extras).outputs
-
-
-# If the GPU plugin knows the shape of such an output, it compares its type with bytes.
-@graph_quirk(
-    hides="memory",
-    engines=(GPU,),
-    symptom="The first inference fails at a boolean output of known shape, if something before it "
-    "has an open size. The plugin knows more shapes than OpenVINO shows.",
-    cost="a LogicalOr of the output",
-)
-def type_of_bool(graph: Graph, context: Context) -> bool:
-    """At a boolean output, if the model has open sizes."""
-    made = (value for node in graph.nodes for value in node.outputs)
-    if all(is_static(value.shape) for value in (*graph.inputs, *made)):
-        return False
-    return replace_outputs(graph, context, _copy_of_bool)
-
-
-def _copy_of_bool(b: Builder, value: Value) -> Value | None:
-    made = value.producer
-    if value.element is not BOOL or made is None or made.op == "Constant":
-        return None
-    return None if is_hidden(value, "memory") else opaque(b, value, "memory")
-
-
-# The GPU plugin keeps constants of these types in 32 bits, and does not convert them back.
-@graph_quirk(
-    hides="content",
-    engines=(GPU,),
-    symptom="A constant output of f64 has the bits of f32, and one of u64 the bits of i32.",
-    cost="a Gather of the output",
-)
-def wide_constant_output(graph: Graph, context: Context) -> bool:
-    """At an output of f64 or u64 that is known when the model is compiled."""
-    place = Place(graph)
-
-    def hidden(b: Builder, value: Value) -> Value | None:
-        if value.element not in (F64, U64) or value.producer is None:
-            return None
-        if is_hidden(value, "content") or not is_known(value, place):
-            return None
-        return opaque(b, value, "content")
-
-    return replace_outputs(graph, context, hidden)

@@ -27,8 +27,8 @@ ABSENT = ""
 
 @dataclass(frozen=True)
 class Line:
-    """One operator: its versions in each format ("" if a format lacks it), and how each direction
-    converts it, in words of `bridge ops --help`."""
+    """One operator: its versions in each format ("" if a format lacks it), how each direction
+    converts it, in words of `bridge ops --help`, and the types of its layers in IR."""
 
     family: str
     name: str
@@ -36,6 +36,7 @@ class Line:
     ir: str
     to_ir: str
     to_onnx: str
+    layers: tuple[str, ...] = ()
 
 
 def called(name: str) -> set[str]:
@@ -57,7 +58,7 @@ def coverage() -> list[Line]:
         if format == "onnx":
             lines[type] = replace(line, onnx="any", to_ir="rule")
         else:
-            lines[type] = replace(line, ir="any", to_onnx="rule")
+            lines[type] = replace(line, ir="any", to_onnx="rule", layers=(type,))
     for target, name in legalizations:
         if name not in lines and target == "ir" and _has_rule(target, name):
             lines[name] = Line(family_of(name) or "", name, "any", ABSENT, "rule", ABSENT)
@@ -73,6 +74,7 @@ def _line(operator: Operator) -> Line:
         _versions(str(v).removeprefix("opset") for s in ir for v in (s.version, *s.reads)),
         _direction(operator, "ir", ir) if onnx else ABSENT,
         _direction(operator, "onnx", onnx) if any(_read(operator, s) for s in ir) else ABSENT,
+        tuple(dict.fromkeys(spelling.type for spelling in ir)),
     )
 
 

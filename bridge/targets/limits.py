@@ -92,7 +92,7 @@ def _inferred(model: Model) -> Graph:
 
 def _refusals(node: Node) -> Iterator[str]:
     """Why no engine of OpenVINO takes a node."""
-    inputs = node.operands
+    inputs, outputs = node.operands, node.outputs
     weights = node.input(1) if has_trait(node.op, "fixed_weights") else None
     if weights is not None and not is_static(weights.shape):
         yield (
@@ -100,17 +100,18 @@ def _refusals(node: Node) -> Iterator[str]:
             "give the shapes of the inputs that decide them, with `input_shapes`"
         )
     if all(value.constant is not None for value in inputs):
-        for size in map(_bytes_of, node.outputs):
+        for size in map(_bytes_of, outputs):
             if size > LARGEST:
                 yield f"its result of constants has {size} bytes"
-    ranks, results = [value.rank for value in inputs], [value.rank for value in node.outputs]
-    if None in results and None not in ranks and not node.bodies and is_inferred(node):
+    if node.bodies:
+        return
+    is_open = any([value.rank is None for value in outputs])
+    if is_open and all(value.rank is not None for value in inputs) and is_inferred(node):
         yield (
             "the length of one of its inputs decides the rank of its result, and OpenVINO does not "
             "run such a model; give the shape of the graph's input behind it (`input_shapes`)"
         )
-    strings = any(value.element is STRING for value in (*inputs, *node.outputs))
-    if strings and not node.bodies and node.op not in ON_STRINGS:
+    if node.op not in ON_STRINGS and any([v.element is STRING for v in (*inputs, *outputs)]):
         yield "OpenVINO does not compute with strings"
 
 

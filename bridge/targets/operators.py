@@ -1,4 +1,5 @@
-"""Writes operators that a device lacks with other operators, if a short exact form exists."""
+"""Writes operators that a device or a release lacks with other operators, if a short exact form
+exists."""
 
 from __future__ import annotations
 
@@ -10,12 +11,14 @@ from bridge.neutral.types import I64
 from bridge.operators import Result, required
 from bridge.passes.context import Context
 from bridge.quirks.quirk import Place, rewriting
-from bridge.targets import device_of
+from bridge.targets import device_of, read_since
 
 
 def write_in_others(model: Model, context: Context) -> None:
-    """Rewrites, in place, the operators that the device lacks and that `FORMS` knows."""
-    lacks = device_of(context.options).lacks
+    """Rewrites, in place, the operators that the device or the release lacks and that `FORMS`
+    knows."""
+    options = context.options
+    lacks = device_of(options).lacks | {t for t, v in _NEW.items() if read_since(t, v, options)}
     forms = {op: form for op, (type, form) in FORMS.items() if type in lacks}
 
     def written(b: Builder, node: Node, place: Place) -> Result:
@@ -105,3 +108,6 @@ FORMS = {
     "Softsign": ("SoftSign", _softsign),
 }
 """By operator: the layer type that a device may lack, and its form in others."""
+
+_NEW = {"Identity": "opset16", "ScatterNDUpdate of opset15": "opset15"}
+"""The operator sets of layer types that older releases lack."""

@@ -50,7 +50,9 @@ Keys of a spelling:
 
 The family of an operator is the file of its row. A file may begin with `domains`: operators of
 these ONNX domains are of this family without rows. It may also have `reads`: types of ONNX's own
-domain that it reads although the vocabulary has no such word.
+domain that it reads although the vocabulary has no such word. `ignored.TYPE.attribute = VALUE` is
+an attribute that means nothing to Bridge if it has this value, or "any value"; all others are read
+by a row or a rule.
 """
 
 from __future__ import annotations
@@ -67,6 +69,10 @@ from bridge.vocabulary.elements import ELEMENTS
 
 REQUIRED: Any = object()
 """The default of an attribute that has none and must be given."""
+
+
+ANY_VALUE = "any value"
+"""The value of an ignored attribute that may have every value."""
 
 
 TRAITS = {
@@ -143,8 +149,9 @@ class SpelledAttribute:
 @dataclass(eq=False)
 class Spelling:
     """One way in which one format writes an operator; the module's docstring explains it.
-    `places` has the index of each of `inputs` by its bare name. A `plain` spelling writes all
-    inputs and attribute values as they are."""
+    `places` has the index of each of `inputs` by its bare name; `required` are those that may not
+    be absent. A `plain` spelling writes all inputs and attribute values as they are. `names` has
+    all attributes by the format's names."""
 
     type: str
     version: int | str
@@ -159,6 +166,10 @@ class Spelling:
     fixed: dict[str, Any] = field(default_factory=dict)
     elements: dict[str, tuple[str, ...]] = field(default_factory=dict)
     plain: bool = False
+    names: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        self.required = tuple(name for name in self.inputs if not name.endswith(("?", "*")))
 
 
 @dataclass(eq=False)
@@ -295,6 +306,12 @@ def _spelling(
         plain=own == inputs
         and not (as_attributes or absent or row.get("elements"))
         and all(attribute.values is None for attribute in spelled.values()),
+        names=frozenset(
+            [
+                *row.get("fixed", {}),
+                *(n for s in (*spelled.values(), *as_attributes.values()) for n in s.names),
+            ]
+        ),
     )
 
 
@@ -369,6 +386,17 @@ def _parts(family: str) -> dict[str, str]:
 def _head(family: str) -> dict[str, Any]:
     """What stands before the rows of a family's file."""
     return tomllib.loads(_parts(family)[""])
+
+
+@cache
+def ignored_attributes(type: str) -> dict[str, Any]:
+    """The attributes of an operator, by its type in either format or its neutral name, that may
+    go unread, with the values that they must then have."""
+    bare = type.rpartition("::")[2]
+    found = {"consumed_inputs": ANY_VALUE}  # a hint of ONNX's first operator set
+    for family in _families_that_name(type) or _families_that_name(bare):
+        found |= _head(family).get("ignored", {}).get(type, {})
+    return found
 
 
 def _names(family: str) -> list[str]:

@@ -364,6 +364,18 @@ CASES = [
         ("model.bin", "would be overwritten"),
     ),
     Case(
+        "--value that is no regular file",
+        lambda folder: (onnx_text(MODEL)(folder), os.mkfifo(folder / "x.npy")),
+        f"{ONNX_TO_IR} --value x={{}}/x.npy",
+        ("x.npy", "is no regular file"),
+    ),
+    Case(
+        "destination beside an IR that may be its source",
+        lambda folder: (onnx_text(MODEL)(folder), (folder / "model.xml").touch()),
+        "{}/model.xml",
+        ("model.onnx", "is there already", "--force"),
+    ),
+    Case(
         "--input-shape of no input",
         onnx_text(MODEL),
         f"{ONNX_TO_IR} --input-shape q=[2]",

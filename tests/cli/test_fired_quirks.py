@@ -14,7 +14,7 @@ from bridge.cli import main
 MODELS = Path(__file__).parents[2] / "roundtrip_models"
 SCHEMA = json.loads((Path(main.__globals__["__file__"]).parent / "schema.json").read_text())
 STACKS = MODELS / "exporter_while_stacks.onnxtxt"
-CLAUSE = "parts_of_stacks"
+CLAUSE = "stacks_without_iteration"
 
 
 def run(*arguments: object, code: int = 0) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -102,6 +103,15 @@ def test_what_is_a_pair(given: str, folder: Path) -> None:
         assert finished.code == 1 and "1 different" in finished.out
 
 
+def test_suffixes_in_capitals_are_a_pair(folder: Path, tmp_path: Path) -> None:
+    from bridge.cli.models import paired
+
+    shutil.copy(folder / "wrong.onnx", tmp_path / "A.ONNX")
+    shutil.copy(folder / "wrong.xml", tmp_path / "A.XML")
+    (job,) = paired([tmp_path / "A.ONNX", tmp_path / "A.XML"])
+    assert job.other is not None and (job.model.name, job.other.name) == ("A.ONNX", "A.XML")
+
+
 @pytest.mark.parametrize("name", ["wrong.onnx", "wrong.xml", "-x y.onnx"])
 def test_one_of_a_pair(
     name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -112,7 +122,7 @@ def test_one_of_a_pair(
     monkeypatch.chdir(tmp_path)
     finished = bridge("check", "--samples", "1", "--", name)
     (line,) = (line for line in finished.out.splitlines() if "not compared" in line)
-    command = shlex.split(line.partition("compare them: ")[2])
+    command = shlex.split(line.partition(" beside it: ")[2])
     assert command[:2] == ["bridge", "check"] and len(command) == 4 + (name[0] == "-")
     assert bridge(*command[1:]).code == 1
     alone = tmp_path / "alone"
@@ -204,6 +214,42 @@ def test_a_folder_of_pages(folder: Path, tmp_path: Path) -> None:
     assert "4 models" in summary and "not an ONNX model" in summary and "Multiply" not in links[0]
     again = bridge("check", given, *options, "--quiet")
     assert again.code == 1 and (report / links[1]).is_file()
+
+
+def of_another(report: Path) -> None:
+    (report / "index.html").write_text("<!doctype html><p>of another</p>", encoding="utf-8")
+
+
+def with_summary(report: Path) -> None:
+    (report / "summary.md").write_text("of the user", encoding="utf-8")
+
+
+def with_link(report: Path) -> None:
+    (report / "models").rename(report.parent / "elsewhere")
+    (report / "models").symlink_to("../elsewhere")
+
+
+@posix
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (of_another, "holds other files"),
+        (with_summary, "is not a summary of Bridge's"),
+        (with_link, "is a link"),
+    ],
+)
+def test_a_report_replaces_nothing_else(
+    change: Callable[[Path], None], says: str, tmp_path: Path
+) -> None:
+    given, report = tmp_path / "given", tmp_path / "report"
+    given.mkdir()
+    (given / "broken.onnx").write_bytes(b"no model")
+    for count in range(2):
+        assert (report / "index.html").exists() == bool(count)
+        assert "not an ONNX model" in bridge("check", given, "--report", report).err
+    change(report)
+    finished = bridge("check", given, "--report", report)
+    assert finished.code == 2 and says in finished.err and not finished.out
 
 
 def test_a_failure_names_the_model_and_the_whole_reason(tmp_path: Path) -> None:

@@ -68,9 +68,18 @@ def test_wrong_names() -> None:
     ],
 )
 def test_wrong_suffixes(name: str, says: str, tmp_path: Path) -> None:
-    for call in (lambda p: bridge.load(p), lambda p: bridge.convert(IR, p)):
-        with pytest.raises(UsageError, match=says):
-            call(tmp_path / name)
+    with pytest.raises(UsageError, match=says):
+        bridge.load(tmp_path / name)
+    if name in ("m.pt", "m.bin", "m.onnx.data", "m.tflite"):  # a destination has no first step
+        says = "neither .onnx nor .xml; Bridge writes these two alone"
+    with pytest.raises(UsageError, match=says):
+        bridge.convert(IR, tmp_path / name)
+
+
+def test_an_unknown_keyword_is_an_error_of_both_kinds() -> None:
+    for kind in (UsageError, TypeError):
+        with pytest.raises(kind, match="did you mean 'opset'"):
+            bridge.convert(IR, "m.onnx", opsett=17)
 
 
 def zipped(name: str) -> bytes:

@@ -621,30 +621,6 @@ case("loop_guarded_by_another_number", "Greater Max Loop", guarded, SOME, np.arr
 case("loop_or_one_number", "Max Greater If", lambda n: guarded(n, n, 7), SOME)
 
 
-# Frames of a signal
-def frames(
-    x: Any, window: Any, size: int = 6, step: int = 2, first: int = 0, spare: int = 0, axis: int = 2
-) -> Any:
-    length = ops.gather(ops.shape_of(x), np.array(1), np.array(0))
-    room = ops.divide(ops.subtract(length, np.int64(size + spare)), np.int64(step))
-    count = ops.add(room, np.int64(1))
-    starts = ops.multiply(ops.range(np.int64(first), count, np.int64(1), "i64"), np.int64(step))
-    inside = ops.range(np.int64(0), np.int64(size), np.int64(1), "i64")
-    places = ops.add(ops.unsqueeze(starts, np.array([1])), inside)
-    some = ops.multiply(ops.gather(x, places, np.array(1)), window)
-    return ops.rdft(ops.squeeze(some, np.array([3])), np.array([axis]))
-
-
-SIGNAL, WINDOW = random(2, 17, 1), random(6, 1)
-FRAMES = "Unsqueeze Add Gather Mul Squeeze Unsqueeze DFT"
-case("frames", "STFT", lambda x: frames(x, WINDOW), SIGNAL)
-case("frames_one_by_one", "STFT", lambda x: frames(x, WINDOW, step=1), SIGNAL)
-case("frames_from_the_second", FRAMES, lambda x: frames(x, WINDOW, first=1), SIGNAL)
-case("frames_but_the_last", FRAMES, lambda x: frames(x, WINDOW, spare=2), SIGNAL)
-case("frames_of_one_weight", FRAMES, lambda x: frames(x, random(1, 1)), SIGNAL)
-case("frames_across", FRAMES, lambda x: frames(x, WINDOW, axis=1), SIGNAL)
-
-
 # Heads turned by their places
 HEADS, ANGLES = random(2, 4, 3, 8), random(2, 3, 4)
 COS, SIN = np.cos(ANGLES), np.sin(ANGLES)

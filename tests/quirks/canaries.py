@@ -76,7 +76,7 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(1, 2)},
         ends=True,
     ),
-    "channels_before_quantisation, some negative": Canary(
+    "channels_in_kernel, quantised: some negative": Canary(
         "(float[n, 3] x) => (float[n, 3] y) <float[3] scale = {-1, 2, 3}, float step = {0.5}, "
         "int8 zero = {0}> { scaled = Mul (x, scale) q = QuantizeLinear (scaled, step, zero) "
         "d = DequantizeLinear (q, step, zero) y = Add (d, x) }",
@@ -91,7 +91,7 @@ CANARIES: dict[str, Canary] = {
         "int64[1] axis = {-2}> { l = Less (nothing, x) y = Squeeze (l, axis) }",
         {"x": _f32(2, 1, 1, 3)},
     ),
-    "one_hot_from_the_end": Canary(
+    "computed_one_hot": Canary(
         "(int64[4] x) => (float[4, 3] y) <int64 depth = {3}, float[2] values = {0, 1}> "
         "{ y = OneHot (x, depth, values) }",
         {"x": _i64(0, -1, 2, -3)},
@@ -131,12 +131,12 @@ CANARIES: dict[str, Canary] = {
         "{ y = Exp (u) z = Exp (x) v = Add (x, w) }",
         {"u": _f32(3), "x": _f32(2, 3, 1, 2, 1, 2, 3) / 99, "w": _f32(3)},
     ),
-    "nan_beside_number": Canary(
+    "exchanged_operands": Canary(
         "(float[n] x) => (float[n] y, float[n] z) <float one = {1}> "
         "{ y = Max (x, one) z = Min (x, one) }",
         {"x": np.array([np.nan, 0, -2, np.inf], np.float32)},
     ),
-    "selected_integers": Canary(
+    "integers_in_f32, selected": Canary(
         "(float[n] s, int64[n] x, int64[n] z) => (int64[n] y) <float half = {0.5}> "
         "{ c = Less (s, half) y = Where (c, x, z) }",
         {
@@ -197,12 +197,12 @@ CANARIES: dict[str, Canary] = {
             "s": np.float32([0.3, 0.007]),
         },
     ),
-    "computed_scale": Canary(
+    "rounded_quotient, a zero point": Canary(
         "(float[280] x) => (uint8[280] y, float s, uint8 z) "
         "{ y, s, z = DynamicQuantizeLinear (x) }",
         {"x": np.clip(_TIES, -127.5, 127.5) * np.float32(0.3)},
     ),
-    "computed_scale, which is another": Canary(
+    "rounded_quotient, a scale": Canary(
         "(float[280] x) => (uint8[280] y, float s, uint8 z) "
         "{ y, s, z = DynamicQuantizeLinear (x) }",
         {"x": np.clip(_TIES, -127.5, 127.5) * np.float32(0.1)},
@@ -232,17 +232,17 @@ CANARIES: dict[str, Canary] = {
         y = GRU <hidden_size = 1> (d, u, v) }""",
         {"x": _f32(2, 1, 2)},
     ),
-    "unique_of_empty_tensor": Canary(
+    "unique_parts": Canary(
         "(float[n] x) => (float[u] y, int64[n] i) { y, f, i = Unique (x) }",
         {"x": _f32(0)},
         before={"x": _f32(3)},
     ),
-    "unique_of_empty_tensor, in the first inference": Canary(
+    "unique_parts, in the first inference": Canary(
         "(float[n, 3] x) => (float[n, u] y, int64[u] i, int64[3] j, int64[u] c) { "
         "y, i, j, c = Unique <axis = 1> (x) }",
         {"x": _f32(0, 3)},
     ),
-    "unique_of_empty_tensor, along an axis": Canary(
+    "unique_parts, along an axis": Canary(
         "(float[2, n] x) => (float[2, u] y) { y = Unique <axis = -1> (x) }",
         {"x": _f32(2, 0)},
         before={"x": _f32(2, 2)},
@@ -350,7 +350,7 @@ CANARIES: dict[str, Canary] = {
         before={"x": np.arange(40, dtype=np.int8)},
         ends=True,
     ),
-    "slice_of_computed_axes": Canary(
+    "computed_axes, of a Slice": Canary(
         """(float[2,3] x, int64[1] axes) => (float[a,b] y) {
         start = Constant <value_ints = [0]> ()
         end = Constant <value_ints = [1]> ()
@@ -377,7 +377,7 @@ CANARIES: dict[str, Canary] = {
         "(float[1,3,2,2] x) => (float[1,3,2,2] y) { y = LRN <size = 3, bias = 1.5> (x) }",
         {"x": _f32(1, 3, 2, 2)},
     ),
-    "maximum_of_minus_infinity": Canary(
+    "compared_infinity, of a maximum": Canary(
         """(float[2] x) => (bool[1] y) <float bound = {-inf}> {
         most = ReduceMax (x)
         y = Equal (most, bound) }""",
@@ -396,7 +396,7 @@ CANARIES: dict[str, Canary] = {
         y = Cast <to = 1> (added) }""",
         {"x": np.arange(3.0)},
     ),
-    "infinite_bf16": Canary(
+    "compared_infinity, in bf16": Canary(
         """(float[1] x) => (bool[1] y) <float wide = {-inf}> {
         bound = Cast <to = 16> (wide)
         narrow = Cast <to = 16> (x)
@@ -406,11 +406,11 @@ CANARIES: dict[str, Canary] = {
         seen=not FEATURES["bf16"],
         on="processors without instructions for bf16",
     ),
-    "logical_reduction_of_computed_axes": Canary(
+    "computed_axes, of a logical reduction": Canary(
         "(bool[2,3] x, int64[1] axes) => (bool[a,b] y) { y = ReduceMin (x, axes) }",
         {"x": np.array([[True, False, True], [True, True, True]]), "axes": _i64(1)},
     ),
-    "rank_of_computed_axes": Canary(
+    "computed_axes": Canary(
         "(float[2,3] x, int64[1] axes) => (float[a,b,c] y) { y = Unsqueeze (x, axes) }",
         {"x": _f32(2, 3), "axes": _i64(1)},
     ),
@@ -438,13 +438,13 @@ CANARIES: dict[str, Canary] = {
         {"x": np.array([-10, 3], np.float32)},
         expected=(np.array([246, 3], np.uint8),),
     ),
-    "nan_is_greater": Canary(
+    "exchanged_operands, greater": Canary(
         "(float[2] x, float[1] z) => (bool[2] y) { y = Greater (x, z) }",
         {"x": np.array([np.nan, 2], np.float32), "z": np.ones(1, np.float32)},
         seen=FEATURES["avx512"],
         on="processors with AVX-512",
     ),
-    "arithmetic_behind_reduction, division": Canary(
+    "channels_in_kernel, reduction: division": Canary(
         """(int32[2,3] x) => (int32[2,1] y) {
         axes = Constant <value_ints = [1]> ()
         sum = ReduceSum (x, axes)
@@ -453,7 +453,7 @@ CANARIES: dict[str, Canary] = {
         {"x": np.array([[1, 1, 1], [2, 2, 3]], np.int32)},
         hidden_by=("integers_in_f32",),
     ),
-    "arithmetic_behind_reduction, channels": Canary(
+    "channels_in_kernel, reduction: channels": Canary(
         """(float[n,3,4] x) => (float[n,3] y) {
         channels = Constant <value = float[3] {1, 20, 300}> ()
         axis = Constant <value_ints = [2]> ()
@@ -467,34 +467,34 @@ CANARIES: dict[str, Canary] = {
         "(uint8[2] x, uint8[2] z) => (uint8[2] y) { y = Add (x, z) }",
         {"x": np.array([200, 1], np.uint8), "z": np.array([100, 1], np.uint8)},
     ),
-    "infinity_behind_arithmetic": Canary(
+    "compared_infinity": Canary(
         "(float[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",
         {"x": np.array([1, math.inf, -math.inf, math.nan], np.float32)},
     ),
-    "channels_behind_product": Canary(
+    "channels_in_kernel, product": Canary(
         """(float[n,4,3,2] x) => (float[n,4,3,4] y)
           <float[2,4] w = {1, 2, 3, 4, 5, 6, 7, 8}, float[1,4,1,1] shift = {1, 2, 3, 4}> {
             p = MatMul (x, w) y = Sub (shift, p) }""",
         {"x": _f32(2, 4, 3, 2)},
     ),
-    "channels_behind_product, of another size": Canary(
+    "channels_in_kernel, product: of another size": Canary(
         """(float[n,3,4,2] x) => (float[n,3,4,4] y)
           <float[2,4] w = {1, 2, 3, 4, 5, 6, 7, 8}, float[1,3,1,1] shift = {1, 2, 3}> {
             p = MatMul (x, w) r = Relu (p) y = Add (r, shift) }""",
         {"x": _f32(2, 3, 4, 2)},
     ),
-    "channels_behind_product, slopes of known shape": Canary(
+    "channels_in_kernel, product: slopes of known shape": Canary(
         """(float[2,4,3,2] x) => (float[2,4,3,4] y)
           <float[2,4] w = {1, 2, 3, 4, 5, 6, 7, 8}, float[4,1,1] slope = {1, 2, 3, 4}> {
             p = MatMul (x, w) m = Neg (p) y = PRelu (m, slope) }""",
         {"x": _f32(2, 4, 3, 2)},
     ),
-    "channels_behind_product, open columns": Canary(
+    "channels_in_kernel, product: open columns": Canary(
         """(float[n,3] x) => (float[n,m] y) <float[4] scale = {1, 2, 3, 4}> {
             t = Transpose (x) p = MatMul (x, t) y = Mul (p, scale) }""",
         {"x": _f32(4, 3)},
     ),
-    "channels_before_quantisation": Canary(
+    "channels_in_kernel, quantised": Canary(
         """(float[n,4] x) => (float[n,2] y)
           <float[4] shift = {0, 1, 3, 5}, float low = {-3}, float high = {3}, float s = {0.1},
            int8 z = {0}, int8[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> {
@@ -502,7 +502,7 @@ CANARIES: dict[str, Canary] = {
             d = DequantizeLinear (q, s, z) v = DequantizeLinear (w, s) y = MatMul (d, v) }""",
         {"x": _f32(2, 4)},
     ),
-    "channels_before_quantisation, open channels": Canary(
+    "channels_in_kernel, quantised: open channels": Canary(
         """(float[n,m] x) => (float[n,2] y)
           <float[4] shift = {0, 1, 3, 5}, float s = {0.1}, int8 z = {0},
            int8[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> {
@@ -553,13 +553,13 @@ CANARIES: dict[str, Canary] = {
                 t = Add (s, part) u = Neg (t) }> (h, row) }> (x) }""",
         {"x": _f32(3, 2), "h": np.array(1, np.float32)},
     ),
-    "counting_slices": Canary(
+    "read_inputs, a slice": Canary(
         """(float[3] x, float[2] row) => (float[3,2] y) {
         y = Scan <num_scan_inputs = 1, body = b (float part) => (float[2] t) {
             t = Sin (row) }> (x) }""",
         {"x": _f32(3), "row": _f32(2)},
     ),
-    "asked_condition": Canary(
+    "unknown_input, a condition": Canary(
         """(float[2,3] x, int64 n) => (float[2,3] y) {
         number = Constant <value = float {0.5}> ()
         one = Constant <value = float {1}> ()
@@ -578,14 +578,13 @@ CANARIES: dict[str, Canary] = {
         expected=(_f32(0, 3, 2),),
         ends=True,
     ),
-    "sizes_beside_zero": Canary(
+    "known_empty_tensor, of a stack": Canary(
         """(float[0,n] x, int64 trips) => (float[k,0,n] y) { y = Loop (trips, "") <
           body = b (int64 i, bool c) => (bool d, float[0,n] part) {
             d = Identity (c) part = Neg (x) }> }""",
         {"x": _f32(0, 3), "trips": np.array(2)},
-        hidden_by=("known_empty_tensor",),
     ),
-    "parts_of_stacks": Canary(
+    "stacks_without_iteration, parts": Canary(
         """(float[2] x, int64 n) => (float[k,2] y) {
         y = Loop (n, "") <body = b (int64 i, bool c) => (bool d, float[2] part) {
             d = Identity (c) part = Neg (x) }> }""",
@@ -604,21 +603,21 @@ CANARIES: dict[str, Canary] = {
             v = Concat <axis = 0> (zeros, x) }> }""",
         {"x": _f32(2), "n": np.array(3)},
     ),
-    "computed_start": Canary(
+    "copied_variable": Canary(
         "(float[b, 3, n] x, float[b, 3, m] past) => (float[b, 3, k] y, float[b, 3, k] present) { "
         "present = Concat <axis = 2> (past, x) y = Neg (present) }",
         {"x": _f32(2, 3, 1)},
         expected=(-_f32(2, 3, 1),),
         stateful=True,
     ),
-    "wide_variables, integers": Canary(
+    "copied_variable, of integers": Canary(
         "(int64[2] h, int64[2] x) => (int64[2] y, int64[2] hn) { y = Neg (h) hn = Add (h, x) }",
         {"x": _i64(1, 2)},
         before={"x": _i64(3, 4)},
         expected=(_i64(-3, -4),),
         stateful=True,
     ),
-    "wide_variables, floats": Canary(
+    "copied_variable, of floats": Canary(
         "(double[2] h, double[2] x) => (double[2] y, double[2] hn) "
         "{ y = Neg (h) hn = Add (h, x) }",
         {"x": np.array([1.0, 2.0])},
@@ -626,14 +625,14 @@ CANARIES: dict[str, Canary] = {
         expected=(np.array([-3.0, -4.0]),),
         stateful=True,
     ),
-    "cast_of_variable": Canary(
+    "copied_variable, a cast": Canary(
         "(float[2] h, float[2] x) => (double[2] y, float[2] hn) "
         "{ y = Cast <to = 11> (h) hn = Add (h, x) }",
         {"x": _f32(2)},
         expected=(np.zeros(2),),
         stateful=True,
     ),
-    "assigned_size": Canary(
+    "copied_variable, a size": Canary(
         "(float[o] h, float[b] x) => (float[o] y, float[1] hn) "
         "{ y = Neg (h) hn = ReduceSum <keepdims = 1> (x) }",
         {"x": _f32(3)},
@@ -641,14 +640,14 @@ CANARIES: dict[str, Canary] = {
         expected=(-_f32(2).sum(keepdims=True),),
         stateful=True,
     ),
-    "assigned_input, an input": Canary(
+    "copied_variable, an input": Canary(
         "(float[2] h, float[2] x) => (float[2] y, float[2] hn) { y = Neg (h) hn = Identity (x) }",
         {"x": _f32(2)},
         before={"x": -_f32(2)},
         expected=(_f32(2),),
         stateful=True,
     ),
-    "assigned_input, a view of one": Canary(
+    "copied_variable, a view of one": Canary(
         "(int32[1, n] h, int32[n] x) => (int32[1, n] y, int32[1, n] hn) <int64[1] first = {0}> "
         "{ y = Neg (h) hn = Unsqueeze (x, first) }",
         {"x": np.array([1, 2], np.int32)},
@@ -656,7 +655,7 @@ CANARIES: dict[str, Canary] = {
         expected=(np.array([[-3, -4]], np.int32),),
         stateful=True,
     ),
-    "assigned_input, a constant": Canary(
+    "copied_variable, a constant": Canary(
         "(float[2] h, float[2] x) => (float[2] y, float[2] hn) <float[2] k = {3, 4}> "
         "{ y = Add (h, x) hn = Identity (k) }",
         {"x": _f32(2)},
@@ -748,11 +747,11 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(3, 2), "trips": np.array(3)},
         hidden_by=("place_of_states",),
     ),
-    "unsorted_unique": Canary(
+    "unique_parts, unsorted": Canary(
         "(float[2,3] x) => (float[k] y) { y = Unique <sorted = 0> (x) }",
         {"x": np.array([[2, 1, 1], [3, 4, 3]], np.float32)},
     ),
-    "unsorted_unique, of bytes": Canary(
+    "unique_parts, of bytes": Canary(
         """(int8[6] x) => (int8[k] y, int64[k] first, int64[6] places, int64[k] counts) {
         y, first, places, counts = Unique <axis = 0, sorted = 0> (x) }""",
         {"x": np.array([2, 1, 1, 3, 4, 3], np.int8)},
@@ -821,14 +820,14 @@ CANARIES: dict[str, Canary] = {
         before={"x": _f32(3), "y": _f32(2), "n": np.array(3)},
         ends=True,
     ),
-    "sizes_of_stacks": Canary(
+    "stacks_without_iteration": Canary(
         """(float[k] x, int64 n) => (float[m,k] y) {
         y = Loop (n, "") <body = b (int64 i, bool c) => (bool d, float[k] part) {
             d = Identity (c) part = Neg (x) }> }""",
         {"x": _f32(2), "n": np.array(0)},
         before={"x": _f32(2), "n": np.array(2)},
     ),
-    "read_states": Canary(
+    "read_inputs": Canary(
         """(float[2] x, int64 n) => (float[2] y) {
         y = Loop (n, "", x) <
           body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t) {

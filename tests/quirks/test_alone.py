@@ -50,8 +50,8 @@ PLACES: list[tuple[str, str, bool]] = [
      "{ j = Concat <axis = 0> (x, x) y = Abs (j) z = Neg (j) }", True),
     ("absolute_value_of_shape", "(float[n] x) => (float[m] y, float[m] z) "
      "{ j = Concat <axis = 0> (x, x) k = Cast <to = 1> (j) y = Abs (k) z = Neg (j) }", True),
-    ("arithmetic_behind_reduction", SUM % "k", False),
-    ("arithmetic_behind_reduction", SUM % "four", True),
+    ("channels_in_kernel", SUM % "k", False),
+    ("channels_in_kernel", SUM % "four", True),
     ("constant_of_higher_rank", "(float[3] x) => (float[1,3] y) <float[1,1] one = {1}> "
      "{ y = Min (x, one) }", True),
     ("constant_of_higher_rank", "(float[3] x) => (float[3] y) <float[1] one = {1}> "
@@ -60,7 +60,7 @@ PLACES: list[tuple[str, str, bool]] = [
      "{ y = Min (x, one) }", False),
     ("constant_of_higher_rank", "(float[3] x) => (float[2,3] y) <float[2,1] some = {1, 2}> "
      "{ y = Min (x, some) }", False),
-    ("asked_condition", LOOP % ("n", "k"), False),
+    ("unknown_input", LOOP % ("n", "k"), False),
     ("infinite_f64", "(double[3] x) => (double[3] y) <double[3] k = {1, 2, 3e300}> "
      "{ y = Mul (x, k) }", False),
     ("infinite_f64", "(double[3] x) => (double[3] y) <double[3] k = {1, 2.5, inf}> "
@@ -68,17 +68,17 @@ PLACES: list[tuple[str, str, bool]] = [
     ("infinite_f64", "(double[3] x) => (double[3] y) <double[3] k = {1, 0.1, inf}> "
      "{ y = Mul (x, k) }", False),
     ("infinite_f64", "(float[3] x) => (float[3] y) <float k = {inf}> { y = Mul (x, k) }", False),
-    ("infinity_behind_arithmetic", "(float[n] x) => (bool[n] y) { y = IsInf (x) }", False),
-    ("infinity_behind_arithmetic", "(double[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",
+    ("compared_infinity", "(float[n] x) => (bool[n] y) { y = IsInf (x) }", False),
+    ("compared_infinity", "(double[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",
      False),
-    ("infinity_behind_arithmetic", "(float[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",
+    ("compared_infinity", "(float[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",
      True),
     ("memory_inside", ROW % "w = Shape (p) r = Gather (w, one) t = Cast <to = 1> (r)",
      False),
     ("memory_inside", ROW % "t = Gather (p, one)", True),
-    ("counting_slices",
+    ("read_inputs",
      SCAN % "a = Shape (p) f = Cast <to = 1> (a) t = Add (s, f) u = Neg (t)", True),
-    ("counting_slices", SCAN % "t = Add (s, s) u = Neg (t)", True),
+    ("read_inputs", SCAN % "t = Add (s, s) u = Neg (t)", True),
     ("sizes_of_states", STATE % "Concat <axis = 0> (s, x)", True),
     ("sizes_of_states", STATE % "Add (s, x)", False),
     ("place_of_states", STATE % "Concat <axis = 0> (s, x)", False),

@@ -4,7 +4,7 @@ ContribOperators and its `contrib_ops/cpu/bert`. Attributes have their values fr
 
 from __future__ import annotations
 
-from bridge.neutral.types import F16, F32, I64_MAX
+from bridge.neutral.types import ANY, F16, F32, I64_MAX
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
 from bridge.operators.matmul.attention import (
     Mask,
@@ -26,24 +26,9 @@ def scale_of(node: Node) -> float | None:
     return node.attributes.get("scale") or None
 
 
-def require_default(node: Node, *names: str) -> None:
-    """Refuses a node if it sets one of the attributes."""
-    for name in names:
-        if node.attributes.get(name, 0) not in (0, "NONE"):
-            raise Refused(f"its {name} = {node.attributes[name]} is not supported")
-
-
-def require_absent(node: Node, **inputs: int) -> None:
-    """Refuses a node if it has one of the inputs."""
-    for name, index in inputs.items():
-        if node.input(index) is not None:
-            raise Refused(f"its input {name} is not supported")
-
-
 @legalizes("com.microsoft::Attention", target="ir")
 def attention(b: Builder, node: Node) -> Result:
     """Attention within one sequence. One matrix computes queries, keys and values."""
-    require_default(node, "do_rotary", "past_present_share_buffer")
     data, weights = required(node, 0, 1)
     past = node.input(4)
     projected = b.plus(b.op("MatMul", data, weights), node.input(2))
@@ -51,6 +36,8 @@ def attention(b: Builder, node: Node) -> Result:
     if widths is None:
         parts = b.ops("Split", 3, projected, axis=2)
     else:
+        if widths[1] != widths[2] and (past is not None or len(node.outputs) > 1):
+            raise Refused("its keys and values have different sizes, so one cache cannot have both")
         parts = b.split(projected, 2, *widths)
     query, key, value = (by_heads(b, part, node.attributes["num_heads"]) for part in parts)
     if past is not None:
@@ -58,7 +45,8 @@ def attention(b: Builder, node: Node) -> Result:
             b.concat(2, b.op("Gather", past, i, 0), new) for i, new in enumerate((key, value))
         )
     q, k, v = _wide_enough(b, node, node.input(3), query, key, value)
-    mask = _mask(b, node, q, k, node.input(3), node.input(5))
+    start = b.sizes(k, 2) - b.sizes(q, 2)
+    mask = _mask(b, node, q, k, node.input(3), node.input(5), start)
     y = b.cast(joined_heads(b, attend(b, q, k, v, mask, scale_of(node))), query.element)
     if len(node.outputs) == 1:
         return y
@@ -79,14 +67,15 @@ def qattention(b: Builder, node: Node) -> Result:
 def multi_head_attention(b: Builder, node: Node) -> Result:
     """`com.microsoft::MultiHeadAttention` (1): Attention of projected queries, keys and values. The
     node may still add a bias."""
-    require_absent(node, past_sequence_length=8, cache_indirection=9)
     heads = node.attributes["num_heads"]
     query, key, value = _projected(b, node, heads)
+    cross = query.dims[2] != key.dims[2] or query.dims[2] == ANY
     past_key, past_value = node.input(6), node.input(7)
     if past_key is not None and past_value is not None:
         key, value = b.concat(2, past_key, key), b.concat(2, past_value, value)
     q, k, v = _wide_enough(b, node, node.input(4), query, key, value)
-    mask = _mask(b, node, q, k, node.input(4), node.input(5))
+    start = None if past_key is None else b.sizes(past_key, 2)
+    mask = _mask(b, node, q, k, node.input(4), node.input(5), start, cross)
     scores = None
     if len(node.outputs) < 4:
         y = attend(b, q, k, v, mask, scale_of(node))
@@ -101,7 +90,6 @@ def multi_head_attention(b: Builder, node: Node) -> Result:
 def decoder_masked_attention(b: Builder, node: Node) -> Result:
     """`com.microsoft::DecoderMaskedMultiHeadAttention` (1): MultiHeadAttention of one new token.
     Its cache is a buffer, of which each beam may read the rows of another one."""
-    require_default(node, "output_qk")
     query, key, value = required(node, 0, 1, 2)
     mask, bias, past_key, past_value, length, _, beams, added = (
         node.input(i) for i in range(3, 11)
@@ -195,17 +183,29 @@ def _wide_enough(b: Builder, node: Node, mask: Value | None, *values: Value) -> 
 
 
 def _mask(
-    b: Builder, node: Node, query: Value, key: Value, mask: Value | None, bias: Value | None
+    b: Builder,
+    node: Node,
+    query: Value,
+    key: Value,
+    mask: Value | None,
+    bias: Value | None,
+    start: Value | None,
+    cross: bool = False,
 ) -> Mask:
-    """The mask of padding, bias and causal order. Padding lowers scores by a large number but does
-    not forbid them. A row that has only padding therefore has the average of its values."""
+    """The mask of padding, bias and causal order, in which the first query is at the position
+    `start` of the keys. In `cross` attention there may be more keys than queries. Padding lowers
+    scores by a large number but does not forbid them. A row that has only padding therefore has
+    the average of its values."""
     if mask is not None:
         kept = _kept(b, mask, query, key)
         filtered = b.like(node.attributes.get("mask_filter_value", _MASKED), query)
         bias = b.plus(b.where(kept, 0.0, filtered), bias and b.cast(bias, query.element))
     allowed = None
     if node.attributes.get("unidirectional", 0):
-        allowed = ahead(b, query, key, b.sizes(key, 2) - b.sizes(query, 2)) <= 0
+        allowed = ahead(b, query, key, start) <= 0
+        if cross:  # onnxruntime leaves the last query out of the order.
+            last = b.sizes(query, 2) - [1]
+            allowed |= b.unsqueeze(b.positions(query, 2), 1).equal(last)
     return Mask(bias, allowed, False)
 
 

@@ -10,7 +10,16 @@ from typing import Any
 
 from bridge.neutral.inference import constraints as must
 from bridge.neutral.types import F32, I8, I32, U8, Element
-from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
+from bridge.operators import (
+    Builder,
+    Node,
+    Refused,
+    Result,
+    Value,
+    attributes_beside,
+    legalizes,
+    required,
+)
 from bridge.operators.matmul.attention import (
     MINUS_INFINITY,
     Mask,
@@ -19,7 +28,7 @@ from bridge.operators.matmul.attention import (
     joined_heads,
     repeated,
 )
-from bridge.operators.microsoft.attention import require_default, scale_of
+from bridge.operators.microsoft.attention import scale_of
 from bridge.operators.microsoft.rotary_embedding import rotated
 
 CONSECUTIVE = "calls_are_consecutive"
@@ -36,15 +45,13 @@ def group_query_attention(b: Builder, node: Node) -> Result:
     """`com.microsoft::GroupQueryAttention` (1): causal attention with a cache of keys and values.
     The new keys are written at the end of each sequence of the batch, and zeros follow them,
     whatever the cache had there. `seqlens_k` is the number of keys of a sequence less one."""
-    require_default(node, "qk_output")
     attributes: dict[str, Any] = node.attributes
     query, total = required(node, 0, 6)
     pasts = node.input(3), node.input(4)
     query, key, value = _by_heads(b, node, query)
     query, key = _normalized(b, node, query, 14, "q"), _normalized(b, node, key, 15, "k")
     frame = _frame(b, node, query, pasts[0])
-    if attributes.get("do_rotary", 0):
-        query, key = (_rotated(b, node, x, frame.new) for x in (query, key))
+    query, key = (_rotated(b, node, x, frame.new) for x in (query, key))
     present, read = [key, value], [key, value]
     for i, (past, new) in enumerate(zip(pasts, (key, value), strict=True)):
         if past is None:
@@ -85,9 +92,11 @@ def without_variables(b: Builder, node: Node) -> Result:
         return group_query_attention(b, node)
     if CONSECUTIVE not in node.attributes:
         return None
-    left = {k: value for k, value in node.attributes.items() if k not in (CONSECUTIVE, TOLD)}
-    inputs = [*node.inputs[:9], None, *node.inputs[10:]] if TOLD in node.attributes else node.inputs
-    return b.ops(node.op, len(node.outputs), *inputs, **left)
+    inputs = list(node.inputs)
+    if TOLD in node.attributes:
+        inputs[9] = None
+    rest = attributes_beside(node, CONSECUTIVE, TOLD)
+    return b.ops(node.op, len(node.outputs), *inputs, **rest)
 
 
 def _lengths(node: Node) -> must.Constraints:
@@ -116,9 +125,12 @@ def _by_heads(b: Builder, node: Node, query: Value) -> list[Value]:
 
 
 def _rotated(b: Builder, node: Node, x: Value, places: Value) -> Value:
-    """Queries or keys, rotated by the given positions, or by `places` without them."""
+    """Queries or keys, rotated if the node says so, by the given positions, or by `places` without
+    them."""
+    cos, sin, given = (node.input(i) for i in (7, 8, 9))
+    if not node.attributes.get("do_rotary", 0):
+        return x
     cos, sin = required(node, 7, 8)
-    given = node.input(9)
     interleaved = bool(node.attributes.get("rotary_interleaved", 0))
     return rotated(b, x, places if given is None else given, cos, sin, interleaved)
 
@@ -147,12 +159,12 @@ def _frame(b: Builder, node: Node, query: Value, past: Value | None) -> _Frame:
     seqlens, total = required(node, 5, 6)
     causal = bool(node.attributes.get("causal", 1))
     window = node.attributes.get("local_window_size", -1)
+    in_window = bool(node.attributes.get("sliding_window_cache", 0)) and past is not None
     length = _length(b, query, seqlens)
     if past is not None and node.attributes.get(CONSECUTIVE):
         of_all = (seqlens, total, length, causal, window)
         return b.once(of_all, lambda: _frame_of_all(b, *of_all))
     held = None if past is None else _length(b, past, seqlens)
-    in_window = bool(node.attributes.get("sliding_window_cache", 0)) and held is not None
     given = (seqlens, total, node.input(16), length, held, causal, window, in_window)
     return b.once(given, lambda: _frame_of_each(b, *given))
 

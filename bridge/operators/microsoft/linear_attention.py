@@ -6,17 +6,25 @@ from __future__ import annotations
 from typing import Any
 
 from bridge.neutral.types import F32
-from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
-from bridge.operators.microsoft.attention import require_absent, require_default
+from bridge.operators import (
+    Builder,
+    Node,
+    Refused,
+    Result,
+    Value,
+    attributes_beside,
+    legalizes,
+    ranks,
+    required,
+)
 
 
 @legalizes("com.microsoft::LinearAttention", target="ir")
 def linear_attention(b: Builder, node: Node) -> Result:
     """`com.microsoft::LinearAttention` (1): the standard's operator, unless it keeps several
     states."""
-    require_default(node, "state_window")
-    attributes = {k: v for k, v in node.attributes.items() if k != "state_window"}
-    return b.ops("LinearAttention", len(node.outputs), *node.inputs, **attributes)
+    rest = attributes_beside(node, "state_window")
+    return b.ops("LinearAttention", len(node.outputs), *node.inputs, **rest)
 
 
 @legalizes("com.microsoft::LinearAttentionGate", target="ir")
@@ -32,8 +40,6 @@ def linear_attention_gate(b: Builder, node: Node) -> Result:
 def gated_delta_net(b: Builder, node: Node) -> Result:
     """`com.microsoft::GatedDeltaNet` (1): LinearAttention with an axis of heads. The heads of
     queries and keys are repeated for those of values, and states have the values first."""
-    require_default(node, "state_update_capacity")
-    require_absent(node, cu_seqlens=3, capture_count=9, state_update_active=10)
     attributes: dict[str, Any] = node.attributes
     query, key, value = required(node, 0, 1, 2)
     decay, rate, state = (node.input(i) for i in range(4, 7))
@@ -102,13 +108,7 @@ def _decay(b: Builder, node: Node, x: Value) -> Value:
 def causal_conv(b: Builder, node: Node) -> Result:
     """`com.microsoft::CausalConvWithState` (1): the standard's operator along one axis. Channels
     may be last and on several axes. The state of a dilated convolution has the gaps, too."""
-    require_default(
-        node, "state_window", "state_update_capacity", "state_length", "input_channel_offset",
-        "input_channels",
-    )  # fmt: skip
     attributes: dict[str, Any] = node.attributes
-    if attributes.get("ndim", 1) != 1 or attributes.get("state_channels_last", -1) != -1:
-        raise Refused("it is supported along one axis, with the layout of its input, only")
     x, weight = required(node, 0, 1)
     bias, state = node.input(2), node.input(3)
     last = attributes.get("channels_last", 0)

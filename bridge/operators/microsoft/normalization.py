@@ -47,9 +47,7 @@ def branchwise_rms_norm(b: Builder, node: Node) -> Result:
 def skip_layer_normalization(b: Builder, node: Node) -> Result:
     """`com.microsoft::SkipLayerNormalization` and SkipSimplifiedLayerNormalization (1): the
     normalised sum of the input, the skip and a bias. The statistics (outputs 1 and 2) are for
-    training, and empty as in onnxruntime."""
-    if any(value.names for value in node.outputs[1:3]):
-        raise Refused("its outputs of mean and deviation are for training; export for inference")
+    training."""
     simplified = node.op.endswith("SimplifiedLayerNormalization")
     data, skip, scale = required(node, 0, 1, 2)
     shift, bias = (None, node.input(3)) if simplified else (node.input(3), node.input(4))

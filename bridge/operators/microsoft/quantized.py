@@ -15,7 +15,17 @@ from bridge.neutral.inference.indexes import indexes
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import F32, I32, U2, U4, U8, Element
-from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
+from bridge.operators import (
+    Builder,
+    Node,
+    Refused,
+    Result,
+    Value,
+    attributes_beside,
+    legalizes,
+    ranks,
+    required,
+)
 from bridge.operators.elementwise.bits import NORMAL_FLOATS
 
 _BY_BITS = {2: U2, 4: U4, 8: U8}
@@ -60,8 +70,8 @@ def qlinear_where(b: Builder, node: Node) -> Result:
 @legalizes("com.microsoft::QLinearConv", target="ir")
 def qlinear_conv(b: Builder, node: Node) -> Result:
     """`com.microsoft::QLinearConv` (1): ONNX's QLinearConv, optionally with the channels last."""
-    attributes = dict(node.attributes)
-    if not attributes.pop("channels_last", 0):
+    attributes = attributes_beside(node, "channels_last")
+    if not node.attributes.get("channels_last", 0):
         return b.op("QLinearConv", *node.inputs, **attributes)
     (rank,) = ranks(node, 0)
     first = b.channels_first(node.operand(0), rank)
@@ -125,10 +135,10 @@ def qlinear_global_average_pool(b: Builder, node: Node, x: Value) -> Value:
 @_quantized("QLinearAveragePool")
 def qlinear_average_pool(b: Builder, node: Node, x: Value) -> Value:
     """`com.microsoft::QLinearAveragePool` (1), optionally with the channels last."""
-    attributes = dict(node.attributes)
+    attributes = attributes_beside(node, "channels_last")
     for name in ("ceil_mode", "count_include_pad"):
-        attributes[name] = bool(attributes.get(name, 0))
-    if not attributes.pop("channels_last", 0):
+        attributes[name] = bool(node.attributes.get(name, 0))
+    if not node.attributes.get("channels_last", 0):
         return b.op("AveragePool", x, **attributes)
     rank = ranks(node, 0)[0]
     return b.channels_last(b.op("AveragePool", b.channels_first(x, rank), **attributes), rank)

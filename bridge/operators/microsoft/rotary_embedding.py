@@ -9,7 +9,6 @@ import numpy as np
 from bridge.neutral.inference.indexes import indexes
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
 from bridge.operators.matmul.attention import by_heads, joined_heads
-from bridge.operators.microsoft.attention import require_default
 
 
 def rotated(
@@ -30,7 +29,6 @@ def rotated(
 def rotary_embedding(b: Builder, node: Node) -> Result:
     """`com.microsoft::RotaryEmbedding` (1): ONNX's operator. One first position may replace all
     positions, and the caches may determine the number of heads."""
-    require_default(node, "is_packed_batching")
     x, places, cos, sin = required(node, 0, 1, 2, 3)
     attributes = node.attributes
     rank, places_rank = ranks(node, 0, 1)
@@ -53,7 +51,6 @@ def rotary_embedding(b: Builder, node: Node) -> Result:
 def multimodal_rotary_embedding(b: Builder, node: Node) -> Result:
     """`com.microsoft::MRotaryEmbedding` (1): ONNX's operator. Each column of the caches is read at
     one of three positions: in time, of the row, or of the column of an image."""
-    require_default(node, "is_packed_batching")
     attributes: dict[str, Any] = node.attributes
     x, places, cos, sin = required(node, 0, 1, 2, 3)
     (rank,), heads = ranks(node, 0), attributes.get("num_heads", 0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference.known import known_of
+from bridge.neutral.types import ANY
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 
 # Into IR ----------------------------------------------------------------------------------------
@@ -18,10 +19,8 @@ def dft_to_ir(b: Builder, node: Node) -> Result:
     """DFT as DFT or IDFT. With `onesided` it is RDFT, and with `onesided` and `inverse` it is
     IRDFT."""
     x, length, axis_value = node.operand(0), node.input(1), node.input(2)
-    if not x.shape or x.shape[-1] not in (1, 2):
-        raise Refused("whether its input is real or complex is unknown; declare the input's shape")
     known = (-2,) if axis_value is None else known_of(axis_value).ints
-    real = x.shape[-1] == 1
+    real = _is_real(x)
     inverse, onesided = node.attributes["inverse"], node.attributes["onesided"]
     if known is None:
         if length is not None or onesided:
@@ -29,7 +28,9 @@ def dft_to_ir(b: Builder, node: Node) -> Result:
                 "with onesided or a dft_length its axis must be a constant in OpenVINO IR"
             )
         return _along_computed_axis(b, x, required(node, 2)[0], inverse)
-    axis = known[0] % len(x.shape)
+    axis = known[0]
+    if axis < 0:  # IR does not count the axis of real and imaginary parts.
+        axis += 1 if x.rank is None else x.rank
     if length is not None:
         length = b.as_i64(b.vector(length))
     if inverse and onesided:
@@ -41,8 +42,9 @@ def dft_to_ir(b: Builder, node: Node) -> Result:
         return b.op("IDFT" if inverse else "ir::DFT", _complex(b, x), axes)
     if real:
         return b.op("RDFT", b.squeeze(x, -1), axes)
-    half = b.sizes(x, axis) / [2] + [1]
-    return b.cut(b.op("ir::DFT", x, axes), axis, 0, half)
+    place = known[0] if x.rank is None else axis
+    half = b.sizes(x, place) / [2] + [1]
+    return b.cut(b.op("ir::DFT", _complex(b, x), axes), place, 0, half)
 
 
 def _along_computed_axis(b: Builder, x: Value, axis: Value, inverse: bool) -> Value:
@@ -54,8 +56,17 @@ def _along_computed_axis(b: Builder, x: Value, axis: Value, inverse: bool) -> Va
 
 
 def _complex(b: Builder, x: Value) -> Value:
-    """A signal with real and imaginary parts."""
-    return b.concat(-1, x, x - x) if x.dims[-1] == 1 else x
+    """A signal with real and imaginary parts. If it is not known whether it has imaginary ones,
+    zeros stand behind its parts, and the first two of all are taken."""
+    if x.shape and x.shape[-1] == 2:
+        return x
+    parts = b.concat(-1, x, x - x)
+    return parts if _is_real(x) else b.cut(parts, -1, 0, 2)
+
+
+def _is_real(x: Value) -> bool:
+    """Whether a signal surely has no imaginary parts."""
+    return bool(x.shape) and x.dims[-1] == 1
 
 
 def _resized(b: Builder, x: Value, axis: int, length: Value) -> Value:
@@ -63,6 +74,9 @@ def _resized(b: Builder, x: Value, axis: int, length: Value) -> Value:
 
     It does not use signal_size, because zeros and slices have the same effect for all operators.
     """
+    if x.rank is None:
+        raise Refused("with a dft_length the rank of its input must be known; declare its shape")
+    axis %= x.rank
     old, new = x.dims[axis], known_of(length).ints
     if new is not None and old == new[0]:
         return x
@@ -83,7 +97,7 @@ def _real_inverse(b: Builder, x: Value, axis: int, length: Value | None) -> Valu
     IRDFT computes only the default length. For other lengths, this function computes the other half
     of the spectrum, because OpenVINO's IRDFT pads with uninitialised memory.
     """
-    bins = x.dims[axis]
+    bins = x.dims[axis] if x.shape else ANY
     known = known_of(length).ints
     if length is None or (known is not None and isinstance(bins, int) and known[0] == 2 * bins - 2):
         return b.op("IRDFT", x, [axis])
@@ -113,6 +127,9 @@ def transforms_to_onnx(b: Builder, node: Node) -> Result:
         x, steps = b.unsqueeze(x, -1), [steps[-1], *steps[:-1]]
     half = {"RDFT": 0, "IRDFT": len(steps) - 1}.get(node.op)
     for index, (position, length) in enumerate(steps):
+        if index == half and inverse and length is not None:
+            # Runtimes read the bins of this length, no more and no fewer.
+            x = _resized(b, x, position, b.vector(length) / [2] + [1])
         x = b.op("DFT", x, length, position, inverse=inverse, onesided=index == half)
     return b.squeeze(x, -1) if node.op == "IRDFT" else x
 

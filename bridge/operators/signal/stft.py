@@ -31,8 +31,8 @@ def stft_to_ir(b: Builder, node: Node) -> Result:
     """STFT as STFT-15 for one-sided transforms of real signals, otherwise as a DFT of gathered
     frames."""
     signal, step, window, length = *required(node, 0, 1), node.input(2), node.input(3)
-    if signal.shape is None:
-        raise Refused("whether its signal is real or complex is unknown; declare its shape")
+    if signal.rank is None:
+        signal = b.reshape(signal, 0, 0, -1)
     if length is None:
         if window is None:
             raise Refused("it has neither a window nor a frame_length")
@@ -40,11 +40,11 @@ def stft_to_ir(b: Builder, node: Node) -> Result:
     size = _number(b, length)
     if window is None:
         window = b.expand(b.like(1.0, signal), b.reshape(size, 1))
-    real = len(signal.shape) == 2 or signal.shape[-1] == 1
+    real = signal.rank == 2 or signal.dims[-1] == 1
     if real and node.attributes["onesided"] and _is_fast(size):
-        flat = b.squeeze(signal, 2) if len(signal.shape) == 3 else signal
+        flat = b.squeeze(signal, 2) if signal.rank == 3 else signal
         return b.op("ir::STFT", flat, window, size, _number(b, step), transpose_frames=False)
-    if len(signal.shape) == 2:
+    if signal.rank == 2:
         signal = b.unsqueeze(signal, 2)
     frames = _frames(b, signal, size, _number(b, step))
     shaped = frames * b.unsqueeze(window, 1)

@@ -62,11 +62,12 @@ def read_interpolate_1(b: Builder, node: Node) -> Value:
 def read_interpolate_4(b: Builder, node: Node) -> Value:
     """Interpolate-4 has sizes and scales, but its mode uses only one of them."""
     data = node.attributes
+    x, sizes, scales = required(node, 0, 1, 2)
     by_scales = data["shape_calculation_mode"] == "scales"
     return b.op(
         "Interpolate",
-        node.inputs[0],
-        node.inputs[2 if by_scales else 1],
+        x,
+        scales if by_scales else sizes,
         node.input(3),
         mode=data["mode"],
         shape_calculation_mode=data["shape_calculation_mode"],

@@ -137,8 +137,10 @@ def resize_for_ir(b: Builder, node: Node) -> Value:
         return b.cast(resized, x.element)
     if not _native_in_ir(node, scales):
         return resize_by_axes(b, node, scales, sizes_)
-    mode, coordinates = node.attributes["mode"], node.attributes["coordinate_transformation_mode"]
     axes = node.attributes["axes"]
+    if axes is not None and list(axes) != sorted({axis for axis in axes if axis >= 0}):
+        return _in_order(b, node, scales, sizes_)
+    mode, coordinates = node.attributes["mode"], node.attributes["coordinate_transformation_mode"]
     return b.op(
         "Interpolate",
         x,
@@ -152,6 +154,16 @@ def resize_for_ir(b: Builder, node: Node) -> Value:
         nearest_mode=node.attributes["nearest_mode"],
         cube_coeff=node.attributes["cubic_coeff_a"],
     )
+
+
+def _in_order(b: Builder, node: Node, scales: Value | None, sizes_: Value | None) -> Value:
+    """The same Resize with its axes from the first to the last, as Interpolate wants them."""
+    x, rank = ranked(node)
+    axes = _axes(node, rank)
+    order = sorted(range(len(axes)), key=axes.__getitem__)
+    given = (None if v is None else b.op("Gather", v, order, 0) for v in (scales, sizes_))
+    attributes = {**node.attributes, "axes": tuple(sorted(axes))}
+    return b.op("Resize", x, None, *given, **attributes)
 
 
 def _computed_in(element: Element | None, mode: str) -> Element | None:

@@ -1,4 +1,5 @@
-"""LayerNormalization and InstanceNormalization: MVN, scaled and shifted."""
+"""LayerNormalization and InstanceNormalization, which are MVN, scaled and shifted; and
+RMSNormalization."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
-from bridge.neutral.terms import Found, op, var
+from bridge.neutral.inference.known import known_of
+from bridge.neutral.terms import Found, constant, op, var
 from bridge.neutral.types import BF16, F16, F32, Element, is_static
 from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses, along_channels, trailing, unconverted
@@ -109,3 +111,41 @@ def _source(mvn: Node, element: Element | None) -> Value | None:
         return value
     inner = unconverted(value)
     return inner if inner.element is element and element in (F16, BF16) else value
+
+
+X, EPSILON, FACTOR = var(), constant(), var(F32, F16)
+SQUARE = (X * X) | (X**2)
+MEAN = op("ReduceMean", SQUARE, AXES, keepdims=True)
+ROOT = op("Sqrt", MEAN + EPSILON)
+INVERSE = op("Reciprocal", ROOT) | (1 / ROOT) | (ROOT**-1)
+BY_ROOT = (X / ROOT) | (X * INVERSE)
+NARROW = op("Cast", BY_ROOT, to=F16)
+
+
+@fuses((NARROW | BY_ROOT) * FACTOR, opset=23)
+def rms_normalization(b: Builder, match: Found, uses: Uses) -> Value | None:
+    """Elements by the root of the mean of their squares, over the last axes, with a scale of their
+    shape. Narrower types compute in f32."""
+    x = _widened(match[X]) if NARROW in match else match[X]
+    epsilon = known_of(match[EPSILON]).array
+    if x is None or x.shape is None or x.element is not match[FACTOR].element:
+        return None
+    rank = len(x.shape)
+    axes = tuple(sorted(known_axes(match[AXES], rank) or ()))
+    if not axes or axes != tuple(range(axes[0], rank)) or epsilon is None or epsilon.size != 1:
+        return None
+    shape = x.shape[axes[0] :]
+    scale = trailing(b, match[FACTOR], shape) if is_static(shape) else None
+    if scale is None:
+        return None
+    b.name = match.node(SQUARE).name
+    return b.op(
+        "RMSNormalization", x, scale, axis=axes[0] - rank, epsilon=float(epsilon.reshape(())),
+        stash_type=F32,
+    )  # fmt: skip
+
+
+def _widened(x: Value) -> Value | None:
+    """The f16 value behind a conversion to f32."""
+    inner = unconverted(x)
+    return inner if x.element is F32 and inner.element is F16 else None

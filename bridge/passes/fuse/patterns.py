@@ -7,16 +7,11 @@ from collections.abc import Mapping
 from bridge.neutral.graph import Model, Node, names_of_outputs
 from bridge.passes.context import Context
 from bridge.passes.fuse import Fusion, first_of, fuse
-from bridge.passes.fuse.activations import clip, leaky_relu
 from bridge.passes.fuse.attention import heads_that_share_keys, masked_attention
-from bridge.passes.fuse.axes import axes_of_one
 from bridge.passes.fuse.bias import convolution_with_bias, gemm
 from bridge.passes.fuse.cached_attention import attention_with_cache
 from bridge.passes.fuse.compressed import compressed_constant
-from bridge.passes.fuse.few_bits import converted_first
 from bridge.passes.fuse.float_weights import float_weights
-from bridge.passes.fuse.frames import short_time_transform
-from bridge.passes.fuse.guards import guarded_division
 from bridge.passes.fuse.integers import (
     conv_integer,
     dynamic_quantize_linear,
@@ -30,15 +25,25 @@ from bridge.passes.fuse.inverses import (
     squeezed_again,
     transposed_again,
 )
-from bridge.passes.fuse.normalization import instance_normalization, layer_normalization
-from bridge.passes.fuse.places import compress, place_of_one
+from bridge.passes.fuse.normalization import (
+    instance_normalization,
+    layer_normalization,
+    rms_normalization,
+)
 from bridge.passes.fuse.provenance import recorded_node
 from bridge.passes.fuse.quantization import dequantize_linear, quantize_linear
-from bridge.passes.fuse.root_mean_square import rms_normalization
 from bridge.passes.fuse.rotary import rotary_embedding
-from bridge.passes.fuse.shifts import bit_shift
+from bridge.passes.fuse.spelled_out import (
+    axes_of_one,
+    clip,
+    compress,
+    converted_first,
+    guarded_division,
+    leaky_relu,
+    lean_window,
+    place_of_one,
+)
 from bridge.passes.fuse.weights import matmul_n_bits
-from bridge.passes.fuse.windows import lean_window
 from bridge.passes.uses import Uses
 
 WITHIN: Mapping[str, tuple[Fusion, ...]] = {
@@ -57,10 +62,9 @@ OF_IR: Mapping[str, tuple[Fusion, ...]] = {
     "MaxPool": (lean_window,),
     "Min": (clip,),
     "PRelu": (leaky_relu,),
-    "RDFT": (short_time_transform,),
     "Squeeze": (place_of_one, axes_of_one),
     "MVN": (instance_normalization, layer_normalization),
-    "Where": (bit_shift, masked_attention, guarded_division),
+    "Where": (masked_attention, guarded_division),
 }
 """Patterns with operators of IR, by the last operator."""
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from bridge.neutral.captures import Captures
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference.computed import enter_known
 from bridge.neutral.ports import InputPort, Invariant, OutputPort, outer_input
@@ -30,36 +31,17 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Form)
 
 
-class NodeInputs:
-    """The inputs of the new node. A captured value is one input, however many bodies take it."""
-
-    def __init__(self, heads: list[Value | None]) -> None:
-        self.values = heads
-        self._places: dict[Value, int] = {}
-
-    def captured(self, value: Value) -> int:
-        """The place of a captured value, which is added if it is new."""
-        if value not in self._places:
-            self._places[value] = self.add(value)
-        return self._places[value]
-
-    def add(self, value: Value | None = None) -> int:
-        """The place of a new input. A value that is not known yet is put there later."""
-        self.values.append(value)
-        return len(self.values) - 1
-
-
 class BodyLowering:
     """Lowers the `body` of a node, which has this `role` there. `outer` lowers the graph around it,
-    `inner` the graph in it. `inputs` are the inputs of the new node. `entries` are the new inputs
+    `inner` the graph in it. `captures` are the inputs of the new node. `entries` are the new inputs
     of the body, with their ports."""
 
     def __init__(
-        self, outer: Lowering, node: Node, role: str, body: Body, inputs: NodeInputs
+        self, outer: Lowering, node: Node, role: str, body: Body, captures: Captures
     ) -> None:
         self.outer, self.node, self.role, self.body = outer, node, role, body
         self.inner = outer.inside(node, role, body.graph)
-        self.inputs = inputs
+        self.captures = captures
         self.entries: list[tuple[Value, InputPort]] = []
         self._movable: dict[Value, Ragged | Uniform] = {}
         outer.branches.enter(node, body)
@@ -93,7 +75,7 @@ class BodyLowering:
     def _capture_value(self, value: Value, outer: Value) -> None:
         """Makes `value` an input of the body that takes `outer`."""
         enter_known(value, outer)
-        self.entries.append((value, Invariant(self.inputs.captured(outer))))
+        self.entries.append((value, Invariant(self.captures.index(outer))))
 
     def _captured_form(self, value: Value, form: F) -> F:
         """A form of the graph around, in the body: each leaf is an input or a constant."""

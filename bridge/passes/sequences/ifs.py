@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bridge.neutral.captures import Captures
 from bridge.neutral.graph import BRANCHES, Body, Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Invariant, Yield
 from bridge.passes.fold import FOLD
-from bridge.passes.sequences.bodies import BodyLowering, NodeInputs
+from bridge.passes.sequences.bodies import BodyLowering
 from bridge.passes.sequences.branches import Exit
 from bridge.passes.sequences.form import Fails, Form
 from bridge.passes.sequences.join import common
@@ -57,13 +58,13 @@ def lower_if(lowering: Lowering, node: Node) -> None:
     """Lowers an If. If a branch fails whenever it runs, or does not run, the other one takes the
     place of the If."""
     condition = lowering.head(node, 0)
-    inputs, known = NodeInputs([condition]), known_of(condition).ints
+    captures, known = Captures([condition]), known_of(condition).ints
     branches: list[BranchBody] = []
     failed: list[tuple[BranchBody, Fails]] = []
     for role, body in node.roles():
         if known is not None and bool(known[0]) != (role == BRANCHES[0]):
             continue
-        branch = BranchBody(lowering, node, role, body, inputs)
+        branch = BranchBody(lowering, node, role, body, captures)
         try:
             branch.run()
         except Fails as failure:
@@ -88,7 +89,7 @@ def _inline(lowering: Lowering, node: Node, branch: BranchBody) -> None:
     """Puts a branch in the place of its If."""
     targets = branch.given
     body = branch.finish(targets)
-    lowered = Node("If", branch.inputs.values, [Value() for _ in body.outputs], bodies=(body,))
+    lowered = Node("If", branch.captures.inputs, [Value() for _ in body.outputs], bodies=(body,))
     results = lowering.rewriter.inline(lowering.builder, lowered, body, FOLD)
     leaves = [lowering.own(lowering.rewriter.of(v)) for v in results if v is not None]
     lowering.bind_outputs(node, targets, leaves)
@@ -101,4 +102,4 @@ def _merge(lowering: Lowering, node: Node, branches: list[BranchBody]) -> None:
     names = [value.name for value in node.outputs]
     targets = [common(*forms) for forms in zip(one, other, names, strict=True)]
     bodies = tuple(branch.finish(targets) for branch in branches)
-    lowering.make(node, branches[0].inputs.values, bodies, targets)
+    lowering.make(node, branches[0].captures.inputs, bodies, targets)

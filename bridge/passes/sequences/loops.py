@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from bridge.neutral.builder import Builder
+from bridge.neutral.captures import Captures
 from bridge.neutral.clone import clone_body
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.inference.control import enter, part_type
@@ -29,7 +30,7 @@ from bridge.neutral.ports import (
 from bridge.neutral.types import meet
 from bridge.operators import Refused
 from bridge.operators.control.idle import never_runs, surely_runs, what_went_in
-from bridge.passes.sequences.bodies import BodyLowering, NodeInputs, names_of_leaves
+from bridge.passes.sequences.bodies import BodyLowering, names_of_leaves
 from bridge.passes.sequences.form import Fails, Form, is_compound
 from bridge.passes.sequences.join import same_form, widened
 from bridge.passes.sequences.maybe import content_for
@@ -56,8 +57,8 @@ class LoopBody(BodyLowering):
     the node are reserved for its leaves. `_leaves` are the numbers of the leaves that the new
     inputs stand for."""
 
-    def __init__(self, outer: Lowering, node: Node, inputs: NodeInputs, states: StateForms) -> None:
-        super().__init__(outer, node, "body", clone_body(node.body), inputs)
+    def __init__(self, outer: Lowering, node: Node, captures: Captures, states: StateForms) -> None:
+        super().__init__(outer, node, "body", clone_body(node.body), captures)
         self.states = states
         self._reserved: dict[int, list[int]] = {}
         self._leaves: dict[Value, int] = {}
@@ -92,7 +93,7 @@ class LoopBody(BodyLowering):
         for number, leaf in enumerate(leaves):
             self._leaves[leaf] = number
             if not is_condition:
-                place = self.inputs.add()
+                place = self.captures.add()
                 self._reserved.setdefault(index, []).append(place)
                 port = replace(port, input=place)
             self.entries.append((leaf, port))
@@ -103,7 +104,7 @@ class LoopBody(BodyLowering):
         whole = self.outer.form(source)
         if isinstance(whole, Plain):
             value.type = meet(part_type(whole.value.type, port), value.declared)
-            self.entries.append((value, replace(port, input=self.inputs.captured(whole.value))))
+            self.entries.append((value, replace(port, input=self.captures.index(whole.value))))
             return
         if not isinstance(whole, Open):
             raise Refused("it slices a sequence or an optional")
@@ -113,8 +114,8 @@ class LoopBody(BodyLowering):
         part = Value(part_type(parts.data.type, port), list(value.names))
         shape = Value(parts.shape.type, [f"{name}.shape" for name in value.names])
         self.entries += (
-            (part, replace(port, input=self.inputs.captured(parts.data))),
-            (shape, Invariant(self.inputs.captured(parts.shape))),
+            (part, replace(port, input=self.captures.index(parts.data))),
+            (shape, Invariant(self.captures.index(parts.shape))),
         )
         data = self.inner.builder.op("Reshape", part, [-1])
         self.inner.forms[value] = Open(data, shape, parts.shapes)
@@ -183,7 +184,7 @@ class LoopBody(BodyLowering):
             source = self.source(self.body.inputs[index])
             form = self.states[index].hold(self.outer.builder, self.outer.form(source), source.name)
             for place, leaf in zip(reserved, form.leaves(), strict=True):
-                self.inputs.values[place] = leaf
+                self.captures.inputs[place] = leaf
 
 
 def _port_of_leaf(exit: OutputPort, number: int, first: Sequence[int]) -> OutputPort:
@@ -214,7 +215,7 @@ def lower_loop(lowering: Lowering, node: Node) -> None:
         return
     lowering.pruned += body.inner.pruned
     lowered, targets = body.finish()
-    lowering.make(node, body.inputs.values, (lowered,), targets)
+    lowering.make(node, body.captures.inputs, (lowered,), targets)
     for port in node.body.outputs:
         form = lowering.forms.get(node.outputs[port.output]) if isinstance(port, Stacked) else None
         if isinstance(port, Stacked) and isinstance(form, Open):
@@ -240,7 +241,7 @@ def _settled_body(lowering: Lowering, node: Node, heads: list[Value | None]) -> 
         if isinstance(port, Carried) and (start := node.outer(port)) is not None
     }
     for round in range(MOST_ROUNDS):
-        body = LoopBody(lowering, node, NodeInputs(list(heads)), states)
+        body = LoopBody(lowering, node, Captures(list(heads)), states)
         body.run()
         after = body.next_states(bounded=round < ROUNDS_OF_RANKS)
         if all(same_form(state, after[index]) for index, state in states.items()):

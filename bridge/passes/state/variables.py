@@ -26,7 +26,7 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Invariant
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.terms import Found, op, var
-from bridge.neutral.types import TensorType, low
+from bridge.neutral.types import TensorType, is_static, low
 from bridge.operators import Refused
 from bridge.passes.context import Context
 from bridge.passes.fuse import fuse, fuses
@@ -196,18 +196,13 @@ def _known(initial: Value | None, kind: TensorType) -> Tensor | None:
     if producer is None:
         return None
     constant = producer.operand(0).constant
-    dims = _static(initial) or known_of(producer.inputs[1]).ints
+    shape = initial.shape
+    dims = shape if shape and is_static(shape) else known_of(producer.inputs[1]).ints
     if constant is None or dims is None or (producer.op == "Broadcast" and constant.size != 1):
         return None
     array = constant.array() if producer.op == "Expand" else constant.array().reshape(())
     spend((*dims,), array.dtype, f'the start of the variable "{producer.name}"')
     return Tensor.of(np.broadcast_to(array, np.broadcast_shapes(array.shape, dims)).copy())
-
-
-def _static(value: Value) -> tuple[int, ...] | None:
-    """The sizes of a value, None if one of them is unknown."""
-    sizes = tuple(dim for dim in value.shape or () if isinstance(dim, int))
-    return sizes if value.shape is not None and len(sizes) == len(value.shape) else None
 
 
 def restore_state(model: Model, context: Context) -> None:

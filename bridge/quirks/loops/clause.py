@@ -88,11 +88,6 @@ class Draft:
         else:
             entries[entries.index(port)] = Carried(self.loop.outer(initial), port.output)
 
-    def outside(self, value: Value) -> Value:
-        """The value in front of the node around the Loop; the same value if this graph makes it."""
-        holder, body = self.place.holder, self.place.body
-        return value if holder is None or body is None else holder.captures(body).get(value, value)
-
     def enter_as(self, entries: dict[Value, Value], nodes: Sequence[Node]) -> None:
         """Has the body read other values instead of these keys. The nodes that it needs go to its
         front."""
@@ -170,7 +165,10 @@ def clause(
             return making_safe((made,))(graph, context)
 
         needs = frozenset({"Loop"})
-        made = Clause(lacks, run, needs, fault, holds=holds, lacks=lacks, retypes=retypes)
+        made = Clause(
+            declared=lacks, run=run, needs=needs, at=("Loop",), holds=holds, lacks=lacks,
+            retypes=retypes, **fault,
+        )  # fmt: skip
         return made
 
     return declared

@@ -16,7 +16,7 @@ from bridge.operators.branches import either
 from bridge.operators.control.idle import initial_states, shape_of_nothing
 from bridge.operators.control.loop_builder import is_positive, scalar
 from bridge.passes.uses import Uses
-from bridge.quirks.opaque import revealed, whole_of
+from bridge.quirks.opaque import is_hidden, revealed, whole_of
 from bridge.quirks.quirk import Place
 
 
@@ -41,7 +41,7 @@ def guarded(b: Builder, node: Node, idle: Mapping[int, Value]) -> list[Value]:
     def runs_on(inner: Builder, inside: list[Value]) -> list[Value]:
         values = dict(zip(outer, inside, strict=True))
         for position, head in asked:
-            if position and is_static(head.shape):
+            if position and is_static(head.shape) and not is_hidden(head, "content"):
                 values[head] = inner.filled(True, head.shape, head.element)
         inputs = [None if v is None else _in_branch(inner, values, v) for v in node.inputs]
         made = inner.node(
@@ -88,9 +88,6 @@ def _heads(inputs: Sequence[Value | None]) -> list[tuple[int, Value]]:
 
 def _is_surely_set(head: Value) -> bool:
     """Whether a hidden trip count is known to be above 0, or a hidden condition to be true."""
-    made = head.producer
-    if made is not None and made.op == "Greater" and known_of(made.inputs[1]).ints == (0,):
-        head = made.inputs[0] or head
     return is_positive(revealed(head))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
+from bridge.neutral.dataflow import Facts
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Invariant, Iteration, Yield
@@ -11,7 +12,7 @@ from bridge.neutral.types import STRING, Interval, is_static
 from bridge.operators.branches import either
 from bridge.operators.control.loop_builder import LoopBuilder, iteration_number
 from bridge.passes.uses import Uses
-from bridge.quirks.growth import Change, change
+from bridge.quirks.growth import Change, Growth
 from bridge.quirks.loops.clause import Draft, clause
 from bridge.quirks.loops.guards import in_the_place_of, needed, unread_starts
 from bridge.quirks.opaque import hides, opaque, unknown_zeros, whole_of, without_elements
@@ -48,11 +49,7 @@ PARTS = {"Split", "VariadicSplit", "ir::Split"}
     cost="a copy of each input of a body in whose memory a state may lie",
 )
 def memory_inside(draft: Draft) -> list[Value]:
-    """At an input of a Loop's body, if a state or a value that overwrites the state may lie in its
-    memory.
-
-    The maximum of a value with itself is the value, and so is the only row of a stack of it.
-    """
+    """The maximum of a value with itself is the value, and so is the only row of a stack of it."""
     return _endangered(draft.body)
 
 
@@ -146,6 +143,9 @@ def _is_rotated(node: Node, uses: ValueUses) -> bool:
     return bool(users) and all(user.op == "Mul" for user in users)
 
 
+KEPT = (Change.SAME, Change.MORE, Change.LESS)
+"""The changes of a state that does not come back to its first sizes, unless it keeps them."""
+
 SHOWN = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 """Operators that may give their operand as a view."""
 
@@ -168,10 +168,7 @@ PRODUCTS = frozenset({"Einsum", "MatMul"})
     cost="a Maximum of such a state with itself",
 )
 def memory_behind(draft: Draft) -> list[int]:
-    """At a state of open size behind its Loop, if it has several views.
-
-    The maximum of a value with itself is the value.
-    """
+    """The maximum of a value with itself is the value."""
     states = {exit.output for exit in draft.body.outputs if isinstance(exit, Yield)}
     outputs = enumerate(draft.node.outputs)
     return [i for i, value in outputs if i in states and _is_lost_behind(value, draft.place)]
@@ -223,10 +220,7 @@ def _views(state: Value, place: Place) -> int:
     cost="an If in the body, which copies such a state in each iteration",
 )
 def place_of_states(draft: Draft) -> list[Carried]:
-    """At a state of a Loop that may grow and shrink, for example if two states change places; not
-    with `--ifs select`.
-
-    In the first iteration an If reads the initial value. If no iteration may run, an If around
+    """In the first iteration an If reads the initial value. If no iteration may run, an If around
     the Loop gives the initial value.
     """
     place = draft.place
@@ -240,9 +234,13 @@ def place_of_states(draft: Draft) -> list[Carried]:
         again, _ = draft.body.exit_of(port)
         is_open = any(isinstance(dim, Interval) for dim in value.shape or ())
         # If a size is equal after all iterations, it does not become the first size anew.
-        if not is_open or is_static(again.shape) or whole_of(draft.outside(initial)) is not None:
+        if (
+            not is_open
+            or is_static(again.shape)
+            or whole_of(draft.place.outside(initial)) is not None
+        ):
             continue
-        if change(again, {value: Change.NONE}) in (None, Change.ANY):
+        if Facts(Growth(value), draft.body.graph).of(again) not in KEPT:
             found.append(port)
     return found
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Value
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.ports import Carried, InputPort, Invariant, Sliced, Stacked, Yield, outer_input
-from bridge.neutral.types import Interval, is_static, low
+from bridge.neutral.ports import Carried, Stacked, Yield
+from bridge.neutral.types import Interval, low
 from bridge.operators.control.loop_builder import LoopBuilder
 from bridge.quirks.loops.clause import Draft, clause, states_of
 from bridge.quirks.loops.guards import guarded_loop
-from bridge.quirks.opaque import hides, is_hidden, opaque, unknown_zeros, whole_of
+from bridge.quirks.opaque import hides, opaque, unknown_zeros, whole_of
 from bridge.quirks.quirk import BOTH, Place
 
 
@@ -51,10 +51,8 @@ class Lacking:
     "Loop that may run no iteration",
 )
 def sizes_of_states(draft: Draft) -> list[Lacking]:
-    """At a state with a size that changes, unless its start has a hidden size of its own.
-
-    The only part of a value, with the rest as its length, is the value. If the Loop runs, the
-    If takes the branch with the Loop. The other branch gives the outputs of a Loop without an
+    """The only part of a value, with the rest as its length, is the value. If the Loop runs, the If
+    takes the branch with the Loop. The other branch gives the outputs of a Loop without an
     iteration.
     """
     place, body, around = draft.place, draft.body, _states_around(draft.place)
@@ -97,7 +95,7 @@ def _(draft: Draft, found: list[Lacking]) -> None:
 def _is_hidden_start(initial: Value, draft: Draft) -> bool:
     """Whether the sizes of an initial value are hidden, and no other state starts with it. They may
     be hidden in front of the If around the Loop."""
-    value = draft.outside(initial)
+    value = draft.place.outside(initial)
     hidden = _is_hidden(value) or whole_of(value) is not None
     return hidden and draft.place.count(initial) == 1
 
@@ -130,36 +128,23 @@ sizes_of_states.undoes("If")(guarded_loop)
 
 # The CPU plugin takes open sizes from the inference before. In the first inference it has none.
 @clause(
-    "A stack has its sizes if no iteration runs.",
-    symptom="If a Loop runs no iteration, open sizes of a stack are the sizes of the inference "
-    "before. If they have a lower bound, the first inference fails.",
-    cost="an If around a Loop that may run no iteration and stacks values of open sizes",
+    "A Loop that stacks values and may run no iteration stands in an If that tests whether it "
+    "runs.",
+    symptom="If a Loop runs no iteration, its stacks have the parts and the open sizes of the "
+    "inference before. If the sizes have a lower bound, the first inference fails.",
+    cost="an If around a Loop with stacks that may run no iteration",
 )
-def sizes_of_stacks(draft: Draft) -> list[Stacked]:
-    """At a Loop that may run no iteration and stacks values of open sizes.
-
-    If the Loop runs, the If takes the branch with the Loop. The other branch gives the outputs
+def stacks_without_iteration(draft: Draft) -> list[Stacked]:
+    """If the Loop runs, the If takes the branch with the Loop. The other branch gives the outputs
     of a Loop without an iteration.
     """
-    stacks = [exit for exit in draft.stacks if not _is_known(draft.node, exit)]
-    return stacks if stacks and draft.may_be_guarded else []
+    return draft.stacks if draft.may_be_guarded else []
 
 
-@sizes_of_stacks.gives
+@stacks_without_iteration.gives
 def _(draft: Draft, found: list[Stacked]) -> None:
     """The Loop stands in an If, whose other branch gives an empty stack of known shape."""
     draft.wants_guard = True
-
-
-def _is_known(node: Node, exit: Stacked) -> bool:
-    """Whether every size is known, but for the axis of the stack. With an unknown rank, nobody
-    could give an empty stack."""
-    shape = node.outputs[exit.output].shape
-    if shape is None:
-        return True
-    dims = list(shape)
-    del dims[exit.axis]
-    return all(isinstance(dim, int) for dim in dims)
 
 
 # The CPU plugin divides by the product of the sizes in front of the axis, and crashes if it is
@@ -171,10 +156,7 @@ def _is_known(node: Node, exit: Stacked) -> bool:
     cost="a Transpose of each stack along an axis behind one that may have size 0",
 )
 def axes_of_stacks(draft: Draft) -> list[int]:
-    """At a stack along an axis, if an axis in front of it may have size 0.
-
-    The axis of the stack is moved to the front inside the body, and back behind the Loop.
-    """
+    """The axis of the stack is moved to the front inside the body, and back behind the Loop."""
     return [
         index
         for index, (value, exit) in enumerate(draft.body.exits())
@@ -211,55 +193,6 @@ def _into_place(axis: int, b: Builder, stacked: Value) -> Value:
     return b.op("Transpose", stacked, order)
 
 
-# The CPU plugin does not compute a value that is surely empty. In a stack, it takes each open
-# size of such a value for 0.
-@clause(
-    "OpenVINO does not know that a stacked value is empty.",
-    symptom="A stack has size 0 for an open size, if another size of its values is known to be 0. "
-    "The values are computed in the body of a Loop.",
-    cost="a Reshape, which copies nothing, and a 0 from a Bucketize of a random number below 1/2, "
-    "for each such value that enters the Loop",
-)
-def sizes_beside_zero(draft: Draft) -> list[int]:
-    """At a Loop that stacks values with a size of 0 and an open size, and reads such values.
-
-    A value reshaped to its own shape is the value, and adding 0 does not change the shape.
-    """
-    exits = draft.body.exits()
-    if not any(isinstance(exit, Stacked) and _lacks_elements(value) for value, exit in exits):
-        return []
-    return [index for index, port in enumerate(draft.body.inputs) if _is_known_empty(port, draft)]
-
-
-@sizes_beside_zero.gives
-def _(draft: Draft, found: list[int]) -> None:
-    """The body reads these values in shapes that OpenVINO does not know."""
-    loop, opened = draft.loop, dict[int, int]()
-    for index in found:
-        port = draft.body.inputs[index]
-        assert isinstance(port, Carried | Invariant | Sliced) and port.input is not None
-        outer = loop.inputs[port.input]
-        assert outer is not None
-        if port.input not in opened:
-            opened[port.input] = loop.outer(opaque(draft.b, outer, "shape"))
-        draft.body.inputs[index] = replace(port, input=opened[port.input])
-    loop.drop_unused_inputs()
-
-
-def _is_known_empty(port: InputPort, draft: Draft) -> bool:
-    """Whether OpenVINO knows that the value of an input is empty."""
-    index = outer_input(port)
-    outer = None if index is None else draft.loop.inputs[index]
-    if outer is None or not _lacks_elements(outer):
-        return False
-    return not is_hidden(draft.outside(outer), "shape")
-
-
-def _lacks_elements(value: Value) -> bool:
-    """Whether a value is empty and has unknown sizes."""
-    return 0 in (value.shape or ()) and not is_static(value.shape)
-
-
 # Old releases of the CPU plugin give the states and stacks of the inference before. The other
 # branch of the If gives the initial states, and empty stacks.
 @clause(
@@ -270,9 +203,7 @@ def _lacks_elements(value: Value) -> bool:
     cost="an If around each Loop that may run no iteration. Only for those releases.",
 )
 def states_without_iteration(draft: Draft) -> list[Draft]:
-    """At a Loop that may run no iteration.
-
-    If the Loop runs, the If takes the branch with the Loop. The other branch gives the outputs
+    """If the Loop runs, the If takes the branch with the Loop. The other branch gives the outputs
     of a Loop without an iteration.
     """
     return [draft] if draft.may_be_guarded else []
