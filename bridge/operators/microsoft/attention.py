@@ -203,7 +203,7 @@ def _mask(
     allowed = None
     if node.attributes.get("unidirectional", 0):
         allowed = ahead(b, query, key, start) <= 0
-        if cross:  # onnxruntime leaves the last query out of the order.
+        if cross:  # The last query is out of the order.
             last = b.sizes(query, 2) - [1]
             allowed |= b.unsqueeze(b.positions(query, 2), 1).equal(last)
     return Mask(bias, allowed, False)

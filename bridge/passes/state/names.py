@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from bridge.neutral.graph import Value
 from bridge.neutral.types import TensorType
 
-Values = Mapping[str, Value]
+Named = Mapping[str, Value]
 
 PAST = re.compile(r"^past(?:_key_values?|_kv)?(?=$|[._\d])")
 _PRESENT = re.compile(r"^present(?:_key_values?|_kv)?(?=$|[._\d])")
@@ -20,7 +20,7 @@ _VAGUE = frozenset({"state", "states", "key", "values"})
 """Words that one of the two names may have alone."""
 
 
-def pairs_of(inputs: Values, outputs: Values) -> dict[str, str]:
+def pairs_of(inputs: Named, outputs: Named) -> dict[str, str]:
     """The pairs that their names tell. Without any, these are the last inputs and outputs, if no
     other has a type of theirs."""
     found = by_name(inputs, outputs)
@@ -29,7 +29,7 @@ def pairs_of(inputs: Values, outputs: Values) -> dict[str, str]:
     return {name: found[name] for name in inputs if name in found} or _last(inputs, outputs)
 
 
-def by_name(inputs: Values, outputs: Values) -> dict[str, str]:
+def by_name(inputs: Named, outputs: Named) -> dict[str, str]:
     """Exporters of language models write `past…` and `present…` with the same end. Others write `h`
     with `hn`, `h.next`, `h_next`, `next_h` or `new_h`."""
     ends = {_PRESENT.sub("", name): name for name in outputs if _PRESENT.match(name)}
@@ -44,7 +44,7 @@ def by_name(inputs: Values, outputs: Values) -> dict[str, str]:
 
 
 def _by_words(
-    inputs: Values, outputs: Values, found: Mapping[str, str], vague: frozenset[str]
+    inputs: Named, outputs: Named, found: Mapping[str, str], vague: frozenset[str]
 ) -> dict[str, str]:
     """Further pairs, of names that differ in the words for before and after alone, such as
     `in_cache` and `out_cache`, or `r1i` and `r1o`."""
@@ -65,7 +65,7 @@ def _by_words(
     }
 
 
-def _last(inputs: Values, outputs: Values) -> dict[str, str]:
+def _last(inputs: Named, outputs: Named) -> dict[str, str]:
     """The last inputs with the last outputs, in order, if no other has a type of theirs."""
     pairs = dict(_from_the_end(inputs, outputs))
     others = [[v for name, v in inputs.items() if name not in pairs],
@@ -79,7 +79,7 @@ def _last(inputs: Values, outputs: Values) -> dict[str, str]:
     return {} if alike else dict(reversed(pairs.items()))
 
 
-def _from_the_end(inputs: Values, outputs: Values) -> Iterator[tuple[str, str]]:
+def _from_the_end(inputs: Named, outputs: Named) -> Iterator[tuple[str, str]]:
     """The pairs of the last inputs and outputs, as far as their types go together. The first input
     and the first output are no states."""
     for before, after in zip([*inputs][:0:-1], [*outputs][:0:-1], strict=False):
@@ -88,7 +88,7 @@ def _from_the_end(inputs: Values, outputs: Values) -> Iterator[tuple[str, str]]:
         yield before, after
 
 
-def suggested(inputs: Values, outputs: Values) -> list[str]:
+def suggested(inputs: Named, outputs: Named) -> list[str]:
     """The options for the pairs that types and places allow, in lines as a shell takes them."""
     pairs = dict(reversed([*_from_the_end(inputs, outputs)])) or {"INPUT": "OUTPUT"}
     lines = [f"  --state {before}={after} \\" for before, after in pairs.items()]
