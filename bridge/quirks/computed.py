@@ -163,6 +163,8 @@ def _sliced(b: Builder, node: Node, x: Value, axes: Value) -> Value:
 
 def _squeezed(b: Builder, x: Value, axes: Value, count: int) -> Value:
     rank = len(x.dims)
+    if rank == count:
+        return b.op("Reshape", x, np.zeros(0, np.int64))
     kept = b.op("Squeeze", b.op("NonZero", ~_is_axis(b, axes, rank)), [0])
     kept = b.op("Reshape", kept, [rank - count])
     return b.op("Reshape", x, b.op("Gather", b.op("Shape", x), kept, 0), allowzero=True)
