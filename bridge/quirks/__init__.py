@@ -57,7 +57,7 @@ ORDER: tuple[str, ...] = (
     "saturating_bytes", "scaled_in_place",
     "float8_beside_integers", "scaled_weights_of_recurrent_layer",
     "lengths_of_dynamic_sequence", "group_normalization", "gather_from_the_end",
-    "conversion_to_bool", "cast_to_bool", "reduction_over_empty_axis",
+    "conversion_to_bool", "cast_to_bool", "rounded_bf16", "reduction_over_empty_axis",
     # Loops, and what may read their memory or that of an If.
     *CLAUSES,
     "branch_of_equal_shape", "computed_constant", "empty_top_k", "unique_parts",

@@ -180,7 +180,7 @@ def _numbers(b: Builder, op: str, x: Value) -> Value:
         case "ReduceL1":
             return b.op("Abs", x)
         case "ReduceL2":
-            numbers = x if x.element.kind == "float" else b.cast(x, F32)
+            numbers = x if x.element is not None and x.element.is_float else b.cast(x, F32)
             return numbers * numbers
     return x
 
@@ -201,6 +201,8 @@ def _sliced(b: Builder, node: Node, x: Value, axes: Value) -> Value:
 
 def _squeezed(b: Builder, x: Value, axes: Value, count: int) -> Value:
     rank = len(x.dims)
+    if rank == count:
+        return b.op("Reshape", x, np.zeros(0, np.int64))
     kept = b.op("Squeeze", b.op("NonZero", ~_is_axis(b, axes, rank)), [0])
     kept = b.op("Reshape", kept, [rank - count])
     return b.op("Reshape", x, b.op("Gather", b.op("Shape", x), kept, 0), allowzero=True)

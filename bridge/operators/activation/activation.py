@@ -43,11 +43,12 @@ def selu(b: Builder, node: Node) -> Result:
 
 @legalizes("Shrink", target="ir")
 def shrink(b: Builder, node: Node) -> Result:
-    """Shrink-9 of integers: the bias and the threshold are floats."""
-    x = node.operand(0)
-    if x.element.kind == "float":
-        return None
-    return b.cast(b.op("Shrink", b.cast(x, F32), **node.attributes), x.element)
+    """Shrink-9. The function of the standard rounds the bias of integers to 0; its text and
+    onnxruntime do not: they add in floats, and cut what they get off to an integer."""
+    x, lambd, bias = node.operand(0), node.attributes["lambd"], node.attributes["bias"]
+    numbers = x if x.element is not None and x.element.is_float else b.cast(x, F32)
+    shrunk = b.where(numbers > lambd, numbers - bias, b.like(0.0, numbers))
+    return b.cast(b.where(numbers < -lambd, numbers + bias, shrunk), x.element)
 
 
 @legalizes("Swish", target="onnx")
