@@ -31,7 +31,7 @@ MOST = 1 << 18
 
 LOST = 6
 """The most nodes in a row that are written down because the file lacks them. A quirk may replace
-several nodes at once."""
+several nodes at once, and nothing in the file may read an input of the original node."""
 
 _WIDEST = 32
 """The most characters, on average, of a number or of the name of a tree's mode."""
@@ -43,9 +43,8 @@ Where = Callable[[Value], "tuple[str, int] | None"]
 def dump(provenance: Provenance, where: Where, stored: Mapping[object, str]) -> list[Any] | None:
     """A node as JSON; None if JSON cannot hold it. `stored` names the layer of each constant by its
     bytes."""
-    lost = LOST if provenance.of_quirk else 0
     try:
-        inputs = [_input(value, where, stored, lost) for value in provenance.inputs]
+        inputs = [_input(value, where, stored, LOST) for value in provenance.inputs]
         attributes = {name: _attribute(value) for name, value in provenance.attributes.items()}
         outputs = [_output(value, where) for value in provenance.outputs]
     except TypeError:
