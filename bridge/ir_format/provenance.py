@@ -123,6 +123,10 @@ def _tensor(tensor: Tensor) -> dict[str, Any]:
     return {**said, "bytes": bytes(tensor.data()).hex()}
 
 
+TOP = "0"
+"""The key of the graph around all bodies."""
+
+
 def key_of_body(outside: str, holder: str, tag: str) -> str:
     """The key of a body in the record, from that of the graph around it and the layer that holds
     it. OpenVINO saves bodies in another order. All keys have one length, however deep a body is."""
