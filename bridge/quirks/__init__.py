@@ -86,7 +86,7 @@ ORDER: tuple[str, ...] = (
     "scaled_in_place",
     "channels_before_quantisation",
     "float8_beside_integers",
-    "scaled_weights_of_recurrent_layer",
+    "unscaled_weights",
     "lengths_of_dynamic_sequence",
     "group_normalization",
     "gather_from_the_end",

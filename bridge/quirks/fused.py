@@ -11,7 +11,7 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import Dim, Shape, high, is_static, low
+from bridge.neutral.types import F64, Dim, Shape, high, is_static, low
 from bridge.operators import Result
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import hides, is_hidden
@@ -46,25 +46,30 @@ PART_OF_REDUCTION = {
     symptom="Behind a reduction, an integer Divide by a constant rounds to the nearest integer, "
     "and a constant divided by the result exchanges its operands. Behind a reduction of three axes "
     "that keeps the second, arithmetic with a constant along that axis reads wrong elements of the "
-    "constant.",
+    "constant. Behind a reduction of three axes of f64, only the first batch is divided.",
     cost="a Maximum of the reduction's result with itself",
 )
 def arithmetic_behind_reduction(node: Node, place: Place) -> list[bool]:
-    """At a Div of integers, if one operand comes from a reduction and OpenVINO knows one operand.
-    At arithmetic with a constant of several elements behind a reduction of three axes that keeps
-    the second.
+    """At a Div of integers or f64, if one operand comes from a reduction and OpenVINO knows one
+    operand. At arithmetic with a constant of several elements behind a reduction of three axes
+    that keeps the second.
     """
     operands = [value for value in node.inputs if value is not None]
     divides = (
         node.op == "Div"
-        and all(value.element is not None and value.element.is_integer for value in operands)
+        and all(
+            v.element is F64 or (v.element is not None and v.element.is_integer) for v in operands
+        )
         and any(is_known(value, place) for value in operands)
     )
     by_channel = any(v.constant is not None and v.constant.size > 1 for v in operands)
     if not divides and not by_channel:
         return []
     return [
-        any(divides or _keeps_channels(reduction) for reduction in _reductions_behind(value))
+        any(
+            _is_divided(reduction) if divides else _keeps_channels(reduction)
+            for reduction in _reductions_behind(value)
+        )
         for value in operands
     ]
 
@@ -82,6 +87,12 @@ def _reductions_behind(value: Value) -> Iterator[Node]:
         for before in node.inputs:
             if before is not None:
                 yield from _reductions_behind(before)
+
+
+def _is_divided(reduction: Node) -> bool:
+    """Whether a division behind a reduction may be wrong: of integers, or of f64 on three axes."""
+    data = reduction.inputs[0]
+    return data is None or data.element is not F64 or data.rank in (3, None)
 
 
 def _keeps_channels(reduction: Node) -> bool:
