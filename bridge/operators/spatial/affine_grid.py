@@ -39,5 +39,6 @@ def _steps(b: Builder, count: Value, theta: Value, align_corners: bool) -> Value
     place, wide = b.cast(number, theta.element), b.cast(count, theta.element)
     two, one = b.like(2, theta), b.like(1, theta)
     if align_corners:
-        return place * (two / (wide - one)) - one
+        # The only place of one step is the first corner, as in onnxruntime.
+        return place * (two / b.max(wide - one, one)) - one
     return (place * two + one) / wide - one
