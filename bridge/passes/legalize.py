@@ -99,7 +99,7 @@ class Legalizer:
             return None
         for index, (old, made) in enumerate(zip(node.outputs, results, strict=False)):
             if made is None and old in self.used_in(rewriter.graph):
-                why = f"its output {index} is computed in training alone; export for inference"
+                why = f"its output {index} is for training, or no one tensor can have its elements"
                 self.report(node, rewriter, why)
                 return None
         self.expand(b, node, rewriter)
