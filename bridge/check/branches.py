@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from bridge.check.diagnosis.forced import Forced
+from bridge.check.compare import Results
 from bridge.check.lines import shortened
 from bridge.check.surgery.sites import Branch, Site, branches_of
 
@@ -18,6 +18,18 @@ class BranchState:
     state: str
     text: str
     input: int | None = None
+
+
+@dataclass(frozen=True)
+class Forced:
+    """What came of forcing one branch. `given` is the input, with the switches, with which the
+    original ran it, None if it did not. `wrong` are the labels of the versions that differ. `text`
+    says why the branch did not run, or how versions differ or fail."""
+
+    branch: Branch
+    text: str = ""
+    given: Results | None = None
+    wrong: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,12 +69,12 @@ class BranchResults:
     def fails(self, branch: Branch) -> bool:
         """Whether the model itself could not run a branch that was forced."""
         forced = self.forced.get(branch)
-        return forced is not None and bool(forced.problem) and forced.given is None
+        return forced is not None and forced.given is None
 
     def state(self, branch: Branch) -> BranchState:
         """The state of one branch."""
         forced = self.forced.get(branch)
-        outcome = shortened(str(forced)) if forced is not None else ""
+        outcome = "" if forced is None else shortened(forced.text)
         if branch in self.reached and not (forced is not None and forced.wrong):
             number = self.reached[branch]
             takers = {place for place, taken in enumerate(self.taken) if branch in taken}

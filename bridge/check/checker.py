@@ -6,20 +6,23 @@ report.
 
 from __future__ import annotations
 
+import gc
+import re
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
+import numpy as np
+
 from bridge.check.branches import BranchResults
-from bridge.check.collection import little_collection
 from bridge.check.defaults import with_defaults
 from bridge.check.device import RAN_ON, DeviceCheck
 from bridge.check.diagnose import Diagnosis, diagnose, reduced_failure
-from bridge.check.endless import endless_loop
-from bridge.check.engines import Session
+from bridge.check.engines import EngineError, Session
 from bridge.check.engines.sessions import BY_THREADS, Sessions, open_session, owning
 from bridge.check.files import models_kept, read
-from bridge.check.force import Forcing, force_missing
+from bridge.check.force import force_missing
 from bridge.check.inputs.own import save_feeds
 from bridge.check.lines import shortened
 from bridge.check.memory import as_file, name_of
@@ -27,10 +30,9 @@ from bridge.check.noise import Noise
 from bridge.check.noisy import make_noisy
 from bridge.check.report import CheckReport, Version
 from bridge.check.request import Request
-from bridge.check.runs import Runs, run_all
+from bridge.check.runs import Runs, require_related, run_all
 from bridge.check.seek import Sought, any_input, breaks_ranks, seek
 from bridge.check.suite import Suite, build
-from bridge.check.unrelated import require_related
 from bridge.check.verdict import Verdict, conclude
 from bridge.errors import BridgeError
 from bridge.files.atomic_write import scratch_folder
@@ -45,6 +47,9 @@ from bridge.show.outline import outline
 from bridge.vocabulary.elements import F16
 
 _DRAWING = 21
+_YOUNG = 200_000  # objects that are made before the first look for garbage
+_BEYOND = re.compile("out of (data )?bounds|invalid index found")
+"""What engines say of an index for which OpenVINO reads something."""
 _LARGEST_NOISY = 1 << 28  # bytes of constants in a model that is run with noise
 
 
@@ -83,11 +88,15 @@ def check(
     """
     request = Request.of(source, against, options)
     with (
-        usually(request.limits), little_collection(), models_kept(), scratch_folder() as scratch,
+        usually(request.limits), ExitStack() as after, models_kept(), scratch_folder() as scratch,
     ):  # fmt: skip
+        # Graphs are cycles that live long. To look for garbage after a few hundred new objects, as
+        # Python does, takes a third of the time of a large check.
+        after.callback(gc.set_threshold, *gc.get_threshold())
+        gc.set_threshold(_YOUNG, 20, 20)
         first = as_file(source, scratch / "source")
         other = None if against is None else as_file(against, scratch / "against")
-        request.require_small(first, other)
+        request.require_small(first)
         device = DeviceCheck.of(request.conversion)
         ran_on = RAN_ON if device is None else device.ran_on
         with owning(Sessions(ran_on, _threads(first, other), request.seconds)):
@@ -96,8 +105,6 @@ def check(
 
 def _check(request: Request, first: Path, other: Path | None, scratch: Path) -> CheckReport:
     report = CheckReport(name_of(request.source), request.tolerances)
-    if why := _never_ends(first, request):
-        return replace(report, failures=(why,))
     suite = build(request, first, other, scratch)
     report = _of_suite(report, suite)
     if len(suite.variants) < 2:
@@ -116,21 +123,18 @@ def _check(request: Request, first: Path, other: Path | None, scratch: Path) -> 
     runs = run_all(suite, sought.inputs, sought.expected, request.tell)
     require_related(suite, runs)
     verdict = _conclude(request, suite, sought, runs)
-    forcing = Forcing()
-    if sought.sites and not request.quick:
-        forcing = force_missing(suite, sought, runs, request.tolerances, request.tell)
+    inputs, notes = sought.inputs, [*suite.notes, *sought.notes]
+    taken = [case.taken for case in inputs.cases]
     branches = BranchResults(
-        sought.sites,
-        [case.taken for case in sought.inputs.cases],
-        verdict.wrong,
-        sought.inputs.reached,
-        forcing.forced,
-        forcing.pruned,
-        sought.inputs.unreachable,
-        forcing.gone,
+        sought.sites, taken, verdict.wrong, inputs.reached, unreachable=inputs.unreachable
     )
+    if sought.sites and not request.quick:
+        branches, said = force_missing(
+            suite, sought, branches, runs, request.tolerances, request.tell
+        )
+        notes += said
     defaults: list[str] = []
-    if not (request.quick or verdict.different):
+    if not (request.quick or verdict.different or verdict.failed):
         request.tell("running with default settings")
         defaults = with_defaults(suite, sought.inputs, runs, request.tolerances)
     diagnosis = Diagnosis()
@@ -144,7 +148,7 @@ def _check(request: Request, first: Path, other: Path | None, scratch: Path) -> 
         branches=branches,
         failures=(*failures, *_failed(verdict)),
         told=(*suite.told, *sought.told),
-        notes=(*suite.notes, *sought.notes, *forcing.notes, *_of_way_back(suite, verdict)),
+        notes=(*notes, *_of_way_back(suite, verdict)),
         defaults=tuple(defaults),
         diagnosis=diagnosis,
     )
@@ -203,6 +207,15 @@ def _conclude(request: Request, suite: Suite, sought: Sought, runs: Runs) -> Ver
         if not case.recipe.is_own
         and (case.is_empty or breaks_ranks(original.session, runs.expected[place]))
     }
+    apart = apart if len(apart) < len(cases) else {}
+    limited = request.recipe.ranges.keys() | request.recipe.fills.keys()
+    for run in runs.runs if original.is_ir and limited else ():
+        if isinstance(run.outcome, EngineError) and _BEYOND.search(str(run.outcome)):
+            feed = cases[run.case].feeds
+            zeros = {name: np.zeros_like(v) for name, v in feed.items() if name in limited}
+            (within,) = suite.of(run.label).session.run_each([{**feed, **zeros}])
+            if not isinstance(within, EngineError):
+                apart[run.case] = "an index beyond the data, outside what the model takes"
     return conclude(runs, request.tolerances, explains, given, apart)
 
 
@@ -227,7 +240,7 @@ def _failed(verdict: Verdict) -> list[str]:
     for one in verdict.failed:
         how = f", {one.how}" if one.how else ""
         lines.setdefault(
-            one.label, f"{one.label}, input {one.case}{how}: {shortened(one.why, 500)}"
+            one.label, f"{one.label}, input {one.case}{how}: {shortened(str(one.outcome), 500)}"
         )
     return [*lines.values()]
 
@@ -241,15 +254,6 @@ def _of_way_back(suite: Suite, verdict: Verdict) -> list[str]:
         "no engine ran the IR: the way back proves nothing by itself, since it replays the rules, "
         "and a wrong rule is right there and back"
     ]
-
-
-def _never_ends(path: Path, request: Request) -> str:
-    """Says that the model cannot be run, because one of its Loops never ends; "" if all may."""
-    try:
-        values = request.conversion.get("values") or {}
-        return endless_loop(read(path), values, request.seconds)
-    except BridgeError:  # which the conversion tells
-        return ""
 
 
 def _threads(*paths: Path | None) -> int | None:

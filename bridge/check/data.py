@@ -87,26 +87,19 @@ def verdict_of(report: CheckReport) -> str:
 
 
 def _output(one: Comparison) -> Json:
-    found = one.difference
+    found = asdict(one.difference)
+    del found["ok"]
+    at = list(found.pop("worst"))
     return {
         "version": one.label,
         "output": one.output,
         "state": one.state,
         "equal": one.ok,
-        "problem": found.problem,
-        "absolute": found.absolute,
-        "relative": found.relative,
-        "ulp": found.ulp,
-        "share": found.share,
-        "range": found.range,
-        "wrong": found.wrong,
-        "size": found.size,
-        "at": list(found.worst),
-        "expected": found.expected,
-        "actual": found.actual,
+        **found,
+        "at": at,
         "input": one.case,
         "how": one.how,
-        "text": str(found),
+        "text": str(one.difference),
     }
 
 

@@ -7,13 +7,13 @@ does not depend on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from bridge.check.compare import Tolerances, compare
-from bridge.check.engines import EngineError, Session
+from bridge.check.engines import EngineError, OpenVino
 from bridge.check.engines.adapters import named_like
-from bridge.check.engines.sessions import DEFAULTS, current, open_session
+from bridge.check.engines.sessions import current
 from bridge.check.inputs.wanted import Inputs
 from bridge.check.runs import Runs
 from bridge.check.suite import Suite
@@ -29,11 +29,12 @@ def with_defaults(suite: Suite, inputs: Inputs, runs: Runs, tolerances: Toleranc
     the original itself does in that engine."""
     cases = [place for place, one in enumerate(inputs.cases) if not one.is_empty][:_INPUTS]
     feeds = [inputs.cases[place].feeds for place in cases]
-    original = suite.original
+    original, sessions = suite.original, replace(current(), threads=None, defaults=True)
 
-    def share(open_session: Callable[[Path, Session], Session], path: Path) -> float | None:
+    def share(path: Path, in_openvino: bool = False) -> float | None:
         try:
-            found = open_session(path, original.session).run_each(feeds)
+            session = sessions.engine(OpenVino).load(path) if in_openvino else sessions.open(path)
+            found = named_like(original.session, session).run_each(feeds)
         except BridgeError:
             return None
         if any(isinstance(one, EngineError) for one in found):
@@ -48,19 +49,12 @@ def with_defaults(suite: Suite, inputs: Inputs, runs: Runs, tolerances: Toleranc
         ]
         return max(shares, default=0.0)
 
-    def in_own(path: Path, like: Session) -> Session:
-        return open_session(path, DEFAULTS, like)
-
-    def in_openvino(path: Path, like: Session) -> Session:
-        sessions = current()
-        return named_like(like, sessions.engine(sessions.plugin, DEFAULTS).load(path))
-
     notes = []
     for variant in suite.others if feeds else ():
-        far = share(in_own, variant.opened)
+        far = share(variant.opened)
         if not far:
             continue
-        own = share(in_openvino if variant.is_ir else in_own, original.opened)
+        own = share(original.opened, in_openvino=variant.is_ir)
         said = "" if own is None else f", the original by {100 * own:.2g} %"
         notes.append(
             f"with the engines' default settings, {variant.label} differs by {100 * far:.2g} % of "

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bridge.check.engines.sessions import has_device
+from bridge.check.engines.sessions import PLUGINS, has_device
 from bridge.errors import Unsupported
 from bridge.neutral.graph import Model
 from bridge.options import require_options
@@ -82,4 +82,5 @@ class DeviceCheck:
         if not self.findings:
             return "there is no IR to hold to what it takes"
         takes = "does not take all of" if any(self.findings.values()) else "takes"
-        return f"it {takes} the layers, element types, sizes and inputs of branches"
+        takes = f"it {takes} the layers, element types, sizes and inputs of branches"
+        return f"{takes}; by default it computes in f16" if self.name in PLUGINS else takes

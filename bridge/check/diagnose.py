@@ -3,7 +3,7 @@ the model that still differs or fails."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,17 +11,17 @@ from typing import Any
 from bridge.check.branches import BranchResults
 from bridge.check.compare import Difference, Results, Tolerances, compare, differences
 from bridge.check.diagnosis.blame import Blame, Ran, blame
-from bridge.check.diagnosis.forced import steer, to_switch
 from bridge.check.diagnosis.neighbours import Neighbour, neighbourhood
-from bridge.check.diagnosis.reduce import OpenOne, Reduced, reduce
-from bridge.check.diagnosis.values import FirstDifference, clearest_difference
-from bridge.check.engines import Session
+from bridge.check.diagnosis.reduce import Reduced, reduce
+from bridge.check.diagnosis.values import FirstDifference, first_difference
+from bridge.check.engines import EngineError, Session
 from bridge.check.engines.sessions import open_session
+from bridge.check.force import steer, to_switch
 from bridge.check.inputs import is_empty
 from bridge.check.lines import shortened
-from bridge.check.runs import IN_ORDER, Runs
+from bridge.check.runs import ALONE, IN_ORDER, Runs
 from bridge.check.seek import Sought
-from bridge.check.suite import Suite, for_part
+from bridge.check.suite import Models, Suite, for_part
 from bridge.check.verdict import GIVEN, Verdict
 from bridge.errors import BridgeError, amount
 from bridge.neutral.graph import Model
@@ -40,16 +40,15 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class _Mismatch:
-    """A version that differs with an input by more than the `allowed` tolerances, if the inputs
-    `before` run in the same request. The models have switches at these Ifs. `others` are inputs
-    that take other branches, and differ, too."""
+    """A version that differs with an input by more than the `allowed` tolerances, `how` it ran, and
+    the inputs `before` in the same request. The models have switches at these Ifs."""
 
     label: str
     feed: Results
-    switched: tuple[int, ...]
     allowed: tuple[float, float]
+    how: str = ALONE
     before: tuple[Results, ...] = ()
-    others: tuple[Results, ...] = ()
+    switched: tuple[int, ...] = ()
 
 
 def _mismatch(
@@ -57,21 +56,16 @@ def _mismatch(
 ) -> _Mismatch | None:
     """The first difference of an output, or else of a forced branch."""
     cases = sought.inputs.cases
-    wrong = [one for one in verdict.comparisons if not one.ok and one.label != GIVEN]
-    for one in wrong[:1]:
-        ways = {cases[one.case].taken: one.case}
-        for other in wrong:
-            ways.setdefault(cases[other.case].taken, other.case)
-        _, *others = (cases[place].feeds for place in ways.values())
-        allowed = tolerances.of(one.output)
-        before = [case.feeds for case in cases[: one.case]] if one.how == IN_ORDER else []
-        return _Mismatch(
-            one.label, cases[one.case].feeds, (), allowed, tuple(before), tuple(others)
-        )
+    for one in verdict.comparisons:
+        if not one.ok and one.label != GIVEN:
+            before = [case.feeds for case in cases[: one.case]] if one.how == IN_ORDER else []
+            allowed = tolerances.of(one.output)
+            return _Mismatch(one.label, cases[one.case].feeds, allowed, one.how, tuple(before))
     for branch, forced in branches.forced.items():
         if forced.wrong and forced.given is not None and branch not in branches.pruned:
-            switched = to_switch(branches.sites, list(branches.forced))
-            return _Mismatch(forced.wrong[0], forced.given, tuple(switched), tolerances.of(""))
+            switched = tuple(to_switch(branches.sites, list(branches.forced)))
+            allowed = tolerances.of("")
+            return _Mismatch(forced.wrong[0], forced.given, allowed, switched=switched)
     return None
 
 
@@ -114,101 +108,118 @@ class _Diagnosing:
         models = suite.models()
         if mismatch.switched:
             models = steer(models, mismatch.switched)
-        first: FirstDifference | str
-        number = 0
-        feeds = [mismatch.feed, *mismatch.others]
         if is_empty(mismatch.feed):
-            first = (
+            return Diagnosis(
                 "the first value that differs is not sought: the input has no elements, with which "
-                "some engines end the process"
+                "some engines end the process",
+                blame=self._blame(models),
             )
-        else:
-            self.tell("seeking the first difference")
-            number, first = clearest_difference(models, self._open_pair, feeds, self._equal)
+        self.tell("seeking the first difference")
+        first = first_difference(models, self._opened, mismatch.feed, self._equal)
         around = {}
         if isinstance(first, FirstDifference):
             for variant in (suite.original, suite.of(mismatch.label)):
                 around[variant.label] = neighbourhood(variant.path, first.name, first.beside)
         reduced: Reduced | str | None = None
-        if small is not None and not is_empty(mismatch.feed):
+        if small is not None:
+            wrong = _wrong_part(suite, {mismatch.label}, self.tell, self._equal)
             opened = _opener(suite, self.tell)
-            reduced = reduce(models, feeds[number], first, opened, self._differing, small)
-        self.tell("seeking who is at fault")
-        try:
-            found = self._blame(models, feeds[number])
-        except BridgeError as error:
-            found = Blame("unknown", shortened(str(error)))
-        return Diagnosis(first, around, found, reduced)
+            reduced = reduce(models[0], mismatch.feed, first, opened, wrong, small)
+        return Diagnosis(first, around, self._blame(models), reduced)
 
-    def _open_pair(self, mine: Model, its: Model | None) -> tuple[Session, Session]:
-        (_, path), *files = self.suite.changed("seen", mine, its)
-        first = open_session(path)
-        file = next(path for label, path in files if label == self.mismatch.label)
-        return first, open_session(file, like=first)
+    def _opened(self, models: Models, name: str = "seen") -> tuple[Session, Session]:
+        """Sessions of both models after a change."""
+        (_, first), (_, other) = self.suite.opened(name, models, self.mismatch.label)
+        return first, other
 
     def _equal(self, expected: Any, actual: Any) -> Difference:
         rtol, atol = self.mismatch.allowed
         return compare(expected, actual, max(rtol, self.tolerances.of("", expected)[0]), atol)
 
-    def _differing(self, part: Model, other: Model | None, feed: Results) -> set[str]:
-        """The outputs in which a part of the model and its version differ."""
-        self.tell(f"reducing the model: {amount(len(part.graph.nodes), 'node')}")
+    def _blame(self, models: Models) -> Blame:
+        self.tell("seeking who is at fault")
         try:
-            (_, path), *files = _changed_part(self.suite, part, other)
-            first = open_session(path)
-            file = next(path for label, path in files if label == self.mismatch.label)
-            expected = first.run(feed)
-            found = open_session(file, like=first).run(feed)
-        except (BridgeError, StopIteration):
-            return set()
-        return {
-            n for n, value in expected.items() if n in found and not self._equal(value, found[n]).ok
-        }
+            return self._blamed(models)
+        except BridgeError as error:
+            return Blame("unknown", shortened(str(error)))
 
-    def _blame(self, models: tuple[Model, Model | None], feed: Results) -> Blame:
-        suite, label = self.suite, self.mismatch.label
-        paths = [suite.original.opened, suite.of(label).opened]
-        if self.mismatch.switched:
-            (_, mine), *others = suite.changed("wrong", *models)
-            paths = [mine, next(path for one, path in others if one == label)]
-        first = open_session(paths[0])
-        second = open_session(paths[1], like=first)
+    def _blamed(self, models: Models) -> Blame:
+        suite, mismatch = self.suite, self.mismatch
+        paths = {one.label: one.opened for one in suite.variants}
+        if mismatch.switched:
+            paths = dict(suite.changed("wrong", models))
+        first, second = (paths[label] for label in (suite.original.label, mismatch.label))
+        like = open_session(first)
+        sessions = {first: like, second: open_session(second, like=like)}
+        wrong = set[str]()
 
         def compared(expected: Results, actual: Results) -> dict[str, Difference]:
             found = differences(expected, actual, self.tolerances)
             return {name: how for name, how in found.items() if name in wrong}
 
         # Some faults of engines show only behind other inputs.
-        for feeds in ([feed], [*self.mismatch.before, feed]):
+        for before in ((), mismatch.before):
+            feeds = [*before, mismatch.feed]
             ran = []
-            for path, session in zip(paths, (first, second), strict=True):
-                session.renew()
-                *_, results = (session.run(one) for one in feeds)
-                ran.append(Ran(path, session.engine.split(" ")[0], results))
+            for path, session in sessions.items():
+                outcomes = session.run_each(feeds[:1], fresh=True) + session.run_each(feeds[1:])
+                if isinstance(outcomes[-1], EngineError):
+                    raise outcomes[-1]
+                ran.append(Ran(path, session, outcomes[-1]))
             found = differences(ran[0].results, ran[1].results, self.tolerances)
-            wrong = {name for name, how in found.items() if not how.ok} - self.runs.random
+            wrong |= {name for name, how in found.items() if not how.ok} - self.runs.random
             if wrong:
-                break
-        name = suite.of(label).path.name if suite.is_pair else label
-        return blame(ran[0], ran[1], name, not suite.is_pair, feeds, compared, suite.scratch)
+                name = suite.of(mismatch.label).path.name if suite.is_pair else mismatch.label
+                made = not suite.is_pair
+                return blame(ran[0], ran[1], name, made, feeds, compared, suite.scratch)
+        if mismatch.how in (IN_ORDER, ALONE):
+            return Blame("unknown", "the difference is not there in every run")
+        return Blame(
+            "unknown",
+            f"{mismatch.label} differs in {mismatch.how} alone, where it keeps the states itself; "
+            "no other engine runs it so",
+        )
 
 
-def _opener(suite: Suite, tell: Callable[[str], None]) -> OpenOne:
-    """Opens a change of the original, or else of the other file."""
+def _opener(suite: Suite, tell: Callable[[str], None]) -> Callable[[Model], Session]:
+    """Opens a change of the original."""
 
-    def opened(model: Model, is_first: bool) -> Session:
+    def opened(model: Model) -> Session:
         tell("looking at values, to reduce the model")
-        path = suite.original.opened if is_first else suite.files.other
-        assert path is not None
-        session = open_session(suite.write(model, path, "seen" if is_first else "seen-too"))
-        return session
+        return open_session(suite.write(model, suite.original.opened, "seen"))
 
     return opened
 
 
-def _changed_part(suite: Suite, part: Model, other: Model | None) -> list[tuple[str, Path]]:
-    """The files of a part of the original, as `Suite.changed` writes them."""
-    return [*replace(suite, files=for_part(suite.files, part)).changed("part", part, other)]
+def _wrong_part(
+    suite: Suite,
+    labels: Collection[str],
+    tell: Callable[[str], None],
+    equal: Callable[[Any, Any], Difference] | None = None,
+) -> Callable[[Model, Results], set[str]]:
+    """Gives the outputs of a part of the original in which one of these versions of it differs. If
+    there is no `equal`, all outputs, if a version fails: "" is any version."""
+
+    def wrong(part: Model, feed: Results) -> set[str]:
+        tell(f"reducing the model: {amount(len(part.graph.nodes), 'node')}")
+        try:
+            first = open_session(suite.write(part, suite.original.opened, "alone"))
+            expected = first.run(feed)
+        except BridgeError:
+            return set()
+        found = set[str]()
+        try:
+            parts = replace(suite, files=for_part(suite.files, part))
+            for label, path in [*parts.changed("part", (part, None))][1:]:
+                if label in labels or "" in labels:
+                    actual = open_session(path, like=first).run(feed)
+                    names = expected.keys() & actual.keys() if equal else ()
+                    found |= {n for n in names if equal and not equal(expected[n], actual[n]).ok}
+        except BridgeError:
+            return set() if equal else {*part.graph.output_names}
+        return found
+
+    return wrong
 
 
 def reduced_failure(
@@ -216,20 +227,5 @@ def reduced_failure(
 ) -> Reduced | str:
     """Writes the smallest part of the model's own graph that the original runs, and a `failed`
     version does not. The version may fail in its conversion, in loading or in running."""
-
-    def failing(part: Model, other: Model | None, feed: Results) -> set[str]:
-        tell(f"reducing the model: {amount(len(part.graph.nodes), 'node')}")
-        try:
-            first = open_session(suite.write(part, suite.original.opened, "alone"))
-            first.run(feed)
-        except BridgeError:
-            return set()
-        try:
-            for label, path in _changed_part(suite, part, other)[1:]:
-                if label in failed or "" in failed:
-                    open_session(path, like=first).run(feed)
-        except BridgeError:
-            return {*part.graph.output_names}
-        return set()
-
-    return reduce(suite.models(), feed, "", _opener(suite, tell), failing, target)
+    opened, wrong = _opener(suite, tell), _wrong_part(suite, failed, tell)
+    return reduce(suite.models()[0], feed, "", opened, wrong, target)

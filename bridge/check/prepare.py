@@ -16,7 +16,6 @@ from bridge.files import TEXT_SUFFIXES, companion
 from bridge.library.boundary import Boundary
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
-from bridge.neutral.tensor import FileRange
 from bridge.onnx_format import text
 from bridge.options import ConvertOptions
 from bridge.passes.boundary import give_types, override_shapes
@@ -96,14 +95,10 @@ def _constants(path: Path, weights: Path | None) -> list[Path]:
     """The files beside a model's own that its constants are in."""
     if path.suffix.lower() == ".xml":
         return [weights or companion(path)]
-    if path.suffix.lower() in TEXT_SUFFIXES:
-        return []
     try:
-        nodes = read(path).graph.walk()
+        return [*map(Path, read(path).files)]
     except BridgeError:  # which the check tells when it goes on
         return []
-    sources = [node.attributes["value"].source for node in nodes if node.op == "Constant"]
-    return [*{Path(source.path): None for source in sources if isinstance(source, FileRange)}]
 
 
 def _binary(path: Path, scratch: Path) -> Path:

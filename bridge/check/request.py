@@ -96,20 +96,23 @@ class Request:
             small,
         )
 
-    def require_small(self, source: Path, against: Path | None) -> None:
+    def require_small(self, source: Path) -> None:
         """Raises UsageError if the file for the smallest part cannot be written."""
         if self.small is None:
             return
+        if self.against is not None:
+            raise UsageError(
+                "`reduce` is for a model that the check converts; check one file, without the other"
+            )
         if self.small.suffix.lower() != source.suffix.lower():
             raise UsageError(
                 f"{self.small}: is for a part of {source.name}; let it end in {source.suffix}"
             )
-        sources = (self.source, self.against)
-        read = [file for one in sources if isinstance(one, Model) for file in one.files]
+        read = [*self.source.files] if isinstance(self.source, Model) else []
         read += [] if self.weights is None else [str(self.weights)]
         require_outputs(
-            files_of_part(self.small, None if against is None else against.suffix.lower()),
-            [Path(path) for path in sources if isinstance(path, str | os.PathLike)],
+            files_of_part(self.small),
+            [Path(self.source)] if isinstance(self.source, str | os.PathLike) else [],
             [*map(Path, read), *files_of_inputs(self.own)],
             self.conversion.get("force", False),
         )

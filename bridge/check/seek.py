@@ -14,7 +14,6 @@ import numpy as np
 from bridge.check.compare import Results
 from bridge.check.engines import EngineError, Session
 from bridge.check.engines.adapters import agreed_on
-from bridge.check.engines.parts import is_too_large
 from bridge.check.engines.sessions import open_session
 from bridge.check.inputs.calls import States
 from bridge.check.inputs.needs import none_taken, probes_of, require_inputs
@@ -77,7 +76,7 @@ def seek(suite: Suite, request: Request) -> Sought:
         replace(base, sizes=demands.shared(sizes), given=base.chosen),
         request.samples, request.budget, () if request.quick else sites,
         probes_of(with_sizes(model, sizes), suite.scratch), own, states, watched,
-        request.quick or is_too_large(model),
+        request.quick,
         lambda text: request.tell(f"seeking inputs: {text}"),
     )  # fmt: skip
     found = search(wanted)

@@ -10,7 +10,7 @@ from typing import cast
 
 import bridge
 from bridge.check.device import DeviceCheck, for_device, is_elsewhere
-from bridge.check.engines import LacksOperatorError, Session
+from bridge.check.engines import LacksOperatorError, OpenVino, Session
 from bridge.check.engines.remote import start
 from bridge.check.engines.sessions import current, open_session
 from bridge.check.files import FileFacts, facts, read
@@ -30,6 +30,9 @@ CONVERSION = "conversion: "
 """What begins the failure of a conversion."""
 
 _KINDS = {".onnx": "ONNX", ".xml": "IR"}
+
+Models = tuple[Model, Model | None]
+"""The original's model, and the other file's; None if the other is converted from the original."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +55,10 @@ class Variant:
 
 @dataclass(frozen=True)
 class Failure:
-    """A version that did not convert, load or run. `label` is "" for a conversion, `case` the
-    number of the first input with which the version fails."""
+    """A version that did not convert or load. `label` is "" for a conversion."""
 
     label: str
     text: str
-    case: int = 0
 
 
 @dataclass(frozen=True)
@@ -108,19 +109,19 @@ class Suite:
         """The model in a file, not to be changed."""
         return read(path)
 
-    def models(self) -> tuple[Model, Model | None]:
-        """Copies, to be changed: the original, and the other file's model; None if the other is
-        converted from the original."""
+    def models(self) -> Models:
+        """Copies of both models, to be changed."""
         other = self.files.other
         mine = clone_model(read(self.original.opened))
         return mine, None if other is None else clone_model(read(other))
 
     def changed(
-        self, name: str, mine: Model, its: Model | None, pruned: list[str] | None = None
+        self, name: str, models: Models, pruned: list[str] | None = None
     ) -> Iterator[tuple[str, Path]]:
-        """Files of changed models, with the labels of their versions: of `mine`, and of `its`, or
-        of what becomes of `mine` in the conversions of the check. What these prune is added to
+        """Files of changed models, with the labels of their versions: of both, or of the first and
+        of what becomes of it in the conversions of the check. What these prune is added to
         `pruned`."""
+        mine, its = models
         yield self.original.label, self.write(mine, self.original.opened, name)
         if self.files.other is not None and its is not None:
             label = self.files.other.name
@@ -128,6 +129,19 @@ class Suite:
         else:
             pruned = [] if pruned is None else pruned
             yield from converted(self.files, f"{name}-too", self.scratch, pruned, mine)
+
+    def opened(
+        self, name: str, models: Models, only: str = "", pruned: list[str] | None = None
+    ) -> list[tuple[str, Session]]:
+        """Sessions of changed models, as `changed` says; of the original and of the version `only`,
+        if it is named. All have the original's names."""
+        found: list[tuple[str, Session]] = []
+        for label, path in self.changed(name, models, pruned):
+            if not found or only in ("", label):
+                found.append((label, open_session(path, like=found[0][1] if found else None)))
+            if label == only:
+                break
+        return found
 
     def write(self, model: Model, like: Path, name: str, opset: int | None = None) -> Path:
         """Writes a changed model in the format of a file; ONNX in this operator set, if given."""
@@ -314,8 +328,7 @@ def _releases(label: str, model: Model, asked: str | None) -> list[str]:
 
 def _installed() -> tuple[str, str]:
     """The version and the release of the OpenVINO that runs IRs."""
-    sessions = current()
-    version = sessions.engine(sessions.plugin).version
+    version = current().engine(OpenVino).version
     return version, ".".join(version.split(".")[:2])
 
 

@@ -48,22 +48,12 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Failed:
-    """A run that an engine did not finish."""
-
-    label: str
-    case: int
-    how: str
-    why: str
-
-
-@dataclass(frozen=True)
 class Verdict:
     """All comparisons and failed runs. `not_shown` are sentences about outputs of which nothing
     was compared."""
 
     comparisons: Sequence[Comparison] = ()
-    failed: Sequence[Failed] = ()
+    failed: Sequence[Run] = ()
     not_shown: Sequence[str] = ()
 
     @property
@@ -111,18 +101,18 @@ def conclude(
 ) -> Verdict:
     """The verdict on all runs. `explains` is asked where a run differs, and not for outputs whose
     tolerance the user chose. `given` are outputs that the user gave with an input. `apart` are
-    drawn inputs that no user would give, with what is odd about them: a difference with these alone
-    is told, and does not count if there are others."""
+    inputs that no user would give, with what is odd about them: a difference with these alone is
+    told, and does not count."""
     comparisons: list[Comparison] = []
-    failed: list[Failed] = []
+    failed: list[Run] = []
     lost: dict[str, str] = {}
-    apart = apart if apart and len(apart) < len(runs.expected) else {}
+    apart = apart or {}
     for run in runs.runs:
         if isinstance(run.outcome, EngineError):
             if run.case in apart:
                 lost.setdefault(run.label, f"{run.label} fails with {apart[run.case]}")
             else:
-                failed.append(Failed(run.label, run.case, run.how, str(run.outcome)))
+                failed.append(run)
             continue
         found = _compared(run, runs, tolerances)
         if run.case in apart and not all(one.ok for one in found):

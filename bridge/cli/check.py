@@ -23,6 +23,7 @@ from bridge.cli.options import (
     Shard,
     Verbose,
     files_of_values,
+    option,
 )
 from bridge.cli.output import echo, echo_json, progress, write_text
 from bridge.cli.streams import source_of
@@ -54,18 +55,12 @@ Other = Annotated[
 ]
 ReportPage = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE|DIR",
-        rich_help_panel=OUTPUT,
-        help="Write a page, FILE.html; for many models a folder of pages.",
-    ),
+    option(OUTPUT, "Write a page, FILE.html; for many models a folder.", form="FILE|DIR"),
 ]
 Hook = Annotated[
     bool,
-    typer.Option(
-        "--hook",
-        rich_help_panel=MANY,
-        help="For commit hooks: check each file alone, and pass over .xml of others.",
+    option(
+        MANY, "For commit hooks: check each file alone, and pass over .xml of others.", "--hook"
     ),
 ]
 

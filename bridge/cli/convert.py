@@ -10,7 +10,16 @@ import typer
 
 from bridge.cli.keywords import takes_options
 from bridge.cli.models import Job, found, placed, sharded
-from bridge.cli.options import AsJson, Jobs, Quiet, Shard, Verbose, files_of_values, states
+from bridge.cli.options import (
+    AsJson,
+    Jobs,
+    Quiet,
+    Shard,
+    Verbose,
+    files_of_values,
+    option,
+    states,
+)
 from bridge.cli.output import echo, echo_json, progress, report_as_json, size_of
 from bridge.cli.streams import STREAM, destination_of, errors_aside, source_of
 from bridge.errors import UsageError
@@ -35,41 +44,25 @@ Destination = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="DESTINATION",
-        help="The file to write: .onnx or .xml; a folder, for the source's name; or - for "
-        "ONNX to a stream. Without it, the other format beside SOURCE.",
+        help="The .onnx or .xml to write; a folder, for the source's name; or - for a stream. "
+        "Without it: the other format, beside SOURCE.",
     ),
 ]
 OutputFolder = Annotated[
     Path | None,
-    typer.Option(
-        metavar="DIR",
-        rich_help_panel=MANY,
-        help="Write all models here, in the other format, under their names.",
-    ),
+    option(MANY, "Write all models here, in the other format, under their names.", form="DIR"),
 ]
 State = Annotated[
     list[str] | None,
-    typer.Option(
-        rich_help_panel=STATE,
-        metavar="INPUT=OUTPUT",
-        help="An input and the output that is its next state.",
-    ),
+    option(STATE, "An input and the output that is its next state.", form="INPUT=OUTPUT"),
 ]
 CheckAfterwards = Annotated[
     bool,
-    typer.Option(
-        "--check",
-        rich_help_panel=CHECK,
-        help="Run both models afterwards, and compare their outputs; see 'bridge check'.",
-    ),
+    option(CHECK, "Run both models and compare their outputs; see 'bridge check'.", "--check"),
 ]
 DebugRun = Annotated[
     bool,
-    typer.Option(
-        "--debug-run",
-        rich_help_panel=OUTPUT,
-        help="Run the graph after each pass; name the first that changes a number.",
-    ),
+    option(OUTPUT, "Run the graph after each pass; name the first that differs.", "--debug-run"),
 ]
 
 
@@ -95,13 +88,12 @@ def convert(
     A complete conversion replaces the files at DESTINATION; a failed one leaves them as they were.
 
     Examples:
-      bridge convert model.onnx
-      bridge convert model.onnx model.xml --check
+      bridge convert model.onnx --check
       bridge convert model.xml model.onnx --opset 17
-      bridge convert model.onnx model.xml --input-shape 'x=[1,3,?,?]' --compress-to-fp16
-      bridge convert model.onnx small.onnx --value sr=16000 --input-shape 'x=[1,512]'
+      bridge convert model.onnx --input-shape 'x=[1,3,?,?]' --compress-to-fp16
+      bridge convert model.onnx small.onnx --value sr=16000
       bridge convert model.onnx head.onnx --outputs features --rename x=image
-      bridge convert model.onnx model.xml --device NPU --input-shape 'x=[1,3,224,224]'
+      bridge convert model.onnx --device NPU --input-shape 'x=[1,3,224,224]'
       bridge convert decoder.onnx decoder.xml --stateful --beam-idx
       bridge convert models/ --output-dir converted --jobs 2
     """

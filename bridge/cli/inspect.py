@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bridge.cli.keywords import takes_options
-from bridge.cli.options import AsJson, Debug, Force
+from bridge.cli.options import AsJson, Debug, Force, option
 from bridge.cli.output import echo, echo_json, size_of, table, write_text
 from bridge.errors import UsageError
 from bridge.files import opened
@@ -25,45 +25,36 @@ FileArgument = Annotated[
         metavar="FILE", help="The model: .onnx, .xml for IR, or - for ONNX from a stream."
     ),
 ]
-AsGraph = Annotated[
-    bool, typer.Option("--graph", help="Print every node, as Bridge has read the model.")
-]
+AsGraph = Annotated[bool, option(None, "Print every node, as Bridge has read it.", "--graph")]
 ShowCost = Annotated[
     bool,
-    typer.Option(
-        "--cost",
-        help="Tell multiplications, weights and activations, of each branch too. An If costs "
+    option(
+        None,
+        "Tell multiplications, weights and activations, of each branch too. An If costs "
         "as much as its larger branch; an open dimension counts as 1.",
+        "--cost",
     ),
 ]
 Quirks = Annotated[
     bool,
-    typer.Option(
-        "--quirks",
-        help="Show where a conversion to IR works round faults of engines, and why. "
+    option(
+        None,
+        "Show where a conversion to IR works round faults of engines, and why. "
         "--device, --openvino, --value and --input-shape are for this.",
+        "--quirks",
     ),
 ]
 GraphPage = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE.html",
-        help="Write a page: the tree of Ifs and Loops, to be folded and searched.",
-    ),
+    option(None, "Write a page: the tree of Ifs and Loops, with a search.", form="FILE.html"),
 ]
 Picture = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE.svg",
-        help="Write a picture of the Ifs, Loops and their ports.",
-    ),
+    option(None, "Write a picture of the Ifs, Loops and their ports.", form="FILE.svg"),
 ]
 Coverage = Annotated[
     Path | None,
-    typer.Option(
-        metavar="CHECK.json",
-        help="Colour each branch in page and picture by the result of 'bridge check --json'.",
-    ),
+    option(None, "Colour branches by the result of 'bridge check --json'.", form="CHECK.json"),
 ]
 
 

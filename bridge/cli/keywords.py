@@ -4,46 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
 
-from bridge.cli.options import (
-    given_limits,
-    given_numbers,
-    given_ranges,
-    given_sizes,
-    given_values,
-    input_shapes,
-    input_types,
-    layouts,
-    new_names,
-    output_ranks,
-    split_names,
-    tolerance,
-)
+from bridge.cli.options import READERS
 from bridge.errors import UsageError
 from bridge.options.option import PANELS, Option, declared
-
-READERS: Mapping[str, Callable[[Sequence[str] | None], Any]] = {
-    "atol": partial(tolerance, option="--atol"),
-    "input_shapes": input_shapes,
-    "input_types": input_types,
-    "layout": layouts,
-    "limits": given_limits,
-    "mean": partial(given_numbers, option="--mean"),
-    "output_ranks": output_ranks,
-    "outputs": split_names,
-    "ranges": given_ranges,
-    "rename": new_names,
-    "rtol": partial(tolerance, option="--rtol"),
-    "scale": partial(given_numbers, option="--scale"),
-    "sizes": given_sizes,
-    "values": given_values,
-}
-"""The functions that read the texts of an option, by its keyword."""
 
 
 def takes_options(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,61 +16,33 @@ from bridge.errors import UsageError
 from bridge.files import opened
 from bridge.options.option import FILES, MANY, OUTPUT
 
-AsJson = Annotated[
-    bool,
-    typer.Option("--json", rich_help_panel=OUTPUT, help="Print one JSON document, for scripts."),
-]
-Quiet = Annotated[
-    bool,
-    typer.Option("--quiet", "-q", rich_help_panel=OUTPUT, help="Print errors alone."),
-]
-Verbose = Annotated[
-    bool,
-    typer.Option("--verbose", "-v", rich_help_panel=OUTPUT, help="Print all details."),
-]
-Force = Annotated[
-    bool,
-    typer.Option(
-        "--force",
-        rich_help_panel=FILES,
-        help="Overwrite files of another kind, too.",
-    ),
-]
-Debug = Annotated[
-    bool,
-    typer.Option("--debug", rich_help_panel=FILES, help="Show the traceback of an error."),
-]
-Jobs = Annotated[
-    int | None,
-    typer.Option(metavar="N", min=1, rich_help_panel=MANY, help="Models to work on at once."),
-]
+
+def option(panel: str | None, help: str, *flags: str, form: str | None = None, **more: Any) -> Any:
+    """An option of a command as Typer declares it: `form` is what its value looks like."""
+    return typer.Option(*flags, metavar=form, rich_help_panel=panel, help=help, **more)
+
+
+AsJson = Annotated[bool, option(OUTPUT, "Print one JSON document, for scripts.", "--json")]
+Quiet = Annotated[bool, option(OUTPUT, "Print errors alone.", "--quiet", "-q")]
+Verbose = Annotated[bool, option(OUTPUT, "Print all details.", "--verbose", "-v")]
+Force = Annotated[bool, option(FILES, "Overwrite files of another kind, too.", "--force")]
+Debug = Annotated[bool, option(FILES, "Show the traceback of an error.", "--debug")]
+Jobs = Annotated[int | None, option(MANY, "Models to work on at once.", form="N", min=1)]
 Junit = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE.xml", rich_help_panel=MANY, help="Write a report for CI, in JUnit's format."
-    ),
+    Path | None, option(MANY, "Write a report for CI, in JUnit's format.", form="FILE.xml")
 ]
 Shard = Annotated[
-    str | None,
-    typer.Option(
-        metavar="I/N",
-        rich_help_panel=MANY,
-        help="Take one of N parts of the models, such as 3/8.",
-    ),
+    str | None, option(MANY, "Take one of N parts of the models, such as 3/8.", form="I/N")
 ]
 CacheFolder = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR",
-        rich_help_panel=MANY,
-        help="Keep verdicts here, for models that do not change.",
-    ),
+    Path | None, option(MANY, "Keep verdicts here, for models that do not change.", form="DIR")
 ]
 
 _SHAPE = r"(?s)(?P<name>.+?)=?\[(?P<dims>[^][]*)\]"
 # More digits than a size can have are left to be refused.
 _SIZE = r"\d{1,19}"
 _INTERVAL = rf"({_SIZE})\.\.({_SIZE})?"
+_MEANS = "x=58.8 or 'x=[123.68,116.78,103.94]'"
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?"
 
 
@@ -93,54 +67,29 @@ def input_shapes(texts: Sequence[str] | None) -> dict[str, tuple[Any, ...]]:
     return shapes
 
 
-def input_types(texts: Sequence[str] | None) -> dict[str, str]:
-    """Element types by input name, from texts like `x=f32`; UsageError for other texts."""
-    return _by_name("--input-type", texts, "NAME=TYPE", "x=f32", r"\w+")
+@dataclass(frozen=True)
+class ByName:
+    """Reads values by name from texts of a `form` like NAME=VALUE: each `value` matches, and is
+    read from its text and the whole option. UsageError for other texts."""
 
+    option: str
+    form: str
+    example: str
+    value: str = ".+"
+    read: Callable[[str, str], Any] = lambda text, option: text
 
-def given_limits(texts: Sequence[str] | None) -> dict[str, int]:
-    """Limits by name, from texts like `nodes=1000000`; UsageError for other texts."""
-    found = _by_name("--limit", texts, "NAME=N", "nodes=1000000", _SIZE)
-    return {name.strip(): int(number) for name, number in found.items()}
-
-
-def given_sizes(texts: Sequence[str] | None) -> dict[str, Any]:
-    """Sizes or Intervals by dimension, from texts like `batch=2` and `x.0=2..8`. Raises UsageError
-    for other texts."""
-    found = _by_name("--size", texts, "DIM=N", "batch=2 or x.0=2", r"\d.*")
-    return {name: parse_dimension(size, f"--size {name}={size}") for name, size in found.items()}
-
-
-def given_ranges(texts: Sequence[str] | None) -> dict[str, tuple[float, float]]:
-    """Limits by input name, from texts like `x=0..1`. Raises UsageError for other texts."""
-    limits = rf"(?i:{_NUMBER})\.\.(?i:{_NUMBER})"
-    found = _by_name("--range", texts, "NAME=LOW..HIGH", "x=0..1", limits)
-    pairs = {name: text.partition("..") for name, text in found.items()}
-    return {name: (float(low), float(high)) for name, (low, _, high) in pairs.items()}
-
-
-def given_values(texts: Sequence[str] | None) -> dict[str, Any]:
-    """Values by input name, from texts like `sr=16000`, `k=[1,2]` and `mask=mask.npy`. Raises
-    UsageError for other texts, and for files without an array."""
-    found = _by_name("--value", texts, "NAME=VALUE", "sr=16000")
-    return {name: _value(given, f"--value {name}={given}") for name, given in found.items()}
-
-
-def given_numbers(texts: Sequence[str] | None, option: str) -> dict[str, Any]:
-    """Numbers by input name, from texts like `x=58.8` and `x=[123.68,116.78,103.94]`. Raises
-    UsageError for other texts."""
-    example = "x=58.8 or 'x=[123.68,116.78,103.94]'"
-    found = _by_name(option, texts, "NAME=X", example)
-    try:
-        return {name: json.loads(given) for name, given in found.items()}
-    except (ValueError, RecursionError):
-        given = next(iter(texts or ()))
-        raise UsageError(f"{option} {given}: is not NAME=X; write for example {example}") from None
-
-
-def layouts(texts: Sequence[str] | None) -> dict[str, str]:
-    """Layouts by input name, from texts like `x=NHWC->NCHW`. Raises UsageError for other texts."""
-    return _by_name("--layout", texts, "NAME=LAYOUT", "x=NCHW or 'x=NHWC->NCHW'")
+    def __call__(self, texts: Sequence[str] | None) -> dict[str, Any]:
+        """The values by name; a name may be given once."""
+        found: dict[str, Any] = {}
+        for text in texts or ():
+            where = f"{self.option} {text}"
+            match = re.fullmatch(rf"(.+?)=({self.value})", text, re.ASCII | re.DOTALL)
+            if match is None:
+                raise UsageError(f"{where}: is not {self.form}; write for example {self.example}")
+            if match[1] in found:
+                raise UsageError(f'{where}: "{match[1]}" is given twice')
+            found[match[1]] = self.read(match[2], where)
+        return found
 
 
 def files_of_values(texts: Sequence[str] | None) -> list[Path]:
@@ -148,20 +97,20 @@ def files_of_values(texts: Sequence[str] | None) -> list[Path]:
     return [Path(text.partition("=")[2]) for text in texts or () if text.endswith(".npy")]
 
 
-def _by_name(
-    option: str, texts: Sequence[str] | None, form: str, example: str, value: str = ".+"
-) -> dict[str, str]:
-    """The values by name, from texts of a form like NAME=VALUE. UsageError for other texts, and for
-    a name that is given twice."""
-    found: dict[str, str] = {}
-    for text in texts or ():
-        match = re.fullmatch(rf"(.+?)=({value})", text, re.ASCII | re.DOTALL)
-        if match is None:
-            raise UsageError(f"{option} {text}: is not {form}; write for example {example}")
-        if match[1] in found:
-            raise UsageError(f'{option} {text}: "{match[1]}" is given twice')
-        found[match[1]] = match[2]
-    return found
+def _number(text: str, option: str) -> int:
+    return int(text)
+
+
+def _range(text: str, option: str) -> tuple[float, float]:
+    low, _, high = text.partition("..")
+    return float(low), float(high)
+
+
+def _numbers(text: str, option: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise UsageError(f"{option}: is not NAME=X; write for example {_MEANS}") from None
 
 
 def _value(given: str, option: str) -> Any:
@@ -181,22 +130,6 @@ def _value(given: str, option: str) -> Any:
             f"{option}: is no number, list in JSON or .npy file; write for example sr=16000, "
             "'k=[1,2]' or mask=mask.npy"
         ) from None
-
-
-def new_names(texts: Sequence[str] | None) -> dict[str, str]:
-    """New names by old ones, from texts like `x=image`. Raises UsageError for other texts."""
-    return _by_name("--rename", texts, "OLD=NEW", "x=image")
-
-
-def output_ranks(texts: Sequence[str] | None) -> dict[str, int] | None:
-    """Ranks by output name, from texts like `y=2`. Raises UsageError for other texts."""
-    found = _by_name("--output-rank", texts, "NAME=RANK", "y=2", r"\d{1,3}")
-    return {name: int(rank) for name, rank in found.items()} or None
-
-
-def states(texts: Sequence[str] | None) -> dict[str, str]:
-    """Outputs by input name, from texts like `past=present`. Raises UsageError for other texts."""
-    return _by_name("--state", texts, "INPUT=OUTPUT", "past=present")
 
 
 def split_names(texts: Sequence[str] | None) -> list[str]:
@@ -239,3 +172,26 @@ def parse_dimension(dim: str, option: str) -> Any:
             f'{option}: "{dim}" is no dimension; it may be a size from 0 to 2**63-1, ? for any '
             "size, a range like 1..8, or a symbol (a word)"
         ) from None
+
+
+states = ByName("--state", "INPUT=OUTPUT", "past=present")
+
+_LIMITS = rf"(?i:{_NUMBER})\.\.(?i:{_NUMBER})"
+
+READERS: Mapping[str, Callable[[Sequence[str] | None], Any]] = {
+    "atol": partial(tolerance, option="--atol"),
+    "input_shapes": input_shapes,
+    "input_types": ByName("--input-type", "NAME=TYPE", "x=f32", r"\w+"),
+    "layout": ByName("--layout", "NAME=LAYOUT", "x=NCHW or 'x=NHWC->NCHW'"),
+    "limits": ByName("--limit", "NAME=N", "nodes=1000000", _SIZE, _number),
+    "mean": ByName("--mean", "NAME=X", _MEANS, read=_numbers),
+    "output_ranks": ByName("--output-rank", "NAME=RANK", "y=2", r"\d{1,3}", _number),
+    "outputs": split_names,
+    "ranges": ByName("--range", "NAME=LOW..HIGH", "x=0..1", _LIMITS, _range),
+    "rename": ByName("--rename", "OLD=NEW", "x=image"),
+    "rtol": partial(tolerance, option="--rtol"),
+    "scale": ByName("--scale", "NAME=X", _MEANS, read=_numbers),
+    "sizes": ByName("--size", "DIM=N", "batch=2 or x.0=2", r"\d.*", parse_dimension),
+    "values": ByName("--value", "NAME=VALUE", "sr=16000", read=_value),
+}
+"""The functions that read the texts of an option, by its keyword."""

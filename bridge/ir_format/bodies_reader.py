@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bridge.errors import InvalidModelError
 from bridge.ir_format.document import select
 from bridge.ir_format.layers import Layer, number, read_layers
+from bridge.ir_format.provenance import key_of_body
 from bridge.ir_format.values import extras_of, parameter, values_of_ports
 from bridge.limits import budget
 from bridge.neutral.builder import Builder
@@ -307,7 +308,9 @@ def _read_body(
     for id in ports:
         if id not in values:
             raise InvalidModelError(f"{where}: has no Parameter with the id {id}")
+    outside, reader.key = reader.key, key_of_body(reader.key, layer.name, tag)
     results = reader.build(graph, layers, values, where)
+    reader.key = outside
     for id, use in uses:
         if id not in results:
             raise InvalidModelError(f"{where}: has no Result with the id {id}")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bridge.ir_format.graph_writer import GraphWriter
+from bridge.ir_format.provenance import key_of_body
 from bridge.ir_format.text import Text
 from bridge.neutral.graph import Body, Node, Value, loop_kind
 from bridge.neutral.ports import Carried, Condition, Invariant, Iteration, Sliced, Stacked, Yield
@@ -24,11 +25,12 @@ class _BodyWriter:
     """A body while it is written. Each output has its own Result. If two outputs shared one, a
     reader could not tell which state gives its value after no iteration."""
 
-    def __init__(self, outer: GraphWriter, body: Body, where: str, tag: str) -> None:
+    def __init__(self, outer: GraphWriter, body: Body, type: str, name: str, tag: str) -> None:
         indent = (outer.indent + _BODY_INDENT)[:_DEEPEST_INDENT]
         self.tag = tag
         outer.file.bodies.append(body.graph)
-        self.writer = GraphWriter(outer.file, body.graph, f"{where} / {tag}", indent)
+        where, key = f'{outer.where} / {type} "{name}" / {tag}', key_of_body(outer.key, name, tag)
+        self.writer = GraphWriter(outer.file, body.graph, where, indent, key)
         self.writer.claim_names()
         self.parameters = [self.writer.parameter(value) for value in body.graph.inputs]
         self.writer.nodes()
@@ -64,7 +66,6 @@ def write_if(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
     """Appends an If-8. Both bodies share the port of an outer value. OpenVINO lets a port lead to
     one Parameter of a body, so a second Parameter gets its own port."""
     id, name = writer.identify(node, "If")
-    where = f'{writer.where} / If "{name}"'
     # An outer value by its index, and how many Parameters of the body have it already.
     keys: list[list[tuple[int, int]]] = []
     for body in node.bodies:
@@ -81,7 +82,7 @@ def write_if(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
     maps: list[Text] = []
     texts: Text = []
     for body, own, tag in zip(node.bodies, keys, ("then_body", "else_body"), strict=True):
-        inner = _BodyWriter(writer, body, where, tag)
+        inner = _BodyWriter(writer, body, "If", name, tag)
         entries = [
             _entry("input", external[key], parameter)
             for key, parameter in sorted(zip(own, inner.parameters, strict=True))
@@ -108,7 +109,7 @@ def write_loop(writer: GraphWriter, node: Node, data: dict[str, str]) -> None:
         inputs.append(node.input(0) or _constant(writer, np.array(-1, np.int64), I64))
         inputs.append(node.input(1) or _constant(writer, np.array(True), BOOL))
     id, name = writer.identify(node, type)
-    inner = _BodyWriter(writer, body, f'{writer.where} / {type} "{name}"', "body")
+    inner = _BodyWriter(writer, body, type, name, "body")
     entries: list[str] = []
     special: list[str] = []
     back_edges: list[str] = []

@@ -159,14 +159,15 @@ class IrReader:
     """The shared state of all graphs of one file.
 
     It has the IR version, the weights, the record of the original model, the bodies in order, the
-    depth of the current graph, and notes for the report. `has_most_rows` tells that some declared
-    sizes are only upper bounds."""
+    depth of the current graph and its key in records, and notes for the report. `has_most_rows`
+    tells that some declared sizes are only upper bounds."""
 
     def __init__(self, version: int, weights: WeightsReader, origin: Origin) -> None:
         self.version = version
         self.weights = weights
         self.origin = origin
         self.bodies: list[Graph] = []
+        self.key = ""
         self.depth = 0
         self.notes: list[str] = []
         self.has_most_rows = False
@@ -177,7 +178,7 @@ class IrReader:
         """Fills `graph.nodes` from layers, whose Parameters have the given values; the value of
         each Result layer by its id, in file order."""
         values: dict[int, Sequence[Value]] = {id: (v,) for id, v in parameters.items()}
-        formers = ProvenanceTable(self.origin.formers.get(str(len(self.bodies)), {}))
+        formers = ProvenanceTable(self.origin.formers.get(self.key, {}))
         results: dict[int, Value] = {}
         for layer in layers:
             if layer.type in _ATTRIBUTES and not layer.data.keys() <= _ATTRIBUTES[layer.type]:

@@ -33,7 +33,7 @@ class WrittenIr:
     unknown element type came from IR, and its port stays dynamic. `bodies` are the written bodies,
     in order. `numbered` has the last number for each repeated layer name; `named` are layer names
     from the model that look like made-up ones. `given` are the names of all nodes. `formers` maps
-    layers to their original ONNX nodes, by the number of the body (0 for the graph itself) and by
+    layers to their original ONNX nodes, by the key of the body ("" for the graph itself) and by
     name. `ports` are texts of ports by indent and type."""
 
     weights: WeightsWriter
@@ -60,13 +60,16 @@ class _Spelled:
 
 class GraphWriter:
     """Collects the text of a graph's layers and edges. `where` is the path of names down to the
-    graph, `indent` the indent of its `<layers>`."""
+    graph, `indent` the indent of its `<layers>`, `key` names it in records."""
 
-    def __init__(self, file: WrittenIr, graph: Graph, where: str, indent: str) -> None:
+    def __init__(
+        self, file: WrittenIr, graph: Graph, where: str, indent: str, key: str = ""
+    ) -> None:
         self.file = file
         self.graph = graph
         self.where = where
         self.indent = indent
+        self.key = key
         self.tensor_names: dict[Value, list[str]] = {}
         self._claimed: dict[str, Value] = {}
         self._layers: Text = []
@@ -74,7 +77,6 @@ class GraphWriter:
         self._ports: dict[Value, tuple[int, int]] = {}
         self._places: dict[Value, tuple[str, int]] = {}
         self._stored: dict[object, str] = {}
-        self._number = str(len(file.bodies))
         self._spelled = [s for s in map(self._spell, graph.nodes) if s is not None]
         self._used = {value for spelled in self._spelled for value in spelled.inputs}
         self._used.update(graph.outputs)
@@ -306,7 +308,7 @@ class GraphWriter:
         """Notes which node of ONNX a layer stands for."""
         said = dump_provenance(provenance, self._places.get, self._stored)
         if said is not None:
-            self.file.formers.setdefault(self._number, {})[name] = said
+            self.file.formers.setdefault(self.key, {})[name] = said
 
     def text(self) -> Text:
         """The `<layers>` and `<edges>` elements."""

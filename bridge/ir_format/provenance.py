@@ -1,5 +1,5 @@
 """The original ONNX node of a layer, with the nodes that lead to it. IR's rt_info keeps it for the
-way back, by the body and the layer's name. Its inputs are outputs of layers, or tensors that IR
+way back, by the key of the body and the layer's name. Its inputs are outputs of layers, or tensors that IR
 does not use."""
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from hashlib import sha256
 from typing import Any
 
 from bridge.neutral.attributes import fault_of
@@ -121,6 +122,12 @@ def _tensor(tensor: Tensor) -> dict[str, Any]:
     if tensor.nbytes > LONGEST:
         return {**said, "base64": base64.b64encode(tensor.data()).decode()}
     return {**said, "bytes": bytes(tensor.data()).hex()}
+
+
+def key_of_body(outside: str, holder: str, tag: str) -> str:
+    """The key of a body in the record, from that of the graph around it and the layer that holds
+    it. OpenVINO saves bodies in another order. All keys have one length, however deep a body is."""
+    return sha256(f"{outside}/{holder}/{tag}".encode()).hexdigest()[:16]
 
 
 class ProvenanceTable:

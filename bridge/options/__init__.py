@@ -464,7 +464,8 @@ class CheckOptions(ConvertOptions, total=False):
         "OwnInputs | None",
         Option(
             CHECK,
-            "Your own inputs, which run first: an .npz with an array for each input, a folder "
+            "Your own inputs, which run first: an .npz with an array for each input, an "
+            ".npy or a picture (with Pillow) for the only one, a folder "
             "of such files, or a folder with test_data_set_*/input_*.pb, whose outputs are "
             "compared too.",
             given="A mapping has the arrays by the input's name; a sequence has several inputs.",
@@ -569,8 +570,8 @@ class CheckOptions(ConvertOptions, total=False):
         "PathLike | None",
         Option(
             CHECK,
-            "A file for the smallest part of the model that still differs or fails. Its inputs are "
-            "written beside it, as .npz.",
+            "A file for the smallest part of the model whose conversion still differs or fails. "
+            "Its inputs are written beside it, as .npz.",
             takes=Path,
             form="FILE",
             brief="A file for the smallest part that differs.",

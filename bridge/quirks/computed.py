@@ -15,7 +15,7 @@ from bridge.passes.uses import Uses
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import hides, is_zero, opaque
 from bridge.quirks.quirk import BOTH, GPU, REDUCTIONS, Place, quirk
-from bridge.quirks.undo import behind
+from bridge.quirks.undo import nearest
 
 
 @quirk(
@@ -46,9 +46,9 @@ def tile_of_computed_repeats(b: Builder, node: Node, place: Place) -> Result:
 @tile_of_computed_repeats.guesses("Reshape")
 def _tiles(b: Builder, node: Node) -> Iterator[Value]:
     """The Tile by the factors of the sizes."""
-    sizes = behind(node.input(1), "Mul")
-    spread = behind(node.inputs[0], "Expand")
-    pairs = behind(spread.inputs[0], "Reshape") if spread is not None else None
+    sizes = nearest(node.input(1), "Mul")
+    spread = nearest(node.inputs[0], "Expand")
+    pairs = nearest(spread.inputs[0], "Reshape") if spread is not None else None
     if sizes is not None and pairs is not None:
         yield b.op("Tile", pairs.inputs[0], sizes.inputs[1])
 
@@ -212,56 +212,6 @@ def _is_of_channels(data: Value, slope: Value) -> bool:
         return True
     before = len(data.shape) - len(slope.shape)
     return all(size == 1 or before + axis == 1 for axis, size in enumerate(slope.shape))
-
-
-# The kernel reads a pad of a second axis behind the pads.
-@quirk(
-    "ir::Pad",
-    recorded=True,
-    engines=(GPU,),
-    symptom="A Pad of a vector by computed pads moves its elements by what lies in memory behind "
-    "the pads, often out of the result.",
-    cost="an Unsqueeze, a Squeeze and two Concats",
-)
-def pads_of_vector(b: Builder, node: Node, place: Place) -> Result:
-    """A second axis of size 1 gets no pads, and is removed again."""
-    data, begin, end, *value = node.inputs
-    if data is None or begin is None or end is None or data.rank != 1 or is_known(begin, place):
-        return None
-    none = b.constant([0], begin.element)
-    pads = [b.concat(0, begin, none), b.concat(0, end, b.cast(none, end.element))]
-    column = b.unsqueeze(data, 1)
-    made = b.node("ir::Pad", [column, *pads, *value], 1, node.attributes, extras=node.extras)
-    return b.squeeze(made.outputs[0], 1)
-
-
-@quirk(
-    "GatherElements",
-    "ScatterElements",
-    "ScatterND",
-    engines=(GPU,),
-    symptom="ScatterElementsUpdate of a constant vector writes all updates to its first element. "
-    "ScatterNDUpdate and GatherElements take wrong places too.",
-    cost="reshapes, which copy nothing; they stay on the way back to ONNX",
-)
-def places_in_constant_vector(b: Builder, node: Node, place: Place) -> Result:
-    """A vector has the elements of a matrix of one column."""
-    data, indices, *others = node.inputs
-    if data is None or indices is None or data.rank != 1 or indices.rank is None:
-        return None
-    if not is_known(data, place) or known_of(indices).array is not None:
-        return None
-    inputs = [b.unsqueeze(data, 1), indices, *others]
-    if node.op == "ScatterND":
-        assert others[0] is not None
-        inputs[2] = b.unsqueeze(others[0], indices.rank - 1)
-    else:
-        inputs[1] = b.unsqueeze(indices, 1)
-    if node.op == "ScatterElements":
-        assert others[0] is not None
-        inputs[2] = b.unsqueeze(others[0], 1)
-    made = b.node(node.op, inputs, 1, node.attributes, extras=node.extras).outputs[0]
-    return b.squeeze(made, 1)
 
 
 # The GPU plugin knows random numbers when it compiles a model.

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from math import inf
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.dataflow import Facts, Must
-from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import as_dim, known_of
 from bridge.neutral.ports import Stacked
 from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import BOOL, I8, I32, I64, U8, Element, is_static, low
 from bridge.operators import Result
-from bridge.passes.context import Context
-from bridge.quirks.known import KnownAt, WhenKnown, is_known
-from bridge.quirks.opaque import hides, is_hidden, opaque
-from bridge.quirks.quirk import BOTH, CPU, GPU, Place, barrier, graph_quirk, quirk, rewriting
-from bridge.quirks.undo import behind
-from bridge.vocabulary import has_trait
+from bridge.quirks.known import is_known
+from bridge.quirks.opaque import hides, is_hidden
+from bridge.quirks.quirk import BOTH, CPU, GPU, Place, barrier, quirk
+from bridge.quirks.undo import nearest
 
 
 # The CPU plugin uses the absolute value of the number of steps.
@@ -174,28 +171,19 @@ def _is_hidden(value: Value) -> bool:
 # Bridge has folded the broadcasts that it knows to be empty. But OpenVINO also folds constants
 # of other types, and Ifs with a known condition, and divides by zero. The plugin computes an
 # empty broadcast correctly at inference. So the shape is made unknown before the model runs.
-@quirk(
+@barrier(
     "Broadcast",
     "Expand",
+    hides="number",
     symptom="OpenVINO crashes when it compiles an empty broadcast that is computed from constants.",
     cost="a 0 added to the shape, from a Bucketize of a random number below 1/2",
 )
-def broadcast_to_empty_tensor(b: Builder, node: Node, place: Place) -> Result:
-    """The shape is the same: 0 is added."""
-    data, sizes = node.inputs[:2]
-    assert data is not None and sizes is not None
-    if not _may_be_empty(data):
-        return None
-    if not (is_known(data, place) and is_known(sizes, place)):
-        return None
-    made = b.op(node.op, data, opaque(b, sizes, "number"), **node.attributes)
-    # OpenVINO still infers that the result is empty.
-    place.facts(WhenKnown).learn(made, KnownAt.INLINED)
-    return made
-
-
-def _may_be_empty(value: Value) -> bool:
-    return value.shape is None or any(low(dim) == 0 for dim in value.shape)
+def broadcast_to_empty_tensor(node: Node, place: Place) -> list[bool]:
+    """At a broadcast that may be empty, if OpenVINO knows the data and the shape."""
+    data, sizes, *others = node.inputs
+    may_be_empty = data is not None and (data.shape is None or any(not low(d) for d in data.shape))
+    wanted = may_be_empty and is_known(data, place) and is_known(sizes, place)
+    return [False, wanted, *[False] * len(others)]
 
 
 OF_EMPTY_AXIS = {
@@ -267,69 +255,42 @@ def _of_empty_axis(op: str, element: Element) -> float:
     return min(most, I32.bounds[1]) if op == "ReduceMin" else max(least, I32.bounds[0])
 
 
-SAME_NUMBER = ("Cast", "Reshape", "Squeeze", "Unsqueeze")
-"""Operators that give a number another type or rank."""
+SAME_NUMBER = ("Cast", "Gather", "Reshape", "Slice", "Squeeze", "Unsqueeze")
+"""Operators that give a number another type or rank, or select one."""
 
 
-class AtLeastOne(Must):
-    """Whether no element of a value is below 1 if each of some sizes is at least 1."""
-
-    iteration = False
-
-    def __init__(self, sizes: Collection[str]) -> None:
-        self.sizes = sizes
-
-    def outside(self, value: Value) -> bool:
-        """Inputs may be 0."""
-        return False
-
-    def settled(self, value: Value, fact: bool) -> bool:
-        """The known elements tell more."""
-        known = value.known_value
-        if not known or None in known:
-            return fact
-        return all(low(dim) > 0 or dim in self.sizes for dim in map(as_dim, known))
-
-    def transfer(self, node: Node, facts: Sequence[bool | None]) -> list[bool]:
-        """Max needs one such input, Min needs all."""
-        if node.op == "Max":
-            fact = any(facts)
-        elif node.op == "Min":
-            fact = all(facts)
-        else:
-            kept = node.op in SAME_NUMBER or has_trait(node.op, "elements_of_first")
-            fact = kept and bool(facts[0])
-        return [fact] * len(node.outputs)
-
-
-def _cut_from_one(b: Builder, node: Node) -> Result:
-    """The first k of at least one element. Of an empty tensor, nothing is cut."""
-    x, k = node.inputs[:2]
-    if x is None or k is None:
-        return None
-    outputs = b.ops(node.op, 2, x, b.max(k, 1), **node.attributes)
-    count = b.reshape(b.as_i64(k), 1)
-    return [b.op("Slice", output, [0], count, [node.attributes["axis"]]) for output in outputs]
-
-
-@graph_quirk(
+@quirk(
     "ir::TopK",
-    recorded=("ir::TopK",),
+    recorded=True,
     symptom="A TopK with a k of 0 fails, unless the input is empty.",
     cost="a Maximum, and a Slice of each output",
 )
-def empty_top_k(graph: Graph, context: Context) -> bool | None:
+def empty_top_k(b: Builder, node: Node, place: Place) -> Result:
     """The first k of the largest elements are the k largest elements. If k is 0, a Slice keeps
-    nothing of the one element.
+    nothing of the one element. Of an empty tensor, nothing is cut.
     """
-    sizes = {dim for value in graph.inputs for dim in value.shape or () if isinstance(dim, str)}
-    sure = Facts(AtLeastOne(sizes), graph)
+    x, k = node.operands[:2]
+    count, top = k, place
+    while top.outer is not None:
+        count, top = top.outside(count), top.outer
+    sizes = {dim for value in top.graph.inputs for dim in value.shape or () if isinstance(dim, str)}
+    if not _may_be_zero(count, sizes):
+        return None
+    outputs = b.ops(node.op, 2, x, b.max(k, 1), **node.attributes)
+    end = b.reshape(b.as_i64(k), 1)
+    return [b.op("Slice", output, [0], end, [node.attributes["axis"]]) for output in outputs]
 
-    def by(b: Builder, node: Node, place: Place) -> Result:
-        k = node.inputs[1]
-        return None if k is None or sure.of(k) else _cut_from_one(b, node)
 
-    return rewriting("ir::TopK", by=by, name="empty_top_k", recorded=True)(graph, context)
+def _may_be_zero(k: Value, sizes: Collection[str], depth: int = 4) -> bool:
+    """Whether a number may be below 1 though none of some sizes is 0."""
+    known = k.known_value
+    if known and None not in known:
+        return not all(low(dim) > 0 or dim in sizes for dim in map(as_dim, known))
+    made = k.behind(*SAME_NUMBER).producer
+    if made is None or made.op not in ("Max", "Min") or not depth:
+        return True
+    found = [_may_be_zero(value, sizes, depth - 1) for value in made.operands]
+    return all(found) if made.op == "Max" else any(found)
 
 
 @quirk(
@@ -354,7 +315,7 @@ def unique_parts(b: Builder, node: Node, place: Place) -> Result:
     may_be_empty = value.shape is not None and any(low(dim) == 0 for dim in value.shape)
     padded = value.producer is not None and value.producer.op == "ir::Pad"
     if may_be_empty and padded and value.producer is not None:
-        may_be_empty = behind(value.producer.inputs[2], "Equal", most=2) is None
+        may_be_empty = nearest(value.producer.inputs[2], "Equal", most=2) is None
     may_be_empty &= bool(known)
     if not is_unsorted and not may_be_empty:
         return None

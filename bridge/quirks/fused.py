@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial, reduce
 from itertools import zip_longest
 
@@ -14,7 +13,7 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import F64, Dim, Shape, high, is_static, low
 from bridge.operators import Result
 from bridge.quirks.known import is_known
-from bridge.quirks.opaque import hides, is_hidden
+from bridge.quirks.opaque import is_hidden
 from bridge.quirks.quirk import (
     ARITHMETIC,
     BOTH,
@@ -26,73 +25,121 @@ from bridge.quirks.quirk import (
     quirk,
 )
 
-PART_OF_REDUCTION = {
-    "Abs", "Add", "Cast", "Clip", "Div", "Identity", "Max", "Min", "Mul", "Neg", "Relu", "Reshape",
-    "Squeeze", "Sub", "Unsqueeze",
-}  # fmt: skip
-"""Operators that may stand between the reduction and the arithmetic."""
+_OF_ARRAYS = {"Add": np.add, "Div": np.divide, "Mul": np.multiply, "Sub": np.subtract}
+
+SCALING = tuple(_OF_ARRAYS)
+"""Arithmetic that the plugin fuses into a reduction, a product or a FakeQuantize."""
+
+BOUNDS = ("Clip", "Max", "Min")
+"""Operators that the plugin fuses into a FakeQuantize before the arithmetic."""
+
+VIEWS = ("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze")
+"""Operators that may stand between a reduction and the arithmetic."""
+
+PRODUCTS = (
+    "Conv", "ConvolutionBackpropData", "GroupConvolution", "GroupConvolutionBackpropData", "MatMul",
+)  # fmt: skip
+"""Operators whose kernels compute the arithmetic and the FakeQuantize behind them."""
+
+LEVELS = (16, 255, 256)
+"""The levels for which OpenVINO moves the arithmetic into the limits of the FakeQuantize."""
+
+FAR = 8
+"""The number of operators between two parts of what one kernel may compute."""
 
 
-# The fused kernel divides integers in f32. It also reads a constant with one number for each
-# channel along the wrong axis.
+# The kernel of a reduction divides integers in f32. It reads a constant with one number for each
+# channel along the wrong axis. The kernel of a MatMul has the columns of the product as channels.
 @barrier(
-    "Add",
-    "Div",
-    "Mul",
-    "Sub",
+    *SCALING,
+    "FakeQuantize",
+    "PRelu",
     hides="memory",
-    needs=REDUCTIONS,
-    releases="2026.4, of channels with AVX2",
-    symptom="Behind a reduction, an integer Divide by a constant rounds to the nearest integer, "
-    "and a constant divided by the result exchanges its operands. Behind a reduction of three axes "
-    "that keeps the second, arithmetic with a constant along that axis reads wrong elements of the "
-    "constant. Behind a reduction of three axes of f64, only the first batch is divided.",
-    cost="a Maximum of the reduction's result with itself",
+    uses=True,
+    needs=(*REDUCTIONS, "Einsum", "FakeQuantize", "MatMul"),
+    releases="2026.4, of channels behind a reduction with AVX2",
+    symptom="Arithmetic with a constant for each channel in one kernel with another operator reads "
+    "wrong elements of the constant. Behind a reduction of three axes that keeps the second, it "
+    "takes another axis. A product of shape [n, 4, 3, 4] plus a constant of shape [1, 4, 1, 1] has "
+    "this constant along the last axis; with another size there, or with a constant along a last "
+    "axis of open size, the model fails. A FakeQuantize behind the arithmetic has the constant of "
+    "the first channel for all, in a body or with a dynamic shape. Behind a reduction, an integer "
+    "Divide by a constant rounds to the nearest integer, and a constant divided by the result "
+    "exchanges its operands. Behind a reduction of three axes of f64, a Divide by one constant "
+    "computes the first batch alone.",
+    cost="a maximum of the operand with itself",
 )
-def arithmetic_behind_reduction(node: Node, place: Place) -> list[bool]:
-    """At a Div of integers or f64, if one operand comes from a reduction and OpenVINO knows one
-    operand. At arithmetic with a constant of several elements behind a reduction of three axes
-    that keeps the second.
+def channels_in_kernel(node: Node, place: Place) -> list[bool]:
+    """At a Div of integers behind a reduction, or of f64 behind one of three axes, if OpenVINO
+    knows one operand. At arithmetic with a constant of several elements behind a reduction of three
+    axes that keeps the second. At arithmetic of open shape, or PRelu, behind a MatMul by constants, if
+    the other operand is a constant along axis 1, and this axis is not the last one; behind any
+    product, if a constant lies along a last axis of open size.
+
+    At a FakeQuantize in a body or of open shape, behind arithmetic with channels along axis 1, or
+    behind its bounds, where nothing else reads the arithmetic. Not if a convolution or a MatMul in
+    front computes all of it. Not if OpenVINO moves the constants into the limits: without bounds,
+    with 16, 255 or 256 levels, a known number of channels, and no scale below 0.
     """
-    operands = [value for value in node.inputs if value is not None]
-    divides = (
-        node.op == "Div"
-        and all(
-            v.element is F64 or (v.element is not None and v.element.is_integer) for v in operands
-        )
-        and any(is_known(value, place) for value in operands)
-    )
-    by_channel = any(v.constant is not None and v.constant.size > 1 for v in operands)
-    if not divides and not by_channel:
-        return []
-    return [
-        any(
-            _is_divided(reduction) if divides else _keeps_channels(reduction)
-            for reduction in _reductions_behind(value)
-        )
-        for value in operands
-    ]
+    if node.op == "FakeQuantize":
+        return [_is_quantised(node, place), *[False] * 4]
+    one, other = node.operands
+    return [_is_confused(one, other, node, place), _is_confused(other, one, node, place)]
 
 
-def _reductions_behind(value: Value) -> Iterator[Node]:
-    """The reductions into which OpenVINO may fuse the reader of a value."""
-    node = value.producer
-    if node is None or value.constant is not None:  # Asking for the numbers would read weights.
-        return
-    if known_of(value).ints is not None or hides(node, "memory"):
-        return
-    if node.op.startswith("Reduce"):
-        yield node
-    elif node.op in PART_OF_REDUCTION:
-        for before in node.inputs:
-            if before is not None:
-                yield from _reductions_behind(before)
+def _is_confused(data: Value, other: Value, node: Node, place: Place) -> bool:
+    """Whether the kernel that computes an operand computes the node wrongly."""
+    kernel, is_view = _kernel(data)
+    if kernel is None:
+        return False
+    if kernel.op.startswith("Reduce"):
+        integers = all(v.element is not None and v.element.is_integer for v in (data, other))
+        wide = data.element is F64 and kernel.operand(0).rank in (3, None)
+        known = is_known(data, place) or is_known(other, place)
+        if node.op == "Div" and (integers or wide) and known:
+            return True
+        several = other.constant is not None and other.constant.size > 1
+        return several and node.op in SCALING and _keeps_channels(kernel)
+    return not is_view and _is_across(data, other, node, kernel, place)
 
 
-def _is_divided(reduction: Node) -> bool:
-    """Whether a division behind a reduction may be wrong: of integers, or of f64 on three axes."""
-    data = reduction.inputs[0]
-    return data is None or data.element is not F64 or data.rank in (3, None)
+def _is_across(data: Value, other: Value, node: Node, product: Node, place: Place) -> bool:
+    """Whether the axis of a constant is not the one that the kernel of a product takes, or has no
+    size yet."""
+    known, rank = other.behind("Cast").constant, node.outputs[0].rank or 0
+    if data.rank != rank or known is None or rank < 2:
+        return False
+    if known.size < 2 or known.size != max(known.shape):
+        return False
+    axis = rank - len(known.shape) + known.shape.index(known.size)
+    if node.op == "PRelu" and len(known.shape) == 1:
+        axis = 1
+    if axis == rank - 1:
+        return not isinstance(data.dims[axis], int)
+    is_open = place.body is not None or not is_static(data.shape)
+    weighted = product.op == "MatMul" and is_known(product.inputs[1], place)
+    return axis == 1 and weighted and (is_open or node.op == "PRelu")
+
+
+def _kernel(value: Value) -> tuple[Node | None, bool]:
+    """The reduction or product behind element-wise operators, each with one operand that is
+    computed, and whether a view stands between."""
+    is_view = False
+    for _ in range(FAR):
+        made = value.producer
+        if made is None or is_hidden(value, "memory") or value.constant is not None:
+            break
+        if made.op in REDUCTIONS or made.op in ("Einsum", "MatMul"):
+            return made, is_view
+        if made.op not in ELEMENTWISE and made.op not in (*VIEWS, "PRelu"):
+            break
+        is_view |= made.op in VIEWS
+        operands = made.operands[:1] if made.op in VIEWS else made.operands
+        computed = [operand for operand in operands if operand.behind("Cast").constant is None]
+        if len(computed) != 1:
+            break
+        value = computed[0]
+    return None, is_view
 
 
 def _keeps_channels(reduction: Node) -> bool:
@@ -103,109 +150,13 @@ def _keeps_channels(reduction: Node) -> bool:
     return axes is None or not {1, -2} & set(axes)
 
 
-SCALING = ("Add", "Div", "Mul", "PRelu", "Sub")
-"""Arithmetic with one constant for each channel in the kernel of a MatMul."""
-
-FAR = 8
-"""The number of operators between two parts of what one kernel may compute."""
-
-
-# The CPU plugin computes such arithmetic in the kernel of the MatMul, which has the columns of the
-# product as its channels.
-@barrier(
-    *SCALING,
-    hides="memory",
-    needs=("Einsum", "MatMul"),
-    symptom="A product of shape [n, 4, 3, 4] plus a constant of shape [1, 4, 1, 1] has this "
-    "constant along the last axis. If another size is there, the model fails. It also fails if a "
-    "constant lies along a last axis of open size.",
-    cost="a maximum of the product with itself, which the plugin computes with the arithmetic",
-)
-def channels_behind_product(node: Node, place: Place) -> list[bool]:
-    """At Add, Sub, Mul or Div of open shape, or PRelu, behind a MatMul by constants, if the other
-    operand is a constant along axis 1, and this axis is not the last one. At these operators behind
-    any product, if a constant lies along a last axis of open size.
-    """
-    one, other = node.inputs
-    return [_is_confused(one, other, node, place), _is_confused(other, one, node, place)]
-
-
-def _is_confused(data: Value | None, channels: Value | None, node: Node, place: Place) -> bool:
-    """Whether the axis of a constant is not the one that the kernel takes, or has no size yet."""
-    known = None if channels is None else channels.behind("Cast").constant
-    rank = node.outputs[0].rank or 0
-    if data is None or data.rank != rank or known is None or rank < 2:
+def _is_quantised(node: Node, place: Place) -> bool:
+    """Whether the kernel of a FakeQuantize computes arithmetic with channels."""
+    x = node.operand(0)
+    if (x.rank or 0) < 2 or (place.body is None and is_static(x.shape)):
         return False
-    if known.size < 2 or known.size != max(known.shape):
-        return False
-    axis = rank - len(known.shape) + known.shape.index(known.size)
-    if node.op == "PRelu" and len(known.shape) == 1:
-        axis = 1
-    product = _product(data)
-    if product is None:
-        return False
-    if axis == rank - 1:
-        return not isinstance(data.dims[axis], int)
-    is_open = place.body is not None or not is_static(data.shape)
-    weighted = product.op == "MatMul" and is_known(product.inputs[1], place)
-    return axis == 1 and weighted and (is_open or node.op == "PRelu")
-
-
-def _product(value: Value) -> Node | None:
-    """The product behind element-wise operators, each with one operand that is computed."""
-    for _ in range(FAR):
-        made = value.producer
-        if made is None or is_hidden(value, "memory"):
-            return None
-        if made.op in ("Einsum", "MatMul"):
-            return made
-        if made.op not in ELEMENTWISE and made.op != "PRelu":
-            return None
-        computed = [v for v in made.inputs if v is not None and v.behind("Cast").constant is None]
-        if len(computed) != 1:
-            return None
-        value = computed[0]
-    return None
-
-
-_OF_ARRAYS = {"Add": np.add, "Div": np.divide, "Mul": np.multiply, "Sub": np.subtract}
-
-INTO_QUANTISATION = tuple(_OF_ARRAYS)
-"""Arithmetic that the plugin fuses into a FakeQuantize."""
-
-BOUNDS = ("Clip", "Max", "Min")
-"""Operators that the plugin fuses into a FakeQuantize before the arithmetic."""
-
-PRODUCTS = (
-    "Conv", "ConvolutionBackpropData", "GroupConvolution", "GroupConvolutionBackpropData", "MatMul",
-)  # fmt: skip
-"""Operators whose kernels compute the arithmetic and the FakeQuantize behind them."""
-
-LEVELS = (16, 255, 256)
-"""The levels for which OpenVINO moves the arithmetic into the limits of the FakeQuantize."""
-
-
-@barrier(
-    "FakeQuantize",
-    hides="memory",
-    uses=True,
-    symptom="A FakeQuantize behind Add, Sub, Mul or Div with a constant for each channel has the "
-    "constant of the first channel for all. This happens in a body or with a dynamic shape.",
-    cost="a maximum of the data with itself",
-)
-def channels_before_quantisation(node: Node, place: Place) -> list[bool]:
-    """At a FakeQuantize in a body or of open shape, behind such arithmetic, or behind its bounds,
-    where nothing else reads the arithmetic. Not if a convolution or a MatMul in front computes all
-    of it. Not if OpenVINO moves the constants into the limits: without bounds, with 16, 255 or 256
-    levels, a known number of channels, and no scale below 0.
-    """
-    x = node.inputs[0]
-    if x is None or (x.rank or 0) < 2 or (place.body is None and is_static(x.shape)):
-        return []
     value, behind, moves = x, False, node.attributes["levels"] in LEVELS and place.body is None
-    while (made := place.single_use(value, *INTO_QUANTISATION, *BOUNDS)) and not is_hidden(
-        value, "memory"
-    ):
+    while (made := place.single_use(value, *SCALING, *BOUNDS)) and not is_hidden(value, "memory"):
         before, constant = _operands(made)
         if before is None:
             break
@@ -217,9 +168,7 @@ def channels_before_quantisation(node: Node, place: Place) -> list[bool]:
             moves &= made.op in ("Add", "Sub") or bool((constant > 0).all())
         value = before
     is_product = value.producer is not None and value.producer.op in PRODUCTS
-    if not behind or (place.count(value) == 1 if is_product else moves):
-        return []
-    return [True, *[False] * 4]
+    return behind and not (place.count(value) == 1 if is_product else moves)
 
 
 def _operands(node: Node) -> tuple[Value | None, np.ndarray | None]:
@@ -242,7 +191,7 @@ def _constants(value: Value) -> np.ndarray | None:
         is_line = known.size == max(known.shape, default=1)
         return elements.astype(np.float32) if is_line else elements
     made = value.producer
-    if made is None or made.op not in INTO_QUANTISATION:
+    if made is None or made.op not in SCALING:
         return None
     x, y = (None if operand is None else _constants(operand) for operand in made.inputs)
     if x is None or y is None:

@@ -14,27 +14,40 @@ OPERATORS = (*COMPARISONS, "Div", "Mod", "Relu", "ir::Mod")
 
 
 def _is_of_integers(node: Node) -> bool:
-    return all(v is None or v.element in NUMBERS for v in node.inputs)
+    if node.op != "Where":
+        return all(v is None or v.element in NUMBERS for v in node.inputs)
+    condition, x, y = node.operands
+    made, shape = condition.producer, node.outputs[0].shape
+    if made is None or made.op not in ELEMENTWISE:
+        return False
+    if is_static(shape) and size_of(shape) == 1:  # Trip counts and sizes are no such numbers.
+        return False
+    return x.element in NUMBERS and x.element is y.element
 
 
 # Sums, products and maxima of integers are exact. Integers that follow from sizes, places and
-# types of few bits are smaller.
+# types of few bits are smaller. The plugin computes a Select in one kernel with its condition.
 @quirk(
     *OPERATORS,
+    "Where",
     recorded=True,
     uses=True,
     where=_is_of_integers,
     symptom="Divisions, remainders, comparisons and Relu of integers are computed in f32: 16777219 "
-    "divided by 5 is 3355444.",
-    cost="about 20 operators for a division, and one or two for a comparison",
+    "divided by 5 is 3355444. A Select of integers behind a comparison rounds them to f32.",
+    cost="about 20 operators for a division, and one to three for others",
 )
 def integers_in_f32(b: Builder, node: Node, place: Place) -> Result:
     """A quotient plus the quotient of its remainder has a smaller remainder. If the remainder has
-    the wrong sign, the quotient is too large by one. x is less than y if max(x, y) - x is not 0,
-    and equal if x - y is 0, also if the difference overflows.
+    the wrong sign, the quotient is too large by one. x is less than y if max(x, y) - x is not
+    0, and equal if x - y is 0, also if the difference overflows. y + 1 * (x - y) is x and
+    y + 0 * (x - y) is y.
     """
-    values = [value for value in node.inputs if value is not None]
-    facts = place.facts(MayBeLarge)
+    values, facts = node.operands, place.facts(MayBeLarge)
+    if node.op == "Where":
+        condition, x, y = values
+        large = facts.of(x) or facts.of(y)
+        return y + b.cast(condition, x.element) * (x - y) if large else None
     if not facts.of(values[0]):
         return None
     if node.op in COMPARISONS:
@@ -82,35 +95,6 @@ def _is_corrected(node: Node, place: Place) -> bool:
         if rest.inputs[0] is x
         for user in place.uses.users(rest.outputs[0])
     )
-
-
-def _is_in_one_kernel(node: Node) -> bool:
-    condition, x, y = node.inputs
-    made = condition.producer if condition is not None else None
-    if made is None or made.op not in ELEMENTWISE or x is None or y is None:
-        return False
-    shape = node.outputs[0].shape
-    if is_static(shape) and size_of(shape) == 1:  # Trip counts and sizes are no such numbers.
-        return False
-    return x.element in NUMBERS and x.element is y.element
-
-
-# The CPU plugin computes both in one kernel, in f32.
-@quirk(
-    "Where",
-    recorded=True,
-    where=_is_in_one_kernel,
-    symptom="A Select of integers behind a comparison rounds them to f32: 16777217 becomes "
-    "16777216.",
-    cost="a Convert, a Subtract and a Multiply",
-)
-def selected_integers(b: Builder, node: Node, place: Place) -> Result:
-    """y + 1 * (x - y) is x and y + 0 * (x - y) is y, also if the difference overflows."""
-    condition, x, y = (value for value in node.inputs if value is not None)
-    facts = place.facts(MayBeLarge)
-    if not facts.of(x) and not facts.of(y):
-        return None
-    return y + b.cast(condition, x.element) * (x - y)
 
 
 MOST = 63

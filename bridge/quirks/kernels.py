@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterator
+from typing import Any
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.signs import is_not_negative, replaces_negative
+from bridge.neutral.types import I64
 from bridge.operators import Result
+from bridge.quirks.known import is_known
 from bridge.quirks.quirk import GPU, Place, quirk
 
 MODES = {"linear_onnx": "linear"}
@@ -165,58 +168,54 @@ def _gathers(b: Builder, node: Node) -> Iterator[Value]:
 
 
 @quirk(
+    "AvgPool",
     "MaxPool",
     engines=(GPU,),
     symptom="With sizes that are rounded up, a MaxPool has a window more, which starts in the "
-    "padding.",
+    "padding. With dilations, the mean of the last window of an AvgPool is too small: it is "
+    "divided by the size of the window, as if zeros were there.",
     cost="none",
 )
-def window_in_padding(b: Builder, node: Node, place: Place) -> Result:
-    """With the padding that the last window needs, there are as many windows, at the same
-    places.
+def window_beyond_input(b: Builder, node: Node, place: Place) -> Result:
+    """Without padding, there are no elements of it to count. With the padding that the last window
+    needs, there are as many windows, at the same places.
     """
-    given, data = node.attributes, node.inputs[0]
-    if given["rounding_type"] != "ceil_torch" or given["auto_pad"] != "NOTSET":
+    changes = (_of_mean if node.op == "AvgPool" else _of_maximum)(node)
+    if not changes:
         return None
+    attributes = {**node.attributes, **changes}
+    return b.node(node.op, node.inputs, len(node.outputs), attributes, extras=node.extras).outputs
+
+
+def _of_mean(node: Node) -> dict[str, Any]:
+    """The attributes of a mean that counts elements of the padding, without padding."""
+    given = node.attributes
+    is_right = given["exclude_pad"] or given["rounding_type"] == "floor" or any(given["pads"])
+    is_right |= all(step == 1 for step in given.get("dilations") or ())
+    return {} if is_right or given["auto_pad"] not in ("NOTSET", "VALID") else {"exclude_pad": True}
+
+
+def _of_maximum(node: Node) -> dict[str, Any]:
+    """The attributes of a maximum of known sizes that leaves out a window."""
+    given, data = node.attributes, node.operand(0)
+    if given["rounding_type"] != "ceil_torch" or given["auto_pad"] != "NOTSET":
+        return {}
     count = len(given["kernel_shape"])
-    sizes = () if data is None or data.shape is None else data.shape[-count:]
+    sizes = () if data.shape is None else data.shape[-count:]
     dilations = given.get("dilations") or (1,) * count
     ends, is_wrong = [], False
     rows = (sizes, given["kernel_shape"], given["strides"], dilations, given["pads"][:count])
     for axis, (size, kernel, stride, dilation, before) in enumerate(zip(*rows, strict=False)):
         if not isinstance(size, int):
-            return None
+            return {}
         window = dilation * (kernel - 1) + 1
         rest = size + before + given["pads"][count + axis] - window
         last = -(-rest // stride)  # The place of the last window, if all count.
         if last * stride >= size + before:
             last, is_wrong = last - 1, True
         ends.append(max(last * stride + window - size - before, 0))
-    if not is_wrong:
-        return None
     pads = (*given["pads"][:count], *ends)
-    attributes = {**given, "pads": pads, "rounding_type": "floor"}
-    return b.node("MaxPool", node.inputs, len(node.outputs), attributes, extras=node.extras).outputs
-
-
-@quirk(
-    "AvgPool",
-    engines=(GPU,),
-    symptom="With dilations and sizes that are rounded up, the mean of the last window is too "
-    "small: it is divided by the size of the window, as if zeros were there.",
-    cost="none",
-)
-def window_beyond_input(b: Builder, node: Node, place: Place) -> Result:
-    """Without padding, there are no elements of it to count."""
-    given = node.attributes
-    if given["exclude_pad"] or given["rounding_type"] == "floor" or any(given["pads"]):
-        return None
-    if all(step == 1 for step in given.get("dilations") or ()):
-        return None
-    if given["auto_pad"] not in ("NOTSET", "VALID"):
-        return None
-    attributes = {**given, "exclude_pad": True}
-    return b.node("AvgPool", node.inputs, 1, attributes, extras=node.extras).outputs
+    return {"pads": pads, "rounding_type": "floor"} if is_wrong else {}
 
 
 @quirk(
@@ -235,42 +234,62 @@ def bound_of_norm(b: Builder, node: Node, place: Place) -> Result:
     return data / b.op("Sqrt", b.max(squares, b.like(node.attributes["eps"], squares)))
 
 
+# The kernel of a Pad reads the pad of a second axis behind the pads.
 @quirk(
     "Einsum",
+    "FakeQuantize",
+    "GatherElements",
+    "ScatterElements",
+    "ScatterND",
+    "ir::Pad",
     recorded=True,
     engines=(GPU,),
-    symptom='Einsum "i,i" gives a number that is not the sum of products.',
-    cost="an Unsqueeze and a Squeeze",
+    symptom='Einsum "i,i" gives a number that is not the sum of products. A FakeQuantize of a '
+    "vector with limits for each element has the limits of the first one for all; OpenVINO makes "
+    "such limits of arithmetic with a constant vector around it. A Pad of a vector by computed "
+    "pads moves its elements by what lies in memory behind the pads. ScatterElementsUpdate, "
+    "ScatterNDUpdate and GatherElements of a constant vector take wrong places.",
+    cost="reshapes, which copy nothing, and two Concats for pads",
 )
-def scalar_of_einsum(b: Builder, node: Node, place: Place) -> Result:
-    """An axis of size 1 has one element, and is removed again."""
+def kernel_of_vectors(b: Builder, node: Node, place: Place) -> Result:
+    """A vector has the elements of a matrix of one row, or of one column. The added axis gets no
+    pads, and is removed again.
+    """
+    inputs, data, second, axis = [*node.inputs], node.operand(0), node.input(1), 1
+    attributes = {**node.attributes}
+    if node.op == "Einsum":
+        return _vector_of_einsum(b, node, data)
+    if data.rank != 1 or second is None:
+        return None
+    if node.op == "FakeQuantize":
+        axis = 0
+        if data.dims[0] == 1 or any(v is None or v.rank not in (0, 1) for v in inputs[1:]):
+            return None
+    elif node.op == "ir::Pad":
+        if is_known(second, place):
+            return None
+        none = b.constant([0], I64)
+        inputs[1:3] = [b.concat(0, v, b.cast(none, v.element)) for v in node.operands[1:3]]
+    else:
+        if not is_known(data, place) or known_of(second).array is not None or second.rank is None:
+            return None
+        inputs[1] = second if node.op == "ScatterND" else b.unsqueeze(second, 1)
+        updates, at = node.input(2), second.rank - 1 if node.op == "ScatterND" else 1
+        inputs[2:3] = [] if updates is None else [b.unsqueeze(updates, at)]
+        inputs[3:] = [b.constant(0) for _ in inputs[3:]]  # The axis, which may be -1.
+        attributes |= {"axis": 0} if "axis" in attributes else {}
+    inputs[0] = b.unsqueeze(data, axis)
+    made = b.node(node.op, inputs, 1, attributes, extras=node.extras)
+    return b.squeeze(made.outputs[0], axis)
+
+
+def _vector_of_einsum(b: Builder, node: Node, first: Value) -> Value | None:
+    """The sum of an Einsum whose result is a scalar."""
     equation = node.attributes["equation"].replace(" ", "")
-    first = node.inputs[0]
-    if node.outputs[0].rank != 0 or first is None or "." in equation:
+    if node.outputs[0].rank != 0 or "." in equation:
         return None
     axis = next(letter for letter in string.ascii_letters if letter not in equation)
     operands = [b.unsqueeze(first, 0), *node.inputs[1:]]
     longer = f"{axis}{equation.partition('->')[0]}->{axis}"
     summed = b.node("Einsum", operands, 1, {"equation": longer}, extras=node.extras)
     return b.squeeze(summed.outputs[0], 0)
-
-
-@quirk(
-    "FakeQuantize",
-    recorded=True,
-    engines=(GPU,),
-    symptom="A FakeQuantize of a vector with limits for each element has the limits of the first "
-    "one for all. OpenVINO makes such limits of an Add, a Subtract, a Multiply or a Divide by a "
-    "constant vector, before the FakeQuantize or behind it.",
-    cost="an Unsqueeze and a Squeeze",
-)
-def limits_of_vector(b: Builder, node: Node, place: Place) -> Result:
-    """A first axis of size 1 has one row, and is removed again."""
-    data, *limits = node.inputs
-    if data is None or data.rank != 1 or data.dims[0] == 1:
-        return None
-    if any(limit is None or limit.rank is None or limit.rank > 1 for limit in limits):
-        return None
-    row = [b.unsqueeze(data, 0), *limits]
-    made = b.node("FakeQuantize", row, 1, node.attributes, extras=node.extras)
-    return b.squeeze(made.outputs[0], 0)

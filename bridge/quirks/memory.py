@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bridge.neutral.builder import Builder
 from bridge.neutral.clone import clone_body
 from bridge.neutral.dataflow import Must, Now
-from bridge.neutral.graph import Body, Node, Value
+from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import (
     Carried,
@@ -24,19 +24,32 @@ from bridge.neutral.types import (
     BF16,
     BOOL,
     F32,
+    F64,
     I8,
     I32,
     I64,
     STRING,
     U8,
+    U64,
     TensorType,
     is_static,
 )
 from bridge.operators import Result
+from bridge.passes.context import Context
 from bridge.passes.uses import Uses
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import hides, is_hidden, opaque, recognise
-from bridge.quirks.quirk import GPU, PARTS, Place, barrier, is_computed_in, quirk
+from bridge.quirks.quirk import (
+    GPU,
+    PARTS,
+    Place,
+    barrier,
+    graph_quirk,
+    is_computed_in,
+    quirk,
+    replace_outputs,
+)
+from bridge.quirks.undo import nearest
 from bridge.vocabulary import operator
 
 KEPT_TYPES = {F32, I8, I32, U8}
@@ -323,75 +336,6 @@ def _yield_apart(body: Body, index: int, branch: int, further: int) -> None:
     body.add_exit(size, Yield(further + 1))
 
 
-@branch_of_equal_shape.undoes("Reshape")
-def together(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The output of an If with one output for both branches, as it was before `branches_apart`."""
-    whole = uses.single_use(node.inputs[0], "Concat")
-    if whole is None or len(whole.inputs) != 2:
-        return None
-    lines = [value for value in whole.inputs if value is not None and uses.count(value) == 1]
-    made = lines[0].producer if len(lines) == 2 else None
-    if made is None or made.op != "If" or lines[1].producer is not made:
-        return None
-    places = [made.outputs.index(line) for line in lines]
-    bodies = tuple(body.copy() for body in made.bodies)
-    rank = node.outputs[0].rank
-    results = [_unlined(_result(body, at), rank) for body, at in zip(bodies, places, strict=True)]
-    empty = [_result(body, place) for body, place in zip(bodies, reversed(places), strict=True)]
-    if None in results or not all(map(_is_empty, empty)):
-        return None
-    if not _is_their_shape(node.inputs[1], [v for v in results if v is not None], made, bodies):
-        return None
-    for body, result in zip(bodies, results, strict=True):
-        if result is not None:
-            exits = body.exits()
-            body.set_exits((result if p == Yield(places[0]) else v, p) for v, p in exits)
-    values = [Value(node.outputs[0].type if o is lines[0] else o.type) for o in made.outputs]
-    b.nodes.append(Node("If", list(made.inputs), values, {}, bodies, made.name, made.extras))
-    for old, new in zip(made.outputs, values, strict=True):
-        if old not in lines and uses.count(old):
-            uses.hand_over(old, new, inside=0)
-    return values[places[0]]
-
-
-def _unlined(line: Value, rank: int | None) -> Value | None:
-    """The value before its Reshape to a vector. A constant vector has no Reshape."""
-    made = line.producer
-    if rank == 1 and line.constant is not None:
-        return line
-    vector = made is not None and made.op == "Reshape" and known_of(made.inputs[1]).ints == (-1,)
-    return made.inputs[0] if vector and made is not None else None
-
-
-def _is_their_shape(
-    sizes: Value | None, results: list[Value], node: Node, bodies: tuple[Body, ...]
-) -> bool:
-    """Whether `sizes` is the shape of the results. Each size is known, or the rest (-1), or comes
-    from the shape that the branches yield."""
-    known, made = known_of(sizes).ints, sizes.producer if sizes is not None else None
-    parts = made.inputs if made is not None and made.op == "Concat" else [sizes]
-    said = [known_of(part).ints for part in parts] if known is None else [(size,) for size in known]
-    if any(len(said) != result.rank for result in results) or said.count((-1,)) > 1:
-        return False
-    for axis, size in enumerate(said):
-        if size is None:
-            part = parts[axis]
-            taken = part.producer if part is not None else None
-            if taken is None or taken.op != "Gather" or known_of(taken.inputs[1]).ints != (axis,):
-                return False
-            shape = taken.inputs[0]
-            if shape is None or shape.producer is not node:
-                return False
-            place = node.outputs.index(shape)
-            for body, result in zip(bodies, results, strict=True):
-                asked = _result(body, place).producer
-                if asked is None or asked.op != "Shape" or asked.inputs[0] is not result:
-                    return False
-        elif size != (-1,) and any(result.dims[axis] != size[0] for result in results):
-            return False
-    return True
-
-
 @quirk(
     "Loop",
     engines=(GPU,),
@@ -498,36 +442,9 @@ def _converted(value: Value) -> tuple[Value, set[str]]:
     return value, ops
 
 
-VIEWS_OF_INPUTS = ("Identity", "Reshape", "Squeeze", "Unsqueeze")
-"""Operators for which the plugin does nothing when the model runs."""
-
-
-# The GPU plugin computes the operator on the host, and does not wait until the input has been
-# copied to the device.
-@barrier(
-    "ir::NonMaxSuppression",
-    hides="memory",
-    engines=(GPU,),
-    symptom="A NonMaxSuppression behind a Reshape of an input of the model often selects the boxes "
-    "of the inference before.",
-    cost="a Maximum for each such input",
-)
-def boxes_of_input(node: Node, place: Place) -> list[bool]:
-    """At an input of NonMaxSuppression that is a reshaped input of the graph."""
-    return [_is_view_of_input(value) for value in node.inputs]
-
-
-def _is_view_of_input(value: Value | None) -> bool:
-    """Whether a value is an input of the graph with other sizes."""
-    if value is None or value.producer is None:
-        return False
-    before = value.behind(*VIEWS_OF_INPUTS)
-    return before is not value and before.producer is None and before.constant is None
-
-
 READERS = {
     "Broadcast": 1, "Expand": 1, "Interpolate": 1, "Slice": 1, "StridedSlice": 1, "Tile": 1,
-    "ir::Pad": 1,
+    "ir::NonMaxSuppression": 0, "ir::Pad": 1,
 }  # fmt: skip
 """Operators that read inputs on the host, and the first of these inputs."""
 
@@ -535,21 +452,31 @@ IN_PLACE = frozenset({"Identity", "Reshape", "Squeeze", "Unsqueeze"})
 """Operators whose result has the elements of their first input."""
 
 
+# The GPU plugin does not wait until an input of the model has been copied to the device.
 @barrier(
     *READERS,
     hides="memory",
-    needs=PARTS,
     engines=(GPU,),
     symptom="The pads of a Pad are the two halves of one tensor, and both are read from its start. "
-    "So are the starts and ends of a Slice, the shape of a Broadcast and the repeats of a Tile.",
-    cost="a Maximum of a few integers for each such input",
+    "So are the starts and ends of a Slice, the shape of a Broadcast and the repeats of a Tile. A "
+    "NonMaxSuppression behind a Reshape of an input of the model often selects the boxes of the "
+    "inference before.",
+    cost="a Maximum for each such input",
 )
-def sizes_in_parts(node: Node, place: Place) -> list[bool]:
-    """At such an input that is a part of a tensor, unless the tensor is computed from shapes."""
+def read_on_host(node: Node, place: Place) -> list[bool]:
+    """At such an input that is a part of a tensor, unless the tensor is computed from shapes; at an
+    input of NonMaxSuppression that is a reshaped input of the graph."""
+    is_wrong = _is_view_of_input if node.op == "ir::NonMaxSuppression" else _is_part
     return [
-        at >= READERS[node.op] and value is not None and _is_part(value)
+        at >= READERS[node.op] and value is not None and is_wrong(value)
         for at, value in enumerate(node.inputs)
     ]
+
+
+def _is_view_of_input(value: Value) -> bool:
+    """Whether a value is an input of the graph with other sizes."""
+    before = value.behind(*IN_PLACE)
+    return before is not value and before.producer is None and before.constant is None
 
 
 def _is_part(value: Value) -> bool:
@@ -581,6 +508,48 @@ def _is_of_shapes(value: Value) -> bool:
         if node.op != "Shape":
             left += [each for each in node.inputs if each is not None]
     return True
+
+
+# The GPU plugin writes an output that follows from sizes only if sizes change. It keeps constants
+# of f64 and u64 in 32 bits, and does not convert them back. If it knows the shape of a boolean
+# output, it compares the output's type with bytes; it knows more shapes than OpenVINO shows.
+@graph_quirk(
+    engines=(GPU,),
+    symptom="An output that depends on sizes alone is unset memory in a new request, unless sizes "
+    "changed. A constant output of f64 has the bits of f32, and one of u64 the bits of i32. The "
+    "first inference fails at a boolean output of known shape, if something before it has an open "
+    "size.",
+    cost="a LogicalOr or a Gather of the output, or a few operators on one element, which stay on "
+    "the way back to ONNX",
+)
+def copied_output(graph: Graph, context: Context) -> bool:
+    """Adding 0 changes no integer. The only row of a stack of a value is the value, and so is its
+    maximum with itself.
+    """
+    place = Place(graph)
+    made = (value for node in graph.nodes for value in node.outputs)
+    is_open = not all(is_static(value.shape) for value in (*graph.inputs, *made))
+
+    def copied(b: Builder, value: Value) -> Value | None:
+        element, made = value.element, value.producer
+        if element is None or made is None or is_hidden(value, "memory", "content"):
+            return None
+        if element in (F64, U64) and is_known(value, place):
+            return opaque(b, value, "content")
+        if element is BOOL and is_open and made.op != "Constant":
+            return opaque(b, value, "memory")
+        shape = nearest(value, "Shape", 1000) if element.is_integer else None
+        if shape is None or not _is_of_shapes(value):
+            return None
+        return value + b.cast(_zero_of(b, shape.operand(0)), element)
+
+    return replace_outputs(graph, context, copied)
+
+
+def _zero_of(b: Builder, data: Value) -> Value:
+    """A 0 that is computed from data, perhaps from an empty tensor."""
+    first = b.op("Slice", b.reshape(b.cast(data, I64), -1), [0], [1], [0], [1])
+    return b.op("ReduceMax", b.concat(0, first * 0, b.constant([0])), [0], keepdims=False)
 
 
 MOST_AXES = 4

@@ -71,6 +71,7 @@ SIGNS = {"detect_positive": 1.0, "detect_negative": -1.0}
 @quirk(
     "Equal",
     "IsInf",
+    recorded=True,
     releases="2026.4, of bf16 on processors without AVX-512",
     symptom="IsInf behind arithmetic of open shape is always false. The ReduceMax of elements that "
     "are all -inf is the lowest finite number, which does not equal -inf. An infinite constant of "
@@ -126,48 +127,37 @@ EXCHANGED = {
 """The comparison that gives the same result for exchanged operands. Other operators stay."""
 
 
+# The kernels of maxima give the second operand. So NaN behind a constant stays NaN, and NaN in
+# front of one is lost. With a dynamic shape, the plugin joins elementwise operators, and the
+# constant is second again.
 @quirk(
     "Greater",
     "GreaterOrEqual",
-    symptom="Greater and GreaterEqual with NaN are true on CPUs with AVX-512.",
+    "Max",
+    "Min",
+    symptom="Greater and GreaterEqual with NaN are true on CPUs with AVX-512. The Maximum or the "
+    "Minimum of NaN and a constant is the constant.",
     issue="https://github.com/openvinotoolkit/openvino/issues/31196",
     cost="none: the operands are exchanged, and rt_info records it",
 )
-def nan_is_greater(b: Builder, node: Node, place: Place) -> Result:
-    """x > y and y < x are the same, for NaN too."""
-    x, y = node.inputs
-    if x is None or x.element is None or not x.element.is_float:
+def exchanged_operands(b: Builder, node: Node, place: Place) -> Result:
+    """x > y and y < x are the same, for NaN too. The operands of a maximum and of a minimum may
+    change places.
+    """
+    x, y = node.operands
+    if x.element is None or not x.element.is_float:
         return None
-    return b.node(EXCHANGED[node.op], [y, x], extras={"rt_info": MARK}).outputs[0]
+    # The element type alone of the other input of a CastLike matters.
+    second = is_known(y.behind("CastLike"), place) and not is_known(x.behind("CastLike"), place)
+    if node.op not in EXCHANGED and not second:
+        return None
+    return b.node(EXCHANGED.get(node.op, node.op), [y, x], extras={"rt_info": MARK}).outputs[0]
 
 
-@nan_is_greater.undoes("Less", "LessOrEqual")
+@exchanged_operands.undoes("Less", "LessOrEqual", "Max", "Min")
 def exchanged_again(b: Builder, node: Node, uses: Uses) -> Value | None:
     """The original operator, from a marked one with exchanged operands."""
     if EXCHANGE not in (node.extras or {}).get("rt_info", ""):
         return None
     x, y = node.inputs
     return b.op(EXCHANGED.get(node.op, node.op), y, x)
-
-
-# The kernels give the second operand. So NaN behind a constant stays NaN, and NaN in front of
-# one is lost. With a dynamic shape, the plugin joins elementwise operators, and the constant is
-# second again.
-@quirk(
-    "Max",
-    "Min",
-    symptom="The Maximum or the Minimum of NaN and a constant is the constant.",
-    cost="none: the operands are exchanged, and rt_info records it",
-)
-def nan_beside_number(b: Builder, node: Node, place: Place) -> Result:
-    """The operands of a maximum and of a minimum may change places."""
-    x, y = node.inputs
-    if x is None or y is None or x.element is None or not x.element.is_float:
-        return None
-    # The element type alone of the other input of a CastLike matters.
-    if is_known(x.behind("CastLike"), place) or not is_known(y.behind("CastLike"), place):
-        return None
-    return b.node(node.op, [y, x], extras={"rt_info": MARK}).outputs[0]
-
-
-nan_beside_number.undoes("Max", "Min")(exchanged_again)

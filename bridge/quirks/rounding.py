@@ -36,19 +36,41 @@ def _once(value: Value) -> int:
 
 # OpenVINO multiplies by the reciprocal of the divisor. The nearest half is taken for the
 # quotient, and the remainder of the division corrects it. All products of such a half and a
-# part of the divisor are exact in f32. OpenVINO folds quotients of constants exactly. A divisor
-# that is computed is a scale that the model gives as an output, see `computed_scale`.
+# part of the divisor are exact in f32. OpenVINO folds quotients of constants exactly.
+#
+# The scale and the zero point of DynamicQuantizeLinear are corrected only if a model gives them as
+# outputs. The zero point lies halfway between two integers if the data are symmetric. Integers that
+# are multiplied and scaled again stay as they are: which of two integers is the right one depends
+# on the last digit of the data. The correction of all would take 1 to 2 % of the time of a model,
+# or up to 12 % if shapes are open. Such a model would have twice the layers, and convert in one and
+# a half times the time.
 @quirk(
     "Clip",
+    "Div",
+    "Round",
     recorded=True,
+    needs=("Round",),
     symptom="A quotient is the product with a rounded reciprocal. One that is rounded to an "
-    "integer may go to the wrong neighbour if it lies halfway between two.",
-    cost="up to eight elementwise operators, which OpenVINO joins with those around them",
+    "integer may go to the wrong neighbour if it lies halfway between two. A range divided by 255, "
+    "which is the scale of DynamicQuantizeLinear, differs, and so does its zero point.",
+    cost="up to eight elementwise operators, which OpenVINO joins with those around them; twenty "
+    "operators of one element for a scale",
 )
 def rounded_quotient(b: Builder, node: Node, place: Place) -> Result:
-    """A half of an integer, and the remainder times the reciprocal, add up to the quotient. The
-    remainder is exact, because each product has at most 24 digits.
+    """A quotient is an approximate one, such as a half of an integer, plus the remainder times the
+    reciprocal. The remainder is exact, because each product has at most 24 digits.
     """
+    match node.op:
+        case "Clip":
+            return _quantised(b, node, place)
+        case "Div":
+            return _scale(b, node, place)
+    return _zero_point(b, node, place)
+
+
+def _quantised(b: Builder, node: Node, place: Place) -> Value | None:
+    """The limits of a rounded quotient of f32, perhaps with an offset, as QuantizeLinear has them.
+    The divisor is known, an input, or a scale that is an output of the model."""
     y, *limits = node.inputs
     for pattern in (SHIFTED, ROUNDED):
         for found in pattern.matches(y, Found(), _once):
@@ -160,35 +182,8 @@ OPPOSITE = 0 - QUOTIENT
 ZERO_POINT = op("Clip", OPPOSITE | QUOTIENT)
 
 
-# As DynamicQuantizeLinear has them. The scale may be the next number of f32. The zero point may
-# be off by one, and then all elements are: it lies halfway between two integers if the data are
-# symmetric. The remainder of the division corrects both. Its products are exact in f32, because
-# their factors have few digits.
-#
-# Only what a model gives as outputs is corrected. Integers that are multiplied and scaled again
-# stay as they are: which of two integers is the right one depends on the last digit of the
-# data. The correction of all would take 1 to 2 % of the time of a model, or up to 12 % if
-# shapes are open. Such a model would have twice the layers, and convert in one and a half times
-# the time.
-@quirk(
-    "Div",
-    "Round",
-    recorded=True,
-    needs=("Round",),
-    symptom="A range divided by 255 is the product with a rounded reciprocal, and so is the least "
-    "element by this scale. The scale of DynamicQuantizeLinear differs, and a zero point halfway "
-    "between two integers goes to the wrong one.",
-    cost="twenty operators of one element, which OpenVINO joins to one",
-)
-def computed_scale(b: Builder, node: Node, place: Place) -> Result:
-    """An approximate quotient, and the remainder times the reciprocal, add up to the quotient. The
-    remainder is exact, because each product has at most 24 digits.
-    """
-    made = _scale if node.op == "Div" else _zero_point
-    return made(b, node, place)
-
-
 def _scale(b: Builder, node: Node, place: Place) -> Value | None:
+    """The difference of a Max and a Min by a whole number, if it is an output of the model."""
     if not _is_shown(node.outputs[0], place):
         return None
     for found in RANGE_STEP.matches(node.outputs[0], Found(), _once):

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from bridge.neutral.builder import Builder
 from bridge.neutral.dataflow import May
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, op, var
 from bridge.neutral.types import BOOL, U8, is_static
@@ -15,7 +14,7 @@ from bridge.operators import Result
 from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses
 from bridge.quirks.known import KnownAt, is_known, when_known
-from bridge.quirks.quirk import BOTH, Place, quirk
+from bridge.quirks.quirk import BOTH, Place, barrier, quirk
 
 
 class OfShape(May):
@@ -117,38 +116,20 @@ def _is_of_product(value: Value) -> bool:
     return False
 
 
-@quirk(
+@barrier(
     "GatherElements",
+    hides="memory",
     symptom="OpenVINO removes a Slice from the first element in front of a GatherElements. "
     "Negative indices then count from another end, and the sizes of other axes no longer match.",
-    cost="none: a Gather for a Slice",
+    cost="a maximum of the Slice with itself",
 )
-def slice_before_gather_elements(b: Builder, node: Node, place: Place) -> Result:
-    """A Gather of the positions from 0 to the size of the Slice gives the same elements."""
-    data, indices = node.inputs
-    assert data is not None
-    axes = _cut_from_the_start(data)
-    if axes is None:
-        return None
-    assert data.producer is not None and data.shape is not None
-    part = data.producer.inputs[0]
-    for axis in axes:
-        size = data.shape[axis]
-        first = b.counted(size) if isinstance(size, int) else b.positions(data, axis)
-        part = b.op("Gather", part, first, axis)
-    return b.op("GatherElements", part, indices, **node.attributes)
-
-
-def _cut_from_the_start(data: Value) -> tuple[int, ...] | None:
-    """The axes along which `data` is a Slice from the first element; None if it is not such a
-    Slice."""
-    cut = data.producer
-    if cut is None or cut.op != "Slice" or data.rank is None:
-        return None
-    _, starts, _, axes, steps = (cut.input(i) for i in range(5))
-    if set(known_of(starts).ints or (-1,)) != {0} or set(known_of(steps).ints or (-1,)) != {1}:
-        return None
-    return tuple(range(data.rank)) if axes is None else known_axes(axes, data.rank)
+def slice_before_gather_elements(node: Node, place: Place) -> list[bool]:
+    """At a GatherElements of a Slice that begins at 0 with step 1."""
+    cut = node.operand(0).producer
+    if cut is None or cut.op != "Slice":
+        return []
+    starts, steps = known_of(cut.inputs[1]).ints, known_of(cut.input(4)).ints
+    return [set(starts or (-1,)) == {0} and set(steps or (-1,)) == {1}, False]
 
 
 @quirk(

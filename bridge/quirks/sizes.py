@@ -5,15 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Graph, Node, Value
+from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import I64, is_static
 from bridge.operators import Result
 from bridge.operators.loops import Values, along
-from bridge.passes.context import Context
-from bridge.passes.uses import Uses
 from bridge.quirks.known import KnownAt, when_known
-from bridge.quirks.quirk import GPU, RECURRENT, Place, graph_quirk, quirk, replace_outputs
+from bridge.quirks.quirk import GPU, RECURRENT, Place, quirk
 
 CELLS = {"GRUSequence": "GRUCell", "LSTMSequence": "LSTMCell", "RNNSequence": "RNNCell"}
 
@@ -148,18 +146,6 @@ def batch_of_known_state(b: Builder, node: Node, place: Place) -> Result:
     return list(made.outputs)
 
 
-@batch_of_known_state.undoes("Reshape")
-def _of_open_batch(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The input before the Reshape, if only layers with a state of this batch read it. A record
-    would not tell that it has this batch."""
-    sizes = known_of(node.inputs[1]).ints or (0,)
-    users = uses.users(node.outputs[0])
-    if sizes[0] is None or sizes[0] < 1 or any(sizes[1:]) or node.attributes.get("allowzero"):
-        return None
-    takes = (user.op in RECURRENT and _batch_of_states(user) == sizes[0] for user in users)
-    return node.inputs[0] if users and all(takes) else None
-
-
 def _states(node: Node) -> list[Value]:
     """The initial states of a layer."""
     states = node.inputs[1 : 3 if node.op.startswith("LSTM") else 2]
@@ -190,42 +176,6 @@ def padding_of_unknown_size(b: Builder, node: Node, place: Place) -> Result:
         return None
     kernel = attributes["kernel_shape"]
     return b.ops("MaxPool", 2, data, **explicitly_padded(data, kernel, attributes))
-
-
-SOURCES = frozenset({"Constant", "Shape"})
-"""Operators whose results do not depend on the elements of an input."""
-
-
-# The GPU plugin writes such outputs only if sizes change. The 0 is computed from the data whose
-# sizes the output gives.
-@graph_quirk(
-    "Shape",
-    engines=(GPU,),
-    symptom="An output that depends on sizes alone is unset memory in a new request, unless sizes "
-    "changed.",
-    cost="a few operators on one element for each such output; they stay on the way back to ONNX",
-)
-def outputs_of_shapes(graph: Graph, context: Context) -> bool:
-    """Adding 0 changes no integer."""
-    known: dict[Value, Value | None] = {}
-    for node in graph.nodes:
-        inputs = [value for value in node.inputs if value is not None]
-        if node.op in SOURCES:
-            known.update(dict.fromkeys(node.outputs, inputs[0] if inputs else None))
-        elif inputs and not node.bodies and all(value in known for value in inputs):
-            sources = [known[value] for value in inputs if known[value] is not None]
-            known.update(dict.fromkeys(node.outputs, sources[0] if sources else None))
-
-    def summed(b: Builder, value: Value) -> Value | None:
-        data = known.get(value)
-        if data is None or value.element is None or not value.element.is_integer:
-            return None
-        flat = b.reshape(b.cast(data, I64), -1)
-        first = b.op("Slice", flat, *(b.constant([n]) for n in (0, 1, 0, 1)))
-        zero = b.op("ReduceMax", b.concat(0, first * 0, b.constant([0])), [0], keepdims=False)
-        return value + b.cast(zero, value.element)
-
-    return replace_outputs(graph, context, summed)
 
 
 @quirk(

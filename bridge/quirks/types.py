@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.types import BOOL, F64, U64, Element, is_static
+from bridge.neutral.graph import Node
+from bridge.neutral.types import BOOL, Element
 from bridge.operators import Result
-from bridge.passes.context import Context
-from bridge.quirks.known import is_known
-from bridge.quirks.opaque import is_hidden, opaque
-from bridge.quirks.quirk import BOTH, CPU, GPU, Place, graph_quirk, quirk, replace_outputs
+from bridge.quirks.quirk import BOTH, CPU, GPU, Place, quirk
 
 
 def _holds_nan(element: Element | None) -> bool:
@@ -66,47 +63,3 @@ def range_without_type(b: Builder, node: Node, place: Place) -> Result:
         return None
     attributes = {**node.attributes, "output_type": start.element}
     return b.node("Range", node.inputs, 1, attributes, extras=node.extras).outputs
-
-
-# If the GPU plugin knows the shape of such an output, it compares its type with bytes.
-@graph_quirk(
-    hides="memory",
-    engines=(GPU,),
-    symptom="The first inference fails at a boolean output of known shape, if something before it "
-    "has an open size. The plugin knows more shapes than OpenVINO shows.",
-    cost="a LogicalOr of the output",
-)
-def type_of_bool(graph: Graph, context: Context) -> bool:
-    """At a boolean output, if the model has open sizes."""
-    made = (value for node in graph.nodes for value in node.outputs)
-    if all(is_static(value.shape) for value in (*graph.inputs, *made)):
-        return False
-    return replace_outputs(graph, context, _copy_of_bool)
-
-
-def _copy_of_bool(b: Builder, value: Value) -> Value | None:
-    made = value.producer
-    if value.element is not BOOL or made is None or made.op == "Constant":
-        return None
-    return None if is_hidden(value, "memory") else opaque(b, value, "memory")
-
-
-# The GPU plugin keeps constants of these types in 32 bits, and does not convert them back.
-@graph_quirk(
-    hides="content",
-    engines=(GPU,),
-    symptom="A constant output of f64 has the bits of f32, and one of u64 the bits of i32.",
-    cost="a Gather of the output",
-)
-def wide_constant_output(graph: Graph, context: Context) -> bool:
-    """At an output of f64 or u64 that is known when the model is compiled."""
-    place = Place(graph)
-
-    def hidden(b: Builder, value: Value) -> Value | None:
-        if value.element not in (F64, U64) or value.producer is None:
-            return None
-        if is_hidden(value, "content") or not is_known(value, place):
-            return None
-        return opaque(b, value, "content")
-
-    return replace_outputs(graph, context, hidden)

@@ -155,7 +155,7 @@ FAR_BACK = 100
 """The number of values to search. If there are more, the value does not count as constant."""
 
 
-def behind(value: Value | None, op: str, most: int = 12) -> Node | None:
+def nearest(value: Value | None, op: str, most: int = 12) -> Node | None:
     """The nearest node of an operator among the producers of a value; at most `most` values are
     searched."""
     todo = [value]

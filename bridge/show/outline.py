@@ -38,6 +38,7 @@ def outline(model: Model, file: str, layers: Mapping[str, str] | None = None) ->
     check's JSON. `layer` is the layer of the IR. Ports are lists: a name, a type, the source or
     destination in words (`#` stands for a name), and its maker, in full and in short. `holds` are
     the other nodes of a body, without constants: operator, name, inputs, outputs with their types.
+    A model without control flow has those of the top graph.
     """
     return _Outline(model, layers or {}).made(file)
 
@@ -46,7 +47,7 @@ def empty(file: str) -> Json:
     """The outline of a model that could not be read."""
     return {
         "file": file, "format": "", "inputs": [], "outputs": [], "operators": {},
-        "constants": [0, 0], "top": [], "nodes": [], "names": [],
+        "constants": [0, 0], "top": [], "holds": [], "nodes": [], "names": [],
     }  # fmt: skip
 
 
@@ -78,6 +79,7 @@ class _Outline:
             "operators": dict(counts.most_common()),
             "constants": [len(constants), sum(constants)],
             "top": top,
+            "holds": [] if top else self._holds(graph),
             "nodes": self.nodes,
             "names": [[short(name), name] for name in self.names],
         }
@@ -131,7 +133,6 @@ class _Outline:
         ]
         counts = Counter(n.op for n in body.graph.nodes if n.op != "Constant")
         nodes = self._graph(body.graph, inside)
-        holds = [self._held(n) for n in body.graph.nodes if n.op != "Constant" and not n.bodies]
         outputs = [
             [self._name(value), short_type(value.type), *self._sink(node, port)]
             for value, port in body.exits()
@@ -142,8 +143,11 @@ class _Outline:
             "outputs": outputs,
             "operators": dict(counts.most_common()),
             "nodes": nodes,
-            "holds": holds,
+            "holds": self._holds(body.graph),
         }
+
+    def _holds(self, graph: Graph) -> list[list[Any]]:
+        return [self._held(n) for n in graph.nodes if n.op != "Constant" and not n.bodies]
 
     def _held(self, node: Node) -> list[Any]:
         return [

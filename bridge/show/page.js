@@ -51,9 +51,10 @@
     return item;
   }
   /** The operators of a branch. Where an If or a Loop stands beside them, they are in a group. */
+  const operators = (holds, parent) => holds.map(([op, name, inputs, outputs]) =>
+    put({ op, name, inputs, outputs, parent, level: parent ? parent.level + 1 : 1, kids: [] }));
   function held(own) {
-    const list = (parent) => own.body.holds.map(([op, name, inputs, outputs]) =>
-      put({ op, name, inputs, outputs, parent, level: parent.level + 1, kids: [] }));
+    const list = (parent) => operators(own.body.holds, parent);
     if (!own.body.nodes.length || !own.body.holds.length) return list(own);
     const group = put({ group: own.body, parent: own, level: own.level + 1, kids: [] });
     group.kids = list(group);
@@ -72,7 +73,7 @@
       return item;
     });
   }
-  const top = add(outline.top, null);
+  const top = outline.top.length ? add(outline.top, null) : operators(outline.holds, null);
   const ifs = outline.nodes.filter((node) => node.op === "If").length;
   const loops = outline.nodes.length - ifs;
   const branches = items.filter((item) => item.state);
@@ -144,7 +145,7 @@
     if (wanted === drawn) return;
     drawn = wanted;
     const shown = rows.slice(first, last).map((item, offset) => row(item, first + offset));
-    space.replaceChildren(...(rows.length ? shown : [make("p", { class: "empty" }, items.length ? "Nothing was found." : "This model has no If and no Loop.")]));
+    space.replaceChildren(...(rows.length ? shown : [make("p", { class: "empty" }, items.length ? "Nothing was found." : "This model has no operators.")]));
     tree.setAttribute("aria-activedescendant", selected ? `item-${selected.id}` : "");
   }
 
@@ -174,7 +175,7 @@
       element.append(
         make("span", { class: "operator" }, ...marked(item.op, item.op)),
         make("span", { class: "name", title: full(item.name) }, ...marked(short(item.name), full(item.name))),
-        make("span", { class: "ports" }, `${takes ? `${takes} ` : ""}→ ${item.outputs.map(([name]) => short(name)).join(", ")}`));
+        make("span", { class: "ports" }, `${takes ? `${takes} ` : ""}→ ${item.outputs.map(([name, type]) => `${short(name)} ${type}`).join(", ")}`));
     } else if (item.group) {
       element.append(make("span", { class: "ports" }, plural(item.kids.length, "operator")));
     } else if (body) {
@@ -363,13 +364,14 @@
 
   // ---- the rest of the page
 
-  function table(heads, lines) {
-    return make("div", { class: "scroll" }, make("table", null,
+  /** A table that scrolls by itself, also with the keyboard. */
+  function table(title, heads, lines) {
+    return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title }, make("table", null,
       make("thead", null, make("tr", null, ...heads.map((head) => make("th", { scope: "col" }, head)))),
       make("tbody", null, ...lines.map((cells) => make("tr", null, ...cells.map((cell) => (cell instanceof Node && cell.tagName === "TD" ? cell : make("td", null, cell))))))));
   }
   const code = (words) => make("code", null, words);
-  const tile = (title, big, ...rest) => make("div", { class: "tile" }, make("h3", null, title), make("div", { class: "big" }, big), ...rest);
+  const tile = (title, big, ...rest) => make("div", { class: "tile" }, make("h2", null, title), make("div", { class: "big" }, big), ...rest);
   const section = (id, title, ...content) => { get(id).hidden = false; get(id).append(make("h2", null, title), ...content); };
 
   function head() {
@@ -458,7 +460,7 @@
 
   function outputs() {
     if (!check || !check.outputs.length) return;
-    section("outputs", "Outputs", table(["Version", "Output", "", "abs", "rel", "ulp", "of what is allowed", "allowed", "with input"], check.outputs.map((one) => [
+    section("outputs", "Outputs", table("Outputs", ["Version", "Output", "result", "abs", "rel", "ulp", "of what is allowed", "allowed", "with input"], check.outputs.map((one) => [
       one.version, code(one.output),
       make("span", { class: `state ${COMPARED[one.state][0]}`, title: one.text }, COMPARED[one.state][1]),
       ...[number(one.absolute), number(one.relative), number(one.ulp), one.problem || (typeof one.share === "number" ? `${number(100 * one.share)} %` : String(one.share))].map((words) => make("td", { class: "number" }, words)),
@@ -478,13 +480,13 @@
     if (!check || !check.inputs.length) return;
     const taken = new Map();
     for (const item of branches) if (item.state.input !== null) taken.set(item.state.input, (taken.get(item.state.input) || 0) + 1);
-    section("inputs", "Inputs", table(["", "Made by", "Values", "First to take"], check.inputs.map((one, index) => [
+    section("inputs", "Inputs", table("Inputs", ["Number", "Made by", "Values", "First to take"], check.inputs.map((one, index) => [
       make("td", { class: "number", id: `input-${index}` }, String(index)), one.recipe,
       make("div", null, ...Object.entries(one.tensors).map(([name, value]) => make("div", null, code(name), " ", ...described(value)))),
       taken.has(index) ? plural(taken.get(index), "branch").replace("branchs", "branches") : "",
     ])));
     const refused = Object.entries(check.refused);
-    if (refused.length) get("inputs").append(make("h3", null, "What the model itself does not take"), table(["times", "why"], refused.map(([why, count]) => [make("td", { class: "number" }, String(count)), why])));
+    if (refused.length) get("inputs").append(make("h3", null, "What the model itself does not take"), table("Refused inputs", ["times", "why"], refused.map(([why, count]) => [make("td", { class: "number" }, String(count)), why])));
   }
   function show(index) {
     const line = get(`input-${index}`).parentElement;
@@ -501,7 +503,7 @@
 
   function files() {
     if (!check) return;
-    section("files", "Files and engines", table(["Version", "Engine", "File", "Size", "SHA-256"], check.versions.flatMap((version) =>
+    section("files", "Files and engines", table("Files and engines", ["Version", "Engine", "File", "Size", "SHA-256"], check.versions.flatMap((version) =>
       (version.files.length ? version.files : [{ name: "", size: 0, sha256: "" }]).map((file, index) => [
         index ? "" : version.label, index ? "" : version.engine, code(file.name), make("td", { class: "number" }, bytes(file.size)), code(file.sha256),
       ]))));
@@ -509,7 +511,13 @@
   }
 
   head(); tiles(); first(); outputs(); inputs(); model(); files();
-  if (!items.length) { get("structure").querySelector(".toolbar").hidden = true; get("details").hidden = true; get("structure").querySelector(".hint").hidden = true; }
+  const structure = get("structure");
+  if (!outline.nodes.length) {
+    structure.querySelector("h2").textContent = "Operators: the model has no If and no Loop";
+    tree.setAttribute("aria-label", "Operators");
+    for (const id of ["unfold", "fold"]) get(id).hidden = true;
+  }
+  if (!items.length) for (const part of [structure.querySelector(".toolbar"), get("details"), structure.querySelector(".hint")]) part.hidden = true;
   refresh();
   const worst = branches.find((item) => item.state.state === "different");
   if (worst || top.length) select(worst || top[0]);

@@ -90,6 +90,25 @@ def test_the_summary_of_the_action(tmp_path: Path) -> None:
     assert (tmp_path / "step.md").read_text() == "new\n"
 
 
+JUNIT = """<testsuite>
+<testcase name="a,b: 100%.onnx"><failure message="y differs&#10;::stop-commands::x"/></testcase>
+<testcase name="good.onnx"/>
+<testcase name="c.onnx"><error message="is no model"/></testcase>
+</testsuite>"""
+
+
+@posix
+def test_annotations_of_the_action(tmp_path: Path) -> None:
+    """A name or a reason cannot end the command, nor begin another one."""
+    (tmp_path / "junit.xml").write_text(JUNIT, encoding="utf-8")
+    write = f"mkdir -p {tmp_path}/temp; cp {tmp_path}/junit.xml {tmp_path}/temp/bridge.xml; exit 1"
+    assert run_step(tmp_path, "a.onnx", "", write).stdout.splitlines() == [
+        "::error file=a%2Cb%3A 100%25.onnx,title=Bridge::y differs%0A::stop-commands::x",
+        "::error file=c.onnx,title=Bridge::is no model",
+    ]
+    assert not run_step(tmp_path, "a.onnx", "", "exit 2").stdout
+
+
 @posix
 def test_words_that_are_none(tmp_path: Path) -> None:
     """Exit code 1 means differences alone."""

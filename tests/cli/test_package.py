@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 import venv
 from doctest import DocTestParser
 from inspect import Parameter, signature
@@ -144,6 +145,18 @@ def test_all_that_is_public_is_there_and_documented() -> None:
 def test_docs_say_what_the_tables_say(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     assert updated(page, text) == text, "python -m tests.docs"
+
+
+def test_one_version() -> None:
+    """The package, the newest heading of a release, and the tag that the documents name."""
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    headings = re.findall(r"^## \[(\d.*?)\]", text_of("CHANGELOG.md"), re.MULTILINE)
+    tags = re.findall(r"(?:rev: |check@)(\S+)", text_of("docs/commands.md"))
+    assert headings[0] == project["version"] and set(tags) == {f"v{project['version']}"}
+
+
+def text_of(name: str) -> str:
+    return (PROJECT / name).read_text(encoding="utf-8")
 
 
 def test_links_of_the_docs_lead_somewhere() -> None:

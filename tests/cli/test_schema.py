@@ -115,7 +115,7 @@ FAILURES = {
     "convert: not a model": ("convert broken.onnx {out}/b.xml", 2, "InvalidModelError"),
     "convert: unknown operator": ("convert unknown.onnx {out}/b.xml", 2, "UnsupportedError"),
     "convert: a limit": ("convert wrong.xml {out}/b.onnx --limit elements=1", 2, "LimitError"),
-    "convert: no destination": ("convert wrong.onnx", 2, "UsageError"),
+    "convert: no destination": ("convert -", 2, "UsageError"),
     "convert: a folder as a model": ("convert a.onnx {out}/b.xml", 2, "UsageError"),
     "convert: --check of what is cut": (
         "convert wrong.onnx {out}/c.xml --check --outputs y", 2, "UsageError"),

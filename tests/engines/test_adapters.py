@@ -73,7 +73,7 @@ def test_a_file_is_opened_once(tmp_path: Path) -> None:
     path = saved(IDENTITY, tmp_path / "m.onnx")
     sessions = Sessions()
     first = sessions.open(path)
-    assert sessions.open(path) is first and sessions.opened(path) is not first
+    assert sessions.open(path) is first and Sessions().open(path) is not first
     saved(IDENTITY.replace("Neg", "Abs"), path)
     second = sessions.open(path, like=first)
     (result,) = second.run({"x": np.array([-1], np.float32)}).values()
@@ -94,11 +94,10 @@ def test_a_fresh_run_of_openvino_keeps_nothing(
     onnx.save(proto_of(canary), tmp_path / "m.onnx")
     sessions = Sessions()
     original = sessions.open(tmp_path / "m.onnx")
-    session = sessions.open(tmp_path / "m.xml", like=original)
-    assert session.keeps and not original.keeps
+    assert sessions.open(tmp_path / "m.xml").keeps and not original.keeps
     expected = original.run(canary.feed)
     for fresh, right in ((True, [True, True, True]), (False, [True, False, False])):
-        session.renew()
+        session = Sessions().open(tmp_path / "m.xml", like=original)
         found = session.run_each([canary.feed] * 3, fresh)
         assert [
             not isinstance(one, EngineError)
@@ -135,3 +134,17 @@ def test_messages_without_places_in_sources() -> None:
     )
     assert message(RuntimeError("Exception from src/a/b.cpp:12:\n")) == "RuntimeError"
     message(RuntimeError("/a/onnxruntime/core" * 200_000))
+
+
+SEQUENCE = """<ir_version: 9, opset_import: ["": 18]>
+g (seq(float[2]) s, int64 at) => (float[2] y) { y = SequenceAt (s, at) }"""
+
+
+def test_what_a_packed_boundary_cannot_hold_is_an_error_of_that_input(tmp_path: Path) -> None:
+    bridge.convert(onnx.parser.parse_model(SEQUENCE), tmp_path / "m.xml")
+    session = Sessions().open(tmp_path / "m.xml")
+    part, at = np.ones(2, np.float32), np.array(0)
+    right, wrong = {"s": [part, part], "at": at}, {"s": None, "at": at}
+    first, second = session.run_each([right, wrong])
+    assert not isinstance(first, EngineError) and isinstance(second, EngineError)
+    assert "it a list of arrays" in str(second) or "cannot be None" in str(second)

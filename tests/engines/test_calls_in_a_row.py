@@ -14,6 +14,7 @@ import pytest
 import bridge
 from bridge.check import CheckReport, check
 from tests.support.reports import feeds_of
+from tests.support.sample import thinned
 
 CACHE = "float[b, n, 4] logits, float[b, m, 4] present_key"
 CASES: dict[str, tuple[str, str, str, list[dict[str, int]]]] = {
@@ -82,7 +83,7 @@ def test_calls_in_a_row(name: str, tmp_path: Path) -> None:
         assert back.ok and len(back.inputs.row) == 3, str(back)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", thinned(CASES, 2))
 def test_variables_that_somebody_else_made(name: str, tmp_path: Path) -> None:
     """As OpenVINO and optimum write them, without a record of Bridge."""
     source = written(name, tmp_path)

@@ -19,6 +19,7 @@ from bridge.check import check
 from bridge.check.diagnosis import values
 from tests.quirks.canaries import CANARIES
 from tests.quirks.test_canaries import proto_of
+from tests.support.sample import thinned
 
 from .test_check import saved
 
@@ -125,7 +126,7 @@ def damaged(case: Damage, folder: Path) -> tuple[Path, Path]:
     return saved(f"{HEADER} {case.model}", folder / "m.onnx"), folder / "m.xml"
 
 
-@pytest.mark.parametrize("name", DAMAGES)
+@pytest.mark.parametrize("name", thinned(DAMAGES, 2))
 def test_a_damaged_ir(name: str, tmp_path: Path) -> None:
     case = DAMAGES[name]
     right, wrong = damaged(case, tmp_path)
@@ -140,7 +141,7 @@ def test_a_damaged_ir(name: str, tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("name", DAMAGES)
+@pytest.mark.parametrize("name", thinned(DAMAGES, 2, first=1))
 def test_a_damaged_model_beside_an_ir(name: str, tmp_path: Path) -> None:
     """The same the other way round: the IR is the original, and ONNX is held to it."""
     case = DAMAGES[name]

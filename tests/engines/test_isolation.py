@@ -391,7 +391,7 @@ def test_runs_in_order_and_each_as_if_it_were_the_first(worker: Worker, tmp_path
 
     assert runs([{}] * 3) == [1, 2, 3]
     assert runs([{}] * 2, fresh=True) == [1, 1]
-    session.renew()
-    assert runs([{}] * 2) == [1, 2]
+    assert runs([{}] * 2) == [2, 3]
     empty = {"x": np.zeros(0)}
-    assert runs([empty, empty, {}, {}]) == [3, 4, 1, 2]
+    assert runs([empty, empty, {}, {}]) == [4, 5, 1, 2]
+    assert runs([empty]) + runs([{}]) == [3, 1]

@@ -10,12 +10,12 @@ import pytest
 
 import bridge
 from bridge.check import CheckReport, check
-from bridge.check.branches import BranchResults
-from bridge.check.diagnosis.forced import Forced
+from bridge.check.branches import BranchResults, Forced
 from bridge.check.surgery.sites import Site
 from tests.support.layer_changes import changes
 from tests.support.model_files import FOLDER
 from tests.support.reports import feeds_of
+from tests.support.sample import thinned
 
 HEAD = '<ir_version: 9, opset_import: ["" : 18]> '
 TIMEOUT = 2.0
@@ -75,7 +75,7 @@ PLANTED = [
 ]
 
 
-@pytest.mark.parametrize(("model", "layer"), PLANTED)
+@pytest.mark.parametrize(("model", "layer"), thinned(PLANTED, 2))
 def test_a_change_in_a_body_is_found(model: str, layer: str, tmp_path: Path) -> None:
     bridge.convert(FOLDER / model, tmp_path / "m.xml")
     first = next(changes((tmp_path / "m.xml").read_text(encoding="utf-8"), layer))
@@ -145,7 +145,7 @@ def test_a_conversion_is_held_to_forced_iterations(tmp_path: Path) -> None:
 
 def test_what_fails_in_the_other_model_alone_is_not_shown() -> None:
     """The number of iterations may be one that never is, so that it is no difference either."""
-    failing = Forced((0, 0), given={}, failures={"m.xml": "no"})
+    failing = Forced((0, 0), "m.xml fails: no", {})
     forced = {(0, 0): failing, (0, 1): Forced((0, 1), "the model itself fails there: no")}
     branches = BranchResults([Site(0, "graph / Loop", (), True)], forced=forced)
     assert [branches.state((0, count)).state for count in range(2)] == ["unknown", "failing"]

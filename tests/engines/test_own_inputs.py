@@ -173,3 +173,23 @@ def test_the_command(tmp_path: Path) -> None:
     result = run("check", path, "--samples", "1", *options, "--save-inputs", tmp_path / "ran")
     assert result.code == 0, result.err
     assert len(list((tmp_path / "ran").iterdir())) >= 2
+
+
+ROWS = """<ir_version: 9, opset_import: ["" : 18]>
+rows (int64[n] at, float[4,2] data) => (float[n,2] y) { y = Gather (data, at) }"""
+BAD = ROWS.replace("Gather (data, at)", "Gather (data, far)").replace(
+    "{ y", "{ nine = Constant <value = int64 {9}> () far = Add (at, nine) y"
+)
+
+
+def test_a_range_beyond_the_data(tmp_path: Path) -> None:
+    """OpenVINO reads something for such an index, and onnxruntime refuses it."""
+    for name, text in (("m", ROWS), ("far", BAD)):
+        bridge.convert(onnx.parser.parse_model(text), tmp_path / f"{name}.xml")
+        onnx.save(onnx.parser.parse_model(text), tmp_path / f"{name}.onnx")
+    report = check(tmp_path / "m.xml", ranges={"at": (0, 100)})
+    first = report.summary().splitlines()[0]
+    assert report.ok and "an index beyond the data, outside what the model takes" in first
+    # What the file itself leads beyond the data is a failure.
+    report = check(tmp_path / "m.xml", tmp_path / "far.onnx", ranges={"at": (0, 3)})
+    assert not report.ok and "out of data bounds" in str(report), str(report)

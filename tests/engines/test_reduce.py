@@ -71,43 +71,41 @@ def operators(path: Path) -> list[str]:
     return [node.op for node in bridge.load(path).graph.nodes if node.op != "Constant"]
 
 
-@pytest.mark.parametrize(("suffix", "count"), [(".xml", 300), (".onnx", 30)])
-def test_a_rare_branch_of_a_large_model(suffix: str, count: int, tmp_path: Path) -> None:
-    path = saved(rare(count), tmp_path / "m.onnx")
-    other = tmp_path / f"w{suffix}"
-    bridge.convert(onnx.parser.parse_model(rare(count, "Elu")), other)
-    began = time.monotonic()
-    report = check(path, other, reduce=tmp_path / "small.onnx")
-    assert report.different and time.monotonic() - began < 60
-    assert operators(tmp_path / "small.onnx") == ["Exp"]
-    found: Any = report.diagnosis.reduced
-    assert operators(found.other) == ["Elu"] and found.nodes == 1 and found.all > 0.95 * count
-    assert f"reduced: {found}" in report.summary()
-    again = check(found.model, found.other, inputs=found.inputs, samples=0)
-    assert again.different
-    assert report.as_json()["reduced"]["nodes"] == 1
-
-
-def test_in_an_iteration(tmp_path: Path) -> None:
-    path = saved(LOOP.replace("OPERATOR", "Exp"), tmp_path / "m.onnx")
-    bridge.convert(onnx.parser.parse_model(LOOP.replace("OPERATOR", "Elu")), tmp_path / "w.xml")
-    report = check(path, tmp_path / "w.xml", reduce=tmp_path / "small.onnx")
-    assert operators(tmp_path / "small.onnx") == ["Exp"], str(report)
-
-
-def test_a_wrong_conversion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A conversion that makes another layer of each Exp."""
     convert = bridge.convert
 
-    def wrong(source: Any, target: Path, **options: Any) -> Any:
+    def converted(source: Any, target: Path, **options: Any) -> Any:
         report = convert(source, target, **options)
         if Path(target).suffix == ".xml":
             text = Path(target).read_text(encoding="utf-8")
             Path(target).write_text(text.replace('type="Exp"', 'type="Sin"'), encoding="utf-8")
         return report
 
-    monkeypatch.setattr(bridge, "convert", wrong)
-    path = saved(rare(60), tmp_path / "m.onnx")
-    report = check(path, reduce=tmp_path / "small.onnx", values={"mode": 7123})
+    monkeypatch.setattr(bridge, "convert", converted)
+
+
+@pytest.mark.usefixtures("wrong")
+@pytest.mark.parametrize("count", [300, 30])
+def test_a_rare_branch_of_a_large_model(count: int, tmp_path: Path) -> None:
+    path = saved(rare(count), tmp_path / "m.onnx")
+    began = time.monotonic()
+    report = check(path, reduce=tmp_path / "small.onnx")
+    assert report.different and time.monotonic() - began < 60
+    assert operators(tmp_path / "small.onnx") == ["Exp"]
+    found: Any = report.diagnosis.reduced
+    assert found.nodes == 1 and found.all > 0.95 * count
+    assert f"reduced: {found}" in report.summary()
+    again = check(found.model, inputs=found.inputs, samples=0)
+    assert again.different
+    assert report.as_json()["reduced"]["nodes"] == 1
+
+
+@pytest.mark.usefixtures("wrong")
+def test_in_an_iteration(tmp_path: Path) -> None:
+    path = saved(LOOP.replace("OPERATOR", "Exp"), tmp_path / "m.onnx")
+    report = check(path, reduce=tmp_path / "small.onnx")
     assert operators(tmp_path / "small.onnx") == ["Exp"], str(report)
 
 
@@ -148,3 +146,5 @@ def test_nothing_to_reduce(tmp_path: Path) -> None:
     assert not (tmp_path / "small.onnx").exists()
     with pytest.raises(UsageError, match=r"let it end in \.onnx"):
         check(path, reduce=tmp_path / "small.xml")
+    with pytest.raises(UsageError, match="check one file"):
+        check(path, path, reduce=tmp_path / "small.onnx")

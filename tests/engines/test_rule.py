@@ -159,7 +159,8 @@ def test_noise_has_to_explain_each_input() -> None:
 
 def test_a_run_that_fails_is_told() -> None:
     verdict = conclude(_runs(Run("v", 1, ALONE, EngineError("ends"))), Tolerances(), _never, {})
-    assert [(one.label, one.case, one.why) for one in verdict.failed] == [("v", 1, "ends")]
+    failed = [(one.label, one.case, str(one.outcome)) for one in verdict.failed]
+    assert failed == [("v", 1, "ends")]
 
 
 def test_outputs_that_the_user_gave_are_compared() -> None:

@@ -14,7 +14,7 @@ from bridge.check.surgery.bringing import COUNT, brought_out, last
 from bridge.check.surgery.sites import graphs_of, sites_of
 from bridge.check.surgery.slices import slice_of
 from bridge.check.surgery.surgery import Surgery
-from bridge.check.surgery.twins import twin_inputs, twin_sites, twins
+from bridge.check.surgery.twins import twin_sites, twins
 from bridge.check.surgery.watching import all_taken, iterations
 from bridge.neutral.graph import Graph, Model, Value
 
@@ -141,13 +141,3 @@ def test_twins_without_names_have_one_position() -> None:
     found = {site.where: node for node, site in twin_sites(model, other).items()}
     assert [node.op for node in found.values()] == ["If", "Loop", "Loop"]
     assert [node.outputs[0].name for node in found.values()] == ["t", "other", "others"]
-
-
-def test_twins_that_were_equal_in_a_run() -> None:
-    mine, its = ([Value(), Value()] for _ in range(2))
-    one, two = np.ones(2, np.float32), np.full(2, 2, np.float32)
-    known = {mine[0]: one, mine[1]: two}
-    found = twin_inputs(known, {its[0]: two, its[1]: one}, {mine[0]: its[0]})
-    assert found == {mine[1]: its[0], mine[0]: its[1]}
-    both = twin_inputs(dict.fromkeys(mine, one), dict.fromkeys(its, one), {mine[1]: its[0]})
-    assert both == {mine[1]: its[0], mine[0]: its[1]}

@@ -46,7 +46,7 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
             for c in (True, False, True)
         ],
     ),
-    "outputs_of_shapes": (
+    "copied_output, of sizes": (
         """(float[n, 3] x) => (int64 size, float y) {
           sizes = Shape (x) size = ReduceProd <keepdims = 0> (sizes)
           y = ReduceMax <keepdims = 0> (x) }""",
@@ -75,18 +75,18 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
                            ceil_mode = 1, count_include_pad = 1> (x) }""",
         [{"x": np.ones((1, 1, 32, 32), np.float32)}],
     ),
-    "places_in_constant_vector": (
+    "kernel_of_vectors, places": (
         """(float[2] x, int64[2] i, int64[2,1] j) => (float[4] y, float[4] z, float[2] w)
           <float[4] some = {1, 2, 3, 4}> {
             y = ScatterElements (some, i, x) z = ScatterND (some, j, x)
             w = GatherElements (some, i) }""",
         [{"x": X, "i": np.int64([3, 1]), "j": np.int64([[3], [1]])}],
     ),
-    "scalar_of_einsum": (
+    "kernel_of_vectors": (
         """(float[2] x, float[2] z) => (float y) { y = Einsum <equation = "i,i"> (x, z) }""",
         [{"x": X, "z": np.float32([3, 5])}],
     ),
-    "window_in_padding": (
+    "window_beyond_input, in padding": (
         """(float[1,1,2,2] x) => (float[1,1,1,1] y) {
           y = MaxPool <kernel_shape = [1, 1], strides = [2, 2], ceil_mode = 1> (x) }""",
         [{"x": np.ones((1, 1, 2, 2), np.float32)}],
@@ -95,7 +95,7 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
         "(float[3,4,2] x, float[2] s) => (float[3,4,2] y) { y = PRelu (x, s) }",
         [{"x": -np.ones((3, 4, 2), np.float32), "s": X}],
     ),
-    "sizes_in_parts": (
+    "read_on_host, parts": (
         """(float[2,3] x, int64[4] pads) => (float[n,m] y) { y = Pad (x, pads) }""",
         [{"x": np.ones((2, 3), np.float32), "pads": np.int64([0, 0, 0, 2])}],
     ),
@@ -120,14 +120,14 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
             y = NonMaxSuppression (boxes, scores, most, overlap) }""",
         [{"boxes": np.float32(boxes), "scores": SCORES} for boxes in (APART, SAME)],
     ),
-    "boxes_of_input": (
+    "read_on_host, boxes": (
         """(float[1,n,m] boxes, float[1,1,n] scores) => (int64[k,3] y)
           <int64[3] sizes = {0, 0, 4}, int64 most = {3}, float overlap = {0.5}> {
             reshaped = Reshape (boxes, sizes)
             y = NonMaxSuppression (reshaped, scores, most, overlap) }""",
         [{"boxes": np.float32(boxes), "scores": SCORES} for boxes in (APART, SAME) * 10],
     ),
-    "pads_of_vector": (
+    "kernel_of_vectors, pads": (
         """(float[2] x, int64[2] pads) => (float[k] y, float[l] z, float[m] v, float[n] w) {
           more = Add (pads, pads) most = Add (more, pads) last = Add (more, more)
           y = Pad (x, pads) z = Pad (x, more) v = Pad (y, most) w = Pad (z, last) }""",
@@ -159,7 +159,7 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
           y = QuantizeLinear (x, scale, zero) }""",
         [{"x": np.float32([0.25, 0.75, 1.25, -1.25])}],
     ),
-    "limits_of_vector": (
+    "kernel_of_vectors, limits": (
         """(float[4] x) => (float[4] y, float[4] z)
           <float[4] some = {1, 2, 4, 8}, float scale = {0.3}, uint8 zero = {128}> {
             a = Add (x, some) p = QuantizeLinear (a, scale, zero)
@@ -181,13 +181,13 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
           y, i, j, k = Unique (x) }""",
         [{"x": np.float32([3])}],
     ),
-    "wide_constant_output": (
+    "copied_output, of constants": (
         """(float[2] x) => (float[2] y, double[2] d, uint64[2] u) {
           y = Abs (x) d = Constant <value = double[2] {1.5, -2}> ()
           u = Constant <value = uint64[2] {1, 2}> () }""",
         [{"x": X}],
     ),
-    "type_of_bool": (
+    "copied_output": (
         """(float[n] x) => (bool[2] y, bool[0] z) <float one = {1}, int64[2] places = {1, 0},
            int64[1] none = {0}> {
             g = Greater (x, one) y = Gather (g, places) z = Slice (g, none, none) }""",
@@ -209,7 +209,7 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
 }  # fmt: skip
 
 
-BY_MEMORY = frozenset({"pads_of_vector"})
+BY_MEMORY = frozenset({"kernel_of_vectors, pads"})
 """Faults that show only where other memory than zeros lies behind a tensor."""
 
 

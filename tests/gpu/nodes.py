@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.check.engines import EngineError, OpenVino, OpenVinoGpu
+from bridge.check.engines import EngineError, OpenVino
 from bridge.errors import BridgeError, UnsupportedError
 from tests.conformance import ledger
 from tests.conformance.cases import Case, cases
@@ -77,7 +77,7 @@ def judge(case: Case, scratch: Path, plugin: str) -> Verdict:
 
 @functools.cache
 def _engine(plugin: str) -> OpenVino:
-    return OpenVinoGpu() if plugin == "GPU" else OpenVino()
+    return OpenVino(plugin=plugin)
 
 
 def _allowing(case: Case) -> Case:

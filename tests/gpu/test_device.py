@@ -9,6 +9,7 @@ from tests.gpu.canaries import BY_MEMORY, ON_GPU, canary
 from tests.gpu.cases import Case, of_file
 from tests.gpu.judge import Verdict, apart
 from tests.support.model_files import FOLDER
+from tests.support.sample import thinned
 
 SAMPLE = (
     "if_captures_condition",
@@ -21,13 +22,13 @@ SAMPLE = (
 CASES = [*blocks(), *(Case(name, of_file, (FOLDER / f"{name}.onnxtxt",)) for name in SAMPLE)]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", thinned(CASES, 2), ids=lambda case: case.name)
 @pytest.mark.usefixtures("emulated_gpu")
 def test_right_on_the_device(case: Case) -> None:
     assert apart(case) == Verdict("right")
 
 
-@pytest.mark.parametrize("path", ON_GPU)
+@pytest.mark.parametrize("path", thinned(ON_GPU, 2))
 @pytest.mark.usefixtures("emulated_gpu")
 def test_a_quirk_mends_what_goes_wrong_without_it(path: str) -> None:
     assert apart(canary(path, without=False)) == Verdict("right")

@@ -11,7 +11,7 @@ import onnx
 import pytest
 
 import bridge
-from bridge.cli.options import output_ranks
+from bridge.cli.options import READERS
 from tests.support.model_files import FOLDER
 from tests.support.running import OnnxRuntime, OpenVino, assert_close, flat
 
@@ -449,7 +449,7 @@ def test_ranks_that_make_no_sense(ranks: Any, message: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("texts", [["y"], ["=2"], ["y=-1"], ["y=two"], ["y=1", "y=2"]])
 def test_options_that_are_no_ranks(texts: list[str]) -> None:
     with pytest.raises(bridge.UsageError, match="--output-rank"):
-        output_ranks(texts)
+        READERS["output_ranks"](texts)
 
 
 def test_a_shape_of_other_elements_is_refused(tmp_path: Path) -> None:

@@ -13,11 +13,13 @@ from pathlib import Path
 
 import onnx
 
+import bridge
 import tests.conftest  # noqa: F401 - the same seed draws the same programs
-from bridge.check.compare import Difference, Results, compare
-from bridge.check.diagnosis.stages import Stage, first_wrong_stage
-from bridge.check.engines.sessions import open_session
-from bridge.files.atomic_write import scratch_folder
+from bridge.check.diagnosis.stages import Watcher
+from bridge.neutral.builder import Target
+from bridge.passes.context import Context
+from bridge.pipeline import prepare
+from bridge.report import Report
 from tests.programs.drawing import KINDS, Drawn, draw
 from tests.programs.reducing import reduced
 from tests.programs.saved import FORMS
@@ -82,26 +84,19 @@ def _show(
         model = reduced(model, lambda smaller: _fails_alike(smaller, feeds, verdict, options.saved))
     print(onnx.printer.to_text(model), flush=True)
     if options.debug_run:
-        print("\n".join(map(str, _wrong_stages(model, feeds))), flush=True)
+        print("\n".join(_wrong_stages(model, feeds)), flush=True)
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
         onnx.save(program.model, options.keep / f"{name}.drawn.onnx")
         onnx.save(model, options.keep / f"{name}.onnx")
 
 
-def _wrong_stages(model: onnx.ModelProto, feeds: Feeds) -> Iterator[Stage | str]:
+def _wrong_stages(model: onnx.ModelProto, feeds: Feeds) -> Iterator[str]:
     """For each of the inputs, the first pass or quirk towards IR after which a number differs."""
-
-    def differences(expected: Results, actual: Results) -> dict[str, Difference]:
-        return {n: compare(value, actual[n], 1e-3, 1e-5) for n, value in expected.items()}
-
-    with scratch_folder() as folder:
-        onnx.save(model, folder / "model.onnx")
-        for feed in feeds:
-            given = {item.name: feed[item.name] for item in model.graph.input}
-            expected = open_session(folder / "model.onnx").run(given)
-            stage = first_wrong_stage(folder / "model.onnx", ".xml", given, differences, expected)
-            yield stage or "no number differs after any pass or quirk"
+    watcher = Watcher()
+    prepare(bridge.load(model), Context(Target("ir"), Report(), watch=watcher))
+    for feed in feeds:
+        yield from watcher.lines({item.name: feed[item.name] for item in model.graph.input})
 
 
 def _fails_alike(model: onnx.ModelProto, feeds: Feeds, verdict: Verdict, form: str | None) -> bool:

@@ -76,7 +76,7 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(1, 2)},
         ends=True,
     ),
-    "channels_before_quantisation, some negative": Canary(
+    "channels_in_kernel, quantised: some negative": Canary(
         "(float[n, 3] x) => (float[n, 3] y) <float[3] scale = {-1, 2, 3}, float step = {0.5}, "
         "int8 zero = {0}> { scaled = Mul (x, scale) q = QuantizeLinear (scaled, step, zero) "
         "d = DequantizeLinear (q, step, zero) y = Add (d, x) }",
@@ -131,12 +131,12 @@ CANARIES: dict[str, Canary] = {
         "{ y = Exp (u) z = Exp (x) v = Add (x, w) }",
         {"u": _f32(3), "x": _f32(2, 3, 1, 2, 1, 2, 3) / 99, "w": _f32(3)},
     ),
-    "nan_beside_number": Canary(
+    "exchanged_operands": Canary(
         "(float[n] x) => (float[n] y, float[n] z) <float one = {1}> "
         "{ y = Max (x, one) z = Min (x, one) }",
         {"x": np.array([np.nan, 0, -2, np.inf], np.float32)},
     ),
-    "selected_integers": Canary(
+    "integers_in_f32, selected": Canary(
         "(float[n] s, int64[n] x, int64[n] z) => (int64[n] y) <float half = {0.5}> "
         "{ c = Less (s, half) y = Where (c, x, z) }",
         {
@@ -197,12 +197,12 @@ CANARIES: dict[str, Canary] = {
             "s": np.float32([0.3, 0.007]),
         },
     ),
-    "computed_scale": Canary(
+    "rounded_quotient, a zero point": Canary(
         "(float[280] x) => (uint8[280] y, float s, uint8 z) "
         "{ y, s, z = DynamicQuantizeLinear (x) }",
         {"x": np.clip(_TIES, -127.5, 127.5) * np.float32(0.3)},
     ),
-    "computed_scale, which is another": Canary(
+    "rounded_quotient, a scale": Canary(
         "(float[280] x) => (uint8[280] y, float s, uint8 z) "
         "{ y, s, z = DynamicQuantizeLinear (x) }",
         {"x": np.clip(_TIES, -127.5, 127.5) * np.float32(0.1)},
@@ -447,13 +447,13 @@ CANARIES: dict[str, Canary] = {
         {"x": np.array([-10, 3], np.float32)},
         expected=(np.array([246, 3], np.uint8),),
     ),
-    "nan_is_greater": Canary(
+    "exchanged_operands, greater": Canary(
         "(float[2] x, float[1] z) => (bool[2] y) { y = Greater (x, z) }",
         {"x": np.array([np.nan, 2], np.float32), "z": np.ones(1, np.float32)},
         seen=FEATURES["avx512"],
         on="processors with AVX-512",
     ),
-    "arithmetic_behind_reduction, division": Canary(
+    "channels_in_kernel, reduction: division": Canary(
         """(int32[2,3] x) => (int32[2,1] y) {
         axes = Constant <value_ints = [1]> ()
         sum = ReduceSum (x, axes)
@@ -462,12 +462,12 @@ CANARIES: dict[str, Canary] = {
         {"x": np.array([[1, 1, 1], [2, 2, 3]], np.int32)},
         hidden_by=("integers_in_f32",),
     ),
-    "arithmetic_behind_reduction, f64": Canary(
+    "channels_in_kernel, reduction: f64": Canary(
         """(double[n,2,k] x) => (double[n,k] y) <int64[1] axis = {1}, double two = {2}> {
             total = ReduceSum <keepdims = 0> (x, axis) y = Div (total, two) }""",
         {"x": _f32(3, 2, 4).astype(np.float64)},
     ),
-    "arithmetic_behind_reduction, channels": Canary(
+    "channels_in_kernel, reduction: channels": Canary(
         """(float[n,3,4] x) => (float[n,3] y) {
         channels = Constant <value = float[3] {1, 20, 300}> ()
         axis = Constant <value_ints = [2]> ()
@@ -485,30 +485,30 @@ CANARIES: dict[str, Canary] = {
         "(float[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",
         {"x": np.array([1, math.inf, -math.inf, math.nan], np.float32)},
     ),
-    "channels_behind_product": Canary(
+    "channels_in_kernel, product": Canary(
         """(float[n,4,3,2] x) => (float[n,4,3,4] y)
           <float[2,4] w = {1, 2, 3, 4, 5, 6, 7, 8}, float[1,4,1,1] shift = {1, 2, 3, 4}> {
             p = MatMul (x, w) y = Sub (shift, p) }""",
         {"x": _f32(2, 4, 3, 2)},
     ),
-    "channels_behind_product, of another size": Canary(
+    "channels_in_kernel, product: of another size": Canary(
         """(float[n,3,4,2] x) => (float[n,3,4,4] y)
           <float[2,4] w = {1, 2, 3, 4, 5, 6, 7, 8}, float[1,3,1,1] shift = {1, 2, 3}> {
             p = MatMul (x, w) r = Relu (p) y = Add (r, shift) }""",
         {"x": _f32(2, 3, 4, 2)},
     ),
-    "channels_behind_product, slopes of known shape": Canary(
+    "channels_in_kernel, product: slopes of known shape": Canary(
         """(float[2,4,3,2] x) => (float[2,4,3,4] y)
           <float[2,4] w = {1, 2, 3, 4, 5, 6, 7, 8}, float[4,1,1] slope = {1, 2, 3, 4}> {
             p = MatMul (x, w) m = Neg (p) y = PRelu (m, slope) }""",
         {"x": _f32(2, 4, 3, 2)},
     ),
-    "channels_behind_product, open columns": Canary(
+    "channels_in_kernel, product: open columns": Canary(
         """(float[n,3] x) => (float[n,m] y) <float[4] scale = {1, 2, 3, 4}> {
             t = Transpose (x) p = MatMul (x, t) y = Mul (p, scale) }""",
         {"x": _f32(4, 3)},
     ),
-    "channels_before_quantisation": Canary(
+    "channels_in_kernel, quantised": Canary(
         """(float[n,4] x) => (float[n,2] y)
           <float[4] shift = {0, 1, 3, 5}, float low = {-3}, float high = {3}, float s = {0.1},
            int8 z = {0}, int8[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> {
@@ -516,7 +516,7 @@ CANARIES: dict[str, Canary] = {
             d = DequantizeLinear (q, s, z) v = DequantizeLinear (w, s) y = MatMul (d, v) }""",
         {"x": _f32(2, 4)},
     ),
-    "channels_before_quantisation, open channels": Canary(
+    "channels_in_kernel, quantised: open channels": Canary(
         """(float[n,m] x) => (float[n,2] y)
           <float[4] shift = {0, 1, 3, 5}, float s = {0.1}, int8 z = {0},
            int8[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> {

@@ -67,7 +67,7 @@ STAYS = {
     ("Relu",): "The maximum of 0 and a value keeps NaN. Behind a Conv it is a layer of its own, "
     "though, and a Relu is none.",
     ("Max", "Min"): "The kernel gives its second operand. Beside a constant, the quirk "
-    "`nan_beside_number` has NaN there; of two computed operands, either may be NaN.",
+    "`exchanged_operands` has NaN there; of two computed operands, either may be NaN.",
     ("Exp",): "A Power of e keeps NaN, and takes ten times as long.",
     ("Gelu",): "OpenVINO makes a Gelu of the Erf and the arithmetic that stand for it.",
     ("ArgMin", "ReduceLogSumExp", "ReduceMax", "ReduceMin", "TopK"): "The kernel keeps the number "

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 from zlib import crc32
+
+T = TypeVar("T")
 
 WHOLE = False
 """Whether everything runs; `tests/conftest.py` sets it before test files are read."""
@@ -23,6 +26,11 @@ def spread(names: Iterable[str], part: int, kind: Callable[[str], str]) -> list[
         if WHOLE or place % part == 0:
             found.append(name)
     return found
+
+
+def thinned(cases: Iterable[T], part: int, first: int = 0) -> list[T]:
+    """Every `part`th case, from one of the first ones on."""
+    return list(cases) if WHOLE else list(cases)[first::part]
 
 
 def few(count: int, part: int) -> int:

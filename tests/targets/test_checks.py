@@ -55,6 +55,7 @@ def test_the_command(tmp_path: Path) -> None:
         command("check", tmp_path / "m.xml", "--device", "NPU"),
     ):
         assert "for NPU, but run on the CPU plugin" in said.out, said.err
+        assert "by default it computes in f16" in said.out
 
 
 def test_faults_of_the_plugin_that_ran_it() -> None:

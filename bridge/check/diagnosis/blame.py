@@ -20,7 +20,7 @@ An IR is read by Bridge as ONNX, layer by layer: neither its records nor its wor
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,41 +30,36 @@ from typing import Unpack
 import onnx
 
 import bridge
-from bridge.check.compare import Results
-from bridge.check.diagnosis.aligned import Aligned
-from bridge.check.diagnosis.stages import Differences, Stage, first_wrong_stage, plain_onnx
-from bridge.check.engines import (
-    Engine,
-    EvaluatedOpenVino,
-    OnnxRuntime,
-    OpenVino,
-    Reference,
-    Session,
-)
+from bridge.check.compare import Difference, Results
+from bridge.check.diagnosis.stages import plain_onnx
+from bridge.check.engines import Engine, EngineError, OnnxRuntime, OpenVino, Reference, Session
+from bridge.check.engines.adapters import named_like
 from bridge.check.engines.sessions import current, open_session
 from bridge.check.files import read
 from bridge.errors import BridgeError
 from bridge.neutral.graph import size_of_constants
 from bridge.options import OLDEST, ConvertOptions
 
-_LARGEST: dict[type[Engine], int] = {Reference: 1 << 25, EvaluatedOpenVino: 1 << 24}
-"""Bytes of the constants of a model that engines run which are slow."""
+_LARGEST = {Reference: 1 << 25, OnnxRuntime: 1 << 30}
+"""Bytes of the constants of a model that engines run: one is slow, and an IR for the other is
+written as ONNX."""
 
-_LARGEST_READ = 1 << 30
-"""The same for an IR that is read as ONNX, in memory."""
-
-_KIN = {EvaluatedOpenVino.name}
-"""OpenVINO's reference functions share with its plugins how a file is read: that both agree shows
-nothing."""
+Differences = Callable[[Results, Results], Mapping[str, Difference]]
+"""How outputs compare with those that are expected, which are first."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """A file, the name of the engine that ran it, and its outputs under the original's names."""
+    """A file, the session that ran it under the original's names, and its outputs."""
 
     path: Path
-    engine: str
+    session: Session
     results: Results
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine."""
+        return self.session.engine.split(" ")[0]
 
     @property
     def is_ir(self) -> bool:
@@ -102,7 +97,12 @@ def blame(
     `made` says whether the check converted the original to it, `label` is what it is called.
     `differences` compares the outputs in which it is wrong, and no others. Files are written into
     the folder `scratch`."""
-    return _Judge(original, version, label, made, feeds, differences, scratch).judge()
+    judge = _Judge(original, version, label, made, feeds, differences, scratch)
+    found = [*judge.of_original()] or [*judge.of_version()]
+    if len({(one.who, one.engine) for one in found}) > 1:
+        texts = ", but ".join(one.text for one in found)
+        return Blame("unknown", f"engines contradict each other: {texts}", _REPORT)
+    return found[0] if found else judge.unknown()
 
 
 @dataclass(frozen=True)
@@ -125,68 +125,65 @@ class _Judge:
     differences: Differences
     scratch: Path
 
-    def judge(self) -> Blame:
-        if self._agree(self.original.results, self.version.results):
-            return Blame("unknown", "the difference is not there in every run")
-        found = [*self._of_original()] or [*self._of_version()]
-        if len({(one.who, one.engine) for one in found}) > 1:
-            texts = ", but ".join(one.text for one in found)
-            return Blame("unknown", f"engines contradict each other: {texts}", _REPORT)
-        return found[0] if found else self._unknown()
-
     # The runs that show who is at fault.
 
-    def _of_original(self) -> Iterator[Blame]:
-        mine, its = self.original.engine, self.version.engine
-        if wrong := _first(self._readings_of_original, self.version, {its}):
-            why = f"the original, {wrong.how}, gives what {self.label} gives"
-            yield Blame("engine", why, _engine_advice(mine), mine)
+    def of_original(self) -> Iterator[Blame]:
+        """What further runs of the original show."""
+        mine, label = self.original.engine, self.label
+        wrong = _first(self._readings_of_original, self.version, self.version.engine)
+        if wrong:
+            why = f"the original, {wrong.how}, gives what {label} gives"
+            yield Blame("engine", why, _to(mine), mine)
         elif self._comes_back():
             why = (
-                f"{self.label}, converted back without what works round faults of engines, gives "
-                "what the original gives, and with it does not"
+                f"{label}, converted back without what works round faults of engines, gives what "
+                "the original gives, and with it does not"
             )
-            advice = f"let Bridge make an IR of {self.label}, which works round the fault"
+            advice = f"let Bridge make an IR of {label}, which works round the fault"
             yield Blame("engine", why, advice, mine)
 
-    def _of_version(self) -> Iterator[Blame]:
+    def of_version(self) -> Iterator[Blame]:
+        """What further runs of the version show."""
         mine, its, label = self.original.engine, self.version.engine, self.label
+        right = _first(self._readings_of_version, self.original, mine)
+        third = _first(self._readings_of_original, self.original)
+        wrong = _first(self._readings_of_version, self.version)
         same = next((one for one in self._readings_of_version if one.engine == mine), None)
-        is_same = same is not None and same.gives is self.original
-        right = _first(self._readings_of_version, self.original, {mine})
-        third = _first(self._readings_of_original, self.original, _KIN)
-        wrong = _first(self._readings_of_version, self.version, _KIN)
-        if right or (same and is_same and third):
-            one = right or same
-            why = f"{label}, {one.how}, gives what the original gives" if one else ""
+        if same and same.gives is not self.original:
+            same = None
+        if shown := right or (same if third else None):
+            why = f"{label}, {shown.how}, gives what the original gives"
             if third and not right:
                 why += f", and so does the original, {third.how}"
-            yield Blame("engine", why, self._older() or _engine_advice(its), its)
-        if wrong and same and is_same:
+            yield Blame("engine", why, self._older() or _to(its), its)
+        if wrong and same:
             why = f"{label}, {wrong.how}, gives the same numbers, and {same.how} others"
-            yield Blame("engine", why, _engine_advice(mine), mine)
+            yield Blame("engine", why, _to(mine), mine)
         elif wrong:
             yield self._of_file(f"{label}, {wrong.how}, gives the same wrong numbers")
-        elif self._is_made and self._stage:
-            yield self._of_file("")
 
     def _of_file(self, why: str) -> Blame:
         """The blame of the file, or of the conversion that made it."""
-        if not self._is_made:
-            return Blame("file", why, self._anew_advice(), file=self.label)
+        path = self.original.path
+        crosses = self.original.is_ir != self.version.is_ir
+        anew = self._converted(path) if crosses and not self.made else None
+        if self.made or self._agrees(self.version, anew):
+            avoids = crosses and self._right_with(path, device="ANY")
+            advice = "convert with --device ANY, which is right here, and " if avoids else ""
+            return Blame("conversion", why, advice + _REPORT)
         advice = ""
-        if self._stage is not None:
-            between = f"run as plain ONNX between its passes: {self._stage}"
-            why, advice = f"{why}; {between}" if why else between, self._stage.advice
-        if not advice and self._agree(self.original.results, self._converted(device="ANY")):
-            advice = "convert with --device ANY, which is right here"
-        return Blame("conversion", why, f"{advice}, and {_REPORT}" if advice else _REPORT)
+        if self._agrees(self.original, anew):
+            advice = (
+                "convert the original anew: what this version of Bridge makes of it is right; "
+                f"{self.label} was made of another model, or changed"
+            )
+        return Blame("file", why, advice, file=self.label)
 
-    def _unknown(self) -> Blame:
-        readings = self._readings_of_version
-        if not readings:
+    def unknown(self) -> Blame:
+        """What is said where no run shows it."""
+        if not self._readings_of_version:
             return Blame("unknown", f"no other engine runs {self.label}", _REPORT)
-        one = readings[0]
+        one = self._readings_of_version[0]
         what = "what the original gives" if one.gives is self.original else "other numbers"
         why = f"{self.label}, {one.how}, gives {what}, and no further engine shows which are right"
         return Blame("unknown", why, _REPORT)
@@ -195,96 +192,59 @@ class _Judge:
 
     @cached_property
     def _readings_of_original(self) -> list[_Reading]:
-        """The original in engines other than its own. Where the version may be the ONNX that Bridge
-        reads it as, such ONNX shows nothing."""
-        kinds: list[type[Engine]] = [Reference, OpenVino]
-        if self.original.is_ir:
-            kinds = [EvaluatedOpenVino]
-            kinds += [OnnxRuntime, Reference] if self.version.is_ir else []
-        mine = self.original.engine
-        return [*self._readings(self.original.path, [k for k in kinds if k.name != mine])]
+        """The original in other engines. Where the version may be the ONNX that Bridge reads it as,
+        such ONNX shows nothing."""
+        if self.original.is_ir and not self.version.is_ir:
+            return []
+        return [*self._readings(self.original)]
 
     @cached_property
     def _readings_of_version(self) -> list[_Reading]:
-        """The version in engines other than its own."""
-        kinds: list[type[Engine]] = [OnnxRuntime, Reference, OpenVino]
-        if self.version.is_ir:
-            kinds = [OnnxRuntime, Reference, EvaluatedOpenVino]
-        its = self.version.engine
-        return [*self._readings(self.version.path, [k for k in kinds if k.name != its])]
+        return [*self._readings(self.version)]
 
-    def _readings(self, path: Path, kinds: list[type[Engine]]) -> Iterator[_Reading]:
-        is_ir = path.suffix.lower() == ".xml"
-        size = size_of_constants(read(path).graph)
+    def _readings(self, ran: Ran) -> Iterator[_Reading]:
+        """The file in engines other than its own."""
+        size = size_of_constants(read(ran.path).graph)
+        kinds: tuple[type[Engine], ...] = (OnnxRuntime, Reference, OpenVino)
         for kind in kinds:
-            as_onnx = is_ir and not issubclass(kind, OpenVino)
-            if size > _LARGEST.get(kind, _LARGEST_READ if as_onnx else size):
+            as_onnx = ran.is_ir and kind is not OpenVino
+            is_large = size > _LARGEST.get(kind, size) and (as_onnx or kind is Reference)
+            if kind.name == ran.engine or is_large:
                 continue
             how = f"as ONNX, run by {kind.name}" if as_onnx else f"run by {kind.name}"
             how = "read by OpenVINO itself" if kind is OpenVino else how
             with suppress(BridgeError):
-                file = self._as_onnx(path) if as_onnx else path
-                session = current().engine(kind).load(file)
-                results = self._run(session)
+                file = self._as_onnx(ran) if as_onnx else ran.path
+                results = self._run(current().engine(kind).load(file))
                 both = self.original, self.version
-                alike = [ran for ran in both if self._agree(ran.results, results)]
+                alike = [one for one in both if self._agrees(one, results)]
                 yield _Reading(kind.name, how, alike[0] if len(alike) == 1 else None)
 
-    def _as_onnx(self, path: Path) -> Path:
-        name = "original" if path == self.original.path else "version"
-        target = self.scratch / f"{name}.read.onnx"
+    def _as_onnx(self, ran: Ran) -> Path:
+        target = self.scratch / f"{'original' if ran is self.original else 'version'}.read.onnx"
         if not target.exists():
-            onnx.save(plain_onnx(read(path)), target)
+            onnx.save(plain_onnx(read(ran.path)), target)
         return target
 
     def _run(self, session: Session) -> Results:
-        aligned = Aligned(session, [*self.original.results])
-        *_, last = (aligned.run(feed) for feed in self.feeds)
+        named = named_like(self.original.session, session)
+        if named.missing:
+            raise EngineError("outputs are missing")
+        *_, last = (named.run(feed) for feed in self.feeds)
         return last
 
-    def _agree(self, expected: Results, actual: Results | None) -> bool:
-        return actual is not None and all(
-            how.ok for how in self.differences(expected, actual).values()
+    def _agrees(self, ran: Ran, results: Results | None) -> bool:
+        """Whether results are those of a file in what is wrong in the version."""
+        return results is not None and all(
+            how.ok for how in self.differences(ran.results, results).values()
         )
 
-    # What Bridge makes of the files.
+    def _right_with(self, path: Path, **options: Unpack[ConvertOptions]) -> bool:
+        """Whether a file, converted so, gives what the original gives."""
+        return self._agrees(self.original, self._converted(path, **options))
 
-    @cached_property
-    def _is_made(self) -> bool:
-        return self.made or self._agree(self.version.results, self._anew)
-
-    @cached_property
-    def _anew(self) -> Results | None:
-        """What Bridge makes of the original now, where the version has another format."""
-        return self._converted() if self.original.is_ir != self.version.is_ir else None
-
-    @cached_property
-    def _stage(self) -> Stage | None:
-        """The pass or quirk after which the original gives what the version gives."""
-        if self.original.is_ir == self.version.is_ir:
-            return None
-        results = self.original.results, self.version.results
-        suffix = self.version.path.suffix.lower()
-        return first_wrong_stage(
-            self.original.path, suffix, self.feeds[-1], self.differences, *results
-        )
-
-    def _comes_back(self) -> bool:
-        """Whether an ONNX version, as an IR in the engine of the original, agrees with the original
-        without workarounds for faults of engines, and with itself with workarounds."""
-        if not self.original.is_ir or self.version.is_ir:
-            return False
-        path = self.version.path
-        plain = self._converted(path, device="ANY")
-        return self._agree(self.original.results, plain) and self._agree(
-            self.version.results, self._converted(path)
-        )
-
-    def _converted(
-        self, path: Path | None = None, **options: Unpack[ConvertOptions]
-    ) -> Results | None:
+    def _converted(self, path: Path, **options: Unpack[ConvertOptions]) -> Results | None:
         """The results of a file's conversion to the other format, None if it fails."""
-        path = path or self.original.path
         suffix = ".onnx" if path.suffix.lower() == ".xml" else ".xml"
         target = self.scratch / f"{path.stem}.{'-'.join(map(str, options.values()))}.anew{suffix}"
         try:
@@ -293,36 +253,36 @@ class _Judge:
         except BridgeError:
             return None
 
+    def _comes_back(self) -> bool:
+        """Whether an ONNX version, as an IR in the engine of the original, gives what the original
+        gives without workarounds for faults of engines, and what it gives itself with them."""
+        path = self.version.path
+        return (
+            self.original.is_ir
+            and not self.version.is_ir
+            and self._right_with(path, device="ANY")
+            and self._agrees(self.version, self._converted(path))
+        )
+
     def _older(self) -> str:
         """What to do if the engine is an old release and a conversion can avoid its faults."""
         if self.original.is_ir or not self.version.is_ir:
             return ""
         installed = ".".join(current().engine(OpenVino).version.split(".")[:2])
         for release in (installed, OLDEST):
-            if self._agree(self.original.results, self._converted(openvino=release)):
+            if self._right_with(self.original.path, openvino=release):
                 return f"convert with --openvino {release}, which is right here"
-        return ""
-
-    def _anew_advice(self) -> str:
-        if self._agree(self.original.results, self._anew):
-            return (
-                "convert the original anew: what this version of Bridge makes of it is right; "
-                f"{self.label} was made of another model, or changed"
-            )
         return ""
 
 
 _REPORT = "report it to Bridge, with the model and the value that differs first"
 
 
-def _first(readings: list[_Reading], gives: Ran, without: Collection[str]) -> _Reading | None:
-    """The first that gives the numbers of this file, without these engines."""
-    found = (one for one in readings if one.gives is gives and one.engine not in without)
+def _to(engine: str) -> str:
+    return f"report it to {engine} (`bridge ops --quirks` lists the faults that Bridge works round)"
+
+
+def _first(readings: Sequence[_Reading], gives: Ran, without: str = "") -> _Reading | None:
+    """The first that gives the numbers of this file, in another engine than that one."""
+    found = (one for one in readings if one.gives is gives and one.engine != without)
     return next(found, None)
-
-
-def _engine_advice(engine: str) -> str:
-    return (
-        f"report it to {engine}; where an older release of it is right, stay with that "
-        "(`bridge ops --quirks` lists the faults that conversions work round)"
-    )

@@ -1,14 +1,13 @@
 """Which pass or quirk changes a number: the graph after each is written as plain ONNX and run.
 
-A conversion asks for it with `debug="run"`, and `check` where a conversion is at fault. What cannot
-be written or run as ONNX between two passes, as a graph half way, is left out.
+A conversion asks for it with `debug="run"`. What cannot be written or run as ONNX between two
+passes, as a graph half way, is left out.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,22 +15,20 @@ import numpy as np
 import onnx
 
 from bridge.check.compare import Difference, Results, Tolerances, differences
-from bridge.check.diagnosis.aligned import Aligned
 from bridge.check.diagnosis.walk import first_wrong
+from bridge.check.engines import EngineError, Session
 from bridge.check.engines.sessions import open_session
-from bridge.check.files import read
 from bridge.check.inputs import make_inputs
-from bridge.errors import BridgeError, amount
+from bridge.errors import amount
 from bridge.files.atomic_write import scratch_folder
 from bridge.library.opsets import in_some_opset, onnx_target
 from bridge.limits import Limits, limited
-from bridge.neutral.builder import Target
 from bridge.neutral.clone import clone_model
-from bridge.neutral.graph import Model, names_of_outputs
+from bridge.neutral.graph import Model
 from bridge.neutral.inference import strictly
 from bridge.onnx_format.backend import to_proto
 from bridge.passes.context import Context
-from bridge.pipeline import TO_ONNX, prepare
+from bridge.pipeline import TO_ONNX
 from bridge.report import Report
 
 _SIMPLIFYING = {
@@ -50,107 +47,51 @@ _AVOIDED_BY: Mapping[str, str] = {
 _UNLIMITED = Limits(sys.maxsize, sys.maxsize, Limits().depth, sys.maxsize)
 
 
-@dataclass(frozen=True)
-class Stage:
-    """The first pass or quirk after which an output differs, and how; `advice` is what avoids
-    it."""
-
-    name: str
-    output: str
-    difference: str
-    advice: str
-
-    @classmethod
-    def of(cls, name: str, found: Mapping[str, Difference]) -> Stage:
-        """The stage of this name, after which outputs differ so."""
-        output, difference = next(item for item in found.items() if not item[1].ok)
-        is_quirk = name.startswith("the quirk ")
-        advice = "convert with --device ANY" if is_quirk else _AVOIDED_BY.get(name, "")
-        return cls(name, output, str(difference), advice)
-
-    def __str__(self) -> str:
-        return f'after {self.name}, the output "{self.output}" differs: {self.difference}'
-
-
-Differences = Callable[[Results, Results], Mapping[str, Difference]]
-"""How outputs compare with those that are expected, which are first."""
-
-
 class Watcher:
     """Is called after each pass of a conversion with the model as it is then, and keeps it."""
 
     def __init__(self) -> None:
-        self.stages: list[tuple[Model, str]] = []
+        self._stages: list[tuple[Model, str]] = []
 
     def __call__(self, model: Model, stage: str) -> None:
         """Keeps the model after a stage."""
-        self.stages.append((clone_model(model), stage))
+        self._stages.append((clone_model(model), stage))
 
-    def lines(self) -> list[str]:
-        """The text for a report of the conversion: whether a number differs after a stage, with
-        inputs that are drawn for the model as it was read."""
+    def lines(self, feed: Results | None = None) -> list[str]:
+        """The text for a report of the conversion: the first stage after which a number differs,
+        with an input, or with one that is drawn for the model as it was read.
+
+        It is sought by halves: a number that is wrong stays wrong."""
+        model = self._stages[0][0]
         with scratch_folder() as folder:
-            (model, _), *_ = self.stages
-            runner = _Runner(folder, make_inputs(model), names_of_outputs(model.graph))
+            runner = _Runner(folder, make_inputs(model) if feed is None else feed)
             expected, again = runner.run(model), runner.run(model)
             if expected is None or again is None:
                 return ["the model could not be run as it was read, so that nothing was compared"]
-            right = [n for n, how in _compared(expected, again).items() if how.ok]
-            expected = {name: expected[name] for name in right}
-            found = _first_wrong(self.stages, runner, _compared, expected)
-        if found is not None:
-            advice = f"; {found.advice}" if found.advice else ""
-            return [f"the conversion is wrong: {found}{advice}"]
-        steps = amount(len(self.stages), "pass or quirk", "passes and quirks")
+            right = {name for name, how in _compared(expected, again).items() if how.ok}
+            found = dict[int, Mapping[str, Difference]]()
+
+            def judge(places: list[int]) -> Mapping[int, bool]:
+                (place,) = places
+                results = runner.run(*self._stages[place])
+                if results is None:
+                    return {}
+                some = _compared(expected, results).items()
+                found[place] = {n: how for n, how in some if n in right and not how.ok}
+                return {place: bool(found[place])}
+
+            place = first_wrong(range(len(self._stages)), judge)
+        if place is not None:
+            stage = self._stages[place][1]
+            output, difference = next(iter(found[place].items()))
+            is_quirk = stage.startswith("the quirk ")
+            advice = "convert with --device ANY" if is_quirk else _AVOIDED_BY.get(stage, "")
+            said = f'the conversion is wrong: after {stage}, the output "{output}" differs'
+            return [f"{said}: {difference}{f'; {advice}' if advice else ''}"]
+        steps = amount(len(self._stages), "pass or quirk", "passes and quirks")
         seen = f"no number differs after any of {steps}"
         skipped = ", ".join(dict.fromkeys(runner.skipped))
         return [f"{seen}; could not be run after {skipped}" if skipped else seen]
-
-
-def first_wrong_stage(
-    source: Path,
-    suffix: str,
-    feed: Results,
-    differences: Differences,
-    expected: Results,
-    actual: Results | None = None,
-) -> Stage | None:
-    """The first stage of a conversion after which the outputs are `actual` and not those that are
-    `expected`; without `actual`, after which they are not those. None where there is none.
-
-    It is sought by halves: a number that is wrong stays wrong. A graph that gives neither shows
-    nothing, and neither does one that is wrong as it was read: the engine may be."""
-    model, watcher = clone_model(read(source)), Watcher()
-    target = Target("ir") if suffix == ".xml" else onnx_target(model, None)
-    with limited(_UNLIMITED), np.errstate(all="ignore"), suppress(BridgeError):
-        prepare(model, Context(target, Report(), watch=watcher))
-    with scratch_folder() as folder:
-        runner = _Runner(folder, feed, [*expected])
-        return _first_wrong(watcher.stages, runner, differences, expected, actual)
-
-
-def _first_wrong(
-    stages: Sequence[tuple[Model, str]],
-    runner: _Runner,
-    differences: Differences,
-    expected: Results,
-    actual: Results | None = None,
-) -> Stage | None:
-    found = dict[int, Mapping[str, Difference]]()
-
-    def judge(places: list[int]) -> Mapping[int, bool]:
-        (place,) = places
-        results = runner.run(*stages[place])
-        if results is None:
-            return {}
-        found[place] = differences(expected, results)
-        if all(how.ok for how in found[place].values()):
-            return {place: False}
-        is_it = actual is None or all(how.ok for how in differences(actual, results).values())
-        return {place: True} if is_it else {}
-
-    place = first_wrong(range(len(stages)), judge)
-    return Stage.of(stages[place][1], found[place]) if place else None
 
 
 def _compared(expected: Results, actual: Results) -> Mapping[str, Difference]:
@@ -159,20 +100,24 @@ def _compared(expected: Results, actual: Results) -> Mapping[str, Difference]:
 
 @dataclass
 class _Runner:
-    """Runs models as they are between two passes, under the names that the first of them has.
-    `skipped` are the stages after which they do not run."""
+    """Runs models as they are between two passes, under the names of the first of them. `skipped`
+    are the stages after which they do not run."""
 
     folder: Path
     feed: Results
-    names: Sequence[str]
     skipped: list[str] = field(default_factory=list)
+    _first: Session | None = None
 
     def run(self, model: Model, stage: str = "") -> Results | None:
         """The outputs; None where it cannot be run."""
         try:
             path = self.folder / "stage.onnx"
             onnx.save(plain_onnx(model), path)
-            return Aligned(open_session(path), self.names).run(self.feed)
+            session = open_session(path, like=self._first)
+            self._first = self._first or session
+            if session.missing:
+                raise EngineError("outputs are missing")
+            return session.run(self.feed)
         except Exception:  # what stands between two passes need not be a model
             self.skipped.append(stage)
             return None

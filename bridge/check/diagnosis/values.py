@@ -29,11 +29,13 @@ from bridge.neutral.graph import Graph, Model, Node, Value
 
 _AT_ONCE = 100  # values compared in one run, so that memory stays small
 _ITERATIONS = 16  # compared at once
-_INPUTS = 4  # that a first difference is sought with
 _LOADS = 80  # pairs of models that are made and loaded
 
-OpenPair = Callable[[Model, Model | None], tuple[Session, Session]]
-"""Opens both models after a change. If the second is None, it is made of the first."""
+Models = tuple[Model, Model | None]
+"""Two models; the second is None if it is made of the first."""
+
+OpenPair = Callable[[Models], tuple[Session, Session]]
+"""Opens both models after a change."""
 
 Equal = Callable[[Any, Any], Difference]
 """How a value compares with the expected one, which is first."""
@@ -81,7 +83,7 @@ class FirstDifference:
 
 
 def first_difference(
-    models: tuple[Model, Model | None], open_pair: OpenPair, feed: Mapping[str, Any], equal: Equal
+    models: Models, open_pair: OpenPair, feed: Mapping[str, Any], equal: Equal
 ) -> FirstDifference | str:
     """The first value that differs with an input, or why none was found. The second model is None
     if it is made of the first: a change in the first is then a change in both."""
@@ -89,28 +91,11 @@ def first_difference(
     graphs = models[0].graph, None if models[1] is None else models[1].graph
     try:
         found = search.level(_Place((graphs,)))
-    except (BridgeError, _TooLongError) as error:
+    except BridgeError as error:
         return f"the search for the first difference stopped: {shortened(str(error))}"
     if found is not None:
         return found
     return f"all {search.agree} inner values that could be compared agree, where they are outputs"
-
-
-def clearest_difference(
-    models: tuple[Model, Model | None],
-    open_pair: OpenPair,
-    feeds: Sequence[Mapping[str, Any]],
-    equal: Equal,
-) -> tuple[int, FirstDifference | str]:
-    """The number of an input, and the first value that differs with it: of the first of these with
-    which nothing was left out of the search, or else of the first one. Inputs that take other
-    branches show other values."""
-    found: list[FirstDifference | str] = []
-    for feed in feeds[:_INPUTS]:
-        found.append(first_difference(models, open_pair, feed, equal))
-        if isinstance(found[-1], FirstDifference) and found[-1].complete:
-            return len(found) - 1, found[-1]
-    return 0, found[0]
 
 
 def visible(graph: Graph, nested: bool) -> list[Value]:
@@ -153,18 +138,9 @@ _Pairs = Sequence[tuple[Value, Value | None]]
 """Values of the first graph, and those of the other that stand for them."""
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """How values compare, and how many iterations the innermost Loop around them ran in both
-    models. Values that could not be compared are left out."""
-
-    differences: Mapping[Value, Difference]
-    counts: tuple[int, int]
-
-    def differ(self, values: Sequence[Value]) -> bool:
-        """Whether any of these values differs, or the number of iterations."""
-        found = (self.differences.get(value) for value in values)
-        return self.counts[0] != self.counts[1] or any(how and not how.ok for how in found)
+_Seen = tuple[Mapping[Value, Difference], tuple[int, int]]
+"""How values compare, and how many iterations the innermost Loop around them ran in both models.
+Values that could not be compared are left out."""
 
 
 @dataclass
@@ -172,7 +148,7 @@ class _ValueSearch:
     """See `first_difference`. `loads` counts the pairs of models so far, `agree` the values that
     agree."""
 
-    models: tuple[Model, Model | None]
+    models: Models
     open_pair: OpenPair
     feed: Mapping[str, Any]
     equal: Equal
@@ -269,22 +245,21 @@ class _ValueSearch:
         return self._told(place, node.outputs[0], Difference(ok=False, problem=problem))
 
     def _iteration(self, place: _Place) -> tuple[int | None, tuple[int, int]]:
-        """The first iteration in which an output of a Loop's body differs, and how many iterations
-        each model runs. If no output differs, any value of the body counts. If no value differs,
-        an iteration that only one model runs counts."""
+        """The first iteration in which a value of a Loop's body differs, or that only one model
+        runs, and how many iterations each model runs."""
         pairs, exits = self._pairs(place.graphs), place.graphs[0].outputs
         some = sorted(pairs, key=lambda value: value not in exits)[:_AT_ONCE]
         view = cache(self._view(place, [(value, pairs[value]) for value in some]))
-        counts = view(place.at(ENDLESS)).counts
-        for values in (exits, some):
+        _, counts = view(place.at(ENDLESS))
 
-            def judge(numbers: list[int], values: Sequence[Value] = values) -> Mapping[int, bool]:
-                return {number: view(place.at(number)).differ(values) for number in numbers}
+        def differs(number: int) -> bool:
+            found, (mine, its) = view(place.at(number))
+            return mine != its or not all(how.ok for how in found.values())
 
-            first = first_wrong(range(max(counts)), judge, at_once=_ITERATIONS)
-            if first is not None:
-                return first, counts
-        return None, counts
+        def judge(numbers: list[int]) -> Mapping[int, bool]:
+            return {number: differs(number) for number in numbers}
+
+        return first_wrong(range(max(counts)), judge, at_once=_ITERATIONS), counts
 
     def _pairs(self, graphs: Graphs) -> dict[Value, Value | None]:
         """The values of the first graph that can be compared, in its order, with their twins."""
@@ -300,7 +275,7 @@ class _ValueSearch:
         """How values compare. A value is left out if the models do not load or run with it as an
         output."""
         try:
-            return self._view(place, pairs)(place).differences
+            return self._view(place, pairs)(place)[0]
         except EndlessError:
             raise
         except BridgeError:
@@ -325,27 +300,27 @@ class _ValueSearch:
                 if wanted is not None and found is not None and self.equal(wanted, before).ok:
                     differences[value] = self.equal(wanted, found)
             mine, its = (np.max(results.get(COUNT, 0)) for results in (expected, actual))
-            return _Seen(differences, (int(mine), int(its)))
+            return differences, (int(mine), int(its))
 
         return seen
 
     def _opened(self, place: _Place, pairs: _Pairs) -> tuple[Session, Session]:
         self.loads += 1
         if self.loads > _LOADS:
-            raise _TooLongError(f"{_LOADS} pairs of models were compared")
+            raise EndlessError(f"{_LOADS} pairs of models were compared")
         named = {_SEEN.format(index): pair for index, pair in enumerate(pairs)}
         # Of open rank in one model: both bring out the same outputs.
         flat = {n for n, pair in named.items() for v in pair if v is not None and v.shape is None}
-        changed: list[Model | None] = []
+        changed: list[Model | None] = [None, None]
         for which, (model, graph) in enumerate(zip(self.models, place.graphs, strict=True)):
-            surgery = None if model is None or graph is None else Surgery(model)
-            if surgery is not None and graph is not None:
-                some = ((name, pair[which]) for name, pair in named.items())
-                surgery.bring_out(graph, {n: value for n, value in some if value is not None}, flat)
-            changed.append(None if surgery is None else surgery.model)
+            if model is not None and graph is not None:
+                surgery = Surgery(model)
+                some = {n: pair[which] for n, pair in named.items()}
+                surgery.bring_out(graph, {n: v for n, v in some.items() if v is not None}, flat)
+                changed[which] = surgery.model
         mine, its = changed
         assert mine is not None
-        return self.open_pair(mine, its)
+        return self.open_pair((mine, its))
 
     def _fed(self, place: _Place) -> dict[str, Any]:
         switches = {last(depth): np.array(number) for depth, number in enumerate(place.lasts)}
@@ -354,7 +329,3 @@ class _ValueSearch:
 
 _SEEN = "bridge.seen.{}"
 """The name of the output that a value becomes."""
-
-
-class _TooLongError(Exception):
-    pass

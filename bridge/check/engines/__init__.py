@@ -4,12 +4,11 @@
 - `onnxruntime`, `openvino`, `reference` (with operators `corrected`): the engines themselves.
 - `remote`: the same in another process, with limits of time.
 - `adapters`, `states`: a session with other names, types, inputs or outputs; `variables` of IRs.
-- `parts`: an IR that is too large to be opened as a whole.
 - `sessions`: opens files, each in the engine of its format, and owns what is open.
 """
 
 from bridge.check.engines.onnxruntime import OnnxRuntime
-from bridge.check.engines.openvino import EvaluatedOpenVino, OpenVino, OpenVinoGpu, OpenVinoNpu
+from bridge.check.engines.openvino import OpenVino
 from bridge.check.engines.protocol import (
     EndlessError,
     Engine,
@@ -25,12 +24,9 @@ __all__ = [
     "EndlessError",
     "Engine",
     "EngineError",
-    "EvaluatedOpenVino",
     "LacksOperatorError",
     "OnnxRuntime",
     "OpenVino",
-    "OpenVinoGpu",
-    "OpenVinoNpu",
     "Reference",
     "Session",
     "UndefinedCallError",

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bridge.check.engines.protocol import (
+    CALL,
     EngineError,
     Feeds,
     RunResults,
@@ -14,6 +15,7 @@ from bridge.check.engines.protocol import (
     ValueInfo,
     feed_of,
 )
+from bridge.errors import BridgeError
 from bridge.library.boundary import Boundary, pack, unpack
 
 Before = Callable[[Feeds], Feeds]
@@ -43,29 +45,24 @@ class Adapter(Session):
         self, feeds: Sequence[Feeds], fresh: bool = False
     ) -> list[RunResults | EngineError]:
         """See `Session.run_each`."""
-        given = [self._given(feed) for feed in feeds]
+        given = [_tried(self._before, feed) for feed in feeds]
         taken = [feed for feed in given if not isinstance(feed, EngineError)]
         found = iter(self._session.run_each(taken, fresh))
         answers = [feed if isinstance(feed, EngineError) else next(found) for feed in given]
         return [
-            answer if isinstance(answer, EngineError) else self._after(feed, answer)
+            answer if isinstance(answer, EngineError) else _tried(self._after, feed, answer)
             for feed, answer in zip(feeds, answers, strict=True)
         ]
 
-    def run_row(self, feeds: Sequence[Feeds]) -> list[RunResults]:
-        """See `Session.run_row`."""
-        found = self._session.run_row([self._before(feed) for feed in feeds])
-        return [self._after(feed, one) for feed, one in zip(feeds, found, strict=True)]
 
-    def renew(self) -> None:
-        """See `Session.renew`."""
-        self._session.renew()
-
-    def _given(self, feeds: Feeds) -> Feeds | EngineError:
-        try:
-            return self._before(feeds)
-        except EngineError as error:
-            return error
+def _tried(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function gives, or why it gives nothing, as an EngineError."""
+    try:
+        return function(*arguments)
+    except EngineError as error:
+        return error
+    except BridgeError as error:  # values that the packed boundary of an IR cannot hold
+        return EngineError(str(error))
 
 
 def agreed_on(session: Session, others: Sequence[Session]) -> Adapter:
@@ -99,7 +96,8 @@ def named_like(original: Session, session: Session) -> Adapter:
             return feeds
         # A state may start by itself; the session tells of other inputs that are missing.
         fed = [port for port in session.inputs if not _names(by_place[port]).isdisjoint(feeds)]
-        return {port.name: feed_of(by_place[port], feeds) for port in fed}
+        call = {CALL: feeds[CALL]} if CALL in feeds else {}
+        return {port.name: feed_of(by_place[port], feeds) for port in fed} | call
 
     pairs = [(port, _match(port, session.outputs)) for port in original.outputs]
     if len(original.outputs) == len(session.outputs) and not all(other for _, other in pairs):

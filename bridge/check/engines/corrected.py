@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import helper
 from onnx.reference.op_run import OpRun
 from onnx.reference.ops.op_batch_normalization import BatchNormalization_14
 from onnx.reference.ops.op_cast import cast_to
-from onnx.reference.ops.op_gru import GRU as _GRU
+from onnx.reference.ops.op_gru import GRU
 from onnx.reference.ops.op_loop import Loop as _Loop
-from onnx.reference.ops.op_lstm import LSTM as _LSTM
-from onnx.reference.ops.op_rnn import RNN_14 as _RNN
+from onnx.reference.ops.op_lstm import LSTM
+from onnx.reference.ops.op_random_uniform import RandomUniform as _RandomUniform
+from onnx.reference.ops.op_random_uniform_like import RandomUniformLike as _RandomUniformLike
+from onnx.reference.ops.op_rnn import RNN_14
 
 
 class Loop(_Loop):
@@ -59,42 +61,19 @@ class BatchNormalization(BatchNormalization_14):
 class _Drawing:
     """The original begins anew with its seed in each run."""
 
-    def _run(
-        self, *like: Any, dtype: int, high: float, low: float, seed: float | None, shape: Any = ()
-    ) -> tuple[Any]:
-        if not hasattr(self, "_generator"):
-            self._generator = np.random.default_rng(None if seed is None else int(seed))
-        drawn = self._generator.uniform(low, high, like[0].shape if like else shape)
-        return (drawn.astype(helper.tensor_dtype_to_np_dtype(dtype)),)
+    seed: Any
+
+    def _run(self, *like: Any, seed: Any = None, **attributes: Any) -> Any:
+        self.seed = seed if seed is None else seed + 1
+        return super()._run(*like, seed=seed, **attributes)  # type: ignore[misc]
 
 
-class RandomUniform(_Drawing, OpRun):
+class RandomUniform(_Drawing, _RandomUniform):
     """See `_Drawing`."""
 
-    def _run(  # type: ignore[override]
-        self,
-        dtype: int = TensorProto.FLOAT,
-        high: float = 1.0,
-        low: float = 0.0,
-        seed: float | None = None,
-        shape: Any = (),
-    ) -> tuple[Any]:
-        return super()._run(dtype=dtype, high=high, low=low, seed=seed, shape=shape)
 
-
-class RandomUniformLike(_Drawing, OpRun):
+class RandomUniformLike(_Drawing, _RandomUniformLike):
     """See `_Drawing`."""
-
-    def _run(  # type: ignore[override]
-        self,
-        like: Any,
-        dtype: int | None = None,
-        high: float = 1.0,
-        low: float = 0.0,
-        seed: float | None = None,
-    ) -> tuple[Any]:
-        dtype = dtype or helper.np_dtype_to_tensor_dtype(like.dtype)
-        return super()._run(like, dtype=dtype, high=high, low=low, seed=seed)
 
 
 class CastLike(OpRun):
@@ -104,6 +83,9 @@ class CastLike(OpRun):
         self, value: Any, like: Any, saturate: bool = True, round_mode: str = "up"
     ) -> tuple[Any]:
         return (cast_to(value, helper.np_dtype_to_tensor_dtype(like.dtype), saturate, round_mode),)
+
+
+_RECURRENT = {"GRU": GRU, "LSTM": LSTM, "RNN": RNN_14}
 
 
 class _Whole:
@@ -117,18 +99,8 @@ class _Whole:
         return super()._run(x, w, r, *more, **attributes)  # type: ignore[misc]
 
 
-class GRU(_Whole, _GRU):  # type: ignore[misc]
-    """See `_Whole`."""
-
-
-class LSTM(_Whole, _LSTM):  # type: ignore[misc]
-    """See `_Whole`."""
-
-
-class RNN(_Whole, _RNN):  # type: ignore[misc]
-    """See `_Whole`."""
-
-
 CORRECTED: list[type[OpRun]] = [
-    BatchNormalization, Loop, CastLike, GRU, LSTM, RNN, RandomUniform, RandomUniformLike
+    BatchNormalization, Loop, CastLike, RandomUniform, RandomUniformLike,
+    *(type(name, (_Whole, kind), {}) for name, kind in _RECURRENT.items()),
 ]  # fmt: skip
+"""For `ReferenceEvaluator`, which knows them by their names."""

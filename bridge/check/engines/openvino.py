@@ -1,4 +1,4 @@
-"""The plugins of OpenVINO, and its reference functions."""
+"""The plugins of OpenVINO."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from bridge.check.engines.protocol import (
+    CALL,
     STATES,
     EngineError,
     Feeds,
@@ -32,11 +33,9 @@ class OpenVino:
 
     name = "OpenVINO"
     precision = "f32"
-    plugin = "CPU"
-    halves = False
-    """Whether the plugin computes in 16-bit floats unless it is told otherwise."""
 
-    def __init__(self, threads: int | None = None, plain: bool = True) -> None:
+    def __init__(self, threads: int | None = None, plain: bool = True, plugin: str = "CPU") -> None:
+        self.plugin = plugin
         self._module = optional_module("openvino")
         self.version = self._module.__version__.split("-")[0]
         try:
@@ -85,20 +84,6 @@ def _elements_said(model: Any, source: Loadable) -> list[Element | None]:
     return [value.element for value in read(Path(cast(str, source))).graph.outputs]
 
 
-class OpenVinoGpu(OpenVino):
-    """OpenVINO's GPU plugin, where it has a device."""
-
-    plugin = "GPU"
-    halves = True
-
-
-class OpenVinoNpu(OpenVino):
-    """OpenVINO's NPU plugin, where it has a device."""
-
-    plugin = "NPU"
-    halves = True
-
-
 class _OpenVinoSession(Session):
     """A model of which the file says `elements` of its outputs, where OpenVINO may have others.
     Feeds and results have the types of the file.
@@ -137,13 +122,7 @@ class _OpenVinoSession(Session):
 
     def run(self, feeds: Feeds) -> RunResults:
         """See `Session.run`."""
-        return self._run(feeds, feeds.get(STATES, {}))
-
-    def run_row(self, feeds: Sequence[Feeds]) -> list[RunResults]:
-        """See `Session.run_row`."""
-        return [self._run(feed, {}, anew=not number) for number, feed in enumerate(feeds)]
-
-    def _run(self, feeds: Feeds, states: Feeds, anew: bool = True) -> RunResults:
+        states = {} if CALL in feeds else feeds.get(STATES, {})
         taken = self._taken if self._elements else [None] * len(self.inputs)
         tensors = [
             self._tensor(port, _as(element, feed_of(port, feeds)))
@@ -151,7 +130,7 @@ class _OpenVinoSession(Session):
         ]
         try:
             request = self._request(frozenset(states))
-            if anew:
+            if not feeds.get(CALL):
                 request.reset_state()
             variables = {one.name: one for one in request.query_state()}
             for name, value in states.items():
@@ -233,50 +212,3 @@ def _infos(ports: Sequence[Any]) -> tuple[ValueInfo, ...]:
             shape = tuple(None if dim.is_dynamic else dim.get_length() for dim in partial)
         result.append(ValueInfo(name, shape, frozenset({*names, layer})))
     return tuple(result)
-
-
-class EvaluatedOpenVino(OpenVino):
-    """OpenVINO's reference functions, which have nothing of the CPU plugin. Not every layer has
-    one."""
-
-    name = "OpenVINO's reference functions"
-
-    def load(self, source: Loadable) -> Session:
-        """See `Engine.load`."""
-        try:
-            model = self._core.read_model(str(source))
-        except Exception as error:
-            raise EngineError(f"OpenVINO: {message(error)}") from error
-        return _EvaluatedSession(self._module, model)
-
-
-class _EvaluatedSession(_OpenVinoSession):
-    keeps = False
-
-    def __init__(self, module: Any, model: Any) -> None:
-        self._module, self._model = module, model
-        self.inputs = _infos(model.inputs)
-        self.outputs = _infos(model.outputs)
-
-    def renew(self) -> None:
-        """Nothing is kept."""
-
-    def run_row(self, feeds: Sequence[Feeds]) -> list[RunResults]:
-        raise EngineError("OpenVINO: its reference functions keep no states")
-
-    def run(self, feeds: Feeds) -> RunResults:
-        tensors = [self._tensor(port, feed_of(port, feeds)) for port in self.inputs]
-        results = [
-            self._module.Tensor(port.get_element_type(), self._module.Shape([0]))
-            for port in self._model.outputs
-        ]
-        try:
-            known = self._model.evaluate(results, tensors)
-        except Exception as error:
-            raise EngineError(f"OpenVINO: {message(error)}") from error
-        if not known:
-            raise EngineError("OpenVINO: a layer has no reference function")
-        return {
-            port.name: self._array(tensor)
-            for port, tensor in zip(self.outputs, results, strict=True)
-        }

@@ -62,6 +62,10 @@ STATES = "bridge.states"
 """The feed and the result that hold the contents of variables, by their ids. They are set before
 a run that has this feed; all others start by themselves."""
 
+CALL = "bridge.call"
+"""The feed that makes a run a call in a row: its number, from 0. The model keeps its states since
+the call before; the first starts without any, and states that are fed are ignored."""
+
 
 class Session:
     """A model that is ready to run. `metadata` is that of an ONNX model."""
@@ -106,10 +110,11 @@ class Session:
     def run_row(self, feeds: Sequence[Feeds]) -> list[RunResults]:
         """The outputs of calls in a row, between which the model keeps its states. The first starts
         without any; states that are fed are ignored. Raises EngineError."""
-        raise EngineError("the model keeps no states")
+        calls = [{**feed, CALL: number} for number, feed in enumerate(feeds)]
+        return [self.run(call) for call in calls]
 
     def renew(self) -> None:
-        """Forgets all that earlier runs have left."""
+        """Forgets all that earlier runs have left, where the model runs in this process."""
 
 
 class Engine(Protocol):

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 from bridge.check.engines.onnxruntime import OnnxRuntime
 from bridge.check.engines.openvino import OpenVino
 from bridge.check.engines.protocol import (
+    CALL,
     EndlessError,
     Engine,
     EngineError,
@@ -83,7 +84,7 @@ class RemoteSession(Session):
         self._key = next(_keys)
         self._longest: float | None = None  # of the runs that ended, in seconds
         self._most = engine.seconds
-        self._stale = False
+        self._spoilt = False
         self.inputs, self.outputs, self.metadata, self.keeps = self._load()
 
     def run_each(
@@ -98,24 +99,12 @@ class RemoteSession(Session):
             except EngineError as error:
                 return found + [error] * (len(feeds) - len(found))
             try:
-                for answer in self._each("run", feeds[len(found) :], fresh):
+                for answer in self._each(feeds[len(found) :], fresh):
                     is_error = isinstance(answer, EngineError)
                     found.append(answer if is_error else self._named(answer))
             except EngineError as error:
                 found.append(error)
         return found
-
-    def run_row(self, feeds: Sequence[Feeds]) -> list[RunResults]:
-        """See `Session.run_row`."""
-        self._require()
-        (answer,) = self._each("run_row", [feeds])
-        if isinstance(answer, EngineError):
-            raise answer
-        return [self._named(one) for one in answer]
-
-    def renew(self) -> None:
-        """See `Session.renew`. The next run begins with it."""
-        self._stale = True
 
     def _require(self) -> None:
         """Loads the model again if it is lost."""
@@ -136,19 +125,22 @@ class RemoteSession(Session):
             loaded: _Loaded = engine.call(*call, seconds=engine.seconds)
         except EndlessError as error:
             raise EndlessError(f"{error}, while it loaded the model") from error
-        self._process = engine.worker.process
+        self._process, self._spoilt = engine.worker.process, False
         return loaded
 
     def __del__(self) -> None:
         self._engine.unused.append(self._key)
 
-    def _each(self, method: str, calls: Sequence[Any], fresh: bool = False) -> Iterator[Any]:
-        """What a method gives for each argument, errors of the engine included."""
-        engine = self._engine
-        anew = [fresh or (self._stale and not number) for number in range(len(calls))]
-        self._stale = False
+    def _each(self, feeds: Sequence[Feeds], fresh: bool) -> Iterator[Any]:
+        """The answer to each input, errors of the engine included."""
+        engine, calls = self._engine, list[tuple[Feeds, bool]]()
+        for feed in feeds:
+            whole = not is_empty(feed)
+            again = whole and self._spoilt and not feed.get(CALL)
+            calls.append((feed, fresh or again))
+            self._spoilt = self.keeps and not whole
         answers = engine.worker.each(
-            _answers, self._key, method, [*zip(calls, anew, strict=True)],
+            _answers, self._key, calls,
             seconds=lambda number: self._patience() if number % 2 else engine.seconds,
         )  # fmt: skip
         try:
@@ -196,7 +188,6 @@ _Made = tuple[type[Engine], tuple[tuple[str, Any], ...]]
 
 _engines: dict[_Made, Engine] = {}
 _sessions: dict[int, Session] = {}
-_spoilt: set[int] = set()
 
 
 def _engine(made: _Made) -> Engine:
@@ -215,33 +206,22 @@ def _about(made: _Made) -> tuple[str, str]:
 def _load(key: int, made: _Made, source: Loadable, unused: Sequence[int]) -> _Loaded:
     for one in unused:
         _sessions.pop(one, None)
-        _spoilt.discard(one)
     session = _sessions[key] = _engine(made).load(source)
-    _spoilt.discard(key)
     return session.inputs, session.outputs, dict(session.metadata), session.keeps
 
 
-def _answers(key: int, method: str, calls: Sequence[tuple[Any, bool]]) -> Iterator[Any]:
-    """For each argument None when the session is ready, and then the answer. A session may have to
-    be renewed before."""
-    session, one = _sessions[key], method == "run"
-    for argument, anew in calls:
-        whole = not one or not is_empty(argument)
-        if anew or (whole and key in _spoilt):
+def _answers(key: int, calls: Sequence[tuple[Feeds, bool]]) -> Iterator[Any]:
+    """For each input None when the session is ready, and then the answer. A session may have to be
+    renewed before."""
+    session = _sessions[key]
+    for feed, anew in calls:
+        if anew:
             session.renew()
-            _spoilt.discard(key)
-        if session.keeps and not whole:
-            _spoilt.add(key)
         yield None
         try:
-            found = getattr(session, method)(argument)
+            yield _by_position(session, session.run(feed))
         except EngineError as error:
             yield error
-        else:
-            if one:
-                yield _by_position(session, found)
-            else:
-                yield [_by_position(session, results) for results in found]
 
 
 def _by_position(session: Session, results: RunResults) -> tuple[list[Any], RunResults]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -12,17 +12,14 @@ from weakref import WeakValueDictionary
 
 from bridge.check.engines.adapters import named_like, packed
 from bridge.check.engines.onnxruntime import OnnxRuntime
-from bridge.check.engines.openvino import OpenVino, OpenVinoGpu, OpenVinoNpu
-from bridge.check.engines.parts import PartsSession, is_too_large
+from bridge.check.engines.openvino import OpenVino
 from bridge.check.engines.protocol import Engine, EngineError, LacksOperatorError, Session
 from bridge.check.engines.reference import Reference
 from bridge.check.engines.remote import WORKER, RemoteEngine
 from bridge.check.engines.states import paired, with_flags
 from bridge.check.engines.variables import Variables
 from bridge.check.files import read
-from bridge.check.isolation import Worker
 from bridge.check.lines import shortened
-from bridge.errors import amount
 from bridge.library.boundary import Boundary
 from bridge.passes.state.records import FIRST_CALLS
 
@@ -30,57 +27,43 @@ TIMEOUT = 60.0
 """Seconds that a run may take, and the loading of a model, so that a Loop that never ends ends."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How engines run: as little optimised as possible and in 32 bits, or with their `defaults`;
-    and how many threads each has, if it is not left to them."""
-
-    defaults: bool = False
-    threads: int | None = None
-
-
-PLAIN = Settings()
-DEFAULTS = Settings(defaults=True)
-
 BY_THREADS = frozenset({"com.microsoft::DynamicQuantizeLSTM"})
 """Operators to which onnxruntime gives other results with several threads, for a batch above 1. The
 results with one thread are the meaning."""
 
 
-PLUGINS: Mapping[str, type[OpenVino]] = {"GPU": OpenVinoGpu, "NPU": OpenVinoNpu}
-"""The plugins of OpenVINO beside the CPU plugin, by the device."""
+PLUGINS = frozenset({"GPU", "NPU"})
+"""The plugins of OpenVINO beside the CPU plugin."""
 
 
 @dataclass
 class Sessions:
-    """The sessions of one check. A file that is open with some settings is not opened again, unless
-    it has changed. IRs run on the `device`'s plugin of OpenVINO, or on the CPU plugin. What
-    is opened with settings of its own has as many `threads` as these say. What engines do ends
-    after so many `seconds`."""
+    """The sessions of one check. A file that is open is not opened again, unless it has changed.
+    IRs run on the `device`'s plugin of OpenVINO, or on the CPU plugin. Engines run as little
+    optimised as possible and in 32 bits, or with their `defaults`; with so many `threads`, if it is
+    not left to them. What they do ends after so many `seconds`."""
 
     device: str = "CPU"
     threads: int | None = None
     seconds: float = TIMEOUT
-    worker: Worker = WORKER
-    _engines: dict[Any, RemoteEngine] = field(default_factory=dict)
-    _opened: WeakValueDictionary[Any, Session] = field(default_factory=WeakValueDictionary)
+    defaults: bool = False
+    _engines: dict[Any, RemoteEngine] = field(default_factory=dict, init=False)
+    _opened: WeakValueDictionary[Any, Session] = field(
+        default_factory=WeakValueDictionary, init=False
+    )
 
-    @property
-    def plugin(self) -> type[OpenVino]:
-        """The plugin that runs IRs."""
-        return PLUGINS.get(self.device, OpenVino)
-
-    def engine(self, kind: type[Engine], settings: Settings = PLAIN) -> RemoteEngine:
+    def engine(self, kind: type[Engine]) -> RemoteEngine:
         """An engine. Raises EngineError where it is not installed."""
-        if (kind, settings) not in self._engines:
+        if kind not in self._engines:
             options: dict[str, Any] = {}
-            if settings != PLAIN and issubclass(kind, OnnxRuntime | OpenVino):
-                options = {"threads": settings.threads, "plain": not settings.defaults}
-            made = RemoteEngine(kind, self.worker, self.seconds, **options)
-            self._engines[kind, settings] = made
-        return self._engines[kind, settings]
+            if (self.defaults or self.threads) and kind in (OnnxRuntime, OpenVino):
+                options = {"threads": self.threads, "plain": not self.defaults}
+            if kind is OpenVino and self.device in PLUGINS:
+                options["plugin"] = self.device
+            self._engines[kind] = RemoteEngine(kind, WORKER, self.seconds, **options)
+        return self._engines[kind]
 
-    def open(self, path: Path, settings: Settings = PLAIN, like: Session | None = None) -> Session:
+    def open(self, path: Path, like: Session | None = None) -> Session:
         """The file, opened by the engine of its format. If `like` is another session, it has the
         names of that one; see `named_like`.
 
@@ -91,38 +74,26 @@ class Sessions:
         Raises EngineError if no engine opens the file, LacksOperatorError if engines lack an
         operator, and BridgeError for an IR that Bridge cannot read."""
         written = path.stat() if path.is_file() else None
-        state = written and (written.st_ino, written.st_size, written.st_mtime_ns)
-        key = path, state, settings, self.device
+        key = path, written and (written.st_ino, written.st_size, written.st_mtime_ns)
         session = self._opened.get(key)
         if session is None:
-            session = self._opened[key] = self.opened(path, settings)
+            session = (self._ir if path.suffix.lower() == ".xml" else self._onnx)(path)
+            self._opened[key] = session
         return session if like is None else named_like(like, session)
 
-    def opened(self, path: Path, settings: Settings = PLAIN) -> Session:
-        """As `open`, and opened anew."""
-        if settings == PLAIN and self.threads:
-            settings = replace(settings, threads=self.threads)
-        return (self._ir if path.suffix.lower() == ".xml" else self._onnx)(path, settings)
-
-    def _ir(self, path: Path, settings: Settings) -> Session:
+    def _ir(self, path: Path) -> Session:
         model = read(path)
-        openvino = self.engine(self.plugin, settings)
+        openvino = self.engine(OpenVino)
         said = f"{openvino.name} {openvino.version} ({OpenVino.precision}"
-        if self.plugin is not OpenVino:
-            said += f" on {self.plugin.plugin}, {openvino.device}"
-        session: Session
+        if self.device in PLUGINS:
+            said += f" on {self.device}, {openvino.device}"
         variables = Variables.of(model)
-        if is_too_large(model) and variables is None:
-            session = parts = PartsSession(model, openvino.load)
-            said += f", in {amount(len(parts.parts), 'part')}"
-        else:
-            session = openvino.load(path)
-            # Under the names that Bridge gives them everywhere; OpenVINO has names in no order.
-            named = zip(session.outputs, model.graph.output_names, strict=True)
-            session.outputs = tuple(
-                replace(port, name=name or port.name, aliases=port.aliases | {port.name})
-                for port, name in named
-            )
+        session: Session = openvino.load(path)
+        # Under the names that Bridge gives them everywhere; OpenVINO has names in no order.
+        session.outputs = tuple(
+            replace(port, name=name or port.name, aliases=port.aliases | {port.name})
+            for port, name in zip(session.outputs, model.graph.output_names, strict=True)
+        )
         session.metadata, session.engine = model.metadata, f"{said})"
         if variables is not None:
             session = paired(session, variables)
@@ -130,10 +101,10 @@ class Sessions:
         session = _with_flags(session)
         return packed(session, boundary) if boundary else session
 
-    def _onnx(self, path: Path, settings: Settings) -> Session:
+    def _onnx(self, path: Path) -> Session:
         others: tuple[type[Engine], ...] = (Reference,)
         try:
-            engine = self.engine(OnnxRuntime, settings)
+            engine = self.engine(OnnxRuntime)
             others = (Reference, OpenVino)
             return _told(engine, engine.load(path))
         except EngineError as error:
@@ -142,7 +113,7 @@ class Sessions:
             reasons = [error]
         for kind in others:
             try:
-                engine = self.engine(kind, settings)
+                engine = self.engine(kind)
                 return _told(engine, engine.load(path), f" ({shortened(str(reasons[0]), 80)})")
             except EngineError as failure:
                 reasons.append(failure)
@@ -178,14 +149,14 @@ def owning(sessions: Sessions) -> Iterator[Sessions]:
         _current.reset(token)
 
 
-def open_session(path: Path, settings: Settings = PLAIN, like: Session | None = None) -> Session:
+def open_session(path: Path, like: Session | None = None) -> Session:
     """See `Sessions.open`."""
-    return current().open(path, settings, like)
+    return current().open(path, like)
 
 
 def has_device(name: str) -> bool:
     """Whether OpenVINO has such a device here."""
     try:
-        return name in PLUGINS and bool(current().engine(PLUGINS[name]))
+        return name in PLUGINS and bool(Sessions(name).engine(OpenVino))
     except EngineError:
         return False

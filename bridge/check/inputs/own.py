@@ -1,8 +1,8 @@
 """A user's own inputs: reads them from files, holds them to a model, and saves those that ran.
 
-A file is an `.npz` with an array for each input, or a folder in the layout of ONNX's backend tests:
-`test_data_set_0/input_0.pb`, `output_0.pb`. Of a sequence `s` an `.npz` has `s.0`, `s.1` and so on;
-an optional that is absent is left out.
+A file is an `.npz` with an array for each input, an `.npy` or a picture for the only one, or a
+folder in the layout of ONNX's backend tests: `test_data_set_0/input_0.pb`, `output_0.pb`. Of a
+sequence `s` an `.npz` has `s.0`, `s.1` and so on; an optional that is absent is left out.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.check.inputs import images
 from bridge.errors import UsageError, amount
 from bridge.files import opened
 from bridge.neutral.graph import Model, Value, names_of_outputs
@@ -25,7 +26,8 @@ from bridge.neutral.types import Dim, OptionalType, SequenceType, Type, high, in
 from bridge.options import OwnInputs
 from bridge.options.suggestions import unknown
 
-_TAKEN = "a .npz file, or a folder of .npz files, of input_*.pb or of test_data_set_*"
+_TAKEN = "an .npz, .npy or picture, or a folder of these, of input_*.pb or of test_data_set_*"
+_SUFFIXES = (".npz", ".npy", *images.SUFFIXES)
 _DATA_SET = "test_data_set_*"
 
 
@@ -44,8 +46,7 @@ GivenInputs = Path | Mapping[str, Any]
 
 
 def places_of(given: OwnInputs | None) -> list[GivenInputs]:
-    """The `.npz` files, data sets and mappings that hold a user's inputs. UsageError for any other
-    path."""
+    """The files, data sets and mappings of a user's inputs. UsageError for any other path."""
     if given is None:
         return []
     if isinstance(given, Mapping):
@@ -53,10 +54,10 @@ def places_of(given: OwnInputs | None) -> list[GivenInputs]:
     if not isinstance(given, str | os.PathLike):
         return [place for one in given for place in places_of(one)]
     path = Path(given)
-    if path.suffix.lower() == ".npz" and path.is_file():
+    if path.suffix.lower() in _SUFFIXES and path.is_file():
         return [path]
     found = [path] if any(path.glob("input_*.pb")) else []
-    for pattern in ("*.npz", _DATA_SET):
+    for pattern in ("*.npz", "*.npy", *(f"*{suffix}" for suffix in images.SUFFIXES), _DATA_SET):
         found = found or sorted(path.glob(pattern), key=_by_number)
     if not found:
         what = "holds no inputs" if path.exists() else "there is no such file or folder"
@@ -83,11 +84,12 @@ def read_inputs(
 ) -> list[InputSet]:
     """The sets of inputs at these places, checked against a model. The inputs in `fixed` are not
     given, the `states` may be given. Raises UsageError if a set does not fit."""
-    read = (_read(place, number, model) for number, place in enumerate(places))
+    wanted = [v for v in model.graph.inputs if v not in model.defaults and v.name not in fixed]
+    read = (_read(place, number, model, wanted) for number, place in enumerate(places))
     return [_held(one, model, fixed, states) for one in read]
 
 
-def _read(place: GivenInputs, number: int, model: Model) -> InputSet:
+def _read(place: GivenInputs, number: int, model: Model, wanted: Sequence[Value]) -> InputSet:
     if isinstance(place, Mapping):
         return InputSet(f"given input {number}", place)
     if place.is_dir():
@@ -98,11 +100,18 @@ def _read(place: GivenInputs, number: int, model: Model) -> InputSet:
         ]
         given = _messages(place, "input", graph.inputs), _messages(place, "output", results)
         return InputSet(str(place), *map(dict, given))
+    suffix = place.suffix.lower()
+    if suffix != ".npz" and len(wanted) != 1:
+        names = ", ".join(value.name for value in wanted) or "nothing"
+        raise UsageError(f"{place}: is one array, and the model takes {names}; give an .npz")
+    if suffix in images.SUFFIXES:
+        return InputSet(str(place), {wanted[0].name: images.picture(place, wanted[0])})
     try:
-        with opened(place) as file, np.load(file, allow_pickle=False) as arrays:
-            return InputSet(str(place), dict(arrays))
+        with opened(place) as file:
+            read = np.load(file, allow_pickle=False)
+            return InputSet(str(place), {wanted[0].name: read} if suffix == ".npy" else dict(read))
     except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise UsageError(f"{place}: is no .npz that can be read: {error}") from None
+        raise UsageError(f"{place}: is no {suffix} that can be read: {error}") from None
 
 
 def _messages(folder: Path, role: str, ports: Sequence[Value]) -> Iterator[tuple[str, Any]]:

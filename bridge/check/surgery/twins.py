@@ -2,8 +2,7 @@
 
 Twins share a name that no other has. What has no twin then has one by its position: Ifs and Loops
 among those of their kind, if both models have as many, and all nodes in graphs that have as many,
-nearly all of the same operators. Inputs of bodies have no names of their own where the formats
-differ: those are twins that were equal in a run.
+nearly all of the same operators.
 """
 
 from __future__ import annotations
@@ -11,18 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from bridge.check.surgery.sites import Site, sites_of
 from bridge.neutral.graph import Graph, Model, Node, Value
 
 _UNLIKE = 8
 """Of so many nodes one may have another operator in graphs of the same form."""
-
-_ROUNDING = 1e-5
-"""How far engines may be apart in a number of floats, relative to its size."""
 
 
 @dataclass(frozen=True)
@@ -44,23 +37,6 @@ def twins(mine: Graph, its: Graph) -> Twins:
     named = _by_name(_values(mine), _values(its))
     values, known = _by_position(mine, its), {*named.values()}
     return Twins({v: t for v, t in values.items() if t not in known} | named, found)
-
-
-def twin_inputs(
-    mine: Mapping[Value, Any], its: Mapping[Value, Any], named: Mapping[Value, Value]
-) -> dict[Value, Value]:
-    """The inputs of another body, by those of a body that they stand for. Both are with the values
-    that they had in a run. Those that are `named` alike are twins only if they were equal."""
-    found = dict[Value, Value]()
-    names = {twin: value for value, twin in named.items()}
-    for twin, value in its.items():
-        same = [v for v, known in mine.items() if _equal(known, value)]
-        same = same or [v for v, known in mine.items() if _equal(known, value, _ROUNDING)]
-        same = sorted(same, key=lambda v: v is not names.get(twin))
-        free = next((v for v in same if v not in found), None)
-        if free is not None:
-            found[free] = twin
-    return found
 
 
 def twin_sites(first: Model, other: Model) -> dict[Node, Site]:
@@ -123,12 +99,3 @@ def _by_position(mine: Graph, its: Graph) -> dict[Value, Value]:
 
 def _values(graph: Graph) -> list[Value]:
     return [*graph.inputs, *(value for node in graph.nodes for value in node.outputs)]
-
-
-def _equal(one: Any, other: Any, rtol: float = 0.0) -> bool:
-    if one.dtype != other.dtype or one.shape != other.shape:
-        return False
-    floats = one.dtype.kind == "f"
-    if rtol and floats:
-        return np.allclose(one, other, rtol, 0.0, equal_nan=True)
-    return np.array_equal(one, other, equal_nan=floats)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import partial
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference.known import known_of
-from bridge.neutral.ports import Carried, Invariant, OutputPort, Sliced, Stacked, Yield, outer_input
-from bridge.neutral.rewrite import ValueUses, replace_values
+from bridge.neutral.graph import Value
+from bridge.neutral.ports import Carried, Invariant, Sliced, Stacked, Yield
 from bridge.neutral.types import (
     F4E2M1,
     F8E8M0,
@@ -19,16 +18,10 @@ from bridge.neutral.types import (
     I64,
     U2,
     U8,
-    Element,
-    TensorType,
     high,
     low,
 )
-from bridge.operators.control.loop_builder import Finish, LoopBuilder
-from bridge.passes.fuse.inverses import squeezed_again
-from bridge.passes.uses import Uses
 from bridge.quirks.loops.clause import Draft, clause
-from bridge.quirks.loops.guards import in_the_place_of
 
 WIDER = {F4E2M1: F32, F8E8M0: F32, U2: U8}
 """For each type that oneDNN lacks, a type that holds all its numbers."""
@@ -51,31 +44,71 @@ def copied_types(draft: Draft) -> list[Value]:
 @copied_types.gives
 def _(draft: Draft, found: list[Value]) -> None:
     """Such values enter and leave the body in a wider type."""
+    entries, exits = (
+        [index for index, value in enumerate(values) if value.element in WIDER]
+        for values in (draft.body.graph.inputs, draft.body.graph.outputs)
+    )
+    _carry(draft, entries, exits, _widened, lambda b, value, old: b.cast(value, old.element))
+
+
+def _widened(b: Builder, value: Value) -> Value:
+    return value if value.element is None else b.cast(value, WIDER[value.element])
+
+
+Form = Callable[[Builder, Value], Value]
+"""Makes the form of a value in which it passes a port."""
+
+Back = Callable[[Builder, Value, Value], Value]
+"""Makes the value from its form; the last operand is the original value."""
+
+
+def _carry(
+    draft: Draft,
+    entries: Collection[int],
+    exits: Collection[int],
+    form: Form,
+    back: Back,
+    axes: int = 0,
+) -> None:
+    """Has inputs and outputs of the body pass their ports in another form, which has so many more
+    axes in front."""
     b, loop, body = draft.b, draft.loop, draft.body
-    exits = [i for i, value in enumerate(body.graph.outputs) if value.element in WIDER]
-    for index in {outer_input(port) for value, port in body.entries() if value in found}:
-        outer = None if index is None else loop.inputs[index]
-        if index is not None and outer is not None and outer.element in WIDER:
-            loop.inputs[index] = b.cast(outer, WIDER[outer.element])
     inside = Builder([], draft.node.name, b.target)
-    narrow: dict[Value, Value] = {}
-    for place, value in enumerate(body.graph.inputs):
-        if value.element in WIDER:
-            entry = Value(TensorType(WIDER[value.element], value.shape), list(value.names))
-            body.graph.inputs[place] = entry
-            narrow[value] = inside.cast(entry, value.element)
-    draft.enter_as(narrow, inside.nodes)
-    inner = loop.inside(b)
+    read: dict[Value, Value] = {}
+    formed: dict[int, int] = {}
+    for index in entries:
+        value, port = body.graph.inputs[index], body.inputs[index]
+        assert isinstance(port, Carried | Invariant | Sliced) and port.input is not None
+        outer = loop.inputs[port.input]
+        assert outer is not None
+        if port.input not in formed:
+            formed[port.input] = loop.outer(form(b, outer))
+        port = replace(port, input=formed[port.input])
+        body.inputs[index] = (
+            replace(port, axis=port.axis + axes) if isinstance(port, Sliced) else port
+        )
+        entry = Value(form(Builder([]), value).type, list(value.names))
+        body.graph.inputs[index] = entry
+        read[value] = _of_type(back(inside, entry, value), value)
+    draft.enter_as(read, inside.nodes)
     for index in exits:
-        value, exit = body.graph.outputs[index], body.outputs[index]
-        assert value.element is not None
-        body.graph.outputs[index] = inner.cast(value, WIDER[value.element])
+        exit = body.outputs[index]
+        body.graph.outputs[index] = form(loop.inside(b), body.graph.outputs[index])
+        if isinstance(exit, Stacked):
+            body.outputs[index] = replace(exit, axis=exit.axis + axes)
         if isinstance(exit, Yield | Stacked) and exit.output is not None:
-            loop.after(exit.output, _back(value.element))
+            loop.after(exit.output, partial(_back, back, loop.node.outputs[exit.output]))
+    loop.drop_unused_inputs()
 
 
-def _back(element: Element) -> Finish:
-    return lambda b, value: b.cast(value, element)
+def _back(back: Back, old: Value, b: Builder, value: Value) -> Value:
+    return _of_type(back(b, value, old), old)
+
+
+def _of_type(value: Value, known: Value) -> Value:
+    if value.element is known.element:
+        value.type = value.declared = known.type
+    return value
 
 
 COPIED_WELL = {I8, I32, I64}
@@ -93,44 +126,29 @@ COPIED_WELL = {I8, I32, I64}
     cost="Unsqueeze and Squeeze, which copy nothing, for each value of open size that enters or "
     "leaves a Loop. Only for those releases.",
 )
-def copied_shapes(draft: Draft) -> list[tuple[list[tuple[int, Value]], list[int]]]:
+def copied_shapes(draft: Draft) -> list[tuple[list[int], list[int]]]:
     """An axis of size 1 is added on one side of the port and removed on the other."""
-    exits = _exits(draft.loop)
-    entries = list(_entries(draft.loop, exits))
-    return [(entries, exits)] if entries or exits else []
+    body, initial = draft.body, draft.loop.initial
+    exits = {i for i, value in enumerate(body.graph.outputs) if _may_end(value)}
+    entries = []
+    for value, port in body.entries():
+        if isinstance(port, Carried) and (_may_end(value) or _may_end(initial(port))):
+            exits.add(port.output)
+    for index, (value, port) in enumerate(body.entries()):
+        passes = isinstance(port, Invariant | Sliced) and _may_end(value)
+        if passes or (isinstance(port, Carried) and port.output in exits):
+            entries.append(index)
+    return [(entries, sorted(exits))] if entries or exits else []
 
 
 @copied_shapes.gives
-def _(draft: Draft, found: list[tuple[list[tuple[int, Value]], list[int]]]) -> None:
+def _(draft: Draft, found: list[tuple[list[int], list[int]]]) -> None:
     """Such values enter and leave with one more axis."""
     ((entries, exits),) = found
-    inside = Builder([], draft.node.name, draft.b.target)
-    entered = {value: _enter(draft.b, inside, draft.loop, index) for index, value in entries}
-    draft.enter_as(entered, inside.nodes)
-    for index in exits:
-        _leave(draft.b, draft.loop, index)
-    draft.loop.drop_unused_inputs()
-
-
-def _exits(loop_builder: LoopBuilder) -> list[int]:
-    """The outputs of the body that get an axis: they may have such a shape, or their state may."""
-    body = loop_builder.body
-    found = {i for i, value in enumerate(body.graph.outputs) if _may_end(value)}
-    for value, port in body.entries():
-        if isinstance(port, Carried) and (_may_end(value) or _may_end(loop_builder.initial(port))):
-            found.add(port.output)
-    return sorted(found)
-
-
-def _entries(loop_builder: LoopBuilder, exits: list[int]) -> Iterator[tuple[int, Value]]:
-    """The inputs of the body that get an axis, with their places."""
-    for index, (value, port) in enumerate(loop_builder.body.entries()):
-        if isinstance(port, Carried):
-            wanted = port.output in exits
-        else:
-            wanted = isinstance(port, Invariant | Sliced) and _may_end(value)
-        if wanted:
-            yield index, value
+    _carry(
+        draft, entries, exits, lambda b, value: b.unsqueeze(value, 0),
+        lambda b, value, old: b.squeeze(value, 0), axes=1,
+    )  # fmt: skip
 
 
 def _may_end(value: Value | None) -> bool:
@@ -140,132 +158,3 @@ def _may_end(value: Value | None) -> bool:
         return False
     first, *others = value.dims
     return low(first) == 0 and all(low(dim) <= 1 and high(dim) != 0 for dim in others)
-
-
-def _enter(b: Builder, inside: Builder, loop_builder: LoopBuilder, index: int) -> Value:
-    """Has an input of the body enter with one more axis. Returns the value inside without the
-    axis."""
-    body = loop_builder.body
-    value, port = body.graph.inputs[index], body.inputs[index]
-    assert isinstance(port, Carried | Invariant | Sliced) and port.input is not None
-    outer = loop_builder.inputs[port.input]
-    assert outer is not None
-    port = replace(port, input=loop_builder.outer(b.unsqueeze(outer, 0)))
-    body.inputs[index] = replace(port, axis=port.axis + 1) if isinstance(port, Sliced) else port
-    entry = Value(TensorType(value.element, (1, *value.dims)), list(value.names))
-    body.graph.inputs[index] = entry
-    return _of_type(inside.squeeze(entry, 0), value)
-
-
-def _leave(b: Builder, loop_builder: LoopBuilder, index: int) -> None:
-    """Has an output of the body leave with one more axis, which is removed behind the Loop."""
-    body = loop_builder.body
-    exit = body.outputs[index]
-    body.graph.outputs[index] = loop_builder.inside(b).unsqueeze(body.graph.outputs[index], 0)
-    if isinstance(exit, Stacked):
-        body.outputs[index] = replace(exit, axis=exit.axis + 1)
-    if isinstance(exit, Yield | Stacked) and exit.output is not None:
-        loop_builder.after(exit.output, _without_axis(loop_builder.node.outputs[exit.output]))
-
-
-def _without_axis(output: Value) -> Finish:
-    return lambda b, value: _of_type(b.squeeze(value, 0), output)
-
-
-def _of_type(value: Value, known: Value) -> Value:
-    if value.element is known.element:
-        value.type = value.declared = known.type
-    return value
-
-
-@copied_shapes.undoes("Loop")
-def without_first_axis(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The Loop without the additional axes.
-
-    Every reader must remove the axis. Behind the Loop, the outputs get the axis that their readers
-    remove.
-    """
-    loop_builder = LoopBuilder.of(node)
-    body = loop_builder.body
-    squeezed = _squeezed_entries(loop_builder)
-    exits = {
-        index
-        for index, (value, port) in enumerate(body.exits())
-        if _without(value, "Unsqueeze") is not None and _leaves_with_axis(node, port, uses)
-    }
-    states = {p.output: i for i, p in enumerate(body.inputs) if isinstance(p, Carried)}
-    exits -= {index for index, entry in states.items() if entry not in squeezed}
-    for index, entry in states.items():
-        if index not in exits:
-            squeezed.pop(entry, None)
-    if not squeezed and not exits:
-        return None
-    for index, squeezes in squeezed.items():
-        _enter_again(loop_builder, index, squeezes)
-    for index in exits:
-        exit, inner = body.outputs[index], _without(body.graph.outputs[index], "Unsqueeze")
-        assert inner is not None
-        body.graph.outputs[index] = inner
-        if isinstance(exit, Stacked):
-            body.outputs[index] = replace(exit, axis=exit.axis - 1)
-        if isinstance(exit, Yield | Stacked) and exit.output is not None:
-            loop_builder.after(exit.output, lambda b, value: b.unsqueeze(value, 0))
-    loop_builder.drop_unused_inputs()
-    return in_the_place_of(node, loop_builder.build(b), uses)
-
-
-def _squeezed_entries(loop_builder: LoopBuilder) -> dict[int, list[Node]]:
-    """The inputs of the body that get an axis outside and lose it inside: their places, and the
-    nodes that remove the axis. All readers inside must remove it."""
-    body, found = loop_builder.body, {}
-    users, outputs = ValueUses(body.graph), frozenset(body.graph.outputs)
-    for index, (value, port) in enumerate(body.entries()):
-        squeezes = users.users(value)
-        if not isinstance(port, Carried | Invariant | Sliced) or port.input is None:
-            continue
-        if isinstance(port, Sliced) and port.axis < 1:
-            continue
-        if not squeezes or value in outputs:
-            continue
-        if _without(loop_builder.inputs[port.input], "Unsqueeze") is None:
-            continue
-        if all(_without(user.outputs[0], "Squeeze") is value for user in squeezes):
-            found[index] = squeezes
-    return found
-
-
-def _without(value: Value | None, op: str) -> Value | None:
-    """The value that gets its first axis, or loses it, by one of these operators."""
-    made = value.producer if value is not None else None
-    return (
-        made.inputs[0] if made and made.op == op and known_of(made.input(1)).ints == (0,) else None
-    )
-
-
-def _leaves_with_axis(node: Node, port: OutputPort, uses: Uses) -> bool:
-    """Whether all readers of an output port remove its first axis."""
-    if isinstance(port, Stacked) and port.axis < 1:
-        return False
-    if not isinstance(port, Yield | Stacked) or port.output is None:
-        return isinstance(port, Yield)
-    output = node.outputs[port.output]
-    takers = uses.users(output)
-    squeezed = all(_without(user.outputs[0], "Squeeze") is output for user in takers)
-    return squeezed and len(takers) == uses.count(output)
-
-
-def _enter_again(loop_builder: LoopBuilder, index: int, users: list[Node]) -> None:
-    """Has an input of the body enter as it is outside, without the additional axis."""
-    body = loop_builder.body
-    port = body.inputs[index]
-    assert isinstance(port, Carried | Invariant | Sliced) and port.input is not None
-    outer = _without(loop_builder.inputs[port.input], "Unsqueeze")
-    port = replace(port, input=loop_builder.outer(outer))
-    body.inputs[index] = replace(port, axis=port.axis - 1) if isinstance(port, Sliced) else port
-    entry = Value(users[0].outputs[0].type, list(body.graph.inputs[index].names))
-    body.graph.inputs[index] = entry
-    body.graph.nodes = [one for one in body.graph.nodes if one not in users]
-    replace_values(body.graph, {user.outputs[0]: entry for user in users})
-
-
-copied_shapes.undoes("Squeeze")(squeezed_again)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bridge.neutral.builder import Builder
+from bridge.neutral.dataflow import Facts
 from bridge.neutral.graph import Body, Graph, Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Invariant, Iteration, Yield
@@ -11,7 +12,7 @@ from bridge.neutral.types import STRING, Interval, is_static
 from bridge.operators.branches import either
 from bridge.operators.control.loop_builder import LoopBuilder, iteration_number
 from bridge.passes.uses import Uses
-from bridge.quirks.growth import Change, change
+from bridge.quirks.growth import Change, Growth
 from bridge.quirks.loops.clause import Draft, clause
 from bridge.quirks.loops.guards import in_the_place_of, needed, unread_starts
 from bridge.quirks.opaque import hides, opaque, unknown_zeros, whole_of, without_elements
@@ -142,6 +143,9 @@ def _is_rotated(node: Node, uses: ValueUses) -> bool:
     return bool(users) and all(user.op == "Mul" for user in users)
 
 
+KEPT = (Change.SAME, Change.MORE, Change.LESS)
+"""The changes of a state that does not come back to its first sizes, unless it keeps them."""
+
 SHOWN = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 """Operators that may give their operand as a view."""
 
@@ -236,7 +240,7 @@ def place_of_states(draft: Draft) -> list[Carried]:
             or whole_of(draft.place.outside(initial)) is not None
         ):
             continue
-        if change(again, {value: Change.NONE}) in (None, Change.ANY):
+        if Facts(Growth(value), draft.body.graph).of(again) not in KEPT:
             found.append(port)
     return found
 
