@@ -110,7 +110,8 @@ def convert(
         many = placed(found([source, *targets]), output_dir, bool(options["stateful"]))
         if not (options["weights"] or check):
             many = sharded(many, shard)
-            _require_places(many, arrays)
+            results = [job.other for job in many if job.other is not None]
+            _require_places(results, [job.model for job in many], arrays)
             from bridge.cli.many import convert_many
 
             convert_many(many, options, jobs or 1, as_json, quiet)
@@ -118,9 +119,7 @@ def convert(
         source, targets, shard = *_only(many, jobs, shard), None
     target = _single_target(source, targets, shard, options["force"])
     if arrays and target != STREAM:
-        from bridge.files.outputs import require_outputs
-
-        require_outputs(dict.fromkeys((target, companion(target))), [], arrays)
+        _require_places([target], [], arrays)
     with errors_aside(as_json and target == STREAM):
         _convert(source, target, options, check, as_json, quiet, verbose)
 
@@ -155,13 +154,13 @@ def _single_target(source: Path, targets: Sequence[Path], shard: str | None, for
     return job.other
 
 
-def _require_places(many: Sequence[Job], arrays: Sequence[Path]) -> None:
-    """Raises UsageError where a conversion of many models would overwrite a file that is read."""
+def _require_places(
+    results: Sequence[Path], models: Sequence[Path], arrays: Sequence[Path]
+) -> None:
+    """Raises UsageError where a result would overwrite a file that is read."""
     from bridge.files.outputs import require_outputs
 
-    results = [job.other for job in many if job.other is not None]
-    written = dict.fromkeys([*results, *map(companion, results)])
-    require_outputs(written, [job.model for job in many], arrays)
+    require_outputs(dict.fromkeys([*results, *map(companion, results)]), models, arrays)
 
 
 def _is_model(path: Path) -> bool:

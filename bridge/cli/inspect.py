@@ -9,11 +9,10 @@ import typer
 
 from bridge.cli.keywords import takes_options
 from bridge.cli.options import AsJson, Debug, Force, option
-from bridge.cli.output import echo, echo_json, size_of, table, write_text
+from bridge.cli.output import document, echo, echo_json, size_of, table, write_text
 from bridge.errors import UsageError
 from bridge.files import opened
 from bridge.options import IrOptions
-from bridge.release import release
 
 if TYPE_CHECKING:
     from bridge.neutral.graph import Model
@@ -153,16 +152,11 @@ def _print_quirks(file: Path, options: dict[str, Any], as_json: bool) -> None:
     for name, place in report.quirks:
         places.setdefault(name, []).append(place)
     if as_json:
-        echo_json(
-            {
-                "bridge": release(),
-                "format": 1,
-                "quirks": [
-                    {"name": name, "symptom": named(name).symptom, "places": found}
-                    for name, found in places.items()
-                ],
-            }
-        )
+        fired = [
+            {"name": name, "symptom": named(name).symptom, "places": found}
+            for name, found in places.items()
+        ]
+        echo_json(document(quirks=fired))
         return
     if not places:
         echo("no quirk fires")

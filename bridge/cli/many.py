@@ -19,6 +19,7 @@ from bridge.cli.folder import INDEX, write_folder, write_page
 from bridge.cli.models import Job
 from bridge.cli.outcome import Outcome
 from bridge.cli.output import (
+    document,
     echo,
     echo_json,
     progress,
@@ -32,7 +33,6 @@ from bridge.cli.output import (
 from bridge.errors import BridgeError, amount, printable, text_of
 from bridge.metadata import Json
 from bridge.options.spoken import as_options
-from bridge.release import release
 from bridge.show.folder import counts_of
 
 FORMAT = 1
@@ -197,7 +197,7 @@ def as_data(outcomes: Sequence[Outcome]) -> Json:
     """The results of models, for scripts."""
     models = [asdict(outcome) for outcome in outcomes]
     counts = Counter(outcome.verdict for outcome in outcomes)
-    return {"bridge": release(), "format": FORMAT, "counts": dict(counts), "models": models}
+    return document(FORMAT, counts=dict(counts), models=models)
 
 
 def as_junit(outcomes: Sequence[Outcome], part: str | None = None) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bridge.cli.options import AsJson
-from bridge.cli.output import echo, echo_json, table
+from bridge.cli.output import document, echo, echo_json, table
 from bridge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def ops(
     if not found and names:
         raise UsageError(f"no operator is called {', '.join(names)}; 'bridge ops' lists all")
     if as_json:
-        _print(operators=[asdict(line) for line in found])
+        echo_json(document(operators=[asdict(line) for line in found]))
         return
     for family, lines in groupby(found, key=lambda line: line.family):
         rows = [(line.name, line.onnx, _in_ir(line), line.to_ir, line.to_onnx) for line in lines]
@@ -90,19 +90,13 @@ def _is_called(operator: str, wanted: str) -> bool:
     return any(fnmatchcase(name.lower(), wanted.lower()) for name in called(operator))
 
 
-def _print(**data: Any) -> None:
-    """Prints JSON."""
-    from bridge.release import release
-
-    echo_json({"bridge": release(), "format": 1, **data})
-
-
 def _quirks(as_json: bool) -> None:
     from bridge.quirks import by_name
 
     if as_json:
         names = ("name", "engine", "releases", "symptom", "issue", "cost")
-        _print(quirks=[{name: getattr(quirk, name) for name in names} for quirk in by_name()])
+        found = [{name: getattr(quirk, name) for name in names} for quirk in by_name()]
+        echo_json(document(quirks=found))
         return
     for quirk in by_name():
         echo(f"{quirk.name}:")

@@ -62,6 +62,11 @@ _SENTENCES = frozenset({
 """The keys whose values are messages. Values of other keys may be names, which stay."""
 
 
+def document(format: int = 1, **data: Any) -> dict[str, Any]:
+    """Data as a document of JSON, with the version of Bridge and of the document's format."""
+    return {"bridge": release(), "format": format, **data}
+
+
 def spoken(data: Any, says: bool = False) -> Any:
     """Data of JSON whose messages name options of the command line. `says` is for one message."""
     if isinstance(data, str):
@@ -106,7 +111,7 @@ def error_as_json(error: Exception) -> dict[str, Any]:
     """An error that ends a command as JSON, beside its `known` facts."""
     what = told(error)
     text = {"kind": type(what).__name__, "text": str(what)}
-    return {"bridge": release(), "format": 1, **(what.known or {}), "error": text}
+    return {**document(), **(what.known or {}), "error": text}
 
 
 def size_of(count: int) -> str:
@@ -177,18 +182,13 @@ def _drawn(head: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> No
 
 def report_as_json(report: Report) -> dict[str, Any]:
     """The report of a conversion, for scripts."""
-    return {
-        "bridge": release(),
-        "format": 1,
-        "source": report.source,
-        "files": [
+    lists = ("specialized", "pruned", "assumed", "selected", "notes")
+    return document(
+        source=report.source,
+        files=[
             {"name": str(path), "size": path.stat().st_size if path.exists() else None}
             for path in report.files
         ],
-        "specialized": report.specialized,
-        "pruned": report.pruned,
-        "assumed": report.assumed,
-        "selected": report.selected,
-        "notes": report.notes,
-        "quirks": [{"name": name, "place": place} for name, place in report.quirks],
-    }
+        **{name: getattr(report, name) for name in lists},
+        quirks=[{"name": name, "place": place} for name, place in report.quirks],
+    )

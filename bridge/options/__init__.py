@@ -250,11 +250,11 @@ class OnnxOptions(CommonOptions, total=False):
         "int | None",
         Option(
             ONNX,
-            "The operator set to write, 13 or newer. The default is the source's own if it is ONNX "
+            "The operator set to write, 11 or newer. The default is the source's own if it is ONNX "
             "or an IR that Bridge made of ONNX, else 21.",
             takes=int,
             form="N",
-            brief="The operator set to write, 13 or newer.",
+            brief="The operator set to write, 11 or newer.",
         ),
     ]
     standard_operators: Annotated[

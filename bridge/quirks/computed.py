@@ -76,6 +76,38 @@ def computed_pad_value(b: Builder, node: Node, place: Place) -> Result:
 OF_NUMBERS = {"ReduceLogicalAnd": "ReduceMin", "ReduceLogicalOr": "ReduceMax"}
 
 
+@quirk(
+    "ConstantOfShape",
+    "Expand",
+    "GatherND",
+    "Reshape",
+    "Unsqueeze",
+    recorded=True,
+    engines=BOTH,
+    symptom="Where the length of a vector gives the rank of a result, and the vector is of open "
+    "length, the model does not compile, though the rank is declared.",
+    cost="a Reshape of the vector",
+)
+def length_of_shape(b: Builder, node: Node, place: Place) -> Result:
+    """The rank of the result gives the length. With another length, the Reshape fails."""
+    (result,) = node.outputs
+    at = 0 if node.op == "ConstantOfShape" else 1
+    vector = node.input(at)
+    if result.rank is None or vector is None or not vector.rank or isinstance(vector.dims[-1], int):
+        return None
+    length = result.rank
+    if node.op in ("GatherND", "Unsqueeze"):
+        x = node.input(0)
+        if x is None or x.rank is None:
+            return None
+        length -= x.rank
+    if node.op == "GatherND":
+        # The result has the other axes of the indices, and those of the data that no index names.
+        length = vector.rank - 1 - node.attributes["batch_dims"] - length
+    known = b.op("Reshape", vector, [0] * (vector.rank - 1) + [length])
+    return b.op(node.op, *node.inputs[:at], known, **node.attributes)
+
+
 # OpenVINO does not infer the rank of the results, though it knows the number of axes. The CPU
 # plugin does not run values of unknown rank.
 @quirk(

@@ -11,8 +11,9 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, constant, op, var
-from bridge.neutral.types import F32, is_static, size_of
+from bridge.neutral.types import BF16, F32, is_static, size_of
 from bridge.operators import Result
+from bridge.passes.uses import Uses
 from bridge.quirks.known import KnownAt, when_known
 from bridge.quirks.quirk import GPU, Place, quirk
 
@@ -233,6 +234,51 @@ def bias_of_lrn(b: Builder, node: Node, place: Place) -> Result:
     y = b.op("LRN", data, axes, **{**attributes, "bias": 1.0, "alpha": alpha / bias})
     factor: float = bias ** -attributes["beta"]
     return y * factor
+
+
+SPLITS, SPLIT = 2.0**16 + 1, 2.0**110
+"""The factor that splits an f32 into its first eight digits and the rest, and the limit of numbers
+that are split: the product of larger ones may be infinite."""
+
+PRODUCT = X * SPLITS
+NEAREST = op("Where", op("Less", op("Abs", X), SPLIT), PRODUCT - (PRODUCT - X), X)
+
+
+# Veltkamp's splitting: p - (p - x) rounds x to the nearest number of eight digits, ties to even.
+# NaN is not below the limit. Numbers from 2**110 on are still cut off.
+@quirk(
+    "Cast",
+    symptom="A Convert from f32 to bf16 cuts digits off, instead of rounding, where sizes are open "
+    "and in all bodies.",
+    cost="seven elementwise operators, which OpenVINO joins to one",
+)
+def rounded_bf16(b: Builder, node: Node, place: Place) -> Result:
+    """At a Cast of a computed f32 to bf16 of open shape, or in a body.
+
+    The number that is converted is the nearest one of bf16, so that there is nothing to cut off.
+    """
+    x = node.operand(0)
+    if node.attributes["to"] is not BF16 or x.element is not F32 or _unsplit(x) is not None:
+        return None
+    if x.constant is not None or (place.holder is None and is_static(x.shape)):
+        return None
+    product = x * b.like(SPLITS, x)
+    nearest = product - (product - x)
+    split = b.where(b.op("Abs", x) < b.like(SPLIT, x), nearest, x)
+    return b.op("Cast", split, **node.attributes)
+
+
+@rounded_bf16.undoes("Cast")
+def cut_off_bf16(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The Cast of the number itself."""
+    x = _unsplit(node.operand(0))
+    is_one = node.attributes["to"] is BF16 and x is not None
+    return b.op("Cast", x, **node.attributes) if is_one else None
+
+
+def _unsplit(x: Value) -> Value | None:
+    """The number that `rounded_bf16` splits into this one."""
+    return next((found[X] for found in NEAREST.matches(x, Found(), _once)), None)
 
 
 @quirk(

@@ -175,6 +175,52 @@ def test_the_command(tmp_path: Path) -> None:
     assert len(list((tmp_path / "ran").iterdir())) >= 2
 
 
+def of_pictures(shape: list[int | str]) -> onnx.ModelProto:
+    x, y = (onnx.helper.make_tensor_value_info(name, 1, shape) for name in "xy")
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Neg", ["x"], ["y"])], "g", [x], [y])
+    opsets = [onnx.helper.make_opsetid("", 18)]
+    return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=9)
+
+
+def test_an_array_alone(tmp_path: Path) -> None:
+    """It is for the only input; one of several needs its name."""
+    np.save(tmp_path / "a.npy", np.ones((1, 3, 2, 2), np.float32))
+    model = of_pictures(["n", 3, "h", "w"])
+    report = check(model, inputs=tmp_path / "a.npy", samples=0)
+    assert report.ok and feeds_of(report)[0]["x"].shape == (1, 3, 2, 2)
+    assert check(model, inputs=tmp_path, samples=0).ok  # a folder of such files
+    with pytest.raises(UsageError, match="is one array, and the model takes x, mode; give"):
+        check(onnx.parser.parse_model(GATE), inputs=tmp_path / "a.npy")
+
+
+@pytest.mark.parametrize(
+    ("shape", "fed"),
+    [
+        (["n", 3, "h", "w"], (1, 3, 3, 5)),
+        ([1, 3, 8, 6], (1, 3, 8, 6)),
+        (["n", "h", "w", 3], (1, 3, 5, 3)),
+        (["h", "w", 1], (3, 5, 1)),
+        ([4, "h", "w"], (4, 3, 5)),
+    ],
+)
+def test_a_picture(shape: list[int | str], fed: tuple[int, ...], tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    image.new("RGB", (5, 3), (255, 10, 20)).save(tmp_path / "p.png")
+    report = check(of_pictures(shape), inputs=tmp_path / "p.png", samples=0)
+    found = feeds_of(report)[0]["x"]
+    assert report.ok and found.shape == fed and found.dtype == np.float32
+    assert fed[-1] == 1 or {255.0, 10.0, 20.0} <= set(np.unique(found))
+
+
+def test_what_is_no_picture(tmp_path: Path) -> None:
+    pytest.importorskip("PIL.Image")
+    (tmp_path / "p.png").write_bytes(b"no picture")
+    with pytest.raises(UsageError, match="is no picture that can be read"):
+        check(of_pictures([1, 3, 8, 8]), inputs=tmp_path / "p.png")
+    with pytest.raises(UsageError, match="takes no picture; give"):
+        check(of_pictures([1, 7]), inputs=tmp_path / "p.png")
+
+
 ROWS = """<ir_version: 9, opset_import: ["" : 18]>
 rows (int64[n] at, float[4,2] data) => (float[n,2] y) { y = Gather (data, at) }"""
 BAD = ROWS.replace("Gather (data, at)", "Gather (data, far)").replace(

@@ -419,6 +419,10 @@ CANARIES: dict[str, Canary] = {
         "(bool[2,3] x, int64[1] axes) => (bool[a,b] y) { y = ReduceMin (x, axes) }",
         {"x": np.array([[True, False, True], [True, True, True]]), "axes": _i64(1)},
     ),
+    "length_of_shape": Canary(
+        "(float[2,3] x, int64[n] shape) => (float[a,b] y) { y = Reshape (x, shape) }",
+        {"x": _f32(2, 3), "shape": _i64(3, -1)},
+    ),
     "computed_axes": Canary(
         "(float[2,3] x, int64[1] axes) => (float[a,b,c] y) { y = Unsqueeze (x, axes) }",
         {"x": _f32(2, 3), "axes": _i64(1)},
@@ -441,6 +445,19 @@ CANARIES: dict[str, Canary] = {
         first, second = Split <num_outputs = 2> (x)
         y = Cast <to = 9> (second) }""",
         {"x": np.array([1, 0, 0, 1], np.float32)},
+    ),
+    "rounded_bf16": Canary(
+        "(float[n] x) => (float[n] y) { "
+        "few = Cast <to = 16> (x) more = Cast <to = 1> (few) y = Sub (more, x) }",
+        {"x": np.array([0.47, 0.469, 1.00390625 + 2e-5, 3e-38, 5e32], np.float32)},
+    ),
+    "rounded_bf16, in a body": Canary(
+        """(float[4] x, bool c) => (float[4] y) {
+        few = If (c) <
+          then_branch = a () => (bfloat16[4] p) { p = Cast <to = 16> (x) },
+          else_branch = b () => (bfloat16[4] q) { n = Neg (x) q = Cast <to = 16> (n) }>
+        more = Cast <to = 1> (few) y = Sub (more, x) }""",
+        {"x": np.array([0.47, 0.469, 0.4707, 1.00392], np.float32), "c": np.array(True)},
     ),
     "saturating_conversion": Canary(
         "(float[n] x) => (uint8[n] y) { y = Cast <to = 2> (x) }",

@@ -252,7 +252,7 @@ def shared_sizes(first: Model, other: Model) -> dict[str, int | Interval]:
     """The sizes and ranges that the inputs of `other` give to open dimensions of `first`, by their
     keys in `Recipe.sizes`."""
     sizes: dict[str, int | Interval] = {}
-    for value, twin in _inputs(first, other).items():
+    for value, twin in same_inputs(first, other).items():
         own, its = innermost(value.type).shape, innermost(twin.type).shape
         if its is None or (own is not None and len(own) != len(its)):
             continue
@@ -270,7 +270,7 @@ def _narrows(dim: Dim, other: Dim) -> bool:
     return (low(dim), high(dim)) != (low(other), high(other)) and not isinstance(dim, str)
 
 
-def _inputs(first: Model, other: Model) -> Mapping[Value, Value]:
+def same_inputs(first: Model, other: Model) -> Mapping[Value, Value]:
     """The inputs of both, by name, or else by position if both have as many."""
     names = {name: value for value in other.graph.inputs for name in value.names}
     found = {
