@@ -72,8 +72,8 @@ FAR = 8
 def channels_in_kernel(node: Node, place: Place) -> list[bool]:
     """At a Div of integers behind a reduction, or of f64 behind one of three axes, if OpenVINO
     knows one operand. At arithmetic with a constant of several elements behind a reduction of three
-    axes that keeps the second. At arithmetic of open shape, or PRelu, behind a MatMul by constants, if
-    the other operand is a constant along axis 1, and this axis is not the last one; behind any
+    axes that keeps the second. At arithmetic of open shape, or PRelu, behind a MatMul by constants,
+    if the other operand is a constant along axis 1, and this axis is not the last one; behind any
     product, if a constant lies along a last axis of open size.
 
     At a FakeQuantize in a body or of open shape, behind arithmetic with channels along axis 1, or
