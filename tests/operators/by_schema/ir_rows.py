@@ -20,7 +20,13 @@ REDUCE = Row(
     ("2,3,4;[1]", "2,3,4;[-1]", "2,3,4;[0,2]", "2,3;[]", "4;[0]", "0,3;[0]", "2,0;[1]",
      "1,1,1;[1]", "2,1,3,2;[1,2,3]", "2,3,4;=1"), {"keep_dims": (True, False)}, I64)  # fmt: skip
 SHORT = tuple(pair for pair in PAIRS if "=" not in pair)
-BINARY = Row(SHORT, {"auto_broadcast": ("numpy",)}, special=True)
+# In f64, the plugin finds a constant less than itself.
+BINARY = Row(
+    SHORT,
+    {"auto_broadcast": ("numpy",)},
+    {"0": ("float", "float16", "int32", "int64", "uint8", "int8")},
+    special=True,
+)
 UNARY = Row(SHAPES, types=FLOAT, special=True)
 GATHERED = Row(
     ("4,3;[0,2];=0", "4,3;=1;=-1", "4,3;[[0,2],[1,1]];=1", "4;=3;=0", "4,3;[];=0",
@@ -175,7 +181,7 @@ ROWS = {name: replace(row, release=1) for name, row in {
     "MaxPool-14": Row(("1,2,7,6", "1,1,3,3", "0,2,5,5"), {
         **CONV, "kernel": ([2, 2], [3, 2], [1, 1]), "axis": (0, 2, -1),
         "rounding_type": ("floor", "ceil", "ceil_torch"), "index_element_type": ("i64", "i32")},
-        FLOAT),
+        FLOAT, fits=lambda v: v["kernel"] != "[1, 1]" or v["pads_begin"] == v["pads_end"]),
     "AvgPool-14": Row(("1,2,7,6", "1,1,3,3", "0,2,5,5"), {
         **WINDOW, "kernel": ([2, 2], [3, 2], [1, 1]), "exclude-pad": (True, False),
         "rounding_type": ("floor", "ceil", "ceil_torch")}, FLOAT),
