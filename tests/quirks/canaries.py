@@ -423,6 +423,10 @@ CANARIES: dict[str, Canary] = {
         "(float[2,3] x, int64[n] shape) => (float[a,b] y) { y = Reshape (x, shape) }",
         {"x": _f32(2, 3), "shape": _i64(3, -1)},
     ),
+    "computed_axes, of a norm": Canary(
+        "(float[2,3] x, int64[1] axes) => (float[a,b] y) { y = ReduceL2 (x, axes) }",
+        {"x": _f32(2, 3), "axes": _i64(1)},
+    ),
     "computed_axes": Canary(
         "(float[2,3] x, int64[1] axes) => (float[a,b,c] y) { y = Unsqueeze (x, axes) }",
         {"x": _f32(2, 3), "axes": _i64(1)},
