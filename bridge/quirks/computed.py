@@ -74,12 +74,7 @@ def computed_pad_value(b: Builder, node: Node, place: Place) -> Result:
     return b.where(b.cast(inside, BOOL), padded, value)
 
 
-OF_NUMBERS = {
-    "ReduceLogicalAnd": "ReduceMin",
-    "ReduceLogicalOr": "ReduceMax",
-    "ReduceL1": "ReduceSum",
-    "ReduceL2": "ReduceSum",
-}
+OF_NUMBERS = {"ReduceLogicalAnd": "ReduceMin", "ReduceLogicalOr": "ReduceMax"}
 
 
 @quirk(
@@ -125,8 +120,8 @@ def length_of_shape(b: Builder, node: Node, place: Place) -> Result:
         length = -length
     if (vector.rank > 1 and length == 0) or (node.op in REDUCTIONS and result.rank == 0):
         return None  # A reduction along no axis may be one along all.
-    dims = [0] * (vector.rank - 1) + [length]
-    known = b.op("Reshape", vector, dims, allowzero=length == 0)
+    lengths = [0] * (vector.rank - 1) + [length]
+    known = b.op("Reshape", vector, lengths, allowzero=length == 0)
     return b.op(node.op, *node.inputs[:at], known, **node.attributes)
 
 
@@ -140,16 +135,16 @@ def length_of_shape(b: Builder, node: Node, place: Place) -> Result:
     recorded=True,
     engines=BOTH,
     symptom="A Slice of a tensor of known shape with computed axes crashes. On the GPU plugin, "
-    "negative axes give wrong numbers. A logical reduction and a norm along computed axes do not "
-    "compile, and Unsqueeze with computed axes has a result of unknown rank. So have Squeeze and "
-    "reductions with two or more computed axes.",
+    "negative axes give wrong numbers. A logical reduction and ReduceL2 of integers along computed "
+    "axes do not compile, and Unsqueeze with computed axes has a result of unknown rank. So have "
+    "Squeeze and reductions with two or more computed axes.",
     cost="a ScatterElementsUpdate for each bound, or a Reshape and the arithmetic of its shape",
 )
 def computed_axes(b: Builder, node: Node, place: Place) -> Result:
     """An axis without bounds gets a slice from its start to its end with step 1, so it stays whole.
     Elsewhere, the elements keep their order, and the computed shape is the shape that the axes
     give. All truth values are true if the minimum of zeros and ones is 1, and some if the maximum
-    is. A norm is the sum of absolute values, or the root of the sum of squares.
+    is.
     """
     x, axes = node.input(0), node.input(3 if node.op == "Slice" else 1)
     if x is None or x.rank is None or axes is None or known_of(axes).array is not None:
@@ -161,28 +156,16 @@ def computed_axes(b: Builder, node: Node, place: Place) -> Result:
         return None if count is None else _unsqueezed(b, x, axes, count)
     if node.op == "Squeeze":
         return None if count is None else _squeezed(b, x, axes, count)
-    op = OF_NUMBERS.get(node.op, node.op)
     squeezes = count is not None and not attributes["keepdims"]
-    if op == node.op and not squeezes:
+    op, numbers = OF_NUMBERS.get(node.op, node.op), x
+    if op != node.op:
+        numbers = b.cast(x, I32)
+    elif op == "ReduceL2" and x.element is not None and not x.element.is_float:
+        numbers = b.cast(x, F32)
+    if numbers is x and not squeezes:
         return None
-    numbers = _numbers(b, node.op, x)
     kept = b.op(op, numbers, axes, **{**attributes, "keepdims": squeezes or attributes["keepdims"]})
-    if node.op == "ReduceL2":
-        kept = b.op("Sqrt", kept)
-    return b.cast(_squeezed(b, kept, axes, count) if squeezes else kept, x.element)
-
-
-def _numbers(b: Builder, op: str, x: Value) -> Value:
-    """The numbers that the reduction of `OF_NUMBERS` takes."""
-    match op:
-        case "ReduceLogicalAnd" | "ReduceLogicalOr":
-            return b.cast(x, I32)
-        case "ReduceL1":
-            return b.op("Abs", x)
-        case "ReduceL2":
-            numbers = x if x.element is not None and x.element.is_float else b.cast(x, F32)
-            return numbers * numbers
-    return x
+    return b.cast(_squeezed(b, kept, axes, count) if squeezes and count else kept, x.element)
 
 
 def _sliced(b: Builder, node: Node, x: Value, axes: Value) -> Value:

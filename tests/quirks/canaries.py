@@ -424,8 +424,8 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(2, 3), "shape": _i64(3, -1)},
     ),
     "computed_axes, of a norm": Canary(
-        "(float[2,3] x, int64[1] axes) => (float[a,b] y) { y = ReduceL2 (x, axes) }",
-        {"x": _f32(2, 3), "axes": _i64(1)},
+        "(int32[2,3] x, int64[1] axes) => (int32[a,b] y) { y = ReduceL2 (x, axes) }",
+        {"x": np.arange(6, dtype=np.int32).reshape(2, 3), "axes": _i64(1)},
     ),
     "computed_axes": Canary(
         "(float[2,3] x, int64[1] axes) => (float[a,b,c] y) { y = Unsqueeze (x, axes) }",

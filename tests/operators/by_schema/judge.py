@@ -136,7 +136,9 @@ def _computed(case: Case) -> Case:
 def _expected(entry: Entry) -> tuple[Case, Engine]:
     """The case with its outputs, and the engine for what comes back."""
     case, row = case_of(entry), ROWS[entry.kind]
-    feeds, found, errors = feeds_of(case), {}, []
+    feeds = feeds_of(case)
+    found: dict[Engine, Outputs] = {}
+    errors: list[Exception] = []
     sizes = dict(entry.levels)["sizes"]
     for engine in (runtime, reference):
         if engine is reference and found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from tests.operators.by_schema.rows import ANY, QUANTISED, REALS, Row, alike
 
@@ -62,7 +63,7 @@ def _rank_fits(levels: Mapping[str, str]) -> bool:
     return not padded or levels.get("auto_pad", "absent") in ("absent", "'NOTSET'")
 
 
-def _recurrent(gates: int, **more: object) -> Row:
+def _recurrent(gates: int, **more: Any) -> Row:
     x, directions = "3,2,4", {"": 1, "2": 2}
     cases = []
     for count in directions.values():

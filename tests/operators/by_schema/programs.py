@@ -17,6 +17,7 @@ from tests.conformance.cases import Case
 from tests.control_flow.covering import covering
 from tests.control_flow.suite import Entry
 from tests.operators.by_schema import ir_programs
+from tests.operators.by_schema.ir_rows import ROWS as IR_ROWS
 from tests.operators.by_schema.microsoft_rows import ROWS as MICROSOFT_ROWS
 from tests.operators.by_schema.onnx_rows import ROWS as ONNX_ROWS
 from tests.operators.by_schema.rows import BASIC, Row
@@ -26,7 +27,7 @@ from tests.operators.by_schema.values import is_sequence, value
 ROWS: dict[str, Row] = {
     **ONNX_ROWS,
     **{f"{MICROSOFT}.{name}": row for name, row in MICROSOFT_ROWS.items()},
-    **{f"IR.{name}": row for name, row in ir_programs.ROWS.items()},
+    **{f"IR.{name}": row for name, row in IR_ROWS.items()},
 }
 FEEDS = 2
 """The number of inputs that a program runs with."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import onnx.defs
 from onnxruntime.capi import onnxruntime_pybind11_state as runtime
@@ -51,7 +52,7 @@ def _standard() -> tuple[onnx.defs.OpSchema, ...]:
     return tuple(onnx.defs.get_all_schemas_with_history())
 
 
-def _view(schema: onnx.defs.OpSchema) -> Schema:
+def _view(schema: Any) -> Schema:
     types = {}
     for item in schema.type_constraints:
         # The two libraries spell the fields of their schemas differently.
@@ -66,7 +67,7 @@ def _view(schema: onnx.defs.OpSchema) -> Schema:
     )  # fmt: skip
 
 
-def _port(port: onnx.defs.OpSchema.FormalParameter) -> Port:
+def _port(port: Any) -> Port:
     kind = port.option.name.lower()
     type_ = getattr(port, "type_str", None) or getattr(port, "typeStr", "")
     return Port(port.name, type_, kind == "optional", kind == "variadic")
