@@ -107,12 +107,16 @@ def length_of_shape(b: Builder, node: Node, place: Place) -> Result:
         )
     if result.rank is None or vector is None or not vector.rank or isinstance(vector.dims[-1], int):
         return None
-    length = result.rank
+    length = len(result.dims)
     if node.op not in TARGETS:
         x = node.input(0)
         if x is None or x.rank is None or node.attributes.get("keepdims", False):
             return None
         length -= x.rank
+    if node.op == "Expand" and result.rank == node.operand(0).rank:
+        # The shape may have fewer sizes than the data.
+        longer = b.op("Concat", [1] * length, vector, axis=0)
+        vector = b.cut(longer, 0, -length, None) if length else vector
     if node.op == "GatherND":
         # The result has the other axes of the indices, and those of the data that no index names.
         length = vector.rank - 1 - node.attributes["batch_dims"] - length

@@ -56,8 +56,8 @@ def _view(schema: Any) -> Schema:
     types = {}
     for item in schema.type_constraints:
         # The two libraries spell the fields of their schemas differently.
-        name = getattr(item, "type_param_str", None) or getattr(item, "typeParamStr", "")
-        allowed = getattr(item, "allowed_type_strs", None) or getattr(item, "allowedTypeStrs", ())
+        name = str(getattr(item, "type_param_str", None) or getattr(item, "typeParamStr", ""))
+        allowed = getattr(item, "allowed_type_strs", None) or item.allowedTypeStrs
         types[name] = tuple(allowed)
     attributes = {name: item.required for name, item in schema.attributes.items()}
     return Schema(
@@ -69,5 +69,5 @@ def _view(schema: Any) -> Schema:
 
 def _port(port: Any) -> Port:
     kind = port.option.name.lower()
-    type_ = getattr(port, "type_str", None) or getattr(port, "typeStr", "")
+    type_ = str(getattr(port, "type_str", None) or getattr(port, "typeStr", ""))
     return Port(port.name, type_, kind == "optional", kind == "variadic")
