@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from bridge.neutral.tensor import Tensor
-from bridge.neutral.types import I32, U2, U4, U8
+from bridge.neutral.types import I32
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
+from bridge.operators.microsoft.quantized import BY_BITS
 
-_BY_BITS = {2: U2, 4: U4, 8: U8}
 _SIMPLE = {"relu": "Relu", "silu": "Swish", "identity": "Identity"}
 
 
@@ -111,7 +111,7 @@ def _dequantized(b: Builder, node: Node, layer: int) -> Value | None:
         return None
     attributes: dict[str, Any] = node.attributes
     bits = attributes.get(f"fc{layer}_expert_weight_bits", attributes.get("expert_weight_bits", 4))
-    element, weights = _BY_BITS.get(bits), packed.constant
+    element, weights = BY_BITS.get(bits), packed.constant
     if element is None or weights is None or scales is None or scales.shape is None:
         raise Refused("it needs constant weights of 2, 4 or 8 bits and scales")
     experts, outputs, width = weights.shape

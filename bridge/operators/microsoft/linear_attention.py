@@ -91,16 +91,18 @@ def _unit(b: Builder, x: Value) -> Value:
 def _decay(b: Builder, node: Node, x: Value) -> Value:
     """The decay, of its projection if the node has an activation for it."""
     kind = node.attributes.get("gate_activation", "none")
+    lower: float = node.attributes.get("gate_lower_bound", -5.0)
     if kind == "none":
         return x
     log, bias = required(node, 7, 8)
-    x += bias if bias.rank == 1 and log.dims == bias.dims else b.reshape(bias, *log.dims, -1)
+    x += bias if log.dims == bias.dims else b.reshape(bias, b.sizes(log, 0), -1)
     rate = b.op("Exp", log)
     if x.rank is not None and node.operand(4).rank == node.operand(0).rank:
         rate = b.unsqueeze(rate, 1)
     if kind in ("softplus", "qwen"):
         return b.op("Softplus", x) * -rate
-    lower = node.attributes.get("gate_lower_bound", -5.0)
+    if kind not in ("sigmoid", "kda"):
+        raise Refused(f"its gate_activation {kind} is not supported")
     return b.op("Sigmoid", x * rate) * lower
 
 

@@ -28,7 +28,7 @@ from bridge.operators import (
 )
 from bridge.operators.elementwise.bits import NORMAL_FLOATS
 
-_BY_BITS = {2: U2, 4: U4, 8: U8}
+BY_BITS = {2: U2, 4: U4, 8: U8}
 
 
 def _opened(b: Builder, values: Sequence[Value | None]) -> Value:
@@ -82,7 +82,8 @@ def qlinear_conv(b: Builder, node: Node) -> Result:
 def nhwc_max_pool(b: Builder, node: Node) -> Result:
     """`com.microsoft::NhwcMaxPool` (1): MaxPool with the channels last."""
     (rank,) = ranks(node, 0)
-    attributes = {**node.attributes, "ceil_mode": bool(node.attributes.get("ceil_mode", 0))}
+    attributes = attributes_beside(node, "ceil_mode")
+    attributes["rounding_type"] = "ceil_torch" if node.attributes.get("ceil_mode", 0) else "floor"
     y = b.op("MaxPool", b.channels_first(node.operand(0), rank), **attributes)
     return b.channels_last(y, rank)
 
@@ -189,7 +190,7 @@ def matmul_n_bits(b: Builder, node: Node) -> Result:
     zeros = node.input(3)
     attributes: dict[str, Any] = node.attributes
     bits, size = attributes.get("bits", 4), attributes["block_size"]
-    element, weights = _BY_BITS.get(bits), packed.constant
+    element, weights = BY_BITS.get(bits), packed.constant
     order = node.input(4)
     groups = None if order is None else known_of(order).ints
     if element is None or weights is None or (order is not None and groups is None):
@@ -285,7 +286,7 @@ def gather_block_quantized(b: Builder, node: Node) -> Result:
     axis = attributes.get("quantize_axis", 1) % len(weights.shape)
     if weights.element is U8:
         bits = attributes.get("bits", 4)
-        element = _BY_BITS.get(bits)
+        element = BY_BITS.get(bits)
         if element is None:
             raise Refused(f"its bits must be 2, 4 or 8, not {bits}")
         *outer, last = weights.shape
@@ -321,5 +322,5 @@ def _unpacked(zeros: Value, bits: int, columns: int, blocks: int) -> np.ndarray:
     if zeros.element is not U8:
         return known.astype(np.float32).reshape(columns, blocks)
     packed = np.ascontiguousarray(known).data
-    wide = Tensor(_BY_BITS[bits], (columns, known.size * 8 // bits // columns), packed)
+    wide = Tensor(BY_BITS[bits], (columns, known.size * 8 // bits // columns), packed)
     return wide.array()[:, :blocks].astype(np.uint8)

@@ -119,3 +119,18 @@ def blocked_channels(b: Builder, node: Node) -> NoReturn:
         "it is made for one kind of processor; save the model with onnxruntime's graph "
         "optimisations up to ORT_ENABLE_EXTENDED"
     )
+
+
+@legalizes("com.microsoft::EPContext", target="ir")
+def compiled_context(b: Builder, node: Node) -> NoReturn:
+    """`com.microsoft::EPContext` (1): what an execution provider compiled, in the form of one
+    device."""
+    attributes = node.attributes
+    source, model = attributes.get("source"), attributes.get("onnx_model_filename")
+    named = str(attributes.get("ep_cache_context", ""))
+    if not attributes.get("embed_mode", 1) and named.lower().endswith(".xml"):
+        raise Refused(f"its model is the IR {named} beside the file; convert that")
+    raise Refused(
+        f"it holds what {source or 'an execution provider'} compiled for a device, and no "
+        f"operators; convert the model that it was made of{f', {model}' if model else ''}"
+    )
