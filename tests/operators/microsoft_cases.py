@@ -214,6 +214,11 @@ QUANTIZED: dict[str, Case] = {
     "pool, channels last": Case(
         "NhwcMaxPool", [whole(1, 6, 8, 3)], {"kernel_shape": [2, 3], "pads": [0, 1, 0, 1]}
     ),
+    "pool, channels last, rounded up": Case(
+        "NhwcMaxPool",
+        [whole(1, 6, 8, 3)],
+        {"kernel_shape": [2, 2], "strides": [3, 3], "ceil_mode": 1},
+    ),
     "rows of 4 bits": Case(
         "GatherBlockQuantized",
         [whole(9, 16), i64([[1, 7], [-1, 0]]), random(9, 2)],

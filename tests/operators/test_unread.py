@@ -18,6 +18,7 @@ from bridge import operators
 from bridge.vocabulary import ir_rows, operator
 from tests.operators.microsoft_cases import CASES, WITHOUT_KERNEL, Case, f32, random, u8, whole
 from tests.operators.test_microsoft import model_of
+from tests.operators.test_microsoft_layers import CASES as LAYERS
 
 UNKNOWN = "of_next_month"
 MODELS = Path(__file__).parents[2] / "roundtrip_models"
@@ -37,6 +38,7 @@ def _microsoft() -> dict[str, Case]:
     a, b, scale, zero = whole(2, 3), whole(3, 4), f32(0.1), u8(3)
     cases = [
         *CASES.values(),
+        *LAYERS.values(),
         *(case for case, _ in WITHOUT_KERNEL.values()),
         Case("GemmFastGelu", [random(2, 3), random(3, 4)]),
         Case("QGemm", [a, scale, zero, b, scale, zero]),

@@ -9,7 +9,7 @@ and the ends of types.
 from __future__ import annotations
 
 import math
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -72,50 +72,61 @@ def draw_small(search: Search) -> None:
 
 def _fit(search: Search, slides: bool) -> None:
     """Seeks a recipe that the model takes, and draws others like it."""
-    wanted, start = search.all, search.start
     growing = _growing(search)
-    whole = [
-        one
-        for one in variables(dict.fromkeys(search.maker.values, True), search.base)
-        if not one.is_size and one.step == 1
-    ]
-    numbers = dict.fromkeys((*Hints.of(wanted.model.graph.walk()).whole, *SMALL))
-    before = search.work * _INFERRED
-
-    def distances(recipe: Recipe) -> tuple[float, ...]:
-        if search.over(before) or search.endless:
-            return ()
-        sizes = {key: size for key, size in recipe.sizes.items() if isinstance(size, int)}
-        far = misfit(wanted.model, sizes)
-        if far:
-            return (1 + far,)
-        return (0.0 if search.takes(recipe) else 1.0,)
-
-    steps = sorted(_GROWING, key=lambda number: number < _WINDOW) if slides else _GROWING
-    others = [own for own in free_sizes(search) if own not in growing]
-    single = sized(start, [own for own in others if own.key not in start.sizes], 1)
-    bases = (start, single)[: 2 if growing else 0]
-    alike = [sized(base, growing, number) for base in bases for number in steps]
-    if not any(map(search.takes, alike)):
-        search.largest = max(search.largest, 1 << 22)
-        free = free_sizes(search)
-        goal = Goal(distances, [free], tries=min(400, search.share(before)))
-        near, far = solve(goal, [sized(search.base, free, 2)])
-        if far and free:
-            search.run([near])
+    rest = [own for own in free_sizes(search) if own not in growing]
+    single = sized(search.start, [v for v in rest if v.key not in search.start.sizes], 1)
+    bases = (search.start, single)[: 2 if growing else 0]
+    large = [number for number in _GROWING if number >= _WINDOW]
+    # OpenVINO runs some windows that are larger than their data.
+    for lot in (large, _GROWING[: -len(large)]) if slides else (_GROWING,):
+        alike = (sized(base, growing, number) for base in bases for number in lot)
+        if search.cases[search.own :] or any(map(search.takes, alike)):
+            break
+        _agree(search, growing)
     if not search.cases[search.own :]:
-        longer = (sized(start, growing, n * _WINDOW) for n in (2, 16))
-        filled = [one.put(r, n) for r in (start, *longer) for n in numbers for one in whole]
-        seeds = range(wanted.samples, wanted.budget)
-        drawn = [replace(r, seed=r.seed + n) for r in (start, search.base) for n in seeds]
-        recipes = [*(recipe for recipe in filled if recipe is not None), *drawn]
-        for at in range(0, len(recipes), _AT_ONCE):
-            if search.lacking > 0 and not search.over() and not search.endless:
-                search.run(recipes[at : at + _AT_ONCE])
+        _guess(search, growing)
     for case in search.cases[search.own : search.own + 1]:
         recipe = case.recipe
         seeds = range(1, search.lacking + 1)
         search.run(replace(recipe, seed=recipe.seed + more) for more in seeds)
+
+
+def _agree(search: Search, growing: Sequence[Variable]) -> None:
+    """Seeks sizes for which those that operators compute agree."""
+    work = search.work * _INFERRED
+
+    def distances(recipe: Recipe) -> tuple[float, ...]:
+        if search.over(work) or search.endless:
+            return ()
+        sizes = {key: size for key, size in recipe.sizes.items() if isinstance(size, int)}
+        far = misfit(search.all.model, sizes)
+        if far:
+            return (1 + far,)
+        return (0.0 if search.takes(recipe) else 1.0,)
+
+    search.largest = max(search.largest, 1 << 22)
+    free = free_sizes(search)
+    small = sized(search.base, free, 2)
+    goal = Goal(distances, [free], tries=min(400, search.share(work)))
+    near, far = solve(goal, [small, sized(small, growing, 2 * _WINDOW)])
+    if far and free:
+        search.run([near])
+
+
+def _guess(search: Search, growing: Sequence[Variable]) -> None:
+    """Tries integers that are small or compared, at a few sizes, and further seeds."""
+    start = search.start
+    inputs = variables(dict.fromkeys(search.maker.values, True), search.base)
+    whole = [one for one in inputs if not one.is_size and one.step == 1]
+    numbers = dict.fromkeys((*Hints.of(search.all.model.graph.walk()).whole, *SMALL))
+    longer = (sized(start, growing, n * _WINDOW) for n in (2, 16))
+    filled = [one.put(r, n) for r in (start, *longer) for n in numbers for one in whole]
+    seeds = range(search.all.samples, search.all.budget)
+    drawn = [replace(r, seed=r.seed + n) for r in (start, search.base) for n in seeds]
+    recipes = [*(recipe for recipe in filled if recipe is not None), *drawn]
+    for at in range(0, len(recipes), _AT_ONCE):
+        if search.lacking > 0 and not search.over() and not search.endless:
+            search.run(recipes[at : at + _AT_ONCE])
 
 
 def _growing(search: Search) -> list[Variable]:

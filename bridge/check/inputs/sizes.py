@@ -31,6 +31,7 @@ SizeBounds = int | Interval
 _SAME_NUMBERS = ("Cast", "Reshape")
 """Operators before which a value has the same numbers."""
 
+_NOTHING = 1e6  # the misfit of a dimension of size 0: all that is computed of it agrees
 _UNKNOWN = 1e4  # the misfit of a dimension that is not known, or of a node that cannot run
 
 
@@ -219,11 +220,9 @@ def misfit(model: Model, sizes: Mapping[str, int]) -> float:
         pairs = [*equal_sizes(node), *sizes_that_suit(node)]
         apart = [abs(a - b) for a, b in pairs if isinstance(a, int) and isinstance(b, int)]
         found += sum(apart) or _UNKNOWN * bool(contradiction(node))
-        found += _UNKNOWN * sum(
-            not isinstance(dim, int) or dim < 1
-            for v in node.outputs
-            for dim in ((ANY,) if v.shape is None else v.shape)
-        )
+        dims = [dim for v in node.outputs for dim in ((ANY,) if v.shape is None else v.shape)]
+        found += _UNKNOWN * sum(not isinstance(dim, int) for dim in dims)
+        found += _NOTHING * sum(isinstance(dim, int) and dim < 1 for dim in dims)
     return found
 
 

@@ -126,8 +126,9 @@ def ir_roi_align_to_onnx(b: Builder, node: Node) -> Result:
 def max_roi_pool_to_ir(b: Builder, node: Node) -> Result:
     """MaxRoiPool (1 to 22) as ROIPooling-2 with the method "max"."""
     height, width = node.attributes["pooled_shape"]
+    x, regions = required(node, 0, 1)
     return b.op(
-        "ROIPooling", *node.inputs, pooled_h=height, pooled_w=width, method="max",
+        "ROIPooling", x, b.reshape(regions, -1, 5), pooled_h=height, pooled_w=width, method="max",
         spatial_scale=node.attributes["spatial_scale"],
     )  # fmt: skip
 

@@ -36,7 +36,7 @@ def attention(b: Builder, node: Node) -> Result:
     if widths is None:
         parts = b.ops("Split", 3, projected, axis=2)
     else:
-        if widths[1] != widths[2] and (past is not None or len(node.outputs) > 1):
+        if widths[1] != widths[2] and past is not None:
             raise Refused("its keys and values have different sizes, so one cache cannot have both")
         parts = b.split(projected, 2, *widths)
     query, key, value = (by_heads(b, part, node.attributes["num_heads"]) for part in parts)
@@ -48,8 +48,8 @@ def attention(b: Builder, node: Node) -> Result:
     start = b.sizes(k, 2) - b.sizes(q, 2)
     mask = _mask(b, node, q, k, node.input(3), node.input(5), start)
     y = b.cast(joined_heads(b, attend(b, q, k, v, mask, scale_of(node))), query.element)
-    if len(node.outputs) == 1:
-        return y
+    if len(node.outputs) == 1 or (widths is not None and widths[1] != widths[2]):
+        return [y, None][: len(node.outputs)]
     return [y, b.concat(0, b.unsqueeze(key, 0), b.unsqueeze(value, 0))]
 
 

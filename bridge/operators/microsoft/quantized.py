@@ -82,7 +82,8 @@ def qlinear_conv(b: Builder, node: Node) -> Result:
 def nhwc_max_pool(b: Builder, node: Node) -> Result:
     """`com.microsoft::NhwcMaxPool` (1): MaxPool with the channels last."""
     (rank,) = ranks(node, 0)
-    attributes = {**node.attributes, "ceil_mode": bool(node.attributes.get("ceil_mode", 0))}
+    attributes = attributes_beside(node, "ceil_mode")
+    attributes["rounding_type"] = "ceil_torch" if node.attributes.get("ceil_mode", 0) else "floor"
     y = b.op("MaxPool", b.channels_first(node.operand(0), rank), **attributes)
     return b.channels_last(y, rank)
 

@@ -178,10 +178,10 @@ def expand_for_ir(b: Builder, node: Node) -> Value | None:
     """Expand (8 to 13). A scalar is broadcast in one direction, which is cheaper than both
     directions. With an empty shape, the value does not change."""
     x, shape = required(node, 0, 1)
-    length = known_of(shape).length if x.shape == () else None
-    if length is None:
-        return None
-    return b.op("Broadcast", x, shape, mode="numpy") if length else x
+    length = known_of(shape).length
+    if length == 0:
+        return x
+    return b.op("Broadcast", x, shape, mode="numpy") if length and x.shape == () else None
 
 
 @reads("Broadcast", format="ir")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import ANY
+from bridge.neutral.types import ANY, F32, F64
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 
 # Into IR ----------------------------------------------------------------------------------------
@@ -17,8 +17,11 @@ from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, r
 @legalizes("DFT", target="ir")
 def dft_to_ir(b: Builder, node: Node) -> Result:
     """DFT as DFT or IDFT. With `onesided` it is RDFT, and with `onesided` and `inverse` it is
-    IRDFT."""
+    IRDFT. IR has no transforms of f64."""
     x, length, axis_value = node.operand(0), node.input(1), node.input(2)
+    if x.element is F64:
+        y = b.op("DFT", b.cast(x, F32), *node.inputs[1:], **node.attributes)
+        return b.cast(y, F64)
     known = (-2,) if axis_value is None else known_of(axis_value).ints
     real = _is_real(x)
     inverse, onesided = node.attributes["inverse"], node.attributes["onesided"]

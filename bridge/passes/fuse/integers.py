@@ -10,6 +10,7 @@ from bridge.neutral.graph import Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, Term, Var, op, var
 from bridge.neutral.types import F32, I8, I32, U8, Element
+from bridge.operators.nn.windows import onnx_pads
 from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses, zero_points
 
@@ -72,7 +73,7 @@ def conv_integer(b: Builder, match: Found, uses: Uses) -> Value | None:
     if data is None or filters is None or _vectors(data, filters):
         return None
     inputs = [data[0], filters[0], data[1], filters[1]]
-    return b.op("ConvInteger", *inputs, **match.node(CONV).attributes)
+    return b.op("ConvInteger", *inputs, **onnx_pads(match.node(CONV).attributes))
 
 
 def _vectors(*operands: IntegerOperand) -> list[Value]:

@@ -89,7 +89,7 @@ ROWS: dict[str, Row] = {
         "LessOrEqual Mul Or Pow Sub Xor", BINARY),
     **alike(
         "Max Mean Min Sum",
-        Row((*PAIRS, "2,3", "2,3;3;()", "2,1;1,3;4,1,1;2,3"), special=True)),
+        Row((*PAIRS, "2,3", "2,3;3;()", "2,1;1,3;4,1,1;2,3"), special=True, nan=False)),
     **alike(
         "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin "
         "ReduceProd ReduceSum ReduceSumSquare", REDUCE),
@@ -99,7 +99,9 @@ ROWS: dict[str, Row] = {
         {"axis": AXIS, "keepdims": (0, 1), "select_last_index": (0, 1)})),
     **alike(
         "Celu Elu LeakyRelu Selu ThresholdedRelu HardSigmoid Swish", Row(
-        SHAPES, {"alpha": (0.5, -1.5, 0.0), "beta": (0.25,), "gamma": (0.5,)}, special=True)),
+        SHAPES, {"alpha": (0.5, -1.5, 0.0), "beta": (0.25,), "gamma": (0.5,)}, special=True,
+        # OpenVINO reads 0 as the default.
+        fits=lambda v: ("gamma" not in v and "beta" not in v) or v["alpha"] != "0.0")),
     "Shrink": Row(SHAPES, {"bias": (0.5,), "lambd": (1.5, -1.0, 0.0)}, special=True),
     "Gelu": Row(SHAPES, {"approximate": ("none", "tanh")}, special=True),
     "IsInf": Row(SHAPES, {"detect_negative": (0, 1), "detect_positive": (0, 1)}, special=True),
@@ -247,13 +249,16 @@ ROWS: dict[str, Row] = {
         "1,1,1,1;1,1,1,2",
                        "0,1,2,2;0,2,2,2"),
                       {"align_corners": (0, 1), "padding_mode": ("zeros", "border", "reflection"),
-                       "mode": ("linear", "nearest", "cubic", "bilinear", "bicubic")}),
+                       "mode": ("linear", "nearest", "cubic", "bilinear", "bicubic")},
+                      fits=lambda v: v["mode"] in ("absent", "'nearest'")
+                      or (int(v["version"]) >= 20) == (v["mode"] in ("'linear'", "'cubic'"))),
     "AffineGrid": Row(("2,2,3;[2,1,3,4]", "1,3,4;[1,1,2,3,2]", "1,2,3;[1,1,1,3]"),
                       {"align_corners": (0, 1)}),
     "Col2Im": Row(("1,4,6;[3,4];[2,2]", "2,8,4;[4,4];[2,2]", "1,3,3;[5];[3]"),
                   {"strides": ([2, 2], [1]), "dilations": ([1, 1],), "pads": ([0, 0, 0, 0],)}),
     "MaxUnpool": Row(("1,1,2,2;[[[[0,3],[8,15]]]];[1,1,4,4]",), {
-        "kernel_shape": ([2, 2],), "strides": ([2, 2],)}),
+        "kernel_shape": ([2, 2],), "strides": ([2, 2],)},
+        fits=lambda v: v["strides"] != "absent" and v["input_2"] == "absent"),
     "NonMaxSuppression": Row(
         ("1,6,4>0;1,2,6>0;=3;=0.3;=0.5", "2,5,4>0;2,1,5>0;=2;=0.0;=0.0",
          "1,4,4>0;1,1,4>0;=0;=0.5;=0.1", "1,4,4>0;1,3,4>0;[9];[0.6];[0.9]"),

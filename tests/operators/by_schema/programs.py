@@ -81,7 +81,7 @@ def axes_of(name: str) -> Mapping[str, Sequence[str]]:
         levels = ["input", "constant"] if longest > 1 else ["input"]
         axes[f"input_{place}"] = [*levels, *["absent"] * port.optional]
     axes["sizes"] = ["known", "open"]
-    axes["numbers"] = ["plain", *["special"] * row.special]
+    axes["numbers"] = ["plain", *["special" if row.nan else "no NaN"] * row.special]
     axes["place"] = ["top", "in an If", "in a Loop"]
     return axes
 

@@ -24,6 +24,8 @@ class Row:
     """For type parameters; by default those of `BASIC` that the schema allows."""
     special: bool = False
     """Whether special numbers are of interest."""
+    nan: bool = True
+    """Whether NaN is one of them. OpenVINO's minimum and maximum lose it in some places."""
     outputs: int = 1
     fits: Callable[[Mapping[str, str]], bool] = lambda levels: True
     """Whether levels go together."""
