@@ -176,7 +176,7 @@ class _Diagnosing:
             return Blame("unknown", "the difference is not there in every run")
         return Blame(
             "unknown",
-            f"{mismatch.label} differs in {mismatch.how} alone, where it keeps the states itself; "
+            f"{mismatch.label} differs only in {mismatch.how}, where it keeps the states itself; "
             "no other engine runs it so",
         )
 

@@ -8,7 +8,6 @@ results in each run. A result is within the noise if it could be one of these ru
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +20,8 @@ from bridge.errors import BridgeError
 
 _LOT = 8  # runs; the results are judged after each lot
 _LOTS = 8
-_SECONDS = 20.0  # for all runs of a check, after the first lot of each input
+_FURTHER = 12  # lots for all inputs of a check, after the first of each
+_BEFORE = 3  # lots that may show whether a noisy form is one of the original at all
 _HOPELESS = 30.0  # times as far outside as the runs are, then no further run would help
 
 _WIDER = 1.0  # how many widths of the seen range an element may be off from its middle
@@ -38,7 +38,7 @@ class Noise:
     tolerances: Tolerances
     _session: Session | None = None
     _samples: dict[int, list[Results]] = field(default_factory=dict)
-    _end: float = 0.0
+    _left: int = _FURTHER
 
     def explains(
         self, case: int, feed: Results, expected: Results, found: Sequence[Results]
@@ -54,7 +54,7 @@ class Noise:
             far = max(self._far(expected, samples, one) for one in found)
             if far <= 1:
                 return True
-            late = lot > 1 and (far > 0.9 * before or time.monotonic() > self._end)
+            late = lot > 1 and (far > 0.9 * before or not self._left)
             if late or far > _HOPELESS * (2 if lot == 1 else 1):
                 return False
             before = far
@@ -63,20 +63,25 @@ class Noise:
     def _more(self, case: int, feed: Results, outputs: Results, lots: int) -> list[Results]:
         """The results of so many lots of runs for an input; none if there is no noisy form."""
         while self._session is not None or self.forms:
-            samples = self._samples.setdefault(case, [])
             try:
                 if self._session is None:
                     self._session = self.forms[0]()
-                    self._end = self._end or time.monotonic() + _SECONDS
-                while len(samples) < _LOT * lots:
-                    samples += _all(self._session.run_each([feed] * _LOT))
+                for least in range(lots, max(lots, _BEFORE) + 1):
+                    samples = self._drawn(self._session, case, feed, least)
+                    if self._far(outputs, samples, outputs, itself=True) <= 1:
+                        return samples
                 # An engine may take another kernel for a noisy form, which then shows nothing.
-                if self._far(outputs, samples, outputs, itself=True) <= 1:
-                    return samples
             except BridgeError:
                 pass
             self._session, self.forms, self._samples = None, self.forms[1:], {}
         return []
+
+    def _drawn(self, session: Session, case: int, feed: Results, lots: int) -> list[Results]:
+        samples = self._samples.setdefault(case, [])
+        while len(samples) < _LOT * lots:
+            self._left -= bool(samples) and self._left > 0
+            samples += _all(session.run_each([feed] * _LOT))
+        return samples
 
     def _far(
         self, expected: Results, samples: Sequence[Results], found: Results, itself: bool = False

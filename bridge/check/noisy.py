@@ -4,7 +4,9 @@ This is Monte Carlo arithmetic (Parker, 1997). A value is *exact* if every engin
 bit: inputs, constants, their elements moved or selected, and floats that are made of integers
 alone, such as counters. Exact values have no noise, so that a decision between them has none
 either. All others do. An operator that sums products gets noise on its exact inputs too: its own
-sums are off by more than a unit of a result that cancels.
+sums are off by more than a unit of a result that cancels. Floats of 16 bits are summed in wider
+ones: they are off by the rounding of the result, by which engines that keep wide floats differ
+from those that do not, and by that of constants, which may be sums.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ _WHOLE = frozenset({"Add", "Sub", "Mul", "Neg", "Abs", "Min", "Max", "Where", "C
 _SELECTING = frozenset({"Abs", "Clip", "Concat", "Max", "Min", "Neg", "Relu", "Trilu", "Where"})
 """Operators that round no number, beside those that keep elements."""
 
+_ENDS = (np.float32(-3e38), np.float32(3e38))
 _MANY = 1 << 10  # elements of a constant that is read to see whether they are integers
 
 
@@ -213,7 +216,9 @@ class _Noise:
                 if value not in noisy:
                     noisy[value] = Value(value.type)
                     unit = self.of_constants if _is_constant(value) else None
-                    self._add(b, value, noisy[value], _epsilon(unit) if unit else 0.0)
+                    # What is stored in 16 bits may be a sum of two that was rounded.
+                    half = 0.5 if value.element in (F16, BF16) else 1.0
+                    self._add(b, value, noisy[value], _epsilon(unit) if unit else 0.0, share=half)
                 node.inputs[place] = noisy[value]
 
     def _before_rounding(self, node: Node, value: Value) -> tuple[float, bool] | None:
@@ -223,7 +228,7 @@ class _Noise:
         if node.op == "Cast" and element is not None and element.is_float and element.bits <= 8:
             return _epsilon(F16), False  # Engines go by way of f16, and so round twice.
         if node.attributes.get("accuracy_level") == _IN_BYTES:
-            return 2.0**-9, True
+            return 2.0**-8, True
         if node.op not in _ROUNDING or _is_constant(value):
             return None
         return (0.0, True) if node.op in _LEVELS or value not in self.facts.exact else None
@@ -236,27 +241,38 @@ class _Noise:
         by_element = (has_trait(node.op, one) for one in ("broadcasts", "by_element"))
         if _keeps_elements(node) or node.op in _SELECTING or any(by_element):
             return False
-        return _has_many(value) and (is_constant or value in self.facts.exact)
+        is_exact = value in self.facts.exact and value.element not in (F16, BF16)
+        return _has_many(value) and (is_constant or is_exact)
 
     def _add(
-        self, b: Builder, exact: Value, value: Value, unit: float = 0.0, of_largest: bool = False
+        self,
+        b: Builder,
+        exact: Value,
+        value: Value,
+        unit: float = 0.0,
+        of_largest: bool = False,
+        share: float = 1.0,
     ) -> None:
-        """Makes `value` of the exact one. Each element is off by a unit at most for its place on
-        the first axes, and by one for that on the last. One for each element would take long."""
+        """Makes `value` of the exact one. Each element is off by up to two units, or by one of a
+        type of 16 bits, or a `share` of that: half of it for its place on the first axes, half for
+        that on the last. Noise for each element would take long."""
         element = exact.element
         assert element is not None
+        unit = max(unit, _epsilon(element))
+        most = share * (unit if unit >= _epsilon(F16) else 2 * unit)
         wide = b.cast(exact, F32) if element in (F16, BF16) else exact
         # OpenVINO 2026.4 draws 0 for a scalar.
         like = b.op("Reshape", wide, [1]) if exact.shape == () else wide
         parts = _parts(like.shape)
         noise = None
         for shape in parts:
-            drawn = self._drawn(b, like, shape, 2 / len(parts) * max(unit, _epsilon(element)))
+            drawn = self._drawn(b, like, shape, most / len(parts))
             noise = drawn if noise is None else b.op("Add", noise, drawn)
-        size = like
         if of_largest:
             flat = b.op("Reshape", b.op("Abs", like), [-1])
             size = b.op("ReduceMax", flat, [0], keepdims=True)
+        else:  # An infinity is an infinity with noise, too.
+            size = b.op("Clip", like, *(b.cast(b.constant(end), like.element) for end in _ENDS))
         result = b.op("Add", like, b.op("Mul", noise, size))
         if exact.shape == ():
             result = b.op("Reshape", result, np.array([], np.int64))

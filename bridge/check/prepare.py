@@ -16,6 +16,7 @@ from bridge.files import TEXT_SUFFIXES, companion
 from bridge.library.boundary import Boundary
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
+from bridge.neutral.preprocessing_record import PREPROCESSING
 from bridge.onnx_format import text
 from bridge.options import ConvertOptions
 from bridge.passes.boundary import give_types, override_shapes
@@ -139,7 +140,12 @@ def _preprocessed(files: Files, folder: Path) -> Files:
     """The original with the preprocessing that the other model has, or gets, so that both take the
     same inputs."""
     options = cast(dict[str, Any], dict(files.options))
-    steps = asked_for(*(options.pop(name, None) for name in ("mean", "scale", "layout")))
+    asked = {name: options.pop(name, None) for name in PREPROCESSING}
+    asked["input_types"] = options.get("input_types")
+    steps = asked_for(read(files.original), asked) if any(asked.values()) else []
+    if steps and asked["input_types"]:
+        made = {step.input for step in steps if step.element}
+        options["input_types"] = {k: v for k, v in asked["input_types"].items() if k not in made}
     files = replace(files, options=cast(ConvertOptions, options))
     if files.other is not None:
         steps = further_steps(read(files.original), read(files.other))
@@ -149,7 +155,9 @@ def _preprocessed(files: Files, folder: Path) -> Files:
     preprocess(model, steps)
     said = []
     for step in steps:
-        values = [f"mean {_shown(step.mean)}"] if step.mean else []
+        values = [step.element] if step.element else []
+        values += ["reverse channels"] if step.reverse else []
+        values += [f"mean {_shown(step.mean)}"] if step.mean else []
         values += [f"scale {_shown(step.scale)}"] if step.scale else []
         values += [f"layout {step.model}->{step.tensor}"] if step.tensor != step.model else []
         said.append(f'"{step.input}" ({", ".join(values)})')

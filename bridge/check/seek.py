@@ -18,7 +18,7 @@ from bridge.check.engines.sessions import open_session
 from bridge.check.inputs.calls import States
 from bridge.check.inputs.needs import none_taken, probes_of, require_inputs
 from bridge.check.inputs.own import read_inputs
-from bridge.check.inputs.search import SECONDS, fitting_sizes, search
+from bridge.check.inputs.search import fitting_sizes, search
 from bridge.check.inputs.sizes import Demands, free_dimensions, shared_sizes, with_sizes
 from bridge.check.inputs.wanted import Inputs, Wanted
 from bridge.check.lines import shortened
@@ -76,7 +76,7 @@ def seek(suite: Suite, request: Request) -> Sought:
         replace(base, sizes=demands.shared(sizes), given=base.chosen),
         request.samples, request.budget, () if request.quick else sites,
         probes_of(with_sizes(model, sizes), suite.scratch), own, states, watched,
-        request.quick,
+        request.quick, suite.model(suite.others[0].path),
         lambda text: request.tell(f"seeking inputs: {text}"),
     )  # fmt: skip
     found = search(wanted)
@@ -99,7 +99,7 @@ def seek(suite: Suite, request: Request) -> Sought:
         )
     if found.cut_short:
         notes.append(
-            f"the search for inputs ended after {SECONDS:g} s, so that branches may have been "
+            f"the search for inputs ended after {found.tried} runs, so that branches may have been "
             "forced that an input can reach"
         )
     return _with_outputs(suite, found, Sought(sites=sites, failures=failures, notes=notes))

@@ -6,6 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
+
+from bridge.check.compare import is_real
 from bridge.check.diagnosis.neighbours import CONSTANT
 from bridge.check.lines import shortened
 from bridge.check.report import CheckReport
@@ -82,10 +85,16 @@ def _not_shown(report: CheckReport) -> str:
 
 
 def _percent(one: Comparison) -> str:
-    share = share_of_range(one.difference)
-    if one.difference.problem or not share < float("inf"):
+    found = one.difference
+    if (
+        found.problem
+        or not found.absolute < float("inf")
+        or not is_real(np.asarray(found.expected))
+    ):
         return "another choice"
-    return f"{100 * share:.2g} % of its range"
+    if not found.range:
+        return f"off by {found.absolute:.2g} where all of it is 0"
+    return f"{100 * share_of_range(found):.2g} % of its range"
 
 
 def _explained(report: CheckReport) -> list[str]:

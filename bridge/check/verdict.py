@@ -151,20 +151,17 @@ def _excused(
 ) -> list[Comparison]:
     """The comparisons. Those that are within the noise, with all outputs of their run, are so."""
     outcomes = {(run.label, run.case, run.how): run.outcome for run in runs.runs}
-    wrong: dict[int, dict[tuple[str, int, str], set[str]]] = {}
+    wrong: dict[int, dict[tuple[str, int, str], dict[str, Any]]] = {}
     for one in comparisons:
         if not one.ok:
             run = one.label, one.case, one.how
-            wrong.setdefault(one.case, {}).setdefault(run, set()).add(one.output)
-    within: set[tuple[str, int, str]] = set()
-    for case, some in wrong.items():
-        results: list[Results] = []
-        for run, names in some.items():
             outcome = outcomes[run]
             assert not isinstance(outcome, EngineError)
-            results.append({name: outcome[name] for name in names})
-        decided = any(tolerances.decides(name) for names in some.values() for name in names)
-        if decided or not explains(case, results):
+            wrong.setdefault(one.case, {}).setdefault(run, {})[one.output] = outcome[one.output]
+    within: set[tuple[str, int, str]] = set()
+    for case, some in wrong.items():
+        decided = any(tolerances.decides(name) for results in some.values() for name in results)
+        if decided or not explains(case, [*some.values()]):
             break  # One input that differs is enough.
         within |= some.keys()
     return [

@@ -187,6 +187,7 @@ READERS: Mapping[str, Callable[[Sequence[str] | None], Any]] = {
     "mean": ByName("--mean", "NAME=X", _MEANS, read=_numbers),
     "output_ranks": ByName("--output-rank", "NAME=RANK", "y=2", r"\d{1,3}", _number),
     "outputs": split_names,
+    "reverse_channels": split_names,
     "ranges": ByName("--range", "NAME=LOW..HIGH", "x=0..1", _LIMITS, _range),
     "rename": ByName("--rename", "OLD=NEW", "x=image"),
     "rtol": partial(tolerance, option="--rtol"),

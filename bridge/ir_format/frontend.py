@@ -14,7 +14,7 @@ from bridge.ir_format.document import select
 from bridge.ir_format.layers import Layer, arrange, number, read_net
 from bridge.ir_format.names import split_names
 from bridge.ir_format.origin import Origin, load as load_origin
-from bridge.ir_format.provenance import ProvenanceTable
+from bridge.ir_format.provenance import TOP, ProvenanceTable
 from bridge.ir_format.rt_info import keep_about_model, read_rt_info
 from bridge.ir_format.symbols import SYMBOLS, restore as restore_symbols
 from bridge.ir_format.values import (
@@ -167,7 +167,7 @@ class IrReader:
         self.weights = weights
         self.origin = origin
         self.bodies: list[Graph] = []
-        self.key = ""
+        self.key = TOP
         self.depth = 0
         self.notes: list[str] = []
         self.has_most_rows = False

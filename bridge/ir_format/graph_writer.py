@@ -10,7 +10,7 @@ from typing import Any
 from bridge.errors import Unsupported
 from bridge.ir_format.attributes import format_static, format_value
 from bridge.ir_format.names import UniqueNames, clean, is_numbered, join_names
-from bridge.ir_format.provenance import dump as dump_provenance
+from bridge.ir_format.provenance import TOP, dump as dump_provenance
 from bridge.ir_format.text import Text, attribute
 from bridge.ir_format.weights import WeightsWriter
 from bridge.neutral.builder import Target
@@ -33,7 +33,7 @@ class WrittenIr:
     unknown element type came from IR, and its port stays dynamic. `bodies` are the written bodies,
     in order. `numbered` has the last number for each repeated layer name; `named` are layer names
     from the model that look like made-up ones. `given` are the names of all nodes. `formers` maps
-    layers to their original ONNX nodes, by the key of the body ("" for the graph itself) and by
+    layers to their original ONNX nodes, by the key of the body (TOP for the graph itself) and by
     name. `ports` are texts of ports by indent and type."""
 
     weights: WeightsWriter
@@ -63,7 +63,7 @@ class GraphWriter:
     graph, `indent` the indent of its `<layers>`, `key` names it in records."""
 
     def __init__(
-        self, file: WrittenIr, graph: Graph, where: str, indent: str, key: str = ""
+        self, file: WrittenIr, graph: Graph, where: str, indent: str, key: str = TOP
     ) -> None:
         self.file = file
         self.graph = graph

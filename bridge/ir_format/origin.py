@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 from bridge.ir_format.names import unnumbered
 from bridge.metadata import Entry, Fits
+from bridge.neutral.builder import DEFAULT_OPSET
 from bridge.neutral.extras import Note, OnnxExtras
 from bridge.neutral.graph import Graph, Model
 
@@ -75,15 +76,17 @@ def origin_of(
     numbered: dict[str, int],
     formers: dict[str, dict[str, list[Any]]],
 ) -> Origin | None:
-    """The record of a model that was ONNX once; None for another."""
-    if model.opset is None:
+    """The record of a model that was ONNX once, perhaps with operators of other domains alone; None
+    for another."""
+    opset = model.opset or (DEFAULT_OPSET if model.opsets else None)
+    if opset is None:
         return None
     about = model.extras.get("onnx", OnnxExtras()).copy()
     notes = about.pop("notes", {})
     names = ["" if graph.name == BODY else graph.name for graph in bodies]
     named = [name for name in dict.fromkeys(named) if _looks_made(name, numbered)]
     return Origin(
-        model.opset, model.opsets, about, notes, names if any(names) else [], named, numbered,
+        opset, model.opsets, about, notes, names if any(names) else [], named, numbered,
         formers,
     )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """The original ONNX node of a layer, with the nodes that lead to it. IR's rt_info keeps it for the
-way back, by the key of the body and the layer's name. Its inputs are outputs of layers, or tensors that IR
-does not use."""
+way back, by the key of the body and the layer's name. Its inputs are outputs of layers, or tensors
+that IR does not use."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST = 1 << 18
 
 LOST = 6
 """The most nodes in a row that are written down because the file lacks them. A quirk may replace
-several nodes at once."""
+several nodes at once, and nothing in the file may read an input of the original node."""
 
 _WIDEST = 32
 """The most characters, on average, of a number or of the name of a tree's mode."""
@@ -43,9 +43,8 @@ Where = Callable[[Value], "tuple[str, int] | None"]
 def dump(provenance: Provenance, where: Where, stored: Mapping[object, str]) -> list[Any] | None:
     """A node as JSON; None if JSON cannot hold it. `stored` names the layer of each constant by its
     bytes."""
-    lost = LOST if provenance.of_quirk else 0
     try:
-        inputs = [_input(value, where, stored, lost) for value in provenance.inputs]
+        inputs = [_input(value, where, stored, LOST) for value in provenance.inputs]
         attributes = {name: _attribute(value) for name, value in provenance.attributes.items()}
         outputs = [_output(value, where) for value in provenance.outputs]
     except TypeError:
@@ -122,6 +121,10 @@ def _tensor(tensor: Tensor) -> dict[str, Any]:
     if tensor.nbytes > LONGEST:
         return {**said, "base64": base64.b64encode(tensor.data()).decode()}
     return {**said, "bytes": bytes(tensor.data()).hex()}
+
+
+TOP = "0"
+"""The key of the graph around all bodies."""
 
 
 def key_of_body(outside: str, holder: str, tag: str) -> str:

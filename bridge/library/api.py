@@ -28,6 +28,7 @@ from bridge.files.atomic_write import locked, scratch_folder, whole
 from bridge.files.kinds import require_kind
 from bridge.library.sources import ClassifiedSource, classify, described
 from bridge.limits import budget, limited, read_limits
+from bridge.neutral.preprocessing_record import PREPROCESSING
 from bridge.neutral.tensor import opened_once
 from bridge.options import (
     ConvertOptions,
@@ -327,11 +328,10 @@ def _context(
         rename(model, options.get("rename") or {})
     if types := options.get("input_types"):
         give_types(model, types)
-    if any(options.get(name) for name in ("mean", "scale", "layout")):
+    if any(options.get(name) for name in ("input_types", *PREPROCESSING)):
         from bridge.passes.preprocess import asked_for, preprocess
 
-        steps = asked_for(options.get("mean"), options.get("scale"), options.get("layout"))
-        preprocess(model, steps)
+        preprocess(model, asked_for(model, options))
     shapes = options.get("input_shapes")
     if shapes not in (None, {}):  # without a new shape the declared sizes stay
         override_shapes(model, shapes)

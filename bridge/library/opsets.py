@@ -7,12 +7,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from bridge.errors import UnsupportedError, UsageError
-from bridge.neutral.builder import Target
+from bridge.neutral.builder import DEFAULT_OPSET, Target
 from bridge.neutral.graph import Model
 from bridge.onnx_format.backend import check_opset
-
-DEFAULT_OPSET = 21
-"""For models that never were ONNX."""
 
 OLDEST_OPSET = 13
 

@@ -40,6 +40,10 @@ Argument: TypeAlias = "Value | float | Sequence[float] | np.ndarray | np.generic
 operator broadcasts them, else as `Builder.constant` makes it."""
 
 
+DEFAULT_OPSET = 21
+"""For models that never were ONNX."""
+
+
 @dataclass(frozen=True)
 class Target:
     """The format a graph is rewritten for. For ONNX it has the operator set, and the other domains

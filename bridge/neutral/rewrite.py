@@ -326,13 +326,13 @@ class Rewriter:
     def _finish(self, nodes: list[Node], backwards: bool) -> None:
         for old, new in self._handed_over.items():
             self._substitution.replace(old, new)
+        if self._front:  # It may have stood further behind.
+            nodes = [*self._front, *(node for node in nodes if node not in self._front)]
         if backwards and self._substitution:
             for node in nodes:
                 self._substitution.apply(node)
-        if self._front:  # It may have stood further behind.
-            nodes = [*self._front, *(node for node in nodes if node not in self._front)]
         self.graph.nodes = nodes
-        if self._handed_over:
+        if self._handed_over or any(node.inputs for node in self._front):
             self.graph.nodes = in_order(self.graph.nodes)
         self._substitution.finish(self.graph)
 
@@ -399,9 +399,11 @@ class Rewriter:
         self.uses.move(old, new, inside)
 
     def prepend(self, node: Node) -> None:
-        """Puts a node in front of all others, once."""
-        self.changed = True
-        self._front[node] = None
+        """Puts a node in front of all others that it does not need, once."""
+        if node not in self._front:
+            self.changed = True
+            self._front[node] = None
+            self.uses.add((node,))
 
     def modify(self, node: Node, change: Callable[[Node], bool]) -> None:
         """Changes the inputs of a node in place; `change` says whether it did."""

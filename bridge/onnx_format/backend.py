@@ -430,8 +430,8 @@ class Writer:
 def check_opset(opset: int) -> None:
     """Raises UsageError for an operator set that cannot be written."""
     newest = onnx.defs.onnx_opset_version()
-    if not 13 <= opset <= newest:
+    if not 11 <= opset <= newest:
         raise UsageError(
-            f"operator set {opset} cannot be written; choose 13 to {newest}, which is the newest "
+            f"operator set {opset} cannot be written; choose 11 to {newest}, which is the newest "
             f"of the installed onnx {onnx.__version__}"
         )

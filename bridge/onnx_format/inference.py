@@ -90,8 +90,8 @@ functions take them for 0 (Attention). Heads, groups and strides divide it."""
 def _inferred(
     schema: onnx.defs.OpSchema,
     proto: onnx.NodeProto,
-    types: Mapping[str, onnx.TypeProto],
-    data: Mapping[str, onnx.TensorProto],
+    types: dict[str, onnx.TypeProto],
+    data: dict[str, onnx.TensorProto],
     names: Sequence[str],
 ) -> list[Type]:
     try:

@@ -29,6 +29,8 @@ def steps_of(op: str) -> tuple[Rule, ...]:
         steps.append(rounded_integers)
     if "runs_wider" in row.traits or "reals_run_wider" in row.traits:
         steps.append(wider_types)
+    if "reals_in_f32" in row.traits:
+        steps.append(reals_in_f32)
     return tuple(steps)
 
 
@@ -87,6 +89,19 @@ def wider_types(b: Builder, node: Node) -> Result:
     return results
 
 
+def reals_in_f32(b: Builder, node: Node) -> Result:
+    """Runs the operator in f32. Each input of real numbers may have a type of its own."""
+    inputs = [
+        v if v is None or not v.element or not v.element.is_float else b.cast(v, F32)
+        for v in node.inputs
+    ]
+    if inputs == node.inputs:
+        return None
+    outputs = b.node(node.op, inputs, len(node.outputs), node.attributes).outputs
+    first = node.operand(0).element
+    return [b.cast(y, old.element or first) for y, old in zip(outputs, node.outputs, strict=True)]
+
+
 def rounded_integers(b: Builder, node: Node) -> Result:
     """Operators on integers that OpenVINO computes in f32. It rounds the result to the nearest
     number of the integer type."""
@@ -103,13 +118,19 @@ def rounded_integers(b: Builder, node: Node) -> Result:
 
 
 def _first_disallowed(node: Node, signature: TypeSignature) -> tuple[str, Element] | None:
-    """The first type variable of an input that does not allow the input's element type, and this
-    element type."""
+    """The first type variable of an input that does not allow the input's element type, or another
+    one beside it, and this element type."""
+    reals: dict[str, Element] = {}
     for index, value in enumerate(node.inputs):
         variable = signature.input(index)
         if value is None or value.element is None or variable is None:
             continue
         if schema_type(value.type) not in signature.allowed[variable]:
+            return variable, value.element
+        if (
+            reals.setdefault(variable, value.element) is not value.element
+            and value.element.is_float
+        ):
             return variable, value.element
     return None
 

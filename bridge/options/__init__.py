@@ -118,8 +118,9 @@ class CommonOptions(TypedDict, total=False):
         "Mapping[str, str] | None",
         Option(
             INPUTS,
-            "Element types of inputs, by name, for an IR that leaves them open. Types are f32, "
-            "f16, i64, u8, boolean and so on.",
+            "Element types of inputs, by name, for an IR that leaves them open, or of integers for "
+            "an input of floats, which are converted. Types are f32, f16, i64, u8, boolean and so "
+            "on.",
             takes=list[str],
             form="NAME=TYPE",
             flags=("--input-type",),
@@ -170,6 +171,17 @@ class CommonOptions(TypedDict, total=False):
             "them.",
             default=False,
             brief="Believe that sizes of one symbol are equal.",
+        ),
+    ]
+    reverse_channels: Annotated[
+        "Sequence[str] | None",
+        Option(
+            INPUTS,
+            "Inputs whose three channels come in the reverse order, BGR for RGB. `mean` and "
+            "`scale` are in the order of the model.",
+            takes=list[str],
+            form="NAME",
+            brief="Inputs with the reverse order of channels, BGR for RGB.",
         ),
     ]
     mean: Annotated[
@@ -250,11 +262,11 @@ class OnnxOptions(CommonOptions, total=False):
         "int | None",
         Option(
             ONNX,
-            "The operator set to write, 13 or newer. The default is the source's own if it is ONNX "
+            "The operator set to write, 11 or newer. The default is the source's own if it is ONNX "
             "or an IR that Bridge made of ONNX, else 21.",
             takes=int,
             form="N",
-            brief="The operator set to write, 13 or newer.",
+            brief="The operator set to write, 11 or newer.",
         ),
     ]
     standard_operators: Annotated[

@@ -105,10 +105,19 @@ def give_types(model: Model, types: Mapping[str, str]) -> None:
         value, element = by_name(name), BY_IR.get(text)
         if element is None:
             raise UsageError(f'"{text}" is no element type; {", ".join(BY_IR)} are')
+        if is_converted(value, text):
+            continue  # `passes/preprocess.py` puts a Cast behind it.
         if not isinstance(value.type, TensorType) or value.element not in (None, element):
             raise UsageError(f'the input "{name}" is {value.type}; it cannot be of {text}')
         value.type = value.declared = TensorType(element, value.shape)
     infer_graph(model.graph)
+
+
+def is_converted(value: Value, text: str) -> bool:
+    """Whether a user gives an input of floats a type of integers, such as the bytes of an image."""
+    element = BY_IR.get(text)
+    own = value.element if isinstance(value.type, TensorType) else None
+    return bool(own and own.is_float and element and element.is_integer)
 
 
 def dimension(dim: Any) -> Dim:

@@ -26,7 +26,7 @@ def trim_outputs(model: Model, context: Context) -> bool:
 def remove_dead_nodes(graph: Graph, trim: bool = False) -> bool:
     """Removes nodes without a user, and captured inputs that no body uses, innermost first. With
     `trim`, also removes unused outputs of If and Loop, and the last outputs of other nodes if they
-    are unused, and optional by the row."""
+    are optional and unused."""
     changed = Rewriter(graph).run(TRIM if trim else CLEAN)
     while trim and _drop_states(graph):
         Rewriter(graph).run(TRIM)
@@ -62,10 +62,11 @@ def _trim_outputs(node: Node, rewriter: Rewriter) -> bool:
     if len(node.outputs) < 2:
         return False
     row = operator(node.op)
+    declared = row.outputs if row is not None else ()
     count = len(node.outputs)
-    if row is not None and count > len(row.outputs):
+    if count > len(declared):
         return False
-    while count > 1 and (row is None or row.outputs[count - 1].endswith("?")):
+    while count > 1 and declared[count - 1].endswith("?"):
         if rewriter.count(node.outputs[count - 1]):
             break
         count -= 1

@@ -97,9 +97,9 @@ class Legalizer:
         if results is None:
             self.report(node, rewriter, self._obstacle(node))
             return None
-        for index, (old, made) in enumerate(zip(node.outputs, results, strict=False)):
-            if made is None and old in self.used_in(rewriter.graph):
-                why = f"its output {index} is computed in training alone; export for inference"
+        for index, (old, new) in enumerate(zip(node.outputs, results, strict=False)):
+            if new is None and old in self.used_in(rewriter.graph):
+                why = f"its output {index} is for training, or no one tensor can have its elements"
                 self.report(node, rewriter, why)
                 return None
         self.expand(b, node, rewriter)

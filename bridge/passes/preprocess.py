@@ -1,8 +1,9 @@
-"""Preprocessing as layers: mean, scale and layout of inputs.
+"""Preprocessing as layers: type, order of channels, mean, scale and layout of inputs.
 
-Behind an input stand a Sub and a Div along its channels, and a Transpose into the layout of the
-model. OpenVINO's PrePostProcessor makes the same. The model's record has the steps. An IR also has
-the layout of the input in the rt_info of its port, where OpenVINO looks for it.
+Behind an input stand a Cast, a Gather of its channels, a Sub and a Div along them, and a Transpose
+into the layout of the model. OpenVINO's PrePostProcessor makes the same. The model's record has the
+steps. An IR also has the layout of the input in the rt_info of its port, where OpenVINO looks for
+it.
 """
 
 from __future__ import annotations
@@ -18,21 +19,25 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node, Value, names_of_outputs
 from bridge.neutral.inference import infer_graph
 from bridge.neutral.preprocessing_record import PREPROCESSED, Preprocessing
-from bridge.neutral.types import TensorType
-from bridge.passes.boundary import inputs_by_name
+from bridge.neutral.types import Element, TensorType
+from bridge.passes.boundary import inputs_by_name, is_converted
+from bridge.vocabulary.elements import BY_IR
 
 _LAYOUT = r'<attribute name="layout"[^<>]*/>'
 """The element of a layout in the rt_info of a port."""
 
 
-def asked_for(
-    mean: Mapping[str, Any] | None,
-    scale: Mapping[str, Any] | None,
-    layout: Mapping[str, str] | None,
-) -> list[Preprocessing]:
+def asked_for(model: Model, options: Mapping[str, Any]) -> list[Preprocessing]:
     """The preprocessing that options ask for, by input. UsageError for wrong values."""
     steps: dict[str, Preprocessing] = {}
-    for option, given in (("mean", mean), ("scale", scale), ("layout", layout)):
+    by_name = inputs_by_name(model)
+    for name, type in (options.get("input_types") or {}).items():
+        if is_converted(by_name(name), type):
+            steps[name] = Preprocessing(name, element=type)
+    for name in options.get("reverse_channels") or ():
+        steps.setdefault(name, Preprocessing(name)).reverse = True
+    for option in ("mean", "scale", "layout"):
+        given = options.get(option)
         if not isinstance(given or {}, Mapping):
             raise UsageError(f"`{option}` maps names of inputs to values; it is {given!r}")
         for name, value in (given or {}).items():
@@ -103,7 +108,9 @@ def further_steps(original: Model, other: Model) -> list[Preprocessing]:
 
 def _behind(model: Model, value: Value | None, step: Preprocessing) -> Value | None:
     """The value behind the layers of a step that stand behind a value, None if they do not."""
-    layers = [("Sub", step.mean)] if step.mean else []
+    layers: list[tuple[str, list[float]]] = [("Cast", [])] if step.element else []
+    layers += [("Gather", [2, 1, 0])] if step.reverse else []
+    layers += [("Sub", step.mean)] if step.mean else []
     layers += [("Div", step.scale)] if step.scale else []
     if step.tensor != step.model:
         layers.append(("Transpose", [step.tensor.index(letter) for letter in step.model]))
@@ -111,6 +118,9 @@ def _behind(model: Model, value: Value | None, step: Preprocessing) -> Value | N
         readers = [node for node in model.graph.nodes if value in node.inputs]
         if len(readers) != 1 or readers[0].op != op or readers[0].inputs[0] is not value:
             return None
+        value = readers[0].outputs[0]
+        if not numbers:
+            continue
         other = readers[0].inputs[1]
         tensor = other.constant if other is not None else None
         if tensor is None or tensor.size != len(numbers):
@@ -118,7 +128,6 @@ def _behind(model: Model, value: Value | None, step: Preprocessing) -> Value | N
         expected = np.array(numbers).astype(tensor.element.dtype)
         if not np.array_equal(tensor.array().reshape(-1), expected):
             return None
-        value = readers[0].outputs[0]
     return value
 
 
@@ -147,21 +156,16 @@ def _insert(model: Model, value: Value, step: Preprocessing) -> None:
     graph, whole = model.graph, value.tensor
     dims = value.dims
     known = step.model or _layout_of(model, value)
+    element = whole.element
+    if step.element:
+        whole = value.type = value.declared = TensorType(BY_IR[step.element], dims)
     order = [step.model.index(letter) for letter in step.tensor]
     if step.tensor != step.model:
         value.type = value.declared = TensorType(whole.element, tuple(dims[axis] for axis in order))
         known = step.tensor
     made: list[Node] = []
     with Builder(made, f"{step.input}/preprocessing") as b:
-        result = value
-        for op, numbers in (("Sub", step.mean), ("Div", step.scale)):
-            if numbers:
-                axis = _channels(value, step.input, known, len(numbers))
-                shape = [len(numbers) if at == axis else 1 for at in range(len(dims))]
-                constant = np.array(numbers, value.known_element.dtype)
-                result = b.op(op, result, constant.reshape(shape if len(numbers) > 1 else ()))
-        if step.tensor != step.model:
-            result = b.transpose(result, *(step.tensor.index(letter) for letter in step.model))
+        result = _preprocessed(b, value, step, known, element)
     _keep_layout(model, value, known)
     if result is value:
         return
@@ -171,6 +175,24 @@ def _insert(model: Model, value: Value, step: Preprocessing) -> None:
         node.inputs = [result if used is value else used for used in node.inputs]
     graph.outputs = [result if output is value else output for output in graph.outputs]
     graph.prepend(made)
+
+
+def _preprocessed(
+    b: Builder, value: Value, step: Preprocessing, layout: str, element: Element | None
+) -> Value:
+    """An input of this layout as the model takes it, of the model's type."""
+    result = b.cast(value, element) if step.element else value
+    if step.reverse:
+        result = b.op("Gather", result, [2, 1, 0], _channels(value, step.input, layout, 3))
+    for op, numbers in (("Sub", step.mean), ("Div", step.scale)):
+        if numbers:
+            axis = _channels(value, step.input, layout, len(numbers))
+            shape = [len(numbers) if at == axis else 1 for at in range(len(value.dims))]
+            constant = np.array(numbers, result.known_element.dtype)
+            result = b.op(op, result, constant.reshape(shape if len(numbers) > 1 else ()))
+    if step.tensor == step.model:
+        return result
+    return b.transpose(result, *(step.tensor.index(letter) for letter in step.model))
 
 
 def _channels(value: Value, name: str, layout: str, count: int) -> int | None:

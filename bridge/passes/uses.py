@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.rewrite import Rewriter
 from bridge.neutral.types import I32, Dim, Element, Shape, is_static
 
+MOST_MOVED = 200
+"""The most nodes that move for one node."""
+
 
 class Uses(Rewriter):
     """The rewriter of a graph in which patterns are fused. `known` are values with public names.
@@ -21,7 +25,7 @@ class Uses(Rewriter):
         super().__init__(graph, *around)
         self.known = frozenset(graph.inputs if self.holder is None else ())
         self.scales: dict[Value, list[Value]] = {}
-        self._places: dict[Value, int] = {}
+        self._places: dict[Value, float] = {}
 
     def output(self, node: Node) -> Value:
         """The used output of a node, the first if several are used."""
@@ -31,6 +35,35 @@ class Uses(Rewriter):
         """Whether a value is there before the nodes of the graph come to one of them."""
         places = self._places
         return self.is_there(value) and places[value] < places[node.outputs[0]]
+
+    def put_before(self, values: Sequence[Value], outputs: Sequence[Value]) -> bool:
+        """Moves values, and what they need, in front of the producers of the outputs in the order
+        of nodes. False if one of them depends on an output, and so on the node that will take it.
+        A node in the place of several needs its inputs before each of its outputs."""
+        places = self._places
+        firsts = [places[value] for value in outputs if self.is_there(value)]
+        if not firsts:
+            return True
+        first, todo, moved = min(firsts), list(values), dict[Node, None]()
+        while todo:
+            value = todo.pop()
+            made = self._handed_over.get(value) or self.of(value)
+            makers = {one.producer: None for one in (value, made) if one.producer is not None}
+            if value.constant is not None or places.get(value, first) < first:
+                continue
+            if value in outputs or len(moved) > MOST_MOVED:
+                return False
+            for maker in makers:
+                if maker not in moved:
+                    moved[maker] = None
+                    todo += maker.operands
+        nodes = [node for node in moved if self.is_there(node.outputs[0])]
+        nodes.sort(key=lambda node: places[node.outputs[0]])
+        last = max((place for place in places.values() if nodes and place < first), default=-1.0)
+        for i, node in enumerate(nodes, 1):
+            place = last + (first - last) * i / (len(nodes) + 1)
+            places.update(dict.fromkeys(node.outputs, place))
+        return True
 
     def is_there(self, value: Value) -> bool:
         """Whether a value was in the graph at first."""

@@ -9,8 +9,9 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import BOOL, I32, I64, I64_MAX, U8, is_static, size_of
+from bridge.neutral.types import BOOL, F32, I32, I64, I64_MAX, U8, is_static, size_of
 from bridge.operators import Result
+from bridge.passes.declared_ranks import TARGETS
 from bridge.passes.uses import Uses
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import hides, is_zero, opaque
@@ -73,7 +74,60 @@ def computed_pad_value(b: Builder, node: Node, place: Place) -> Result:
     return b.where(b.cast(inside, BOOL), padded, value)
 
 
-OF_NUMBERS = {"ReduceLogicalAnd": "ReduceMin", "ReduceLogicalOr": "ReduceMax"}
+OF_NUMBERS = {
+    "ReduceLogicalAnd": "ReduceMin",
+    "ReduceLogicalOr": "ReduceMax",
+    "ReduceL1": "ReduceSum",
+    "ReduceL2": "ReduceSum",
+}
+
+
+@quirk(
+    "ConstantOfShape",
+    "Expand",
+    "GatherND",
+    "Reshape",
+    "Squeeze",
+    "Unsqueeze",
+    *REDUCTIONS,
+    recorded=True,
+    engines=BOTH,
+    symptom="Where the length of a vector gives the rank of a result, and the vector is of open "
+    "length, the model does not compile, though the rank is declared.",
+    cost="a Reshape of the vector",
+)
+def length_of_shape(b: Builder, node: Node, place: Place) -> Result:
+    """The rank of the result gives the length. With another length, the Reshape fails."""
+    (result,) = node.outputs
+    at = 0 if node.op == "ConstantOfShape" else 1
+    vector = node.input(at)
+    if vector is None and node.op == "Squeeze" and result.rank is not None:
+        dims = b.op("Shape", node.operand(0))
+        kept = b.op("Compress", dims, ~dims.equal(b.constant(1)), axis=0)
+        return b.op(
+            "Reshape",
+            node.operand(0),
+            b.op("Reshape", kept, [result.rank], allowzero=True),
+            allowzero=True,
+        )
+    if result.rank is None or vector is None or not vector.rank or isinstance(vector.dims[-1], int):
+        return None
+    length = result.rank
+    if node.op not in TARGETS:
+        x = node.input(0)
+        if x is None or x.rank is None or node.attributes.get("keepdims", False):
+            return None
+        length -= x.rank
+    if node.op == "GatherND":
+        # The result has the other axes of the indices, and those of the data that no index names.
+        length = vector.rank - 1 - node.attributes["batch_dims"] - length
+    elif node.op in ("Squeeze", *REDUCTIONS):
+        length = -length
+    if (vector.rank > 1 and length == 0) or (node.op in REDUCTIONS and result.rank == 0):
+        return None  # A reduction along no axis may be one along all.
+    dims = [0] * (vector.rank - 1) + [length]
+    known = b.op("Reshape", vector, dims, allowzero=length == 0)
+    return b.op(node.op, *node.inputs[:at], known, **node.attributes)
 
 
 # OpenVINO does not infer the rank of the results, though it knows the number of axes. The CPU
@@ -86,16 +140,16 @@ OF_NUMBERS = {"ReduceLogicalAnd": "ReduceMin", "ReduceLogicalOr": "ReduceMax"}
     recorded=True,
     engines=BOTH,
     symptom="A Slice of a tensor of known shape with computed axes crashes. On the GPU plugin, "
-    "negative axes give wrong numbers. A logical reduction along computed axes does not compile, "
-    "and Unsqueeze with computed axes has a result of unknown rank. So have Squeeze and reductions "
-    "with two or more computed axes.",
+    "negative axes give wrong numbers. A logical reduction and a norm along computed axes do not "
+    "compile, and Unsqueeze with computed axes has a result of unknown rank. So have Squeeze and "
+    "reductions with two or more computed axes.",
     cost="a ScatterElementsUpdate for each bound, or a Reshape and the arithmetic of its shape",
 )
 def computed_axes(b: Builder, node: Node, place: Place) -> Result:
     """An axis without bounds gets a slice from its start to its end with step 1, so it stays whole.
     Elsewhere, the elements keep their order, and the computed shape is the shape that the axes
     give. All truth values are true if the minimum of zeros and ones is 1, and some if the maximum
-    is.
+    is. A norm is the sum of absolute values, or the root of the sum of squares.
     """
     x, axes = node.input(0), node.input(3 if node.op == "Slice" else 1)
     if x is None or x.rank is None or axes is None or known_of(axes).array is not None:
@@ -107,12 +161,28 @@ def computed_axes(b: Builder, node: Node, place: Place) -> Result:
         return None if count is None else _unsqueezed(b, x, axes, count)
     if node.op == "Squeeze":
         return None if count is None else _squeezed(b, x, axes, count)
-    numbers = b.cast(x, I32) if node.op in OF_NUMBERS else x
     op = OF_NUMBERS.get(node.op, node.op)
-    if count is not None and not attributes["keepdims"]:
-        kept = b.op(op, numbers, axes, **{**attributes, "keepdims": True})
-        return b.cast(_squeezed(b, kept, axes, count), x.element)
-    return b.cast(b.op(op, numbers, axes, **attributes), BOOL) if op != node.op else None
+    squeezes = count is not None and not attributes["keepdims"]
+    if op == node.op and not squeezes:
+        return None
+    numbers = _numbers(b, node.op, x)
+    kept = b.op(op, numbers, axes, **{**attributes, "keepdims": squeezes or attributes["keepdims"]})
+    if node.op == "ReduceL2":
+        kept = b.op("Sqrt", kept)
+    return b.cast(_squeezed(b, kept, axes, count) if squeezes else kept, x.element)
+
+
+def _numbers(b: Builder, op: str, x: Value) -> Value:
+    """The numbers that the reduction of `OF_NUMBERS` takes."""
+    match op:
+        case "ReduceLogicalAnd" | "ReduceLogicalOr":
+            return b.cast(x, I32)
+        case "ReduceL1":
+            return b.op("Abs", x)
+        case "ReduceL2":
+            numbers = x if x.element is not None and x.element.is_float else b.cast(x, F32)
+            return numbers * numbers
+    return x
 
 
 def _sliced(b: Builder, node: Node, x: Value, axes: Value) -> Value:
@@ -131,6 +201,8 @@ def _sliced(b: Builder, node: Node, x: Value, axes: Value) -> Value:
 
 def _squeezed(b: Builder, x: Value, axes: Value, count: int) -> Value:
     rank = len(x.dims)
+    if rank == count:
+        return b.op("Reshape", x, np.zeros(0, np.int64))
     kept = b.op("Squeeze", b.op("NonZero", ~_is_axis(b, axes, rank)), [0])
     kept = b.op("Reshape", kept, [rank - count])
     return b.op("Reshape", x, b.op("Gather", b.op("Shape", x), kept, 0), allowzero=True)

@@ -129,17 +129,22 @@ def _narrow(value: Value | None) -> Value | None:
     return source
 
 
-# OpenVINO keeps such weights scaled, and the layer expects constants.
+# OpenVINO keeps such weights scaled. A recurrent layer expects constants, and the kernel of 8 bits
+# of ConvolutionBackpropData takes no zero point of weights.
 @graph_quirk(
     "FakeQuantize",
     symptom="A model that quantises values does not compile if a recurrent layer has weights of 8 "
-    "bits or fewer: expects Constant.",
+    "bits or fewer: expects Constant. A ConvolutionBackpropData of quantised data ignores the zero "
+    "point of such weights.",
     cost="a Convert, which OpenVINO folds, and memory for the weights in f32",
 )
-def scaled_weights_of_recurrent_layer(graph: Graph, context: Context) -> bool | None:
+def unscaled_weights(graph: Graph, context: Context) -> bool | None:
     """f16 has all numbers of these types. So the conversion through f16 changes none."""
-    layers = (node for node in graph.walk() if node.op in RECURRENT)
-    weights = _leading_to(value for node in layers for value in node.inputs[2:])
+    weights = _leading_to(
+        value
+        for node in graph.walk()
+        for value in (node.inputs[2:] if node.op in RECURRENT else _shifted(node))
+    )
 
     def widened_twice(b: Builder, node: Node, place: Place) -> Result:
         stored = node.inputs[0]
@@ -149,8 +154,17 @@ def scaled_weights_of_recurrent_layer(graph: Graph, context: Context) -> bool | 
             return None
         return b.cast(b.cast(stored, F16), F32)
 
-    name = "scaled_weights_of_recurrent_layer"
+    name = "unscaled_weights"
     return bool(weights) and rewriting("Cast", by=widened_twice, name=name)(graph, context)
+
+
+def _shifted(node: Node) -> list[Value]:
+    """The weights of a ConvolutionBackpropData that have a zero point."""
+    if node.op != "ConvolutionBackpropData":
+        return []
+    weights = node.operand(1)
+    source = weights.behind("Cast", "Mul", "Reshape", "Transpose")
+    return [weights] if source.producer is not None and source.producer.op == "Sub" else []
 
 
 def _leading_to(values: Iterable[Value | None]) -> set[Value]:
@@ -165,7 +179,7 @@ def _leading_to(values: Iterable[Value | None]) -> set[Value]:
     return found
 
 
-@scaled_weights_of_recurrent_layer.undoes("Cast")
+@unscaled_weights.undoes("Cast")
 def _once(b: Builder, node: Node, uses: Uses) -> Value | None:
     half = node.inputs[0].producer if node.inputs[0] is not None else None
     if half is None or half.op != "Cast" or half.attributes["to"] is not F16:

@@ -10,7 +10,7 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import Dim, Shape, high, is_static, low
+from bridge.neutral.types import F64, Dim, Shape, high, is_static, low
 from bridge.operators import Result
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import is_hidden
@@ -65,15 +65,16 @@ FAR = 8
     "axis of open size, the model fails. A FakeQuantize behind the arithmetic has the constant of "
     "the first channel for all, in a body or with a dynamic shape. Behind a reduction, an integer "
     "Divide by a constant rounds to the nearest integer, and a constant divided by the result "
-    "exchanges its operands.",
+    "exchanges its operands. Behind a reduction of three axes of f64, a Divide by one constant "
+    "computes the first batch alone.",
     cost="a maximum of the operand with itself",
 )
 def channels_in_kernel(node: Node, place: Place) -> list[bool]:
-    """At a Div of integers behind a reduction, if OpenVINO knows one operand. At arithmetic with a
-    constant of several elements behind a reduction of three axes that keeps the second. At
-    arithmetic of open shape, or PRelu, behind a MatMul by constants, if the other operand is a
-    constant along axis 1, and this axis is not the last one; behind any product, if a constant lies
-    along a last axis of open size.
+    """At a Div of integers behind a reduction, or of f64 behind one of three axes, if OpenVINO
+    knows one operand. At arithmetic with a constant of several elements behind a reduction of three
+    axes that keeps the second. At arithmetic of open shape, or PRelu, behind a MatMul by constants,
+    if the other operand is a constant along axis 1, and this axis is not the last one; behind any
+    product, if a constant lies along a last axis of open size.
 
     At a FakeQuantize in a body or of open shape, behind arithmetic with channels along axis 1, or
     behind its bounds, where nothing else reads the arithmetic. Not if a convolution or a MatMul in
@@ -93,7 +94,9 @@ def _is_confused(data: Value, other: Value, node: Node, place: Place) -> bool:
         return False
     if kernel.op.startswith("Reduce"):
         integers = all(v.element is not None and v.element.is_integer for v in (data, other))
-        if node.op == "Div" and integers and (is_known(data, place) or is_known(other, place)):
+        wide = data.element is F64 and kernel.operand(0).rank in (3, None)
+        known = is_known(data, place) or is_known(other, place)
+        if node.op == "Div" and (integers or wide) and known:
             return True
         several = other.constant is not None and other.constant.size > 1
         return several and node.op in SCALING and _keeps_channels(kernel)

@@ -23,6 +23,7 @@ from bridge.neutral.types import (
     ANY,
     BF16,
     BOOL,
+    F16,
     F32,
     F64,
     I8,
@@ -518,7 +519,8 @@ def _is_of_shapes(value: Value) -> bool:
     symptom="An output that depends on sizes alone is unset memory in a new request, unless sizes "
     "changed. A constant output of f64 has the bits of f32, and one of u64 the bits of i32. The "
     "first inference fails at a boolean output of known shape, if something before it has an open "
-    "size.",
+    "size. An output that is a part of a tensor, in f16 or reshaped, has the first elements of the "
+    "tensor.",
     cost="a LogicalOr or a Gather of the output, or a few operators on one element, which stay on "
     "the way back to ONNX",
 )
@@ -536,7 +538,7 @@ def copied_output(graph: Graph, context: Context) -> bool:
             return None
         if element in (F64, U64) and is_known(value, place):
             return opaque(b, value, "content")
-        if element is BOOL and is_open and made.op != "Constant":
+        if (element is BOOL and is_open and made.op != "Constant") or _is_moved_part(value):
             return opaque(b, value, "memory")
         shape = nearest(value, "Shape", 1000) if element.is_integer else None
         if shape is None or not _is_of_shapes(value):
@@ -544,6 +546,16 @@ def copied_output(graph: Graph, context: Context) -> bool:
         return value + b.cast(_zero_of(b, shape.operand(0)), element)
 
     return replace_outputs(graph, context, copied)
+
+
+def _is_moved_part(value: Value) -> bool:
+    """Whether a value is a part of a tensor of known sizes, in f16 or behind views and Casts."""
+    part = value.behind(*IN_PLACE, "Cast")
+    made = part.producer
+    if made is None or made.op not in PARTS or (part is value and value.element is not F16):
+        return False
+    whole = made.operand(0)
+    return is_static(whole.shape) and is_static(part.shape) and part.shape != whole.shape
 
 
 def _zero_of(b: Builder, data: Value) -> Value:

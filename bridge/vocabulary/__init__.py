@@ -102,6 +102,7 @@ TRAITS = {
     "passes_scale": "dequantised values pass it before they meet a kernel",
     "quantizes": "it rounds real numbers to a few levels",
     "reads_shape": "its output depends on the shape of input 0 alone",
+    "reals_in_f32": "its rule for ONNX computes real numbers in f32, as OpenVINO does",
     "reals_run_wider": "if ONNX does not allow its type of real numbers, it runs in a wider one",
     "recorded": "IR says it with others that ONNX has too; an IR keeps which of them it was",
     "recorded_of_constants": "as recorded, where all of its inputs are constants",

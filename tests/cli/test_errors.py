@@ -423,8 +423,8 @@ CASES = [
         f"{ONNX_TO_IR} --input-shape x=[2] --input-shape x=[3]",
         ("given twice",),
     ),
-    Case("--opset too old", ir(), f"{IR_TO_ONNX} --opset 12", ("operator set 12", "13 to")),
-    Case("--opset too new", ir(), f"{IR_TO_ONNX} --opset 99", ("operator set 99", "13 to")),
+    Case("--opset too old", ir(), f"{IR_TO_ONNX} --opset 10", ("operator set 10", "11 to")),
+    Case("--opset too new", ir(), f"{IR_TO_ONNX} --opset 99", ("operator set 99", "11 to")),
     Case("--opset that is no number", ir(), f"{IR_TO_ONNX} --opset new", ("--opset", "valid int")),
     Case("--opset for IR", onnx_text(MODEL), f"{ONNX_TO_IR} --opset 17", ("opset is", "ONNX")),
     Case(
@@ -768,7 +768,7 @@ MISUSES = [
     Misuse(
         "17.0 as opset", convert("model.xml", "out.onnx", opset=17.0), "`opset` must be a number"
     ),
-    Misuse("opset too old", lambda f: bridge.to_onnx(f / "model.xml", opset=5), "13 to"),
+    Misuse("opset too old", lambda f: bridge.to_onnx(f / "model.xml", opset=5), "11 to"),
     Misuse("opset for IR", convert(opset=17), "`opset` is for writing ONNX"),
     Misuse("external data for IR", convert(external_data=True), "`external_data` is for writing"),
     Misuse("f16 for ONNX", convert(target="a.onnx", compress_to_fp16=True), "is for writing IR"),

@@ -297,6 +297,8 @@ def _takes(operator: str, type_: str, version: int) -> bool:
 
 def _is_random(case: Case, node: onnx.NodeProto) -> bool:
     versions = {opset.domain: opset.version for opset in case.model.opset_import}
+    if not defs.has(node.op_type, versions[node.domain], node.domain):
+        return False  # It is no operator of the standard.
     schema = defs.get_schema(node.op_type, versions[node.domain], node.domain)
     # Dropout is random in training alone, which Bridge refuses.
     in_training = any(port.name == "training_mode" for port in schema.inputs)

@@ -20,10 +20,11 @@ from tests.conformance.cases import cases
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Flatten whose rows and columns change places."""
+    """Flatten of reversed axes."""
 
     def rule(b: Builder, node: Node) -> Value:
-        return b.op("Reshape", b.op("Transpose", node.inputs[0], perm=[1, 0]), [0, -1])
+        rows = [0] * node.attributes["axis"]
+        return b.op("Reshape", b.op("Transpose", node.inputs[0]), [*rows, -1])
 
     load_all()
     monkeypatch.setitem(legalizations, ("ir", "Flatten"), rule)

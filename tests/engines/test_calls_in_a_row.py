@@ -156,6 +156,9 @@ def test_a_state_that_begins_with_something_else(start: str, tmp_path: Path) -> 
     }
     assert report.inputs.row[0] in report.verdict.wrong
     assert " of 3 in a row" in str(report).splitlines()[0], str(report)
+    blame = report.diagnosis.blame
+    assert blame is not None and blame.who == "unknown"
+    assert "in a row, where it keeps the states itself" in blame.text
 
 
 def test_a_model_that_takes_no_empty_state(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def image_and_text(path: Path, patch: int, positions: int, width: int = 8) -> No
     openvino.save_model(model, path, False)
 
 
-@pytest.mark.parametrize(("patch", "positions"), [(4, 50), (16, 197), (3, 13)])
+@pytest.mark.parametrize(("patch", "positions"), [(4, 50), (16, 197), (3, 13), (16, 37)])
 def test_the_size_of_an_image_follows_from_its_positions(
     patch: int, positions: int, tmp_path: Path
 ) -> None:

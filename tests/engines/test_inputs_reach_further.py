@@ -86,11 +86,61 @@ def test_bytes_have_their_whole_range_and_others_their_ends() -> None:
 def test_what_is_compared_gets_nan_where_engines_agree(body: str, nan: bool) -> None:
     kind = "bool" if nan else "float"
     text = f"g (float[n] x, float[n] z, float[n] w) => ({kind}[n] y, float[n] v) "
-    made = Maker(model(f"{text} {{ {body} v = Neg (w) }}")).make(
-        Recipe(sizes={"n": 40}, numbers="special")
+    maker = Maker(model(f"{text} {{ {body} v = Neg (w) }}"))
+    special = maker.make(Recipe(sizes={"n": 40}, numbers="special"))
+    assert np.isnan(special["x"]).any() == nan and not np.isnan(special["w"]).any()
+    marked = maker.make(Recipe(sizes={"n": 40}, numbers="marked"))
+    assert all(np.signbit(x[x == 0]).any() and not np.isnan(x).any() for x in marked.values())
+
+
+LIMITS = {
+    "b = Less (x, k) y = Where (b, x, z)": {-0.25, 0.25},
+    "y = Clip (x, z0, k)": {0.25, 0.0},
+    "a = Abs (x) b = Less (a, k) y = Where (b, z, x)": {0.25, -0.125},
+    "r = ReduceMax (x) b = Equal (r, k) y = Where (b, x, z)": {0.25},
+    """c = Constant <value_int = 1> () t = Cast <to = 9> (c) s = Scan <num_scan_inputs = 1, body =
+    b (float p) => (float q) { q = Min (p, k) }> (x) y = Add (s, z)""": {0.25, 0.5},
+}
+
+
+@pytest.mark.parametrize("body", LIMITS)
+def test_inputs_have_the_numbers_that_a_model_compares_with(body: str) -> None:
+    """Also those that the other file alone compares with."""
+    text = "g (float[n] x, float[n] z) => (float[n] y) <float k = {0.25}, float z0 = {0}> "
+    with_limits, without = model(f"{text} {{ {body} }}"), model(f"{text} {{ y = Add (x, z) }}")
+    for maker in (Maker(with_limits), Maker(without, twin=with_limits)):
+        found = maker.make(Recipe(sizes={"n": 40}, numbers="marked"))["x"]
+        assert LIMITS[body] <= set(found.tolist())
+        every = maker.make(Recipe(sizes={"n": 3}, numbers="filled"))["x"]
+        assert len(set(every.tolist())) == 1 and every[0] in LIMITS[body]
+
+
+def test_a_number_that_is_rounded_before_it_is_compared_is_no_limit() -> None:
+    found = Maker(
+        model(
+            "g (float[n] x) => (bool[n] y) <float k = {0.3}, float w = {0.7}> "
+            "{ a = Mul (x, w) y = Less (a, k) }"
+        )
+    ).make(Recipe(sizes={"n": 40}, numbers="marked"))["x"]
+    near = np.abs(found * np.float32(0.7) - np.float32(0.3)) / 0.3
+    assert near.min() < 0.02 and not (near < 0.001).any()
+
+
+def test_a_float_that_divides_is_no_integer() -> None:
+    made = Maker(model("g (float[n] x) => (float[n] y) { y = Div (x, x) }")).make(
+        Recipe(sizes={"n": 40})
+    )["x"]
+    assert (made < 0).any() and (made % 1 != 0).all()
+
+
+def test_an_input_of_a_small_table_chooses_all_rows() -> None:
+    source = onnx.parser.parse_model(
+        HEAD
+        + """g (int64[1, n] i) => (float[1, n, 2] y) <float[200, 2] t = {"""
+        + ", ".join(map(str, range(400)))
+        + "}> { y = Gather (t, i) }"
     )
-    assert np.isnan(made["x"]).any() == nan and not np.isnan(made["w"]).any()
-    assert np.signbit(made["x"][made["x"] == 0]).any()
+    assert any(set(range(200)) <= set(feed["i"].reshape(-1)) for feed in feeds_of(check(source)))
 
 
 def test_a_large_input_runs_a_loop_often() -> None:

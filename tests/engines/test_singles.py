@@ -19,7 +19,7 @@ CANCELS = f"{UP} {DOWN}"
 
 CONSTANTS = {
     "one": [[1]], "raises": [*np.eye(3), [1024] * 3], "lowers": [*np.eye(3), [-1024] * 3],
-    "more": [64], "low": [-65504],
+    "more": [8], "low": [-65504],
 }  # fmt: skip
 
 

@@ -193,6 +193,13 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
             g = Greater (x, one) y = Gather (g, places) z = Slice (g, none, none) }""",
         [{"x": np.float32(x)} for x in ([0, 2], [3, 1, 2])],
     ),
+    "copied_output, a part": (
+        """(float16[3] x, float[3] z) => (float16[2] y, float16[1] w, float[1,1] v, float16[1] u)
+          <int64[2] parts = {2, 1}, int64[2] sizes = {1, 1}> {
+            y, w = Split <axis = 0> (x, parts) a, b = Split <axis = 0> (z, parts)
+            v = Reshape (b, sizes) u = Cast <to = 10> (b) }""",
+        [{"x": np.float16([1, 2, 3]), "z": np.float32([1, 2, 3])}],
+    ),
     "bound_of_norm": ("normalize_l2.xml", []),
     "parts_in_place": (
         """(float[3,2] x, float[2,3,2] z) => (float[1,2] y, float[2,1,2] w)

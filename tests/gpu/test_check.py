@@ -34,6 +34,7 @@ def test_the_device_runs_the_file(text: str, tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "for GPU, and run there" in ran.stdout
     assert "f32 on GPU, Emulated Intel(R) UHD Graphics" in ran.stdout
+    assert "by default it computes in f16" in ran.stdout
 
 
 def test_where_there_is_none_the_cpu_plugin_runs_it(tmp_path: Path) -> None:

@@ -160,7 +160,12 @@ def test_model_optimized_by_onnxruntime(tmp_path: Path) -> None:
     [
         (Case("Attention", [np.zeros((1, 2, 8), np.float32)], {"num_heads": 2}), "input 1 is abs"),
         (Case("Conv", [np.zeros(1)], domain="com.microsoft.nchwc"), "ORT_ENABLE_EXTENDED"),
-        (grouped(1, [6], past=5, sliding_window_cache=1, local_window_size=3), "sliding_window"),
+        (grouped(1, [6], past=5, qk_output=1), "qk_output"),
+        (Case("EPContext", [np.zeros(1)], {"source": "QNN"}), "QNN compiled for a device"),
+        (
+            Case("EPContext", [np.zeros(1)], {"embed_mode": 0, "ep_cache_context": "m_ctx.xml"}),
+            "the IR m_ctx.xml beside",
+        ),
     ],
 )  # fmt: skip
 def test_refused_with_a_reason(case: Case, reason: str, tmp_path: Path) -> None:

@@ -28,6 +28,18 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "another layout": (MODEL, {"layout": {"x": "NCHW->NHWC"}}),
     "all": (MODEL, {"mean": {"x": RGB}, "scale": {"x": 58.8}, "layout": {"x": "NCHW->NHWC"}}),
     "channels last": (LAST, {"mean": {"x": RGB}, "layout": {"x": "[n,h,w,c] -> NCHW"}}),
+    "bytes": (MODEL, {"input_types": {"x": "u8"}}),
+    "bytes, all": (
+        MODEL,
+        {
+            "input_types": {"x": "u8"},
+            "reverse_channels": ["x"],
+            "mean": {"x": RGB},
+            "scale": {"x": 58.8},
+            "layout": {"x": "NCHW->NHWC"},
+        },
+    ),
+    "reverse channels": (MODEL, {"reverse_channels": ["x"]}),
     "two inputs": (MODEL, {"mean": {"x": 1.5, "w": [2, 3]}, "scale": {"x": RGB, "w": 4}}),
     "an axis of no name": (MODEL, {"mean": {"x": RGB}, "layout": {"x": "?C??"}}),
 }
@@ -53,6 +65,9 @@ def expected(model: Path, options: dict[str, Any], feeds: dict[str, np.ndarray])
     read = openvino.Core().read_model(model)
     steps = PrePostProcessor(read)
     for name in {name for given in options.values() for name in given}:
+        if name in options.get("input_types", {}):
+            steps.input(name).tensor().set_element_type(openvino.Type.u8)
+            steps.input(name).preprocess().convert_element_type(openvino.Type.f32)
         own, _, fed = options.get("layout", {}).get(name, "").partition("->")
         channels = next(iter(read.input(name).partial_shape)) == 2
         own = own or ("C" if channels else "NCHW")
@@ -61,6 +76,8 @@ def expected(model: Path, options: dict[str, Any], feeds: dict[str, np.ndarray])
         info.tensor().set_layout(
             openvino.Layout((fed or own).strip().strip("[]").replace(",", "").upper())
         )
+        if name in options.get("reverse_channels", ()):
+            info.preprocess().reverse_channels()
         for option in ("mean", "scale"):
             if name in options.get(option, {}):
                 given = options[option][name]
@@ -84,7 +101,9 @@ def test_it_computes_what_openvino_does(
     turned = "->" in options.get("layout", {}).get("x", "")
     shape = (2, 4, 5, 3) if turned != (text == LAST) else (2, 3, 4, 5)
     feeds = {
-        "x": rng.uniform(0, 255, shape).astype(np.float32),
+        "x": rng.uniform(0, 255, shape).astype(
+            np.uint8 if "input_types" in options else np.float32
+        ),
         "w": rng.uniform(0, 9, 2).astype(np.float32),
     }
     for ours, theirs in zip(run(target, feeds), expected(plain, options, feeds), strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -237,3 +238,83 @@ def test_one_state_of_open_sizes(name: str, tmp_path: Path) -> None:
     assert sorted(node.op_type for node in back.graph.node if node.op_type != "Identity") == sorted(
         node.op_type for node in model.graph.node if node.op_type != "Identity"
     )
+
+
+NAMED: dict[str, tuple[str, str, dict[str, str]]] = {
+    "numbered": (
+        "float[n] x, float[1,4] input_states_1, float[1,4] input_states_2",
+        "float[n] y, float[1,4] output_states_1, float[1,4] output_states_2",
+        {"input_states_1": "output_states_1", "input_states_2": "output_states_2"},
+    ),
+    "letters": (
+        "float[n] src, float[1,4] r1i, float[1,4] r2i",
+        "float[n] fgr, float[1,4] r1o, float[1,4] r2o", {"r1i": "r1o", "r2i": "r2o"},
+    ),
+    "out": (
+        "float[n] audio, float[1,4] conv, float[1,8] in_cache",
+        "float[n] y, float[1,4] conv_out, float[1,8] out_cache",
+        {"conv": "conv_out", "in_cache": "out_cache"},
+    ),
+    "vague": (
+        "int64[n] ids, float[1,4] past_states.0.x, float[1,4] past_states.1.x",
+        "float[n] logits, float[1,4] present.0.x, float[1,4] present.1.x",
+        {"past_states.0.x": "present.0.x", "past_states.1.x": "present.1.x"},
+    ),
+    "a count": (
+        "float[n] x, float[1,4] cache_last_channel, int64[1] cache_last_channel_len",
+        "float[n] y, float[1,4] cache_last_channel_next, int64[1] cache_last_channel_next_len",
+        {
+            "cache_last_channel": "cache_last_channel_next",
+            "cache_last_channel_len": "cache_last_channel_next_len",
+        },
+    ),
+    "by types": (
+        "float[n] x, float[1,4] a, int64[1] b", "float[n] y, float[1,4] p, int64[1] q",
+        {"a": "p", "b": "q"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_states_by_other_names(name: str, tmp_path: Path) -> None:
+    """The first output is the negative input, and each next state is the state plus itself."""
+    inputs, outputs, pairs = NAMED[name]
+    lines = [f"{after} = Add({before}, {before})" for before, after in named(pairs).items()]
+    first, last = (text.split(",")[0].split()[-1] for text in (inputs, outputs))
+    (tmp_path / "a.onnxtxt").write_text(f"""
+        <ir_version: 8, opset_import: ["" : 17]> g ({quoted(inputs)}) => ({quoted(outputs)}) {{
+            {last} = {"Cast <to = 1>" if "ids" in first else "Neg"}({first})
+            {chr(10).join(lines)}
+        }}""")
+    bridge.convert(tmp_path / "a.onnxtxt", tmp_path / "b.xml", stateful=True)
+    model = ov.Core().read_model(tmp_path / "b.xml")
+    found = {x.get_variable_id() for x in model.get_sinks()}
+    assert found == {before + after for before, after in named(pairs).items()}
+
+
+def quoted(text: str) -> str:
+    """Names without dots, which ONNX's texts do not have."""
+    return text.replace(".", "_")
+
+
+def named(pairs: dict[str, str]) -> dict[str, str]:
+    return {quoted(before): quoted(after) for before, after in pairs.items()}
+
+
+def test_all_options_are_printed(tmp_path: Path) -> None:
+    """States of one type, and an input of that type beside them: only the user knows which."""
+    count = 48
+    inputs = ", ".join(f"float[1,4] {x}" for x in ["x", *(f"a{i}x" for i in range(count))])
+    outputs = ", ".join(f"float[1,4] {x}" for x in ["y", *(f"b{i}y" for i in range(count))])
+    lines = "\n".join(f"b{i}y = Neg(a{i}x)" for i in range(count))
+    (tmp_path / "a.onnxtxt").write_text(f"""
+        <ir_version: 8, opset_import: ["" : 17]> g ({inputs}) => ({outputs}) {{
+            y = Neg(x)
+            {lines}
+        }}""")
+    with pytest.raises(bridge.UsageError) as refused:
+        bridge.convert(tmp_path / "a.onnxtxt", tmp_path / "b.xml", stateful=True)
+    given = shlex.split(str(refused.value).partition("as in")[2].replace("\\\n", " "))
+    texts = [f"a{i}x=b{i}y" for i in range(count)]
+    assert given == [word for text in texts for word in ("--state", text)]
+    bridge.convert(tmp_path / "a.onnxtxt", tmp_path / "b.xml", stateful=states(texts))

@@ -26,6 +26,11 @@ FOUND = {
     "range": ("embedding", "clipped"),
     "reduction": ("several",),
     "operation": ("several", "loop_while"),
+    "comparison": ("nested_if",),
+    "-0": ("sign_of_zero",),
+    "NaN": ("nan_mask", "nan_mean"),
+    "tiny sign": ("tiny",),
+    "rare value": ("embedding",),
 }
 """Kinds of faults, and models with such a fault."""
 

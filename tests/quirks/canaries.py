@@ -223,7 +223,16 @@ CANARIES: dict[str, Canary] = {
         "q = QuantizeLinear (x, s, none) d = DequantizeLinear (q, s, none) z = Add (d, x) }",
         {"x": _f32(2, 4)},
     ),
-    "scaled_weights_of_recurrent_layer": Canary(
+    "unscaled_weights, zero point": Canary(
+        """(float[1,1,2,2] x) => (float[1,1,3,3] y)
+          <uint8[1,1,2,2] stored = {52, 207, 96, 49}, float scale = {0.01}, uint8 zero = {158},
+          float unit = {0.05}, int8 none = {0}> {
+            q = QuantizeLinear (x, unit, none) d = DequantizeLinear (q, unit, none)
+            w = DequantizeLinear (stored, scale, zero)
+            y = ConvTranspose (d, w) }""",
+        {"x": _f32(1, 1, 2, 2)},
+    ),
+    "unscaled_weights": Canary(
         """(float[n, 1, 2] x) => (float[n, 1, 1, 1] y)
         <int8[1, 3, 2] w = {1, 2, 3, -4, 5, 6}, int8[1, 3, 1] r = {7, -8, 9}, float s = {0.1},
         int8 z = {0}> {
@@ -410,6 +419,14 @@ CANARIES: dict[str, Canary] = {
         "(bool[2,3] x, int64[1] axes) => (bool[a,b] y) { y = ReduceMin (x, axes) }",
         {"x": np.array([[True, False, True], [True, True, True]]), "axes": _i64(1)},
     ),
+    "length_of_shape": Canary(
+        "(float[2,3] x, int64[n] shape) => (float[a,b] y) { y = Reshape (x, shape) }",
+        {"x": _f32(2, 3), "shape": _i64(3, -1)},
+    ),
+    "computed_axes, of a norm": Canary(
+        "(float[2,3] x, int64[1] axes) => (float[a,b] y) { y = ReduceL2 (x, axes) }",
+        {"x": _f32(2, 3), "axes": _i64(1)},
+    ),
     "computed_axes": Canary(
         "(float[2,3] x, int64[1] axes) => (float[a,b,c] y) { y = Unsqueeze (x, axes) }",
         {"x": _f32(2, 3), "axes": _i64(1)},
@@ -465,6 +482,11 @@ CANARIES: dict[str, Canary] = {
         y = Div (sum, four) }""",
         {"x": np.array([[1, 1, 1], [2, 2, 3]], np.int32)},
         hidden_by=("integers_in_f32",),
+    ),
+    "channels_in_kernel, reduction: f64": Canary(
+        """(double[n,2,k] x) => (double[n,k] y) <int64[1] axis = {1}, double two = {2}> {
+            total = ReduceSum <keepdims = 0> (x, axis) y = Div (total, two) }""",
+        {"x": _f32(3, 2, 4).astype(np.float64)},
     ),
     "channels_in_kernel, reduction: channels": Canary(
         """(float[n,3,4] x) => (float[n,3] y) {

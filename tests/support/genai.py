@@ -18,6 +18,8 @@ class Decoder:
 
     `bits` is the width of MatMulNBits' weights, 0 for MatMul. A `packed` projection gives queries,
     keys and values at once. `long` selects one of two tables of rotary embeddings by the length.
+    `window` is the number of keys that a query reads, with a cache of this size or more. The cache
+    may be of `stored` bits.
     """
 
     layers: int = 2
@@ -25,6 +27,14 @@ class Decoder:
     packed: bool = True
     long: bool = False
     opset: int = 21
+    window: int = -1
+    stored: int = 0
+
+    @property
+    def cache(self) -> tuple[int, int]:
+        """The element type of the caches, and the size of their heads."""
+        kinds = {0: TensorProto.FLOAT, 8: TensorProto.INT8, 4: TensorProto.UINT8}
+        return kinds[self.stored], SIZE // 2 if self.stored == 4 else SIZE
 
     def model(self) -> onnx.ModelProto:
         return _Writer(self).write()
@@ -131,12 +141,25 @@ class _Writer:
             widths = {"q": WIDTH, "k": wide, "v": wide}
             heads = [self.product(f"{root}/attn/{n}_proj", x, WIDTH, w) for n, w in widths.items()]
         name = f"{root}/attn/GroupQueryAttention"
+        more, scales = {}, []
+        if self.decoder.stored:
+            kinds = dict.fromkeys(("k_quant_type", "v_quant_type"), "PER_CHANNEL")
+            more = {**kinds, "kv_cache_bit_width": self.decoder.stored}
+            scales = ["", "", ""]
+            for kind in ("k", "v"):
+                table = self.rng.uniform(0.5, 1, (1, GROUPS, 1, SIZE)) / (1 << self.decoder.stored)
+                table = (4 * table).astype(np.float32)
+                scales.append(self.constant(f"model.layers.{i}.{kind}_scale", table))
+        if self.decoder.window > 0:
+            more["sliding_window_cache"] = 1
         own = [f"{name}/output_0", f"present.{i}.key", f"present.{i}.value"]
         past = [f"past_key_values.{i}.key", f"past_key_values.{i}.value"]
         y = self.node(
-            "GroupQueryAttention", name, *heads, *past, *self.lengths, *self.rotary, "", "",
+            "GroupQueryAttention", name, *heads, *past, *self.lengths, *self.rotary,
+            *(scales or ["", ""]),
             outputs=own, num_heads=HEADS, kv_num_heads=GROUPS, scale=SIZE**-0.5, softcap=0.0,
-            local_window_size=-1, do_rotary=1, rotary_interleaved=0, domain="com.microsoft",
+            local_window_size=self.decoder.window, do_rotary=1, rotary_interleaved=0,
+            domain="com.microsoft", **more,
         )  # fmt: skip
         x = self.skip(
             f"{root}/post_attention_layernorm", self.product(f"{root}/attn/o", y, WIDTH, WIDTH)
@@ -184,15 +207,14 @@ class _Writer:
             helper.make_tensor_value_info(y, floats, ["batch_size", "sequence_length", WORDS])
         ]
         for i in range(self.decoder.layers):
+            cache, size = self.decoder.cache
             for kind in ("key", "value"):
                 for name, values, length in (
                     ("past_key_values", inputs, "past_sequence_length"),
                     ("present", outputs, "total_sequence_length"),
                 ):
-                    shape = ["batch_size", GROUPS, length, SIZE]
-                    values.append(
-                        helper.make_tensor_value_info(f"{name}.{i}.{kind}", floats, shape)
-                    )
+                    shape = ["batch_size", GROUPS, length, size]
+                    values.append(helper.make_tensor_value_info(f"{name}.{i}.{kind}", cache, shape))
         return helper.make_model(
             helper.make_graph(self.nodes, "main_graph", inputs, outputs, self.constants),
             producer_name="onnxruntime-genai", ir_version=10,
@@ -202,16 +224,21 @@ class _Writer:
         )  # fmt: skip
 
 
-def feed(decoder: Decoder, length: int, past: int, batch: int = 1) -> dict[str, np.ndarray]:
-    """Inputs of a decoder after `past` words of each sequence."""
+def feed(
+    decoder: Decoder, length: int, past: int, batch: int = 1, held: int | None = None
+) -> dict[str, np.ndarray]:
+    """Inputs of a decoder after `past` words of each sequence. A window's cache holds `held`."""
     rng = np.random.default_rng(length + past)
     result = {
         "input_ids": rng.integers(0, WORDS, (batch, length)),
         "attention_mask": np.ones((batch, past + length), np.int64),
     }
+    element, size = decoder.cache
     for i in range(decoder.layers):
         for kind in ("key", "value"):
-            cache = rng.normal(size=(batch, GROUPS, past, SIZE)).astype(np.float32)
+            cache = rng.normal(size=(batch, GROUPS, past if held is None else held, size))
+            cache = (cache * (20 if decoder.stored else 1)).astype(np.float32)
+            cache = cache.astype(helper.tensor_dtype_to_np_dtype(element))
             result[f"past_key_values.{i}.{kind}"] = cache
     return result
 

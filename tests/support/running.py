@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime
@@ -47,13 +48,22 @@ class OnnxRuntime:
 def run_request(request: openvino.InferRequest, values: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The outputs of one inference."""
     for position, value in enumerate(values):
-        given = value.astype(str) if value.dtype == object else value
-        request.set_input_tensor(position, openvino.Tensor(given))
+        request.set_input_tensor(position, _tensor(value))
     request.infer()
     return [_array(tensor) for tensor in request.output_tensors]
 
 
+def _tensor(value: np.ndarray) -> openvino.Tensor:
+    if value.dtype == ml_dtypes.bfloat16:  # OpenVINO's interface knows no dtype for it.
+        tensor = openvino.Tensor(openvino.Type.bf16, value.shape)
+        tensor.data[...] = value.view(np.float16)
+        return tensor
+    return openvino.Tensor(value.astype(str) if value.dtype == object else value)
+
+
 def _array(tensor: openvino.Tensor) -> np.ndarray:
+    if tensor.element_type == openvino.Type.bf16:
+        return tensor.data.view(ml_dtypes.bfloat16).copy()
     if tensor.element_type == openvino.Type.string:
         # Reading `data` of strings crashes if there are no strings.
         return np.array(tensor.str_data, object)

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import onnx
 
 from bridge.check.compare import Difference, Results, Tolerances, differences
 from bridge.check.diagnosis.walk import first_wrong
-from bridge.check.engines import EngineError, Session
+from bridge.check.engines import Session
 from bridge.check.engines.sessions import open_session
 from bridge.check.inputs import make_inputs
 from bridge.errors import amount
@@ -63,9 +61,21 @@ class Watcher:
 
         It is sought by halves: a number that is wrong stays wrong."""
         model = self._stages[0][0]
+        taken: Results = make_inputs(model) if feed is None else feed
+        skipped, like = dict[str, None](), list[Session]()
+
+        def run(model: Model, stage: str = "") -> Results | None:
+            """The outputs under the names of the first model; None where it cannot be run."""
+            try:
+                onnx.save(plain_onnx(model), folder / "stage.onnx")
+                like.append(open_session(folder / "stage.onnx", like=like[0] if like else None))
+                return None if like[-1].missing else like[-1].run(taken)
+            except Exception:  # what stands between two passes need not be a model
+                skipped[stage] = None
+                return None
+
         with scratch_folder() as folder:
-            runner = _Runner(folder, make_inputs(model) if feed is None else feed)
-            expected, again = runner.run(model), runner.run(model)
+            expected, again = run(model), run(model)
             if expected is None or again is None:
                 return ["the model could not be run as it was read, so that nothing was compared"]
             right = {name for name, how in _compared(expected, again).items() if how.ok}
@@ -73,7 +83,7 @@ class Watcher:
 
             def judge(places: list[int]) -> Mapping[int, bool]:
                 (place,) = places
-                results = runner.run(*self._stages[place])
+                results = run(*self._stages[place])
                 if results is None:
                     return {}
                 some = _compared(expected, results).items()
@@ -90,37 +100,11 @@ class Watcher:
             return [f"{said}: {difference}{f'; {advice}' if advice else ''}"]
         steps = amount(len(self._stages), "pass or quirk", "passes and quirks")
         seen = f"no number differs after any of {steps}"
-        skipped = ", ".join(dict.fromkeys(runner.skipped))
-        return [f"{seen}; could not be run after {skipped}" if skipped else seen]
+        return [f"{seen}; could not be run after {', '.join(skipped)}" if skipped else seen]
 
 
 def _compared(expected: Results, actual: Results) -> Mapping[str, Difference]:
     return differences(expected, actual, Tolerances())
-
-
-@dataclass
-class _Runner:
-    """Runs models as they are between two passes, under the names of the first of them. `skipped`
-    are the stages after which they do not run."""
-
-    folder: Path
-    feed: Results
-    skipped: list[str] = field(default_factory=list)
-    _first: Session | None = None
-
-    def run(self, model: Model, stage: str = "") -> Results | None:
-        """The outputs; None where it cannot be run."""
-        try:
-            path = self.folder / "stage.onnx"
-            onnx.save(plain_onnx(model), path)
-            session = open_session(path, like=self._first)
-            self._first = self._first or session
-            if session.missing:
-                raise EngineError("outputs are missing")
-            return session.run(self.feed)
-        except Exception:  # what stands between two passes need not be a model
-            self.skipped.append(stage)
-            return None
 
 
 def plain_onnx(model: Model) -> onnx.ModelProto:

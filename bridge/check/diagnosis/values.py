@@ -49,14 +49,12 @@ class FirstDifference:
     """The first inner value that differs (`name`), and the path of the node that makes it. `before`
     is the number of earlier values, which agree. `iterations` has each Loop around it, the
     outermost first, with the number of its iteration, from 0. `complete` is False if values that it
-    depends on could not be compared. `value` is that of the first model, `levels` are the graphs
-    around it, the innermost last."""
+    depends on could not be compared. `levels` are the graphs around it, the innermost last."""
 
     name: str
     node: str
     difference: Difference
     before: int
-    value: Value
     levels: tuple[Graphs, ...]
     iterations: tuple[tuple[str, int], ...] = ()
     complete: bool = True
@@ -194,7 +192,6 @@ class _ValueSearch:
             path_of(way_to(self.models[0], place.graphs[0]), node),
             difference,
             self.agree,
-            value,
             place.levels,
             tuple(zip(place.loops, place.lasts, strict=True)),
             complete,

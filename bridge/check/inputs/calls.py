@@ -22,7 +22,7 @@ from bridge.neutral.graph import Model, Value, names_of_outputs
 from bridge.neutral.inference.constraints import Operand
 from bridge.neutral.types import BOOL
 from bridge.passes.state.first_call import later_branch
-from bridge.passes.state.pairs import by_name
+from bridge.passes.state.names import by_name
 from bridge.passes.state.records import FIRST_CALLS
 from bridge.passes.state.variables import known_start
 

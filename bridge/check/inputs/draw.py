@@ -10,19 +10,17 @@ from typing import Any
 import numpy as np
 
 from bridge.check.inputs.recipe import Recipe
-from bridge.check.inputs.sizes import Counts
+from bridge.check.inputs.sizes import Counts, same_inputs
 from bridge.check.inputs.uses import (
-    INDEXES,
     Bounds,
     InputUses,
     Use,
-    axis_of,
     consumers_of,
-    is_taken_from_one,
     uses_of,
 )
 from bridge.errors import InvalidModelError, UsageError
 from bridge.neutral.graph import Model, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import (
     ANY,
     Dim,
@@ -45,9 +43,12 @@ _LARGE = (17, 20)  # sizes of a large input
 _LARGEST_COUNT = 16  # that a recipe may ask for
 _LARGEST_INPUT = 1 << 28  # elements
 _SOME = 8  # of so many numbers one is NaN, and one -0.0
+_COVERED = 4096  # numbers of a range that are drawn one after the other, each once
 
 _AXIS = re.compile(r"\.\d+$")
 """The end of a symbol that is the key of an axis (`sizes.share_symbols`)."""
+
+_MARKED = frozenset({"int", "uint", "float"})
 
 _WORDS = ("", "a", "bridge", "Straße", "two words", "10")
 
@@ -61,14 +62,22 @@ def make_inputs(model: Model, recipe: Recipe | None = None) -> dict[str, Any]:
 
 
 class Maker:
-    """Makes inputs of a model from many recipes: their uses are found once."""
+    """Makes inputs of a model from many recipes: their uses are found once. `twin` is another file
+    that is to compute the same."""
 
-    def __init__(self, model: Model, counts: Counts | None = None) -> None:
+    def __init__(
+        self, model: Model, counts: Counts | None = None, twin: Model | None = None
+    ) -> None:
         self._counts = counts or Counts()
         consumers = consumers_of(model.graph)
         self._words = words_of_inputs(model.graph)
         self.values = [value for value in model.graph.inputs if value not in model.defaults]
         self.uses = {value: uses_of(value, consumers) for value in self.values}
+        if twin is not None:
+            consumers = consumers_of(twin.graph)
+            for value, its in same_inputs(model, twin).items():
+                if value in self.uses:
+                    self.uses[value].further = uses_of(its, consumers).all
 
     @property
     def sums(self) -> set[int | str]:
@@ -177,9 +186,10 @@ class _Draw:
         if name in recipe.fills:
             array = np.full(array.shape, recipe.fills[name])
         bounds = self._bounds(uses)
+        array = self._marked(array, name, element, bounds, uses)
         if bounds is not None and array is not drawn:
             # No index beyond the end, and no trip count of 2**63, which would run for years.
-            is_index = any(use.name in INDEXES for use in uses.all)
+            is_index = any(use.is_index for use in uses.all)
             array = np.clip(array, bounds[0], max(bounds[1], 0 if is_index else _LARGEST_COUNT))
         if limits:
             array = np.clip(array, *_ends(element, limits))
@@ -189,6 +199,36 @@ class _Draw:
             array[..., :1] = True
         return array
 
+    def _marked(
+        self,
+        array: np.ndarray,
+        name: str,
+        element: Element,
+        bounds: Bounds | None,
+        uses: InputUses,
+    ) -> np.ndarray:
+        """The array with one mark in all elements, or with many in some. A float has -0.0, too."""
+        recipe = self.recipe
+        is_fixed = recipe.own is not None or name in recipe.chosen or uses.is_yes_or_no
+        if recipe.numbers not in ("marked", "filled") or element.kind not in _MARKED or is_fixed:
+            return array
+        low, high = bounds or (-math.inf, math.inf)
+        if element.is_integer:
+            top = (1 << (element.bits - element.is_signed)) - 1
+            low, high = max(low, -(top + 1) * element.is_signed), min(high, top)
+        marks = [mark for mark in uses.marks if low <= mark <= high]
+        count, turn = array.size, recipe.turn
+        if recipe.numbers == "filled":
+            marks = [marks[turn % len(marks)]] if marks else []
+        else:
+            marks = [*[-0.0] * (element.is_float and bounds is None), *marks]
+            count = min(len(marks), max(count // 2, 1))
+        flat = array.astype(float if element.is_float else array.dtype).reshape(-1)
+        places: Sequence[int] = self.rng.permutation(array.size)[:count].tolist() if marks else []
+        for number, place in enumerate(places):
+            flat[place] = marks[(turn * count + number) % len(marks)]
+        return flat.reshape(array.shape)
+
     def _tensor(self, element: Element, shape: tuple[int, ...], uses: InputUses) -> np.ndarray:
         for use in uses.all:
             exact = self._exact(use, shape)
@@ -196,17 +236,16 @@ class _Draw:
                 return exact
         if any(use.name in _UNIT for use in uses.all):
             return self.rng.uniform(0.0, 0.9, shape)
-        zero_or_one = uses.is_mask or any(is_taken_from_one(u.node, u.index) for u in uses.all)
-        if element.is_integer and zero_or_one:
+        if element.is_integer and uses.is_yes_or_no:
             return np.asarray(self.rng.integers(0, 2, shape))
         bounds = self._bounds(uses)
         if bounds is not None:
-            return np.asarray(self.rng.integers(bounds[0], bounds[1] + 1, shape))
+            return _covering(self.rng, *bounds, shape)
         return _free(self.rng, element, shape, self.recipe.numbers, uses)
 
     def _bounds(self, uses: InputUses) -> tuple[int, int] | None:
         """The lowest and highest number that all uses of an input allow, where any says so."""
-        found = (use.bounds(self._known, self.recipe.is_large) for use in uses.all)
+        found = (use.bounds(self._known, self.recipe.is_large, uses.is_whole) for use in uses.all)
         ranges = [pair for pair in found if pair is not None]
         lowest = max((low for low, _ in ranges), default=-math.inf)
         highest = min((high for _, high in ranges), default=math.inf)
@@ -277,7 +316,8 @@ class _Draw:
                 [self.size(dim, f"{data.name}.{i}") for i, dim in enumerate(data.shape)]
             )
         if name in ("split", "split_lengths") and shape[0]:
-            axis = axis_of(use.node, 0) or 0
+            places = known_of(use.node.input(1)).ints if name == "split_lengths" else None
+            axis = places[0] if places else use.node.attributes.get("axis", 0)
             total = self.size(data.shape[axis], f"{data.name}.{axis}")
             parts = np.full(shape, total // shape[0])
             parts[-1] += total - parts.sum()
@@ -289,6 +329,18 @@ def _drawn(rng: np.random.Generator, words: Sequence[str], shape: tuple[int, ...
     """Strings of these words."""
     drawn = rng.choice(np.array(words, dtype=object), shape)
     return np.asarray(drawn, dtype=object).reshape(shape)
+
+
+def _covering(
+    rng: np.random.Generator, lowest: int, highest: int, shape: tuple[int, ...]
+) -> np.ndarray:
+    """Whole numbers of a range: if there are enough, each at least once."""
+    count = highest - lowest + 1
+    if count > _COVERED:
+        return np.asarray(rng.integers(lowest, highest, shape, endpoint=True))
+    size = math.prod(shape)
+    rounds = [rng.permutation(count) for _ in range(-(-size // count))]
+    return lowest + np.concatenate([*rounds, np.zeros(0, np.int64)])[:size].reshape(shape)
 
 
 def _between(
@@ -323,14 +375,19 @@ def _free(
     if element.is_integer:
         top = (1 << (element.bits - element.is_signed)) - 1
         ends = (-top - 1) * element.is_signed, top
-        usual = ends if element.bits <= 8 else (-100 * element.is_signed, 100)
-        whole = np.asarray(rng.integers(*usual, shape, endpoint=True)).astype(element.dtype)
-        return _some(rng, whole, ends) if numbers == "ends" and uses.is_moved else whole
-    drawn = np.asarray(rng.standard_normal(shape))
+        usual = (-100 * element.is_signed, 100)
+        is_wide = numbers == "ends" and uses.is_moved
+        dtype = np.uint64 if element.bits == 64 and not element.is_signed else np.int64
+        span = ends if element.bits <= 8 or is_wide else usual
+        whole = rng.integers(*span, shape, dtype, endpoint=True).astype(element.dtype)
+        return _some(rng, np.asarray(whole), ends) if is_wide else np.asarray(whole)
+    # Images, scores and boxes are from 0 to 1.
+    is_unit = numbers == "marked" and element.kind != "complex"
+    drawn = np.asarray(rng.random(shape) if is_unit else rng.standard_normal(shape))
     if element.kind == "complex":
         drawn = drawn + 1j * rng.standard_normal(shape)
-    elif numbers == "special" and uses.tells:
-        drawn = _some(rng, drawn, (np.nan if uses.takes_nan else -0.0, -0.0))
+    elif numbers == "special" and uses.takes_nan:
+        drawn = _some(rng, drawn, (np.nan, -0.0))
     return drawn.astype(element.dtype)
 
 

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 OWN_NAMES = "bridge."
 """The start of the names of inputs that a check adds."""
 
-Numbers = Literal["usual", "ends", "special"]
-"""Which numbers are drawn: small ones, the ends of integer types too, or NaN and -0.0 too."""
+Numbers = Literal["usual", "ends", "special", "marked", "filled"]
+"""Which numbers are drawn: small ones, the ends of integer types too, or NaN and -0.0 too. Marks
+are numbers that a model may tell from others (`uses`): some elements have them, or all have one."""
 
 _EXTREME = {"f": 1e4, "i": 2.0**24, "u": 2.0**24}
 """The magnitude beyond which a number that the search chose is extreme, by the kind of its type.
@@ -35,8 +36,8 @@ class Recipe:
     size, or a range to draw the size from. `fills` are numbers that fill a whole input, `scales`
     are factors for drawn numbers, `ranges` are limits for drawn numbers. `values` are inputs that
     are not drawn. `own` are inputs that a user gave; fills and scales may change them. `call` is
-    the number of a call in a row, 0 for other inputs. `is_large` draws sizes from 17 on, and trip
-    counts from 10 on. `given` are the inputs whose numbers a user chose.
+    the number of a call in a row, 0 for other inputs. Each `turn` has other marks. `is_large` draws
+    sizes from 17 on, and trip counts from 10 on. `given` are the inputs whose numbers a user chose.
     """
 
     seed: int = 0
@@ -49,6 +50,7 @@ class Recipe:
     call: int = 0
     is_large: bool = False
     numbers: Numbers = "usual"
+    turn: int = 0
     given: frozenset[str] = frozenset()
 
     @property
@@ -69,6 +71,8 @@ class Recipe:
         parts += ["large"] * self.is_large
         parts += ["ends of types"] * (self.numbers == "ends")
         parts += ["NaN or -0.0"] * (self.numbers == "special")
+        if self.numbers in ("marked", "filled"):
+            parts += [f"limits of the model, {self.numbers} {self.turn}"]
         parts += [f"{key} = {size}" for key, size in self.sizes.items()]
         parts += [
             f"{name} filled with {number:g}"

@@ -31,6 +31,7 @@ SizeBounds = int | Interval
 _SAME_NUMBERS = ("Cast", "Reshape")
 """Operators before which a value has the same numbers."""
 
+_NOTHING = 1e6  # the misfit of a dimension of size 0: all that is computed of it agrees
 _UNKNOWN = 1e4  # the misfit of a dimension that is not known, or of a node that cannot run
 
 
@@ -219,11 +220,9 @@ def misfit(model: Model, sizes: Mapping[str, int]) -> float:
         pairs = [*equal_sizes(node), *sizes_that_suit(node)]
         apart = [abs(a - b) for a, b in pairs if isinstance(a, int) and isinstance(b, int)]
         found += sum(apart) or _UNKNOWN * bool(contradiction(node))
-        found += _UNKNOWN * sum(
-            not isinstance(dim, int) or dim < 1
-            for v in node.outputs
-            for dim in ((ANY,) if v.shape is None else v.shape)
-        )
+        dims = [dim for v in node.outputs for dim in ((ANY,) if v.shape is None else v.shape)]
+        found += _UNKNOWN * sum(not isinstance(dim, int) for dim in dims)
+        found += _NOTHING * sum(isinstance(dim, int) and dim < 1 for dim in dims)
     return found
 
 
@@ -252,7 +251,7 @@ def shared_sizes(first: Model, other: Model) -> dict[str, int | Interval]:
     """The sizes and ranges that the inputs of `other` give to open dimensions of `first`, by their
     keys in `Recipe.sizes`."""
     sizes: dict[str, int | Interval] = {}
-    for value, twin in _inputs(first, other).items():
+    for value, twin in same_inputs(first, other).items():
         own, its = innermost(value.type).shape, innermost(twin.type).shape
         if its is None or (own is not None and len(own) != len(its)):
             continue
@@ -270,7 +269,7 @@ def _narrows(dim: Dim, other: Dim) -> bool:
     return (low(dim), high(dim)) != (low(other), high(other)) and not isinstance(dim, str)
 
 
-def _inputs(first: Model, other: Model) -> Mapping[Value, Value]:
+def same_inputs(first: Model, other: Model) -> Mapping[Value, Value]:
     """The inputs of both, by name, or else by position if both have as many."""
     names = {name: value for value in other.graph.inputs for name in value.names}
     found = {

@@ -1,20 +1,24 @@
 """Where the numbers of an input end up, and what they may be there.
 
 An integer input may be an index, an axis, a size or a count: its consumers tell which. The search
-follows the neutral graph from the input to an operator's input, whose name (`indices`, `axes`,
-`repeats`, ...) selects the range in tables. Arithmetic on the way is undone backwards.
+follows the neutral graph from the input to an operator's input, which the operators' rows say the
+range of, or a table by its name (`depth`, `repeats`, ...). Arithmetic on the way is undone
+backwards. A number that a consumer compares with is a mark: an input that has it, and its
+neighbours, tells `<` from `<=`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
+from bridge.neutral.expression import OPPOSITES
 from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.inference.known import known_of
-from bridge.neutral.ports import Carried, Invariant
-from bridge.neutral.types import BOOL, Dim
+from bridge.neutral.inference.indexes import index_range, is_index
+from bridge.neutral.ports import Carried, Invariant, Sliced, Yield
+from bridge.neutral.types import BOOL, Dim, high
 from bridge.vocabulary import has_trait, operator
 
 Bounds = tuple[float, float]
@@ -22,12 +26,6 @@ Bounds = tuple[float, float]
 
 Back = Callable[[Bounds], Bounds]
 """Gives the bounds of an input from the bounds of what is computed from it."""
-
-_PLACES = dict.fromkeys(("indices", "target", "labels", "axis", "axes", "default_index"), 0)
-_COUNTS = dict.fromkeys(("K", "sequence_lens", "sequence_lengths", "nonpad_kv_seqlen"), 1)
-_OF_SIZE = {**_PLACES, **_COUNTS}
-"""The lowest value of inputs that are places in an axis, from 0, or counts of its elements, from
-1. With axes, the axis is that of the shape."""
 
 _RANGES = {
     "block_shape": (1, 2), "delta": (1, 1), "depth": (2, 5), "dft_length": (1, 4), "ends": (1, 3),
@@ -39,41 +37,30 @@ _RANGES = {
     "start": (0, 1), "starts": (0, 0), "steps": (1, 1), "trip_count": (0, 3),
     "write_indices": (0, 0),
 }  # fmt: skip
-"""The lowest and highest value of other inputs."""
+"""The lowest and highest value of inputs that are no indexes."""
 
 LARGE_TRIPS = (10, 16)
 """The range of a trip count in a large input."""
 
-INDEXES = frozenset({*_PLACES, "position", "position_ids"})
-"""Inputs with no meaning beyond their range."""
+_POSITIONS = frozenset({"position", "position_ids"})
+"""Inputs with no meaning beyond their range, as indexes have none."""
 
-# Inputs that must not be zero, or stay small, in some of the operators that have them.
 _SECOND_OPERANDS = {
     ("Div", "B"): (1, 5),
     ("Mod", "B"): (1, 5),
     ("Pow", "Y"): (0, 3),
     ("BitShift", "Y"): (0, 7),
 }
+"""Numbers that must not be zero, or stay small: integers, and exponents."""
 
-# Inputs of onnxruntime's operators that are places in the rows of another input.
-_ROWS = {
-    ("com.microsoft::EmbedLayerNormalization", 0): 2,
-    ("com.microsoft::EmbedLayerNormalization", 1): 4,
-    ("com.microsoft::GatherBlockQuantized", 1): 0,
-    ("com.microsoft::QEmbedLayerNormalization", 0): 2,
-    ("com.microsoft::QEmbedLayerNormalization", 1): 4,
-    ("com.microsoft::RotaryEmbedding", 1): 2,
-}
+_COMPARING = frozenset({*OPPOSITES, "And", "Or", "Not"})
 
-_COMPARING = frozenset(
-    {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "NotEqual", "And", "Or", "Not"}
-)
-_TELLING = _COMPARING | {"Clip", "IsInf", "IsNaN", "Max", "Min"}
-"""Operators for which NaN or -0.0 is another number than others."""
+_LIMITING = frozenset({*OPPOSITES, "Clip", "Max", "Min"})
+"""Operators for which the numbers around a constant are unlike others."""
 
 _HANDS_NAN_ON = _COMPARING | {
-    "Abs", "Add", "Cast", "Constant", "Div", "If", "IsInf", "IsNaN", "Mul", "Neg", "Shape",
-    "Size", "Sqrt", "Sub", "Where", "Xor",
+    "Abs", "Add", "Cast", "Constant", "Div", "If", "IsInf", "IsNaN", "Mul", "Neg", "ReduceMean",
+    "ReduceSum", "Shape", "Size", "Sqrt", "Sub", "Where", "Xor",
 }  # fmt: skip
 """Operators for which engines agree about NaN. OpenVINO's Min, Max, Clip, Relu, Exp, TopK, ArgMax,
 Softmax and pooling drop it, or choose another element."""
@@ -81,8 +68,28 @@ Softmax and pooling drop it, or choose another element."""
 _IN_32_BITS = frozenset({"Cast", "Identity", "If", "Loop", "TopK", "Where"})
 """Operators that hand elements on, but that OpenVINO runs in 32 bits."""
 
+_OF_BITS = frozenset({"BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"})
+
 _MASKING = _COMPARING | {"Add", "Div", "Max", "Min", "Mul", "Neg", "Sub", "Where", "Xor"}
 """Operators between a mask and the scores that it masks."""
+
+_OF_EQUALS = frozenset({"Ceil", "Floor", "ReduceMax", "ReduceMean", "ReduceMin", "Round"})
+"""Operators that give of equal numbers the same number, or one near it."""
+
+_NUMBERS = frozenset({"int", "uint", "float"})
+_FARTHEST = 1e4  # engines round larger numbers unlike
+_MARKED = 8  # elements of a constant that marks are taken from, at most
+_LARGEST_KNOWN = 1 << 20  # elements of a constant whose ends are looked for
+
+
+@dataclass(frozen=True)
+class Way:
+    """What leads from a model's input to a value. `back` undoes it. `is_exact` is set if the value
+    has the same numbers, or others of which none is rounded; `is_known` if `back` is no guess."""
+
+    back: Back = lambda bounds: bounds
+    is_exact: bool = True
+    is_known: bool = True
 
 
 @dataclass(frozen=True)
@@ -91,86 +98,151 @@ class Use:
 
     node: Node
     index: int
-    back: Back
+    way: Way
 
     @property
     def name(self) -> str:
         """The name of the node's input in the operator's definition."""
         if self.node.op == "Loop":
             return ("trip_count", "condition")[self.index] if self.index < 2 else ""
-        if (self.node.op, self.index) in _ROWS:
-            return "indices"
-        row = operator(self.node.op)
-        if row is None or not row.inputs:
-            return ""
-        return row.inputs[min(self.index, len(row.inputs) - 1)].rstrip("?*")
+        return _name(self.node, self.index)
 
-    def bounds(self, size: Callable[[Dim], int], is_large: bool) -> Bounds | None:
+    @property
+    def rows(self) -> int:
+        """How many rows of a table of known size an index may choose, 0 for others."""
+        found = index_range(self.node, self.index)
+        if found is None or not all(isinstance(size, int) for size in found.sizes):
+            return 0
+        return max(min(high(size) or 0 for size in found.sizes) - found.least, 0)
+
+    @property
+    def is_index(self) -> bool:
+        """Whether a number beyond its range means nothing."""
+        return is_index(self.node, self.index) or (self.index > 0 and self.name in _POSITIONS)
+
+    def bounds(self, size: Callable[[Dim], int], is_large: bool, whole: bool) -> Bounds | None:
         """What the model's input may be, None if this use does not say it. `size` gives the size of
-        a dimension."""
+        a dimension; `whole` is set for integers."""
         node, name = self.node, self.name
-        found: Bounds | None = _SECOND_OPERANDS.get((node.op, name))
+        of_second = whole or node.op == "Pow"
+        found: Bounds | None = _SECOND_OPERANDS.get((node.op, name)) if of_second else None
         # The first input is what an operator works on.
-        works_on = self.index == 0 and node.op != "Loop" and name not in ("indices", "size")
-        if found is None and not works_on:
+        works_on = self.index == 0 and node.op != "Loop" and name != "size"
+        if is_index(node, self.index):
+            range = index_range(node, self.index)
+            least = range.least if range else 0
+            found = (range.bounds(size) if range else None) or (least, least)
+        elif found is None and not works_on:
             found = LARGE_TRIPS if name == "trip_count" and is_large else _RANGES.get(name)
-            if name in _OF_SIZE:
-                counted = node.input(_ROWS.get((node.op, self.index), 0))
-                last = _counted(node, name, counted, size) - 1
-                found = _OF_SIZE[name], _OF_SIZE[name] + max(last, 0)
-        return None if found is None else self.back(found)
+        return None if found is None else self.way.back(found)
+
+    def limits(self) -> Iterator[float]:
+        """Small constants around which the node does not treat all numbers alike."""
+        others = [value for place, value in enumerate(self.node.inputs) if place != self.index]
+        for value in others if self.node.op in _LIMITING and self.way.is_known else ():
+            tensor = value.constant if value is not None else None
+            if tensor is not None and tensor.size <= _MARKED and tensor.element.kind in _NUMBERS:
+                yield from map(float, tensor.array().astype(float).reshape(-1))
+
+
+def _around(number: float, step: float) -> tuple[float, ...]:
+    """A number, its neighbours, and others on both sides of zero."""
+    return number, number - step, number + step, -number, -number / 2, 2 * number
 
 
 @dataclass
 class InputUses:
     """All uses of an input. `is_mask` is set if it says which keys count in a softmax, `is_moved`
-    if its numbers are handed on and never computed with, `tells` if -0.0 may change what the model
-    chooses, `takes_nan` if NaN may, too, and engines agree about it."""
+    if its numbers are handed on and never computed with, `takes_nan` if NaN may change what the
+    model chooses, and engines agree about it. `further` are its uses in another file."""
 
+    is_whole: bool = False
     all: list[Use] = field(default_factory=list)
     is_mask: bool = False
     is_moved: bool = True
-    tells: bool = False
     takes_nan: bool = False
+    further: list[Use] = field(default_factory=list)
+
+    @cached_property
+    def is_yes_or_no(self) -> bool:
+        """Whether an integer is 0 or 1."""
+        taken = (is_taken_from_one(use.node, use.index) for use in self.all)
+        return self.is_mask or (self.is_whole and any(taken))
+
+    @cached_property
+    def marks(self) -> list[float]:
+        """Numbers that the model, or the other file, may tell from others, the limits first. Where
+        arithmetic before a limit rounds, engines may take the limit for its neighbour: so it is
+        left out."""
+        found: dict[int, list[float]] = {}
+        for use in (*self.all, *self.further):
+            for limit in use.limits():
+                step = 1.0 if self.is_whole else (abs(limit) or 1.0) / 64
+                for place, number in enumerate(_around(limit, step)):
+                    low, high = use.way.back((number, number))
+                    if low == high and abs(low) <= _FARTHEST and (place or use.way.is_exact):
+                        found.setdefault(place, []).append(round(low) if self.is_whole else low)
+        return [*dict.fromkeys(mark for place in sorted(found) for mark in found[place])]
 
 
-Consumers = dict[Value, list[tuple[Node, int]]]
+@dataclass(frozen=True)
+class Consumers:
+    """Every value of a graph and all nested in it, with the nodes that take it as an input, and the
+    outputs of nodes that it becomes where it leaves their bodies."""
+
+    of: dict[Value, list[tuple[Node, int]]] = field(default_factory=dict)
+    leaving: dict[Value, list[Value]] = field(default_factory=dict)
 
 
 def consumers_of(graph: Graph) -> Consumers:
-    """Every value of the graph and all nested in it, with the nodes that take it as an input."""
-    table: Consumers = {}
+    """The consumers of all values of a graph."""
+    table = Consumers()
     for node in graph.walk():
         for index, value in enumerate(node.inputs):
             if value is not None:
-                table.setdefault(value, []).append((node, index))
+                table.of.setdefault(value, []).append((node, index))
+        for body in node.bodies:
+            for value, port in body.exits():
+                if isinstance(port, Yield) and port.output is not None:
+                    table.leaving.setdefault(value, []).append(node.outputs[port.output])
     return table
 
 
 def uses_of(value: Value, consumers: Consumers) -> InputUses:
     """The uses of an input of a model."""
-    uses = InputUses()
-    waiting: list[tuple[Value, Back]] = [(value, lambda bounds: bounds)]
+    element = value.element
+    uses = InputUses(element is not None and not element.is_float)
+    waiting = [(value, Way())]
     seen = {value}
+    is_told = False
     while waiting:
-        one, back = waiting.pop()
-        for node, index in consumers.get(one, ()):
-            uses.all.append(Use(node, index, back))
+        one, way = waiting.pop()
+        reached = [(found, way) for found in consumers.leaving.get(one, ())]
+        for node, index in consumers.of.get(one, ()):
+            uses.all.append(Use(node, index, way))
             moved = [*_handed_on(node, index)]
-            computed = _computed(node, index, back)
-            uses.is_moved &= bool(moved) and node.op not in _IN_32_BITS
-            uses.tells |= node.op in _TELLING
-            for found, its in (*((found, back) for found in moved), *computed):
-                if found not in seen:
-                    seen.add(found)
-                    waiting.append((found, its))
-    if uses.tells and value.element is not None and value.element.is_float:
+            uses.is_moved &= (bool(moved) and node.op not in _IN_32_BITS) or (
+                node.op in _OF_BITS and element is not None and element.bits <= 32
+            )
+            is_told |= node.op in _LIMITING or node.op in ("IsInf", "IsNaN")
+            reached += [(found, way) for found in moved]
+            reached += _computed(node, index, way)
+        for found, its in reached:
+            if found not in seen:
+                seen.add(found)
+                waiting.append((found, its))
+    if is_told and not uses.is_whole:
         uses.takes_nan = _takes_nan(value, consumers)
-    is_index = any(use.name in INDEXES for use in uses.all if use.index)
-    is_whole = value.element is not None and not value.element.is_float
-    if is_whole and (value.rank or 0) > 1 and not is_index:
+    if uses.is_whole and (value.rank or 0) > 1 and not any(use.is_index for use in uses.all):
         uses.is_mask = _masks(value, consumers)
     return uses
+
+
+def _name(node: Node, index: int) -> str:
+    row = operator(node.op)
+    if row is None or not row.inputs:
+        return ""
+    return row.inputs[min(index, len(row.inputs) - 1)].rstrip("?*")
 
 
 def _handed_on(node: Node, index: int) -> Iterator[Value]:
@@ -180,31 +252,47 @@ def _handed_on(node: Node, index: int) -> Iterator[Value]:
         yield node.outputs[0]
     for body in node.bodies:
         for inner, port in body.entries():
-            if isinstance(port, Invariant | Carried) and port.input == index:
+            if isinstance(port, Invariant | Carried | Sliced) and port.input == index:
                 yield inner
 
 
-def _computed(node: Node, index: int, back: Back) -> Iterator[tuple[Value, Back]]:
-    """The value that a node computes with one of its inputs, and what undoes it."""
+def _computed(node: Node, index: int, way: Way) -> Iterator[tuple[Value, Way]]:
+    """The value that a node computes with one of its inputs, and the way to it."""
+    if node.op in _OF_EQUALS and index == 0:
+        exact = way.is_exact and node.op in ("ReduceMax", "ReduceMin")
+        yield node.outputs[0], Way(way.back, exact, way.is_known)
     if node.op not in _UNDONE or (node.op == "Clip" and index):
         return
     others = [value for place, value in enumerate(node.inputs) if place != index and value]
-    arrays = [None if v.constant is None else v.constant.array() for v in others]
+    tensors = [value.constant for value in others]
+    arrays = [t.array() if t and t.size <= _LARGEST_KNOWN else None for t in tensors]
     known = [float(x) for x in arrays if x is not None and x.size for x in (x.min(), x.max())]
     is_known = len(known) == 2 * len(others)
     ends = (min(known), max(known)) if known and is_known else None
-    yield node.outputs[0], lambda bounds: back(_undone(node.op, bounds, ends, index))
+    value = node.outputs[0]
+    whole = value.element is not None and not value.element.is_float
+    yield (
+        value,
+        Way(
+            lambda bounds: way.back(_undone(node.op, bounds, ends, index, whole)),
+            way.is_exact and (whole or node.op not in _ROUNDED),
+            way.is_known and is_known and node.op != "Mod",
+        ),
+    )
 
 
-_UNDONE = frozenset({"Add", "Clip", "Div", "Max", "Min", "Mod", "Mul", "Neg", "Sub"})
+_ROUNDED = frozenset({"Add", "Div", "Mul", "Sub"})
+_UNDONE = _ROUNDED | {"Abs", "Clip", "Max", "Min", "Mod", "Neg"}
 
 
-def _undone(op: str, bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
+def _undone(op: str, bounds: Bounds, ends: Bounds | None, index: int, whole: bool) -> Bounds:
     """What an operand may be, at place `index`, if the result is within bounds. The other operand
     is between its `ends`; one that is not known gets its share."""
     low, high = bounds
     if op == "Neg":
         return -high, -low
+    if op == "Abs":
+        return (low, high) if low == high else (-high, high)
     if ends is None:
         root = math.sqrt(max(high, 0))
         shares = {"Add": (low / 2, high / 2), "Mul": (max(low, 0), root), "Sub": (0, 0)}
@@ -220,8 +308,8 @@ def _undone(op: str, bounds: Bounds, ends: Bounds | None, index: int) -> Bounds:
             return -math.inf, math.inf
         case "Mul":
             return min(low / factor, high / factor), max(low / factor, high / factor)
-        case "Div" if not index and least >= 1:
-            return low * most, high * least + least - 1
+        case "Div" if not index and (least >= 1 or (least == most and least > 0)):
+            return low * most, high * least + whole * (least - 1)
         case "Mod" if not index and 0 < most <= high + 1:
             return min(low, 0), math.inf
     # What is cut off is free.
@@ -237,15 +325,17 @@ def _takes_nan(value: Value, consumers: Consumers) -> bool:
     waiting, seen = [value], {value}
     while waiting:
         before = waiting.pop()
-        for node, index in consumers.get(before, ()):
+        reached = [*consumers.leaving.get(before, ())]
+        for node, index in consumers.of.get(before, ()):
             moved = [*_handed_on(node, index)]
             to_whole = node.op == "Cast" and _is_float(before) and not _is_float(node.outputs[0])
             if to_whole or not (moved or node.op in _HANDS_NAN_ON):
                 return False
-            for found in (*node.outputs, *moved):
-                if found not in seen:
-                    seen.add(found)
-                    waiting.append(found)
+            reached += [*node.outputs, *moved]
+        for found in reached:
+            if found not in seen and _is_float(found):
+                seen.add(found)
+                waiting.append(found)
     return True
 
 
@@ -260,10 +350,8 @@ def _masks(value: Value, consumers: Consumers) -> bool:
     seen = set(waiting)
     while waiting:
         one, chooses = waiting.pop()
-        for node, index in consumers.get(one, ()):
-            row = operator(node.op)
-            named = row.inputs[min(index, len(row.inputs) - 1)] if row and row.inputs else ""
-            if (index and "mask" in named) or (chooses and node.op == "Softmax"):
+        for node, index in consumers.of.get(one, ()):
+            if (index and "mask" in _name(node, index)) or (chooses and node.op == "Softmax"):
                 return True
             made = chooses or node.op in _COMPARING or is_taken_from_one(node, index)
             made |= node.op == "Where" and index == 0
@@ -283,32 +371,3 @@ def is_taken_from_one(node: Node, index: int) -> bool:
     if node.op != "Sub" or index != 1 or one is None or one.constant is None:
         return False
     return one.constant.size == 1 and float(one.constant.array().reshape(())) == 1
-
-
-def axis_of(node: Node, default: int) -> int | None:
-    """The axis an operator works along: an attribute, or an input that must be known."""
-    row = operator(node.op)
-    if row is not None and "axis" in row.places:
-        value = node.input(row.places["axis"])
-        known = known_of(value).ints
-        return default if value is None else known[0] if known else None
-    axis = node.attributes.get("axis", node.attributes.get("time_axis", default))
-    return axis if isinstance(axis, int) else default
-
-
-def _counted(node: Node, name: str, data: Value | None, size: Callable[[Dim], int]) -> int:
-    """The size of the axis of `data` that the node's input `name` indexes or counts, 1 if it is
-    unknown."""
-    shape: Sequence[Dim] | None = data.shape if data is not None else None
-    if node.op == "OneHot":
-        return 2
-    if shape is None:
-        return 1
-    if name in ("axis", "axes"):
-        return max(len(shape), 1)
-    if name == "indices" and node.op in ("GatherND", "ScatterND"):
-        return min((size(dim) for dim in shape), default=1)
-    axis = axis_of(node, {"K": -1, "sequence_lengths": 1}.get(name, 0))
-    if axis is None or not -len(shape) <= axis < len(shape):
-        return 1
-    return size(shape[axis])

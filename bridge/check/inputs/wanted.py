@@ -27,7 +27,7 @@ class Inputs:
     branch, if the reason is known. `refused` counts the engine's messages for inputs that the model
     refused. `failures` say which of the user's inputs the model refused, and why. `row` has the
     numbers of the cases that are calls in a row, `no_row` says why there are none. `tried` is the
-    number of inputs that were tried. `cut_short` is set if the search ran out of time, `endless` if
+    number of inputs that were tried. `cut_short` is set if the search was too long, `endless` if
     a run took too long and was stopped. `most_iterations` has the most that each Loop ran, by its
     site; `largest_size` is the largest size of an open dimension.
     """
@@ -76,7 +76,7 @@ class Wanted:
     `budget` limits how many are tried for them; if there are to be none, only the user's inputs
     `own` are tried. A model with `states` gets calls in a row. If `alone` runs a longer row than
     `session`, that row is taken. With `whole`, all inputs have elements. `tell` is called with the
-    progress.
+    progress. `twin` is the other file: what it compares with counts, too.
     """
 
     model: Model
@@ -91,4 +91,5 @@ class Wanted:
     states: States | None = None
     alone: Session | None = None
     whole: bool = False
+    twin: Model | None = None
     tell: Callable[[str], None] = lambda text: None

@@ -10,7 +10,6 @@ from bridge.operators.standard import inline_standard_function
 
 WITH_BOTH = ("QLinear", "QGemm", "DynamicQuantizeMatMul", "DynamicQuantizeLSTM")
 """What operators are called that compute and round."""
-ALL = (*WITH_BOTH, "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear")
 
 
 def put_in_parts(model: Model, names: tuple[str, ...]) -> None:

@@ -52,12 +52,7 @@ def indexes(op: str, forms: Mapping[int, str]) -> None:
 def index_range(node: Node, position: int) -> IndexRange | None:
     """What the input at a position may be; None if it is no index, or if a rank, an axis or a
     number that decides it is not known."""
-    row = operator(node.op)
-    if row is not None:
-        form = row.indexes.get(position)
-    else:
-        load_operator(node.op)
-        form = _beside_rules.get(node.op, {}).get(position)
+    row, form = operator(node.op), _form(node, position)
     if form is None:
         return None
     along, other = _ALONG.fullmatch(form), _ONE_INPUT.fullmatch(form)
@@ -80,6 +75,19 @@ def index_range(node: Node, position: int) -> IndexRange | None:
         rank = max(len(value.shape), 1)
         return _up_to((rank,) if words == "axes of" else (rank - 1,))
     return _up_to(_indexed(node, value, node.inputs[position]))
+
+
+def is_index(node: Node, position: int) -> bool:
+    """Whether the input at a position has places, axes or counts."""
+    return _form(node, position) is not None
+
+
+def _form(node: Node, position: int) -> str | None:
+    row = operator(node.op)
+    if row is not None:
+        return row.indexes.get(position)
+    load_operator(node.op)
+    return _beside_rules.get(node.op, {}).get(position)
 
 
 def _up_to(sizes: tuple[Dim, ...], counts: bool = False) -> IndexRange | None:

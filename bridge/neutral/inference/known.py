@@ -16,7 +16,7 @@ from contextvars import ContextVar
 import numpy as np
 
 from bridge.neutral.graph import Value, operand_of
-from bridge.neutral.types import ANY, I64, Dim, Interval, Shape, interval, is_static, size_of
+from bridge.neutral.types import ANY, I64, NF4, Dim, Interval, Shape, interval, is_static, size_of
 
 _bounding: ContextVar[bool] = ContextVar("bounding", default=False)
 
@@ -121,7 +121,7 @@ class Known:
         if value is None:
             return None
         if value.constant is not None:
-            return value.constant.array()
+            return None if value.element is NF4 else value.constant.array()
         if value.computed is not None:
             return value.computed.array()
         whole = self._all_parts()

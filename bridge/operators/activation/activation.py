@@ -41,6 +41,16 @@ def selu(b: Builder, node: Node) -> Result:
     return gamma * (b.max(x, zero) + alpha * below)
 
 
+@legalizes("Shrink", target="ir")
+def shrink(b: Builder, node: Node) -> Result:
+    """Shrink-9. The function of the standard rounds the bias of integers to 0; its text and
+    onnxruntime do not: they add in floats, and cut what they get off to an integer."""
+    x, lambd, bias = node.operand(0), node.attributes["lambd"], node.attributes["bias"]
+    numbers = x if x.element is not None and x.element.is_float else b.cast(x, F32)
+    shrunk = b.where(numbers > lambd, numbers - bias, b.like(0.0, numbers))
+    return b.cast(b.where(numbers < -lambd, numbers + bias, shrunk), x.element)
+
+
 @legalizes("Swish", target="onnx")
 def swish(b: Builder, node: Node) -> Result:
     """x · sigmoid(beta · x), if the operator set has no Swish or beta is not a constant."""

@@ -40,7 +40,7 @@ def prior_grid(b: Builder, node: Node) -> Result:
         places.append(b.reshape(place, *((1, -1, 1, 1) if axis == 3 else (-1, 1, 1, 1))))
     selectors = [b.constant(np.array(s, np.float32)) for s in ([1, 0, 1, 0], [0, 1, 0, 1])]
     x, y = (p * s for p, s in zip(places, selectors, strict=True))
-    grid = x + y + b.reshape(priors, 1, 1, -1, 4)
+    grid = b.cast(x + y + b.cast(b.reshape(priors, 1, 1, -1, 4), F32), priors.element)
     return b.reshape(grid, -1, 4) if attributes["flatten"] else grid
 
 

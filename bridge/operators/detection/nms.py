@@ -82,20 +82,19 @@ def ir_non_max_suppression_to_onnx(b: Builder, node: Node) -> Result:
     element, center = node.attributes["output_type"], node.attributes["box_encoding"] == "center"
     limit = b.constant([0]) if limit is None else b.reshape(b.as_i64(limit), -1)
     overlap = b.constant(0.0) if overlap is None else b.cast(overlap, F32)
-    boxes, rated = b.cast(boxes, F32), b.cast(scores, F32)
+    boxes, scores = b.cast(boxes, F32), b.cast(scores, F32)
     softness = 0.0 if sigma is None else b.known(known_of(sigma).array, "its soft_nms_sigma").item()
     if softness:
         lowest = _lowest(b, least)
-        indices, found = _softly(b, boxes, rated, limit, lowest, softness, center)
-        found = b.cast(found, scores.element)
+        indices, found = _softly(b, boxes, scores, limit, lowest, softness, center)
     else:
         most, largest = _limit(b, limit, overlap), b.reshape(_neighbour(b, overlap, -np.inf), -1)
         limits = most, largest, _lowest(b, least)
-        indices = b.op("NonMaxSuppression", boxes, rated, *limits, center_point_box=center)
+        indices = b.op("NonMaxSuppression", boxes, scores, *limits, center_point_box=center)
         found = b.op("GatherND", scores, indices)
     if node.attributes["sort_result_descending"]:
         found, indices = by_score(b, found, indices)
-    labels = b.cast(b.cut(indices, 1, 0, 2), scores.element)
+    labels = b.cast(b.cut(indices, 1, 0, 2), F32)
     rows = b.concat(1, labels, b.op("Unsqueeze", found, [1]))
     return b.cast(indices, element), rows, b.cast(b.sizes(found, 0), element)
 
@@ -170,7 +169,7 @@ def infer_ir_non_max_suppression(node: Node) -> list[TensorType]:
     element = node.attributes["output_type"]
     return [
         TensorType(element, (found, 3)),
-        TensorType(scores.element, (found, 3)),
+        TensorType(F32, (found, 3)),
         TensorType(element, (1,)),
     ]
 

@@ -31,7 +31,7 @@ def nms_rotated_to_onnx(b: Builder, node: Node) -> Result:
     rows = b.concat(1, b.cast(b.take(indices, 1, 0, 1), F32), b.unsqueeze(best, 1))
     element = node.attributes["output_type"]
     count = b.cast(b.sizes(best, 0), element)
-    return b.cast(indices, element), b.cast(rows, scores.element), count
+    return b.cast(indices, element), rows, count
 
 
 def _overlaps(b: Builder, boxes: Value, box: Value) -> Value:

@@ -36,7 +36,7 @@ def attention(b: Builder, node: Node) -> Result:
     if widths is None:
         parts = b.ops("Split", 3, projected, axis=2)
     else:
-        if widths[1] != widths[2] and (past is not None or len(node.outputs) > 1):
+        if widths[1] != widths[2] and past is not None:
             raise Refused("its keys and values have different sizes, so one cache cannot have both")
         parts = b.split(projected, 2, *widths)
     query, key, value = (by_heads(b, part, node.attributes["num_heads"]) for part in parts)
@@ -48,8 +48,8 @@ def attention(b: Builder, node: Node) -> Result:
     start = b.sizes(k, 2) - b.sizes(q, 2)
     mask = _mask(b, node, q, k, node.input(3), node.input(5), start)
     y = b.cast(joined_heads(b, attend(b, q, k, v, mask, scale_of(node))), query.element)
-    if len(node.outputs) == 1:
-        return y
+    if len(node.outputs) == 1 or (widths is not None and widths[1] != widths[2]):
+        return [y, None][: len(node.outputs)]
     return [y, b.concat(0, b.unsqueeze(key, 0), b.unsqueeze(value, 0))]
 
 
@@ -84,6 +84,51 @@ def multi_head_attention(b: Builder, node: Node) -> Result:
         scores = b.cast(stages[2], query.element)
     y = b.cast(joined_heads(b, y), query.element)
     return [y, key, value, scores][: len(node.outputs)]
+
+
+@legalizes("com.microsoft::DecoderMaskedMultiHeadAttention", target="ir")
+def decoder_masked_attention(b: Builder, node: Node) -> Result:
+    """`com.microsoft::DecoderMaskedMultiHeadAttention` (1): MultiHeadAttention of one new token.
+    Its cache is a buffer, of which each beam may read the rows of another one."""
+    query, key, value = required(node, 0, 1, 2)
+    mask, bias, past_key, past_value, length, _, beams, added = (
+        node.input(i) for i in range(3, 11)
+    )
+    kept = {k: node.attributes[k] for k in _KEPT if k in node.attributes}
+
+    def attend(*inputs: Value | None) -> list[Value]:
+        return b.ops("com.microsoft::MultiHeadAttention", 1, query, *inputs, **kept)
+
+    if past_key is None or past_value is None:
+        return attend(key, value, added, mask, bias)
+    if length is None:
+        raise Refused("it needs past_present_share_buffer = 1")
+    heads = node.attributes["num_heads"]
+    end = b.reshape(b.as_i64(length), 1)
+    if added is not None:
+        query, key, value = (
+            x + part for x, part in zip((query, key, value), b.ops("Split", 3, added), strict=True)
+        )
+    present, read = [], []
+    for past, new in ((past_key, key), (past_value, value)):
+        row, old = by_heads(b, new, heads), b.cut(past, 2, 0, end)
+        present.append(b.concat(2, old, row, b.cut(past, 2, end + 1, b.sizes(past, 2))))
+        if beams is not None:
+            old = _of_beams(b, old, b.cut(beams, 2, 0, end))
+        read.append(b.concat(2, old, row))
+    return [*attend(*read, None, mask, bias), *present][: len(node.outputs)]
+
+
+_KEPT = ("num_heads", "scale", "mask_filter_value")
+
+
+def _of_beams(b: Builder, past: Value, beams: Value) -> Value:
+    """Keys or values [batch * beams, heads, length, size], each from the beam that `beams` [batch,
+    beams, length] names for it."""
+    shape = b.op("Shape", past)
+    split = b.reshape(past, b.concat(0, b.sizes(beams, 0), b.sizes(beams, 1), shape[1:]))
+    places = b.op("Expand", b.unsqueeze(b.as_i64(beams), 2, 4), b.op("Shape", split))
+    return b.reshape(b.op("GatherElements", split, places, axis=1), shape)
 
 
 def _projected(b: Builder, node: Node, heads: int) -> list[Value]:
@@ -158,7 +203,7 @@ def _mask(
     allowed = None
     if node.attributes.get("unidirectional", 0):
         allowed = ahead(b, query, key, start) <= 0
-        if cross:  # onnxruntime leaves the last query out of the order.
+        if cross:  # The last query is out of the order.
             last = b.sizes(query, 2) - [1]
             allowed |= b.unsqueeze(b.positions(query, 2), 1).equal(last)
     return Mask(bias, allowed, False)

@@ -9,7 +9,17 @@ from functools import partial
 from typing import Any
 
 from bridge.neutral.inference import constraints as must
-from bridge.operators import Builder, Node, Result, Value, attributes_beside, legalizes, required
+from bridge.neutral.types import F32, I8, I32, U8, Element
+from bridge.operators import (
+    Builder,
+    Node,
+    Refused,
+    Result,
+    Value,
+    attributes_beside,
+    legalizes,
+    required,
+)
 from bridge.operators.matmul.attention import (
     MINUS_INFINITY,
     Mask,
@@ -37,17 +47,27 @@ def group_query_attention(b: Builder, node: Node) -> Result:
     whatever the cache had there. `seqlens_k` is the number of keys of a sequence less one."""
     attributes: dict[str, Any] = node.attributes
     query, total = required(node, 0, 6)
-    past_key, past_value = node.input(3), node.input(4)
+    pasts = node.input(3), node.input(4)
     query, key, value = _by_heads(b, node, query)
-    frame = _frame(b, node, query, past_key)
+    query, key = _normalized(b, node, query, 14, "q"), _normalized(b, node, key, 15, "k")
+    frame = _frame(b, node, query, pasts[0])
     query, key = (_rotated(b, node, x, frame.new) for x in (query, key))
-    present = [key, value]
-    if past_key is not None and past_value is not None:
-        grown = _joined if attributes.get(CONSECUTIVE) else _written
-        present = [grown(b, past_key, key, frame), grown(b, past_value, value, frame)]
-        key, value = present
+    present, read = [key, value], [key, value]
+    for i, (past, new) in enumerate(zip(pasts, (key, value), strict=True)):
+        if past is None:
+            continue
+        store = _store(b, node, i, past, new)
+        new = store.closed(b, new)
+        present[i] = _written(b, past, new, frame)
+        all_keys = b.concat(2, past, new) if frame.in_window else present[i]
+        read[i] = store.opened(b, all_keys)
+    key, value = read
     bias, allowed = node.input(10), frame.allowed
-    if bias is not None and frame.sources is not None:
+    if bias is not None and frame.in_window:
+        # The bias has the absolute places of keys on its last axis.
+        bias = b.expand(bias, frame.batch, 1, 1, 1)
+        bias = b.op("Gather", bias, b.min(frame.places, b.as_i64(total) - 1), 3, batch_dims=1)
+    elif bias is not None and frame.sources is not None:
         # The bias has `total` keys, but the cache may be longer and keeps its length.
         end = b.reshape(b.as_i64(total), 1)
         key, value = b.cut(key, 2, 0, end), b.cut(value, 2, 0, end)
@@ -58,7 +78,7 @@ def group_query_attention(b: Builder, node: Node) -> Result:
         sink = b.like([0.0], query)
     if sink is not None:
         key, value, mask = _with_sink(b, sink, query, key, value, bias, allowed)
-    elif attributes.get(CONSECUTIVE):
+    elif attributes.get(CONSECUTIVE) and key is present[0]:
         key, value = repeated(b, key, query), repeated(b, value, query)  # See `is_cache`.
     softcap = attributes.get("softcap", 0.0)
     y = attend(b, query, key, value, mask, scale_of(node), softcap, length=frame.length)
@@ -80,9 +100,13 @@ def without_variables(b: Builder, node: Node) -> Result:
 
 
 def _lengths(node: Node) -> must.Constraints:
-    """The longest sequence of the batch has all keys; the cache grows by the new ones."""
-    query, past = must.Operand(node.input(0)), must.Operand(node.input(3))
+    """The longest sequence of the batch has all keys; the cache grows by the new ones. It has room
+    for them already if some may be padding."""
+    query, past, added = (must.Operand(node.input(i)) for i in (0, 3, 16))
     sizes = (0 if past.value is None else past[2], query[1])
+    if added.value is not None:
+        sizes = (0, sizes[0])
+        yield must.Count(added.value, (0, query[1]))
     yield must.Count(node.input(5), sizes, -1)
     yield must.Count(node.input(6), sizes)
 
@@ -115,14 +139,18 @@ def _rotated(b: Builder, node: Node, x: Value, places: Value) -> Value:
 class _Frame:
     """The values that depend on lengths alone and are the same in all layers of a model. `batch`
     and `length` are the sizes of the batch and of the queries, 1-D. `new` has the positions of the
-    new keys, [batch, new]. `sources` has the sources of the keys of a grown cache, [batch, keys].
-    `allowed` is the mask of the keys that a query may read."""
+    new keys, [batch, new]. `sources` has the sources of the keys of a grown cache, [batch, keys];
+    without it, the new keys follow the cache. `allowed` is the mask of the keys that a query may
+    read. If the cache is `in_window`, these are its keys before the call and the new ones, at the
+    `places` [batch, keys]."""
 
     batch: Value
     length: Value
     new: Value
     sources: Value | None
     allowed: Value
+    places: Value
+    in_window: bool = False
 
 
 def _frame(b: Builder, node: Node, query: Value, past: Value | None) -> _Frame:
@@ -131,12 +159,13 @@ def _frame(b: Builder, node: Node, query: Value, past: Value | None) -> _Frame:
     seqlens, total = required(node, 5, 6)
     causal = bool(node.attributes.get("causal", 1))
     window = node.attributes.get("local_window_size", -1)
+    in_window = bool(node.attributes.get("sliding_window_cache", 0)) and past is not None
     length = _length(b, query, seqlens)
     if past is not None and node.attributes.get(CONSECUTIVE):
         of_all = (seqlens, total, length, causal, window)
         return b.once(of_all, lambda: _frame_of_all(b, *of_all))
     held = None if past is None else _length(b, past, seqlens)
-    given = (seqlens, total, length, held, causal, window)
+    given = (seqlens, total, node.input(16), length, held, causal, window, in_window)
     return b.once(given, lambda: _frame_of_each(b, *given))
 
 
@@ -152,29 +181,50 @@ def _frame_of_each(
     b: Builder,
     seqlens: Value,
     total: Value,
+    added: Value | None,
     length: Value,
     held: Value | None,
     causal: bool,
     window: int,
+    in_window: bool,
 ) -> _Frame:
-    """The frame if the keys of each sequence end at a separate position."""
+    """The frame if the keys of each sequence end at a separate position. `added` has the number of
+    new keys of each sequence, if others are padding behind them."""
     lengths = b.reshape(b.as_i64(seqlens) + 1, -1, 1)
     batch, row = b.sizes(lengths, 0), _counted(b, length)
     if held is None:
         sources, places, behind = None, row, b.unsqueeze(row, 0)
         new = b.expand(behind, batch, length)
     else:
-        start = b.max(lengths - length, 0)
-        places = _counted(b, b.max(b.reshape(b.as_i64(total), 1), held))
-        behind, new = places - start, row + start
-        # `_written` concatenates the new keys, one zero and the cache.
-        kept = places + (length + 1)
+        if added is not None:
+            added = b.reshape(b.as_i64(added), -1, 1)
+        start = b.max(lengths - length, 0) if added is None else lengths - added
+        # `_written` concatenates the new keys, one zero and the cache. A key of the cache has
+        # moved to the front by as many keys as left the window.
+        places = _counted(b, held if in_window else b.max(b.reshape(b.as_i64(total), 1), held))
+        behind, kept, new = places - start, places + (length + 1), row + start
+        if in_window:
+            first, next_first = (_first_in_window(b, n, held, window) for n in (start, lengths))
+            behind, kept = behind + next_first, kept + (next_first - first)
+        if added is not None:  # Zeros follow the new keys, as where there are no more.
+            behind = b.where(behind < added, behind, length)
         sources = b.where(behind < 0, kept, b.min(behind, length))
+        if in_window:
+            old = _counted(b, held) - (start - first)
+            behind = b.concat(1, b.where(old < 0, old, length), b.expand(row, batch, length))
+            places = behind + start
     if causal:
         allowed = _seen(b.unsqueeze(behind, 1, 2), b.unsqueeze(row, 1), window)
     else:
         allowed = places < b.unsqueeze(lengths, 2, 3)
-    return _Frame(batch, length, new, sources, allowed)
+    return _Frame(batch, length, new, sources, allowed, places, in_window)
+
+
+def _first_in_window(b: Builder, lengths: Value, held: Value, window: int) -> Value:
+    """The position of the first key of a cache of the length `held` after `lengths` keys. If the
+    cache is full, all keys leave it that no later query reads."""
+    freed = b.max(held - (window - 1), 1)
+    return b.max(lengths - window, 0) / freed * freed
 
 
 def _frame_of_all(
@@ -195,7 +245,7 @@ def _frame_of_all(
         allowed = begun if seen is None else begun & seen
     else:
         allowed = b.unsqueeze(seen, 0, 1)
-    return _Frame(batch, length, new, None, allowed)
+    return _Frame(batch, length, new, None, allowed, places)
 
 
 def _counted(b: Builder, length: Value) -> Value:
@@ -212,17 +262,69 @@ def _seen(keys: Value, queries: Value, window: int) -> Value:
     return seen & (keys > queries - window)
 
 
-def _joined(b: Builder, past: Value, new: Value, frame: _Frame) -> Value:
-    """The cache with the new keys behind it."""
-    return b.concat(2, past, new)
-
-
 def _written(b: Builder, past: Value, new: Value, frame: _Frame) -> Value:
     """The cache with the new keys in it, and zeros behind them. onnxruntime copies only the used
     part of each sequence."""
-    assert frame.sources is not None
+    if frame.sources is None:
+        return b.concat(2, past, new)
     zeros = b.zeros(new, frame.batch, b.dim(new, 1), 1, b.dim(new, 3))
     return b.op("Gather", b.concat(2, new, zeros, past), frame.sources, 2, batch_dims=1)
+
+
+def _normalized(b: Builder, node: Node, x: Value, index: int, name: str) -> Value:
+    """Queries or keys divided by the root mean square of each head, if the input has weights."""
+    weights, attributes = node.input(index), node.attributes
+    if weights is None:
+        return x
+    epsilon = attributes.get(f"{name}_norm_epsilon", attributes.get("qk_norm_epsilon", 1e-6))
+    return b.op("RMSNormalization", x, weights, epsilon=epsilon)
+
+
+@dataclass(frozen=True)
+class _Store:
+    """The form of keys or values in a cache: as they are, without a `scale`, or as integers of 8
+    bits, or two of 4 bits in a byte. The first of them is in the lower bits."""
+
+    element: Element
+    scale: Value | None = None
+    bits: int = 8
+
+    def closed(self, b: Builder, x: Value) -> Value:
+        """New keys as in the cache."""
+        if self.scale is None:
+            return x
+        most = 1 << self.bits - 1
+        whole = b.op("Clip", b.op("Round", x / self.scale), float(-most), most - 1.0)
+        if self.bits == 4:
+            low, high = b.split(b.reshape(whole + 8.0, 0, 0, 0, -1, 2), 4, 1, 1)
+            whole = b.reshape(low + high * 16.0, 0, 0, 0, -1)
+        return b.cast(whole, self.element)
+
+    def opened(self, b: Builder, x: Value) -> Value:
+        """Keys of the cache as numbers."""
+        if self.scale is None:
+            return x
+        if self.bits == 4:
+            byte = b.cast(x, I32)
+            pairs = b.concat(4, b.unsqueeze(byte % 16, 4), b.unsqueeze(byte / 16, 4))
+            x = b.reshape(pairs - 8, 0, 0, 0, b.sizes(x, 3) * 2)
+        return b.cast(x, self.scale.element) * self.scale
+
+
+def _store(b: Builder, node: Node, index: int, past: Value, new: Value) -> _Store:
+    """The form of the cache `past` of `new` keys or values, which are input 3 + `index`."""
+    element, scale = past.element or new.element, node.input(12 + index)
+    kind = node.attributes.get("kv"[index] + "_quant_type", "NONE")
+    bits = node.attributes.get("kv_cache_bit_width", 8)
+    if kind == "NONE" or scale is None or element is None:
+        return _Store(element or F32)
+    if (element, bits) not in ((I8, 8), (U8, 4)):
+        raise Refused(f"its cache of {element} with kv_cache_bit_width = {bits} is not supported")
+    if kind == "PER_CHANNEL":
+        scale = b.reshape(scale, 1, node.attributes["kv_num_heads"], 1, -1)
+    else:
+        scale = b.reshape(scale, 1)
+    return _Store(element, b.cast(scale, new.element), bits)
 
 
 def _with_sink(

@@ -28,7 +28,7 @@ from bridge.operators import (
 )
 from bridge.operators.elementwise.bits import NORMAL_FLOATS
 
-_BY_BITS = {2: U2, 4: U4, 8: U8}
+BY_BITS = {2: U2, 4: U4, 8: U8}
 
 
 def _opened(b: Builder, values: Sequence[Value | None]) -> Value:
@@ -183,17 +183,26 @@ def dynamic_quantize_matmul(b: Builder, node: Node) -> Result:
 @legalizes("com.microsoft::MatMulNBits", target="ir")
 def matmul_n_bits(b: Builder, node: Node) -> Result:
     """`com.microsoft::MatMulNBits` (1): a product with the transpose of a matrix [N, K] of few bits
-    in blocks along K. Both formats pack its bytes in the same way."""
+    in blocks along K. Both formats pack its bytes in the same way. The groups of `g_idx` become
+    blocks."""
     data, packed, scales = required(node, 0, 1, 2)
     zeros = node.input(3)
     attributes: dict[str, Any] = node.attributes
     bits, size = attributes.get("bits", 4), attributes["block_size"]
-    element, weights = _BY_BITS.get(bits), packed.constant
-    if element is None or weights is None or node.input(4) is not None:
-        raise Refused("it needs constant weights of 2, 4 or 8 bits and no g_idx")
+    element, weights = BY_BITS.get(bits), packed.constant
+    order = node.input(4)
+    groups = None if order is None else known_of(order).ints
+    if element is None or weights is None or (order is not None and groups is None):
+        raise Refused("it needs constant weights of 2, 4 or 8 bits, and a constant g_idx")
     columns, length = attributes["N"], attributes["K"]
     blocks = -(-length // size)
     integers = b.as_bits(packed, element, columns, blocks * size)
+    moved = _by_group(groups, size, blocks * size)
+    if moved is not None:
+        # The columns of a group stand side by side, as those of a block, and the data's likewise.
+        data = b.op("Gather", data, b.constant(moved[:length]), -1)
+        some = integers.known_constant.array()[:, moved]
+        integers = b.tensor(Tensor.of(np.ascontiguousarray(some)), list(packed.names))
     b.room(columns, blocks)
     if zeros is None:
         values = np.full((columns, blocks), 1 << bits - 1)
@@ -211,6 +220,19 @@ def matmul_n_bits(b: Builder, node: Node) -> Result:
     y = b.op("MatMul", b.cast(data, F32), right, transpose_b=True)
     bias = node.input(5)
     return b.cast(b.plus(y, None if bias is None else b.cast(bias, F32)), data.element)
+
+
+def _by_group(given: Sequence[int] | None, size: int, columns: int) -> np.ndarray | None:
+    """The columns in the order of their groups; None if this is their own order. Columns behind the
+    given ones fill up the last block."""
+    if given is None:
+        return None
+    places = np.arange(columns)
+    groups = np.array([*given[:columns], *(places // size)[len(given) :]])
+    order = np.argsort(groups, kind="stable")
+    if not np.array_equal(groups[order], places // size):
+        raise Refused("the groups of its g_idx do not have its block_size")
+    return None if np.array_equal(order, places) else order
 
 
 def _dequantized(b: Builder, integers: Value, scales: Value, zeros: np.ndarray) -> Value:
@@ -263,7 +285,7 @@ def gather_block_quantized(b: Builder, node: Node) -> Result:
     axis = attributes.get("quantize_axis", 1) % len(weights.shape)
     if weights.element is U8:
         bits = attributes.get("bits", 4)
-        element = _BY_BITS.get(bits)
+        element = BY_BITS.get(bits)
         if element is None:
             raise Refused(f"its bits must be 2, 4 or 8, not {bits}")
         *outer, last = weights.shape
@@ -299,5 +321,5 @@ def _unpacked(zeros: Value, bits: int, columns: int, blocks: int) -> np.ndarray:
     if zeros.element is not U8:
         return known.astype(np.float32).reshape(columns, blocks)
     packed = np.ascontiguousarray(known).data
-    wide = Tensor(_BY_BITS[bits], (columns, known.size * 8 // bits // columns), packed)
+    wide = Tensor(BY_BITS[bits], (columns, known.size * 8 // bits // columns), packed)
     return wide.array()[:, :blocks].astype(np.uint8)

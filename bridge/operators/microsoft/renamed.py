@@ -11,7 +11,6 @@ from bridge.operators import (
     Node,
     Refused,
     Result,
-    attributes_beside,
     legalizes,
     required,
 )
@@ -31,31 +30,6 @@ def standard_one(b: Builder, node: Node) -> Result:
 def sample(b: Builder, node: Node) -> Result:
     """`com.microsoft::SampleOp` (1): Identity."""
     return b.op("Identity", *node.inputs)
-
-
-@legalizes("com.microsoft::LinearAttention", target="ir")
-def linear_attention(b: Builder, node: Node) -> Result:
-    """`com.microsoft::LinearAttention` (1): the standard's operator, unless it keeps several
-    states."""
-    _require_usual(node, state_window=0)
-    rest = attributes_beside(node, "state_window")
-    return b.ops("LinearAttention", len(node.outputs), *node.inputs, **rest)
-
-
-@legalizes("com.microsoft::CausalConvWithState", target="ir")
-def causal_conv(b: Builder, node: Node) -> Result:
-    """`com.microsoft::CausalConvWithState` (1): the standard's operator, along one axis, channels
-    first."""
-    usual = {"state_window": 0, "ndim": 1, "dilation": 1, "channels_last": 0}
-    _require_usual(node, **usual)
-    rest = attributes_beside(node, *usual)
-    return b.ops("CausalConvWithState", len(node.outputs), *node.inputs, **rest)
-
-
-def _require_usual(node: Node, **usual: int) -> None:
-    for name, value in usual.items():
-        if node.attributes.get(name, value) != value:
-            raise Refused(f"its {name} is supported as {value} only")
 
 
 @legalizes("com.microsoft::Trilu", target="ir")
@@ -144,4 +118,19 @@ def blocked_channels(b: Builder, node: Node) -> NoReturn:
     raise Refused(
         "it is made for one kind of processor; save the model with onnxruntime's graph "
         "optimisations up to ORT_ENABLE_EXTENDED"
+    )
+
+
+@legalizes("com.microsoft::EPContext", target="ir")
+def compiled_context(b: Builder, node: Node) -> NoReturn:
+    """`com.microsoft::EPContext` (1): what an execution provider compiled, in the form of one
+    device."""
+    attributes = node.attributes
+    source, model = attributes.get("source"), attributes.get("onnx_model_filename")
+    named = str(attributes.get("ep_cache_context", ""))
+    if not attributes.get("embed_mode", 1) and named.lower().endswith(".xml"):
+        raise Refused(f"its model is the IR {named} beside the file; convert that")
+    raise Refused(
+        f"it holds what {source or 'an execution provider'} compiled for a device, and no "
+        f"operators; convert the model that it was made of{f', {model}' if model else ''}"
     )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from bridge.neutral.inference.indexes import indexes
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
 from bridge.operators.matmul.attention import by_heads, joined_heads
@@ -43,4 +47,36 @@ def rotary_embedding(b: Builder, node: Node) -> Result:
     return joined_heads(b, y) if rank == 3 else y
 
 
+@legalizes("com.microsoft::MRotaryEmbedding", target="ir")
+def multimodal_rotary_embedding(b: Builder, node: Node) -> Result:
+    """`com.microsoft::MRotaryEmbedding` (1): ONNX's operator. Each column of the caches is read at
+    one of three positions: in time, of the row, or of the column of an image."""
+    attributes: dict[str, Any] = node.attributes
+    x, places, cos, sin = required(node, 0, 1, 2, 3)
+    (rank,), heads = ranks(node, 0), attributes.get("num_heads", 0)
+    sections, scale = attributes["mrope_section"], attributes.get("scale", 1.0)
+    width = sum(sections)
+    streams = np.repeat(np.arange(3), sections)
+    if attributes.get("mrope_layout", 0):
+        streams = np.zeros(width, np.int64)
+        for i in (1, 2):
+            streams[i : 3 * sections[i] : 3] = i
+
+    def chosen(cache: Value) -> Value:
+        parts = (b.op("Gather", b.op("Gather", cache, places, 0), i, 0) for i in range(3))
+        time, row, column = parts
+        either = b.where(b.constant(streams == 1), row, column)
+        whole = b.where(b.constant(streams == 0), time, either)
+        return whole if scale == 1.0 else whole * scale
+
+    if rank == 3:
+        x = by_heads(b, x, heads)
+    y = b.op(
+        "RotaryEmbedding", x, chosen(cos), chosen(sin),
+        interleaved=bool(attributes.get("interleaved", 0)), rotary_embedding_dim=2 * width,
+    )  # fmt: skip
+    return joined_heads(b, y) if rank == 3 else y
+
+
 indexes("com.microsoft::RotaryEmbedding", {1: "2[0]"})
+indexes("com.microsoft::MRotaryEmbedding", {1: "2[0]"})

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bridge.neutral.inference import constraints as must, infers
 from bridge.neutral.types import Type
-from bridge.operators import Builder, Node, Refused, Result, legalizes
+from bridge.operators import Builder, Node, Result, legalizes
 from bridge.operators.nn import windows
 from bridge.operators.nn.shapes import pooled, pooling
 
@@ -58,18 +58,16 @@ def avg_pool_to_onnx(b: Builder, node: Node) -> Result:
     attributes, rounding = windows.window_for_onnx(node)
     include = not node.attributes["exclude_pad"]
     data, element = windows.computable(b, data)
-    if rounding != "floor":
-        if include and any(attributes["pads"]):
+    pads_are_open = windows.has_open_pads(node, attributes)
+    if rounding != "floor" or pads_are_open:
+        if include and any(attributes["pads"]) and not pads_are_open:
             y = windows.average_of_full_windows(b, data, attributes, "AveragePool")
             if rounding == "ceil_torch":
                 y = windows.without_late_windows(b, y, data, attributes)
             return b.cast(y, element)
-        if rounding == "ceil" and not windows.same_either_way(data, attributes):
-            advice = "; give the input a static shape"
-            raise Refused(
-                'a window of rounding type "ceil" may start in the padding, which ONNX has not'
-                + (advice if windows.counts(data, attributes, rounding) is None else "")
-            )
+        if pads_are_open or (rounding == "ceil" and not windows.same_either_way(data, attributes)):
+            y = windows.average_of_elements(b, data, attributes, rounding, include)
+            return b.cast(y, element)
         exact = windows.rounded_down(b, data, attributes)
         if exact:
             return b.cast(b.op("AveragePool", data, **windows.lean(exact)), element)

@@ -72,9 +72,12 @@ def with_lowest(
 ) -> tuple[Value, dict[str, Any]]:
     """`data` with its padding as elements, and the attributes of a window without pads. They are
     the lowest number, as the maximum of a window in the padding is in OpenVINO."""
+    return windows.with_padding(b, data, attributes, _lowest(data), pads)
+
+
+def _lowest(data: Value) -> float:
     kind = data.element or F32
-    lowest = (np.finfo if kind.is_float else np.iinfo)(kind.dtype).min
-    return windows.with_padding(b, data, attributes, lowest, pads)
+    return (np.finfo if kind.is_float else np.iinfo)(kind.dtype).min
 
 
 @legalizes("MaxPool", target="onnx")
@@ -95,9 +98,15 @@ def max_pool_to_onnx(b: Builder, node: Node) -> Result:
     plain["rounding_type"] = "floor" if rounding == "floor" else "ceil_torch"
     if exact:
         plain |= {**exact, "rounding_type": "floor"}
-    if rounding == "ceil" and not windows.same_either_way(data, attributes):
-        if len(node.outputs) > 1:
-            raise Refused('a window of rounding type "ceil" may start in the padding')
+    late = rounding == "ceil" and not windows.same_either_way(data, attributes)
+    pads_are_open = windows.has_open_pads(node, attributes)
+    if len(node.outputs) > 1 and (late or pads_are_open):
+        raise Refused("a window may start in the padding, which depends on the size of the input")
+    if pads_are_open:
+        fill = b.like(_lowest(pooled), pooled)
+        pooled, _ = windows.with_same_padding(b, pooled, attributes, fill)
+        plain |= {"auto_pad": "NOTSET", "pads": attributes["pads"]}
+    if late:
         pooled, plain = with_lowest(b, pooled, plain, windows.with_room(attributes))
         plain["rounding_type"] = "floor"
     if len(node.outputs) == 1:

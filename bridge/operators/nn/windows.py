@@ -44,14 +44,22 @@ def window_for_onnx(node: Node) -> tuple[dict[str, Any], str]:
     kernel, explicit = attributes["kernel_shape"], False
     if auto_pad != "VALID":
         short = is_short(attributes)
-        if not short:
+        if not short or rounding == "ceil_torch":
             rounding = "floor"  # The windows end at the end of the padding.
         known = data.shape is not None and is_static(data.shape[2:])
         known = known or all(1 in step for step in zip(kernel, attributes["strides"], strict=True))
-        explicit = short and known
+        if short and not known:
+            return {**attributes, "pads": (0,) * (2 * len(kernel))}, rounding
+        explicit = short
     if explicit or rounding != "floor":
         attributes = explicitly_padded(data, kernel, attributes)
     return attributes, rounding
+
+
+def has_open_pads(node: Node, attributes: dict[str, Any]) -> bool:
+    """Whether the pads of such a window are left to be computed from open sizes."""
+    same = attributes["auto_pad"].startswith("SAME") and bool(node.attributes.get("pads"))
+    return same and is_short(attributes)
 
 
 def is_short(attributes: dict[str, Any]) -> bool:
@@ -113,6 +121,44 @@ def with_padding(
     full = [0, 0, *pads[:rank], 0, 0, *pads[rank:]]
     y = b.op("Pad", data, b.constant(full), b.like(fill, data), mode="constant")
     return y, {**attributes, "pads": (0,) * len(pads)}
+
+
+def with_same_padding(
+    b: Builder, data: Value, attributes: dict[str, Any], fill: Value
+) -> tuple[Value, Value]:
+    """`data` with the padding of SAME for open sizes, and the number of elements that it adds to
+    each axis. If a kernel is shorter than its stride, it depends on the size whether there are
+    any."""
+    strides, kernel = (b.constant(list(attributes[n])) for n in ("strides", "kernel_shape"))
+    reach = (kernel - [1]) * list(attributes["dilations"]) + [1]
+    sizes = b.sizes(data, *range(2, len(attributes["strides"]) + 2))
+    total = b.max(reach - strides + (strides - sizes % strides) % strides, [0])
+    half = total / [2]
+    begin = half if attributes["auto_pad"] == "SAME_UPPER" else total - half
+    none = b.constant([0, 0])
+    pads = b.concat(0, none, begin, none, total - begin)
+    return b.op("Pad", data, pads, fill, mode="constant"), total
+
+
+def average_of_elements(
+    b: Builder, data: Value, attributes: dict[str, Any], rounding: str, include: bool
+) -> Value:
+    """The average over windows that may reach behind the end of the padding, or begin there. Each
+    sum is divided by the number of elements, which may be 0."""
+    ones, whole = b.expand(b.like(1, data), b.op("Shape", data)), None
+    if attributes["auto_pad"].startswith("SAME"):
+        room, total = with_same_padding(b, data, attributes, b.like(0, data))
+        ones, _ = with_same_padding(b, ones, attributes, b.like(int(include), data))
+        whole = b.op("ReduceMax", total, [0], keepdims=False) > 0 if include else None
+        data, attributes = room, {**attributes, "auto_pad": "NOTSET"}
+    pads = with_room(attributes) if rounding == "ceil" else attributes["pads"]
+    sums, counts = (
+        b.op("AveragePool", room, **lean(inner), count_include_pad=True)
+        for room, inner in (with_padding(b, x, attributes, pads=pads) for x in (data, ones))
+    )
+    if whole is not None:
+        counts = b.where(whole, b.like(1, counts), counts)
+    return sums / counts
 
 
 def with_room(attributes: dict[str, Any]) -> tuple[int, ...]:

@@ -10,8 +10,8 @@ from bridge.neutral.inference import constraints as must, infers_shape
 from bridge.neutral.inference.dims import dim_sum, known_axes, with_dim
 from bridge.neutral.inference.known import KnownValue, known_of, unknown
 from bridge.neutral.signs import is_not_negative
-from bridge.neutral.types import ANY, BOOL, I64_MAX, U8, Dim, Shape, differ
-from bridge.operators import Builder, Node, Value, legalizes, ranked, reads, required
+from bridge.neutral.types import ANY, BOOL, I64, I64_MAX, U8, Dim, Shape, differ
+from bridge.operators import Builder, Node, Result, Value, legalizes, ranked, reads, required
 from bridge.operators.guarding import SafeInputs, Unsafe, guards, with_at_least
 from bridge.operators.indexing.slice import element_of
 
@@ -227,6 +227,15 @@ def pads_at_ends(node: Node) -> must.Constraints:
     for index, pads in enumerate(ends, start=1):
         if x.rank is not None and differ(pads[0], x.rank):
             yield f"its input {index} is {pads}, for {x.rank} axes"
+
+
+@legalizes("CenterCropPad", target="ir")
+def center_crop_pad(b: Builder, node: Node) -> Result:
+    """CenterCropPad-18 with a shape of i32. The standard's function takes i64 alone."""
+    x, shape = required(node, 0, 1)
+    if shape.element == I64:
+        return None
+    return b.op("CenterCropPad", x, b.as_i64(shape), **node.attributes)
 
 
 must.hold("CenterCropPad", must.axis_attribute("axes"))

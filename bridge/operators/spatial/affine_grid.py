@@ -39,5 +39,8 @@ def _steps(b: Builder, count: Value, theta: Value, align_corners: bool) -> Value
     place, wide = b.cast(number, theta.element), b.cast(count, theta.element)
     two, one = b.like(2, theta), b.like(1, theta)
     if align_corners:
-        return place * (two / (wide - one)) - one
+        steps = place * (two / (wide - one)) - one
+        known = known_of(count).ints
+        # The only one of one step is the last corner, as in onnxruntime.
+        return steps if known and known[0] > 1 else b.where(wide.equal(one), one, steps)
     return (place * two + one) / wide - one

@@ -91,6 +91,9 @@ def _older(b: Builder, node: Node) -> Value | None:
     scales, sizes_ = unless_empty(node, 2), unless_empty(node, 3)
     if newer:
         return resize_by_axes(b, node, scales, sizes_)
+    if b.opset < 13 and None in node.inputs[1:3]:  # They may be empty there, but not absent.
+        roi, scales = (x or b.filled(0, [0], F32) for x in node.inputs[1:3])
+        return b.op("Resize", node.operand(0), roi, scales, node.input(3), **attributes)
     if b.opset >= 18 or attributes["axes"] is None:
         return None
     x = node.operand(0)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from bridge.neutral.attributes import fault_of
 from bridge.neutral.builder import Builder, Target
-from bridge.neutral.graph import Graph, Node, Value, producer_of
+from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.match import ValuePair
 from bridge.neutral.provenance import Provenance
 from bridge.operators.spelling import choose
@@ -57,11 +57,15 @@ def restored(
     made = b.node(provenance.op, provenance.inputs, len(outputs), dict(provenance.attributes))
     pairs = [(new, old) for new, old in zip(made.outputs, outputs, strict=True) if old in there]
     found = within(made, pairs)
-    if found is None or (len(there) > 1 and any(_follows(v, there, uses) for v in inputs)):
+    taken = {v: v.producer for one in (made, *lost) for v in one.inputs if v is not None}
+    kept = [value for value, maker in taken.items() if maker not in lost]
+    if found is None or (len(there) > 1 and not uses.put_before(kept, there)):
         return None
+    if any(_stays(one, there, found, uses) for one in found):
+        return None
+    b.nodes[:] = [one for one in b.nodes if one not in lost]
     for maker in lost:
-        if maker.op == "Constant":
-            uses.prepend(maker)
+        uses.prepend(maker)
     _place_outputs(made, outputs, output, found, uses)
     return next(new for new, old in pairs if old is output)
 
@@ -105,10 +109,10 @@ def _is_writable(node: Node, target: Target) -> bool:
     return not (row.onnx or row.ir) or choose(node, target)[0] is not None
 
 
-def _follows(value: Value, outputs: Iterable[Value], uses: Uses) -> bool:
-    """Whether a value may depend on one of the outputs, and so on the node that will take it."""
-    producers = filter(None, map(producer_of, outputs))
-    return value.constant is None and not all(uses.is_before(value, node) for node in producers)
+def _stays(node: Node, there: Collection[Value], within: Collection[Node], uses: Uses) -> bool:
+    """Whether other nodes read a Loop that stands for a recorded node: it would run twice."""
+    inner = (value for value in node.outputs if node.bodies and value not in there)
+    return any(user not in within for value in inner for user in uses.users(value))
 
 
 def _within(recorded: Node, pairs: Sequence[ValuePair]) -> Collection[Node] | None:

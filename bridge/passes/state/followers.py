@@ -24,6 +24,7 @@ def follow_one_another(graph: Graph, values: Mapping[Value, Value]) -> list[Node
         node
         for node in graph.nodes
         if node.op == "com.microsoft::GroupQueryAttention"
+        and node.input(16) is None  # Else, padding follows the new words.
         and all(_is_next(values, node.input(past), node.outputs[i:]) for past, i in _CACHES)
     ]
     for node in nodes:

@@ -7,7 +7,6 @@ The metadata records the pairs. The conversion back to ONNX restores them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from bridge.errors import UsageError
@@ -26,6 +25,7 @@ from bridge.passes.state.exchange import (
 )
 from bridge.passes.state.first_call import decide_by_state
 from bridge.passes.state.followers import compute_places, follow_one_another, tell_places
+from bridge.passes.state.names import PAST, may_follow, pairs_of, suggested
 from bridge.passes.state.records import (
     BEAMS,
     FIRST_CALLS,
@@ -42,7 +42,7 @@ from bridge.passes.state.variables import known_start
 
 def make_stateful(model: Model, context: Context) -> None:
     """Makes variables, in place, of the pairs that are asked for. If no pairs are given, their
-    names tell them (see `by_name`).
+    names tell them (see `pairs_of`).
 
     Raises UsageError if there is no such pair.
     """
@@ -86,7 +86,7 @@ def _wanted(
 ) -> dict[str, str]:
     """The pairs that become variables; the others stay inputs that each call must give."""
     asked = context.options.get("stateful")
-    pairs = by_name(inputs, outputs) if asked is True else dict(asked or {})
+    pairs = pairs_of(inputs, outputs) if asked is True else dict(asked or {})
     if asked is True and not pairs and any(node.op == "ReadValue" for node in model.graph.nodes):
         return {}  # The states were variables before, and they are variables again.
     _require_pairs(pairs, inputs, outputs)
@@ -121,7 +121,7 @@ def _become_variables(
     for state in values:
         b, tensor = Builder(front, state.name, target), model.defaults.pop(state, None)
         starts[state] = b.tensor(tensor) if tensor is not None else start_of(state, left, alike, b)
-    caches = {state for state in values if _PAST.match(state.name)}
+    caches = {state for state in values if PAST.match(state.name)}
     first_calls = decide_by_state(
         graph, values, starts, caches, Builder(front), Builder(said, target=target),
         context.options.get("one_decoder", False),
@@ -160,13 +160,14 @@ def _require_pairs(
     if not pairs:
         raise UsageError(
             "no input and output of the model are a state by their names, as past_key_values.0.key "
-            "and present.0.key are; say which with --state INPUT=OUTPUT"
+            "and present.0.key are; say which, as in",
+            *suggested(inputs, outputs),
         )
     for before, after in pairs.items():
         for kind, name, known in (("input", before, inputs), ("output", after, outputs)):
             if name not in known:
                 raise UsageError(unknown(kind, name, known))
-        if not _may_follow(inputs[before], outputs[after]):
+        if not may_follow(inputs[before], outputs[after]):
             raise UsageError(
                 f"the output {outputs[after]!r} cannot be the next state of the input "
                 f"{inputs[before]!r}: a state is a tensor of known rank and one element type"
@@ -213,36 +214,6 @@ def _passed_on(
         if given[after] in inputs.values() and given[after] is not inputs[name]
         if any(value is inputs[name] for value in given.values())
     ]
-
-
-_PAST = re.compile(r"^past(?:_key_values?|_kv)?(?=$|[._\d])")
-_PRESENT = re.compile(r"^present(?:_key_values?|_kv)?(?=$|[._\d])")
-_NEXT = re.compile(r"^(?:next_|new_)|(?:[._]next|_new|[nN])$")
-
-
-def by_name(inputs: Mapping[str, Value], outputs: Mapping[str, Value]) -> dict[str, str]:
-    """The pairs that their names tell. Exporters of language models write `past…` and `present…`
-    with the same end. Others write `h` with `hn`, `h.next`, `h_next`, `next_h` or `new_h`."""
-    ends = {_PRESENT.sub("", name): name for name in outputs if _PRESENT.match(name)}
-    others = {_NEXT.sub("", name): name for name in outputs if _NEXT.search(name)}
-    pairs = {}
-    for name, value in inputs.items():
-        past = _PAST.match(name)
-        after = ends.get(name[past.end() :]) if past else others.get(name)
-        if after is not None and _may_follow(value, outputs[after]):
-            pairs[name] = after
-    return pairs
-
-
-def _may_follow(before: Value, after: Value) -> bool:
-    """Whether `after` can be the next state of `before`."""
-    a, b = before.type, after.type
-    if not (isinstance(a, TensorType) and isinstance(b, TensorType)) or a.shape is None:
-        return False
-    if a.element != b.element or b.rank not in (a.rank, None):
-        return False
-    sizes = zip(a.shape, b.shape or (), strict=False)
-    return all(x == y for x, y in sizes if isinstance(x, int) and isinstance(y, int))
 
 
 def restore_pairs(model: Model, context: Context | None = None) -> None:

@@ -1,0 +1,188 @@
+"""Seeks inputs that take each branch of every If, and run each Loop never, once, and often.
+
+The search for a branch starts from the conditions on the way to it (`probe`), whose distance is a
+goal of the solver; so is a number of iterations.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+
+from bridge.check.engines import EndlessError, EngineError, Session
+from bridge.check.inputs.drawn import SMALL
+from bridge.check.inputs.probe import Probe
+from bridge.check.inputs.recipe import Case, Recipe
+from bridge.check.inputs.running import MANY, Keep, Search, work_of
+from bridge.check.inputs.solver import Goal, Hints, Variable, solve, variables
+from bridge.check.inputs.vary import one_more, varied_like
+from bridge.check.surgery.sites import SEVERAL, Branch, Site
+from bridge.errors import UsageError
+
+_TAKERS = 5  # inputs that each branch is compared with, if the search finds them
+_FEEDS = 24  # inputs that are compared, unless more are needed to take all branches
+_SEEDS = 6  # seeds for each input that leads to a branch
+_ATTEMPTS = 16  # refused inputs that lead to a branch, then the search for it stops
+_SOLVED = 4  # the last recipes found for other branches, from which a search starts
+_TRIES = 400  # recipes for one branch
+_REPEATS = 60  # runs to make a Loop run often
+_SIZES = tuple(1 << k for k in (7, 8, 9, 6, 5, 10, 4, 3, 2, 1, 0))
+
+
+def aim(search: Search) -> None:
+    """Seeks inputs for each branch that no input has reached, from the outermost Ifs inwards.
+
+    The model may refuse an input because of an operator further in, or because of a size that the
+    branch does not depend on. A later search may then reach the branch."""
+    hopeless: set[Branch] = set()
+    hints = Hints.of(search.all.model.graph.walk()) if search.all.sites else Hints()
+    for site in search.all.sites:
+        open = [outcome for outcome in site.outcomes if (site.index, outcome) in search.missing]
+        if not open or search.over() or not hopeless.isdisjoint(site.parents):
+            continue
+        found = search.all.probes(site)
+        if found is None:
+            continue
+        for outcome in open:
+            if (site.index, outcome) in search.missing:  # still
+                solved, why = _aim(search, hints, site, outcome, *found)
+                if why:
+                    search.failing[site.index, outcome] = why
+                if not solved or (why and _entered(search, site)):
+                    hopeless.add((site.index, outcome))
+
+
+def _entered(search: Search, site: Site) -> bool:
+    """Whether an input that the model takes leads to the If."""
+    return site.parents[-1] in search.reached if site.parents else bool(search.cases)
+
+
+def _aim(
+    search: Search, hints: Hints, site: Site, outcome: int, probe: Probe, session: Session
+) -> tuple[bool, str]:
+    """Seeks an input for one outcome. Says whether any input leads there, and why the model refuses
+    such inputs."""
+    branch = site.index, outcome
+    if outcome in probe.settled and not probe.never:
+        _settle(search, branch, probe.settled[outcome])
+    if probe.never or outcome in probe.settled or outcome not in probe.own:
+        return False, ""
+    work = work_of(probe.model)
+
+    def distances(recipe: Recipe) -> tuple[float, ...]:
+        if search.over(work):
+            return ()
+        numbers = {name: np.array(recipe.fills.get(name, 0), np.int64) for name in probe.iterations}
+        try:
+            return probe.distances(outcome, session.run({**search.make(recipe), **numbers}))
+        except (EngineError, UsageError):
+            return ()
+
+    known = [*site.parents[-1:], *((site.index, other) for other in site.outcomes)]
+    near = [search.cases[search.reached[b]].recipe for b in known if b in search.reached]
+    starts = [*near, *(replace(search.start, seed=search.start.seed + k) for k in range(3))]
+    wanted = [variables(asked, search.base) for asked in probe.asked(outcome)]
+    goal = Goal(distances, wanted, hints, min(_TRIES, search.share(work)))
+    recipe, far = solve(goal, [*starts, *search.solved[-_SOLVED:]])
+    if far:
+        if not wanted[-1] and any(distances(search.start)[-1:]):
+            what = "the Loop runs as often" if site.loop else "the condition is the same"
+            _settle(search, branch, f"{what} with all inputs")
+        return False, ""
+    search.solved.append(recipe)
+    like = _like(search, recipe, [own for some in wanted for own in some])
+    met = (r for r in like if r is recipe or not any(distances(r) or (1,)))
+    return True, _refused(search, met)
+
+
+def _refused(search: Search, recipes: Iterator[Recipe]) -> str:
+    """The most frequent reason why the model refuses the first of these inputs, "" if the model
+    takes one of them."""
+    refusals = Counter[str]()
+    for recipe in islice(recipes, _ATTEMPTS):
+        (why,) = search.run([recipe])
+        if not why:
+            return ""
+        refusals[why] += 1
+    return refusals.most_common(1)[0][0] if refusals else ""
+
+
+def _like(search: Search, recipe: Recipe, asked: Sequence[Variable]) -> Iterator[Recipe]:
+    """The recipe, then the recipe with small numbers, with other seeds, and with other sizes than
+    those that were asked for."""
+    yield recipe
+    for one in asked:
+        small = (one.put(recipe, number) for number in SMALL if not one.is_size)
+        yield from (other for other in small if other is not None)
+    for seed in range(1, _SEEDS):
+        yield replace(recipe, seed=recipe.seed + seed)
+    keys = search.open.keys() - search.base.sizes.keys() - {one.key for one in asked}
+    for number in _SIZES:
+        for key in sorted(keys):
+            yield replace(recipe, sizes={**recipe.sizes, key: number})
+
+
+def _settle(search: Search, branch: Branch, why: str) -> None:
+    """Ends the search for a branch."""
+    search.unreachable[branch] = why
+    search.missing.discard(branch)
+
+
+def repeat(search: Search) -> None:
+    """Seeks an input for each Loop that runs it often."""
+    for site in search.all.sites:
+        place = search.reached.get((site.index, SEVERAL))
+        few = place is not None and 0 < search.iterations.get(site.index, 0) < MANY
+        if not few or search.over() or (found := search.all.probes(site)) is None:
+            continue
+        free = [v for w in found[0].asked(SEVERAL) for v in variables(w, search.base)]
+
+        def distances(recipe: Recipe, site: Site = site) -> tuple[float, ...]:
+            if search.over(search.work):
+                return ()
+            try:
+                outputs = search.all.session.run(search.make(recipe))
+            except (EngineError, UsageError) as error:
+                search.endless |= isinstance(error, EndlessError)
+                return ()
+            return (float(max(0, MANY - search.counts(outputs).get(site.index, 0))),)
+
+        free = [v for v in free if not v.key.startswith("bridge.")]
+        if free and place is not None:
+            tries = min(_REPEATS, search.share(search.work))
+            goal = Goal(distances, [free], Hints([12], [12]), tries)
+            recipe, far = solve(goal, [search.cases[place].recipe])
+            if not far:
+                search.run([recipe])
+
+
+def deepen(search: Search) -> None:
+    """Adds inputs for branches that few inputs take, and inputs that take branches together that no
+    input took together: a single input may hide a difference."""
+    for branch in sorted(search.reached):
+        case = search.cases[search.reached[branch]]
+        takers = sum(branch in one.taken for one in search.cases)
+        more = one_more(case) if branch[1] == SEVERAL else []
+        varied = varied_like(case, search.maker.values)
+        lacking = _TAKERS - takers
+        new = [*more, *islice(varied, lacking + 1 if lacking > 0 else 0)]
+        _add(search, new, lambda case, branch=branch: branch in case.taken)  # type: ignore[misc]
+    drawn = [case.recipe for case in search.cases if case.recipe.own is None]
+    if len(search.all.sites) > 1 and drawn:
+        seeds = range(_SEEDS, 2 * _SEEDS)
+        new = [replace(drawn[0], seed=drawn[0].seed + more) for more in seeds]
+        _add(search, new, lambda case: all(case.taken != one.taken for one in search.cases))
+
+
+def _add(search: Search, recipes: Iterable[Recipe], keep: Keep) -> None:
+    """Runs inputs, unless there are enough, that are neither known nor extreme."""
+    known = [case.recipe for case in search.cases]
+    new = [recipe for recipe in recipes if recipe not in known]
+    made = [Case(recipe, search.make(recipe), {}) for recipe in new]
+    plain = [case for case in made if not case.is_extreme]
+    if plain and len(search.cases) < _FEEDS and not search.over():
+        search.run([case.recipe for case in plain], keep, feeds=[case.feeds for case in plain])

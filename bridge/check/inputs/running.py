@@ -1,0 +1,201 @@
+"""Runs inputs for a search, and keeps those that show something new."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bridge.check.engines import EndlessError, EngineError, Session
+from bridge.check.inputs.draw import Maker
+from bridge.check.inputs.recipe import Case, Recipe
+from bridge.check.inputs.sizes import keys_of, open_sizes
+from bridge.check.inputs.wanted import Inputs, Wanted
+from bridge.check.surgery.sites import Branch, branches_of
+from bridge.check.surgery.watching import all_taken, iterations
+from bridge.errors import UsageError, amount
+from bridge.neutral.graph import Model, size_of_constants
+from bridge.neutral.types import Interval, TensorType
+
+MANY = 10  # iterations of a Loop
+_WORK = 2_000_000
+"""Limit of a search in nodes that run, so that a user need not wait long for the check of a large
+model. What is counted is the same on each machine, however busy it is."""
+
+_RUN = 20  # nodes that take as long as the call of an engine
+_BYTES = 100_000  # of weights that take as long as a node
+_LARGEST_INPUT = 1 << 18  # elements of an input that the search tries, unless all have more
+
+Keep = Callable[[Case], bool]
+"""Says of an input that brings nothing new whether it is kept."""
+
+
+def always(case: Case) -> bool:
+    """Keeps each input."""
+    return True
+
+
+def work_of(model: Model) -> float:
+    """How long a model runs, in nodes."""
+    count = sum(node.op != "Constant" for node in model.graph.walk())
+    return _RUN + count + size_of_constants(model.graph) / _BYTES
+
+
+class Search:
+    """What a search for inputs has found. `failing` says why the model refuses inputs that lead to
+    a branch. `solved` are recipes that lead to branches, whether the model takes them or not."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        base = wanted.base
+        given = {*base.sizes, *base.fills, *base.ranges, *base.values}
+        self.all = wanted
+        self.base = base
+        self.maker = Maker(wanted.model, wanted.demands.counts(given), wanted.twin)
+        # The search starts from these sizes and may change them, but not the sizes of `base`.
+        self.start = replace(base, sizes=dict(wanted.demands.sizes) | dict(base.sizes))
+        self.work = work_of(wanted.model)
+        self.left = float(_WORK)
+        self.largest = _LARGEST_INPUT
+        self.open = {k: dim for value in self.maker.values for k, dim in open_sizes(value).items()}
+        self.missing = set(branches_of(wanted.sites))
+        self.count = len(self.missing)
+        self.cases: list[Case] = []
+        self.reached: dict[Branch, int] = {}
+        self.unreachable: dict[Branch, str] = {}
+        self.failing: dict[Branch, str] = {}
+        self.refused = Counter[str]()
+        self.failures: list[str] = []
+        self.row: list[int] = []
+        self.no_row = ""
+        self.tried = 0
+        self.endless = self.cut_short = False
+        self.iterations: dict[int, int] = {}
+        self.solved: list[Recipe] = []
+        self.own = 0  # cases that the user gave
+
+    def result(self) -> Inputs:
+        """What was found. A branch to which only refused inputs lead counts as failing in the
+        model."""
+        for branch, why in self.failing.items():
+            if branch in self.missing:
+                self.unreachable[branch] = f"the model fails there: {why}"
+        sizes = (size for case in self.cases for size in self.open_of(case))
+        return Inputs(
+            tuple(self.cases), self.reached, self.unreachable, dict(self.refused),
+            tuple(self.failures), tuple(self.row), self.no_row, self.tried, self.cut_short,
+            self.endless, self.iterations, max(sizes, default=0),
+        )  # fmt: skip
+
+    def run(
+        self,
+        recipes: Iterable[Recipe],
+        keep: Keep = lambda case: False,
+        session: Session | None = None,
+        feeds: Sequence[dict[str, Any]] | None = None,
+    ) -> list[str]:
+        """Runs inputs at once. The answers are why the model refuses each, "" if it does not.
+
+        An input is kept if it takes a new branch, if more inputs are missing, or if `keep` says
+        so. Inputs that are too large are refused without a run."""
+        made: list[tuple[Recipe, dict[str, Any] | str]] = []
+        for place, recipe in enumerate(recipes):
+            try:
+                made.append((recipe, feeds[place] if feeds else self.make(recipe)))
+            except UsageError as error:
+                made.append((recipe, str(error)))
+        some = [feed for _, feed in made if not isinstance(feed, str)]
+        results = iter(self._results(session or self.all.session, some))
+        answers = []
+        for recipe, feed in made:
+            if isinstance(feed, str):
+                answers.append(feed)
+                continue
+            self.tried += 1
+            self.left -= self.work
+            found = next(results)
+            if isinstance(found, EngineError):
+                self.refused[str(found)] += 1
+                self.endless |= isinstance(found, EndlessError)
+            else:
+                taken = all_taken(found, self.all.sites) if self.all.sites else frozenset()
+                self._keep(Case(recipe, feed, found, taken), keep)
+            answers.append(str(found) if isinstance(found, EngineError) else "")
+        branches = f", {len(self.reached)} of {self.count} branches" if self.count else ""
+        self.all.tell(amount(self.tried, "input") + " tried" + branches)
+        return answers
+
+    def takes(self, recipe: Recipe, keep: Keep = lambda case: False) -> bool:
+        """Runs one input. The answer is whether the model takes it."""
+        return self.run([recipe], keep) == [""]
+
+    def _results(
+        self, session: Session, feeds: Sequence[dict[str, Any]]
+    ) -> Iterator[dict[str, Any] | EngineError]:
+        """The outputs for each input, or why there are none. Where Loops may have no end with some
+        inputs, each runs by itself, until one does not end."""
+        if not any(site.loop for site in self.all.sites):
+            yield from session.run_each(feeds)
+            return
+        found: dict[str, Any] | EngineError = {}
+        for feed in feeds:
+            if not (self.endless and isinstance(found, EndlessError)):
+                (found,) = session.run_each([feed])
+            yield found
+
+    def make(self, recipe: Recipe) -> dict[str, Any]:
+        """The inputs of a recipe. UsageError if an input has more than `largest` elements."""
+        return self.maker.make(recipe, self.largest)
+
+    def counts(self, outputs: Mapping[str, Any]) -> dict[int, int]:
+        """The most iterations that each Loop ran."""
+        return iterations(outputs, self.all.sites)
+
+    def _keep(self, case: Case, keep: Keep) -> None:
+        # A new branch may be one whose search was ended: its inputs were refused for other reasons.
+        new = case.taken - self.reached.keys()
+        counts = self.counts(case.outputs)
+        more = {n for n, count in counts.items() if count >= MANY > self.iterations.get(n, 0)}
+        if not (new or more or self.lacking > 0 or keep(case)):
+            return
+        self.reached |= dict.fromkeys(sorted(new), len(self.cases))
+        self.cases.append(case)
+        self.missing -= new
+        for branch in new:
+            self.unreachable.pop(branch, None)
+        for n, count in counts.items():
+            self.iterations[n] = max(count, self.iterations.get(n, 0))
+
+    def over(self, work: float = 0.0) -> bool:
+        """Whether the search is over, once so much work is done."""
+        self.left -= work
+        self.cut_short |= self.left < 0
+        return self.cut_short
+
+    def share(self, work: float) -> int:
+        """How many runs of so much work one goal may take."""
+        return int(_WORK / 6 / work)
+
+    @property
+    def lacking(self) -> int:
+        """The number of inputs still to be drawn, 0 if there are calls in a row."""
+        return 0 if len(self.row) > 1 else self.all.samples - (len(self.cases) - self.own)
+
+    def open_of(self, case: Case) -> Iterator[int]:
+        """The sizes that a case gives to open dimensions."""
+        sizes = self.sizes_of(case)
+        return (size for key in self.open if isinstance(size := sizes.get(key), int))
+
+    def sizes_of(self, case: Case) -> dict[str, int | Interval]:
+        """The sizes that a case gives to open dimensions, by their keys."""
+        sizes = dict(case.recipe.sizes)
+        for value in self.maker.values:
+            array = case.feeds.get(value.name)
+            if isinstance(array, np.ndarray) and isinstance(value.type, TensorType):
+                by_key = zip(keys_of(value), value.dims, array.shape, strict=False)
+                for key, dim, size in by_key:
+                    if not isinstance(dim, int):
+                        sizes[dim if isinstance(dim, str) else key] = size
+        return sizes

@@ -1,0 +1,202 @@
+"""The outcome of a program: what the engines expect, and what each route of Bridge gives."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.reference
+import openvino
+
+import bridge
+from tests.conformance.bodies import NoFormError
+from tests.conformance.cases import Case
+from tests.control_flow.judge import NO_PROGRAM, Verdicts, line, run_ir, said
+from tests.control_flow.suite import Entry, feeds_of, placed
+from tests.operators.by_schema import ir_programs
+from tests.operators.by_schema.programs import ROWS, case_of, declared
+from tests.support.running import OnnxRuntime, OpenVino, assert_close, flat
+
+Outputs = list[list[Any]]
+Engine = Callable[[onnx.ModelProto | Path, Sequence[Mapping[str, Any]]], Outputs]
+
+UNDECIDED = "undecided"
+"""The verdict's route if the engines differ and no row says who is right."""
+TOLERANCES = {2: 4e-3, 4: 1e-4, 8: 1e-4}
+"""Of f16, OpenVINO computes chains in f32."""
+
+
+def runtime(model: onnx.ModelProto | Path, feeds: Sequence[Mapping[str, Any]]) -> Outputs:
+    session = OnnxRuntime(model)
+    return [list(session.run(feed)) for feed in feeds]
+
+
+def reference(model: onnx.ModelProto | Path, feeds: Sequence[Mapping[str, Any]]) -> Outputs:
+    """The standard's reference implementation."""
+    with np.errstate(all="ignore"):
+        evaluator = onnx.reference.ReferenceEvaluator(
+            str(model) if isinstance(model, Path) else model
+        )
+        found = [evaluator.run(None, dict(feed)) for feed in feeds]
+    return [[_of_objects(item) for item in row] for row in found]
+
+
+def _of_objects(made: Any) -> Any:
+    """Strings as objects, as onnxruntime gives them."""
+    is_text = isinstance(made, np.ndarray) and made.dtype.kind in "UT"
+    return made.astype(object) if is_text else made
+
+
+def either(model: onnx.ModelProto | Path, feeds: Sequence[Mapping[str, Any]]) -> Outputs:
+    """onnxruntime, or the reference if it lacks an operator or cannot run it."""
+    try:
+        return runtime(model, feeds)
+    except Exception:
+        return reference(model, feeds)
+
+
+def judge(entry: Entry) -> Verdicts:
+    """The verdicts on an entry by route."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"), TemporaryDirectory() as folder:
+        warnings.simplefilter("ignore")
+        return (_judge_ir if entry.kind.startswith("IR.") else _judge_onnx)(entry, Path(folder))
+
+
+def _judge_onnx(entry: Entry, folder: Path) -> Verdicts:
+    try:
+        case, engine = _expected(entry)
+        place = dict(entry.levels)["place"]
+        if place != "top":
+            # The reference implementation runs no Loop reliably.
+            case = _computed(placed(case, place))
+            engine = runtime
+    except NoFormError:
+        return {}
+    except Exception as error:
+        return {NO_PROGRAM: line(error)}
+    verdicts: Verdicts = {}
+    feeds, wanted = feeds_of(case), [flat(outputs) for _, outputs in case.data_sets]
+    names = [item.name for item in case.model.graph.output]
+    ir, back = folder / "a.xml", folder / "b.onnx"
+    try:
+        bridge.convert(case.model, ir)
+        verdicts["IR"] = said(run_ir, ir, names, feeds, wanted)
+        bridge.convert(ir, back)
+        verdicts["back"] = _said_of(back, engine, feeds, wanted)
+    except Exception as error:
+        verdicts["back" if "IR" in verdicts else "to IR"] = line(error)
+    return verdicts
+
+
+def _said_of(
+    model: Path,
+    engine: Engine,
+    feeds: Sequence[Mapping[str, Any]],
+    wanted: Sequence[Sequence[np.ndarray]],
+) -> str:
+    """What an engine says of a model that came back."""
+
+    def run() -> None:
+        found = engine(model, feeds)
+        for actual, expected in zip(found, wanted, strict=True):
+            assert_close(flat(actual), expected, TOLERANCES)
+
+    return said(run)
+
+
+def _require_types(model: onnx.ModelProto, outputs: Outputs) -> None:
+    """Raises TypeError for tensors of other types than the standard's: the reference may give
+    them."""
+    inferred = onnx.shape_inference.infer_shapes(model).graph.output
+    for info, made in zip(inferred, outputs[0], strict=True):
+        element = info.type.tensor_type.elem_type
+        if element and made.dtype != onnx.helper.tensor_dtype_to_np_dtype(element):
+            raise TypeError(f"the reference gives {made.dtype}")
+
+
+class UndecidedError(Exception):
+    """Raised where the engines differ and no row decides."""
+
+
+def _computed(case: Case) -> Case:
+    """The case with onnxruntime's outputs."""
+    outputs = runtime(case.model, feeds_of(case))
+    sets = zip((inputs for inputs, _ in case.data_sets), map(tuple, outputs), strict=True)
+    return replace(case, data_sets=tuple(sets))
+
+
+def _expected(entry: Entry) -> tuple[Case, Engine]:
+    """The case with its outputs, and the engine for what comes back."""
+    case, row = case_of(entry), ROWS[entry.kind]
+    feeds, found, errors = feeds_of(case), {}, []
+    sizes = dict(entry.levels)["sizes"]
+    for engine in (runtime, reference):
+        if engine is reference and found:
+            model = declared(case, found[runtime], sizes).model
+        else:
+            model = case.model
+        try:
+            found[engine] = engine(model, feeds)
+            if engine is reference:
+                _require_types(case.model, found[engine])
+        except Exception as error:
+            errors.append(error)
+    if not found:
+        raise errors[0]
+    both = len(found) == 2
+    if row.expected is not None and both and not _agree(*found.values()):
+        attributes = {a.name: onnx.helper.get_attribute_value(a) for n in case.model.graph.node
+                      for a in n.attribute}  # fmt: skip
+        decided = [list(row.expected(*feed.values(), **attributes)) for feed in feeds]
+        found = {engine: it for engine, it in found.items() if _agree(it, decided)}
+        if not found:
+            raise UndecidedError("neither engine gives what the row says")
+    elif both and not _agree(*found.values()):
+        raise UndecidedError(f"the engines differ: {_difference(*found.values())}")
+    outputs = next(iter(found.values()))
+    engine = runtime if runtime in found else reference if both else either
+    return declared(case, outputs, sizes), engine
+
+
+def _difference(one: Outputs, other: Outputs) -> str:
+    try:
+        for a, b in zip(one, other, strict=True):
+            assert_close(flat(a), flat(b), TOLERANCES)
+    except (AssertionError, Exception) as error:
+        return line(error)
+    return ""
+
+
+def _agree(one: Outputs, other: Outputs) -> bool:
+    return not _difference(one, other)
+
+
+def _judge_ir(entry: Entry, folder: Path) -> Verdicts:
+    """A program of OpenVINO's, saved by OpenVINO, to ONNX and back to IR."""
+    source, onnx_path, again = folder / "a.xml", folder / "b.onnx", folder / "c.xml"
+    try:
+        model, feeds = ir_programs.build(entry)
+        openvino.save_model(model, source, compress_to_fp16=False)
+        wanted = [OpenVino(source).run(feed) for feed in feeds]
+    except Exception as error:
+        return {NO_PROGRAM: line(error)}
+    verdicts: Verdicts = {}
+    try:
+        bridge.convert(source, onnx_path)
+        names = [item.name for item in onnx.load(onnx_path).graph.input]
+        named = [dict(zip(names, feed, strict=True)) for feed in feeds]
+        verdicts["ONNX"] = _said_of(onnx_path, either, named, wanted)
+        bridge.convert(onnx_path, again)
+        found = [OpenVino(again).run(feed) for feed in feeds]
+        for actual, expected in zip(found, wanted, strict=True):
+            assert_close(actual, expected, TOLERANCES)
+        verdicts["IR again"] = "right"
+    except (AssertionError, Exception) as error:
+        verdicts["IR again" if "ONNX" in verdicts else "to ONNX"] = line(error)
+    return verdicts

@@ -1,0 +1,359 @@
+"""The rows of the standard's operators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tests.operators.by_schema.rows import ANY, QUANTISED, REALS, Row, alike
+
+SHAPES = ("2,3", "()", "1", "4", "0,3", "1,2,1", "2,1,3,2", "1,2,1,2,3", "2,1,1,2,1,2")
+PAIRS = ("2,3;2,3", "2,3;3", "();()", "2,3;()", "1;4", "0,3;1", "2,1,3;4,1", "3;2,1,1,3",
+         "1,2,1,2,3;2,1,3", "2,1,1,2,1,2;1,2,1", "0;0", "1,0;3,1", "2,3;=2", "2,3;=0")  # fmt: skip
+TYPES_TO = (1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16)  # numbers of element types
+AXIS = (0, 1, -1, -2, 2)
+UNARY = Row(SHAPES, special=True)
+BINARY = Row(PAIRS, special=True)
+# The standard leaves the division of integers by zero undefined.
+DIVIDED = Row((*(f"{pair}>0" for pair in PAIRS if "=" not in pair), "2,3;=-2",
+               "2,3;[[2,3,-2],[-3,5,7]]"), special=True)  # fmt: skip
+REDUCE = Row(
+    ("2,3,4;[1]", "2,3,4;[-1]", "2,3,4;[0,2]", "2,3,4;[-1,0]", "2,3;[]", "2,3,4", "();", "4;[0]",
+     "0,3;[0]", "2,0;[1]", "2,0,3;[0]", "1,1,1;[1]", "2,1,3,2;[1,2,3]", "1,2,1,2,3;[-2]",
+     "2,1,1,2,1,2;[5]", "0,3;"),
+    {"keepdims": (0, 1), "noop_with_empty_axes": (0, 1)},
+)  # fmt: skip
+CONV = {
+    "auto_pad": ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"),
+    "strides": ([2], [1, 2], [2, 2], [3, 1, 2]), "dilations": ([2], [2, 1], [2, 2], [1, 2, 1]),
+    "pads": ([1, 1], [1, 0, 0, 1], [1, 1, 1, 1], [0, 1, 0, 1, 0, 1]), "group": (1, 2, 4),
+}  # fmt: skip
+CONVOLVED = (
+    "1,4,7,6;4,4,3,2;4", "2,4,7;4,4,3;4", "1,4,5,6,5;2,4,2,3,2;2", "2,4,6,6;4,2,3,3;4",
+    "1,4,5,5;4,1,3,3;4", "1,4,1,1;4,4,1,1;4", "0,4,5,5;4,4,3,3;4", "1,4,6;8,1,2;8",
+)  # fmt: skip
+POOL = {
+    **{k: v for k, v in CONV.items() if k != "group"}, "ceil_mode": (0, 1),
+    "kernel_shape": ([3], [2, 3], [3, 3], [2, 2, 2], [1, 1]), "count_include_pad": (0, 1),
+    "storage_order": (0, 1), "p": (1, 2, 3),
+}  # fmt: skip
+IMAGES = ("1,2,7,6", "2,3,8", "1,2,5,6,5", "1,1,3,3", "0,2,5,5", "2,1,6,7")
+REDUCTIONS = ("none", "add", "mul", "min", "max")
+SCALE = {"x_scale": REALS, "y_scale": REALS}
+
+
+def _rank_fits(levels: Mapping[str, str]) -> bool:
+    """Whether the lengths of attributes fit the spatial rank."""
+    first = levels["case"].partition(";")[0]
+    spatial = first.count(",") - 1
+    for name, count in (("strides", 1), ("dilations", 1), ("kernel_shape", 1), ("pads", 2),
+                        ("output_padding", 1), ("output_shape", 1)):  # fmt: skip
+        level = levels.get(name, "absent")
+        if level != "absent" and level.count(",") + 1 != spatial * count:
+            return False
+    padded = levels.get("pads", "absent") != "absent"
+    return not padded or levels.get("auto_pad", "absent") in ("absent", "'NOTSET'")
+
+
+def _recurrent(gates: int, **more: object) -> Row:
+    x, directions = "3,2,4", {"": 1, "2": 2}
+    cases = []
+    for count in directions.values():
+        w, r, b = f"{count},{gates * 3},4", f"{count},{gates * 3},3", f"{count},{gates * 6}"
+        state = f"{count},2,3"
+        tail = f";{state};{count},9" if gates == 4 else ""
+        for lengths in ("[3,1]", "[0,2]", "[3,3]"):
+            cases.append(f"{x};{w};{r};{b};{lengths};{state}{tail}")
+        # One step, and batches first.
+        cases.append(f"1,2,4;{w};{r};{b};[1,1];{state}{tail}")
+        tail = f";2,{count},3;{count},9" if gates == 4 else ""
+        cases.append(f"2,3,4;{w};{r};{b};[3,2];2,{count},3{tail}")
+    return Row(
+        tuple(cases),
+        {"hidden_size": (3,), "direction": ("forward", "reverse", "bidirectional"),
+         "layout": (0, 1), "clip": (0.5,), **more},
+        {"T1": ("int32",), "T": REALS},
+        outputs=3 if gates == 4 else 2,
+        fits=lambda levels: levels["hidden_size"] != "absent"
+        and (levels["direction"] == "'bidirectional'") == (";2," in levels["case"][:9])
+        and (levels["layout"] == "1") == levels["case"].startswith("2,3,4"),
+    )  # fmt: skip
+
+
+ROWS: dict[str, Row] = {
+    **alike(
+        "Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Ceil Cos Cosh Erf Exp Floor "
+        "HardSwish Identity IsNaN Log Mish Neg Not Reciprocal Relu Round Sigmoid Sign Sin "
+        "Sinh Softplus Softsign Sqrt Tan Tanh Size", UNARY),
+    **alike(
+        "Add And BitwiseAnd BitwiseOr BitwiseXor Equal Greater GreaterOrEqual Less "
+        "LessOrEqual Mul Or Pow Sub Xor", BINARY),
+    **alike(
+        "Max Mean Min Sum",
+        Row((*PAIRS, "2,3", "2,3;3;()", "2,1;1,3;4,1,1;2,3"), special=True, nan=False)),
+    **alike(
+        "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin "
+        "ReduceProd ReduceSum ReduceSumSquare", REDUCE),
+    **alike(
+        "ArgMax ArgMin", Row(
+        ("2,3,4", "4", "1,1", "2,3,1,2", "2,5<0..2", "0,3", "1,2,1,2,3"),
+        {"axis": AXIS, "keepdims": (0, 1), "select_last_index": (0, 1)})),
+    **alike(
+        "Celu Elu LeakyRelu Selu ThresholdedRelu HardSigmoid Swish", Row(
+        SHAPES, {"alpha": (0.5, -1.5, 0.0), "beta": (0.25,), "gamma": (0.5,)}, special=True,
+        # OpenVINO reads 0 as the default.
+        fits=lambda v: ("gamma" not in v and "beta" not in v) or v["alpha"] != "0.0")),
+    "Shrink": Row(SHAPES, {"bias": (0.5,), "lambd": (1.5, -1.0, 0.0)}, special=True),
+    "Gelu": Row(SHAPES, {"approximate": ("none", "tanh")}, special=True),
+    "IsInf": Row(SHAPES, {"detect_negative": (0, 1), "detect_positive": (0, 1)}, special=True),
+    "BitShift": Row(PAIRS[:12], {"direction": ("LEFT", "RIGHT")}),
+    "Div": DIVIDED, "Mod": Row(DIVIDED.cases, {"fmod": (0, 1)}),
+    "PRelu": Row(("2,3;2,3", "2,3;3", "2,3;()", "2,3,2;3,1", "2,3,2,2;1", "0,3;3", "2,3;1,1")),
+    "Clip": Row(tuple(f"{s};{m}" for s in SHAPES for m in ("=-1;=2", "=2;=1")), special=True),
+    "Cast": Row(SHAPES, {"to": (*TYPES_TO, 8), "saturate": (0, 1), "round_mode": ("up", "down")},
+                {"T1": ANY}, special=True),
+    "CastLike": Row(("2,3;1", "();2", "0,2;1,1"), {"saturate": (0,)}, {"T1": ANY, "T2": ANY},
+                    special=True),
+    "BitCast": Row(SHAPES, {"to": TYPES_TO}, special=True),
+    "Where": Row(("2,3;2,3;2,3", "();2,3;2,3", "2,3;();()", "2,1;3;()", "1,3;2,1,1;4,3", "0;0;0",
+                  "0,1;1,3;1", "();();()"), types={"T": ANY}, special=True),
+    "Softmax": Row(SHAPES[3:], {"axis": AXIS}, special=True),
+    "LogSoftmax": Row(SHAPES[3:], {"axis": AXIS}, special=True),
+    "Hardmax": Row(("2,3", "2,3<0..2", "4", "2,1,3,2", "0,3"), {"axis": AXIS}),
+    **alike(
+        "CumSum CumProd", Row(
+        ("2,3;=0", "2,3;=1", "2,3;=-1", "4;=0", "2,3,4;=-2", "0,3;=0", "1,1;=1", "2,3;[1]"),
+        {"exclusive": (0, 1), "reverse": (0, 1)}, special=True)),
+    # Shapes and indices
+    "Shape": Row(SHAPES, {"start": (0, 1, -1, 9), "end": (1, -1, -9, 9)}, {"T": ANY}),
+    "Reshape": Row(
+        ("2,3;[3,2]", "2,3;[-1]", "2,3;[0,-1]", "2,3;[1,6]", "();[1,1]", "1;[]", "0,3;[3,0]",
+         "0,3;[0,3]", "2,0;[0,4]", "2,3,4;[0,-1,2,1]", "2,3;[3,1,2,1,1]"),
+        {"allowzero": (0, 1)}, {"T": ANY}),
+    "Flatten": Row(("2,3,4", "4", "()", "0,3", "2,1,3,2", "2,0,2"), {"axis": (0, 1, 2, -1, -2, 3)},
+                   {"T": ANY}),
+    "Squeeze": Row(("1,2,1;[0]", "1,2,1;[-1]", "1,2,1;[0,2]", "1,1;", "1,2,1", "1;[0]", "1,0;[0]",
+                    "2,1,1,3;[2,1]"), types={"T": ANY}),
+    "Unsqueeze": Row(("2,3;[0]", "2,3;[-1]", "2,3;[0,3]", "();[0]", "();[1,0]", "0,3;[2,0]",
+                      "2;[-1,-3]", "2,3;[3,1]"), types={"T": ANY}),
+    "Transpose": Row(SHAPES, {"perm": ([1, 0], [0], [2, 0, 1], [3, 1, 0, 2], [0, 1])},
+                     {"T": ANY}),
+    "Expand": Row(("2,3;[2,2,3]", "1,3;[4,1]", "();[2,2]", "3;[]", "1;[0]", "2,1;[1,3]", "0,1;[2]",
+                   "2,3;[1,1,1]", "3;[1]"), types={"T": ANY}),
+    "Tile": Row(("2,3;[1,2]", "2,3;[0,1]", "4;[3]", "0,2;[2,2]", "1,2,3;[2,1,3]", "();[]"),
+                types={"T": ANY}),
+    "Concat": Row(("2,3;2,3", "2,3;2,1", "2;3;1", "2,0;2,3", "2,3", "1,2,3;1,2,3;1,2,3", "0;0"),
+                  {"axis": AXIS}, {"T": ANY}, fits=lambda levels: levels["axis"] != "absent"),
+    "Split": Row(("4,6;[2,4]", "4,6;[1,3]", "6;[6,0]", "4,5;", "2,4,3;[2,2]", "0,4;[0,0]",
+                  "7,2;", "4,4"), {"axis": AXIS, "num_outputs": (2,)}, {"T": ANY}, outputs=2),
+    "Slice": Row(
+        ("4,5;[1];[3];[0];[1]", "4,5;[0,0];[9,9];[0,1];[2,3]", "4,5;[-1];[-9];[1];[-1]",
+         "4,5;[3,4];[0,-9];[-2,-1];[-1,-2]", "4,5;[2];[2];[0];[1]", "4,5;[9];[10];[0];[1]",
+         "4,5;[-2];[2147483647];[1];[1]", "0,3;[0];[1];[0];[1]", "4;[0];[-1]",
+         "4;[-1];[-2147483648];[0];[-1]", "2,3,4;[1,0];[2,2];[2,0];[1,1]", "4,5;[];[];[];[]",
+         "4;[-9];[9];[0];[1]", "4,5;[4];[0];[0];[-3]"), types={"T": ANY}),
+    "Gather": Row(("4,3;[0,2]", "4,3;=1", "4,3;[[0,-1],[1,1]]", "4;=-4", "4,3;[]", "1,1;[0]",
+                   "2,3,4;[[0,1]]", "4,0;[3]", "3,2;[-1,0,-2]"), {"axis": AXIS}, {"T": ANY}),
+    "GatherElements": Row(("3,3;[[0,1,2]]", "3,3;[[-1,0],[1,-3]]", "3;[2,-1]", "2,2,2;[[[0]]]",
+                           "3,3;2,0", "2,3;2,3<-2..2"), {"axis": AXIS}, {"T": ANY}),
+    "GatherND": Row(("2,3;[[0,1],[1,2]]", "2,3;[[1],[-1]]", "2,3;[0,-1]", "2,2,3;[[1],[0]]",
+                     "2,3;[[[0]],[[1]]]", "2,3;0,1", "3;[0]", "2,3,4;2,3,1<-4..4",
+                     "2,3,4;2,1<-3..3"), {"batch_dims": (0, 1, 2)}, {"T": ANY}),
+    "ScatterElements": Row(
+        ("3,3;[[0,1,2]];1,3", "3,3;[[-1,0],[1,-3]];2,2", "3;[2,2,0];3", "3;[0,0,0,0];4",
+         "2,3;2,0;2,0", "2,2,2;[[[1]]];1,1,1", "2,3;2,3<-2..2;2,3"),
+        {"axis": AXIS, "reduction": REDUCTIONS}, {"T": ANY}),
+    "Scatter": Row(("3,3;[[0,1,2]];1,3", "3;[2,0];2"), {"axis": AXIS[:3]}),
+    "ScatterND": Row(
+        ("4,2;[[1],[3]];2,2", "4,2;[[1],[1]];2,2", "2,3;[[0,-1],[1,2]];2", "3;[[-1]];1",
+         "2,3;[[0,1],[0,1],[0,1]];3", "4,2;0,1;0,2", "2,2,3;[[[0],[1]]];1,2,2,3", "3;[0];()"),
+        {"reduction": REDUCTIONS}, {"T": ANY}),
+    "TopK": Row(("2,4;[2]", "2,4;[4]", "4;[1]", "4;[0]", "2,3,4;[1]", "2,5<0..2;[3]", "0,4;[2]",
+                 "1,1;[1]"),
+                {"axis": AXIS, "largest": (0, 1), "sorted": (1,)}, outputs=2),
+    "Unique": Row(("5<0..3", "4,3<0..2", "1", "0", "2,3,2<0..2", "()"),
+                  {"axis": (0, 1, -1), "sorted": (0, 1)}, outputs=4),
+    "NonZero": Row((*SHAPES, "4<0..2", "2,3<0..2")),
+    "Compress": Row(("3,2;[0,1,1]", "3,2;[1,0]", "3,2;[0,0]", "4;[1]", "2,3,4;[0,1,1]", "0,2;[]",
+                     "2,3;[1,0,0,1,1]"), {"axis": (0, 1, -1)}),
+    "OneHot": Row(("[0,2,-1];=3;[0,1]", "2,2<-3..3;=3;[2,5]", "=1;=2;[0,1]", "[7,-9];[3];[0,1]",
+                   "0;=3;[0,1]", "[1,1];=1;[1,0]"), {"axis": (0, 1, -1, -2)}, {
+                       "T1": ("int64", "int32", "float"), "T2": ("int64", "int32", "float")}),
+    "Range": Row(("=0;=5;=2", "=5;=0;=-2", "=0;=0;=1", "=3;=1;=1", "=1;=2;=3", "=-3;=4;=1")),
+    "ConstantOfShape": Row(("[2,3]", "[]", "[0,2]", "[1]")),
+    "EyeLike": Row(("3,3", "2,4", "4,2", "0,2", "1,1"), {"k": (0, 1, -1, 5), "dtype": (1, 7, 10)}),
+    "Trilu": Row(("3,3;=0", "2,4;=1", "4,2;=-1", "2,3,3;=5", "0,3;=0", "2,3;=-7"),
+                 {"upper": (0, 1)}),
+    "ReverseSequence": Row(("4,3;[1,4,2]", "3,4,2;[1,3,2,1]", "4,4;[4,1,1,3]", "3,3;[1,1,1]"),
+                           {"batch_axis": (0, 1), "time_axis": (0, 1)}),
+    "DepthToSpace": Row(("1,8,2,3", "2,4,1,1", "0,4,2,2"), {
+        "blocksize": (1, 2), "mode": ("DCR", "CRD")}, fits=lambda v: v["blocksize"] != "absent"),
+    "SpaceToDepth": Row(("1,2,4,6", "2,1,2,2", "0,2,2,2"), {
+        "blocksize": (1, 2), "mode": ("DCR", "CRD")}, fits=lambda v: v["blocksize"] != "absent"),
+    "Pad": Row(
+        ("3,4;[1,0,0,2];=5", "3,4;[0,0,0,0];", "3,4;[-1,0,0,1];=5", "4;[2,3];=0", "1,1;[0,0,0,0];",
+         "3,4;[1,2];=5;[1]", "3,4;[1,2];=5;[-1]", "2,3,4;[1,1,1,1];=2;[2,0]", "0,2;[1,0,1,0];=5",
+         "3,4;[2,3,2,3];=1", "4;[-2,-1];=1", "3,4;[-1,-1,1,1];=1"),
+        {"mode": ("constant", "reflect", "edge", "wrap"), "value": (1.5,)}),
+    "CenterCropPad": Row(("4,5;[2,8]", "4,5;[4,5]", "3,4;[3]", "2,3,4;[5,1]", "4;[7]"),
+                         {"axes": ([0], [-1], [1, 0], [0, 2])}),
+    "Resize": Row(
+        ("1,1,4,5;;[1,1,2,2];", "1,1,4,5;;[1,1,0.5,1.6];", "1,1,4,5;;;[1,1,7,3]", "4,5;;[2,0.6];",
+         "1,2,3,4;;;[1,2,3,4]", "5;;[1.5];", "1,1,4,5;[0,0,0.1,0.2,1,1,0.8,0.9];;[1,1,3,3]",
+         "1,1,3,4;;;[6,8]", "1,1,3,4;;[2,3];", "1,1,3,4,2;;[1,1,2,0.5,1];",
+         "2,1,1,1;;[1,1,3,3];", "0,1,2,2;;[1,1,2,2];"),
+        {"mode": ("nearest", "linear", "cubic"), "antialias": (0, 1), "exclude_outside": (0, 1),
+         "coordinate_transformation_mode": (
+             "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+             "asymmetric", "tf_crop_and_resize"),
+         "cubic_coeff_a": (-0.5,), "extrapolation_value": (1.5,), "axes": ([2, 3], [-1, -2]),
+         "keep_aspect_ratio_policy": ("stretch", "not_larger", "not_smaller"),
+         "nearest_mode": ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")},
+        {"T1": ("float", "float16", "uint8", "int32"), "T2": ("float",)},
+        fits=lambda v: (v["axes"] != "absent") == ("[6,8]" in v["case"] or ";[2,3];" in v["case"])
+        and (v["coordinate_transformation_mode"] == "'tf_crop_and_resize'") == ("0.8" in v["case"])
+    ),
+    "Upsample": Row(("1,1,2,3;[1,1,2,3]", "2,3;[2,1.5]"), {"mode": ("nearest", "linear")}),
+    # Windows and images
+    "Conv": Row(CONVOLVED, CONV, fits=_rank_fits),
+    "ConvTranspose": Row(
+        ("1,4,3,4;4,2,3,2;2", "2,4,5;4,4,3;4", "1,4,3,2,3;4,2,2,3,2;2", "1,4,3,3;4,1,3,3;2",
+         "1,4,1,1;4,2,1,1;2", "0,4,3,3;4,2,3,3;2"),
+        {**CONV, "group": (1, 2), "output_padding": ([1], [0, 1], [1, 1]),
+         "output_shape": ([9], [8, 9])}, fits=_rank_fits),
+    "ConvInteger": Row(("1,4,5,6;4,4,3,2;=2;=3", "1,4,5,6;4,2,3,3;=2;=0", "2,4,7;4,4,3;=1;=1",
+                        "1,4,5,5;2,4,3,3;=4;[1,2]"), CONV, fits=_rank_fits),
+    "DeformConv": Row(("1,2,5,5;2,2,2,2;1,8,4,4;2;1,4,4,4", "1,2,3,3;2,1,2,2;1,8,2,2;2;1,4,2,2"),
+                      {"group": (1, 2), "kernel_shape": ([2, 2],)}),
+    "MaxPool": Row(IMAGES, POOL, outputs=2, fits=lambda v: v["kernel_shape"] != "absent"
+                   and _rank_fits(v)),
+    **alike(
+        "AveragePool LpPool", Row(
+        IMAGES, POOL, fits=lambda v: v["kernel_shape"] != "absent" and _rank_fits(v)
+        # Neither engine counts dilations in the pads that it computes.
+        and not ("SAME" in v["auto_pad"] and v["dilations"] != "absent"))),
+    **alike(
+        "GlobalAveragePool GlobalMaxPool GlobalLpPool", Row(
+        IMAGES, {"p": (1, 2, 3)})),
+    "LRN": Row(("1,5,2,2", "2,3,2", "1,1,2,3", "0,3,2,2"), {
+        "size": (1, 2, 3, 4, 5), "alpha": (0.5,), "beta": (0.5,), "bias": (2.0,)},
+        fits=lambda v: v["size"] != "absent"),
+    "MaxRoiPool": Row(("1,2,6,6;[[0,0,0,3,4],[0,1,1,5,5]]",), {
+        "pooled_shape": ([2, 2], [1, 3]), "spatial_scale": (1.0, 0.5)}),
+    "RoiAlign": Row(("2,2,6,6;[[0,0,3,4],[1,1,5,5]];[0,1]", "1,1,4,4;[[3,3,1,1]];[0]",
+                     "1,2,5,5;0,4;0", "1,1,4,4;[[-1,-1,9,9]];[0]"),
+                    {"mode": ("avg", "max"), "output_height": (2, 3), "output_width": (2,),
+                     "sampling_ratio": (0, 1, 2), "spatial_scale": (0.5,),
+                     "coordinate_transformation_mode": ("half_pixel", "output_half_pixel")},
+                    {"T2": ("int64",)}),
+    "GridSample": Row(("1,2,4,4;1,3,3,2", "2,1,3,5;2,2,2,2", "1,1,3,3,3;1,2,2,2,3",
+        "1,1,1,1;1,1,1,2",
+                       "0,1,2,2;0,2,2,2"),
+                      {"align_corners": (0, 1), "padding_mode": ("zeros", "border", "reflection"),
+                       "mode": ("linear", "nearest", "cubic", "bilinear", "bicubic")},
+                      fits=lambda v: v["mode"] in ("absent", "'nearest'")
+                      or (int(v["version"]) >= 20) == (v["mode"] in ("'linear'", "'cubic'"))),
+    "AffineGrid": Row(("2,2,3;[2,1,3,4]", "1,3,4;[1,1,2,3,2]", "1,2,3;[1,1,1,3]"),
+                      {"align_corners": (0, 1)}),
+    "Col2Im": Row(("1,4,6;[3,4];[2,2]", "2,8,4;[4,4];[2,2]", "1,3,3;[5];[3]"),
+                  {"strides": ([2, 2], [1]), "dilations": ([1, 1],), "pads": ([0, 0, 0, 0],)}),
+    "MaxUnpool": Row(("1,1,2,2;[[[[0,3],[8,15]]]];[1,1,4,4]",), {
+        "kernel_shape": ([2, 2],), "strides": ([2, 2],)},
+        fits=lambda v: v["strides"] != "absent" and v["input_2"] == "absent"),
+    "NonMaxSuppression": Row(
+        ("1,6,4>0;1,2,6>0;=3;=0.3;=0.5", "2,5,4>0;2,1,5>0;=2;=0.0;=0.0",
+         "1,4,4>0;1,1,4>0;=0;=0.5;=0.1", "1,4,4>0;1,3,4>0;[9];[0.6];[0.9]"),
+        {"center_point_box": (0, 1)}),
+    # Products and normalisations
+    "MatMul": Row(("2,3;3,4", "3;3", "2,3;3", "3;3,4", "2,2,3;3,2", "2,2,3;2,3,1", "1,2,3;4,3,2",
+                   "0,3;3,2", "2,0;0,3", "2,1,2,3;3,3,2", "1,1;1,1")),
+    "Gemm": Row(("3,3;3,3;3", "2,3;3,4;4", "3,2;4,3;3,4", "2,3;4,3;()", "3,2;3,4;2,1", "0,3;3,2;2",
+                 "2,0;0,3;3", "1,1;1,1;1,1"),
+                {"alpha": (0.5,), "beta": (0.5, 0.0), "transA": (0, 1), "transB": (0, 1)}),
+    "Einsum": Row(("2,3;3,4", "3,3;3,3", "2,3,4;2,4,2", "3;3", "3,3"), {"equation": (
+        "ij,jk->ik", "ij,jk", "bij,bjk->bik", "i,i->", "i,j->ij", "ii->i", "ij->ji", "ij->",
+        "...ij,...jk->...ik", "ij,kj->ik", "ii", "bij,bjk->bki")}),
+    "Det": Row(("3,3", "2,2,2", "1,1")),
+    "BatchNormalization": Row(("2,3,4;3;3;3;3>0", "2,3;3;3;3;3>0", "1,3,2,2;3;3;3;3>0",
+                               "0,3,2;3;3;3;3>0"), {"epsilon": (0.1,), "momentum": (0.5,)}),
+    "InstanceNormalization": Row(("2,3,4;3;3", "1,2,3,3;2;2", "1,1,2,2,2;1;1"),
+        {"epsilon": (0.1,)}),
+    "GroupNormalization": Row(("2,4,3;4;4", "1,4,2,2;4;4", "2,4,3;2;2"), {
+        "num_groups": (1, 2, 4), "epsilon": (0.1,), "stash_type": (1,)}),
+    "LayerNormalization": Row(("2,3,4;4;4", "2,3,4;3,4;3,4", "2,3;2,3;2,3", "2,3;3;()",
+        "0,3;3;3"), {
+        "axis": AXIS, "epsilon": (0.1,), "stash_type": (1,)}, outputs=3),
+    "RMSNormalization": Row(("2,3,4;4", "2,3,4;3,4", "2,3;1", "0,3;3"), {
+        "axis": AXIS, "epsilon": (0.1,), "stash_type": (1,)}),
+    "LpNormalization": Row(SHAPES[3:], {"axis": AXIS, "p": (1, 2)}),
+    "MeanVarianceNormalization": Row(("2,3,4", "2,3,2,2"), {"axes": ([0], [1, 2], [-1])}),
+    "Dropout": Row(("2,3;=0.5;=0", "4;=0.1;=0", "0,2;=0.5;=0"), outputs=2),
+    # Quantised
+    "QuantizeLinear": Row(("2,3;=0.5;=2", "2,3;[0.5,0.25,2.0];[0,1,2]", "2,4;2,2>0;2,2<0..3",
+                           "();=0.1;=0", "0,3;=0.5;=1", "3;[0.5];[1]"),
+                          {"axis": (0, 1, -1), "saturate": (0, 1), "block_size": (2,),
+                           "output_dtype": (2, 3, 5)},
+                          {"T1": ("float", "float16", "int32"), "T2": QUANTISED, "T3": QUANTISED},
+                          special=True),
+    "DequantizeLinear": Row(("2,3<0..2;=0.5;=1", "2,3<0..2;[0.5,0.25,2.0];[0,1,1]",
+                             "2,4<0..2;2,2>0;2,2<0..2", "=1;=0.1;=0", "0,3;=0.5;=1"),
+                            {"axis": (0, 1, -1), "block_size": (2,), "output_dtype": (1, 10)},
+                            {"T": (*QUANTISED, "int32"), "T1": (*QUANTISED, "int32")}),
+    "DynamicQuantizeLinear": Row(("2,3", "4>0", "1", "0,2", "[0.0,0.0]")),
+    "QLinearConv": Row(
+        tuple(f"{x}<0..9;=0.5;=2;{w}<0..5;{s};=0.25;=3;2<-9..9" for x, w, s in (
+            ("1,4,5,6", "2,4,3,2", "=0.5;=1"), ("1,4,5,6", "2,4,3,3", "[0.5,0.1];[1,1]"),
+            ("2,4,7", "2,4,3", "=0.5;=0"), ("1,4,5,5", "2,2,3,3", "=0.5;=0"))),
+        CONV, {"T4": ("int32",)}, fits=_rank_fits),
+    "QLinearMatMul": Row(("2,3<0..9;=0.5;=2;3,4<0..9;=0.25;=1;=1.0;=3",
+                          "2,2,3<0..9;=0.5;=2;2,3,1<0..9;=0.25;=1;=1.0;=3",
+                          "2,3<0..9;=0.5;=2;3,2<0..9;[0.5,0.25];[1,2];=1.0;=3")),
+    "MatMulInteger": Row(("2,3;3,4;=1;=2", "2,2,3;3,2;=0;=1", "2,3;3,2;[1,2];[1,3]",
+        "0,3;3,2;=1;=1",
+                          "3;3,2;=1;=1")),
+    # Recurrent and attention
+    "RNN": _recurrent(1, activations=(["Relu"], ["Tanh", "Sigmoid"])),
+    "GRU": _recurrent(3, linear_before_reset=(0, 1), activations=(["Sigmoid", "Relu"],)),
+    "LSTM": _recurrent(4, input_forget=(0, 1), activations=(["Sigmoid", "Tanh", "Relu"],)),
+    "Attention": Row(
+        ("1,2,3,4;1,2,5,4;1,2,5,4;3,5", "1,2,3,4;1,2,3,4;1,2,3,6;1,2,3,3",
+            "2,4,3,4;2,2,3,4;2,2,3,4;",
+         "1,2,3,4;1,2,2,4;1,2,2,4;3,5;1,2,3,4;1,2,3,4", "1,3,8;1,5,8;1,5,8;3,5",
+             "1,2,1,4;1,2,1,4;1,2,1,4;1,1"),
+        {"is_causal": (0, 1), "scale": (0.5,), "softcap": (2.0,), "q_num_heads": (2,),
+         "kv_num_heads": (2,), "qk_matmul_output_mode": (0, 1, 2, 3)},
+        {"T1": REALS, "T2": REALS, "U": ("bool", "float")},
+        fits=lambda v: ("1,3,8" in v["case"]) == (v["q_num_heads"] != "absent")
+        and (v["q_num_heads"] == "absent") == (v["kv_num_heads"] == "absent")),
+    "RotaryEmbedding": Row(("1,2,3,4;3,2;3,2;", "1,2,3,4;5,2;5,2;[[0,2,4]]",
+        "2,3,8;2,3,2;2,3,2;"), {
+        "interleaved": (0, 1), "num_heads": (2,), "rotary_embedding_dim": (0, 4)},
+        fits=lambda v: ("2,3,8" in v["case"]) == (v["num_heads"] != "absent")),
+    "TensorScatter": Row(("2,2,4,3;2,2,1,3;[1,3]", "1,4,3;1,2,3;[0]", "2,2,4,3;2,2,2,3;[3,2]"), {
+        "axis": (-2, 1, 2), "mode": ("linear", "circular")}),
+    # Signals
+    "DFT": Row(("1,8,1", "2,8,2", "1,4,3,1;;=1", "1,4,3,2;;=2", "1,8,1;=6;=1", "1,5,1;=8;=-2",
+                "1,5,2;=8;=1", "1,1,1"), {"inverse": (0, 1), "onesided": (0, 1), "axis": (1, -2)},
+               {"T1": REALS}),
+    "STFT": Row(("1,16,1;=4;8;=8", "2,12,1;=3;6;", "1,16,2;=4;8;=8", "1,10,1;=2;;=4"), {
+        "onesided": (0, 1)}, {"T1": ("float", "double")}),
+    **alike(
+        "HannWindow HammingWindow BlackmanWindow", Row(
+        ("=8", "=1", "=5", "=0"), {"periodic": (0, 1), "output_datatype": (1, 10, 11, 7)})),
+    "MelWeightMatrix": Row(("=4;=16;=8000;=0.0;=4000.0", "=2;=8;=8000;=100.0;=3000.0"), {
+        "output_datatype": (1, 11)}),
+    # Losses
+    **alike(
+        "NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss", Row(
+        ("3,4;[0,3,1];4>0", "2,4,2;[[0,1],[2,3]];4>0", "2,3,2,1;[[[0],[1]],[[2],[2]]];3>0"),
+        {"reduction": ("none", "sum", "mean"), "ignore_index": (0, 1, -1)})),
+    # Sequences
+    "SequenceConstruct": Row(("2,3;2,3", "2;3", "()", "0,2;1,2")),
+    "SequenceAt": Row(("seq 2,3|2,3;=1", "seq 2,3|1,3;=-1", "seq ();=0", "seq 0,2|2,2;=0")),
+    "SequenceLength": Row(("seq 2,3|2,3", "seq none", "seq ()")),
+    "SequenceInsert": Row(("seq 2,3|1,3;1,3;=1", "seq 2;3;=-1", "seq none;2;=0", "seq 2|2;2;=2")),
+    "SequenceErase": Row(("seq 2,3|1,3;=1", "seq 2|3|1;=-3", "seq 2;=0")),
+    "ConcatFromSequence": Row(("seq 2,3|2,3", "seq 2,3", "seq 1|1|1", "seq 2,1|2,1"), {
+        "axis": (0, 1, -1, -2), "new_axis": (0, 1)}, fits=lambda v: v["axis"] != "absent"),
+    "SplitToSequence": Row(("4,3;=2", "4,3;[1,3]", "5;", "4,3;[1,0,3]", "0,2;=1"), {
+        "axis": (0, 1, -1), "keepdims": (0, 1)}),
+}  # fmt: skip
