@@ -36,6 +36,13 @@ def _opened(b: Builder, values: Sequence[Value | None]) -> Value:
     return b.op("DequantizeLinear", *values)
 
 
+def _closed(b: Builder, y: Value, like: Value, scale: Value | None, zero: Value | None) -> Value:
+    """The quantised tensor. Without a zero point it has the type of an input, `like`."""
+    if zero is None and like.element != U8:
+        zero = b.constant(0, like.element)
+    return b.op("QuantizeLinear", y, scale, zero)
+
+
 def _quantized(name: str) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
     """Registers an operator with one quantised input. Its inputs are X, the scale and zero point of
     X, and the scale and zero point of Y."""
@@ -44,7 +51,7 @@ def _quantized(name: str) -> Callable[[Callable[..., Value]], Callable[..., Valu
         @legalizes(f"com.microsoft::{name}", target="ir")
         def rule(b: Builder, node: Node) -> Result:
             result = function(b, node, _opened(b, node.inputs[:3]))
-            return b.op("QuantizeLinear", result, *node.inputs[3:5])
+            return _closed(b, result, node.operand(0), node.input(3), node.input(4))
 
         rule.__doc__ = function.__doc__
         return function
@@ -57,7 +64,8 @@ def qlinear_arithmetic(b: Builder, node: Node) -> Result:
     """`com.microsoft::QLinearAdd` and QLinearMul (1): the operator between DequantizeLinear and
     QuantizeLinear."""
     sides = _opened(b, node.inputs[:3]), _opened(b, node.inputs[3:6])
-    return b.op("QuantizeLinear", b.op(node.op[-3:], *sides), *node.inputs[6:8])
+    y = b.op(node.op[-3:], *sides)
+    return _closed(b, y, node.operand(0), node.input(6), node.input(7))
 
 
 @legalizes("com.microsoft::QLinearWhere", target="ir")

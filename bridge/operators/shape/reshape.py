@@ -86,7 +86,7 @@ def size_for_ir(b: Builder, node: Node) -> Value:
 def flatten_for_ir(b: Builder, node: Node) -> Value:
     """Flatten (1 to 25): [d0 … dk, …] → [d0 · … · dk-1, product of the rest]."""
     x, axis = node.operand(0), node.attributes["axis"]
-    if axis == 0:
+    if axis == 0 or x.rank == 0:
         return b.op("Reshape", x, [1, -1])
     if axis == 1:
         return b.op("Reshape", x, [0, -1])

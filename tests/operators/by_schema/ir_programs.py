@@ -29,7 +29,7 @@ def axes_of(name: str, row: Row) -> Mapping[str, Sequence[str]]:
     for place in range(longest):
         axes[f"input_{place}"] = ["input", "constant"] if longest > 1 else ["input"]
     axes["sizes"] = ["known", "open"]
-    axes["numbers"] = ["plain", *["no NaN"] * row.special]
+    axes["numbers"] = ["plain", *["special"] * row.special]
     return axes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from tests.operators.by_schema.rows import ANY, QUANTISED, REALS, Row, alike
@@ -21,6 +22,9 @@ REDUCE = Row(
      "0,3;[0]", "2,0;[1]", "2,0,3;[0]", "1,1,1;[1]", "2,1,3,2;[1,2,3]", "1,2,1,2,3;[-2]",
      "2,1,1,2,1,2;[5]", "0,3;"),
     {"keepdims": (0, 1), "noop_with_empty_axes": (0, 1)},
+    # OpenVINO's CPU plugin has the limits of 32 bits.
+    fits=lambda v: not re.match(r"[\d,]*\b0\b", v["case"])
+    or v.get("type_T") not in ("double", "int64", "uint64", "uint32"),
 )  # fmt: skip
 CONV = {
     "auto_pad": ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"),
@@ -51,6 +55,10 @@ def _rank_fits(levels: Mapping[str, str]) -> bool:
         if level != "absent" and level.count(",") + 1 != spatial * count:
             return False
     padded = levels.get("pads", "absent") != "absent"
+    if padded and levels.get("kernel_shape") == "[1, 1]":
+        return False  # Windows of padding alone have no meaning.
+    if first.startswith("0,") and "kernel_shape" in levels:
+        return False  # OpenVINO's pools take no empty batch.
     return not padded or levels.get("auto_pad", "absent") in ("absent", "'NOTSET'")
 
 
@@ -63,19 +71,15 @@ def _recurrent(gates: int, **more: object) -> Row:
         tail = f";{state};{count},9" if gates == 4 else ""
         for lengths in ("[3,1]", "[0,2]", "[3,3]"):
             cases.append(f"{x};{w};{r};{b};{lengths};{state}{tail}")
-        # One step, and batches first.
         cases.append(f"1,2,4;{w};{r};{b};[1,1];{state}{tail}")
-        tail = f";2,{count},3;{count},9" if gates == 4 else ""
-        cases.append(f"2,3,4;{w};{r};{b};[3,2];2,{count},3{tail}")
     return Row(
         tuple(cases),
         {"hidden_size": (3,), "direction": ("forward", "reverse", "bidirectional"),
-         "layout": (0, 1), "clip": (0.5,), **more},
+         "clip": (0.5,), **more},
         {"T1": ("int32",), "T": REALS},
         outputs=3 if gates == 4 else 2,
         fits=lambda levels: levels["hidden_size"] != "absent"
         and (levels["direction"] == "'bidirectional'") == (";2," in levels["case"][:9])
-        and (levels["layout"] == "1") == levels["case"].startswith("2,3,4"),
     )  # fmt: skip
 
 
@@ -89,7 +93,7 @@ ROWS: dict[str, Row] = {
         "LessOrEqual Mul Or Pow Sub Xor", BINARY),
     **alike(
         "Max Mean Min Sum",
-        Row((*PAIRS, "2,3", "2,3;3;()", "2,1;1,3;4,1,1;2,3"), special=True, nan=False)),
+        Row((*PAIRS, "2,3", "2,3;3;()", "2,1;1,3;4,1,1;2,3"), special=True)),
     **alike(
         "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin "
         "ReduceProd ReduceSum ReduceSumSquare", REDUCE),
@@ -110,9 +114,8 @@ ROWS: dict[str, Row] = {
     "PRelu": Row(("2,3;2,3", "2,3;3", "2,3;()", "2,3,2;3,1", "2,3,2,2;1", "0,3;3", "2,3;1,1")),
     "Clip": Row(tuple(f"{s};{m}" for s in SHAPES for m in ("=-1;=2", "=2;=1")), special=True),
     "Cast": Row(SHAPES, {"to": (*TYPES_TO, 8), "saturate": (0, 1), "round_mode": ("up", "down")},
-                {"T1": ANY}, special=True),
-    "CastLike": Row(("2,3;1", "();2", "0,2;1,1"), {"saturate": (0,)}, {"T1": ANY, "T2": ANY},
-                    special=True),
+                {"T1": ANY}),
+    "CastLike": Row(("2,3;1", "();2", "0,2;1,1"), {"saturate": (0,)}, {"T1": ANY, "T2": ANY}),
     "BitCast": Row(SHAPES, {"to": TYPES_TO}, special=True),
     "Where": Row(("2,3;2,3;2,3", "();2,3;2,3", "2,3;();()", "2,1;3;()", "1,3;2,1,1;4,3", "0;0;0",
                   "0,1;1,3;1", "();();()"), types={"T": ANY}, special=True),
@@ -173,8 +176,9 @@ ROWS: dict[str, Row] = {
     "Unique": Row(("5<0..3", "4,3<0..2", "1", "0", "2,3,2<0..2", "()"),
                   {"axis": (0, 1, -1), "sorted": (0, 1)}, outputs=4),
     "NonZero": Row((*SHAPES, "4<0..2", "2,3<0..2")),
-    "Compress": Row(("3,2;[0,1,1]", "3,2;[1,0]", "3,2;[0,0]", "4;[1]", "2,3,4;[0,1,1]", "0,2;[]",
-                     "2,3;[1,0,0,1,1]"), {"axis": (0, 1, -1)}),
+    "Compress": Row(("3,3;[0,1,1]", "3,2;[1,0]", "3,2;[0,0]", "4;[1]", "2,3,4;[0,1,1]", "0,2;[]",
+                     "2,3;[1,0,0,1,1]"), {"axis": (0, 1, -1)},
+        fits=lambda v: v["axis"] == "absent" or not v["case"].startswith(("2,3;", "2,3,4"))),
     "OneHot": Row(("[0,2,-1];=3;[0,1]", "2,2<-3..3;=3;[2,5]", "=1;=2;[0,1]", "[7,-9];[3];[0,1]",
                    "0;=3;[0,1]", "[1,1];=1;[1,0]"), {"axis": (0, 1, -1, -2)}, {
                        "T1": ("int64", "int32", "float"), "T2": ("int64", "int32", "float")}),
@@ -228,7 +232,8 @@ ROWS: dict[str, Row] = {
                    and _rank_fits(v)),
     **alike(
         "AveragePool LpPool", Row(
-        IMAGES, POOL, fits=lambda v: v["kernel_shape"] != "absent" and _rank_fits(v)
+        IMAGES, POOL, {"T": ("float", "float16")},
+        fits=lambda v: v["kernel_shape"] != "absent" and _rank_fits(v)
         # Neither engine counts dilations in the pads that it computes.
         and not ("SAME" in v["auto_pad"] and v["dilations"] != "absent"))),
     **alike(
@@ -350,7 +355,8 @@ ROWS: dict[str, Row] = {
     "SequenceConstruct": Row(("2,3;2,3", "2;3", "()", "0,2;1,2")),
     "SequenceAt": Row(("seq 2,3|2,3;=1", "seq 2,3|1,3;=-1", "seq ();=0", "seq 0,2|2,2;=0")),
     "SequenceLength": Row(("seq 2,3|2,3", "seq none", "seq ()")),
-    "SequenceInsert": Row(("seq 2,3|1,3;1,3;=1", "seq 2;3;=-1", "seq none;2;=0", "seq 2|2;2;=2")),
+    "SequenceInsert": Row(("seq 2,3|1,3;1,3;=1", "seq 2;3;=-1", "seq none;2;=0", "seq 2|2;2;=2"),
+                          fits=lambda v: v["type_T"] == v["type_S"]),
     "SequenceErase": Row(("seq 2,3|1,3;=1", "seq 2|3|1;=-3", "seq 2;=0")),
     "ConcatFromSequence": Row(("seq 2,3|2,3", "seq 2,3", "seq 1|1|1", "seq 2,1|2,1"), {
         "axis": (0, 1, -1, -2), "new_axis": (0, 1)}, fits=lambda v: v["axis"] != "absent"),

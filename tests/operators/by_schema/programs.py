@@ -81,7 +81,7 @@ def axes_of(name: str) -> Mapping[str, Sequence[str]]:
         levels = ["input", "constant"] if longest > 1 else ["input"]
         axes[f"input_{place}"] = [*levels, *["absent"] * port.optional]
     axes["sizes"] = ["known", "open"]
-    axes["numbers"] = ["plain", *["special" if row.nan else "no NaN"] * row.special]
+    axes["numbers"] = ["plain", *["special"] * row.special]
     axes["place"] = ["top", "in an If", "in a Loop"]
     return axes
 
@@ -212,7 +212,9 @@ def _tensor(made: np.ndarray, type_: str, name: str) -> onnx.TensorProto:
 def _info(name: str, type_: str, made: Any, sizes: str) -> onnx.ValueInfoProto:
     element = TensorProto.DataType.Value(type_.upper())
     if isinstance(made, list):
-        return helper.make_tensor_sequence_value_info(name, element, None)
+        ranks = {item.ndim for item in made}
+        shape = [None] * ranks.pop() if len(ranks) == 1 else None
+        return helper.make_tensor_sequence_value_info(name, element, shape)
     return helper.make_tensor_value_info(name, element, shape_of(made, sizes, name))
 
 
