@@ -125,8 +125,8 @@ def length_of_shape(b: Builder, node: Node, place: Place) -> Result:
         length = -length
     if (vector.rank > 1 and length == 0) or (node.op in REDUCTIONS and result.rank == 0):
         return None  # A reduction along no axis may be one along all.
-    dims = [0] * (vector.rank - 1) + [length]
-    known = b.op("Reshape", vector, dims, allowzero=length == 0)
+    sizes = [0] * (vector.rank - 1) + [length]
+    known = b.op("Reshape", vector, sizes, allowzero=length == 0)
     return b.op(node.op, *node.inputs[:at], known, **node.attributes)
 
 
@@ -162,14 +162,14 @@ def computed_axes(b: Builder, node: Node, place: Place) -> Result:
     if node.op == "Squeeze":
         return None if count is None else _squeezed(b, x, axes, count)
     op = OF_NUMBERS.get(node.op, node.op)
-    squeezes = count is not None and not attributes["keepdims"]
-    if op == node.op and not squeezes:
+    removed = None if attributes["keepdims"] else count
+    if op == node.op and removed is None:
         return None
-    numbers = _numbers(b, node.op, x)
-    kept = b.op(op, numbers, axes, **{**attributes, "keepdims": squeezes or attributes["keepdims"]})
+    attributes = attributes if removed is None else {**attributes, "keepdims": True}
+    reduced = b.op(op, _numbers(b, node.op, x), axes, **attributes)
     if node.op == "ReduceL2":
-        kept = b.op("Sqrt", kept)
-    return b.cast(_squeezed(b, kept, axes, count) if squeezes else kept, x.element)
+        reduced = b.op("Sqrt", reduced)
+    return b.cast(reduced if removed is None else _squeezed(b, reduced, axes, removed), x.element)
 
 
 def _numbers(b: Builder, op: str, x: Value) -> Value:
