@@ -93,8 +93,6 @@ def convert(
       bridge convert model.onnx --input-shape 'x=[1,3,?,?]' --compress-to-fp16
       bridge convert model.onnx small.onnx --value sr=16000
       bridge convert model.onnx head.onnx --outputs features --rename x=image
-      bridge convert model.onnx --device NPU --input-shape 'x=[1,3,224,224]'
-      bridge convert decoder.onnx decoder.xml --stateful --beam-idx
       bridge convert models/ --output-dir converted --jobs 2
     """
     if debug_run:

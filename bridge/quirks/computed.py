@@ -107,7 +107,7 @@ def length_of_shape(b: Builder, node: Node, place: Place) -> Result:
         )
     if result.rank is None or vector is None or not vector.rank or isinstance(vector.dims[-1], int):
         return None
-    length = len(result.dims)
+    length, rank = len(result.dims), vector.rank
     if node.op not in TARGETS:
         x = node.input(0)
         if x is None or x.rank is None or node.attributes.get("keepdims", False):
@@ -119,13 +119,13 @@ def length_of_shape(b: Builder, node: Node, place: Place) -> Result:
         vector = b.cut(longer, 0, -length, None) if length else vector
     if node.op == "GatherND":
         # The result has the other axes of the indices, and those of the data that no index names.
-        length = vector.rank - 1 - node.attributes["batch_dims"] - length
+        length = rank - 1 - node.attributes["batch_dims"] - length
     elif node.op in ("Squeeze", *REDUCTIONS):
         length = -length
-    if (vector.rank > 1 and length == 0) or (node.op in REDUCTIONS and result.rank == 0):
+    if (rank > 1 and length == 0) or (node.op in REDUCTIONS and result.rank == 0):
         return None  # A reduction along no axis may be one along all.
-    lengths = [0] * (vector.rank - 1) + [length]
-    known = b.op("Reshape", vector, lengths, allowzero=length == 0)
+    sizes = [0] * (rank - 1) + [length]
+    known = b.op("Reshape", vector, sizes, allowzero=length == 0)
     return b.op(node.op, *node.inputs[:at], known, **node.attributes)
 
 
@@ -160,16 +160,17 @@ def computed_axes(b: Builder, node: Node, place: Place) -> Result:
         return None if count is None else _unsqueezed(b, x, axes, count)
     if node.op == "Squeeze":
         return None if count is None else _squeezed(b, x, axes, count)
-    squeezes = count is not None and not attributes["keepdims"]
     op, numbers = OF_NUMBERS.get(node.op, node.op), x
     if op != node.op:
         numbers = b.cast(x, I32)
     elif op == "ReduceL2" and x.element is not None and not x.element.is_float:
         numbers = b.cast(x, F32)
-    if numbers is x and not squeezes:
+    removed = None if attributes["keepdims"] else count
+    if numbers is x and removed is None:
         return None
-    kept = b.op(op, numbers, axes, **{**attributes, "keepdims": squeezes or attributes["keepdims"]})
-    return b.cast(_squeezed(b, kept, axes, count) if squeezes and count else kept, x.element)
+    attributes = attributes if removed is None else {**attributes, "keepdims": True}
+    reduced = b.op(op, numbers, axes, **attributes)
+    return b.cast(reduced if removed is None else _squeezed(b, reduced, axes, removed), x.element)
 
 
 def _sliced(b: Builder, node: Node, x: Value, axes: Value) -> Value:

@@ -158,6 +158,22 @@ def said(group: Group, feed: Feed, results: list[np.ndarray]) -> Iterator[np.nda
             yield cache[i, :, :keys]
 
 
+def test_attributes_without_use(tmp_path: Path) -> None:
+    """The builder writes these, whatever the model."""
+    given = {
+        "do_rotary": 0, "rotary_interleaved": 0, "softcap": 0.0, "smooth_softmax": 0,
+        "qk_output": 0, "causal": 1, "k_quant_type": "NONE", "v_quant_type": "NONE",
+        "kv_cache_bit_width": 0, "qk_norm_epsilon": 1e-6, "sliding_window_cache": 0,
+        "local_window_size": -1, "scale": 0.25,
+    }  # fmt: skip
+    group = Group(FEW, attributes=given)
+    bridge.convert(group.model(), tmp_path / "a.xml")
+    compiled = openvino.Core().compile_model(tmp_path / "a.xml", "CPU", EXACT)
+    engine = OnnxRuntime(group.model())
+    for feed in group.feeds():
+        assert_close(list(compiled(feed).values()), engine.run(feed))
+
+
 def test_norms_of_heads(tmp_path: Path) -> None:
     """onnxruntime's CPU kernel takes no norms of heads; they equal norms in front of it."""
     normed = {"qn": (14, [SIZE]), "kn": (15, [SIZE])}

@@ -66,6 +66,10 @@ CASES: dict[str, Case] = {
     "experts of 4 bits, zero points": few_bits(4, 0, True),
     "experts of 8 bits, zero points": few_bits(8, 0, True),
     "experts of 4 bits, swiglu": few_bits(4, 32, **SWIGLU),
+    "experts of 4 bits, swiglu, normalised": few_bits(4, **SWIGLU, normalize_routing_weights=1),
+    "experts of 4 bits, what others read": few_bits(
+        4, activation_alpha=1.702, activation_beta=1.0, swiglu_limit=7.0
+    ),
     "experts of 4 bits, shares": few_bits(4, mixing=True, k=2),
     "experts of 4 bits, normalised shares": few_bits(
         4, mixing=True, k=2, normalize_routing_weights=1
@@ -156,6 +160,12 @@ CASES |= {
         for rule in ("linear", "gated", "delta")
     },
 }
+
+NOT_USED = {
+    "beta_activation": "none", "gate_activation": "none", "gate_lower_bound": -5.0,
+    "chunk_size": 64, "state_update_capacity": 0,
+}  # fmt: skip
+CASES["delta net, attributes without use"] = delta_net(FLAT, update_rule="linear", **NOT_USED)
 
 HELD, PAST = 9, 5
 

@@ -38,6 +38,8 @@ def aim(search: Search) -> None:
 
     The model may refuse an input because of an operator further in, or because of a size that the
     branch does not depend on. A later search may then reach the branch."""
+    if search.endless and not search.cases:  # Each further run would take as long again.
+        return
     hopeless: set[Branch] = set()
     hints = Hints.of(search.all.model.graph.walk()) if search.all.sites else Hints()
     for site in search.all.sites:

@@ -54,7 +54,7 @@ def _mixture(
     shares = b.op("Softmax", scores, axis=-1) if mixing is None else mixing
     shares = b.op("GatherElements", shares, chosen, axis=1)
     alone = mixing is None and node.op.endswith("QMoE")
-    if alone or attributes.get("normalize_routing_weights", 0):
+    if attributes.get("normalize_routing_weights", 0) or alone:
         shares /= b.op("ReduceSum", shares, [1], keepdims=True)
     experts = b.reshape(chosen, -1)
     # The order of the rows by expert, and the place of each token among them.
@@ -83,11 +83,13 @@ def _mixture(
 def _activated(b: Builder, attributes: dict[str, Any], x: Value, up: Value | None) -> Value:
     """The activation of the first layer. A third layer, or half of the first one, multiplies it."""
     kind, fusion = attributes.get("activation_type", "relu"), attributes.get("swiglu_fusion", 0)
+    limit, clamped = (attributes.get(f"swiglu_limit{x}") for x in ("", "_after_activation"))
+    alpha, beta = attributes.get("activation_alpha", 1.0), attributes.get("activation_beta", 0.0)
     if kind == "gelu":
         x = b.op("Gelu", x, approximate="tanh")
     elif kind in _SIMPLE:
         x = b.op(_SIMPLE[kind], x)
-    elif kind != "swiglu" or attributes.get("swiglu_limit_after_activation", 0):
+    elif kind != "swiglu" or clamped:
         raise Refused(f"its activation {kind} is not supported")
     else:
         if fusion == 1:
@@ -96,21 +98,20 @@ def _activated(b: Builder, attributes: dict[str, Any], x: Value, up: Value | Non
             x, up = b.ops("Split", 2, x, axis=1)
         if up is None:
             raise Refused("it has no linear part of its SwiGLU")
-        limit = attributes.get("swiglu_limit")
         if limit is not None and np.isfinite(limit):
             x, up = b.min(x, b.like(limit, x)), b.op("Clip", up, -limit, limit)
-        x *= b.op("Sigmoid", x * attributes.get("activation_alpha", 1.0))
-        up += attributes.get("activation_beta", 0.0)
+        x *= b.op("Sigmoid", x * alpha)
+        up += beta
     return x if up is None else x * up
 
 
 def _dequantized(b: Builder, node: Node, layer: int) -> Value | None:
     """The weights [experts, outputs, inputs] of a layer."""
     packed, scales, zeros = (node.input(i) for i in (3 * layer - 1, 3 * layer, 10 + layer))
-    if packed is None:
-        return None
     attributes: dict[str, Any] = node.attributes
     bits = attributes.get(f"fc{layer}_expert_weight_bits", attributes.get("expert_weight_bits", 4))
+    if packed is None:
+        return None
     element, weights = BY_BITS.get(bits), packed.constant
     if element is None or weights is None or scales is None or scales.shape is None:
         raise Refused("it needs constant weights of 2, 4 or 8 bits and scales")

@@ -128,10 +128,10 @@ def _rotated(b: Builder, node: Node, x: Value, places: Value) -> Value:
     """Queries or keys, rotated if the node says so, by the given positions, or by `places` without
     them."""
     cos, sin, given = (node.input(i) for i in (7, 8, 9))
+    interleaved = bool(node.attributes.get("rotary_interleaved", 0))
     if not node.attributes.get("do_rotary", 0):
         return x
     cos, sin = required(node, 7, 8)
-    interleaved = bool(node.attributes.get("rotary_interleaved", 0))
     return rotated(b, x, places if given is None else given, cos, sin, interleaved)
 
 

@@ -64,10 +64,10 @@ def gated_delta_net(b: Builder, node: Node) -> Result:
         width = b.sizes(decay, -1) if decay.rank == rank else 1
         decay = _decay(b, node, b.cast(decay, F32))
         decay = b.reshape(decay, b.shape(batch, -1, many * width))
+    activation = attributes.get("beta_activation", "none")
     if rate is not None:
         rate = b.reshape(b.cast(rate, F32), b.shape(batch, -1, many))
-        if attributes.get("beta_activation", "none") == "sigmoid":
-            rate = b.op("Sigmoid", rate)
+        rate = b.op("Sigmoid", rate) if activation == "sigmoid" else rate
     parts = (b.cast(x, F32) for x in (tokens(query, few), tokens(key, few), tokens(value)))
     before = None if state is None else b.transpose(state, 0, 1, 3, 2)
     y, after = b.ops(
