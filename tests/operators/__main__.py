@@ -7,12 +7,14 @@ import random
 import re
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tests.control_flow.apart import judged
+from tests.control_flow.export import write_case
 from tests.control_flow.judge import NO_PROGRAM, Verdicts
 from tests.control_flow.suite import Entry
-from tests.operators.by_schema.judge import judge
+from tests.operators.by_schema.judge import judge, placed_case
 from tests.operators.by_schema.programs import ROWS, axes_of, entries
 
 Found = Sequence[tuple[Entry, Verdicts]]
@@ -37,6 +39,9 @@ def main() -> int:
     chosen = [named(name) for name in options.names] or sampled(
         options.strength, options.family, options.first, options.every
     )
+    if options.export is not None:
+        print(f"{written(chosen, options.export)} cases in {options.export}")
+        return 0
     found = []
     for entry, verdicts in judged(judge, chosen, options.jobs):
         found.append((entry, verdicts))
@@ -45,6 +50,17 @@ def main() -> int:
                 print(f"{entry.name}\n    {route}: {said}", flush=True)
     print(summary(found))
     return int(any(worst(verdicts) == "fault" for _, verdicts in found))
+
+
+def written(chosen: Sequence[Entry], folder: Path) -> int:
+    """Writes the programs of ONNX that an engine runs; returns their number."""
+    count = 0
+    for entry in chosen:
+        if not entry.kind.startswith("IR."):
+            with suppress(Exception):
+                write_case(placed_case(entry)[0], folder / f"{entry.kind}_{count:05}")
+                count += 1
+    return count
 
 
 def named(name: str) -> Entry:

@@ -69,14 +69,19 @@ def judge(entry: Entry) -> Verdicts:
         return (_judge_ir if entry.kind.startswith("IR.") else _judge_onnx)(entry, Path(folder))
 
 
+def placed_case(entry: Entry) -> tuple[Case, Engine]:
+    """The case of an entry in its place, and the engine for what comes back."""
+    case, engine = _expected(entry)
+    place = dict(entry.levels)["place"]
+    if place == "top":
+        return case, engine
+    # The reference implementation runs no Loop reliably.
+    return _computed(placed(case, place)), runtime
+
+
 def _judge_onnx(entry: Entry, folder: Path) -> Verdicts:
     try:
-        case, engine = _expected(entry)
-        place = dict(entry.levels)["place"]
-        if place != "top":
-            # The reference implementation runs no Loop reliably.
-            case = _computed(placed(case, place))
-            engine = runtime
+        case, engine = placed_case(entry)
     except NoFormError:
         return {}
     except Exception as error:
