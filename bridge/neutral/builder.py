@@ -372,7 +372,7 @@ class Builder:
         known = [known_of(d).ints if isinstance(d, Value) else (d,) for d in dims]
         if all(k is not None for k in known):
             return self.filled(0, [n for k in known if k is not None for n in k], like.element)
-        return self.expand(self.like(0, like), *dims)
+        return self.expand(self.filled(0, (), like.element), *dims)
 
     def size(self, x: Value, axis: int) -> Value:
         """The size of one axis of `x`, an i64 scalar; Refused if there is no such axis."""
