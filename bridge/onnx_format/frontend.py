@@ -35,7 +35,7 @@ from bridge.onnx_format.tensors import read_sparse, read_tensor
 from bridge.onnx_format.types import read_type, require_type
 from bridge.onnx_format.wire import read_skeleton
 from bridge.operators import Refused, Rule, reader
-from bridge.operators.reading import Unread, applied, without_effect
+from bridge.operators.reading import NotedAttributes, Unread, applied, without_effect
 from bridge.operators.schemas import schema_defaults, schema_of
 from bridge.operators.spelling import fits, takes, unspell
 from bridge.vocabulary import Operator, Spelling, onnx_rows
@@ -261,7 +261,9 @@ class OnnxReader:
         if rule is None and not spellings:
             self.unknown(node, type, inputs, version, scope)
             return
-        raw = {a.name: read_attribute(a, self.files, where) for a in node.attribute}
+        raw = NotedAttributes(
+            {a.name: read_attribute(a, self.files, where) for a in node.attribute}
+        )
         scope.builder.name = node.name
         rows = [row for row in spellings if int(row[1].version) <= version]
         made = Node(type, inputs, [Value() for _ in node.output], raw, (), node.name)
@@ -363,11 +365,13 @@ class OnnxReader:
 
 
 def _require_read(node: Node, spelling: Spelling, version: int, domain: str) -> None:
-    """Raises Unread for an attribute or an input for which a row has no place."""
-    if not spelling.names.issuperset(node.attributes):
+    """Raises Unread for an attribute or an input for which a row has no place. A rule that left the
+    node to the row may have read an attribute."""
+    assert isinstance(node.attributes, NotedAttributes)
+    if unread := node.attributes.keys() - spelling.names - node.attributes.read:
         defaults = schema_defaults(spelling.type, version, domain)
-        for name, value in node.attributes.items():
-            if name not in spelling.names and not without_effect(node.op, name, value, defaults):
+        for name in sorted(unread):
+            if not without_effect(node.op, name, node.attributes[name], defaults):
                 raise Unread(f"attribute `{name}`", node.op)
     if not takes(spelling, len(node.inputs)):
         raise Unread(f"input {len(spelling.inputs)}", node.op)

@@ -96,7 +96,10 @@ def _inferred(
 ) -> list[Type]:
     try:
         result = onnx.shape_inference.infer_node_outputs(schema, proto, types, data)
-    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError):
+    except (
+        onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError,
+        KeyError,  # an input without a type
+    ):  # fmt: skip
         return []
     return [read_type(result[name]) if name in result else UNKNOWN for name in names]
 

@@ -10,6 +10,7 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import I64, is_static
 from bridge.operators import Result
 from bridge.operators.loops import Values, along
+from bridge.passes.uses import Uses
 from bridge.quirks.known import KnownAt, when_known
 from bridge.quirks.quirk import GPU, RECURRENT, Place, quirk
 
@@ -144,6 +145,18 @@ def batch_of_known_state(b: Builder, node: Node, place: Place) -> Result:
     inputs = [x, *node.inputs[1:]]
     made = b.node(node.op, inputs, len(node.outputs), node.attributes, extras=node.extras)
     return list(made.outputs)
+
+
+@batch_of_known_state.undoes("Reshape")
+def _of_open_batch(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The input before the Reshape, if only layers with a state of this batch read it. A record
+    would not tell that it has this batch."""
+    sizes = known_of(node.inputs[1]).ints or (0,)
+    users = uses.users(node.outputs[0])
+    if sizes[0] is None or sizes[0] < 1 or any(sizes[1:]) or node.attributes.get("allowzero"):
+        return None
+    takes = (user.op in RECURRENT and _batch_of_states(user) == sizes[0] for user in users)
+    return node.inputs[0] if users and all(takes) else None
 
 
 def _states(node: Node) -> list[Value]:

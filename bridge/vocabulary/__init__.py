@@ -393,7 +393,10 @@ def ignored_attributes(type: str) -> dict[str, Any]:
     """The attributes of an operator, by its type in either format or its neutral name, that may
     go unread, with the values that they must then have."""
     bare = type.rpartition("::")[2]
-    found = {"consumed_inputs": ANY_VALUE}  # a hint of ONNX's first operator set
+    found = {
+        "consumed_inputs": ANY_VALUE,  # a hint of ONNX's first operator set
+        "auto_broadcast.auto_broadcast_axis": ANY_VALUE,  # OpenVINO's reader takes 0
+    }
     for family in _families_that_name(type) or _families_that_name(bare):
         found |= _head(family).get("ignored", {}).get(type, {})
     return found

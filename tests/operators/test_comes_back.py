@@ -44,6 +44,8 @@ OTHERWISE = {
     "GRU": "its layout is in Transposes around it",
     "LSTM": "its peepholes are in the steps of a Loop",
     "RNN": "its layout is in Transposes around it",
+    "MaxUnpool": "onnxruntime is wrong with an output_shape",
+    "MeanVarianceNormalization": "onnx refuses a model in which it has its default axes",
     "Trilu": "of integers and a computed diagonal it is a selection",
     "Tile": "its repeats are computed",
     "ai.onnx.ml::LabelEncoder": "strings of a known vocabulary are places in it",

@@ -159,9 +159,9 @@ def mean_variance_normalization_to_ir(b: Builder, node: Node) -> Result:
 def read_mvn(b: Builder, node: Node) -> Result:
     """MVN-1 and MVN-2 have an attribute with the axes, or a flag for the channels."""
     given = node.attributes.get("reduction_axes", "")
+    across = parse_bool(node.attributes.get("across_channels", "false"))
     axes = [int(axis) for axis in given.split(",") if axis.strip()]
     if not axes:
-        across = parse_bool(node.attributes.get("across_channels", "false"))
         axes = list(range(1 if across else 2, ranks(node, 0)[0]))
     variance = parse_bool(node.attributes.get("normalize_variance", "true"))
     return b.op(
