@@ -26,6 +26,7 @@ from bridge.neutral.types import (
     F64,
     I64,
     I64_MAX,
+    STRING,
     Element,
     TensorType,
     format_shape,
@@ -184,9 +185,10 @@ class Builder:
         return self.tensor(Tensor.of(array))
 
     def filled(self, value: Any, shape: Sequence[Any], element: Element | None) -> Value:
-        """A Constant of one value, of a static shape; LimitError if it is too large to be
-        made."""
+        """A Constant of one value, of a static shape; 0 is an empty string, too. LimitError if it
+        is too large to be made."""
         assert element is not None
+        value = "" if element is STRING and value == 0 else value
         return self.constant(full(shape, value, element.dtype, self._place()))
 
     def counted(self, count: int, element: Element = I64) -> Value:
@@ -370,7 +372,7 @@ class Builder:
         known = [known_of(d).ints if isinstance(d, Value) else (d,) for d in dims]
         if all(k is not None for k in known):
             return self.filled(0, [n for k in known if k is not None for n in k], like.element)
-        return self.expand(self.like(0, like), *dims)
+        return self.expand(self.filled(0, (), like.element), *dims)
 
     def size(self, x: Value, axis: int) -> Value:
         """The size of one axis of `x`, an i64 scalar; Refused if there is no such axis."""

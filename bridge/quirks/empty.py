@@ -298,10 +298,11 @@ def _may_be_zero(k: Value, sizes: Collection[str], depth: int = 4) -> bool:
     recorded=True,
     symptom="Unique of an empty tensor gives the result of the previous inference, and fails in "
     "the first one. Without an axis, in order of occurrence, it gives 0 for all elements but the "
-    "first, unless a node reads the inverse indices. Along an axis in this order, most of the "
-    "counts and first indices of i8 or u8 are not written.",
+    "first, unless a node reads the inverse indices. Along an axis, counts and first indices of i8 "
+    "or u8 are not written. Along another axis than the first, some equal parts count as "
+    "different, and some different ones as equal.",
     cost="a Pad of an input that may be empty, which copies it, and a Slice of each output; a "
-    "Reshape, which copies nothing, or two Converts",
+    "Reshape, which copies nothing, two Converts, or two Transposes",
 )
 def unique_parts(b: Builder, node: Node, place: Place) -> Result:
     """There are at most as many unique elements as elements of the input. If another size is 0, all
@@ -311,23 +312,29 @@ def unique_parts(b: Builder, node: Node, place: Place) -> Result:
     """
     value, axis = node.operand(0), node.input(1)
     known = (0,) if axis is None else known_of(axis).ints
-    is_unsorted = not node.attributes["sorted"] and (axis is None or value.element in (I8, U8))
+    is_unsorted = not node.attributes["sorted"] and axis is None
+    is_narrow = value.element in (I8, U8) and not (
+        node.attributes["sorted"] and (axis is None or value.rank == 1)
+    )
     may_be_empty = value.shape is not None and any(low(dim) == 0 for dim in value.shape)
     padded = value.producer is not None and value.producer.op == "ir::Pad"
     if may_be_empty and padded and value.producer is not None:
         may_be_empty = nearest(value.producer.inputs[2], "Equal", most=2) is None
     may_be_empty &= bool(known)
-    if not is_unsorted and not may_be_empty:
+    at = known[0] % value.rank if axis is not None and known and value.rank else 0
+    if not (is_unsorted or is_narrow or may_be_empty or at):
         return None
     some = value if axis is not None or value.rank == 1 else b.reshape(value, -1)
     rank, sizes = len(some.dims), b.op("Shape", some)
     if may_be_empty:
         missing = b.cast(sizes.equal(0), I64)
         some = b.op("ir::Pad", some, [0] * rank, missing, b.like(0, some), pad_mode="constant")
-    wide = b.cast(some, I32) if is_unsorted and value.element in (I8, U8) else some
-    axis = b.constant(0) if is_unsorted and axis is None else axis
+    wide = b.cast(some, I32) if is_narrow else some
+    if at:
+        wide = b.transpose(wide, at, *(a for a in range(rank) if a != at))
+    axis = b.constant(0) if at or is_unsorted else axis
     values, *others = b.ops("Unique", len(node.outputs), wide, axis, **node.attributes)
-    values = b.cast(values, value.element)
+    values = b.cast(b.from_first(values, at, rank) if at else values, value.element)
     if may_be_empty and known:
         count = b.take(sizes, 0, known[0] % rank)
         values = b.op("Slice", values, [0] * rank, sizes, list(range(rank)))

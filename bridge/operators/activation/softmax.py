@@ -18,7 +18,7 @@ def flattened(b: Builder, node: Node) -> Result:
     if axis == -1 or (x.rank is not None and x.rank and axis % x.rank == x.rank - 1):
         return b.op(node.op, x, axis=-1)
     result = b.op(node.op, b.op("Flatten", x, axis=axis), axis=-1)
-    return b.op("Reshape", result, b.op("Shape", x))
+    return b.op("Reshape", result, b.op("Shape", x), allowzero=True)
 
 
 @legalizes("Softmax", "LogSoftmax", target="onnx")

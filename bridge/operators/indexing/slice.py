@@ -27,10 +27,13 @@ FIRST = -I64_MAX
 
 @legalizes("Slice", target="ir")
 def slice_for_ir(b: Builder, node: Node) -> Value | None:
-    """Slice for IR: Slice-8 requires its steps."""
+    """Slice for IR: Slice-8 requires its steps. Without axes to slice, nothing is left of it."""
+    data, starts, ends = required(node, 0, 1, 2)
+    lengths = [known_of(value).length for value in node.inputs[1:] if value is not None]
+    if 0 in lengths:
+        return b.op("Identity", data)
     if node.input(4) is not None:
         return None
-    data, starts, ends = required(node, 0, 1, 2)
     count = known_of(starts).length
     if count is not None:
         steps = b.like([1] * count, starts)

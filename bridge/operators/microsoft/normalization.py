@@ -63,7 +63,9 @@ def skip_layer_normalization(b: Builder, node: Node) -> Result:
 @legalizes("com.microsoft::EmbedLayerNormalization", target="ir")
 def embed_layer_normalization(b: Builder, node: Node) -> Result:
     """`com.microsoft::EmbedLayerNormalization` (1): the normalised sum of the embeddings of a word,
-    a position and a segment. The index of the mask is the number of ones in each row."""
+    a position and a segment. The index of the mask is the number of ones in each row.
+    `mask_index_type` is for shape inference alone; the index is the same."""
+    node.attributes.get("mask_index_type")
     words, word_table, position_table, scale, shift = required(node, 0, 2, 3, 5, 6)
     segments, segment_table = node.input(1), node.input(4)
     mask, places = node.input(7), node.input(8)

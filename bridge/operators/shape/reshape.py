@@ -257,6 +257,13 @@ def read_tile_1(b: Builder, node: Node) -> Value:
     return b.op("Tile", x, b.concat(0, *parts))
 
 
+@reads("Tile", format="onnx", since=6)
+def tile_of_scalar(b: Builder, node: Node) -> Value | None:
+    """Tile (6 to 13): a scalar has no axis to repeat."""
+    x = node.operand(0)
+    return b.op("Identity", x) if x.rank == 0 else None
+
+
 @legalizes("Range", target="ir")
 def range_for_ir(b: Builder, node: Node) -> Value | None:
     """Range (11 to 27). IR requires scalars, but ONNX files may have vectors of one element."""

@@ -6,8 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 
-import numpy as np
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference import infer_graph
@@ -62,7 +60,7 @@ class Joined:
     def empty(self, b: Builder) -> Value:
         """The empty sequence, as an empty tensor."""
         shape = (dim if isinstance(dim, int) else 0 for dim in self.dims)
-        return b.constant(np.zeros(tuple(shape), self.element.dtype))
+        return b.filled(0, shape, self.element)
 
 
 def join_extended(graph: Graph) -> None:

@@ -143,7 +143,7 @@ class Plain(TensorForm):
                 f"with {keyword('input_shapes', {value.name: [None, 3]})}"
             )
         shape = [dim if isinstance(dim, int) else 1 for dim in value.shape]
-        zero = b.constant(np.zeros((), value.element.dtype))
+        zero = b.filled(0, (), value.element)
         return Plain(b.op("Expand", zero, shape) if shape else zero)
 
     def at_rank(self, b: Builder, rank: int) -> Value:
@@ -206,7 +206,7 @@ class Open(TensorForm):
         return tensor(form).to_open(b, self)
 
     def dummy(self, b: Builder) -> Open:
-        data = b.constant(np.zeros(1, self.element.dtype))
+        data = b.filled(0, (1,), self.element)
         rank = len(self.shapes[0]) if self.shapes else 0
         return Open(data, b.constant(np.ones(rank, np.int64)), self.shapes)
 

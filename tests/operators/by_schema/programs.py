@@ -19,6 +19,7 @@ from tests.control_flow.suite import Entry
 from tests.operators.by_schema import ir_programs
 from tests.operators.by_schema.ir_rows import ROWS as IR_ROWS
 from tests.operators.by_schema.microsoft_rows import ROWS as MICROSOFT_ROWS
+from tests.operators.by_schema.ml_rows import ROWS as ML_ROWS
 from tests.operators.by_schema.onnx_rows import ROWS as ONNX_ROWS
 from tests.operators.by_schema.rows import BASIC, Row
 from tests.operators.by_schema.schemas import MICROSOFT, Port, Schema, versions
@@ -27,6 +28,7 @@ from tests.operators.by_schema.values import is_sequence, value
 ROWS: dict[str, Row] = {
     **ONNX_ROWS,
     **{f"{MICROSOFT}.{name}": row for name, row in MICROSOFT_ROWS.items()},
+    **{f"ai.onnx.ml.{name}": row for name, row in ML_ROWS.items()},
     **{f"IR.{name}": row for name, row in IR_ROWS.items()},
 }
 FEEDS = 2
@@ -157,7 +159,7 @@ def case_of(entry: Entry) -> Case:
     names: list[str] = []
     constants: list[onnx.TensorProto] = []
     feeds: list[list[Any]] = [[] for _ in range(FEEDS)]
-    attributes = {
+    attributes = {name: v for name, v in row.always.items() if name in schema.attributes} | {
         axis: ast.literal_eval(levels[axis])
         for axis in row.attributes
         if levels.get(axis, "absent") != "absent"

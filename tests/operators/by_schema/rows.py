@@ -31,6 +31,8 @@ class Row:
     expected: Callable[..., Sequence[Any]] | None = None
     """The outputs by the specification, from the inputs and the attributes; it decides where the
     engines differ."""
+    always: Mapping[str, Any] = field(default_factory=dict)
+    """Attributes of one value, which all programs have."""
     release: int = 0
     """The operator set of OpenVINO that has the operator; 0 for operators of ONNX."""
 
