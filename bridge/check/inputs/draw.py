@@ -334,10 +334,11 @@ def _drawn(rng: np.random.Generator, words: Sequence[str], shape: tuple[int, ...
 def _covering(
     rng: np.random.Generator, lowest: int, highest: int, shape: tuple[int, ...]
 ) -> np.ndarray:
-    """Whole numbers of a range: if there are enough, each at least once."""
+    """Whole numbers of a range: if there are enough, each at least once; of a long one its ends."""
     count = highest - lowest + 1
     if count > _COVERED:
-        return np.asarray(rng.integers(lowest, highest, shape, endpoint=True))
+        drawn = np.asarray(rng.integers(lowest, highest, shape, endpoint=True))
+        return _some(rng, drawn, (lowest, highest))
     size = math.prod(shape)
     rounds = [rng.permutation(count) for _ in range(-(-size // count))]
     return lowest + np.concatenate([*rounds, np.zeros(0, np.int64)])[:size].reshape(shape)

@@ -33,6 +33,7 @@ _AT_ONCE = 20  # inputs, where a model takes few
 _INFERRED = 20  # times as much work as a run is it to look for sizes that disagree
 _MARKED = 3  # inputs, at most, for numbers that the model compares with
 _WIDE = 30.0  # so many times the usual numbers reach bounds
+_FAINT = 1e-3  # so many times the usual numbers show an epsilon; no times give ties and padding
 
 
 def take_own(search: Search) -> None:
@@ -185,9 +186,11 @@ def draw_further(search: Search) -> None:
         for more in range(count)
     ]
     search.run(further, always)
-    if floats:
-        scales = dict(recipe.scales) | dict.fromkeys(floats, _WIDE)
-        search.run([replace(recipe, seed=recipe.seed + 1, scales=scales)], _is_finite)
+    whole = [v.name for v, element in elements.items() if element.is_integer and not is_short]
+    for names, scale in ((floats, _WIDE), (floats, _FAINT), (floats + whole, 0.0)):
+        scales = dict(recipe.scales) | dict.fromkeys(names, scale)
+        if names:
+            search.run([replace(recipe, seed=recipe.seed + 1, scales=scales)], _is_finite)
 
 
 def _is_finite(case: Case) -> bool:
