@@ -77,7 +77,7 @@ Stages = Mapping[str, tuple[str | tuple[Pass, ...], ...]]
 STAGES_TO_IR: Stages = {
     "read": (
         "passes.debugging_notes.drop_debugging_notes",
-        given(concludes, "passes.decompress.decompress"),
+        given(either(concludes, option("compress_to_fp16")), "passes.decompress.decompress"),
         given(specializes, "quirks.undo_quirks"),
         "passes.shared_symbols.distrust_symbols",
     ),
@@ -148,8 +148,12 @@ STAGES_TO_IR: Stages = {
             "targets.branches.arrange_branches",
         ),
         given(unrolls, "targets.empty_inputs.open_empty_inputs"),
-        given(concludes, "passes.decompress.store_short"),
-        given(option("compress_to_fp16"), "passes.compress.compress"),
+        given(
+            option("compress_to_fp16"),
+            "passes.compress.compress",
+            "passes.dead.remove_dead_code",
+        ),
+        given(either(concludes, option("compress_to_fp16")), "passes.decompress.store_short"),
         "passes.legality.check_legality",
         given(has_limits, "targets.limits.check_limits"),
     ),

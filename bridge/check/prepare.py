@@ -21,6 +21,7 @@ from bridge.onnx_format import text
 from bridge.options import ConvertOptions
 from bridge.passes.boundary import give_types, override_shapes
 from bridge.passes.compress import compress
+from bridge.passes.decompress import decompress
 from bridge.passes.preprocess import asked_for, further_steps, preprocess
 
 
@@ -222,6 +223,7 @@ def _rounded(files: Files, folder: Path) -> Files:
         if path not in rounded:
             return path
         model = clone_model(read(path))
+        decompress(model)
         compress(model)
         return rewritten(path, model, folder)
 

@@ -355,7 +355,7 @@ class IrOptions(CommonOptions, total=False):
         "bool",
         Option(
             IR,
-            "f32 constants are stored as f16.",
+            "f32 constants, also those stored as bf16, are stored as f16.",
             default=False,
             brief="Store f32 constants as f16.",
         ),

@@ -17,6 +17,7 @@ from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import F16, F32
 from bridge.passes.context import Context
+from bridge.passes.decompress import Widened
 
 LARGEST = float(np.finfo(np.float16).max)
 SMALLEST = float(np.finfo(np.float16).smallest_subnormal)
@@ -43,7 +44,7 @@ class Halves:
 
 def compress(model: Model, context: Context | None = None) -> bool:
     """Compresses, in place, every f32 constant of more than one element, unless most of its values
-    lie outside f16's range."""
+    lie outside f16's range. It may be stored as bf16."""
     halves: dict[int, Tensor | None] = {}
 
     def compressed(b: Builder, node: Node, rewriter: Rewriter) -> Result:
@@ -63,7 +64,8 @@ def compress(model: Model, context: Context | None = None) -> bool:
 def _half(node: Node, halves: dict[int, Tensor | None]) -> Tensor | None:
     """The tensor in f16, the same for the same tensor; None if it stays as it is."""
     tensor: Tensor = node.attributes["value"]
-    if tensor.element is not F32 or tensor.size <= 1:
+    stored = tensor.source.tensor if isinstance(tensor.source, Widened) else tensor
+    if tensor.element is not F32 or stored.element is F16 or tensor.size <= 1:
         return None
     key = id(tensor)
     if key not in halves:

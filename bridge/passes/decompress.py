@@ -38,7 +38,7 @@ class Widened:
             yield memoryview(wide.view(np.uint8))  # type: ignore[arg-type]
 
 
-def decompress(model: Model, context: Context) -> bool:
+def decompress(model: Model, context: Context | None = None) -> bool:
     """Makes, in place, one Constant of each such pair; whether there was any."""
     wide: dict[tuple[int, str], Tensor] = {}
 

@@ -8,7 +8,7 @@ from itertools import zip_longest
 import numpy as np
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Node, Value, producer_of
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import F64, Dim, Shape, high, is_static, low
 from bridge.operators import Result
@@ -328,6 +328,28 @@ def _is_scaled(keys: Value | None) -> bool:
         return False
     known = [known_of(value).reals for value in made.inputs]
     return any(numbers is not None and (numbers != 1).any() for numbers in known)
+
+
+# OpenVINO's ShuffleChannelsFusion asks for the number of groups before it knows that there is one.
+@barrier(
+    "Reshape",
+    hides="memory",
+    needs=("Transpose",),
+    symptom="A model does not compile if a tensor of rank 4 with an open batch is reshaped, "
+    "transposed and reshaped, and the second axis between has an open size.",
+    cost="a maximum of the transposed tensor with itself",
+)
+def shuffle_of_open_groups(node: Node, place: Place) -> list[bool]:
+    """At a Reshape of a transposed Reshape of rank 4 or 5 to known shapes, if the second axis of
+    the latter has an open size, and only the first one of its input.
+    """
+    transposed = producer_of(node.operand(0), "Transpose")
+    first = transposed and producer_of(transposed.operand(0), "Reshape")
+    if not first or not all(known_of(n.inputs[1]).ints for n in (first, node)):
+        return []
+    x, groups = first.operand(0), first.outputs[0]
+    is_batch_open = x.rank == 4 and not is_static(x.shape) and is_static(x.dims[1:])
+    return [is_batch_open and groups.rank in (4, 5) and not isinstance(groups.dims[1], int), False]
 
 
 # If the plugin fuses such arithmetic into an activation or a normalization, it no longer

@@ -20,6 +20,7 @@ CELLS = {"GRUSequence": "GRUCell", "LSTMSequence": "LSTMCell", "RNNSequence": "R
 @quirk(
     *CELLS,
     uses=True,
+    recorded=True,
     symptom="LSTMSequence, GRUSequence and RNNSequence ignore sequence_lengths if a size of their "
     "input is unknown.",
     cost="a layer for each direction, with Selects and ReverseSequences; a Loop of cells if a node "
@@ -33,7 +34,8 @@ def lengths_of_dynamic_sequence(b: Builder, node: Node, place: Place) -> Result:
     if is_static(x.shape) or _cover_all(lengths, x):
         return None
     if len(states) < 2 or not _is_read(node.outputs[2], place):
-        return _at_once(b, node, x, states, b.cast(lengths, I64), [w, r, bias])
+        ends_read = _is_read(node.outputs[1], place)
+        return _at_once(b, node, x, states, b.cast(lengths, I64), [w, r, bias], ends_read)
     major, lengths = b.transpose(x, 1, 0, 2), b.cast(lengths, I64)
     some = b.unsqueeze(lengths > 0, 1)
     direction = node.attributes["direction"]
@@ -57,7 +59,13 @@ def _is_read(value: Value, place: Place) -> bool:
 
 
 def _at_once(
-    b: Builder, node: Node, x: Value, states: Values, lengths: Value, weights: Values
+    b: Builder,
+    node: Node,
+    x: Value,
+    states: Values,
+    lengths: Value,
+    weights: Values,
+    ends_read: bool,
 ) -> Result:
     """The layer over the whole axis for each direction, with zeros behind the lengths.
 
@@ -76,14 +84,19 @@ def _at_once(
         batch, time = (b.op("Gather", b.op("Shape", first), [axis], 0) for axis in (0, 1))
         whole = b.op("Expand", time, batch)
         own = [b.unsqueeze(_part(b, v, 1, index), 1) for v in states]
-        fixed = [b.unsqueeze(_part(b, v, 0, index), 0) for v in weights]
+        # Large weights stay whole, as the record of the layer needs them. OpenVINO cuts them when
+        # it loads the file.
+        fixed = [v if len(ways) == 1 else b.take(v, 0, index) for v in weights]
         attributes = {**node.attributes, "direction": "forward"}
         y, *_ = b.ops(node.op, len(node.outputs), first, *own, whole, *fixed, **attributes)
-        h = b.op("ReduceSum", b.where(last, y, 0), [2], keepdims=False)
-        y = b.where(inside, y, 0)
-        parts.append([y if way == "forward" else _turned(b, y, turned, 2), h])
-    y, h = (b.concat(1, *both) for both in zip(*parts, strict=True))
-    return [y, h, *states[1:]]
+        within = b.where(inside, y, 0)
+        within = within if way == "forward" else _turned(b, within, turned, 2)
+        parts.append([within])
+        # Without a reader it has no node, so that the record stands at the output of the layer.
+        if ends_read:
+            parts[-1].append(b.op("ReduceSum", b.where(last, y, 0), [2], keepdims=False))
+    y, *h = (b.concat(1, *both) for both in zip(*parts, strict=True))
+    return [y, *h, *states[len(h) :]]
 
 
 def _turned(b: Builder, x: Value, lengths: Value, axis: int) -> Value:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from inspect import cleandoc
 from pathlib import Path
 
+import ml_dtypes
+import numpy as np
 import onnx.parser
 import pytest
 
@@ -109,3 +111,19 @@ def test_a_conversion_says_what_weights_are_stored_in(
     proto = onnx.parser.parse_model(text)
     report = bridge.convert(proto, tmp_path / "m.xml", compress_to_fp16=compress)
     assert report.weights == said
+
+
+@pytest.mark.parametrize("source", ["m.onnx", "m.xml"])
+def test_weights_stored_as_bf16(source: str, tmp_path: Path) -> None:
+    """bf16 behind a Cast is f16 then, also in an IR."""
+    text = """<ir_version: 10, opset_import: ["": 17]>
+    g (float[n, 64] x) => (float[n, 8] y) { v = Cast <to = 1> (w) y = MatMul (x, v) }"""
+    proto = onnx.parser.parse_model(text)
+    weights = np.linspace(-1, 1, 512).astype(ml_dtypes.bfloat16).reshape(64, 8)
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+    onnx.save(proto, tmp_path / "m.onnx")
+    bridge.convert(tmp_path / "m.onnx", tmp_path / "m.xml")
+    assert (tmp_path / "m.bin").read_bytes() == weights.tobytes()
+    report = bridge.convert(tmp_path / source, tmp_path / "f16.xml", compress_to_fp16=True)
+    assert report.weights == "f16 (compressed)"
+    assert (tmp_path / "f16.bin").read_bytes() == weights.astype(np.float16).tobytes()

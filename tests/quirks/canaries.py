@@ -326,6 +326,12 @@ CANARIES: dict[str, Canary] = {
         seen=not FEATURES["avx512"],
         on="processors without AVX-512",
     ),
+    "shuffle_of_open_groups": Canary(
+        """(float[n, 3, 1, 4] x) => (float[1, 3, n, 4] y)
+        <int64[4] grouped = {1, -1, 3, 4}, int64[4] back = {1, 3, -1, 4}> {
+        g = Reshape (x, grouped) t = Transpose <perm = [0, 2, 1, 3]> (g) y = Reshape (t, back) }""",
+        {"x": _f32(2, 3, 1, 4)},
+    ),
     "slice_before_gather_elements": Canary(
         """(float[4] x) => (float[1] y) {
         start = Constant <value_ints = [0]> ()
