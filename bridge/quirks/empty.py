@@ -325,18 +325,19 @@ def unique_parts(b: Builder, node: Node, place: Place) -> Result:
     if not (is_unsorted or is_narrow or may_be_empty or at):
         return None
     some = value if axis is not None or value.rank == 1 else b.reshape(value, -1)
-    rank, sizes = len(some.dims), b.op("Shape", some)
+    rank = len(some.dims)
+    if at:
+        some = b.transpose(some, at, *(a for a in range(rank) if a != at))
+    sizes = b.op("Shape", some)
     if may_be_empty:
         missing = b.cast(sizes.equal(0), I64)
         some = b.op("ir::Pad", some, [0] * rank, missing, b.like(0, some), pad_mode="constant")
     wide = b.cast(some, I32) if is_narrow else some
-    if at:
-        wide = b.transpose(wide, at, *(a for a in range(rank) if a != at))
     axis = b.constant(0) if at or is_unsorted else axis
     values, *others = b.ops("Unique", len(node.outputs), wide, axis, **node.attributes)
-    values = b.cast(b.from_first(values, at, rank) if at else values, value.element)
+    values = b.cast(values, value.element)
     if may_be_empty and known:
-        count = b.take(sizes, 0, known[0] % rank)
+        count = b.take(sizes, 0, 0 if at else known[0] % rank)
         values = b.op("Slice", values, [0] * rank, sizes, list(range(rank)))
         others = [b.op("Slice", output, [0], count, [0]) for output in others]
-    return [values, *others]
+    return [b.from_first(values, at, rank) if at else values, *others]

@@ -797,6 +797,11 @@ CANARIES: dict[str, Canary] = {
         y, first, places, counts = Unique <axis = 0, sorted = 0> (x) }""",
         {"x": np.array([2, 1, 1, 3, 4, 3], np.int8)},
     ),
+    "unique_parts, along the second axis": Canary(
+        """(int8[2,3,2] x) => (int8[2,u,2] y, int64[u] first) {
+        y, first = Unique <axis = 1> (x) }""",
+        {"x": np.array([[[0, 1], [1, 1], [1, 0]], [[1, 0], [1, 1], [0, 0]]], np.int8)},
+    ),
     "memory_of_branch": Canary(
         """(bool c, float[3,3] x, float[1] k) => (float[m,3] y) {
         a = If (c) <

@@ -59,7 +59,7 @@ class Joined:
 
     def empty(self, b: Builder) -> Value:
         """The empty sequence, as an empty tensor."""
-        shape = (dim if isinstance(dim, int) else 0 for dim in self.dims)
+        shape = [dim if isinstance(dim, int) else 0 for dim in self.dims]
         return b.filled(0, shape, self.element)
 
 

@@ -263,7 +263,9 @@ ROWS = {name: replace(row, release=1) for name, row in {
          "1,2,3,4;1,2,3,4;1,2,3,4;();=0.3"), {"causal": (True, False)}, F),
     **{f"{op}-{release}": Row(
         ("2,8,2;[1]", "2,4,4,2;[1,2]", "2,4,4,2;[-2]", "2,8,2;[1];[6]", "2,8,2;[1];[-1]",
-         "2,4,2;[1];[7]"), types={**F, **I64})
+         "2,4,2;[1];[7]"), types={**F, **I64},
+        # OpenVINO crashes when it compiles a constant along computed axes.
+        fits=lambda v: v["input_0"] != "constant" or v["input_1"] != "input")
        for op, release in (("DFT", 7), ("IDFT", 7), ("IRDFT", 9))},
     "RDFT-9": Row(("2,8;[1]", "2,4,4;[1,2]", "2,4,4;[-2]", "2,8;[1];[6]", "2,4;[1];[7]"),
                   types={**F, **I64}),

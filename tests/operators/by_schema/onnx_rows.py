@@ -232,8 +232,11 @@ ROWS: dict[str, Row] = {
                         "1,4,5,5;2,4,3,3;=4;[1,2]"), CONV, fits=_rank_fits),
     "DeformConv": Row(("1,2,5,5;2,2,2,2;1,8,4,4;2;1,4,4,4", "1,2,3,3;2,1,2,2;1,8,2,2;2;1,4,2,2"),
                       {"group": (1, 2), "kernel_shape": ([2, 2],)}),
-    "MaxPool": Row(IMAGES, POOL, outputs=2, fits=lambda v: v["kernel_shape"] != "absent"
-                   and _rank_fits(v)),
+    # Dilated windows are not larger than the input. OpenVINO gives place 0 for a window of the
+    # lowest numbers, such as the zeros of uint8.
+    "MaxPool": Row(IMAGES, POOL, {"T": (*REALS, "int8")}, outputs=2,
+                   fits=lambda v: v["kernel_shape"] != "absent" and _rank_fits(v)
+                   and (v["case"] != "1,1,3,3" or "2" not in v["dilations"])),
     **alike(
         "AveragePool LpPool", Row(
         IMAGES, POOL, {"T": ("float", "float16")},
