@@ -337,6 +337,75 @@ def _yield_apart(body: Body, index: int, branch: int, further: int) -> None:
     body.add_exit(size, Yield(further + 1))
 
 
+@branch_of_equal_shape.undoes("Reshape")
+def together(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The output of an If with one output for both branches, as it was before `branches_apart`."""
+    whole = uses.single_use(node.inputs[0], "Concat")
+    if whole is None or len(whole.inputs) != 2:
+        return None
+    lines = [value for value in whole.inputs if value is not None and uses.count(value) == 1]
+    made = lines[0].producer if len(lines) == 2 else None
+    if made is None or made.op != "If" or lines[1].producer is not made:
+        return None
+    places = [made.outputs.index(line) for line in lines]
+    bodies = tuple(body.copy() for body in made.bodies)
+    rank = node.outputs[0].rank
+    results = [_unlined(_result(body, at), rank) for body, at in zip(bodies, places, strict=True)]
+    empty = [_result(body, place) for body, place in zip(bodies, reversed(places), strict=True)]
+    if None in results or not all(map(_is_empty, empty)):
+        return None
+    if not _is_their_shape(node.inputs[1], [v for v in results if v is not None], made, bodies):
+        return None
+    for body, result in zip(bodies, results, strict=True):
+        if result is not None:
+            exits = body.exits()
+            body.set_exits((result if p == Yield(places[0]) else v, p) for v, p in exits)
+    values = [Value(node.outputs[0].type if o is lines[0] else o.type) for o in made.outputs]
+    b.nodes.append(Node("If", list(made.inputs), values, {}, bodies, made.name, made.extras))
+    for old, new in zip(made.outputs, values, strict=True):
+        if old not in lines and uses.count(old):
+            uses.hand_over(old, new, inside=0)
+    return values[places[0]]
+
+
+def _unlined(line: Value, rank: int | None) -> Value | None:
+    """The value before its Reshape to a vector. A constant vector has no Reshape."""
+    made = line.producer
+    if rank == 1 and line.constant is not None:
+        return line
+    vector = made is not None and made.op == "Reshape" and known_of(made.inputs[1]).ints == (-1,)
+    return made.inputs[0] if vector and made is not None else None
+
+
+def _is_their_shape(
+    sizes: Value | None, results: list[Value], node: Node, bodies: tuple[Body, ...]
+) -> bool:
+    """Whether `sizes` is the shape of the results. Each size is known, or the rest (-1), or comes
+    from the shape that the branches yield."""
+    known, made = known_of(sizes).ints, sizes.producer if sizes is not None else None
+    parts = made.inputs if made is not None and made.op == "Concat" else [sizes]
+    said = [known_of(part).ints for part in parts] if known is None else [(size,) for size in known]
+    if any(len(said) != result.rank for result in results) or said.count((-1,)) > 1:
+        return False
+    for axis, size in enumerate(said):
+        if size is None:
+            part = parts[axis]
+            taken = part.producer if part is not None else None
+            if taken is None or taken.op != "Gather" or known_of(taken.inputs[1]).ints != (axis,):
+                return False
+            shape = taken.inputs[0]
+            if shape is None or shape.producer is not node:
+                return False
+            place = node.outputs.index(shape)
+            for body, result in zip(bodies, results, strict=True):
+                asked = _result(body, place).producer
+                if asked is None or asked.op != "Shape" or asked.inputs[0] is not result:
+                    return False
+        elif size != (-1,) and any(result.dims[axis] != size[0] for result in results):
+            return False
+    return True
+
+
 @quirk(
     "Loop",
     engines=(GPU,),
