@@ -537,19 +537,6 @@ case(
     "division_guarded_by_another", "Equal Not Div Where",
     lambda x, y: divided(x, y, lambda y, zero: ops.not_equal(x, zero)), DIVISORS, DIVISORS + 1,
 )  # fmt: skip
-FEW_BYTES = np.array([200, 7, 100], np.uint8)
-
-
-def wide(value: Any, type: str = "i32") -> Any:
-    return ops.convert(value, type)
-
-
-case("sum_of_bytes", "Add", lambda x, y: ops.convert(wide(x) + wide(y), "u8"), FEW_BYTES, FEW_BYTES)
-case(
-    "sum_of_bytes_as_others", "Cast Cast Add Cast",
-    lambda x, y: ops.convert(wide(x) + wide(y), "i8"), FEW_BYTES, FEW_BYTES,
-)  # fmt: skip
-case("float_as_byte", "Cast", lambda x: ops.convert(wide(x), "u8"), random(3) * 300)
 case("widened_and_narrowed_elsewhere", "Unsqueeze Abs Squeeze", lambda x: widened(x, 0, 1), ROW)
 
 
@@ -587,14 +574,6 @@ def counted_up(count: Any) -> Any:
     return loop.get_concatenated_slices(part.output(0), 0, 1, 1, -1, 0)
 
 
-def stacked(n: Any, asked: Any, far: int = 1 << 30, none: int = 0) -> Any:
-    """The numbers below max(n, 0), cut to an empty tensor unless `asked` is positive."""
-    count = ops.maximum(n, np.int64(0))
-    runs = ops.greater(count if asked is n else asked, np.int64(0))
-    end = ops.select(runs, np.array([far]), np.array([none]))
-    return ops.slice(counted_up(count), [0], end, [1], [0])
-
-
 def guarded(n: Any, asked: Any, *otherwise: int) -> Any:
     """The numbers below max(n, 0), or `otherwise` unless `asked` is positive."""
     count = ops.maximum(n, np.int64(0))
@@ -611,11 +590,6 @@ def guarded(n: Any, asked: Any, *otherwise: int) -> Any:
 
 
 SOME = np.array(3)
-CUT = "Max Loop Greater Where Slice"
-case("stack", "Max Loop", lambda n: stacked(n, n), SOME)
-case("stack_cut_shorter", CUT, lambda n: stacked(n, n, 2), SOME)
-case("stack_never_empty", CUT, lambda n: stacked(n, n, none=1), SOME)
-case("stack_of_another_number", CUT, stacked, SOME, np.array(0))
 case("guarded_loop", "Max Loop", lambda n: guarded(n, n), SOME)
 case("loop_guarded_by_another_number", "Greater Max Loop", guarded, SOME, np.array(0))
 case("loop_or_one_number", "Max Greater If", lambda n: guarded(n, n, 7), SOME)

@@ -88,26 +88,6 @@ TO_ONNX = {
               %t -> Yield(output=0)
         """,
     ),
-    "to ONNX, a count of nothing where a condition is false": (
-        """g (float[2] x, bool go) => (float[2] y) {
-           m = Constant <value = int64 {3}> () z = Constant <value = int64 {0}> ()
-           n = Where (go, m, z)
-           y = Loop (n, "", x) <body = b (int64 i, bool c, float[2] s) => (bool d, float[2] t) {
-             d = Constant <value = bool {1}> () t = Neg (s) }> }""",
-        """
-        graph (%x: f32[2], %go: bool[]) -> %y
-          %m: i64[] = Constant() {value=i64[] 3}
-          %y: f32[2] = Loop(%m, %go, %x)
-            body (%i: i64[], %c: bool[], %s: f32[2]) -> %always, %t
-              %t: f32[2] = Neg(%s)
-              %always: bool[] = Constant() {value=bool[] True}
-              %i <- Iteration()
-              %c <- Carried(input=None, output=0)
-              %s <- Carried(input=2, output=1)
-              %always -> Condition()
-              %t -> Yield(output=0)
-        """,
-    ),
 }
 
 LOOP = """

@@ -38,7 +38,7 @@ _AT_ONCE = 100  # values that are looked at in one run
 
 Feed = Mapping[str, Any]
 
-Open = Callable[[Model], Session]
+OpenSession = Callable[[Model], Session]
 """Opens the model after a change, in the format that it has."""
 
 Differing = Callable[[Model, Feed], Collection[str]]
@@ -66,7 +66,7 @@ def reduce(
     model: Model,
     feed: Feed,
     first: FirstDifference | str,
-    opened: Open,
+    opened: OpenSession,
     differing: Differing,
     target: Path,
 ) -> Reduced | str:
@@ -106,7 +106,7 @@ def files_of(target: Path) -> dict[Path, Kind | None]:
     }  # fmt: skip
 
 
-def _known(model: Model, graph: Graph, feed: Feed, opened: Open) -> dict[Value, Any]:
+def _known(model: Model, graph: Graph, feed: Feed, opened: OpenSession) -> dict[Value, Any]:
     """What the values of a graph are in a run."""
     nested = graph is not model.graph
     found: dict[Value, Any] = {

@@ -31,10 +31,10 @@ _AT_ONCE = 100  # values compared in one run, so that memory stays small
 _ITERATIONS = 16  # compared at once
 _LOADS = 80  # pairs of models that are made and loaded
 
-Models = tuple[Model, Model | None]
+ModelPair = tuple[Model, Model | None]
 """Two models; the second is None if it is made of the first."""
 
-OpenPair = Callable[[Models], tuple[Session, Session]]
+OpenPair = Callable[[ModelPair], tuple[Session, Session]]
 """Opens both models after a change."""
 
 Equal = Callable[[Any, Any], Difference]
@@ -81,7 +81,7 @@ class FirstDifference:
 
 
 def first_difference(
-    models: Models, open_pair: OpenPair, feed: Mapping[str, Any], equal: Equal
+    models: ModelPair, open_pair: OpenPair, feed: Mapping[str, Any], equal: Equal
 ) -> FirstDifference | str:
     """The first value that differs with an input, or why none was found. The second model is None
     if it is made of the first: a change in the first is then a change in both."""
@@ -146,7 +146,7 @@ class _ValueSearch:
     """See `first_difference`. `loads` counts the pairs of models so far, `agree` the values that
     agree."""
 
-    models: Models
+    models: ModelPair
     open_pair: OpenPair
     feed: Mapping[str, Any]
     equal: Equal

@@ -24,7 +24,7 @@ from bridge.vocabulary import has_trait, operator
 Bounds = tuple[float, float]
 """The lowest and the highest number."""
 
-Back = Callable[[Bounds], Bounds]
+Inverse = Callable[[Bounds], Bounds]
 """Gives the bounds of an input from the bounds of what is computed from it."""
 
 _RANGES = {
@@ -83,11 +83,11 @@ _LARGEST_KNOWN = 1 << 20  # elements of a constant whose ends are looked for
 
 
 @dataclass(frozen=True)
-class Way:
+class Trail:
     """What leads from a model's input to a value. `back` undoes it. `is_exact` is set if the value
     has the same numbers, or others of which none is rounded; `is_known` if `back` is no guess."""
 
-    back: Back = lambda bounds: bounds
+    back: Inverse = lambda bounds: bounds
     is_exact: bool = True
     is_known: bool = True
 
@@ -98,7 +98,7 @@ class Use:
 
     node: Node
     index: int
-    way: Way
+    way: Trail
 
     @property
     def name(self) -> str:
@@ -212,7 +212,7 @@ def uses_of(value: Value, consumers: Consumers) -> InputUses:
     """The uses of an input of a model."""
     element = value.element
     uses = InputUses(element is not None and not element.is_float)
-    waiting = [(value, Way())]
+    waiting = [(value, Trail())]
     seen = {value}
     is_told = False
     while waiting:
@@ -256,11 +256,11 @@ def _handed_on(node: Node, index: int) -> Iterator[Value]:
                 yield inner
 
 
-def _computed(node: Node, index: int, way: Way) -> Iterator[tuple[Value, Way]]:
+def _computed(node: Node, index: int, way: Trail) -> Iterator[tuple[Value, Trail]]:
     """The value that a node computes with one of its inputs, and the way to it."""
     if node.op in _OF_EQUALS and index == 0:
         exact = way.is_exact and node.op in ("ReduceMax", "ReduceMin")
-        yield node.outputs[0], Way(way.back, exact, way.is_known)
+        yield node.outputs[0], Trail(way.back, exact, way.is_known)
     if node.op not in _UNDONE or (node.op == "Clip" and index):
         return
     others = [value for place, value in enumerate(node.inputs) if place != index and value]
@@ -273,7 +273,7 @@ def _computed(node: Node, index: int, way: Way) -> Iterator[tuple[Value, Way]]:
     whole = value.element is not None and not value.element.is_float
     yield (
         value,
-        Way(
+        Trail(
             lambda bounds: way.back(_undone(node.op, bounds, ends, index, whole)),
             way.is_exact and (whole or node.op not in _ROUNDED),
             way.is_known and is_known and node.op != "Mod",
