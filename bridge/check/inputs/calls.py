@@ -243,9 +243,9 @@ class _Row:
         of_states = {
             dim
             for value in self.inputs.values
-            if value.name in states.pairs and value.name in states.empty
+            if value.name in states.pairs
             for axis, dim in enumerate(value.dims)
-            if isinstance(dim, str) and axis != states.empty[value.name]
+            if isinstance(dim, str) and axis != states.empty.get(value.name)
         }
         for value in self.inputs.values:
             array = feeds[value.name]
