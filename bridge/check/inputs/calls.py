@@ -239,6 +239,14 @@ class _Row:
             if name not in states.once
         }
         length = grown.pop() if len(grown) == 1 else 0
+        # A size that a state keeps may be as large as the length.
+        of_states = {
+            dim
+            for value in self.inputs.values
+            if value.name in states.pairs
+            for axis, dim in enumerate(value.dims)
+            if isinstance(dim, str) and axis != states.empty.get(value.name)
+        }
         for value in self.inputs.values:
             array = feeds[value.name]
             sizes = array.shape if isinstance(array, np.ndarray) else ()
@@ -247,7 +255,7 @@ class _Row:
             for axis, dim in enumerate(value.dims if sizes else ()):
                 if isinstance(dim, int) or axis == states.empty.get(value.name):
                     continue
-                if sizes[axis] != length or not length:
+                if sizes[axis] != length or not length or dim in of_states:
                     self.kept |= dict.fromkeys(_keys(value, axis), sizes[axis])
                 elif value.name not in states.pairs:
                     self.growing.append(_keys(value, axis))
