@@ -46,7 +46,9 @@ def shrink(b: Builder, node: Node) -> Result:
     """Shrink-9. The function of the standard rounds the bias of integers to 0; its text and
     onnxruntime do not: they add in floats, and cut what they get off to an integer."""
     x, lambd, bias = node.operand(0), node.attributes["lambd"], node.attributes["bias"]
-    numbers = x if x.element is not None and x.element.is_float else b.cast(x, F32)
+    if x.element is not None and x.element.is_float:
+        return None  # The function of the standard is right.
+    numbers = b.cast(x, F32)
     shrunk = b.where(numbers > lambd, numbers - bias, b.like(0.0, numbers))
     return b.cast(b.where(numbers < -lambd, numbers + bias, shrunk), x.element)
 
