@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
@@ -189,6 +191,16 @@ def _only_row(node: Node) -> Value | None:
     first = known_of(axis).ints == (0,) == known_of(row.inputs[1]).ints
     whole = first and not node.attributes["batch_dims"] and is_zero(index)
     return row.inputs[0] if whole else None
+
+
+def row_of_constant(node: Node) -> np.ndarray | None:
+    """The only row of a constant, if a node takes it by a 0 that OpenVINO does not know."""
+    if node.op != "Gather" or node.attributes["batch_dims"] or node.inputs[0] is None:
+        return None
+    stack, index = node.inputs[0].constant, node.inputs[1]
+    if stack is None or stack.shape[:1] != (1,) or known_of(node.inputs[2]).ints != (0,):
+        return None
+    return stack.array()[0] if index is not None and not index.rank and is_zero(index) else None
 
 
 def _whole(node: Node) -> Value | None:

@@ -15,7 +15,7 @@ from bridge.neutral.match import ValuePair
 from bridge.neutral.rewrite import in_order
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
-from bridge.quirks.opaque import HIDING, recognise
+from bridge.quirks.opaque import HIDING, recognise, row_of_constant
 from bridge.quirks.quirk import GPU, Guess, Quirk, Undo
 from bridge.report import Report
 
@@ -23,7 +23,10 @@ from bridge.report import Report
 def _revealed(b: Builder, node: Node, uses: Uses) -> Value | None:
     """The value behind a node that hides something of it."""
     found = recognise(node)
-    return None if found is None else found[1]
+    if found is None:
+        row = row_of_constant(node)
+        return None if row is None else b.constant(row)
+    return found[1]
 
 
 REVEALED = dict.fromkeys(HIDING, _revealed)

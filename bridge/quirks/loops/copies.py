@@ -7,10 +7,8 @@ from dataclasses import replace
 from functools import partial
 
 from bridge.neutral.builder import Builder
-from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference.known import known_of
-from bridge.neutral.ports import Carried, Invariant, OutputPort, Sliced, Stacked, Yield
-from bridge.neutral.rewrite import ValueUses, replace_values
+from bridge.neutral.graph import Value
+from bridge.neutral.ports import Carried, Invariant, Sliced, Stacked, Yield
 from bridge.neutral.types import (
     F4E2M1,
     F8E8M0,
@@ -23,11 +21,7 @@ from bridge.neutral.types import (
     high,
     low,
 )
-from bridge.operators.control.loop_builder import LoopBuilder
-from bridge.passes.fuse.inverses import squeezed_again
-from bridge.passes.uses import Uses
 from bridge.quirks.loops.clause import Draft, clause
-from bridge.quirks.loops.guards import in_the_place_of
 
 WIDER = {F4E2M1: F32, F8E8M0: F32, U2: U8}
 """For each type that oneDNN lacks, a type that holds all its numbers."""
@@ -164,96 +158,3 @@ def _may_end(value: Value | None) -> bool:
         return False
     first, *others = value.dims
     return low(first) == 0 and all(low(dim) <= 1 and high(dim) != 0 for dim in others)
-
-
-@copied_shapes.undoes("Loop")
-def without_first_axis(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The Loop without the additional axes.
-
-    Every reader must remove the axis. Behind the Loop, the outputs get the axis that their readers
-    remove.
-    """
-    loop_builder = LoopBuilder.of(node)
-    body = loop_builder.body
-    squeezed = _squeezed_entries(loop_builder)
-    exits = {
-        index
-        for index, (value, port) in enumerate(body.exits())
-        if _without(value, "Unsqueeze") is not None and _leaves_with_axis(node, port, uses)
-    }
-    states = {p.output: i for i, p in enumerate(body.inputs) if isinstance(p, Carried)}
-    exits -= {index for index, entry in states.items() if entry not in squeezed}
-    for index, entry in states.items():
-        if index not in exits:
-            squeezed.pop(entry, None)
-    if not squeezed and not exits:
-        return None
-    for index, squeezes in squeezed.items():
-        _enter_again(loop_builder, index, squeezes)
-    for index in exits:
-        exit, inner = body.outputs[index], _without(body.graph.outputs[index], "Unsqueeze")
-        assert inner is not None
-        body.graph.outputs[index] = inner
-        if isinstance(exit, Stacked):
-            body.outputs[index] = replace(exit, axis=exit.axis - 1)
-        if isinstance(exit, Yield | Stacked) and exit.output is not None:
-            loop_builder.after(exit.output, lambda b, value: b.unsqueeze(value, 0))
-    loop_builder.drop_unused_inputs()
-    return in_the_place_of(node, loop_builder.build(b), uses)
-
-
-def _squeezed_entries(loop_builder: LoopBuilder) -> dict[int, list[Node]]:
-    """The inputs of the body that get an axis outside and lose it inside: their places, and the
-    nodes that remove the axis. All readers inside must remove it."""
-    body, found = loop_builder.body, {}
-    users, outputs = ValueUses(body.graph), frozenset(body.graph.outputs)
-    for index, (value, port) in enumerate(body.entries()):
-        squeezes = users.users(value)
-        if not isinstance(port, Carried | Invariant | Sliced) or port.input is None:
-            continue
-        if isinstance(port, Sliced) and port.axis < 1:
-            continue
-        if not squeezes or value in outputs:
-            continue
-        if _without(loop_builder.inputs[port.input], "Unsqueeze") is None:
-            continue
-        if all(_without(user.outputs[0], "Squeeze") is value for user in squeezes):
-            found[index] = squeezes
-    return found
-
-
-def _without(value: Value | None, op: str) -> Value | None:
-    """The value that gets its first axis, or loses it, by one of these operators."""
-    made = value.producer if value is not None else None
-    return (
-        made.inputs[0] if made and made.op == op and known_of(made.input(1)).ints == (0,) else None
-    )
-
-
-def _leaves_with_axis(node: Node, port: OutputPort, uses: Uses) -> bool:
-    """Whether all readers of an output port remove its first axis."""
-    if isinstance(port, Stacked) and port.axis < 1:
-        return False
-    if not isinstance(port, Yield | Stacked) or port.output is None:
-        return isinstance(port, Yield)
-    output = node.outputs[port.output]
-    takers = uses.users(output)
-    squeezed = all(_without(user.outputs[0], "Squeeze") is output for user in takers)
-    return squeezed and len(takers) == uses.count(output)
-
-
-def _enter_again(loop_builder: LoopBuilder, index: int, users: list[Node]) -> None:
-    """Has an input of the body enter as it is outside, without the additional axis."""
-    body = loop_builder.body
-    port = body.inputs[index]
-    assert isinstance(port, Carried | Invariant | Sliced) and port.input is not None
-    outer = _without(loop_builder.inputs[port.input], "Unsqueeze")
-    port = replace(port, input=loop_builder.outer(outer))
-    body.inputs[index] = replace(port, axis=port.axis - 1) if isinstance(port, Sliced) else port
-    entry = Value(users[0].outputs[0].type, list(body.graph.inputs[index].names))
-    body.graph.inputs[index] = entry
-    body.graph.nodes = [one for one in body.graph.nodes if one not in users]
-    replace_values(body.graph, {user.outputs[0]: entry for user in users})
-
-
-copied_shapes.undoes("Squeeze")(squeezed_again)

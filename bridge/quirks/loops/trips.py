@@ -7,7 +7,7 @@ from bridge.neutral.graph import Node, Value, loop_kind
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.liveness import Needed, unneeded_inputs
 from bridge.neutral.ports import Carried, Condition, Sliced, Yield
-from bridge.neutral.types import I64, STRING
+from bridge.neutral.types import STRING
 from bridge.operators.control.loop_builder import (
     LoopBuilder,
     constant_condition,
@@ -88,14 +88,11 @@ def unknown_input(draft: Draft) -> list[int]:
 
 @unknown_input.gives
 def _(draft: Draft, found: list[int]) -> None:
-    """This input is hidden from OpenVINO. A condition that holds is another one that does."""
+    """This input is hidden from OpenVINO."""
     (index,), b, inputs = found, draft.b, draft.loop.inputs
     value = inputs[index]
-    if value is None or (index == 1 and is_positive(value)):
-        one = opaque(b, b.constant(1, I64), "number")
-        inputs[index] = b.op("Greater", one, b.constant(0, I64))
-    else:
-        inputs[index] = opaque(b, value, "content" if index else "number")
+    hidden = b.constant(True) if value is None else value
+    inputs[index] = opaque(b, hidden, "content" if index else "number")
 
 
 @unknown_input.undoes("Loop")
