@@ -60,7 +60,7 @@ def opaque(
             zero = number or unknown_zero(b, 1 if value.rank == 1 else 0)
             return b.op("Add", value, b.cast(zero, value.element))
         case "content":
-            # The undo recognises the row by its Unsqueeze, even if the value is a constant.
+            # The undo recognises the row by its Unsqueeze, or as that of a folded constant.
             return b.op("Gather", b.op("Unsqueeze", value, [0]), unknown_zero(b, 0), 0)
         case "sizes":
             rest = opaque(b, b.constant([-1]), "number", number=number)

@@ -11,7 +11,7 @@ import numpy as np
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import I32
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
-from bridge.operators.microsoft.quantized import BY_BITS
+from bridge.operators.microsoft.quantized import BY_BITS, unpacked_zeros
 
 _SIMPLE = {"relu": "Relu", "silu": "Swish", "identity": "Identity"}
 
@@ -123,13 +123,10 @@ def _dequantized(b: Builder, node: Node, layer: int) -> Value | None:
     grid = experts, outputs, blocks
     points = b.filled(1 << bits - 1, grid, element)
     if zeros is not None:
-        known = zeros.constant
-        if known is None:
-            raise Refused("its zero points must be constant")
-        rows = (experts, outputs) if scales.rank == 3 else (experts, 1)
-        wide = Tensor(element, (*rows, known.size // (rows[0] * rows[1]) * 8 // bits), known.data())
-        values = wide.array()[..., : blocks if scales.rank == 3 else outputs].reshape(grid)
-        points = b.tensor(Tensor.of(np.ascontiguousarray(values)), list(zeros.names))
+        # Zero points fill whole bytes for each row, or, without blocks, for each expert.
+        rows = (experts * outputs, blocks) if scales.rank == 3 else (experts, outputs)
+        values = unpacked_zeros(zeros, bits, *rows).reshape(grid)
+        points = b.tensor(Tensor.of(values.astype(element.dtype)), list(zeros.names))
     integers = b.as_bits(packed, element, experts, outputs, length)
     scales = b.reshape(scales, *grid)
     return b.op("DequantizeLinear", integers, scales, points, axis=2, block_size=length // blocks)

@@ -216,7 +216,7 @@ def matmul_n_bits(b: Builder, node: Node) -> Result:
     if zeros is None:
         values = np.full((columns, blocks), 1 << bits - 1)
     else:
-        values = _unpacked(zeros, bits, columns, blocks)
+        values = unpacked_zeros(zeros, bits, columns, blocks)
     grid = b.reshape(b.cast(scales, F32), columns, blocks)
     if np.array_equal(values, np.round(values)):
         names = [] if zeros is None else list(zeros.names)
@@ -322,7 +322,7 @@ def _cut_to(b: Builder, zeros: Value, element: Element, scales: Value) -> Value:
     return b.tensor(Tensor.of(tensor.array()[..., :count]), list(zeros.names))
 
 
-def _unpacked(zeros: Value, bits: int, columns: int, blocks: int) -> np.ndarray:
+def unpacked_zeros(zeros: Value, bits: int, columns: int, blocks: int) -> np.ndarray:
     """Zero points [columns, blocks]. Packed zero points fill whole bytes in each column."""
     known = known_of(zeros).array
     if known is None:

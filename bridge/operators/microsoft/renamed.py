@@ -6,14 +6,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from bridge.operators import (
-    Builder,
-    Node,
-    Refused,
-    Result,
-    legalizes,
-    required,
-)
+from bridge.operators import Builder, Node, Refused, Result, legalizes, required
 
 
 @legalizes(
