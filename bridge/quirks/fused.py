@@ -10,7 +10,7 @@ import numpy as np
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value, producer_of
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import F64, Dim, Shape, high, is_static, low
+from bridge.neutral.types import F64, Dim, high, is_same, is_static, low
 from bridge.operators import Result
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import is_hidden
@@ -62,11 +62,12 @@ FAR = 8
     "wrong elements of the constant. Behind a reduction of three axes that keeps the second, it "
     "takes another axis. A product of shape [n, 4, 3, 4] plus a constant of shape [1, 4, 1, 1] has "
     "this constant along the last axis; with another size there, or with a constant along a last "
-    "axis of open size, the model fails. A FakeQuantize behind the arithmetic has the constant of "
-    "the first channel for all, in a body or with a dynamic shape. Behind a reduction, an integer "
-    "Divide by a constant rounds to the nearest integer, and a constant divided by the result "
-    "exchanges its operands. Behind a reduction of three axes of f64, a Divide by one constant "
-    "computes the first batch alone.",
+    "axis of open size, the model fails. So it does with a scale behind a product by a constant "
+    "vector, or the result has the shape of the matrix. A FakeQuantize behind the arithmetic has "
+    "the constant of the first channel for all, in a body or with a dynamic shape. Behind a "
+    "reduction, an integer Divide by a constant rounds to the nearest integer, and a constant "
+    "divided by the result exchanges its operands. Behind a reduction of three axes of f64, a "
+    "Divide by one constant computes the first batch alone.",
     cost="a maximum of the operand with itself",
 )
 def channels_in_kernel(node: Node, place: Place) -> list[bool]:
@@ -74,7 +75,8 @@ def channels_in_kernel(node: Node, place: Place) -> list[bool]:
     knows one operand. At arithmetic with a constant of several elements behind a reduction of three
     axes that keeps the second. At arithmetic of open shape, or PRelu, behind a MatMul by constants,
     if the other operand is a constant along axis 1, and this axis is not the last one; behind any
-    product, if a constant lies along a last axis of open size.
+    product, if a constant lies along a last axis of open size. At a Mul or Div of a product by a
+    vector, if OpenVINO knows the vector and the other operand.
 
     At a FakeQuantize in a body or of open shape, behind arithmetic with channels along axis 1, or
     behind its bounds, where nothing else reads the arithmetic. Not if a convolution or a MatMul in
@@ -89,6 +91,8 @@ def channels_in_kernel(node: Node, place: Place) -> list[bool]:
 
 def _is_confused(data: Value, other: Value, node: Node, place: Place) -> bool:
     """Whether the kernel that computes an operand computes the node wrongly."""
+    if node.op in ("Div", "Mul") and is_known(other, place) and _is_by_vector(data, place):
+        return True
     kernel, is_view = _kernel(data)
     if kernel is None:
         return False
@@ -101,6 +105,13 @@ def _is_confused(data: Value, other: Value, node: Node, place: Place) -> bool:
         several = other.constant is not None and other.constant.size > 1
         return several and node.op in SCALING and _keeps_channels(kernel)
     return not is_view and _is_across(data, other, node, kernel, place)
+
+
+def _is_by_vector(value: Value, place: Place) -> bool:
+    """Whether a value is the product of a matrix and a vector that OpenVINO knows."""
+    product = producer_of(value, "MatMul")
+    vectors = [v for v in product.operands if v.rank == 1] if product else []
+    return any(is_known(vector, place) for vector in vectors)
 
 
 def _is_across(data: Value, other: Value, node: Node, product: Node, place: Place) -> bool:
@@ -330,28 +341,6 @@ def _is_scaled(keys: Value | None) -> bool:
     return any(numbers is not None and (numbers != 1).any() for numbers in known)
 
 
-# OpenVINO's ShuffleChannelsFusion asks for the number of groups before it knows that there is one.
-@barrier(
-    "Reshape",
-    hides="memory",
-    needs=("Transpose",),
-    symptom="A model does not compile if a tensor of rank 4 with an open batch is reshaped, "
-    "transposed and reshaped, and the second axis between has an open size.",
-    cost="a maximum of the transposed tensor with itself",
-)
-def shuffle_of_open_groups(node: Node, place: Place) -> list[bool]:
-    """At a Reshape of a transposed Reshape of rank 4 or 5 to known shapes, if the second axis of
-    the latter has an open size, and only the first one of its input.
-    """
-    transposed = producer_of(node.operand(0), "Transpose")
-    first = transposed and producer_of(transposed.operand(0), "Reshape")
-    if not first or not all(known_of(n.inputs[1]).ints for n in (first, node)):
-        return []
-    x, groups = first.operand(0), first.outputs[0]
-    is_batch_open = x.rank == 4 and not is_static(x.shape) and is_static(x.dims[1:])
-    return [is_batch_open and groups.rank in (4, 5) and not isinstance(groups.dims[1], int), False]
-
-
 # If the plugin fuses such arithmetic into an activation or a normalization, it no longer
 # broadcasts.
 @quirk(
@@ -417,7 +406,7 @@ def kernel_of_lower_rank(b: Builder, node: Node, place: Place) -> Result:
     if node.op == "Expand":
         return b.op("Broadcast", values[0], _joined(b, _sizes(b, values[0], rank), values[1]))
     wide = list(dict.fromkeys(value for value in values if not _is_number(value)))
-    same = [value for value in wide if _are_equal(value.shape, node.outputs[0].shape)]
+    same = [value for value in wide if is_same(value.shape, node.outputs[0].shape)]
     if len(wide) == 1 or len(same) == len(wide):
         same, shape = wide, b.op("Shape", wide[0])
     elif same:
@@ -448,8 +437,3 @@ def _joined(b: Builder, one: Value, other: Value) -> Value:
 
 def _is_number(value: Value) -> bool:
     return value.rank == 0 or (value.constant is not None and value.constant.size == 1)
-
-
-def _are_equal(one: Shape, other: Shape) -> bool:
-    """Whether two shapes are known to be the same."""
-    return one is not None and one == other and all(isinstance(dim, int | str) for dim in one)

@@ -326,13 +326,39 @@ CANARIES: dict[str, Canary] = {
         seen=not FEATURES["avx512"],
         on="processors without AVX-512",
     ),
-    "shuffle_of_open_groups": Canary(
+    "channels_in_kernel,scale_of_vector": Canary(
+        """(float[n, 3, 4] x) => (float[n, 3] y) <float[4] w = {1, 2, 3, 4}, float half = {0.5}> {
+        p = MatMul (x, w) y = Mul (p, half) }""",
+        {"x": _f32(2, 3, 4)},
+    ),
+    "rearranged_views,negative_axis": Canary(
+        """(float[2, 4, 1, 3] x) => (float[2, 4, 1, 3] y)
+        <int64[5] s = {2, 4, 1, 1, 3}, int64[1] axis = {-3}> {
+        r = Reshape (x, s) y = ReduceL2 <keepdims = 0> (r, axis) }""",
+        {"x": _f32(2, 4, 1, 3)},
+    ),
+    "rearranged_views,reduction": Canary(
+        """(float[1, 4, 2, 2] x) => (float[2, 1] y) <int64[2] axes = {1, 3}, int64[2] s = {2, 1}> {
+        r = ReduceMax <keepdims = 0> (x, axes) y = Reshape (r, s) }""",
+        {"x": _f32(1, 4, 2, 2)},
+    ),
+    "rearranged_views,reduction_of_unsqueezed": Canary(
+        """(float[3, 4] x) => (float[1, 4, 1] y) <int64[1] last = {2}, int64[1] first = {0}> {
+        u = Unsqueeze (x, last) y = ReduceSum (u, first) }""",
+        {"x": _f32(3, 4)},
+    ),
+    "rearranged_views,reduction_of_transposed": Canary(
+        """(float[n, 4, 1, 3] x) => (float[1, 4, 3] y) <int64[1] axis = {2}> {
+        t = Transpose <perm = [2, 1, 0, 3]> (x) y = ReduceMax <keepdims = 0> (t, axis) }""",
+        {"x": _f32(2, 4, 1, 3)},
+    ),
+    "rearranged_views,shuffle": Canary(
         """(float[n, 3, 1, 4] x) => (float[1, 3, n, 4] y)
         <int64[4] grouped = {1, -1, 3, 4}, int64[4] back = {1, 3, -1, 4}> {
         g = Reshape (x, grouped) t = Transpose <perm = [0, 2, 1, 3]> (g) y = Reshape (t, back) }""",
         {"x": _f32(2, 3, 1, 4)},
     ),
-    "slice_before_gather_elements": Canary(
+    "rearranged_views,slice": Canary(
         """(float[4] x) => (float[1] y) {
         start = Constant <value_ints = [0]> ()
         end = Constant <value_ints = [2]> ()
