@@ -74,17 +74,12 @@ def seek(suite: Suite, request: Request) -> Sought:
     wanted = Wanted(
         drawn, demands, session,
         replace(base, sizes=demands.shared(sizes), given=base.chosen),
-        request.samples, request.budget, () if request.quick else sites,
+        request.samples, request.budget, sites,
         probes_of(with_sizes(model, sizes), suite.scratch), own, states, watched,
         request.quick, suite.model(suite.others[0].path),
         lambda text: request.tell(f"seeking inputs: {text}"),
     )  # fmt: skip
     found = search(wanted)
-    if request.quick and not found.cases:
-        # Inputs that lead to branches are also sought by what operators demand of sizes.
-        found = search(replace(wanted, sites=sites))
-    if request.quick:
-        found = found.with_branches(sites)
     failures = list(found.failures)
     if request.samples and not found.cases:
         kept = {key: size for key, size in sizes.items() if key not in base.sizes}

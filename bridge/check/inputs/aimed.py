@@ -33,7 +33,7 @@ _REPEATS = 60  # runs to make a Loop run often
 _SIZES = tuple(1 << k for k in (7, 8, 9, 6, 5, 10, 4, 3, 2, 1, 0))
 
 
-def aim(search: Search) -> None:
+def aim(search: Search, outermost: bool = False) -> None:
     """Seeks inputs for each branch that no input has reached, from the outermost Ifs inwards.
 
     The model may refuse an input because of an operator further in, or because of a size that the
@@ -45,6 +45,8 @@ def aim(search: Search) -> None:
     for site in search.all.sites:
         open = [outcome for outcome in site.outcomes if (site.index, outcome) in search.missing]
         if not open or search.over() or not hopeless.isdisjoint(site.parents):
+            continue
+        if outermost and (site.parents or (search.all.quick and search.lacking <= 0)):
             continue
         found = search.all.probes(site)
         if found is None:

@@ -52,14 +52,14 @@ def take_own(search: Search) -> None:
 
 
 def draw(search: Search) -> None:
-    """Draws the first inputs. If windows slide over inputs, larger ones are tried first."""
-    slides = any(_slides(node.op) for node in search.all.model.graph.nodes)
+    """Draws the first inputs, with sizes that grow until the model takes one. If windows slide over
+    inputs, only large ones are tried: OpenVINO runs some windows that are larger than their
+    data."""
+    slides = _slides(search)
     if not slides:
         draw_small(search)
-    if len(search.cases) == search.own:
-        _fit(search, slides)
-    if slides and len(search.cases) == search.own:
-        draw_small(search)
+    if not search.drawn:
+        _grow(search, [number for number in _GROWING if number >= _WINDOW or not slides])
 
 
 def draw_small(search: Search) -> None:
@@ -71,29 +71,37 @@ def draw_small(search: Search) -> None:
     search.run(recipes, feeds=feeds)
 
 
-def _fit(search: Search, slides: bool) -> None:
-    """Seeks a recipe that the model takes, and draws others like it."""
+def _grow(search: Search, sizes: Sequence[int]) -> None:
+    """Tries all sizes alike, until the model takes an input."""
     growing = _growing(search)
     rest = [own for own in free_sizes(search) if own not in growing]
     single = sized(search.start, [v for v in rest if v.key not in search.start.sizes], 1)
-    bases = (search.start, single)[: 2 if growing else 0]
-    large = [number for number in _GROWING if number >= _WINDOW]
-    # OpenVINO runs some windows that are larger than their data.
-    for lot in (large, _GROWING[: -len(large)]) if slides else (_GROWING,):
-        alike = (sized(base, growing, number) for base in bases for number in lot)
-        if search.cases[search.own :] or any(map(search.takes, alike)):
-            break
-        _agree(search, growing)
-    if not search.cases[search.own :]:
-        _guess(search, growing)
-    for case in search.cases[search.own : search.own + 1]:
-        recipe = case.recipe
+    bases = (search.start, single) if growing else ()
+    any(search.takes(sized(base, growing, number)) for base in bases for number in sizes)
+
+
+def fit(search: Search) -> None:
+    """Seeks a recipe that a model takes which refuses the first ones."""
+    slides = _slides(search)
+    _agree(search)
+    if not search.drawn and slides:
+        _grow(search, [number for number in _GROWING if number < _WINDOW])
+    if not search.drawn:
+        _guess(search)
+    if not search.drawn and slides:
+        draw_small(search)
+
+
+def draw_alike(search: Search) -> None:
+    """Draws inputs like the first one, as far as some are missing."""
+    for case in search.drawn[:1]:
         seeds = range(1, search.lacking + 1)
-        search.run(replace(recipe, seed=recipe.seed + more) for more in seeds)
+        search.run(replace(case.recipe, seed=case.recipe.seed + more) for more in seeds)
 
 
-def _agree(search: Search, growing: Sequence[Variable]) -> None:
+def _agree(search: Search) -> None:
     """Seeks sizes for which those that operators compute agree."""
+    growing = _growing(search)
     work = search.work * _INFERRED
 
     def distances(recipe: Recipe) -> tuple[float, ...]:
@@ -114,9 +122,9 @@ def _agree(search: Search, growing: Sequence[Variable]) -> None:
         search.run([near])
 
 
-def _guess(search: Search, growing: Sequence[Variable]) -> None:
+def _guess(search: Search) -> None:
     """Tries integers that are small or compared, at a few sizes, and further seeds."""
-    start = search.start
+    start, growing = search.start, _growing(search)
     inputs = variables(dict.fromkeys(search.maker.values, True), search.base)
     whole = [one for one in inputs if not one.is_size and one.step == 1]
     numbers = dict.fromkeys((*Hints.of(search.all.model.graph.walk()).whole, *SMALL))
@@ -156,14 +164,14 @@ def _follows(search: Search, key: str) -> bool:
 
 def draw_further(search: Search) -> None:
     """Draws large inputs, and ones with numbers of other kinds."""
-    case = next((one for one in search.cases[search.own :] if not one.recipe.call), None)
+    case = next((one for one in search.drawn if not one.recipe.call), None)
     if case is None:
         return
     recipe = replace(case.recipe, seed=case.recipe.seed + search.all.samples)
     recipe = _draw_large(search, case, recipe)
     uses = {v: u for v, u in search.maker.uses.items() if v.name not in recipe.chosen}
     elements = {v: v.element for v in uses if v.element is not None}
-    is_short = search.all.whole
+    is_short = search.all.quick
     floats = [v.name for v, element in elements.items() if element.is_float and not is_short]
     # OpenVINO keeps integers of variables in 32 bits.
     wide = search.all.states is None and any(
@@ -217,7 +225,7 @@ def _draw_large(search: Search, case: Case, recipe: Recipe) -> Recipe:
     counted = any(use.name == "trip_count" for u in uses.values() for use in u.all)
     # All sizes at once, but of a large model one alone; each alone if the model refuses that.
     tries = [
-        *([] if search.all.whole else [large]),
+        *([] if search.all.quick else [large]),
         *one_each[:_EMPTY],
         *([like] if counted else []),
     ]
@@ -226,7 +234,7 @@ def _draw_large(search: Search, case: Case, recipe: Recipe) -> Recipe:
         if one is not None and search.takes(one, always):
             taken = one
             break
-    for value, its in {} if search.all.whole else uses.items():
+    for value, its in {} if search.all.quick else uses.items():
         rows = max((use.rows for use in its.all), default=0)
         array, key = case.feeds.get(value.name), [*open_sizes(value)][-1:]
         if isinstance(array, np.ndarray) and _LARGE < rows <= _LONG:
@@ -261,7 +269,7 @@ def draw_empty(search: Search) -> None:
     once: Set[str] = set() if states is None else states.once
     set_once = {key for v in search.maker.values if v.name in once for key in open_sizes(v)}
     keys = [k for k, dim in search.open.items() if not low(search.base.sizes.get(k, dim))]
-    count = 1 if len(search.cases) > search.own else search.all.samples
+    count = 1 if search.drawn else search.all.samples
     start = search.start
     for key in sorted({*keys} - set_once)[:_EMPTY]:
         for n in range(count):  # one by one, as an engine may crash
@@ -269,10 +277,10 @@ def draw_empty(search: Search) -> None:
             search.run([recipe], always)
 
 
-def _slides(op: str) -> bool:
-    """Whether an operator slides a window over its input."""
-    row = operator(op)
-    return row is not None and "strides" in row.attributes
+def _slides(search: Search) -> bool:
+    """Whether an operator outside of bodies slides a window over its input."""
+    rows = (operator(node.op) for node in search.all.model.graph.nodes)
+    return any(row is not None and "strides" in row.attributes for row in rows)
 
 
 def _most(value: Any) -> int:

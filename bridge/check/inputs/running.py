@@ -179,9 +179,14 @@ class Search:
         return int(_WORK / 6 / work)
 
     @property
+    def drawn(self) -> list[Case]:
+        """The cases that the user did not give."""
+        return self.cases[self.own :]
+
+    @property
     def lacking(self) -> int:
         """The number of inputs still to be drawn, 0 if there are calls in a row."""
-        return 0 if len(self.row) > 1 else self.all.samples - (len(self.cases) - self.own)
+        return 0 if len(self.row) > 1 else self.all.samples - len(self.drawn)
 
     def open_of(self, case: Case) -> Iterator[int]:
         """The sizes that a case gives to open dimensions."""

@@ -12,9 +12,11 @@ from bridge.check.inputs.aimed import aim, deepen, repeat
 from bridge.check.inputs.drawn import (
     call_in_a_row,
     draw,
+    draw_alike,
     draw_empty,
     draw_further,
     draw_small,
+    fit,
     take_own,
 )
 from bridge.check.inputs.running import Search
@@ -34,11 +36,17 @@ def search(wanted: Wanted) -> Inputs:
             draw_small(found)
             call_in_a_row(found, wanted.states)
         draw(found)
+        if not found.drawn:
+            # A model may take inputs of one branch only, and a condition is sought in few runs.
+            aim(found, outermost=True)
+        if not found.drawn:
+            fit(found)
+        draw_alike(found)
         draw_further(found)
-        aim(found)
-        repeat(found)
-        deepen(found)
-        if not wanted.whole:
+        if not wanted.quick:
+            aim(found)
+            repeat(found)
+            deepen(found)
             draw_empty(found)
     return found.result()
 
@@ -55,6 +63,8 @@ def fitting_sizes(
         base = replace(wanted.base, sizes={**wanted.base.sizes, **wanted.demands.shared(sizes)})
         found = Search(replace(wanted, base=base, samples=1, sites=(), own=()))
         draw(found)
+        if not found.drawn:
+            fit(found)
         for case in found.cases:
             return {key: size for key in keys for size in _size(wanted, case.feeds, key)}
     return {}

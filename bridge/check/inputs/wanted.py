@@ -12,7 +12,6 @@ from bridge.check.inputs.probe import Probe
 from bridge.check.inputs.recipe import Case, Recipe
 from bridge.check.inputs.sizes import Demands
 from bridge.check.surgery.sites import Branch, Site
-from bridge.check.surgery.watching import all_taken
 from bridge.neutral.graph import Model
 
 Probes = Callable[[Site], tuple[Probe, Session] | None]
@@ -52,11 +51,6 @@ class Inputs:
         cases = tuple(self.cases[place] for place in places)
         return replace(self, cases=cases, reached=_first_takers(cases), row=row)
 
-    def with_branches(self, sites: Sequence[Site]) -> Inputs:
-        """The same, with the branches that the cases took in a watched session."""
-        cases = tuple(replace(case, taken=all_taken(case.outputs, sites)) for case in self.cases)
-        return replace(self, cases=cases, reached=_first_takers(cases))
-
 
 def _first_takers(cases: Sequence[Case]) -> dict[Branch, int]:
     """The number of the first case that takes each branch."""
@@ -75,7 +69,7 @@ class Wanted:
     with an output for the `sites` (see `Surgery.watch`). There are to be `samples` drawn inputs,
     `budget` limits how many are tried for them; if there are to be none, only the user's inputs
     `own` are tried. A model with `states` gets calls in a row. If `alone` runs a longer row than
-    `session`, that row is taken. With `whole`, all inputs have elements. `tell` is called with the
+    `session`, that row is taken. A `quick` search ends with the samples. `tell` is called with the
     progress. `twin` is the other file: what it compares with counts, too.
     """
 
@@ -90,6 +84,6 @@ class Wanted:
     own: Sequence[InputSet] = ()
     states: States | None = None
     alone: Session | None = None
-    whole: bool = False
+    quick: bool = False
     twin: Model | None = None
     tell: Callable[[str], None] = lambda text: None
