@@ -92,7 +92,7 @@ def seek(suite: Suite, request: Request) -> Sought:
             "no calls in a row were made: the original takes none with empty states "
             f"({shortened(found.no_row)})"
         )
-    if found.cut_short:
+    if found.cut_short and not request.quick:
         notes.append(
             f"the search for inputs ended after {found.tried} runs, so that branches may have been "
             "forced that an input can reach"

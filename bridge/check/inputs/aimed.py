@@ -7,7 +7,7 @@ goal of the solver; so is a number of iterations.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -21,7 +21,7 @@ from bridge.check.inputs.running import MANY, Keep, Search, work_of
 from bridge.check.inputs.solver import Goal, Hints, Variable, solve, variables
 from bridge.check.inputs.vary import one_more, varied_like
 from bridge.check.surgery.sites import SEVERAL, Branch, Site
-from bridge.errors import UsageError
+from bridge.errors import BridgeError, UsageError
 
 _TAKERS = 5  # inputs that each branch is compared with, if the search finds them
 _FEEDS = 24  # inputs that are compared, unless more are needed to take all branches
@@ -66,7 +66,12 @@ def _entered(search: Search, site: Site) -> bool:
 
 
 def _aim(
-    search: Search, hints: Hints, site: Site, outcome: int, probe: Probe, session: Session
+    search: Search,
+    hints: Hints,
+    site: Site,
+    outcome: int,
+    probe: Probe,
+    opened: Callable[[], Session],
 ) -> tuple[bool, str]:
     """Seeks an input for one outcome. Says whether any input leads there, and why the model refuses
     such inputs."""
@@ -82,8 +87,8 @@ def _aim(
             return ()
         numbers = {name: np.array(recipe.fills.get(name, 0), np.int64) for name in probe.iterations}
         try:
-            return probe.distances(outcome, session.run({**search.make(recipe), **numbers}))
-        except (EngineError, UsageError):
+            return probe.distances(outcome, opened().run({**search.make(recipe), **numbers}))
+        except BridgeError:  # of a probe that no engine loads, too
             return ()
 
     known = [*site.parents[-1:], *((site.index, other) for other in site.outcomes)]
@@ -91,16 +96,20 @@ def _aim(
     starts = [*near, *(replace(search.start, seed=search.start.seed + k) for k in range(3))]
     wanted = [variables(asked, search.base) for asked in probe.asked(outcome)]
     goal = Goal(distances, wanted, hints, min(_TRIES, search.share(work)))
-    recipe, far = solve(goal, [*starts, *search.solved[-_SOLVED:]])
+    recipe, far = solve(goal, [*starts, *(one for one, *_ in search.solved[-_SOLVED:])])
     if far:
         if not wanted[-1] and any(distances(search.start)[-1:]):
             what = "the Loop runs as often" if site.loop else "the condition is the same"
             _settle(search, branch, f"{what} with all inputs")
         return False, ""
-    search.solved.append(recipe)
-    like = _like(search, recipe, [own for some in wanted for own in some])
-    met = (r for r in like if r is recipe or not any(distances(r) or (1,)))
-    return True, _refused(search, met)
+    asked = [own for some in wanted for own in some]
+    for known, its, why in search.solved:
+        if known is recipe and its == asked:
+            return True, why
+    met = (r for r in _like(search, recipe, asked) if r is recipe or not any(distances(r) or (1,)))
+    why = _refused(search, met)
+    search.solved.append((recipe, asked, why))
+    return True, why
 
 
 def _refused(search: Search, recipes: Iterator[Recipe]) -> str:

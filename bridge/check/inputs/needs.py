@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import bridge
@@ -17,7 +18,7 @@ from bridge.check.inputs.sizes import free_dimensions
 from bridge.check.inputs.wanted import Inputs, Probes
 from bridge.check.lines import shortened
 from bridge.check.surgery.sites import Site, ways
-from bridge.errors import BridgeError, UsageError
+from bridge.errors import UsageError
 from bridge.neutral.graph import Model
 from bridge.neutral.types import innermost
 from bridge.options.suggestions import unknown
@@ -27,22 +28,24 @@ _PROBE = 5_000  # nodes of one
 
 
 def probes_of(model: Model, scratch: Path) -> Probes:
-    """Cuts probes out of a model and loads them, as long as they stay small."""
+    """Cuts probes out of a model, as long as they stay small."""
     found = ways(model)
     left = _PROBED
 
-    def probed(site: Site) -> tuple[Probe, Session] | None:
+    def probed(site: Site) -> tuple[Probe, Callable[[], Session]] | None:
         nonlocal left
         cut = probe(model, *found[site.index], min(_PROBE, left))
         left -= _PROBE if cut is None else len(cut.model.graph.nodes)
         if cut is None:
             return None
-        path = scratch / f"probe-{site.index}.onnx"
-        try:
+
+        @cache
+        def opened() -> Session:
+            path = scratch / f"probe-{site.index}.onnx"
             bridge.save(cut.model, path)
-            return cut, open_session(path)
-        except BridgeError:
-            return None
+            return open_session(path)
+
+        return cut, opened
 
     return probed
 

@@ -13,6 +13,7 @@ from bridge.check.engines import EndlessError, EngineError, Session
 from bridge.check.inputs.draw import Maker
 from bridge.check.inputs.recipe import Case, Recipe
 from bridge.check.inputs.sizes import keys_of, open_sizes
+from bridge.check.inputs.solver import Variable
 from bridge.check.inputs.wanted import Inputs, Wanted
 from bridge.check.surgery.sites import Branch, branches_of
 from bridge.check.surgery.watching import all_taken, iterations
@@ -25,6 +26,7 @@ _WORK = 2_000_000
 """Limit of a search in nodes that run, so that a user need not wait long for the check of a large
 model. What is counted is the same on each machine, however busy it is."""
 
+_QUICK = 20  # a quick search has so much less
 _RUN = 20  # nodes that take as long as the call of an engine
 _BYTES = 100_000  # of weights that take as long as a node
 _LARGEST_INPUT = 1 << 18  # elements of an input that the search tries, unless all have more
@@ -46,7 +48,8 @@ def work_of(model: Model) -> float:
 
 class Search:
     """What a search for inputs has found. `failing` says why the model refuses inputs that lead to
-    a branch. `solved` are recipes that lead to branches, whether the model takes them or not."""
+    a branch. `solved` are recipes that lead to branches, with the variables that decide it, and why
+    the model refuses them."""
 
     def __init__(self, wanted: Wanted) -> None:
         base = wanted.base
@@ -57,7 +60,8 @@ class Search:
         # The search starts from these sizes and may change them, but not the sizes of `base`.
         self.start = replace(base, sizes=dict(wanted.demands.sizes) | dict(base.sizes))
         self.work = work_of(wanted.model)
-        self.left = float(_WORK)
+        self.limit = _WORK / _QUICK if wanted.quick else _WORK
+        self.left = self.limit
         self.largest = _LARGEST_INPUT
         self.open = {k: dim for value in self.maker.values for k, dim in open_sizes(value).items()}
         self.missing = set(branches_of(wanted.sites))
@@ -73,7 +77,7 @@ class Search:
         self.tried = 0
         self.endless = self.cut_short = False
         self.iterations: dict[int, int] = {}
-        self.solved: list[Recipe] = []
+        self.solved: list[tuple[Recipe, list[Variable], str]] = []
         self.own = 0  # cases that the user gave
 
     def result(self) -> Inputs:
@@ -176,7 +180,7 @@ class Search:
 
     def share(self, work: float) -> int:
         """How many runs of so much work one goal may take."""
-        return int(_WORK / 6 / work)
+        return int(self.limit / 6 / work)
 
     @property
     def drawn(self) -> list[Case]:

@@ -100,7 +100,7 @@ class Use:
     index: int
     way: Trail
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The name of the node's input in the operator's definition."""
         if self.node.op == "Loop":

@@ -14,8 +14,9 @@ from bridge.check.inputs.sizes import Demands
 from bridge.check.surgery.sites import Branch, Site
 from bridge.neutral.graph import Model
 
-Probes = Callable[[Site], tuple[Probe, Session] | None]
-"""Gives the loaded probe of a site, None if there is no probe or no engine loads it."""
+Probes = Callable[[Site], tuple[Probe, Callable[[], Session]] | None]
+"""Gives the probe of a site, and what loads it; None if it would be too large. Loading raises
+BridgeError if no engine takes it."""
 
 
 @dataclass(frozen=True)
