@@ -39,7 +39,7 @@ from bridge.passes.strings.vocabularies import words_of_inputs
 _UNIT = frozenset({"iou_threshold", "score_threshold", "ratio"})
 """Inputs that are a share or a probability."""
 
-_LARGE = (17, 20)  # sizes of a large input
+_SPREAD = 3  # that sizes of a large input differ
 _LARGEST_COUNT = 16  # that a recipe may ask for
 _LARGEST_INPUT = 1 << 28  # elements
 _SOME = 8  # of so many numbers one is NaN, and one -0.0
@@ -72,7 +72,8 @@ class Maker:
         consumers = consumers_of(model.graph)
         self._words = words_of_inputs(model.graph)
         self.values = [value for value in model.graph.inputs if value not in model.defaults]
-        self.uses = {value: uses_of(value, consumers) for value in self.values}
+        alike = twin is not None and model.format == twin.format == "onnx"
+        self.uses = {value: uses_of(value, consumers, alike) for value in self.values}
         if twin is not None:
             consumers = consumers_of(twin.graph)
             for value, its in same_inputs(model, twin).items():
@@ -125,7 +126,14 @@ class _Draw:
         self.common = self._size()
 
     def _size(self) -> int:
-        return int(self.rng.integers(*_LARGE) if self.recipe.is_large else self.rng.integers(1, 5))
+        least, most = self._large or (1, 4)
+        return int(self.rng.integers(least, most, endpoint=True))
+
+    @property
+    def _large(self) -> tuple[int, int] | None:
+        """The least and the greatest size and trip count of a large input."""
+        large = self.recipe.large
+        return (large, large + _SPREAD) if large else None
 
     def value(self, value: Value, uses: InputUses) -> Any:
         """A value for one input of the graph."""
@@ -193,7 +201,8 @@ class _Draw:
             array = np.clip(array, bounds[0], max(bounds[1], 0 if is_index else _LARGEST_COUNT))
         if limits:
             array = np.clip(array, *_ends(element, limits))
-        if uses.is_mask and own is None and name not in recipe.given:
+        is_none = element.kind == "bool" and recipe.scales.get(name) == 0
+        if uses.is_mask and own is None and name not in recipe.given and not is_none:
             # A row without a key has no softmax.
             array = np.asarray(array).astype(bool)
             array[..., :1] = True
@@ -214,8 +223,7 @@ class _Draw:
             return array
         low, high = bounds or (-math.inf, math.inf)
         if element.is_integer:
-            top = (1 << (element.bits - element.is_signed)) - 1
-            low, high = max(low, -(top + 1) * element.is_signed), min(high, top)
+            low, high = max(low, element.bounds[0]), min(high, element.bounds[1])
         marks = [mark for mark in uses.marks if low <= mark <= high]
         count, turn = array.size, recipe.turn
         if recipe.numbers == "filled":
@@ -245,7 +253,7 @@ class _Draw:
 
     def _bounds(self, uses: InputUses) -> tuple[int, int] | None:
         """The lowest and highest number that all uses of an input allow, where any says so."""
-        found = (use.bounds(self._known, self.recipe.is_large, uses.is_whole) for use in uses.all)
+        found = (use.bounds(self._known, self._large, uses.is_whole) for use in uses.all)
         ranges = [pair for pair in found if pair is not None]
         lowest = max((low for low, _ in ranges), default=-math.inf)
         highest = min((high for _, high in ranges), default=math.inf)
@@ -374,26 +382,24 @@ def _free(
     if element.kind == "bool":
         return np.asarray(rng.integers(0, 2, shape)).astype(bool)
     if element.is_integer:
-        top = (1 << (element.bits - element.is_signed)) - 1
-        ends = (-top - 1) * element.is_signed, top
         usual = (-100 * element.is_signed, 100)
-        is_wide = numbers == "ends" and uses.is_moved
+        is_wide = numbers == "ends" and uses.is_wide
         dtype = np.uint64 if element.bits == 64 and not element.is_signed else np.int64
-        span = ends if element.bits <= 8 or is_wide else usual
+        span = element.bounds if element.bits <= 8 or is_wide else usual
         whole = rng.integers(*span, shape, dtype, endpoint=True).astype(element.dtype)
-        return _some(rng, np.asarray(whole), ends) if is_wide else np.asarray(whole)
+        return _some(rng, np.asarray(whole), element.bounds) if is_wide else np.asarray(whole)
     # Images, scores and boxes are from 0 to 1.
     is_unit = numbers == "marked" and element.kind != "complex"
     drawn = np.asarray(rng.random(shape) if is_unit else rng.standard_normal(shape))
     if element.kind == "complex":
         drawn = drawn + 1j * rng.standard_normal(shape)
-    elif numbers == "special" and uses.takes_nan:
-        drawn = _some(rng, drawn, (np.nan, -0.0))
+    elif numbers == "special":
+        drawn = _some(rng, drawn, uses.special)
     return drawn.astype(element.dtype)
 
 
-def _some(rng: np.random.Generator, array: np.ndarray, numbers: Bounds) -> np.ndarray:
-    """The array with a few of two numbers in it."""
+def _some(rng: np.random.Generator, array: np.ndarray, numbers: Sequence[float]) -> np.ndarray:
+    """The array with a few of each of these numbers in it."""
     places = rng.permutation(array.size)
     count = max(1, array.size // _SOME)
     flat = array.reshape(-1).copy()

@@ -36,8 +36,8 @@ class Recipe:
     size, or a range to draw the size from. `fills` are numbers that fill a whole input, `scales`
     are factors for drawn numbers, `ranges` are limits for drawn numbers. `values` are inputs that
     are not drawn. `own` are inputs that a user gave; fills and scales may change them. `call` is
-    the number of a call in a row, 0 for other inputs. Each `turn` has other marks. `is_large` draws
-    sizes from 17 on, and trip counts from 10 on. `given` are the inputs whose numbers a user chose.
+    the number of a call in a row, 0 for other inputs. Each `turn` has other marks. `large` is the
+    least size, and trip count, of a large input. `given` are the inputs whose numbers a user chose.
     """
 
     seed: int = 0
@@ -48,7 +48,7 @@ class Recipe:
     ranges: Ranges = field(default_factory=dict)
     own: InputSet | None = None
     call: int = 0
-    is_large: bool = False
+    large: int = 0
     numbers: Numbers = "usual"
     turn: int = 0
     given: frozenset[str] = frozenset()
@@ -68,7 +68,7 @@ class Recipe:
         parts = [f"seed {self.seed}" if self.own is None else self.own.where]
         if self.call:
             return f"{parts[0]}, call {self.call} in a row"
-        parts += ["large"] * self.is_large
+        parts += ["large"] * bool(self.large)
         parts += ["ends of types"] * (self.numbers == "ends")
         parts += ["NaN or -0.0"] * (self.numbers == "special")
         if self.numbers in ("marked", "filled"):

@@ -16,6 +16,7 @@ from bridge.check.inputs.drawn import (
     draw_empty,
     draw_further,
     draw_small,
+    enlarge,
     fit,
     take_own,
 )
@@ -46,6 +47,7 @@ def search(wanted: Wanted) -> Inputs:
         if not wanted.quick:
             aim(found)
             repeat(found)
+            enlarge(found)
             deepen(found)
             draw_empty(found)
     return found.result()

@@ -4,9 +4,10 @@ this: some read memory behind a tensor instead."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
+from bridge.check.inputs.uses import LIMITING
 from bridge.errors import BridgeError
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model, Value
@@ -31,6 +32,8 @@ SizeBounds = int | Interval
 _SAME_NUMBERS = ("Cast", "Reshape")
 """Operators before which a value has the same numbers."""
 
+LONG = 512  # the largest size that is chosen to reach a number of a model
+_FEW = 8  # elements of a constant of which each may be a size
 _NOTHING = 1e6  # the misfit of a dimension of size 0: all that is computed of it agrees
 _UNKNOWN = 1e4  # the misfit of a dimension that is not known, or of a node that cannot run
 
@@ -224,6 +227,33 @@ def misfit(model: Model, sizes: Mapping[str, int]) -> float:
         found += _UNKNOWN * sum(not isinstance(dim, int) for dim in dims)
         found += _NOTHING * sum(isinstance(dim, int) and dim < 1 for dim in dims)
     return found
+
+
+def size_limits(*models: Model) -> list[int]:
+    """Integers that models compare with, or cut at, and so maybe sizes. Those of one model alone
+    come first, and large ones before small ones."""
+    found = [{*_cuts(model)} for model in models]
+    everywhere = set.intersection(*found) if len(found) > 1 else set()
+    return sorted(set.union(*found), key=lambda number: (number in everywhere, -number))
+
+
+def _cuts(model: Model) -> Iterator[int]:
+    """The integers that a model compares with, and those that it cuts open axes at."""
+    for node in model.graph.walk():
+        slices = node.op in ("Slice", "StridedSlice")
+        if not slices and node.op not in LIMITING:
+            continue
+        shape = (node.inputs[0].shape if slices and node.inputs[0] is not None else None) or ()
+        axes = known_of(node.input(3)).ints if node.op == "Slice" and node.input(3) else None
+        for value in node.inputs[1:3] if slices else node.inputs:
+            tensor = None if value is None else value.constant
+            if tensor is None or not tensor.element.is_integer or tensor.size > _FEW:
+                continue
+            for place, number in enumerate(map(int, tensor.array().reshape(-1))):
+                axis = axes[place] if axes else place
+                is_open = axis >= len(shape) or not isinstance(shape[axis], int)
+                if is_open and 1 < abs(number) <= LONG:
+                    yield abs(number)
 
 
 def _token_inputs(model: Model) -> list[Value]:
