@@ -74,6 +74,10 @@ class Maker:
         self.values = [value for value in model.graph.inputs if value not in model.defaults]
         alike = twin is not None and model.format == twin.format == "onnx"
         self.uses = {value: uses_of(value, consumers, alike) for value in self.values}
+        if any("Quantize" in node.op for node in model.graph.walk()):
+            # One far number changes the steps of all others.
+            for uses in self.uses.values():
+                uses.far = ()
         if twin is not None:
             consumers = consumers_of(twin.graph)
             for value, its in same_inputs(model, twin).items():
@@ -216,7 +220,7 @@ class _Draw:
         bounds: Bounds | None,
         uses: InputUses,
     ) -> np.ndarray:
-        """The array with one mark in all elements, or with many in some. A float has -0.0, too."""
+        """The array with one mark in all elements, or many in some. Floats have -0.0, too."""
         recipe = self.recipe
         is_fixed = recipe.own is not None or name in recipe.chosen or uses.is_yes_or_no
         if recipe.numbers not in ("marked", "filled") or element.kind not in _MARKED or is_fixed:
@@ -229,7 +233,8 @@ class _Draw:
         if recipe.numbers == "filled":
             marks = [marks[turn % len(marks)]] if marks else []
         else:
-            marks = [*[-0.0] * (element.is_float and bounds is None), *marks]
+            if element.is_float and bounds is None:
+                marks = [-0.0, *marks, *uses.far]
             count = min(len(marks), max(count // 2, 1))
         flat = array.astype(float if element.is_float else array.dtype).reshape(-1)
         places: Sequence[int] = self.rng.permutation(array.size)[:count].tolist() if marks else []

@@ -37,7 +37,7 @@ _WINDOW = 64  # the first size that is tried where windows slide over inputs
 _AT_ONCE = 20  # inputs, where a model takes few
 _INFERRED = 20  # times as much work as a run is it to look for sizes that disagree
 _MARKED = 3  # inputs, at most, for numbers that the model compares with
-_WIDE = 100.0  # so many times the usual numbers reach bounds
+_WIDE = 30.0  # so many times the usual numbers reach bounds
 _SOFT = 0.05  # so many times the usual numbers leave gates open
 _FAINT = 1e-3  # so many times the usual numbers show an epsilon; no times give ties and padding
 

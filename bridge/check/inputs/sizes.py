@@ -251,7 +251,7 @@ def _cuts(model: Model) -> Iterator[int]:
                 continue
             for place, number in enumerate(map(int, tensor.array().reshape(-1))):
                 axis = axes[place] if axes else place
-                is_open = axis >= len(shape) or not isinstance(shape[axis], int)
+                is_open = not (-len(shape) <= axis < len(shape) and isinstance(shape[axis], int))
                 if is_open and 1 < abs(number) <= LONG:
                     yield abs(number)
 

@@ -10,7 +10,7 @@ neighbours, tells `<` from `<=`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -166,7 +166,7 @@ def _around(number: float, step: float) -> tuple[float, ...]:
 class InputUses:
     """All uses of an input. `is_mask` is set if it says which keys count in a softmax, `is_wide` if
     engines agree about integers of the whole type, `takes_nan` if they agree about NaN.
-    `further` are its uses in another file."""
+    `further` are its uses in another file, `far` numbers whose exponentials overflow."""
 
     is_whole: bool = False
     all: list[Use] = field(default_factory=list)
@@ -174,6 +174,7 @@ class InputUses:
     is_wide: bool = True
     takes_nan: bool = False
     further: list[Use] = field(default_factory=list)
+    far: Sequence[float] = (100.0, -100.0)
 
     @cached_property
     def is_yes_or_no(self) -> bool:
