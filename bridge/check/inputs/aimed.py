@@ -18,7 +18,7 @@ from bridge.check.inputs.drawn import SMALL
 from bridge.check.inputs.probe import Probe
 from bridge.check.inputs.recipe import Case, Recipe
 from bridge.check.inputs.running import MANY, Keep, Search, work_of
-from bridge.check.inputs.solver import Goal, Hints, Variable, solve, variables
+from bridge.check.inputs.solver import Goal, Variable, solve
 from bridge.check.inputs.vary import one_more, varied_like
 from bridge.check.surgery.sites import SEVERAL, Branch, Site
 from bridge.errors import BridgeError, UsageError
@@ -41,7 +41,6 @@ def aim(search: Search, outermost: bool = False) -> None:
     if search.endless and not search.cases:  # Each further run would take as long again.
         return
     hopeless: set[Branch] = set()
-    hints = Hints.of(search.all.model.graph.walk()) if search.all.sites else Hints()
     for site in search.all.sites:
         open = [outcome for outcome in site.outcomes if (site.index, outcome) in search.missing]
         if not open or search.over() or not hopeless.isdisjoint(site.parents):
@@ -53,7 +52,7 @@ def aim(search: Search, outermost: bool = False) -> None:
             continue
         for outcome in open:
             if (site.index, outcome) in search.missing:  # still
-                solved, why = _aim(search, hints, site, outcome, *found)
+                solved, why = _aim(search, site, outcome, *found)
                 if why:
                     search.failing[site.index, outcome] = why
                 if not solved or (why and _entered(search, site)):
@@ -66,12 +65,7 @@ def _entered(search: Search, site: Site) -> bool:
 
 
 def _aim(
-    search: Search,
-    hints: Hints,
-    site: Site,
-    outcome: int,
-    probe: Probe,
-    opened: Callable[[], Session],
+    search: Search, site: Site, outcome: int, probe: Probe, opened: Callable[[], Session]
 ) -> tuple[bool, str]:
     """Seeks an input for one outcome. Says whether any input leads there, and why the model refuses
     such inputs."""
@@ -94,8 +88,8 @@ def _aim(
     known = [*site.parents[-1:], *((site.index, other) for other in site.outcomes)]
     near = [search.cases[search.reached[b]].recipe for b in known if b in search.reached]
     starts = [*near, *(replace(search.start, seed=search.start.seed + k) for k in range(3))]
-    wanted = [variables(asked, search.base) for asked in probe.asked(outcome)]
-    goal = Goal(distances, wanted, hints, min(_TRIES, search.share(work)))
+    wanted = [search.variables(asked) for asked in probe.asked(outcome)]
+    goal = Goal(distances, wanted, min(_TRIES, search.share(work)))
     recipe, far = solve(goal, [*starts, *(one for one, *_ in search.solved[-_SOLVED:])])
     if far:
         if not wanted[-1] and any(distances(search.start)[-1:]):
@@ -152,7 +146,7 @@ def repeat(search: Search) -> None:
         few = place is not None and 0 < search.iterations.get(site.index, 0) < MANY
         if not few or search.over() or (found := search.all.probes(site)) is None:
             continue
-        free = [v for w in found[0].asked(SEVERAL) for v in variables(w, search.base)]
+        free = [v for asked in found[0].asked(SEVERAL) for v in search.variables(asked)]
 
         def distances(recipe: Recipe, site: Site = site) -> tuple[float, ...]:
             if search.over(search.work):
@@ -164,10 +158,10 @@ def repeat(search: Search) -> None:
                 return ()
             return (float(max(0, MANY - search.counts(outputs).get(site.index, 0))),)
 
-        free = [v for v in free if not v.key.startswith("bridge.")]
+        free = [replace(v, hints=(12,)) for v in free if not v.key.startswith("bridge.")]
         if free and place is not None:
             tries = min(_REPEATS, search.share(search.work))
-            goal = Goal(distances, [free], Hints([12], [12]), tries)
+            goal = Goal(distances, [free], tries)
             recipe, far = solve(goal, [search.cases[place].recipe])
             if not far:
                 search.run([recipe])

@@ -19,8 +19,8 @@ import numpy as np
 from bridge.check.inputs.calls import States, calls_in_a_row
 from bridge.check.inputs.recipe import Case, Numbers, Recipe
 from bridge.check.inputs.running import Keep, Search, always
-from bridge.check.inputs.sizes import LONG, misfit, open_sizes, size_limits
-from bridge.check.inputs.solver import Goal, Hints, Variable, sized, solve, variables
+from bridge.check.inputs.sizes import LONG, misfit, open_sizes
+from bridge.check.inputs.solver import Goal, Variable, sized, solve
 from bridge.check.surgery.sites import Branch
 from bridge.neutral.types import innermost, low
 from bridge.vocabulary import operator
@@ -131,11 +131,15 @@ def _agree(search: Search) -> None:
 def _guess(search: Search) -> None:
     """Tries integers that are small or compared, at a few sizes, and further seeds."""
     start, growing = search.start, _growing(search)
-    inputs = variables(dict.fromkeys(search.maker.values, True), search.base)
+    inputs = search.variables(dict.fromkeys(search.maker.values, True))
     whole = [one for one in inputs if not one.is_size and one.step == 1]
-    numbers = dict.fromkeys((*Hints.of(search.all.model.graph.walk()).whole, *SMALL))
     longer = (sized(start, growing, n * _WINDOW) for n in (2, 16))
-    filled = [one.put(r, n) for r in (start, *longer) for n in numbers for one in whole]
+    filled = [
+        one.put(recipe, number)
+        for recipe in (start, *longer)
+        for one in whole
+        for number in dict.fromkeys((*one.hints, *SMALL))
+    ]
     seeds = range(search.all.samples, search.all.budget)
     drawn = [replace(r, seed=r.seed + n) for r in (start, search.base) for n in seeds]
     recipes = [*(recipe for recipe in filled if recipe is not None), *drawn]
@@ -158,7 +162,7 @@ def _growing(search: Search) -> list[Variable]:
 
 def free_sizes(search: Search) -> list[Variable]:
     """All open sizes that the user left open, without those that follow from others."""
-    free = variables(dict.fromkeys(search.maker.values, False), search.base)
+    free = search.variables(dict.fromkeys(search.maker.values, False))
     return [own for own in free if not _follows(search, own.key)]
 
 
@@ -235,7 +239,7 @@ def enlarge(search: Search) -> None:
     if not plain or not (free or "trip_count" in uses) or search.over():
         return
     growing, like = _growing(search), _like(search, plain[0])
-    limits = size_limits(*filter(None, (search.all.model, search.all.twin)))
+    limits = search.limits
     borders = limits[: _BORDERS if growing else 0]
     search.run([sized(plain[0].recipe, growing, number) for number in borders], always)
     beyond = [number + 2 for number in sorted(limits, reverse=True)[:_BORDERS]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,13 @@ import numpy as np
 from bridge.check.engines import EndlessError, EngineError, Session
 from bridge.check.inputs.draw import Maker
 from bridge.check.inputs.recipe import Case, Recipe
-from bridge.check.inputs.sizes import keys_of, open_sizes
-from bridge.check.inputs.solver import Variable
+from bridge.check.inputs.sizes import keys_of, open_sizes, size_limits
+from bridge.check.inputs.solver import Variable, variables
 from bridge.check.inputs.wanted import Inputs, Wanted
 from bridge.check.surgery.sites import Branch, branches_of
 from bridge.check.surgery.watching import all_taken, iterations
 from bridge.errors import UsageError, amount
-from bridge.neutral.graph import Model, size_of_constants
+from bridge.neutral.graph import Model, Value, size_of_constants
 from bridge.neutral.types import Interval, TensorType
 
 MANY = 10  # iterations of a Loop
@@ -130,6 +131,21 @@ class Search:
         branches = f", {len(self.reached)} of {self.count} branches" if self.count else ""
         self.all.tell(amount(self.tried, "input") + " tried" + branches)
         return answers
+
+    def variables(self, asked: Mapping[Value, bool]) -> list[Variable]:
+        """See `solver.variables`."""
+        return variables(asked, self.base, lambda name: self.hints.get(name, ()))
+
+    @cached_property
+    def limits(self) -> list[int]:
+        """See `size_limits`."""
+        return size_limits(*filter(None, (self.all.model, self.all.twin)))
+
+    @cached_property
+    def hints(self) -> dict[str, list[float]]:
+        """Numbers of an input, and of sizes, around those that a file compares with."""
+        found = {"": [float(n + step) for n in self.limits for step in (0, -1, 1)]}
+        return found | {v.name: [0.0, *uses.marks] for v, uses in self.maker.uses.items()}
 
     def takes(self, recipe: Recipe, keep: Keep = lambda case: False) -> bool:
         """Runs one input. The answer is whether the model takes it."""

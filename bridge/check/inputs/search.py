@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
 
 from bridge.check.inputs.aimed import aim, deepen, repeat
 from bridge.check.inputs.drawn import (
@@ -23,7 +20,6 @@ from bridge.check.inputs.drawn import (
 from bridge.check.inputs.running import Search
 from bridge.check.inputs.sizes import SizeBounds
 from bridge.check.inputs.wanted import Inputs, Wanted
-from bridge.neutral.types import innermost
 
 _RELAXED = 6  # sizes that are left out one by one
 
@@ -68,17 +64,7 @@ def fitting_sizes(
         if not found.drawn:
             fit(found)
         for case in found.cases:
-            return {key: size for key in keys for size in _size(wanted, case.feeds, key)}
+            chosen, symbols = found.sizes_of(case), wanted.demands.symbols
+            named = {key: chosen.get(key, chosen.get(symbols.get(key, key))) for key in keys}
+            return {key: size for key, size in named.items() if isinstance(size, int)}
     return {}
-
-
-def _size(wanted: Wanted, feeds: Mapping[str, Any], key: str) -> list[int]:
-    """The size of a dimension in an input, by its key in `Recipe.sizes`: one, or none."""
-    for value in wanted.model.graph.inputs:
-        array, dims = feeds.get(value.name), innermost(value.type).shape
-        for axis, size in enumerate(np.shape(array) if isinstance(array, np.ndarray) else ()):
-            symbol = None if dims is None else dims[axis]
-            names = (key, wanted.demands.symbols.get(key))
-            if f"{value.name}.{axis}" == key or (symbol is not None and symbol in names):
-                return [size]
-    return []

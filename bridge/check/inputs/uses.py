@@ -77,6 +77,7 @@ _OF_EQUALS = frozenset({"Ceil", "Floor", "ReduceMax", "ReduceMean", "ReduceMin",
 _NUMBERS = frozenset({"int", "uint", "float"})
 _HALVES = (0.5, 1.5, 2.5)  # which round to the even neighbour
 _FARTHEST = 1e4  # engines round larger numbers unlike
+_LARGEST_WHOLE = 1 << 24  # which every engine holds exactly
 _MARKED = 8  # elements of a constant that marks are taken from, at most
 _LARGEST_KNOWN = 1 << 20  # elements of a constant whose ends are looked for
 
@@ -201,7 +202,8 @@ class InputUses:
                 step = 1.0 if self.is_whole else (abs(limit) or 1.0) / 64
                 for place, number in enumerate(_around(limit, step)):
                     low, high = use.way.back((number, number))
-                    if low == high and abs(low) <= _FARTHEST and (place or use.way.is_exact):
+                    most = _LARGEST_WHOLE if self.is_whole else _FARTHEST
+                    if low == high and abs(low) <= most and (place or use.way.is_exact):
                         found.setdefault(place, []).append(round(low) if self.is_whole else low)
         return [*dict.fromkeys(mark for place in sorted(found) for mark in found[place])]
 
