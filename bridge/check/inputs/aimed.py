@@ -7,7 +7,7 @@ goal of the solver; so is a number of iterations.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -16,15 +16,12 @@ import numpy as np
 from bridge.check.engines import EndlessError, EngineError, Session
 from bridge.check.inputs.drawn import SMALL
 from bridge.check.inputs.probe import Probe
-from bridge.check.inputs.recipe import Case, Recipe
-from bridge.check.inputs.running import MANY, Keep, Search, work_of
+from bridge.check.inputs.recipe import Recipe
+from bridge.check.inputs.running import MANY, Search, work_of
 from bridge.check.inputs.solver import Goal, Variable, solve
-from bridge.check.inputs.vary import one_more, varied_like
 from bridge.check.surgery.sites import SEVERAL, Branch, Site
 from bridge.errors import BridgeError, UsageError
 
-_TAKERS = 5  # inputs that each branch is compared with, if the search finds them
-_FEEDS = 24  # inputs that are compared, unless more are needed to take all branches
 _SEEDS = 6  # seeds for each input that leads to a branch
 _ATTEMPTS = 16  # refused inputs that lead to a branch, then the search for it stops
 _SOLVED = 4  # the last recipes found for other branches, from which a search starts
@@ -97,8 +94,8 @@ def _aim(
             _settle(search, branch, f"{what} with all inputs")
         return False, ""
     asked = [own for some in wanted for own in some]
-    for known, its, why in search.solved:
-        if known is recipe and its == asked:
+    for one, its, why in search.solved:
+        if one is recipe and its == asked:
             return True, why
     met = (r for r in _like(search, recipe, asked) if r is recipe or not any(distances(r) or (1,)))
     why = _refused(search, met)
@@ -165,31 +162,3 @@ def repeat(search: Search) -> None:
             recipe, far = solve(goal, [search.cases[place].recipe])
             if not far:
                 search.run([recipe])
-
-
-def deepen(search: Search) -> None:
-    """Adds inputs for branches that few inputs take, and inputs that take branches together that no
-    input took together: a single input may hide a difference."""
-    for branch in sorted(search.reached):
-        case = search.cases[search.reached[branch]]
-        takers = sum(branch in one.taken for one in search.cases)
-        more = one_more(case) if branch[1] == SEVERAL else []
-        varied = varied_like(case, search.maker.values)
-        lacking = _TAKERS - takers
-        new = [*more, *islice(varied, lacking + 1 if lacking > 0 else 0)]
-        _add(search, new, lambda case, branch=branch: branch in case.taken)  # type: ignore[misc]
-    drawn = [case.recipe for case in search.cases if case.recipe.own is None]
-    if len(search.all.sites) > 1 and drawn:
-        seeds = range(_SEEDS, 2 * _SEEDS)
-        new = [replace(drawn[0], seed=drawn[0].seed + more) for more in seeds]
-        _add(search, new, lambda case: all(case.taken != one.taken for one in search.cases))
-
-
-def _add(search: Search, recipes: Iterable[Recipe], keep: Keep) -> None:
-    """Runs inputs, unless there are enough, that are neither known nor extreme."""
-    known = [case.recipe for case in search.cases]
-    new = [recipe for recipe in recipes if recipe not in known]
-    made = [Case(recipe, search.make(recipe), {}) for recipe in new]
-    plain = [case for case in made if not case.is_extreme]
-    if plain and len(search.cases) < _FEEDS and not search.over():
-        search.run([case.recipe for case in plain], keep, feeds=[case.feeds for case in plain])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -52,6 +52,11 @@ class Recipe:
     numbers: Numbers = "usual"
     turn: int = 0
     given: frozenset[str] = frozenset()
+
+    def scaled(self, names: Sequence[str], factor: float, more: int = 0) -> Recipe:
+        """The recipe with inputs times a factor, and with a later seed."""
+        scales = {**self.scales, **dict.fromkeys(names, factor)}
+        return replace(self, seed=self.seed + more, scales=scales)
 
     @property
     def chosen(self) -> frozenset[str]:

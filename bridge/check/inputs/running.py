@@ -147,9 +147,11 @@ class Search:
         found = {"": [float(n + step) for n in self.limits for step in (0, -1, 1)]}
         return found | {v.name: [0.0, *uses.marks] for v, uses in self.maker.uses.items()}
 
-    def takes(self, recipe: Recipe, keep: Keep = lambda case: False) -> bool:
-        """Runs one input. The answer is whether the model takes it."""
-        return self.run([recipe], keep) == [""]
+    def adds(self, recipe: Recipe, keep: Keep = always) -> bool:
+        """Runs one input. The answer is whether it is kept."""
+        before = len(self.cases)
+        self.run([recipe], keep)
+        return len(self.cases) > before
 
     def _results(
         self, session: Session, feeds: Sequence[dict[str, Any]]

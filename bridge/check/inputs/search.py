@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from bridge.check.inputs.aimed import aim, deepen, repeat
+from bridge.check.inputs.aimed import aim, repeat
 from bridge.check.inputs.drawn import (
     call_in_a_row,
     draw,
     draw_alike,
     draw_empty,
-    draw_further,
     draw_small,
-    enlarge,
     fit,
     take_own,
 )
+from bridge.check.inputs.further import deepen, draw_further, enlarge
 from bridge.check.inputs.running import Search
 from bridge.check.inputs.sizes import SizeBounds
 from bridge.check.inputs.wanted import Inputs, Wanted
