@@ -3,7 +3,6 @@ file compares with, wide ones, NaN, and the ends of types; and more inputs for e
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, islice
@@ -13,7 +12,6 @@ import numpy as np
 from bridge.check.inputs.drawn import follows, free_sizes, growing_sizes
 from bridge.check.inputs.recipe import Case, Numbers, Recipe
 from bridge.check.inputs.running import Keep, Search, always
-from bridge.check.inputs.sizes import LONG, open_sizes
 from bridge.check.inputs.solver import Variable, sized
 from bridge.check.surgery.sites import SEVERAL, Branch
 
@@ -91,22 +89,14 @@ def _is_finite(case: Case) -> bool:
 
 
 def _draw_large(search: Search, case: Case) -> Recipe:
-    """Draws an input with all sizes large, or some, and one that is as long as a table. Gives the
-    recipe of the first that the model takes, or one like that of the case."""
+    """Draws an input with all sizes large, or some. Gives the recipe of the first that the model
+    takes, or one like that of the case."""
     recipe = replace(case.recipe, seed=case.recipe.seed + search.all.samples)
     free, quick = _free(search), search.all.quick
     large, like = replace(recipe, large=_LARGE), replace(_like(search, case), seed=recipe.seed)
     tries = [*([large] if free and not quick else []), *_larger(like, free, not quick)]
     tries += [replace(like, large=_LARGE)] if _is_counted(search) else []
-    taken = next((one for one in tries if search.adds(one)), recipe)
-    for value, its in {} if quick else search.maker.uses.items():
-        rows = max((use.rows for use in its.all), default=0)
-        array, key = case.feeds.get(value.name), [*open_sizes(value)][-1:]
-        if isinstance(array, np.ndarray) and _LARGE < rows <= LONG:
-            long = -(-rows // max(math.prod(array.shape[:-1]), 1))
-            if any(search.adds(sized(like, [v], long)) for v in free if [v.key] == key):
-                break
-    return taken
+    return next((one for one in tries if search.adds(one)), recipe)
 
 
 def _free(search: Search) -> list[Variable]:
@@ -140,8 +130,8 @@ def _larger(like: Recipe, free: Sequence[Variable], every: bool = True) -> Itera
 
 
 def enlarge(search: Search) -> None:
-    """Draws inputs with the sizes that a file compares with or cuts at, and beyond them, and for
-    each combination of branches an input of other sizes than the first."""
+    """Draws inputs with sizes that a file compares with, cuts at, or has a table of, and beyond
+    them, and for each combination of branches an input of other sizes than the first."""
     plain = [one for one in search.drawn if not one.recipe.call]
     free = _free(search)
     if not plain or not (free or _is_counted(search)) or search.over():

@@ -7,14 +7,18 @@ way are computed quickly for many inputs, even for inputs that the whole model d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
+from pathlib import Path
 
 import numpy as np
 
+import bridge
+from bridge.check.engines import Session
+from bridge.check.engines.sessions import open_session
 from bridge.check.inputs.goals import compared, distance
-from bridge.check.surgery.sites import Way
+from bridge.check.surgery.sites import Site, Way, ways
 from bridge.neutral.builder import Builder
 from bridge.neutral.clone import clone_node, clone_value
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
@@ -27,12 +31,18 @@ from bridge.operators.control.loop_builder import trips_of_slices
 ITERATION = "bridge.iteration."
 """The start of the names of inputs that say which iteration of a Loop is computed."""
 
+_PROBED = 50_000  # nodes of all probes together
+_PROBE = 5_000  # nodes of one
 _LARGEST = 1 << 26  # bytes of constants in a probe
 _MANY = 1 << 62  # iterations: only the condition limits the number
 _SIZED_BY_VALUES = frozenset({"NonZero", "Compress", "Unique", "NonMaxSuppression", "If", "Loop"})
 
 Demand = tuple[Value, bool]
 """A condition, and its wanted value."""
+
+Probes = Callable[[Site], "tuple[Probe, Callable[[], Session]] | None"]
+"""Gives the probe of a site, and what loads it; None if it would be too large. Loading raises
+BridgeError if no engine takes it."""
 
 
 @dataclass
@@ -114,6 +124,29 @@ def _number(value: Value | None) -> int | None:
     """The number of a value that is the same for all inputs, None if it is unknown."""
     known = None if value is None else known_of(value).ints
     return known[0] if known is not None and len(known) == 1 else None
+
+
+def probes_of(model: Model, scratch: Path) -> Probes:
+    """Cuts probes out of a model, as long as they stay small."""
+    found = ways(model)
+    left = _PROBED
+
+    def probed(site: Site) -> tuple[Probe, Callable[[], Session]] | None:
+        nonlocal left
+        cut = probe(model, *found[site.index], min(_PROBE, left))
+        left -= _PROBE if cut is None else len(cut.model.graph.nodes)
+        if cut is None:
+            return None
+
+        @cache
+        def opened() -> Session:
+            path = scratch / f"probe-{site.index}.onnx"
+            bridge.save(cut.model, path)
+            return open_session(path)
+
+        return cut, opened
+
+    return probed
 
 
 class _TooLargeError(Exception):

@@ -23,6 +23,7 @@ from bridge.neutral.inference.constraints import (
     sizes_that_suit,
     sums,
 )
+from bridge.neutral.inference.indexes import index_range
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, Dim, Interval, TensorType, high, innermost, low, with_symbols
 
@@ -32,7 +33,7 @@ SizeBounds = int | Interval
 _SAME_NUMBERS = ("Cast", "Reshape")
 """Operators before which a value has the same numbers."""
 
-LONG = 512  # the largest size that is chosen to reach a number of a model
+_LONG = 512  # the largest size that is chosen to reach a number of a model
 _FEW = 8  # elements of a constant of which each may be a size
 _NOTHING = 1e6  # the misfit of a dimension of size 0: all that is computed of it agrees
 _UNKNOWN = 1e4  # the misfit of a dimension that is not known, or of a node that cannot run
@@ -230,30 +231,32 @@ def misfit(model: Model, sizes: Mapping[str, int]) -> float:
 
 
 def size_limits(*models: Model) -> list[int]:
-    """Integers that models compare with, or cut at, and so maybe sizes. Those of one model alone
-    come first, and large ones before small ones."""
-    found = [{*_cuts(model)} for model in models]
+    """Integers that models compare with, cut at, or have so many rows in a table as, and so maybe
+    sizes. Those of one model alone come first, and large ones before small ones."""
+    found = [{n for n in map(abs, _cuts(model)) if 1 < n <= _LONG} for model in models]
     everywhere = set.intersection(*found) if len(found) > 1 else set()
     return sorted(set.union(*found), key=lambda number: (number in everywhere, -number))
 
 
 def _cuts(model: Model) -> Iterator[int]:
-    """The integers that a model compares with, and those that it cuts open axes at."""
+    """The integers that a model compares with, those that it cuts open axes at, and the sizes of
+    its tables."""
     for node in model.graph.walk():
+        data = node.input(0)
+        if data is not None and data.constant is not None and (rows := index_range(node, 1)):
+            yield from (size for size in rows.sizes if isinstance(size, int))
         slices = node.op in ("Slice", "StridedSlice")
-        if not slices and node.op not in LIMITING:
-            continue
-        shape = (node.inputs[0].shape if slices and node.inputs[0] is not None else None) or ()
+        shape = (data.shape if slices and data is not None else None) or ()
         axes = known_of(node.input(3)).ints if node.op == "Slice" and node.input(3) else None
-        for value in node.inputs[1:3] if slices else node.inputs:
+        limits = node.inputs[1:3] if slices else node.inputs if node.op in LIMITING else ()
+        for value in limits:
             tensor = None if value is None else value.constant
             if tensor is None or not tensor.element.is_integer or tensor.size > _FEW:
                 continue
-            for place, number in enumerate(map(int, tensor.array().reshape(-1))):
+            for place, number in enumerate(tensor.array().reshape(-1)):
                 axis = axes[place] if axes else place
-                is_open = not (-len(shape) <= axis < len(shape) and isinstance(shape[axis], int))
-                if is_open and 1 < abs(number) <= LONG:
-                    yield abs(number)
+                if not (-len(shape) <= axis < len(shape) and isinstance(shape[axis], int)):
+                    yield int(number)
 
 
 def _token_inputs(model: Model) -> list[Value]:

@@ -19,7 +19,7 @@ from bridge.neutral.expression import OPPOSITES
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference.indexes import index_range, is_index
 from bridge.neutral.ports import Carried, Invariant, Sliced, Yield
-from bridge.neutral.types import BOOL, Dim, high
+from bridge.neutral.types import BOOL, Dim
 from bridge.vocabulary import has_trait, operator
 
 Bounds = tuple[float, float]
@@ -106,14 +106,6 @@ class Use:
         if self.node.op == "Loop":
             return ("trip_count", "condition")[self.index] if self.index < 2 else ""
         return _name(self.node, self.index)
-
-    @property
-    def rows(self) -> int:
-        """How many rows of a table of known size an index may choose, 0 for others."""
-        found = index_range(self.node, self.index)
-        if found is None or not all(isinstance(size, int) for size in found.sizes):
-            return 0
-        return max(min(high(size) or 0 for size in found.sizes) - found.least, 0)
 
     @property
     def is_index(self) -> bool:

@@ -8,15 +8,11 @@ from dataclasses import dataclass, field, replace
 from bridge.check.engines import Session
 from bridge.check.inputs.calls import States
 from bridge.check.inputs.own import InputSet
-from bridge.check.inputs.probe import Probe
+from bridge.check.inputs.probe import Probes
 from bridge.check.inputs.recipe import Case, Recipe
 from bridge.check.inputs.sizes import Demands
 from bridge.check.surgery.sites import Branch, Site
 from bridge.neutral.graph import Model
-
-Probes = Callable[[Site], tuple[Probe, Callable[[], Session]] | None]
-"""Gives the probe of a site, and what loads it; None if it would be too large. Loading raises
-BridgeError if no engine takes it."""
 
 
 @dataclass(frozen=True)
@@ -50,16 +46,11 @@ class Inputs:
         number = {place: index for index, place in enumerate(places)}
         row = tuple(number[place] for place in self.row if place in number)
         cases = tuple(self.cases[place] for place in places)
-        return replace(self, cases=cases, reached=_first_takers(cases), row=row)
-
-
-def _first_takers(cases: Sequence[Case]) -> dict[Branch, int]:
-    """The number of the first case that takes each branch."""
-    reached = dict[Branch, int]()
-    for place, case in enumerate(cases):
-        for branch in sorted(case.taken):
-            reached.setdefault(branch, place)
-    return reached
+        reached = dict[Branch, int]()
+        for place, case in enumerate(cases):
+            for branch in sorted(case.taken):
+                reached.setdefault(branch, place)
+        return replace(self, cases=cases, reached=reached, row=row)
 
 
 @dataclass(frozen=True)
