@@ -34,8 +34,14 @@ ITERATION = "bridge.iteration."
 _PROBED = 50_000  # nodes of all probes together
 _PROBE = 5_000  # nodes of one
 _LARGEST = 1 << 26  # bytes of constants in a probe
-_MANY = 1 << 62  # iterations: only the condition limits the number
 _SIZED_BY_VALUES = frozenset({"NonZero", "Compress", "Unique", "NonMaxSuppression", "If", "Loop"})
+
+_NEVER = {
+    0: "the Loop always runs",
+    1: "the Loop never ends after one iteration",
+    2: "the Loop never runs twice",
+}
+"""Why a Loop cannot run so often: never, once, several times."""
 
 Demand = tuple[Value, bool]
 """A condition, and its wanted value."""
@@ -205,26 +211,27 @@ class _Cut:
         self._enter(node, node.body)
         exits = (v for v, port in node.body.exits() if isinstance(port, Condition))
         further = next(map(self.value, exits), None)
-        enters = [] if start is None else [start]
-        goes_on = [] if further is None else [further]
-        if trips is not None:
-            enters.append(b.op("Greater", trips, 0))
-            goes_on.append(b.op("Greater", trips, 1))
+        once, twice = (None if trips is None else b.op("Greater", trips, n) for n in (0, 1))
+        entered, goes_on = self._every(start, once), self._every(further, twice)
+        own = {
+            0: (entered, False),
+            1: (self._every(entered, b.op("Not", goes_on)), True),
+            2: (self._every(entered, goes_on), True),
+        }
+        settled = {n: _NEVER[n] for n, one in own.items() if _number(one[0]) == (not one[1])}
+        if _number(entered) == 0:
+            settled |= dict.fromkeys((1, 2), "the Loop never runs")
+        elif node.trip_count is None and trips is not None:
+            # Inputs without slices are tried apart.
+            settled[0] = "the Loop runs for each slice"
+        return own, settled
 
-        def joined(truths: Sequence[Value]) -> Value | None:
-            return reduce(lambda one, other: b.op("And", one, other), truths) if truths else None
-
-        own: dict[int, Demand] = {}
-        entered, twice, both = joined(enters), joined(goes_on), joined([*enters, *goes_on])
-        if entered is not None:
-            own[0] = entered, False
-        if twice is not None:
-            ended = b.op("Not", twice)
-            own[1] = (ended if entered is None else b.op("And", entered, ended)), True
-        if both is not None:
-            own[2] = both, True
-        is_sliced = node.trip_count is None and trips is not None
-        return own, _settled_counts(is_sliced, trips, start, further)
+    def _every(self, *truths: Value | None) -> Value:
+        """Whether all of these are true, of which None is."""
+        open = [value for value in truths if value is not None and _number(value) != 1]
+        if not open or any(_number(value) == 0 for value in open):
+            return self._builder.constant(np.array(not open))
+        return reduce(lambda one, other: self._builder.op("And", one, other), open)
 
     def _trips(self, node: Node) -> Value | None:
         """How often a Loop runs unless its condition ends it: its trip count, or else the number of
@@ -328,24 +335,3 @@ def _outer(node: Node, port: InputPort) -> Value | None:
     """The value outside of a body that enters it through a port."""
     index = None if isinstance(port, Iteration) else port.input
     return None if index is None else node.inputs[index]
-
-
-def _settled_counts(
-    is_sliced: bool, trips: Value | None, start: Value | None, further: Value | None
-) -> dict[int, str]:
-    """Why some numbers of iterations are impossible for all inputs."""
-    most = _MANY if trips is None else _number(trips)
-    starts, goes_on = (1 if value is None else _number(value) for value in (start, further))
-    if (most is not None and most <= 0) or starts == 0:
-        return dict.fromkeys((1, 2), "the Loop never runs")
-    settled = {}
-    if is_sliced:
-        # Inputs without slices are tried apart.
-        settled[0] = "the Loop runs for each slice"
-    if most is not None and starts:
-        settled[0] = "the Loop always runs"
-    if most == 1 or goes_on == 0:
-        settled[2] = "the Loop never runs twice"
-    if (most is not None and most > 1) and goes_on:
-        settled[1] = "the Loop never ends after one iteration"
-    return settled
