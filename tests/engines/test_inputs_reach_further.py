@@ -12,7 +12,7 @@ import pytest
 import bridge
 from bridge.check import check
 from bridge.check.inputs import Maker, Recipe
-from bridge.check.inputs.recipe import is_extreme
+from bridge.check.inputs.recipe import Case
 from bridge.check.inputs.sizes import Demands
 from tests.support.reports import feeds_of
 
@@ -200,6 +200,6 @@ def test_a_recurrent_layer_demands_the_columns_of_its_weights(gates: int, tmp_pa
 
 def test_extreme_is_what_the_search_chose_alone() -> None:
     feeds = {"x": np.full(2, 1e6, np.float32)}
-    assert is_extreme(Recipe(fills={"x": 1e6}), feeds)
-    assert not is_extreme(Recipe(fills={"x": 1e6}, given=frozenset({"x"})), feeds)
-    assert not is_extreme(Recipe(), feeds)
+    assert Case(Recipe(fills={"x": 1e6}), feeds, {}).is_extreme
+    assert not Case(Recipe(fills={"x": 1e6}, given=frozenset({"x"})), feeds, {}).is_extreme
+    assert not Case(Recipe(), feeds, {}).is_extreme

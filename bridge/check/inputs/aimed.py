@@ -6,7 +6,6 @@ goal of the solver; so is a number of iterations.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -20,6 +19,7 @@ from bridge.check.inputs.recipe import Recipe
 from bridge.check.inputs.running import MANY, Search, work_of
 from bridge.check.inputs.solver import Goal, Variable, solve
 from bridge.check.surgery.sites import SEVERAL, Branch, Site
+from bridge.check.surgery.watching import iterations
 from bridge.errors import BridgeError, UsageError
 
 _SEEDS = 6  # seeds for each input that leads to a branch
@@ -52,13 +52,9 @@ def aim(search: Search, outermost: bool = False) -> None:
                 solved, why = _aim(search, site, outcome, *found)
                 if why:
                     search.failing[site.index, outcome] = why
-                if not solved or (why and _entered(search, site)):
+                around = site.parents[-1] in search.reached if site.parents else search.cases
+                if not solved or (why and around):
                     hopeless.add((site.index, outcome))
-
-
-def _entered(search: Search, site: Site) -> bool:
-    """Whether an input that the model takes leads to the If."""
-    return site.parents[-1] in search.reached if site.parents else bool(search.cases)
 
 
 def _aim(
@@ -106,13 +102,12 @@ def _aim(
 def _refused(search: Search, recipes: Iterator[Recipe]) -> str:
     """The most frequent reason why the model refuses the first of these inputs, "" if the model
     takes one of them."""
-    refusals = Counter[str]()
+    whys: list[str] = []
     for recipe in islice(recipes, _ATTEMPTS):
-        (why,) = search.run([recipe])
-        if not why:
+        whys += search.run([recipe])
+        if not whys[-1]:
             return ""
-        refusals[why] += 1
-    return refusals.most_common(1)[0][0] if refusals else ""
+    return max(whys, key=whys.count, default="")
 
 
 def _like(search: Search, recipe: Recipe, asked: Sequence[Variable]) -> Iterator[Recipe]:
@@ -153,7 +148,7 @@ def repeat(search: Search) -> None:
             except (EngineError, UsageError) as error:
                 search.endless |= isinstance(error, EndlessError)
                 return ()
-            return (float(max(0, MANY - search.counts(outputs).get(site.index, 0))),)
+            return (float(max(0, MANY - iterations(outputs, search.all.sites).get(site.index, 0))),)
 
         free = [replace(v, hints=(12,)) for v in free if not v.key.startswith("bridge.")]
         if free and place is not None:

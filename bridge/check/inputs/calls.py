@@ -265,7 +265,7 @@ class _Row:
         """Lengths of a second call, each with the dimensions that also count the words of earlier
         calls. Dimensions that operators compute as sums always count them, others perhaps."""
         growing = self.growing[:_GROWING]
-        sums = {keys for keys in growing if not self.inputs.sums.isdisjoint(keys)}
+        sums = {keys for keys in growing if not self.inputs.counts.sums.keys().isdisjoint(keys)}
         for new in _LATER if growing else (0,):
             for count in range(len(growing) + 1):
                 for counting in combinations(growing, count):

@@ -68,7 +68,7 @@ class Maker:
     def __init__(
         self, model: Model, counts: Counts | None = None, twin: Model | None = None
     ) -> None:
-        self._counts = counts or Counts()
+        self.counts = counts or Counts()
         consumers = consumers_of(model.graph)
         self._words = words_of_inputs(model.graph)
         self.values = [value for value in model.graph.inputs if value not in model.defaults]
@@ -84,14 +84,9 @@ class Maker:
                 if value in self.uses:
                     self.uses[value].further = uses_of(its, consumers).all
 
-    @property
-    def sums(self) -> set[int | str]:
-        """The sizes that are sums of other sizes."""
-        return {*self._counts.sums}
-
     def following(self, given: Container[int | str]) -> set[Dim]:
         """The sizes that follow from others, where some are given."""
-        sums = self._counts.sums.items()
+        sums = self.counts.sums.items()
         parts = {
             part
             for whole, (part, _, fixed) in sums
@@ -101,7 +96,7 @@ class Maker:
 
     def make(self, recipe: Recipe, largest: int = _LARGEST_INPUT) -> dict[str, Any]:
         """See `make_inputs`; `largest` is the number of elements that an input may have."""
-        draw = _Draw(recipe, largest, self._words, self._counts)
+        draw = _Draw(recipe, largest, self._words, self.counts)
         return {value.name: draw.value(value, self.uses[value]) for value in self.values}
 
 

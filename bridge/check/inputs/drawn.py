@@ -6,8 +6,9 @@ solver: sizes grow, those that operators compute have to agree, and integers are
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from bridge.check.inputs.calls import States, calls_in_a_row
@@ -49,7 +50,8 @@ def draw(search: Search) -> None:
     if not slides:
         draw_small(search)
     if not search.drawn:
-        _grow(search, [number for number in _GROWING if number >= _WINDOW or not slides])
+        sizes = [number for number in _GROWING if number >= _WINDOW or not slides]
+        any(map(search.adds, _alike(search, sizes)))
 
 
 def draw_small(search: Search) -> None:
@@ -61,25 +63,35 @@ def draw_small(search: Search) -> None:
     search.run(recipes, feeds=feeds)
 
 
-def _grow(search: Search, sizes: Sequence[int]) -> None:
-    """Tries all sizes alike, until the model takes an input."""
+def _alike(search: Search, sizes: Sequence[int]) -> Iterator[Recipe]:
+    """Recipes with all sizes alike."""
     growing = growing_sizes(search)
-    rest = [own for own in free_sizes(search) if own not in growing]
-    single = sized(search.start, [v for v in rest if v.key not in search.start.sizes], 1)
-    bases = (search.start, single) if growing else ()
-    any(search.adds(sized(base, growing, number)) for base in bases for number in sizes)
+    rest = [v for v in free_sizes(search) if v not in growing and v.key not in search.start.sizes]
+    bases = (search.start, sized(search.start, rest, 1)) if growing else ()
+    return (sized(base, growing, number) for base in bases for number in sizes)
 
 
 def fit(search: Search) -> None:
-    """Seeks a recipe that a model takes which refuses the first ones."""
-    slides = _slides(search)
+    """Seeks a recipe that a model takes which refuses the first ones: with sizes that agree, with
+    small ones for windows, with integers that are small or compared, and with further seeds."""
     _agree(search)
-    if not search.drawn and slides:
-        _grow(search, [number for number in _GROWING if number < _WINDOW])
-    if not search.drawn:
-        _guess(search)
-    if not search.drawn and slides:
-        draw_small(search)
+    start, growing, slides = search.start, growing_sizes(search), _slides(search)
+    inputs = search.variables(dict.fromkeys(search.maker.values, True))
+    longer = (sized(start, growing, n * _WINDOW) for n in (2, 16))
+    filled = (
+        one.put(recipe, number)
+        for recipe in (start, *longer)
+        for one in inputs
+        for number in dict.fromkeys((*one.hints, *SMALL))
+        if not one.is_size and one.step == 1
+    )
+    small = _alike(search, [number for number in _GROWING if number < _WINDOW] if slides else [])
+    seeds = range(0 if slides else search.all.samples, search.all.budget)
+    drawn = (replace(r, seed=r.seed + n) for r in (start, search.base) for n in seeds)
+    recipes = iter([recipe for recipe in (*small, *filled, *drawn) if recipe is not None])
+    while not (search.drawn or search.over() or search.endless):
+        if not search.run(islice(recipes, _AT_ONCE)):
+            break
 
 
 def draw_alike(search: Search) -> None:
@@ -110,26 +122,6 @@ def _agree(search: Search) -> None:
     near, far = solve(goal, [small, sized(small, growing, 2 * _WINDOW)])
     if far and free:
         search.run([near])
-
-
-def _guess(search: Search) -> None:
-    """Tries integers that are small or compared, at a few sizes, and further seeds."""
-    start, growing = search.start, growing_sizes(search)
-    inputs = search.variables(dict.fromkeys(search.maker.values, True))
-    whole = [one for one in inputs if not one.is_size and one.step == 1]
-    longer = (sized(start, growing, n * _WINDOW) for n in (2, 16))
-    filled = [
-        one.put(recipe, number)
-        for recipe in (start, *longer)
-        for one in whole
-        for number in dict.fromkeys((*one.hints, *SMALL))
-    ]
-    seeds = range(search.all.samples, search.all.budget)
-    drawn = [replace(r, seed=r.seed + n) for r in (start, search.base) for n in seeds]
-    recipes = [*(recipe for recipe in filled if recipe is not None), *drawn]
-    for at in range(0, len(recipes), _AT_ONCE):
-        if search.lacking > 0 and not search.over() and not search.endless:
-            search.run(recipes[at : at + _AT_ONCE])
 
 
 def growing_sizes(search: Search) -> list[Variable]:

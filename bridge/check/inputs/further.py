@@ -80,12 +80,9 @@ def _of_kind(search: Search, *kinds: str) -> list[str]:
 def _is_finite(case: Case) -> bool:
     """Whether all numbers that the model gives are finite. Engines overflow at other places."""
     arrays = (one for one in case.outputs.values() if isinstance(one, np.ndarray))
+    floats = (one.astype(np.float64) for one in arrays if one.dtype.kind in "fV")
     with np.errstate(all="ignore"):
-        return all(
-            bool(np.isfinite(one.astype(np.float64)).all())
-            for one in arrays
-            if one.dtype.kind in "fV"
-        )
+        return all(bool(np.isfinite(one).all()) for one in floats)
 
 
 def _draw_large(search: Search, case: Case) -> Recipe:

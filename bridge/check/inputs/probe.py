@@ -114,16 +114,10 @@ def probe(model: Model, way: Way, node: Node, most: int) -> Probe | None:
         own, settled = cut.outcomes_of_if(node) if node.op == "If" else cut.outcomes_of_loop(node)
     except _TooLargeError:
         return None
-    never = any(number not in (None, wanted) for number, wanted in map(_settled, around))
+    never = any(_number(condition) == (not wanted) for condition, wanted in around)
     names = cut.name_outputs([*around, *own.values()])
     found = Model(cut.graph, model.format, model.opset, dict(model.opsets))
     return Probe(found, around, own, names, settled, never)
-
-
-def _settled(demand: Demand) -> tuple[bool | None, bool]:
-    """The known value of a condition, and the wanted one."""
-    number = _number(demand[0])
-    return None if number is None else bool(number), demand[1]
 
 
 def _number(value: Value | None) -> int | None:

@@ -106,13 +106,8 @@ class Case:
     @property
     def is_extreme(self) -> bool:
         """Whether the search chose a number that engines need not agree about."""
-        return is_extreme(self.recipe, self.feeds)
-
-
-def is_extreme(recipe: Recipe, feeds: Mapping[str, Any]) -> bool:
-    """See `Case.is_extreme`."""
-    changed = {*recipe.fills, *recipe.scales} - recipe.given
-    return any(_is_far(feeds[name]) for name in changed if name in feeds)
+        changed = {*self.recipe.fills, *self.recipe.scales} - self.recipe.given
+        return any(_is_far(self.feeds[name]) for name in changed if name in self.feeds)
 
 
 def _is_far(value: Any) -> bool:

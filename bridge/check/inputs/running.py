@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,15 +13,16 @@ import numpy as np
 
 from bridge.check.engines import EndlessError, EngineError, Session
 from bridge.check.inputs.draw import Maker
+from bridge.check.inputs.probe import ITERATION
 from bridge.check.inputs.recipe import Case, Recipe
 from bridge.check.inputs.sizes import keys_of, open_sizes, size_limits
-from bridge.check.inputs.solver import Variable, variables
+from bridge.check.inputs.solver import Variable
 from bridge.check.inputs.wanted import Inputs, Wanted
 from bridge.check.surgery.sites import Branch, branches_of
 from bridge.check.surgery.watching import all_taken, iterations
 from bridge.errors import UsageError, amount
 from bridge.neutral.graph import Model, Value, size_of_constants
-from bridge.neutral.types import Interval, TensorType
+from bridge.neutral.types import Interval, TensorType, high, low
 
 MANY = 10  # iterations of a Loop
 _WORK = 2_000_000
@@ -30,6 +32,8 @@ model. What is counted is the same on each machine, however busy it is."""
 _QUICK = 20  # a quick search has so much less
 _RUN = 20  # nodes that take as long as the call of an engine
 _BYTES = 100_000  # of weights that take as long as a node
+_LARGEST_SIZE = 4096  # of a dimension that the search tries
+_LATEST = 8  # the latest iteration of a Loop that the search tries
 _LARGEST_INPUT = 1 << 18  # elements of an input that the search tries, unless all have more
 
 Keep = Callable[[Case], bool]
@@ -133,8 +137,35 @@ class Search:
         return answers
 
     def variables(self, asked: Mapping[Value, bool]) -> list[Variable]:
-        """See `solver.variables`."""
-        return variables(asked, self.base, lambda name: self.hints.get(name, ()))
+        """The sizes and numbers that may be changed in inputs, of which each has whether its
+        numbers count, too. Those that the user chose are left out."""
+        sizes: dict[str, Variable] = {}
+        fills: list[Variable] = []
+        for value, valued in asked.items():
+            if value.name.startswith(ITERATION):
+                fills.append(Variable(value.name, False, 0, _LATEST))
+                continue
+            for key, dim in open_sizes(value).items():
+                given = self.base.sizes.get(key, dim)
+                if not isinstance(given, int):
+                    most = high(given)
+                    most = _LARGEST_SIZE if most is None else min(most, _LARGEST_SIZE)
+                    # No empty tensor: onnxruntime crashes in some kernels.
+                    least = max(low(given), 1)
+                    sizes[key] = Variable(key, True, least, most, 1, least, tuple(self.hints[""]))
+            kind = (
+                value.element.kind if isinstance(value.type, TensorType) and value.element else ""
+            )
+            if (
+                valued
+                and value.name not in self.base.fills
+                and kind in ("bool", "int", "uint", "float")
+            ):
+                step = 2.0**-6 if kind == "float" else 1.0
+                lowest, highest = (0, 1) if kind == "bool" else (-math.inf, math.inf)
+                told = tuple(self.hints.get(value.name, ()))
+                fills.append(Variable(value.name, False, lowest, highest, step, hints=told))
+        return [*fills, *sizes.values()]
 
     @cached_property
     def limits(self) -> list[int]:
@@ -171,14 +202,10 @@ class Search:
         """The inputs of a recipe. UsageError if an input has more than `largest` elements."""
         return self.maker.make(recipe, self.largest)
 
-    def counts(self, outputs: Mapping[str, Any]) -> dict[int, int]:
-        """The most iterations that each Loop ran."""
-        return iterations(outputs, self.all.sites)
-
     def _keep(self, case: Case, keep: Keep) -> None:
         # A new branch may be one whose search was ended: its inputs were refused for other reasons.
         new = case.taken - self.reached.keys()
-        counts = self.counts(case.outputs)
+        counts = iterations(case.outputs, self.all.sites)
         more = {n for n, count in counts.items() if count >= MANY > self.iterations.get(n, 0)}
         if not (new or more or self.lacking > 0 or keep(case)):
             return

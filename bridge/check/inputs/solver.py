@@ -8,18 +8,12 @@ time, by steps of all magnitudes, as long as the distance becomes smaller.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from bridge.check.inputs.probe import ITERATION
 from bridge.check.inputs.recipe import Recipe
-from bridge.check.inputs.sizes import open_sizes
-from bridge.neutral.graph import Value
-from bridge.neutral.types import TensorType, high, low
 
-LARGEST_SIZE = 4096  # the largest size of a dimension that the search tries
-_LATEST = 8  # the latest iteration of a Loop that the search tries
 _TRIES = 400  # recipes for one goal
 _FARTHEST = 22  # the largest change is two to this power
 _FARTHER = 4  # steps in a row that lead farther and farther away, then the direction is left
@@ -53,35 +47,6 @@ class Variable:
         if self.is_size:
             return replace(recipe, sizes={**recipe.sizes, self.key: int(number)})
         return replace(recipe, fills={**recipe.fills, self.key: number})
-
-
-def variables(
-    asked: Mapping[Value, bool], base: Recipe, hints: Callable[[str], Iterable[float]]
-) -> list[Variable]:
-    """The sizes and numbers that may be changed in inputs, of which each has whether its numbers
-    count, too. Sizes and numbers that `base` fixes are left out. `hints` are for an input's
-    numbers, or for sizes with an empty name."""
-    sizes: dict[str, Variable] = {}
-    fills: list[Variable] = []
-    for value, valued in asked.items():
-        if value.name.startswith(ITERATION):
-            fills.append(Variable(value.name, False, 0, _LATEST))
-            continue
-        for key, dim in open_sizes(value).items():
-            given = base.sizes.get(key, dim)
-            if not isinstance(given, int):
-                most = high(given)
-                most = LARGEST_SIZE if most is None else min(most, LARGEST_SIZE)
-                # No empty tensor: onnxruntime crashes in some kernels.
-                least = max(low(given), 1)
-                sizes[key] = Variable(key, True, least, most, 1, least, tuple(hints("")))
-        kind = value.element.kind if isinstance(value.type, TensorType) and value.element else ""
-        if valued and value.name not in base.fills and kind in ("bool", "int", "uint", "float"):
-            step = 2.0**-6 if kind == "float" else 1.0
-            lowest, highest = (0, 1) if kind == "bool" else (-math.inf, math.inf)
-            told = tuple(hints(value.name))
-            fills.append(Variable(value.name, False, lowest, highest, step, hints=told))
-    return [*fills, *sizes.values()]
 
 
 @dataclass(frozen=True)
