@@ -115,6 +115,7 @@ class _Draw:
         self.largest = largest
         self.words = words
         self.rng = np.random.default_rng(recipe.seed)
+        self.large = (recipe.large, recipe.large + _SPREAD) if recipe.large else None
         self.sizes: dict[int | str, int] = {}
         for key, size in recipe.sizes.items():
             if isinstance(size, int):
@@ -125,14 +126,7 @@ class _Draw:
         self.common = self._size()
 
     def _size(self) -> int:
-        least, most = self._large or (1, 4)
-        return int(self.rng.integers(least, most, endpoint=True))
-
-    @property
-    def _large(self) -> tuple[int, int] | None:
-        """The least and the greatest size and trip count of a large input."""
-        large = self.recipe.large
-        return (large, large + _SPREAD) if large else None
+        return int(self.rng.integers(*self.large or (1, 4), endpoint=True))
 
     def value(self, value: Value, uses: InputUses) -> Any:
         """A value for one input of the graph."""
@@ -253,7 +247,7 @@ class _Draw:
 
     def _bounds(self, uses: InputUses) -> tuple[int, int] | None:
         """The lowest and highest number that all uses of an input allow, where any says so."""
-        found = (use.bounds(self._known, self._large, uses.is_whole) for use in uses.all)
+        found = (use.bounds(self._known, self.large, uses.is_whole) for use in uses.all)
         ranges = [pair for pair in found if pair is not None]
         lowest = max((low for low, _ in ranges), default=-math.inf)
         highest = min((high for _, high in ranges), default=math.inf)

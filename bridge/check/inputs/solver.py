@@ -75,10 +75,6 @@ def solve(goal: Goal, starts: Sequence[Recipe]) -> tuple[Recipe, float]:
     return search.best, search.least
 
 
-Direction = Sequence[tuple[Variable, int]]
-"""Variables that are changed at once, each upwards or downwards."""
-
-
 class _Descent:
     def __init__(self, goal: Goal, start: Recipe) -> None:
         self.goal = goal
@@ -128,9 +124,9 @@ class _Descent:
                     for sign in (1, -1)
                 )
 
-    def _change(self, direction: Direction) -> bool:
-        """Changes the variables in a direction, or against it, as long as the recipe comes nearer.
-        The answer is whether it came nearer."""
+    def _change(self, direction: Sequence[tuple[Variable, int]]) -> bool:
+        """Changes the variables in a direction, upwards or downwards, or against it, as long as the
+        recipe comes nearer. The answer is whether it came nearer."""
         before = self.least
         for sign in (1, -1):
             power, farther, last = 0, 0, self.least
@@ -146,7 +142,7 @@ class _Descent:
                 last = self.total
         return self.least < before
 
-    def _move(self, direction: Direction, step: float) -> bool:
+    def _move(self, direction: Sequence[tuple[Variable, int]], step: float) -> bool:
         recipe: Recipe | None = self.best
         for variable, sign in direction:
             if recipe is not None:
