@@ -44,7 +44,9 @@ def lengths_of_dynamic_sequence(b: Builder, node: Node, place: Place) -> Result:
     for index, way in enumerate(ways):
         # The final states of a sequence without elements are zeros.
         initial = [b.where(some, state, 0) for state in (_first(b, node, v, index) for v in states)]
-        fixed = [*(_part(b, v, 0, index) for v in (w, r, bias)), lengths]
+        # Large weights stay whole, as the record of the layer needs them. OpenVINO cuts them when
+        # it loads the file.
+        fixed = [*(b.squeeze(b.take(v, 0, index), 0) for v in (w, r, bias)), lengths]
         sliced = [major, b.positions(major, 0)]
         last, (y,) = along(b, partial(_step, node), sliced, initial, fixed, way == "reverse")
         parts.append([b.transpose(y, 1, 0, 2), *last])
@@ -84,8 +86,6 @@ def _at_once(
         batch, time = (b.op("Gather", b.op("Shape", first), [axis], 0) for axis in (0, 1))
         whole = b.op("Expand", time, batch)
         own = [b.unsqueeze(_part(b, v, 1, index), 1) for v in states]
-        # Large weights stay whole, as the record of the layer needs them. OpenVINO cuts them when
-        # it loads the file.
         fixed = [v if len(ways) == 1 else b.take(v, 0, index) for v in weights]
         attributes = {**node.attributes, "direction": "forward"}
         y, *_ = b.ops(node.op, len(node.outputs), first, *own, whole, *fixed, **attributes)
