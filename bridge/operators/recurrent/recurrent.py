@@ -273,16 +273,18 @@ def to_loop(
     x: Value,
     states: Sequence[Value | None],
     lengths: Value | None,
-    w: Value,
+    w: Value | None,
     bias: Value,
     parameters: Sequence[Value],
     step: CellStep,
+    aligned: bool = False,
 ) -> list[Value]:
     """An ONNX layer as one Loop per direction, for layers that IR's sequences cannot express.
 
     `w` is [directions, gates*hidden, input]. `bias` [directions, gates*hidden] is added to the
-    product of W and the input. The first axis of `parameters` is the direction. Returns the outputs
-    in ONNX's layout.
+    product of W and the input; without `w` each step takes its part of the input. The first axis of
+    `parameters` is the direction. If `aligned`, backward steps begin with the last element of each
+    sequence, and steps see zeros for a state that stayed. Returns the outputs in ONNX's layout.
     """
     time_major = b.transpose(x, 1, 0, 2) if layer.batch_first else x
     batch = b.sizes(time_major, 1)
@@ -293,11 +295,12 @@ def to_loop(
             else _sized(b, part_of(b, s, 1 if layer.batch_first else 0, direction), layer.hidden)
             for s in states
         ]  # fmt: skip
-        share = b.op("MatMul", time_major, part_of(b, w, 0, direction), transpose_b=True) + part_of(
-            b, bias, 0, direction
-        )
+        share = time_major
+        if w is not None:
+            share = b.op("MatMul", share, part_of(b, w, 0, direction), transpose_b=True)
+            share += part_of(b, bias, 0, direction)
         own = [part_of(b, p, 0, direction) for p in parameters]
-        results.append(_loop(b, layer, direction, share, initial, lengths, own, step))
+        results.append(_loop(b, layer, direction, share, initial, lengths, own, step, aligned))
     state_axis = 1 if layer.batch_first else 0
     outputs = []
     for index, parts in enumerate(zip(*results, strict=True)):
@@ -332,14 +335,21 @@ def _loop(
     lengths: Value | None,
     parameters: list[Value],
     step: CellStep,
+    aligned: bool,
 ) -> list[Value]:
     """One direction: the results [seq, batch, hidden] of all steps, and the last states [batch,
     hidden]."""
 
     def body(b: Builder, parts: Values, before: Values, fixed: Values) -> tuple[Values, Values]:
-        after = step(b, layer, direction, parts[0], before, fixed[: len(parameters)])
+        own = fixed[: len(parameters)]
         if lengths is None:
+            after = step(b, layer, direction, parts[0], before, own)
             return after, [after[0]]
+        seen = before
+        if aligned:
+            is_new = b.op("Unsqueeze", parts[1] <= fixed[-1], [1])
+            seen = [b.where(is_new, before[0], 0), *before[1:]]
+        after = step(b, layer, direction, parts[0], seen, own)
         inside = b.op("Unsqueeze", parts[1] < fixed[-1], [1])
         y = b.where(inside, after[0], 0)
         kept = [b.where(inside, n, o) for n, o in zip(after, before, strict=True)]
@@ -353,8 +363,13 @@ def _loop(
         # The final states of an empty sequence are zeros.
         states = [b.where(some, s, 0) for s in states]
     reverse = layer.directions[direction] == "reverse"
-    last, (y,) = along(b, body, sliced, states, fixed, reverse)
-    return [y, *last]
+    if lengths is None or not (aligned and reverse):
+        last, (y,) = along(b, body, sliced, states, fixed, reverse)
+        return [y, *last]
+    lengths = b.max(fixed[-1], 1)
+    sliced[0] = b.op("ReverseSequence", share, lengths, batch_axis=1, time_axis=0)
+    last, (y,) = along(b, body, sliced, states, fixed)
+    return [b.op("ReverseSequence", y, lengths, batch_axis=1, time_axis=0), *last]
 
 
 def activate(b: Builder, function: Activation, x: Value, clip: float = 0.0) -> Value:
