@@ -420,14 +420,12 @@ def _is_cell(found: Found) -> bool:
         return _are_equal(found[CELL].shape, state.shape)
     if found[INPUT_AGAIN] is not x or not found[STATE_AGAIN] is found[STATE_AT_LAST] is state:
         return False
-    update, reset = found[UPDATE], found[RESET]
-    if WHOLE_AGAIN in found:  # An AUGRU's parts have one order.
-        ones, fits = (WHOLE, WHOLE_AGAIN), update.node.outputs.index(update) == 1
-    else:
-        biases = [found[bias] for bias in (BIAS, BIAS_AGAIN) if bias in found]
-        ones, fits = (WHOLE,), all(bias.rank == 2 for bias in biases)
-        fits = fits and found[UPDATE_AGAIN] is update
-    return fits and update is not reset and all(is_number(found[one], 1) for one in ones)
+    update, biases = found[UPDATE], [found[bias] for bias in (BIAS, BIAS_AGAIN) if bias in found]
+    if update is found[RESET] or not is_number(found[WHOLE], 1):
+        return False
+    if WHOLE_AGAIN in found:  # The parts of an AUGRU have one order.
+        return is_number(found[WHOLE_AGAIN], 1) and update.node.outputs[1] is update
+    return found[UPDATE_AGAIN] is update and all(bias.rank == 2 for bias in biases)
 
 
 # If the plugin fuses such arithmetic into an activation or a normalization, it no longer

@@ -7,6 +7,7 @@ import numpy as np
 from bridge.neutral.inference import infers
 from bridge.neutral.types import F32, I64, TensorType, Type
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
+from bridge.operators.loops import Values
 from bridge.operators.recurrent.lstm import lstm_step
 from bridge.operators.recurrent.recurrent import (
     IR_GATES,
@@ -36,19 +37,14 @@ def dynamic_quantize_lstm(b: Builder, node: Node) -> Result:
     is_cell = peepholes is None and not coupled and fits_sequence(layer)
 
     def step(
-        b: Builder,
-        layer: RecurrentLayer,
-        way: int,
-        share: Value,
-        states: list[Value],
-        own: list[Value],
-    ) -> list[Value]:
+        b: Builder, layer: RecurrentLayer, share: Value, states: Values, parameters: Values
+    ) -> Values:
         states = [_rounded(b, states[0], states[0]), *states[1:]]
         if not is_cell:
-            return lstm_step(b, layer, way, share, states, own, coupled)
-        functions = tuple(function.name for function in layer.activations[way])
+            return lstm_step(b, layer, share, states, parameters, coupled)
+        functions = tuple(function.name for function in layer.activations[0])
         sizes = {"hidden_size": layer.hidden, "clip": layer.clip}
-        return b.ops("LSTMCell", 2, share, *states, *own, activations=functions, **sizes)
+        return b.ops("LSTMCell", 2, share, *states, *parameters, activations=functions, **sizes)
 
     own = [r] if peepholes is None else [r, peepholes]
     if is_cell:
