@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from bridge.errors import InvalidModelError
@@ -16,67 +16,50 @@ from bridge.passes.edit import rename
 
 def unwrapped(model: Model, path: Path) -> Model:
     """The IR that the only node of a model names, an EPContext, with the names and the order of the
-    model's inputs and outputs. A node that names none stays as it is.
+    model's inputs and outputs. A node that names none stays as it is. Further inputs of the IR stay
+    behind the others: a decoder's `beam_idx` is one.
 
     Raises InvalidModelError if the IR or its weights lie outside the model's folder, or the IR has
     other inputs or outputs."""
     name = named_ir(model.graph.nodes[0])
     if not name:
         return model
-    where = f"{path} / EPContext"
-    files = ModelFiles(path.absolute())
-    weights = Path(name).with_suffix(".bin")
-    has_weights = (path.parent / weights).exists()
-    found = read(
-        Path(files.place(name, where)),
-        Path(files.place(str(weights), where)) if has_weights else None,
-    )
+    where, files = f"{path} / EPContext", ModelFiles(path.absolute())
+    beside = Path(name).with_suffix(".bin")
+    has_weights = (path.parent / beside).exists()
+    weights = Path(files.place(str(beside), where)) if has_weights else None
+    found = read(Path(files.place(name, where)), weights)
     found.files |= model.files
     found.notes.append(f"the model is the IR {name}, which its EPContext names")
-    _order_as(model, found, where)
+    graph, own = found.graph, names_of_outputs(found.graph)
+    for value, end in zip(graph.outputs, own, strict=True):
+        value.names += [end] if end not in value.names else []
+    outputs = _matched(model.graph.outputs, graph.outputs, f"{where}: outputs")
+    graph.output_names = [own[graph.outputs.index(value)] for value in outputs]
+    graph.outputs = outputs
+    if graph.output_names != own:
+        found.extras["ir"].pop("results")
+        remove_dead_nodes(graph)
+    inputs = _matched(model.graph.inputs, graph.inputs, f"{where}: inputs")
+    graph.inputs = [*inputs, *(value for value in graph.inputs if value not in inputs)]
+    names = dict(zip(graph.output_names, names_of_outputs(model.graph), strict=True))
+    for value, wanted in zip(inputs, model.graph.inputs, strict=True):
+        value.names.sort(key=wanted.name.__ne__)
+        names[value.name] = wanted.name
+    rename(found, {old: new for old, new in names.items() if old != new})
     return found
 
 
-def _order_as(model: Model, found: Model, where: str) -> None:
-    """Gives a model the boundary of another. Further inputs stay behind the others: a decoder's
-    `beam_idx` is one."""
-    graph = found.graph
-    wanted = dict(zip(names_of_outputs(model.graph), model.graph.outputs, strict=True))
-    ends = dict(zip(names_of_outputs(graph), graph.outputs, strict=True))
-    outputs = [(name, value, {name, *value.names}) for name, value in ends.items()]
-    outputs = _matched(wanted, outputs, f"{where}: outputs")
-    graph.output_names = [name for name, _, _ in outputs]
-    graph.outputs = [value for _, value, _ in outputs]
-    if graph.output_names != [*ends]:
-        found.extras["ir"].pop("results")
-        remove_dead_nodes(graph)
-    taken = {value.name: value for value in model.graph.inputs}
-    inputs = [(value.name, value, {*value.names}) for value in graph.inputs]
-    matched = [value for _, value, _ in _matched(taken, inputs, f"{where}: inputs")]
-    graph.inputs = [*matched, *(value for value in graph.inputs if value not in matched)]
-    for name, value in zip(taken, matched, strict=True):
-        value.names.sort(key=lambda known: known != name)
-    names = {value.name: name for name, value in zip(taken, matched, strict=True)}
-    names |= dict(zip(graph.output_names, wanted, strict=True))
-    rename(found, {old: new for old, new in names.items() if old != new})
-
-
-_End = tuple[str, Value, set[str]]
-"""An input or output, its value, and all names that it answers to."""
-
-
-def _matched(wanted: Mapping[str, Value], ends: Sequence[_End], where: str) -> list[_End]:
-    """The ends by the wanted names, or one after another if names do not say which."""
-    by_name = {name: end for end in ends for name in end[2]}
-    if by_name.keys() >= wanted.keys():
-        ends = [by_name[name] for name in wanted]
-    elif len(ends) != len(wanted):
-        names = " and ".join(", ".join(found) for found in (wanted, (end[0] for end in ends)))
-        raise InvalidModelError(f"{where} of the node and of its IR differ: {names}")
-    for value, end in zip(wanted.values(), ends, strict=True):
-        if value.element not in (None, end[1].element):
-            raise InvalidModelError(
-                f"{where} of the node and of its IR differ: {value.name} is {value.element}, "
-                f"{end[0]} is {end[1].element}"
-            )
-    return [*ends]
+def _matched(wanted: Sequence[Value], values: Sequence[Value], where: str) -> list[Value]:
+    """The values that have the wanted names, or one after another if names do not say which."""
+    by_name = {name: value for value in values for name in value.names}
+    if all(one.name in by_name for one in wanted):
+        values = [by_name[one.name] for one in wanted]
+    pairs = [
+        [(value.name, value.element and str(value.element)) for value in some]
+        for some in (wanted, values)
+    ]
+    if [kind for _, kind in pairs[0]] != [kind for _, kind in pairs[1]]:
+        said = [", ".join(f"{name} ({kind})" for name, kind in some) for some in pairs]
+        raise InvalidModelError(f"{where} of the node and of its IR differ: {' and '.join(said)}")
+    return [*values]
