@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from functools import partial, reduce
 from itertools import zip_longest
+from operator import or_
 
 import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value, producer_of
 from bridge.neutral.inference.known import known_of
+from bridge.neutral.terms import Found, Term, is_number, op, var
 from bridge.neutral.types import F64, Dim, high, is_same, is_static, low
 from bridge.operators import Result
 from bridge.quirks.known import is_known
@@ -339,6 +341,80 @@ def _is_scaled(keys: Value | None) -> bool:
         return False
     known = [known_of(value).reals for value in made.inputs]
     return any(numbers is not None and (numbers != 1).any() for numbers in known)
+
+
+def _gate(x: Term) -> Term:
+    return op("Relu | Sigmoid | Tanh", x)
+
+
+def _part(split: Term, *places: int) -> Term:
+    """One of these parts of a value that is split along its second axis."""
+    whole = op("ir::Split", split, var())
+    return reduce(or_, (whole.taking(place) for place in places))
+
+
+def _product(left: Term, bias: Term) -> Term:
+    product = op("MatMul", left)
+    return (product + bias) | product
+
+
+INPUT, INPUT_AGAIN, STATE, STATE_AGAIN, STATE_AT_LAST = (var() for _ in range(5))
+FORGETTING = var(where=lambda value: known_of(value).array is not None)
+CELL, WHOLE, WHOLE_AGAIN, BIAS, BIAS_AGAIN = (var() for _ in range(5))
+BOTH_INPUTS = op("Concat", INPUT, STATE)
+GATES = _gate(_product(BOTH_INPUTS, BIAS))
+RESET = _part(GATES, 0, 1)
+UPDATE, UPDATE_AGAIN = _part(GATES, 0, 1), _part(GATES, 0, 1)
+CANDIDATE = _gate(_product(op("Concat", INPUT_AGAIN, RESET * STATE_AGAIN), BIAS_AGAIN))
+GRU = (WHOLE - UPDATE) * CANDIDATE + UPDATE_AGAIN * STATE_AT_LAST
+UPDATED = (WHOLE_AGAIN - var()) * UPDATE
+AUGRU = UPDATED * STATE_AT_LAST + (WHOLE - UPDATED) * CANDIDATE
+SUMS = op("MatMul", BOTH_INPUTS) + BIAS
+INTO, NEW, KEPT, OUT = (_part(SUMS, 0, 1, 2, 3) for _ in range(4))
+NEXT = _gate(INTO) * _gate(NEW) + _gate(KEPT + FORGETTING) * CELL
+LSTM = _gate(NEXT) * _gate(OUT)
+
+
+# OpenVINO's GRUCellFusion, AUGRUCellFusion and LSTMCellFusion compare types of operators, and few
+# of their operands.
+@barrier(
+    "Add",
+    "Mul",
+    hides="memory",
+    needs=("ir::Split",),
+    symptom="Arithmetic like that of a GRU's or an LSTM's cell is taken for it. A model does not "
+    "compile if the bias of such a GRU is a vector, or the cell state of such an LSTM is "
+    "broadcast. Numbers are wrong if another number stands for 1, or other values for the input "
+    "and the state.",
+    cost="a maximum of a sum or a product of the cell with itself, and the arithmetic itself",
+)
+def cell_of_other_operands(node: Node, place: Place) -> list[bool]:
+    """At the last Add of what OpenVINO takes for a GRU's cell, and the last Mul of an LSTM's, if
+    the operands are not those of such a cell.
+    """
+    patterns = (LSTM,) if node.op == "Mul" else (GRU, AUGRU)
+    for pattern in patterns:
+        for found in pattern.matches(node.outputs[0], Found(), lambda value: 1, root=True):
+            return [not _is_cell(found), False]
+    return []
+
+
+def _is_cell(found: Found) -> bool:
+    """Whether the matched operands are those of the cell."""
+    x, state = found[INPUT], found[STATE]
+    joined = found.node(BOTH_INPUTS)
+    if (x.rank, state.rank) != (2, 2) or joined.attributes["axis"] not in (1, -1):
+        return False
+    if CELL in found:
+        return is_same(found[CELL].shape, state.shape)
+    if found[INPUT_AGAIN] is not x or not found[STATE_AGAIN] is found[STATE_AT_LAST] is state:
+        return False
+    update, biases = found[UPDATE], [found[bias] for bias in (BIAS, BIAS_AGAIN) if bias in found]
+    if update is found[RESET] or not is_number(found[WHOLE], 1):
+        return False
+    if WHOLE_AGAIN in found:  # The parts of an AUGRU have one order.
+        return is_number(found[WHOLE_AGAIN], 1) and update.node.outputs[1] is update
+    return found[UPDATE_AGAIN] is update and all(bias.rank == 2 for bias in biases)
 
 
 # If the plugin fuses such arithmetic into an activation or a normalization, it no longer

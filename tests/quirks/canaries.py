@@ -56,6 +56,18 @@ def _filled(number: float, *shape: int) -> str:
     return ", ".join([str(number)] * math.prod(shape))
 
 
+def gru_cell(rest: str, bias: str, state: str) -> str:
+    """Arithmetic like that of a GRU's cell."""
+    return f"""(float[2,2] x, float[2,2] h) => (float[2,2] y)
+        <float[4,4] w = {{{_filled(0.5, 4, 4)}}}, float[2,4] v = {{{_filled(0.25, 2, 4)}}},
+         float[4] a = {{0.1, 0.2, 0.3, 0.4}}, float[1,4] b = {{0.1, 0.2, 0.3, 0.4}},
+         float one = {{1}}, float two = {{2}}> {{
+            xh = Concat <axis = 1> (x, h) p = Gemm <transB = 1> (xh, w, {bias})
+            s = Sigmoid (p) r, z = Split <axis = 1, num_outputs = 2> (s)
+            rh = Mul (r, h) xr = Concat <axis = 1> (x, rh) q = Gemm <transB = 1> (xr, v)
+            t = Tanh (q) {rest} new = Mul (d, t) old = Mul (z, {state}) y = Add (new, old) }}"""
+
+
 _TIES = np.arange(-140, 140, dtype=np.float32) + np.float32(0.5)
 """Numbers halfway between two integers."""
 
@@ -325,6 +337,26 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(4, 3)},
         seen=not FEATURES["avx512"],
         on="processors without AVX-512",
+    ),
+    "cell_of_other_operands": Canary(
+        gru_cell("d = Sub (one, z)", "a", "h"), {"x": _f32(2, 2) / 4, "h": _f32(2, 2) / 8}
+    ),
+    "cell_of_other_operands, another number": Canary(
+        gru_cell("d = Sub (two, z)", "b", "h"), {"x": _f32(2, 2) / 4, "h": _f32(2, 2) / 8}
+    ),
+    "cell_of_other_operands, another state": Canary(
+        gru_cell("d = Sub (one, z)", "b", "x"), {"x": _f32(2, 2) / 4, "h": _f32(2, 2) / 8}
+    ),
+    "cell_of_other_operands, of two states": Canary(
+        f"""(float[n,1] x, float[n,1] h, float[1,1] cell) => (float[n,1] y)
+        <float[2,4] w = {{{_filled(0.5, 2, 4)}}}, float[4] b = {{0.1, 0.2, 0.3, 0.4}},
+         float one = {{1}}> {{
+            xh = Concat <axis = 1> (x, h) p = MatMul (xh, w) s = Add (p, b)
+            i, c, f, o = Split <axis = 1, num_outputs = 4> (s)
+            g = Add (f, one) gi = Sigmoid (i) gc = Tanh (c) gf = Sigmoid (g) go = Sigmoid (o)
+            new = Mul (gi, gc) old = Mul (gf, cell) next = Add (new, old)
+            t = Tanh (next) y = Mul (t, go) }}""",
+        {"x": _f32(2, 1) / 4, "h": _f32(2, 1) / 8, "cell": _f32(1, 1)},
     ),
     "channels_in_kernel,scale_of_vector": Canary(
         """(float[n, 3, 4] x) => (float[n, 3] y) <float[4] w = {1, 2, 3, 4}, float half = {0.5}> {
