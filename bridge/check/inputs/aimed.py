@@ -26,6 +26,7 @@ _SEEDS = 6  # seeds for each input that leads to a branch
 _ATTEMPTS = 16  # refused inputs that lead to a branch, then the search for it stops
 _SOLVED = 4  # the last recipes found for other branches, from which a search starts
 _TRIES = 400  # recipes for one branch
+_ENDLESS = 2  # runs that do not end, then no more iterations of a Loop are sought
 _REPEATS = 60  # runs to make a Loop run often
 _SIZES = tuple(1 << k for k in (7, 8, 9, 6, 5, 10, 4, 3, 2, 1, 0))
 
@@ -140,13 +141,18 @@ def repeat(search: Search) -> None:
             continue
         free = [v for asked in found[0].asked(SEVERAL) for v in search.variables(asked)]
 
-        def distances(recipe: Recipe, site: Site = site) -> tuple[float, ...]:
-            if search.over(search.work):
+        endless: list[Recipe] = []
+
+        def distances(
+            recipe: Recipe, site: Site = site, endless: list[Recipe] = endless
+        ) -> tuple[float, ...]:
+            if len(endless) == _ENDLESS or search.over(search.work):
                 return ()
             try:
                 outputs = search.all.session.run(search.make(recipe))
             except (EngineError, UsageError) as error:
-                search.endless |= isinstance(error, EndlessError)
+                endless += [recipe] if isinstance(error, EndlessError) else []
+                search.endless |= bool(endless)
                 return ()
             return (float(max(0, MANY - iterations(outputs, search.all.sites).get(site.index, 0))),)
 
