@@ -332,28 +332,6 @@ def _is_scaled(keys: Value | None) -> bool:
     return any(numbers is not None and (numbers != 1).any() for numbers in known)
 
 
-# OpenVINO's ShuffleChannelsFusion asks for the number of groups before it knows that there is one.
-@barrier(
-    "Reshape",
-    hides="memory",
-    needs=("Transpose",),
-    symptom="A model does not compile if a tensor of rank 4 with an open batch is reshaped, "
-    "transposed and reshaped, and the second axis between has an open size.",
-    cost="a maximum of the transposed tensor with itself",
-)
-def shuffle_of_open_groups(node: Node, place: Place) -> list[bool]:
-    """At a Reshape of a transposed Reshape of rank 4 or 5 to known shapes, if the second axis of
-    the latter has an open size, and only the first one of its input.
-    """
-    transposed = producer_of(node.operand(0), "Transpose")
-    first = transposed and producer_of(transposed.operand(0), "Reshape")
-    if not first or not all(known_of(n.inputs[1]).ints for n in (first, node)):
-        return []
-    x, groups = first.operand(0), first.outputs[0]
-    is_batch_open = x.rank == 4 and not is_static(x.shape) and is_static(x.dims[1:])
-    return [is_batch_open and groups.rank in (4, 5) and not isinstance(groups.dims[1], int), False]
-
-
 def _gate(x: Term) -> Term:
     return op("Relu | Sigmoid | Tanh", x)
 
@@ -386,28 +364,61 @@ NEXT = _gate(INTO) * _gate(NEW) + _gate(KEPT + FORGETTING) * CELL
 LSTM = _gate(NEXT) * _gate(OUT)
 
 
-# OpenVINO's GRUCellFusion, AUGRUCellFusion and LSTMCellFusion compare types of operators, and few
-# of their operands.
+# OpenVINO's GRUCellFusion, AUGRUCellFusion and LSTMCellFusion compare few of the operands,
+# ShuffleChannelsFusion asks for the number of groups before it knows that there is one, and
+# PullSqueezeThroughEltwise takes all operands to have one rank.
 @barrier(
     "Add",
     "Mul",
+    "Reshape",
+    "Squeeze",
     hides="memory",
-    needs=("ir::Split",),
-    symptom="Arithmetic like that of a GRU's or an LSTM's cell is taken for it. A model does not "
-    "compile if the bias of such a GRU is a vector, or the cell state of such an LSTM is "
-    "broadcast. Numbers are wrong if another number stands for 1, or other values for the input "
-    "and the state.",
-    cost="a maximum of a sum or a product of the cell with itself, and the arithmetic itself",
+    needs=("ir::Split", "Squeeze", "Transpose"),
+    symptom="Operators are taken for others. Arithmetic like that of a GRU's or an LSTM's cell: a "
+    "model does not compile if the bias of such a GRU is a vector, or the cell state of such an "
+    "LSTM is broadcast, and numbers are wrong if another number stands for 1, or other values for "
+    "the input and the state. A tensor of rank 4 with an open batch that is reshaped, transposed "
+    "and reshaped, whose second axis between has an open size: the model does not compile. A "
+    "Squeeze of a sum of two ranks and open sizes: the model fails.",
+    cost="a maximum of a value with itself, and the arithmetic of a cell itself",
 )
-def cell_of_other_operands(node: Node, place: Place) -> list[bool]:
+def mistaken_pattern(node: Node, place: Place) -> list[bool]:
     """At the last Add of what OpenVINO takes for a GRU's cell, and the last Mul of an LSTM's, if
-    the operands are not those of such a cell.
+    the operands are not those of such a cell. At a Reshape of a transposed Reshape of rank 4 or 5
+    to known shapes, if the second axis of the latter has an open size, and only the first one of
+    its input. At a Squeeze of arithmetic of two reshaped operands, one of them of a lower rank
+    and open size.
     """
-    patterns = (LSTM,) if node.op == "Mul" else (GRU, AUGRU)
-    for pattern in patterns:
+    return [_MISTAKEN[node.op](node), False]
+
+
+def _is_open_shuffle(node: Node) -> bool:
+    transposed = producer_of(node.operand(0), "Transpose")
+    first = transposed and producer_of(transposed.operand(0), "Reshape")
+    if not first or not all(known_of(n.inputs[1]).ints for n in (first, node)):
+        return False
+    x, groups = first.operand(0), first.outputs[0]
+    is_batch_open = x.rank == 4 and not is_static(x.shape) and is_static(x.dims[1:])
+    return is_batch_open and groups.rank in (4, 5) and not isinstance(groups.dims[1], int)
+
+
+def _is_pulled(node: Node) -> bool:
+    made = producer_of(node.operand(0), *ARITHMETIC)
+    views = [value for value in made.operands if producer_of(value, *VIEWS)] if made else []
+    lower = [value for value in views if value.rank != node.operand(0).rank]
+    return len(views) == 2 and any(not is_static(value.shape) for value in lower)
+
+
+def _is_no_cell(node: Node) -> bool:
+    for pattern in (LSTM,) if node.op == "Mul" else (GRU, AUGRU):
         for found in pattern.matches(node.outputs[0], Found(), lambda value: 1, root=True):
-            return [not _is_cell(found), False]
-    return []
+            return not _is_cell(found)
+    return False
+
+
+_MISTAKEN = {
+    "Add": _is_no_cell, "Mul": _is_no_cell, "Reshape": _is_open_shuffle, "Squeeze": _is_pulled
+}  # fmt: skip
 
 
 def _is_cell(found: Found) -> bool:

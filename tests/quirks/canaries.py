@@ -338,16 +338,16 @@ CANARIES: dict[str, Canary] = {
         seen=not FEATURES["avx512"],
         on="processors without AVX-512",
     ),
-    "cell_of_other_operands": Canary(
+    "mistaken_pattern": Canary(
         gru_cell("d = Sub (one, z)", "a", "h"), {"x": _f32(2, 2) / 4, "h": _f32(2, 2) / 8}
     ),
-    "cell_of_other_operands, another number": Canary(
+    "mistaken_pattern, another number": Canary(
         gru_cell("d = Sub (two, z)", "b", "h"), {"x": _f32(2, 2) / 4, "h": _f32(2, 2) / 8}
     ),
-    "cell_of_other_operands, another state": Canary(
+    "mistaken_pattern, another state": Canary(
         gru_cell("d = Sub (one, z)", "b", "x"), {"x": _f32(2, 2) / 4, "h": _f32(2, 2) / 8}
     ),
-    "cell_of_other_operands, of two states": Canary(
+    "mistaken_pattern, of two states": Canary(
         f"""(float[n,1] x, float[n,1] h, float[1,1] cell) => (float[n,1] y)
         <float[2,4] w = {{{_filled(0.5, 2, 4)}}}, float[4] b = {{0.1, 0.2, 0.3, 0.4}},
          float one = {{1}}> {{
@@ -358,7 +358,13 @@ CANARIES: dict[str, Canary] = {
             t = Tanh (next) y = Mul (t, go) }}""",
         {"x": _f32(2, 1) / 4, "h": _f32(2, 1) / 8, "cell": _f32(1, 1)},
     ),
-    "shuffle_of_open_groups": Canary(
+    "mistaken_pattern, of two ranks": Canary(
+        """(float[n,m] x, float[m] y) => (float[n,m] z) <int64[1] zero = {0}, int64[1] one = {1}> {
+        wide = Unsqueeze (x, one) row = Unsqueeze (y, zero) sum = Add (wide, row)
+        z = Squeeze (sum, one) }""",
+        {"x": _f32(2, 3), "y": _f32(3)},
+    ),
+    "mistaken_pattern, of open groups": Canary(
         """(float[n, 3, 1, 4] x) => (float[1, 3, n, 4] y)
         <int64[4] grouped = {1, -1, 3, 4}, int64[4] back = {1, 3, -1, 4}> {
         g = Reshape (x, grouped) t = Transpose <perm = [0, 2, 1, 3]> (g) y = Reshape (t, back) }""",
