@@ -12,7 +12,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value, producer_of
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, Term, is_number, op, var
-from bridge.neutral.types import F64, Dim, Shape, high, is_static, low
+from bridge.neutral.types import F64, Dim, high, is_same, is_static, low
 from bridge.operators import Result
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import is_hidden
@@ -64,11 +64,12 @@ FAR = 8
     "wrong elements of the constant. Behind a reduction of three axes that keeps the second, it "
     "takes another axis. A product of shape [n, 4, 3, 4] plus a constant of shape [1, 4, 1, 1] has "
     "this constant along the last axis; with another size there, or with a constant along a last "
-    "axis of open size, the model fails. A FakeQuantize behind the arithmetic has the constant of "
-    "the first channel for all, in a body or with a dynamic shape. Behind a reduction, an integer "
-    "Divide by a constant rounds to the nearest integer, and a constant divided by the result "
-    "exchanges its operands. Behind a reduction of three axes of f64, a Divide by one constant "
-    "computes the first batch alone.",
+    "axis of open size, the model fails. So it does with a scale behind a product by a constant "
+    "vector, or the result has the shape of the matrix. A FakeQuantize behind the arithmetic has "
+    "the constant of the first channel for all, in a body or with a dynamic shape. Behind a "
+    "reduction, an integer Divide by a constant rounds to the nearest integer, and a constant "
+    "divided by the result exchanges its operands. Behind a reduction of three axes of f64, a "
+    "Divide by one constant computes the first batch alone.",
     cost="a maximum of the operand with itself",
 )
 def channels_in_kernel(node: Node, place: Place) -> list[bool]:
@@ -76,7 +77,8 @@ def channels_in_kernel(node: Node, place: Place) -> list[bool]:
     knows one operand. At arithmetic with a constant of several elements behind a reduction of three
     axes that keeps the second. At arithmetic of open shape, or PRelu, behind a MatMul by constants,
     if the other operand is a constant along axis 1, and this axis is not the last one; behind any
-    product, if a constant lies along a last axis of open size.
+    product, if a constant lies along a last axis of open size. At a Mul or Div of a product by a
+    vector, if OpenVINO knows the vector and the other operand.
 
     At a FakeQuantize in a body or of open shape, behind arithmetic with channels along axis 1, or
     behind its bounds, where nothing else reads the arithmetic. Not if a convolution or a MatMul in
@@ -91,6 +93,8 @@ def channels_in_kernel(node: Node, place: Place) -> list[bool]:
 
 def _is_confused(data: Value, other: Value, node: Node, place: Place) -> bool:
     """Whether the kernel that computes an operand computes the node wrongly."""
+    if node.op in ("Div", "Mul") and is_known(other, place) and _is_by_vector(data, place):
+        return True
     kernel, is_view = _kernel(data)
     if kernel is None:
         return False
@@ -103,6 +107,13 @@ def _is_confused(data: Value, other: Value, node: Node, place: Place) -> bool:
         several = other.constant is not None and other.constant.size > 1
         return several and node.op in SCALING and _keeps_channels(kernel)
     return not is_view and _is_across(data, other, node, kernel, place)
+
+
+def _is_by_vector(value: Value, place: Place) -> bool:
+    """Whether a value is the product of a matrix and a vector that OpenVINO knows."""
+    product = producer_of(value, "MatMul")
+    vectors = [v for v in product.operands if v.rank == 1] if product else []
+    return any(is_known(vector, place) for vector in vectors)
 
 
 def _is_across(data: Value, other: Value, node: Node, product: Node, place: Place) -> bool:
@@ -364,61 +375,28 @@ NEXT = _gate(INTO) * _gate(NEW) + _gate(KEPT + FORGETTING) * CELL
 LSTM = _gate(NEXT) * _gate(OUT)
 
 
-# OpenVINO's GRUCellFusion, AUGRUCellFusion and LSTMCellFusion compare few of the operands,
-# ShuffleChannelsFusion asks for the number of groups before it knows that there is one, and
-# PullSqueezeThroughEltwise takes all operands to have one rank.
+# OpenVINO's GRUCellFusion, AUGRUCellFusion and LSTMCellFusion compare types of operators, and few
+# of their operands.
 @barrier(
     "Add",
     "Mul",
-    "Reshape",
-    "Squeeze",
     hides="memory",
-    needs=("ir::Split", "Squeeze", "Transpose"),
-    symptom="Operators are taken for others. Arithmetic like that of a GRU's or an LSTM's cell: a "
-    "model does not compile if the bias of such a GRU is a vector, or the cell state of such an "
-    "LSTM is broadcast, and numbers are wrong if another number stands for 1, or other values for "
-    "the input and the state. A tensor of rank 4 with an open batch that is reshaped, transposed "
-    "and reshaped, whose second axis between has an open size: the model does not compile. A "
-    "Squeeze of a sum of two ranks and open sizes: the model fails.",
-    cost="a maximum of a value with itself, and the arithmetic of a cell itself",
+    needs=("ir::Split",),
+    symptom="Arithmetic like that of a GRU's or an LSTM's cell is taken for it. A model does not "
+    "compile if the bias of such a GRU is a vector, or the cell state of such an LSTM is "
+    "broadcast. Numbers are wrong if another number stands for 1, or other values for the input "
+    "and the state.",
+    cost="a maximum of a sum or a product of the cell with itself, and the arithmetic itself",
 )
-def mistaken_pattern(node: Node, place: Place) -> list[bool]:
+def cell_of_other_operands(node: Node, place: Place) -> list[bool]:
     """At the last Add of what OpenVINO takes for a GRU's cell, and the last Mul of an LSTM's, if
-    the operands are not those of such a cell. At a Reshape of a transposed Reshape of rank 4 or 5
-    to known shapes, if the second axis of the latter has an open size, and only the first one of
-    its input. At a Squeeze of arithmetic of two reshaped operands, one of them of a lower rank
-    and open size.
+    the operands are not those of such a cell.
     """
-    return [_MISTAKEN[node.op](node), False]
-
-
-def _is_open_shuffle(node: Node) -> bool:
-    transposed = producer_of(node.operand(0), "Transpose")
-    first = transposed and producer_of(transposed.operand(0), "Reshape")
-    if not first or not all(known_of(n.inputs[1]).ints for n in (first, node)):
-        return False
-    x, groups = first.operand(0), first.outputs[0]
-    is_batch_open = x.rank == 4 and not is_static(x.shape) and is_static(x.dims[1:])
-    return is_batch_open and groups.rank in (4, 5) and not isinstance(groups.dims[1], int)
-
-
-def _is_pulled(node: Node) -> bool:
-    made = producer_of(node.operand(0), *ARITHMETIC)
-    views = [value for value in made.operands if producer_of(value, *VIEWS)] if made else []
-    lower = [value for value in views if value.rank != node.operand(0).rank]
-    return len(views) == 2 and any(not is_static(value.shape) for value in lower)
-
-
-def _is_no_cell(node: Node) -> bool:
-    for pattern in (LSTM,) if node.op == "Mul" else (GRU, AUGRU):
+    patterns = (LSTM,) if node.op == "Mul" else (GRU, AUGRU)
+    for pattern in patterns:
         for found in pattern.matches(node.outputs[0], Found(), lambda value: 1, root=True):
-            return not _is_cell(found)
-    return False
-
-
-_MISTAKEN = {
-    "Add": _is_no_cell, "Mul": _is_no_cell, "Reshape": _is_open_shuffle, "Squeeze": _is_pulled
-}  # fmt: skip
+            return [not _is_cell(found), False]
+    return []
 
 
 def _is_cell(found: Found) -> bool:
@@ -428,7 +406,7 @@ def _is_cell(found: Found) -> bool:
     if (x.rank, state.rank) != (2, 2) or joined.attributes["axis"] not in (1, -1):
         return False
     if CELL in found:
-        return _are_equal(found[CELL].shape, state.shape)
+        return is_same(found[CELL].shape, state.shape)
     if found[INPUT_AGAIN] is not x or not found[STATE_AGAIN] is found[STATE_AT_LAST] is state:
         return False
     update, biases = found[UPDATE], [found[bias] for bias in (BIAS, BIAS_AGAIN) if bias in found]
@@ -504,7 +482,7 @@ def kernel_of_lower_rank(b: Builder, node: Node, place: Place) -> Result:
     if node.op == "Expand":
         return b.op("Broadcast", values[0], _joined(b, _sizes(b, values[0], rank), values[1]))
     wide = list(dict.fromkeys(value for value in values if not _is_number(value)))
-    same = [value for value in wide if _are_equal(value.shape, node.outputs[0].shape)]
+    same = [value for value in wide if is_same(value.shape, node.outputs[0].shape)]
     if len(wide) == 1 or len(same) == len(wide):
         same, shape = wide, b.op("Shape", wide[0])
     elif same:
@@ -535,8 +513,3 @@ def _joined(b: Builder, one: Value, other: Value) -> Value:
 
 def _is_number(value: Value) -> bool:
     return value.rank == 0 or (value.constant is not None and value.constant.size == 1)
-
-
-def _are_equal(one: Shape, other: Shape) -> bool:
-    """Whether two shapes are known to be the same."""
-    return one is not None and one == other and all(isinstance(dim, int | str) for dim in one)

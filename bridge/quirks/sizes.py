@@ -209,11 +209,7 @@ def rows_behind_boxes(b: Builder, node: Node, place: Place) -> Result:
     } & {*place.graph.outputs}:  # fmt: skip
         return None
     made = b.node(node.op, node.inputs, 3, node.attributes, extras=node.extras).outputs
-    return *(_up_to(b, value, made[2]) for value in made[:2]), made[2]
-
-
-def _up_to(b: Builder, value: Value, count: Value) -> Value:
-    return b.op("Slice", value, [0], count, [0], [1])
+    return *(b.op("Slice", value, [0], made[2], [0], [1]) for value in made[:2]), made[2]
 
 
 def _is_counted(node: Node, count: Value) -> bool:
