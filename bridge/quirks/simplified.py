@@ -15,7 +15,7 @@ from bridge.operators import Result
 from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses
 from bridge.quirks.known import KnownAt, is_known, when_known
-from bridge.quirks.quirk import BOTH, REDUCTIONS, Place, barrier, quirk
+from bridge.quirks.quirk import ARITHMETIC, BOTH, REDUCTIONS, Place, barrier, quirk
 
 
 class OfShape(May):
@@ -122,7 +122,7 @@ VIEWS = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
 
 
 # Passes of OpenVINO: EliminateReduceReshape, PullReshapeThroughReduce, TransposeReduction,
-# ShuffleChannelsFusion, EliminateSlice.
+# ShuffleChannelsFusion, EliminateSlice, PullSqueezeThroughEltwise.
 @barrier(
     *REDUCTIONS,
     *VIEWS,
@@ -135,7 +135,7 @@ VIEWS = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
     "has its axes at other places. A Slice from the first element in front of a GatherElements is "
     "dropped, so negative indices count from another end. A model does not compile if a tensor of "
     "rank 4 with an open batch is reshaped, transposed and reshaped, and the second axis between "
-    "has an open size.",
+    "has an open size. A model fails where a sum of two ranks and open sizes is squeezed.",
     cost="a maximum of the view, or of its operand, with itself",
 )
 def rearranged_views(node: Node, place: Place) -> list[bool]:
@@ -144,12 +144,13 @@ def rearranged_views(node: Node, place: Place) -> list[bool]:
     reduction of a Transpose that moves axes of size 1 past those that stay. At a reduction with
     `keep_dims` along an axis before a new axis of size 1. At a GatherElements of a Slice that
     begins at 0 with step 1. At a Reshape of a transposed Reshape of rank 4 or 5 to known shapes, if
-    the second axis of the latter has an open size, and only the first one of its input.
+    the second axis of the latter has an open size, and only the first one of its input. At a
+    Squeeze of arithmetic of two views, if one of lower rank has an open size.
     """
     if node.op == "GatherElements":
         wrong = _is_cut_from_start(node)
     elif node.op in VIEWS:
-        wrong = _is_dropped(node, place) or _is_shuffle(node)
+        wrong = _is_dropped(node, place) or _is_shuffle(node) or _is_pulled(node)
     else:
         wrong = _is_moved(node, place)
     return [wrong, *[False] * (len(node.inputs) - 1)]
@@ -171,6 +172,14 @@ def _is_shuffle(node: Node) -> bool:
     x, groups = first.operand(0), first.outputs[0]
     is_batch_open = x.rank == 4 and not is_static(x.shape) and is_static(x.dims[1:])
     return is_batch_open and groups.rank in (4, 5) and not isinstance(groups.dims[1], int)
+
+
+def _is_pulled(node: Node) -> bool:
+    """Whether OpenVINO squeezes the operands in place of their sum, at an axis that one lacks."""
+    made = producer_of(node.operand(0), *ARITHMETIC) if node.op == "Squeeze" else None
+    views = [value for value in made.operands if producer_of(value, *VIEWS)] if made else []
+    lower = [value for value in views if value.rank != node.operand(0).rank]
+    return len(views) == 2 and any(not is_static(value.shape) for value in lower)
 
 
 def _is_dropped(node: Node, place: Place) -> bool:

@@ -384,6 +384,12 @@ CANARIES: dict[str, Canary] = {
         t = Transpose <perm = [2, 1, 0, 3]> (x) y = ReduceMax <keepdims = 0> (t, axis) }""",
         {"x": _f32(2, 4, 1, 3)},
     ),
+    "rearranged_views,two_ranks": Canary(
+        """(float[n,m] x, float[m] y) => (float[n,m] z) <int64[1] zero = {0}, int64[1] one = {1}> {
+        wide = Unsqueeze (x, one) row = Unsqueeze (y, zero) sum = Add (wide, row)
+        z = Squeeze (sum, one) }""",
+        {"x": _f32(2, 3), "y": _f32(3)},
+    ),
     "rearranged_views,shuffle": Canary(
         """(float[n, 3, 1, 4] x) => (float[1, 3, n, 4] y)
         <int64[4] grouped = {1, -1, 3, 4}, int64[4] back = {1, 3, -1, 4}> {
