@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import or_
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.dataflow import May
@@ -191,13 +192,14 @@ def _is_dropped(node: Node, place: Place) -> bool:
     if output.rank != reduced.rank or is_same(output.shape, reduced.shape):
         return False
     axes = known_axes(reduction.input(1), reduction.operand(0).rank or 0) or ()
-    copies = node.op == "Reshape" and not node.attributes["allowzero"]
-    asked = (known_of(node.inputs[1]).ints if copies else None) or output.dims
-    sizes = zip(output.dims, asked, strict=True)
-    free = [
-        at for at, (dim, size) in enumerate(sizes) if size != 0 and (dim != 1 or at not in axes)
-    ]
-    return len(free) <= 1
+    asked = known_of(node.input(1)).ints or ()
+    copied = [False] * len(output.dims)
+    if node.op == "Transpose":
+        copied = [at == old for at, old in enumerate(asked)]
+    elif node.op == "Reshape" and not node.attributes["allowzero"]:
+        copied = [size == 0 for size in asked]
+    known = [dim == 1 and at in axes for at, dim in enumerate(output.dims)]
+    return _is_reshape(node) and sum(not one for one in map(or_, copied, known)) <= 1
 
 
 def _is_moved(node: Node, place: Place) -> bool:
