@@ -48,14 +48,14 @@ ORDER: tuple[str, ...] = (
     # Operators that are written in another way, before those that see all of them.
     "infinite_f64", "empty_range", "product_over_empty_axis", "scalar_of_product",
     "selection_by_itself", "known_empty_tensor", "axes_of_interpolation",
-    "slice_before_gather_elements", "tile_of_computed_repeats", "kernel_of_lower_rank",
+    "tile_of_computed_repeats", "kernel_of_lower_rank",
     "computed_pad_value", "padding_of_unknown_size", "bias_of_lrn", "matrix_times_stack",
     "rounded_quotient", "constant_of_higher_rank", "compared_infinity", "length_of_shape",
     "computed_axes",
     "absolute_value_of_shape", "saturating_conversion", "exchanged_operands",
     "channels_in_kernel", "integers_in_f32", "power_of_integers",
     "saturating_bytes", "scaled_in_place",
-    "float8_beside_integers", "unscaled_weights", "shuffle_of_open_groups",
+    "float8_beside_integers", "unscaled_weights", "rearranged_views", "cell_of_other_operands",
     "lengths_of_dynamic_sequence", "group_normalization", "gather_from_the_end",
     "conversion_to_bool", "cast_to_bool", "rounded_bf16", "reduction_over_empty_axis",
     # Loops, and what may read their memory or that of an If.
