@@ -522,6 +522,27 @@ IN_PLACE = frozenset({"Identity", "Reshape", "Squeeze", "Unsqueeze"})
 """Operators whose result has the elements of their first input."""
 
 
+# The plugin reads such a row on the host with a wrong layout, also behind arithmetic.
+@quirk(
+    "Gather",
+    recorded=True,
+    engines=(GPU,),
+    symptom="One row of a matrix of integers with an open size, as an end of a Slice: memory runs "
+    "out, or the process ends.",
+    cost="a Squeeze",
+)
+def row_on_host(b: Builder, node: Node, place: Place) -> Result:
+    """A row by a list of one index is a matrix of one row."""
+    data, index, axis = node.operands
+    is_wanted = index.rank == 0 and (data.rank or 0) > 1 and not is_static(data.shape)
+    if not is_wanted or data.element is None or not data.element.is_integer:
+        return None
+    if node.attributes["batch_dims"] or known_of(axis).ints is None:
+        return None
+    rows = b.op("Gather", data, b.reshape(index, 1), axis, **node.attributes)
+    return b.op("Squeeze", rows, b.reshape(axis, 1))
+
+
 # The GPU plugin does not wait until an input of the model has been copied to the device.
 @barrier(
     *READERS,
