@@ -610,7 +610,7 @@ def _is_of_shapes(value: Value) -> bool:
     "changed. A constant output of f64 has the bits of f32, and one of u64 the bits of i32. The "
     "first inference fails at a boolean output of known shape, if something before it has an open "
     "size. An output that is a part of a tensor, in f16 or reshaped, has the first elements of the "
-    "tensor.",
+    "tensor. A Slice of a Slice that was whole and is empty in the next run ends the process.",
     cost="a LogicalOr or a Gather of the output, or a few operators on one element, which stay on "
     "the way back to ONNX",
 )
@@ -628,7 +628,8 @@ def copied_output(graph: Graph, context: Context) -> bool:
             return None
         if element in (F64, U64) and is_known(value, place):
             return opaque(b, value, "content")
-        if (element is BOOL and is_open and made.op != "Constant") or _is_moved_part(value):
+        is_bool = element is BOOL and is_open and made.op != "Constant"
+        if is_bool or _is_moved_part(value) or _is_part_of_part(value):
             return opaque(b, value, "memory")
         shape = nearest(value, "Shape", 1000) if element.is_integer else None
         if shape is None or not _is_of_shapes(value):
@@ -646,6 +647,16 @@ def _is_moved_part(value: Value) -> bool:
         return False
     whole = made.operand(0)
     return is_static(whole.shape) and is_static(part.shape) and part.shape != whole.shape
+
+
+def _is_part_of_part(value: Value) -> bool:
+    """Whether a value is a Slice of a Slice of open size."""
+    for _ in range(2):
+        made = value.behind(*IN_PLACE).producer
+        if made is None or made.op != "Slice" or is_static(made.outputs[0].shape):
+            return False
+        value = made.operand(0)
+    return True
 
 
 def _zero_of(b: Builder, data: Value) -> Value:
@@ -674,12 +685,14 @@ MISREADERS = frozenset({"GatherND", "MatMul"})
     uses=True,
     engines=(GPU,),
     symptom="A row `x[1:2]` times a number gives the products of the first row. A MatMul or a "
-    "GatherND takes wrong elements of a part of a tensor with three or four axes.",
+    "GatherND takes wrong elements of a part of a tensor with three or four axes. A MatMul whose "
+    "second operand is a part does not compile.",
     cost="a Maximum, or a LogicalOr, for each such part",
 )
 def parts_in_place(node: Node, place: Place) -> list[bool]:
-    """At a part that is one row, and at a part of a tensor with three or four axes that a MatMul or
-    a GatherND reads; at a Slice or a Gather only if all sizes are known.
+    """At a part that is one row, at the second operand of a MatMul, and at a part of a tensor with
+    three or four axes that a MatMul or a GatherND reads; at a Slice or a Gather only if all sizes
+    are known.
     """
     return [_is_misread(node, part, place) for part in node.outputs]
 
@@ -695,7 +708,8 @@ def _is_misread(node: Node, part: Value, place: Place) -> bool:
     if all(hides(reader, "memory") for reader in readers):
         return False
     sizes = _sizes_in_whole(node, part)
-    if whole.rank > 2 and any(reader.op in MISREADERS for reader in readers):
+    deep, weights = whole.rank > 2, [r.inputs[1] for r in readers if r.op == "MatMul"]
+    if part in weights or (deep and any(reader.op in MISREADERS for reader in readers)):
         return node.op in SPLITS or (sizes is not None and sizes != whole.shape)
     return sizes is not None and sizes != whole.shape and _is_row(sizes)
 
