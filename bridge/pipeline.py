@@ -165,6 +165,7 @@ STAGES_TO_ONNX: Stages = {
         "targets.written_for.forget_release",
         "passes.boundary.require_declared_types",
         given(either(between_formats, option("decompress")), "passes.decompress.decompress"),
+        "passes.dead.trim_outputs",
         "quirks.undo_quirks",
         "passes.own_outputs.join_outputs",
         "passes.state.pairs.restore_pairs",

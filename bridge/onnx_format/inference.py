@@ -26,13 +26,9 @@ SMALL = 1024
 """Longest constant that inference is shown; longer ones are never shapes or axes."""
 
 
-def _newest() -> Target:
-    return Target("onnx", onnx.defs.onnx_opset_version())
-
-
 def spelled_node(node: Node) -> tuple[Spelling, onnx.NodeProto, dict[str, Value]] | None:
     """The node in its newest spelling, and its inputs by the names they have there."""
-    spelling, _ = choose(node, _newest())
+    spelling, _ = choose(node, Target("onnx", onnx.defs.onnx_opset_version()))
     if spelling is None:
         return None
     named: dict[Value, str] = {}

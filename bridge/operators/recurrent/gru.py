@@ -58,14 +58,13 @@ def _apart(b: Builder, layer: layers.RecurrentLayer, bias: Value | None, x: Valu
 def _step(
     b: Builder,
     layer: layers.RecurrentLayer,
-    direction: int,
     share: Value,
     states: Values,
     parameters: Values,
     linear: bool,
 ) -> Values:
     """One step of ONNX's GRU (the equations of the operator's documentation)."""
-    f, g = layer.activations[direction]
+    f, g = layer.activations[0]
     (before,) = states
     r, bias = parameters
     hidden = layer.hidden
