@@ -708,8 +708,11 @@ def _is_misread(node: Node, part: Value, place: Place) -> bool:
     if all(hides(reader, "memory") for reader in readers):
         return False
     sizes = _sizes_in_whole(node, part)
-    deep, weights = whole.rank > 2, [r.inputs[1] for r in readers if r.op == "MatMul"]
-    if part in weights or (deep and any(reader.op in MISREADERS for reader in readers)):
+    turned = [part, *(reader.outputs[0] for reader in readers if reader.op == "Transpose")]
+    products = [(v, user) for v in turned for user in place.users(v) if user.op == "MatMul"]
+    if any(user.inputs[1] is v for v, user in products) or (
+        whole.rank > 2 and any(reader.op in MISREADERS for reader in readers)
+    ):
         return node.op in SPLITS or (sizes is not None and sizes != whole.shape)
     return sizes is not None and sizes != whole.shape and _is_row(sizes)
 

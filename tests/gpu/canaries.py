@@ -109,6 +109,22 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
             for n in (2, 3)
         ],
     ),
+    "copied_output, of a slice": (
+        """(float[6] x, int64[1] start, int64[1] size) => (float[k] y) {
+          first = Constant <value_ints = [0]> () end = Add (start, size)
+          some = Slice (x, first, size, first) y = Slice (some, start, end, first) }""",
+        [
+            {"x": np.float32(range(6)), "start": np.int64([start]), "size": np.int64([size])}
+            for start, size in ((0, 6), (3, 1))
+        ],
+    ),
+    "parts_in_place, of weights": (
+        """(float[2,3] x, float[9,3] w) => (float[2,6] y, float[2,3] z)
+          <int64[2] sizes = {6, 3}> {
+          p, q = Split <axis = 0> (w, sizes) pt = Transpose <perm = [1, 0]> (p)
+          qt = Transpose <perm = [1, 0]> (q) y = MatMul (x, pt) z = MatMul (x, qt) }""",
+        [{"x": np.float32(np.arange(6).reshape(2, 3)), "w": np.float32(np.eye(9, 3))}],
+    ),
     "value_of_pad": (
         """(int32[2] x, int64[n] k) => (int32[m] y, int64 z) {
           pads = Constant <value_ints = [1, 1]> () first = Constant <value_ints = [0]> ()
