@@ -441,11 +441,18 @@ CANARIES: dict[str, Canary] = {
         "(float[2,3,4,5] x, int64[4] repeats) => (float[a,b,c,d] y) { y = Tile (x, repeats) }",
         {"x": _f32(2, 3, 4, 5), "repeats": _i64(7, 6, 4, 2)},
     ),
-    "computed_pad_value": Canary(
+    "value_of_pad": Canary(
         """(float[2] x, float v) => (float[4] y) {
         pads = Constant <value_ints = [1, 1]> ()
         y = Pad (x, pads, v) }""",
         {"x": _f32(2), "v": np.array(7, np.float32)},
+    ),
+    "value_of_pad, of 25 bits": Canary(
+        """(int32[2] x) => (int32[4] y) {
+        pads = Constant <value_ints = [1, 1]> ()
+        v = Constant <value = int32 {16777217}> ()
+        y = Pad (x, pads, v) }""",
+        {"x": np.array([1, 2], np.int32)},
     ),
     "padding_of_unknown_size": Canary(
         """(float[1,1,n] x) => (float[1,1,n] y, int64[1,1,n] places) {
