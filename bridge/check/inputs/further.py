@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 
 import numpy as np
 
@@ -142,8 +142,8 @@ def enlarge(search: Search) -> None:
     for case in plain:
         firsts.setdefault(case.taken, case)
     for taken, case in [*firsts.items()][:_COMBINATIONS]:
-        tops = {max(search.open_of(one), default=0) for one in search.drawn if one.taken == taken}
-        if free and (len(tops) == 1 or max(tops) < _LARGE):
+        sizes = {(*search.open_of(one),) for one in search.drawn if one.taken == taken}
+        if free and (len(sizes) == 1 or max(chain(*sizes), default=0) < _LARGE):
 
             def same(new: Case, taken: frozenset[Branch] = taken) -> bool:
                 return new.taken == taken
