@@ -120,7 +120,7 @@ def _check(request: Request, first: Path, other: Path | None, scratch: Path) -> 
     report = replace(report, inputs=sought.inputs, failures=tuple(failures))
     if not sought.inputs.cases:
         return report
-    runs = run_all(suite, sought.inputs, sought.expected, request.tell)
+    runs = run_all(suite, sought.inputs, sought.expected, request.tolerances, request.tell)
     require_related(suite, runs)
     verdict = _conclude(request, suite, sought, runs)
     inputs, notes = sought.inputs, [*suite.notes, *sought.notes]
@@ -184,9 +184,8 @@ def _of_suite(report: CheckReport, suite: Suite) -> CheckReport:
 def _conclude(request: Request, suite: Suite, sought: Sought, runs: Runs) -> Verdict:
     """The verdict. The original's noise is measured where a run differs."""
     original = suite.original
-    noise = Noise(
-        [lambda: _open_noisy(suite), lambda: _open_noisy(suite, False)], request.tolerances
-    )
+    forms = [lambda: _open_noisy(suite), lambda: _open_noisy(suite, False)]
+    noise = Noise(forms, request.tolerances, runs.settled)
     cases = sought.inputs.cases
 
     def explains(case: int, found: object) -> bool:

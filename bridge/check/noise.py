@@ -32,10 +32,11 @@ _MORE = 2.0  # times as far, or as often, outside as one of the runs itself
 class Noise:
     """The noise of the original, input by input. `forms` open its noisy forms, of which the first
     counts that runs and explains what the original gives; they may raise BridgeError. If none does,
-    there is no noise."""
+    there is no noise. `settled` takes out what the original does not determine."""
 
     forms: list[Callable[[], Session]]
     tolerances: Tolerances
+    settled: Callable[[int, Results], Results] = lambda _, results: results
     _session: Session | None = None
     _samples: dict[int, list[Results]] = field(default_factory=dict)
     _left: int = _FURTHER
@@ -80,7 +81,8 @@ class Noise:
         samples = self._samples.setdefault(case, [])
         while len(samples) < _LOT * lots:
             self._left -= bool(samples) and self._left > 0
-            samples += _all(session.run_each([feed] * _LOT))
+            runs = _all(session.run_each([feed] * _LOT))
+            samples += [self.settled(case, one) for one in runs]
         return samples
 
     def _far(

@@ -29,14 +29,15 @@ from bridge.vocabulary.elements import BY_ONNX, element_of
 
 
 class OnnxRuntime:
-    """onnxruntime on the CPU with all graph optimisations off, unless `plain` is not set."""
+    """onnxruntime on the CPU with all graph optimisations off, unless `plain` is not set. Without
+    an `arena`, it takes all memory from the system, and so gets what `memory_filled` fills."""
 
     name = "onnxruntime"
 
-    def __init__(self, threads: int | None = None, plain: bool = True) -> None:
+    def __init__(self, threads: int | None = None, plain: bool = True, arena: bool = True) -> None:
         self._module = optional_module("onnxruntime")
         self.version = self._module.__version__
-        self._threads, self._plain = threads, plain
+        self._threads, self._plain, self._arena = threads, plain, arena
 
     def load(self, source: Loadable) -> Session:
         """See `Engine.load`; raises LacksOperatorError where onnxruntime has no kernel."""
@@ -44,7 +45,7 @@ class OnnxRuntime:
         if self._plain:
             level = self._module.GraphOptimizationLevel.ORT_DISABLE_ALL
             options.graph_optimization_level = level
-        options.log_severity_level = 4
+        options.log_severity_level, options.enable_cpu_mem_arena = 4, self._arena
         # Threads that wait for work in a loop cost more than the small models of a check do.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.add_session_config_entry("session.inter_op.allow_spinning", "0")
