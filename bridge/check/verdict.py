@@ -43,7 +43,7 @@ class Comparison:
     @property
     def badness(self) -> tuple[Any, ...]:
         """A key that sorts comparisons, the worst last."""
-        order = (RANDOM, EQUAL, NOISE, DIFFERENT)
+        order = (EQUAL, RANDOM, NOISE, DIFFERENT)
         return (order.index(self.state), *self.difference.badness)
 
 
