@@ -70,10 +70,10 @@ TIE = """
 <ir_version: 9, opset_import: ["" : 17]>
 until (float x, int64 trips) => (float y)
 <float limit = {6}, float one = {1}, bool go = {1}> {
-  y = Loop(trips, go, x) body (int64 i, bool c, float s) => (bool c_out, float s_out) {
+  y = Loop(trips, go, x) <body = more (int64 i, bool c, float s) => (bool c_out, float s_out) {
     s_out = Add(s, one)
     c_out = Less(s_out, limit)
-  }
+  }>
 }
 """
 
