@@ -6,6 +6,8 @@ import ctypes
 import math
 import re
 from collections.abc import Sequence
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from bridge.check.engines.protocol import (
     message,
     optional_module,
 )
+from bridge.onnx_format.notes import HINTS
 from bridge.vocabulary.elements import BY_ONNX, element_of
 
 
@@ -52,6 +55,7 @@ class OnnxRuntime:
         if self._threads:
             options.intra_op_num_threads = options.inter_op_num_threads = self._threads
         try:
+            source = _in_floats(source, options) if self._plain else source
             session = self._module.InferenceSession(
                 content_of(source), options, providers=["CPUExecutionProvider"], enable_fallback=0
             )
@@ -60,6 +64,34 @@ class OnnxRuntime:
         except Exception as error:
             kind = LacksOperatorError if _LACKS.search(str(error)) else EngineError
             raise kind(f"onnxruntime: {message(error)}") from error
+
+
+def _in_floats(source: Loadable, options: Any) -> Loadable:
+    """The model without hints: `accuracy_level` lets a product of floats round them to 8 bits."""
+    if not isinstance(source, str | Path):
+        return source
+    with open(source, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        if data.find(HINTS[0].encode()) < 0:
+            return source
+    import onnx
+
+    model = onnx.load(source, load_external_data=False)
+    for part in (model.graph, *model.functions):
+        _drop_hints(part.node)
+    options.add_session_config_entry(_CONSTANTS_BESIDE, str(Path(source).parent))
+    return model
+
+
+def _drop_hints(nodes: Any) -> None:
+    for node in nodes:
+        for one in [one for one in node.attribute if one.name in HINTS]:
+            node.attribute.remove(one)
+        for one in node.attribute:
+            for graph in (one.g, *one.graphs):
+                _drop_hints(graph.node)
+
+
+_CONSTANTS_BESIDE = "session.model_external_initializers_file_folder_path"
 
 
 # What onnxruntime says when it has no kernel, operator, type or version; a model that merely
