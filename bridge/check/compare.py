@@ -185,6 +185,15 @@ def _joined(
     return replace(worst, worst=place, range=span, wrong=wrong, size=size, **most)
 
 
+def unlike(one: Any, other: Any, rtol: float, atol: float) -> np.ndarray:
+    """Which elements of two arrays differ; for all else, and for other shapes, whether they do."""
+    if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray) or not one.size:
+        return np.asarray(not compare(one, other, rtol, atol).ok)
+    if (one.dtype, one.shape) != (other.dtype, other.shape):
+        return np.array(True)
+    return np.asarray(_distances(one, other, rtol, atol * magnitude(one))[-1] > 1)
+
+
 def _compare_arrays(
     expected: np.ndarray, actual: np.ndarray, rtol: float, allowed: float
 ) -> Difference:
@@ -201,28 +210,7 @@ def _compare_arrays(
 def _compare_block(
     expected: np.ndarray, actual: np.ndarray, rtol: float, allowed: float
 ) -> Difference:
-    if _is_text(expected) or expected.dtype.kind == "b":
-        unlike = (
-            expected.astype(str) != actual.astype(str)
-            if _is_text(expected)
-            else (expected != actual)
-        )
-        absolute = relative = ulp = share = np.where(unlike, np.inf, 0.0)
-    else:
-        wide = _wide(expected)
-        with np.errstate(all="ignore"):
-            e, a = expected.astype(wide), actual.astype(wide)
-            absolute = np.where((e == a) | (np.isnan(e) & np.isnan(a)), 0.0, np.abs(a - e))
-            absolute = np.where(np.isnan(absolute), np.inf, absolute)
-            size = np.abs(e)
-            relative = np.where(absolute == 0, 0.0, np.where(size > 0, absolute / size, np.inf))
-            relative = np.where(np.isnan(relative), np.inf, relative)
-            is_exact = expected.dtype.kind in "iu" or not _epsilon(expected)
-            bound = 0.0 if is_exact else allowed + rtol * np.where(np.isfinite(e), size, 0.0)
-            share = np.where(absolute == 0, 0.0, absolute / bound)
-            share = np.where(np.isnan(share), np.inf, share)
-            ulp = absolute / _spacing(np.where(np.abs(a) > size, actual, expected))
-            ulp = np.where(absolute == 0, 0.0, np.where(np.isnan(ulp), np.inf, ulp))
+    absolute, relative, ulp, share = _distances(expected, actual, rtol, allowed)
     # Of elements that are infinitely far off, the one that is off by most.
     place = int(np.argmax(np.where(share == share.max(), absolute, -1.0)))
     wrong = int(np.count_nonzero(share > 1))
@@ -238,6 +226,32 @@ def _compare_block(
         expected=expected[place],
         actual=actual[place],
     )
+
+
+def _distances(
+    expected: np.ndarray, actual: np.ndarray, rtol: float, allowed: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """How far each element is off: absolute, relative, in units in the last place, and as a share
+    of what is allowed."""
+    if _is_text(expected):
+        expected, actual = expected.astype(str), actual.astype(str)
+    if _is_text(expected) or expected.dtype.kind == "b":
+        return (np.where(expected != actual, np.inf, 0.0),) * 4
+    wide = _wide(expected)
+    with np.errstate(all="ignore"):
+        e, a = expected.astype(wide), actual.astype(wide)
+        absolute = np.where((e == a) | (np.isnan(e) & np.isnan(a)), 0.0, np.abs(a - e))
+        absolute = np.where(np.isnan(absolute), np.inf, absolute)
+        size = np.abs(e)
+        relative = np.where(absolute == 0, 0.0, np.where(size > 0, absolute / size, np.inf))
+        relative = np.where(np.isnan(relative), np.inf, relative)
+        is_exact = expected.dtype.kind in "iu" or not _epsilon(expected)
+        bound = 0.0 if is_exact else allowed + rtol * np.where(np.isfinite(e), size, 0.0)
+        share = np.where(absolute == 0, 0.0, absolute / bound)
+        share = np.where(np.isnan(share), np.inf, share)
+        ulp = absolute / _spacing(np.where(np.abs(a) > size, actual, expected))
+        ulp = np.where(absolute == 0, 0.0, np.where(np.isnan(ulp), np.inf, ulp))
+    return absolute, relative, ulp, share
 
 
 def _is_text(array: np.ndarray) -> bool:
