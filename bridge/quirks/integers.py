@@ -154,23 +154,20 @@ def _by_digits(b: Builder, base: Value, exponent: Value) -> Value:
 
 
 @quirk(
-    "Add",
-    "Div",
-    "Mul",
-    "Sub",
+    *("Abs", "Add", "Div", "Mul", "Neg", "Sub"),
     recorded=True,
-    symptom="200 + 100 is 255 in u8, and 7 / 2 is 4 if the shape is dynamic.",
-    cost="three Converts",
+    symptom="200 + 100 is 255 in u8, 7 / 2 is 4 if the shape is dynamic, and -(-128) is 127 in i8.",
+    cost="two or three Converts",
 )
 def saturating_bytes(b: Builder, node: Node, place: Place) -> Result:
     """The last 8 bits of the 32-bit result are the result that wraps round. Quotients are the
     same.
     """
-    x, y = node.inputs
-    assert x is not None and y is not None
-    if x.element not in (I8, U8):
+    element = node.operand(0).element
+    if element not in (I8, U8) or (node.op == "Abs" and element is U8):
         return None
-    return b.cast(b.op(node.op, b.cast(x, I32), b.cast(y, I32), **node.attributes), x.element)
+    wide = [b.cast(x, I32) for x in node.operands]
+    return b.cast(b.op(node.op, *wide, **node.attributes), element)
 
 
 IN_RANGE = frozenset({"Clip", "FakeQuantize"})

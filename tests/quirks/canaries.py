@@ -508,6 +508,9 @@ CANARIES: dict[str, Canary] = {
         "(uint8[2] x, uint8[2] z) => (uint8[2] y) { y = Add (x, z) }",
         {"x": np.array([200, 1], np.uint8), "z": np.array([100, 1], np.uint8)},
     ),
+    "saturating_bytes, negated": Canary(
+        "(int8[2] x) => (int8[2] y) { y = Neg (x) }", {"x": np.array([-128, 1], np.int8)}
+    ),
     "compared_infinity": Canary(
         "(float[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",
         {"x": np.array([1, math.inf, -math.inf, math.nan], np.float32)},
