@@ -311,6 +311,10 @@ CANARIES: dict[str, Canary] = {
         y = MatMul (x, nothing) }""",
         {"x": _f32(2, 0)},
     ),
+    "product_over_empty_axis, integers": Canary(
+        "(int32[3,n] x) => (int32[0,n] y) <int32[0,3] w = {}> { y = MatMul (w, x) }",
+        {"x": np.ones((3, 2), np.int32)},
+    ),
     "axes_of_interpolation": Canary(
         """(float[2,3,4,4] x) => (float[4,3,4,4] y) {
         none = Constant <value = float[0] {}> ()
