@@ -40,7 +40,7 @@ class Blocks:
         self.data = data
         self.block = node.attributes.get("block_size", 0)
         single = scale.rank == 0 or scale.shape == (1,)
-        if single and not (self.block and scale.rank == data.rank):
+        if single and not (self.block and scale.rank == data.rank != 0):
             self.block = 0
             self.axis: int | None = None
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -65,6 +66,19 @@ def _rank_fits(levels: Mapping[str, str]) -> bool:
     if first.startswith("0,") and "kernel_shape" in levels:
         return False  # OpenVINO's pools take no empty batch.
     return not padded or levels.get("auto_pad", "absent") in ("absent", "'NOTSET'")
+
+
+def _split_fits(levels: Mapping[str, str]) -> bool:
+    """Whether the lengths of the parts add up to the size; the engines do not check all of them.
+    Parts that differ without lengths came with `num_outputs`."""
+    data, _, lengths = levels["case"].partition(";")
+    sizes, axis = data.split(","), int(levels["axis"].replace("absent", "0"))
+    if not -len(sizes) <= axis < len(sizes):
+        return False
+    size = int(sizes[axis])
+    if lengths and levels.get("input_1") != "absent":
+        return sum(ast.literal_eval(lengths)) == size
+    return size % 2 == 0 or levels["num_outputs"] != "absent"
 
 
 def _crop_fits(levels: Mapping[str, str]) -> bool:
@@ -174,7 +188,7 @@ ROWS: dict[str, Row] = {
     "Concat": Row(("2,3;2,3", "2,3;2,1", "2;3;1", "2,0;2,3", "2,3", "1,2,3;1,2,3;1,2,3", "0;0"),
                   {"axis": AXIS}, {"T": ANY}, fits=lambda levels: levels["axis"] != "absent"),
     "Split": Row(("4,6;[2,4]", "4,6;[1,3]", "6;[6,0]", "4,5;", "2,4,3;[2,2]", "0,4;[0,0]",
-                  "7,2;", "4,4"), {"axis": AXIS, "num_outputs": (2,)}, {"T": ANY}, outputs=2),
+                  "7,2;", "4,4"), {"axis": AXIS, "num_outputs": (2,)}, {"T": ANY}, outputs=2, fits=_split_fits),
     "Slice": Row(
         ("4,5;[1];[3];[0];[1]", "4,5;[0,0];[9,9];[0,1];[2,3]", "4,5;[-1];[-9];[1];[-1]",
          "4,5;[3,4];[0,-9];[-2,-1];[-1,-2]", "4,5;[2];[2];[0];[1]", "4,5;[9];[10];[0];[1]",
