@@ -279,7 +279,7 @@ def matrix_times_stack(b: Builder, node: Node, place: Place) -> Result:
     matrix, stack = node.inputs
     if matrix is None or is_static(matrix.shape) or matrix.rank not in (2, 3):
         return None
-    if matrix.rank == 3 and matrix.dims[0] != 1:
+    if matrix.rank == 3 and isinstance(matrix.dims[0], int) and matrix.dims[0] != 1:
         return None
     if stack is None or stack.rank != 3 or stack.dims[0] == 1:
         return None

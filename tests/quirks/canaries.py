@@ -323,6 +323,10 @@ CANARIES: dict[str, Canary] = {
         y = MatMul (x, nothing) }""",
         {"x": _f32(2, 0)},
     ),
+    "product_over_empty_axis, integers": Canary(
+        "(int32[3,n] x) => (int32[0,n] y) <int32[0,3] w = {}> { y = MatMul (w, x) }",
+        {"x": np.ones((3, 2), np.int32)},
+    ),
     "axes_of_interpolation": Canary(
         """(float[2,3,4,4] x) => (float[4,3,4,4] y) {
         none = Constant <value = float[0] {}> ()
@@ -578,6 +582,9 @@ CANARIES: dict[str, Canary] = {
     "saturating_bytes": Canary(
         "(uint8[2] x, uint8[2] z) => (uint8[2] y) { y = Add (x, z) }",
         {"x": np.array([200, 1], np.uint8), "z": np.array([100, 1], np.uint8)},
+    ),
+    "saturating_bytes, negated": Canary(
+        "(int8[2] x) => (int8[2] y) { y = Neg (x) }", {"x": np.array([-128, 1], np.int8)}
     ),
     "compared_infinity": Canary(
         "(float[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",
