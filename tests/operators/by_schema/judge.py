@@ -192,10 +192,19 @@ def _agree(one: Outputs, other: Outputs) -> bool:
 def _judge_ir(entry: Entry, folder: Path) -> Verdicts:
     """A program of OpenVINO's, saved by OpenVINO, to ONNX and back to IR."""
     source, onnx_path, again = folder / "a.xml", folder / "b.onnx", folder / "c.xml"
-    try:
-        model, feeds = ir_programs.build(entry)
+
+    def run(model: openvino.Model, feeds: Sequence[Sequence[np.ndarray]]) -> Outputs:
         openvino.save_model(model, source, compress_to_fp16=False)
-        wanted = [OpenVino(source).run(feed) for feed in feeds]
+        return [list(OpenVino(source).run(feed)) for feed in feeds]
+
+    try:
+        built, where = ir_programs.build(entry), dict(entry.levels)["place"]
+        (model, feeds), expected = ir_programs.place(built, where, run)
+        wanted = run(model, feeds)
+        for inside, alone in zip(wanted, expected, strict=True):
+            assert_close(inside, alone, TOLERANCES)
+    except AssertionError as error:
+        return {NO_PROGRAM: f"OpenVINO differs from itself at the top: {line(error)}"}
     except Exception as error:
         return {NO_PROGRAM: line(error)}
     verdicts: Verdicts = {}
@@ -203,12 +212,16 @@ def _judge_ir(entry: Entry, folder: Path) -> Verdicts:
         bridge.convert(source, onnx_path)
         names = [item.name for item in onnx.load(onnx_path).graph.input]
         named = [dict(zip(names, feed, strict=True)) for feed in feeds]
-        verdicts["ONNX"] = _said_of(onnx_path, either, named, wanted)
+        # The reference implementation runs no Loop reliably.
+        engine = either if where in ("top", "in an If") else runtime
+        found = _said_of(onnx_path, engine, named, wanted)
+        if engine is either or not found.startswith("NotImplemented"):
+            verdicts["ONNX"] = found
         bridge.convert(onnx_path, again)
-        found = [OpenVino(again).run(feed) for feed in feeds]
-        for actual, expected in zip(found, wanted, strict=True):
-            assert_close(actual, expected, TOLERANCES)
+        outputs = [OpenVino(again).run(feed) for feed in feeds]
+        for actual, inside in zip(outputs, wanted, strict=True):
+            assert_close(actual, inside, TOLERANCES)
         verdicts["IR again"] = "right"
     except (AssertionError, Exception) as error:
-        verdicts["IR again" if "ONNX" in verdicts else "to ONNX"] = line(error)
+        verdicts["IR again" if onnx_path.exists() else "to ONNX"] = line(error)
     return verdicts
