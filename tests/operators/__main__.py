@@ -14,6 +14,7 @@ from tests.control_flow.apart import judged
 from tests.control_flow.export import write_case
 from tests.control_flow.judge import NO_PROGRAM, Verdicts
 from tests.control_flow.suite import Entry
+from tests.operators.by_schema import refusals
 from tests.operators.by_schema.judge import judge, placed_case
 from tests.operators.by_schema.programs import ROWS, axes_of, entries
 
@@ -35,6 +36,10 @@ def main() -> int:
     parser.add_argument("--from", dest="first", type=int, default=0, help="from this program on")
     parser.add_argument("-j", "--jobs", type=int, default=2)
     parser.add_argument("--export", type=Path, metavar="DIR", help="writes the programs instead")
+    parser.add_argument(
+        "--refusals", action="store_true",
+        help="keeps the refusals of these operators for `docs/refusals.md`",
+    )  # fmt: skip
     options = parser.parse_args()
     chosen = [named(name) for name in options.names] or sampled(
         options.strength, options.family, options.first, options.every
@@ -49,6 +54,8 @@ def main() -> int:
             if outcome(route, said) not in ("right", NO_PROGRAM) or options.names:
                 print(f"{entry.name}\n    {route}: {said}", flush=True)
     print(summary(found))
+    if options.refusals:
+        refusals.store(refusals.of(found))
     return int(any(worst(verdicts) == "fault" for _, verdicts in found))
 
 
