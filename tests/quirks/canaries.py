@@ -157,6 +157,12 @@ CANARIES: dict[str, Canary] = {
             "z": _i64(33554433, 987654321, 7, -2147483646),
         },
     ),
+    "integers_in_f32, limits of a Slice": Canary(
+        "(float[n] x, int64[one] s) => (float[m] y) <int64[1] o = {0}, int64 z = {0}, "
+        "int64 low = {-9223372036854775807}, int64 high = {9223372036854775807}> "
+        "{ i = Gather (s, o) c = Less (i, z) e = Where (c, low, high) y = Slice (x, o, e, o, i) }",
+        {"x": np.ones(4, np.float32), "s": _i64(1)},
+    ),
     "integers_in_f32": Canary(
         "(int64[n] x) => (int64[n] y) <int64 buckets = {1009}> { y = Mod (x, buckets) }",
         {"x": _i64(16777219, -16777217, 2147483646, -2147483647, 5, -5, 0, 1008)},
