@@ -129,6 +129,7 @@ VIEWS = (*RESHAPES, "Transpose")
 @barrier(
     *REDUCTIONS,
     *VIEWS,
+    "Gather",
     "GatherElements",
     hides="memory",
     uses=True,
@@ -138,7 +139,8 @@ VIEWS = (*RESHAPES, "Transpose")
     "has its axes at other places. A Slice from the first element in front of a GatherElements is "
     "dropped, so negative indices count from another end. A model does not compile if a tensor of "
     "rank 4 with an open batch is reshaped, transposed and reshaped, and the second axis between "
-    "has an open size. A model fails where a sum of two ranks and open sizes is squeezed.",
+    "has an open size. A model fails where a sum of two ranks and open sizes is squeezed. A "
+    "Gather of rows along a new axis of open sizes gives one row.",
     cost="a maximum of the view, or of its operand, with itself",
 )
 def rearranged_views(node: Node, place: Place) -> list[bool]:
@@ -146,13 +148,16 @@ def rearranged_views(node: Node, place: Place) -> list[bool]:
     its axes but one are copied, or have size 1 and the number of a reduced axis. At such a
     reduction of a Transpose that moves axes of size 1 past those that stay. At a reduction with
     `keep_dims` along an axis before a new axis of size 1. At a GatherElements of a Slice that
-    begins at 0 with step 1. At a Reshape of a transposed Reshape of rank 4 or 5 to known shapes, if
+    begins at 0 with step 1. At a Gather along a new axis of a tensor with several open sizes, but
+    for a scalar index. At a Reshape of a transposed Reshape of rank 4 or 5 to known shapes, if
     the second axis of the latter has an open size, and only the first one of its input; Squeeze and
     Unsqueeze are such Reshapes. At a
     Squeeze of arithmetic of two views, if one of lower rank has an open size.
     """
     if node.op == "GatherElements":
         wrong = _is_cut_from_start(node)
+    elif node.op == "Gather":
+        wrong = _is_gathered(node)
     elif node.op in VIEWS:
         wrong = _is_dropped(node, place) or _is_shuffle(node) or _is_pulled(node)
     else:
@@ -164,6 +169,17 @@ def _is_cut_from_start(node: Node) -> bool:
     cut = producer_of(node.operand(0), "Slice")
     starts, steps = (known_of(cut.input(i)).ints if cut else None for i in (1, 4))
     return set(starts or (-1,)) == {0} and set(steps or (-1,)) == {1}
+
+
+def _is_gathered(node: Node) -> bool:
+    """Whether OpenVINO removes an Unsqueeze of open sizes with what gathers along its axis."""
+    data = node.operand(0)
+    view = producer_of(data, "Unsqueeze")
+    if not view or node.operand(1).rank == 0:
+        return False
+    new, along = (known_axes(v, data.rank or 0) for v in (view.input(1), node.input(2)))
+    is_open = sum(not isinstance(dim, int) for dim in data.dims) > 1
+    return is_open and not {*(new or ())}.isdisjoint(along or ())
 
 
 def _is_shuffle(node: Node) -> bool:
@@ -217,15 +233,15 @@ def _is_moved(node: Node, place: Place) -> bool:
     if view.op == "Transpose" and not node.attributes["keepdims"]:
         order = known_of(view.input(1)).ints or ()
         kept = [old for at, old in enumerate(order) if at not in axes]
-        return _moves_ones(kept, view.operand(0).dims)
+        return kept != sorted(kept) and _moves_ones_alone(kept, view.operand(0).dims)
     before = _before_views(view, place).dims
     new = _new_axes(data.dims, before)
     if view.op == "Unsqueeze" and not new:
         new = [*(known_axes(view.input(1), data.rank or 0) or ())]
     elif not new:
         return False
-    left = iter(before)
-    is_new = data.dims == tuple(1 if at in new else next(left, 0) for at in range(len(data.dims)))
+    others = [dim for at, dim in enumerate(data.dims) if at not in new]
+    is_new = all(data.dims[at] == 1 for at in new) and others == [*before]
     if not {*new}.isdisjoint(axes):
         return False
     is_kept = node.attributes["keepdims"] and is_static(data.shape)
@@ -246,16 +262,14 @@ def _before_views(node: Node, place: Place) -> Value:
 
 
 def _is_reshape(view: Node) -> bool:
-    order = known_of(view.input(1)).ints if view.op == "Transpose" else None
-    return view.op != "Transpose" or (
-        order is not None and _moves_ones(order, view.operand(0).dims)
-    )
+    order = known_of(view.input(1)).ints if view.op == "Transpose" else ()
+    return order is not None and _moves_ones_alone(order, view.operand(0).dims)
 
 
-def _moves_ones(order: Sequence[int], dims: Sequence[Dim]) -> bool:
-    """Whether axes get another order, but not those of other sizes than 1 among themselves."""
+def _moves_ones_alone(order: Sequence[int], dims: Sequence[Dim]) -> bool:
+    """Whether the axes of other sizes than 1 keep their order among themselves."""
     others = [axis for axis in order if dims[axis] != 1]
-    return [*order] != sorted(order) and others == sorted(others)
+    return others == sorted(others)
 
 
 def _new_axes(wanted: Sequence[Dim], sizes: Sequence[Dim]) -> list[int]:

@@ -379,6 +379,11 @@ CANARIES: dict[str, Canary] = {
         r = Reshape (x, s) y = ReduceL2 <keepdims = 0> (r, axis) }""",
         {"x": _f32(2, 4, 1, 3)},
     ),
+    "rearranged_views,rows_of_a_new_axis": Canary(
+        """(float[n, m] x) => (float[n, 2, m] y) <int64[1] axis = {1}, int64[2] rows = {0, 0}> {
+        u = Unsqueeze (x, axis) y = Gather <axis = 1> (u, rows) }""",
+        {"x": _f32(4, 2)},
+    ),
     "rearranged_views,reduction": Canary(
         """(float[1, 4, 2, 2] x) => (float[2, 1] y) <int64[2] axes = {1, 3}, int64[2] s = {2, 1}> {
         r = ReduceMax <keepdims = 0> (x, axes) y = Reshape (r, s) }""",
