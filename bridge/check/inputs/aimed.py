@@ -65,7 +65,8 @@ def _aim(
     such inputs."""
     branch = site.index, outcome
     if outcome in probe.settled and not probe.never:
-        _settle(search, branch, probe.settled[outcome])
+        search.unreachable[branch] = probe.settled[outcome]
+        search.missing.discard(branch)
     if probe.never or outcome in probe.settled or outcome not in probe.own:
         return False, ""
     work = work_of(probe.model)
@@ -88,7 +89,8 @@ def _aim(
     if far:
         if not wanted[-1] and any(distances(search.start)[-1:]):
             what = "the Loop runs as often" if site.loop else "the condition is the same"
-            _settle(search, branch, f"{what} with all inputs")
+            search.unreachable[branch] = f"{what} with all inputs"
+            search.missing.discard(branch)
         return False, ""
     asked = [own for some in wanted for own in some]
     for one, its, why in search.solved:
@@ -124,12 +126,6 @@ def _like(search: Search, recipe: Recipe, asked: Sequence[Variable]) -> Iterator
     for number in _SIZES:
         for key in sorted(keys):
             yield replace(recipe, sizes={**recipe.sizes, key: number})
-
-
-def _settle(search: Search, branch: Branch, why: str) -> None:
-    """Ends the search for a branch."""
-    search.unreachable[branch] = why
-    search.missing.discard(branch)
 
 
 def repeat(search: Search) -> None:

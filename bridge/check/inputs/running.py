@@ -91,11 +91,11 @@ class Search:
         for branch, why in self.failing.items():
             if branch in self.missing:
                 self.unreachable[branch] = f"the model fails there: {why}"
-        sizes = (size for case in self.cases for size in self.open_of(case))
+        largest = max((size for case in self.cases for size in self.open_of(case)), default=0)
         return Inputs(
             tuple(self.cases), self.reached, self.unreachable, dict(self.refused),
             tuple(self.failures), tuple(self.row), self.no_row, self.tried, self.cut_short,
-            self.endless, self.iterations, max(sizes, default=0),
+            self.endless, self.iterations, largest,
         )  # fmt: skip
 
     def run(
