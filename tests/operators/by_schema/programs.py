@@ -186,7 +186,9 @@ def case_of(entry: Entry) -> Case:
             feed.append(item)
     while names and not names[-1]:
         names.pop()
-    outputs = [f"y{place}" for place in range(min(row.outputs, len(schema.outputs)))]
+    many = schema.outputs[-1].variadic
+    count = row.outputs if many else min(row.outputs, len(schema.outputs))
+    outputs = [f"y{place}" for place in range(count)]
     node = helper.make_node(schema.op, names, outputs, domain=schema.domain, **attributes)
     results = [onnx.ValueInfoProto(name=name) for name in outputs]
     graph = helper.make_graph([node], "g", inputs, results, constants)
