@@ -120,10 +120,8 @@ def qlinear_leaky_relu(b: Builder, node: Node, x: Value) -> Value:
 @_quantized("QLinearSoftmax")
 def qlinear_softmax(b: Builder, node: Node, x: Value) -> Value:
     """`com.microsoft::QLinearSoftmax` (1): `opset` selects the version of ONNX's Softmax."""
-    axis = node.attributes.get("axis", -1)
-    if node.attributes["opset"] >= 13:
-        return b.op("Softmax", x, axis=axis)
-    return over_all_from(b, "Softmax", x, axis)
+    axis, is_new = node.attributes.get("axis", -1), node.attributes["opset"] >= 13
+    return b.op("Softmax", x, axis=axis) if is_new else over_all_from(b, "Softmax", x, axis)
 
 
 @_quantized("QLinearReduceMean")
