@@ -21,8 +21,7 @@ def _is_of_integers(node: Node) -> bool:
     if made is None or made.op not in ELEMENTWISE:
         return False
     # Trip counts and sizes are no such numbers. Two constants may be limits of a Slice.
-    is_one = is_static(shape) and size_of(shape) == 1
-    if is_one and (x.constant is None or y.constant is None):
+    if is_static(shape) and size_of(shape) == 1 and None in (x.constant, y.constant):
         return False
     return x.element in NUMBERS and x.element is y.element
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bridge.neutral.dataflow import May
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import I32, I64
+from bridge.neutral.types import F32, F64, I16, I32, I64, U16, U32, U64, Element
 from bridge.vocabulary import has_trait
 
 EXACT = 1 << 24
@@ -24,6 +24,9 @@ PLACES = (
 
 NUMBERS = (I32, I64)
 """The types of which OpenVINO computes with such numbers."""
+
+HELD: dict[Element | None, Element] = {F64: F32, I64: I32, U64: I32, U32: I32, I16: I32, U16: I32}
+"""The types that the CPU plugin holds and computes in others."""
 
 
 class MayBeLarge(May):

@@ -23,6 +23,7 @@ from bridge.options import release_number
 from bridge.passes.context import Context
 from bridge.passes.legalize import Legalizer, remember
 from bridge.passes.uses import Uses
+from bridge.quirks.magnitude import HELD
 from bridge.quirks.opaque import SAFE, opaque, with_hidden
 
 CPU, GPU = "openvino_cpu", "openvino_gpu"
@@ -229,11 +230,10 @@ RECURRENT = (
 
 def may_hold(value: Value, output: Value) -> bool:
     """Whether an output that is computed from a value may use the memory of this value."""
-    if value.element is not output.element:
-        return False
+    one, other = (HELD.get(v.element, v.element) for v in (value, output))
     if is_static(value.shape) and is_static(output.shape):
-        return size_of(value.shape) == size_of(output.shape)
-    return True
+        return one is other and size_of(value.shape) == size_of(output.shape)
+    return one is other
 
 
 def is_computed_in(element: Element) -> bool:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import F32, F64, I16, I32, I64, U16, U32, U64, Element, Interval
+from bridge.neutral.types import I64, Interval
 from bridge.operators import Result
 from bridge.quirks.known import is_known
+from bridge.quirks.magnitude import HELD
 from bridge.quirks.opaque import is_hidden, opaque
 from bridge.quirks.quirk import Place, quirk
-
-HELD: dict[Element, Element] = {F64: F32, I64: I32, U64: I32, U32: I32, I16: I32, U16: I32}
-"""The types of variables that do not run, and those in which the plugin computes them."""
 
 
 # The CPU plugin has variables of some types alone. It computes i64 and f64 in 32 bits, in which

@@ -49,7 +49,7 @@ def _mixture(
     best = attributes.get("k", 1)
     count, size = scores.dims[-1], x.dims[-1]
     if not isinstance(count, int) or not isinstance(size, int):
-        raise Refused("the number or the size of its experts is not known")
+        raise Refused("how many and how large its experts are is open; give `input_shapes`")
     _, chosen = b.ops("TopK", 2, scores, b.constant([best]), axis=1)
     shares = b.op("Softmax", scores, axis=-1) if mixing is None else mixing
     shares = b.op("GatherElements", shares, chosen, axis=1)
@@ -119,7 +119,7 @@ def _dequantized(b: Builder, node: Node, layer: int) -> Value | None:
     length = width * 8 // bits
     blocks = scales.dims[2] if scales.rank == 3 else 1
     if not isinstance(blocks, int) or length % blocks:
-        raise Refused("the number of its blocks is not known")
+        raise Refused("the number of its blocks is not known; give `input_shapes`")
     grid = experts, outputs, blocks
     points = b.filled(1 << bits - 1, grid, element)
     if zeros is not None:

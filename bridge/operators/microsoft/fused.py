@@ -29,12 +29,9 @@ def quick_gelu(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::ScaledSiLU", target="ir")
 def scaled_silu(b: Builder, node: Node) -> Result:
-    """`com.microsoft::ScaledSiLU` (1): z * sigmoid(z), with z the product of the data and a
-    scale."""
-    x = node.operand(0)
-    scale = node.input(1)
-    factor = b.like(node.attributes.get("alpha", 1.0), x) if scale is None else scale
-    z = x * b.cast(factor, x.element)
+    """`com.microsoft::ScaledSiLU` (1): z * sigmoid(z), with z the data times a scale or `alpha`."""
+    x, scale, alpha = node.operand(0), node.input(1), node.attributes.get("alpha", 1.0)
+    z = x * b.cast(b.like(alpha, x) if scale is None else scale, x.element)
     return z * b.op("Sigmoid", z)
 
 

@@ -48,7 +48,7 @@ def gated_delta_net(b: Builder, node: Node) -> Result:
     if not isinstance(few, int) or not isinstance(many, int):
         raise Refused("the numbers of its heads are not known; declare the graph's input shapes")
     if rank == 3 and state is None:
-        raise Refused("the number of its sequences is not known")
+        raise Refused("the number of its sequences is not known; give `input_shapes`")
     batch = b.sizes(query, 0) if state is None else b.sizes(state, 0)
 
     def tokens(x: Value, count: int = many) -> Value:
@@ -139,7 +139,7 @@ def _dilated(
     """The convolution of [batch, channels, length] behind its state, and the next state."""
     channels, width = weight.dims[0], weight.dims[2]
     if not isinstance(channels, int) or not isinstance(width, int):
-        raise Refused("the shape of its weight is not known")
+        raise Refused("the shape of its weight is not known; give `input_shapes`")
     held = (width - 1) * step
     if state is None:
         state = b.zeros(x, b.sizes(x, 0), channels, held)

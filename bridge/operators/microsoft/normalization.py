@@ -112,7 +112,7 @@ def gated_rms_norm(b: Builder, node: Node) -> Result:
     data, scale, gate = required(node, 0, 1, 2)
     wide = [b.cast(value, F32) for value in (data, scale, gate)]
     if scale.shape is None or not isinstance(scale.shape[0], int):
-        raise Refused("the size of its scale is not known")
+        raise Refused("the size of its scale is not known; give `input_shapes`")
     (rank,) = ranks(node, 0)
     groups = b.reshape(wide[0], *(0,) * (rank - 1), -1, scale.shape[0])
     epsilon = node.attributes.get("epsilon", 1e-5)

@@ -17,7 +17,7 @@ def relative_position_bias(b: Builder, node: Node) -> Result:
         case int(buckets), int(heads):
             pass
         case _:
-            raise Refused("the shape of its bias_table is not known")
+            raise Refused("the shape of its bias_table is not known; give `input_shapes`")
     both = bool(node.attributes.get("is_bidirectional", 0))
     most = node.attributes["max_distance"]
     b.room(most)

@@ -120,10 +120,8 @@ def qlinear_leaky_relu(b: Builder, node: Node, x: Value) -> Value:
 @_quantized("QLinearSoftmax")
 def qlinear_softmax(b: Builder, node: Node, x: Value) -> Value:
     """`com.microsoft::QLinearSoftmax` (1): `opset` selects the version of ONNX's Softmax."""
-    axis = node.attributes.get("axis", -1)
-    if node.attributes["opset"] >= 13:
-        return b.op("Softmax", x, axis=axis)
-    return over_all_from(b, "Softmax", x, axis)
+    axis, is_new = node.attributes.get("axis", -1), node.attributes["opset"] >= 13
+    return b.op("Softmax", x, axis=axis) if is_new else over_all_from(b, "Softmax", x, axis)
 
 
 @_quantized("QLinearReduceMean")
@@ -266,7 +264,7 @@ def matmul_bnb4(b: Builder, node: Node) -> Result:
     data, packed, scales = required(node, 0, 1, 2)
     weights, attributes = packed.constant, node.attributes
     if weights is None or weights.element is not U8 or not attributes.get("transB", 1):
-        raise Refused("it needs constant weights, transposed")
+        raise Refused("its weights must be constant, with transB = 1")
     columns, length, size = attributes["N"], attributes["K"], attributes["block_size"]
     pairs = b.cast(b.as_bits(packed, U4, weights.size, 2), I32)
     places = b.reshape(b.take(pairs, 1, 1, 0), -1)

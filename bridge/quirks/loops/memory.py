@@ -111,14 +111,18 @@ def _given(graph: Graph) -> set[Value | None]:
     """The outputs of the graph, and the values of which they are views."""
     found: set[Value | None] = {*graph.outputs}
     for node in reversed(graph.nodes):
-        if node.op in VIEWS and not found.isdisjoint(node.outputs):
+        if _is_view(node) and not found.isdisjoint(node.outputs):
             found.add(node.inputs[0])
     return found
 
 
+def _is_view(node: Node) -> bool:
+    return node.op in VIEWS or (node.op == "Cast" and may_hold(node.operand(0), node.outputs[0]))
+
+
 def _overwritten(node: Node, places: dict[Value, set[Value]], uses: ValueUses) -> set[Value]:
     first = node.input(0)
-    if first is None or node.op in VIEWS or _has_own_memory(node):
+    if first is None or _is_view(node) or _has_own_memory(node):
         return set()
     is_held = any(may_hold(first, output) for output in node.outputs)
     return places.get(first, set()) if is_held or _is_rotated(node, uses) else set()

@@ -1,4 +1,7 @@
-"""Rows of OpenVINO's operators of detection, images, segments, texts, and recurrent cells."""
+"""Rows of OpenVINO's operators of detection, images, segments, texts, and recurrent cells.
+
+`test_ir_nn.py` has operators whose inputs depend on each other, such as anchors and regions.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,9 @@ ROWS = {
     "SliceScatter-15": Row(
         ("4,5;2,5;[1];[3];[1];[0]", "4,5;2,2;[0,0];[9,9];[2,3];[0,1]", "4;2;[-2];[9];[1]",
          "4,5;4,5;[-1];[-9];[-1];[1]", "4,5;0,5;[2];[2];[1];[0]"),
-        types={str(place): ("int64",) for place in range(2, 6)}),
+        types={str(place): ("int64",) for place in range(2, 6)},
+        # OpenVINO ends its process on a computed step.
+        fits=lambda v: v["input_4"] == "constant"),
     "SparseFillEmptyRows-16": Row(
         ("[1.5,2.0,3.0];[5,6];[[0,1],[2,0],[2,3]];=7", "[1.0];[2,2];[[1,0]];=0",
          "[1.0,2.0];[2,2];[[0,0],[1,1]];=4"), {}, {**F, "1": ("int64",), "2": ("int64",),
@@ -115,13 +120,9 @@ ROWS = {
         "flatten": (True, False), "h": (0, 2), "w": (0, 3), "stride_x": (0.0, 4.0),
         "stride_y": (0.0, 8.0)}, FLOATS),
     "ExperimentalDetectronROIFeatureExtractor-6": Row(
-        (WIDE + ";1,2,16,16", WIDE + ";1,2,16,16;1,2,8,8"),
+        (WIDE + ";1,2,16,16;1,2,8,8", "[[0,0,9,7]];1,3,12,16;1,3,6,8"),
         {"output_size": (2, 3), "sampling_ratio": (1, 2), "pyramid_scales": ([16, 32],),
          "aligned": (True, False)}, FLOATS),
-    "ExperimentalDetectronGenerateProposalsSingleImage-6": Row(
-        ("[60,50,1];48,4>0;12,4,4;3,4,4",), {
-        "min_size": (0.0, 3.0), "nms_threshold": (0.3, 0.7), "pre_nms_count": (10, 50),
-        "post_nms_count": (4, 20)}, FLOATS),
     # Images of other colours
     **{f"NV12to{order}-8": Row(PLANES, types={str(p): ("uint8",) for p in range(2)})
        for order in ("RGB", "BGR")},
@@ -135,11 +136,11 @@ ROWS = {
     # Recurrent cells
     "RNNCell-3": Row(("2,4;2,3;3,4;3,3;3", "1,4;1,3;3,4;3,3"), {
         **CELL, "activations": (["tanh"], ["relu"], ["sigmoid"])}, FLOATS),
-    "GRUCell-3": Row(("2,4;2,3;9,4;9,3;9", "2,4;2,3;9,4;9,3;12", "1,4;1,3;9,4;9,3"), {
+    "GRUCell-3": Row(("2,4;2,3;9,4;9,3;9", "2,4;2,3;9,4;9,3;12", "1,4;1,3;9,4;9,3;9"), {
         **CELL, "linear_before_reset": (True, False),
         "activations": (["sigmoid", "tanh"], ["tanh", "relu"])}, FLOATS,
         fits=lambda v: v["case"].endswith(";12") == (v["linear_before_reset"] == "True")),
-    "LSTMCell-4": Row(("2,4;2,3;2,3;12,4;12,3;12", "1,4;1,3;1,3;12,4;12,3"), {
+    "LSTMCell-4": Row(("2,4;2,3;2,3;12,4;12,3;12", "1,4;1,3;1,3;12,4;12,3;12"), {
         **CELL, "activations": (["sigmoid", "tanh", "tanh"], ["tanh", "relu", "sigmoid"])}, FLOATS),
     # Texts and signals
     "CTCGreedyDecoder-1": Row(("5,2,4;[[1,1],[1,1],[1,1],[1,0],[0,0]]",), {

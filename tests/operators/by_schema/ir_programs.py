@@ -20,7 +20,7 @@ from tests.operators.by_schema.rows import Row
 from tests.operators.by_schema.values import value
 from tests.support.ir_operators import of
 
-TYPES = ("float", "int32", "int64", "float16", "uint8", "int8", "double", "bool")
+TYPES = ("float", "int32", "int64", "float16", "uint8", "int8", "double", "bool", "uint32")
 ROWS = {**OTHERS, **DETECTION}
 PLACES = ("top", "in an If", "in a Loop", "in a TensorIterator")
 TRIPS = 2

@@ -27,10 +27,11 @@ def reason(said: str) -> str | None:
     if not said.startswith("refused: "):
         return None
     text = said.removeprefix("refused: ")
-    text = re.sub(r"^the model cannot be written as [^:]+: \S+ \(x\d+\): ", "", text)
+    text = re.sub(r"^the model cannot be written as [^:]+: .+? \(x\d+\): ", "", text)
     text = re.sub(r"^.*? / \S+ \"[^\"]*\": ", "", text.partition(" first at ")[0])
     text = re.sub(r"\"[^\"]*\"?", "\u2026", text)
-    return re.sub(r"\[[-\d, .?N]*\]|-?\d+(\.\d+)?(e-?\d+)?", "N", text).strip()
+    text = re.sub(r"\[[-\w, .?]*\]", "[\u2026]", text)
+    return re.sub(r"(?<![\w.])-?\d+(\.\d+)?(e-?\d+)?(?!\w)", "N", text).strip()
 
 
 def of(found: Iterable[tuple[Entry, Verdicts]]) -> Refusals:
