@@ -38,8 +38,7 @@ _OF_LEVELS = frozenset({"DequantizeLinear", "FakeQuantize"})
 """Operators that engines may compute as steps from the lowest number."""
 
 _FROM_BOUNDS = frozenset({"Sigmoid", "HardSigmoid"})
-"""Operators that engines may compute as a difference from 1: a small result is off by units of 1,
-as in onnxruntime."""
+"""Operators that engines may compute as a difference from 1, by units of which they are off."""
 
 _WHOLE = frozenset({"Add", "Sub", "Mul", "Neg", "Abs", "Min", "Max", "Where", "Concat", "OneHot"})
 """Operators that make integers of integers, beside those that keep elements."""

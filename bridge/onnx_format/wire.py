@@ -41,8 +41,7 @@ RAW_DATA = 9
 LENGTH_DELIMITED = 2
 
 _NUMBERS = (7 << 3 | 5, 8 << 3)
-"""The tags of `floats` and `ints` of an attribute. A tree ensemble has a field for each of its
-millions of numbers; such an attribute has neither tensors nor graphs."""
+"""The tags of `floats` and `ints` of an attribute, of which a tree ensemble has millions."""
 
 Data = bytes | mmap.mmap
 

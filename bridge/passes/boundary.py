@@ -16,7 +16,6 @@ from bridge.neutral.types import (
     ANY,
     I64_MAX,
     Dim,
-    Element,
     ForeignType,
     Interval,
     OptionalType,
@@ -220,14 +219,11 @@ def may_be(shape: Sequence[int], dims: Sequence[Dim]) -> bool:
 def _reshaped(type: Type, dims: tuple[Dim, ...], name: str) -> Type:
     """The type with another shape: of the tensor, or of the tensors in a sequence or optional."""
     if isinstance(type, SequenceType):
-        return SequenceType(TensorType(_element(type.item), dims))
+        element = type.item.element if isinstance(type.item, TensorType) else None
+        return SequenceType(TensorType(element, dims))
     if isinstance(type, OptionalType):
         return OptionalType(_reshaped(type.item, dims, name))
     if isinstance(type, ForeignType) or type.rank not in (None, len(dims)):
         count = amount(len(dims), "dimension")
         raise UsageError(f'the input "{name}" is {type}: it cannot be given {count}')
     return TensorType(type.element, dims)
-
-
-def _element(type: Type) -> Element | None:
-    return type.element if isinstance(type, TensorType) else None

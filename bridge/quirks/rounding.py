@@ -174,8 +174,9 @@ MOST_POINT = 256
 """The largest quotient that is corrected. A zero point of 8 bits is smaller."""
 
 RANGE = (op("Max").shared() - op("Min").shared()).shared()
+WITHOUT_0 = op("Where", op("Equal", RANGE, 0), 255, RANGE).shared()
 LEVELS = constant(F32)
-RANGE_STEP = RANGE / LEVELS
+RANGE_STEP = (WITHOUT_0 | RANGE) / LEVELS
 DIVIDEND = var(F32)
 STEP = var(F32)
 QUOTIENT = DIVIDEND / STEP
@@ -188,7 +189,7 @@ def _scale(b: Builder, node: Node, place: Place) -> Value | None:
     if not _is_shown(node.outputs[0], place):
         return None
     for found in RANGE_STEP.matches(node.outputs[0], Found(), _once):
-        x, levels = found[RANGE], known_of(found[LEVELS]).array
+        x, levels = found[WITHOUT_0 if WITHOUT_0 in found else RANGE], known_of(found[LEVELS]).array
         if not _is_number(x) or levels is None or levels.size != 1:
             continue
         count = float(levels.reshape(()))

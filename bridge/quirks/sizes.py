@@ -41,7 +41,8 @@ def lengths_of_dynamic_sequence(b: Builder, node: Node, place: Place) -> Result:
     ways = ("forward", "reverse") if direction == "bidirectional" else (direction,)
     parts: list[Values] = []
     for index, way in enumerate(ways):
-        initial = [_first(b, node, v, index) for v in states]
+        hidden = node.attributes["hidden_size"]
+        initial = [b.reshape(part_of(b, v, 1, index), -1, hidden) for v in states]
         # Large weights stay whole, as the record of the layer needs them. OpenVINO cuts them when
         # it loads the file.
         fixed = [b.squeeze(b.take(v, 0, index), 0) for v in (w, r, bias)]
@@ -112,11 +113,6 @@ def _cover_all(lengths: Value, x: Value) -> bool:
         return False
     shape = made.inputs[0].producer if made.inputs[0] is not None else None
     return shape is not None and shape.op == "Shape" and shape.inputs[0] is x
-
-
-def _first(b: Builder, node: Node, states: Value, index: int) -> Value:
-    """The initial state for one direction, [batch, hidden]."""
-    return b.reshape(part_of(b, states, 1, index), -1, node.attributes["hidden_size"])
 
 
 def _step(b: Builder, node: Node, share: Value, states: Values, parameters: Values) -> Values:

@@ -103,6 +103,18 @@ def _needs_newer(b: Builder, node: Node, narrow: Element | None) -> bool:
     return opset < since
 
 
+@legalizes("DynamicQuantizeLinear", target="ir")
+def dynamic_quantize_linear(b: Builder, node: Node) -> Result:
+    """DynamicQuantizeLinear-11: the scale of zeros alone is 1, as in onnxruntime. The standard's
+    function divides by 0, and so do models that scale a bias by it."""
+    (x,) = required(node, 0)
+    least = b.min(b.op("ReduceMin", x, keepdims=False), 0.0)
+    span = b.max(b.op("ReduceMax", x, keepdims=False), 0.0) - least
+    scale = b.where(span.equal(0.0), 255.0, span) / 255.0
+    zero_point = b.cast(b.op("Round", b.op("Clip", 0.0 - least / scale, 0.0, 255.0)), U8)
+    return [b.op("QuantizeLinear", x, scale, zero_point), scale, zero_point]
+
+
 @legalizes("QuantizeLinear", target="ir")
 @legalizes("QuantizeLinear", target="onnx")
 def quantize_linear(b: Builder, node: Node) -> Result:

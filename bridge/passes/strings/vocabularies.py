@@ -94,7 +94,8 @@ class Vocabularies:
         if node.bodies:
             self._ports(node)
             return
-        otherwise = Vocabularies.move if _moves(node) else Vocabularies.work_on_text
+        moves = not traits_of(node.op).isdisjoint(_MOVES)
+        otherwise = Vocabularies.move if moves else Vocabularies.work_on_text
         try:
             _VISITS.get(node.op, otherwise)(self, node)
         except (IndexError, ValueError):
@@ -247,11 +248,6 @@ def default_word(node: Node) -> str:
 
 
 _MOVES = frozenset({"elements_of_all", "elements_of_first", "reads_shape"})
-
-
-def _moves(node: Node) -> bool:
-    """Whether an operator passes elements on unchanged, or only reads their number."""
-    return not traits_of(node.op).isdisjoint(_MOVES)
 
 
 _NAMED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
