@@ -5,6 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
+from bridge.operators.recurrent.gru import loop_of_gru
 from bridge.passes.context import Context
 from bridge.passes.fold import infer_and_fold
 from bridge.targets import device_of
@@ -13,13 +14,18 @@ from bridge.targets.loops.unrolled import unrolled
 
 def unroll_loops(model: Model, context: Context) -> bool:
     """Unrolls, in place, all Loops with a small known trip count, or only the growing ones, as
-    the device wants."""
+    the device wants. A device that unrolls all has a Loop for a GRU: its GRUSequence is left to
+    oneDNN, which nobody ran here.
+    """
     growing = device_of(context.options).unrolls == "growing"
 
     def iterations(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+        if node.op == "GRU":
+            return loop_of_gru(b, node)
         return None if growing and not _grows(node) else unrolled(b, node)
 
-    if not Rewriter(model.graph).run(Pattern(iterations, frozenset({"Loop"}), context.target)):
+    ops = frozenset({"Loop"} if growing else {"GRU", "Loop"})
+    if not Rewriter(model.graph).run(Pattern(iterations, ops, context.target)):
         return False
     infer_and_fold(model.graph)
     return True
