@@ -19,16 +19,18 @@ def unroll_loops(model: Model, context: Context) -> bool:
     """
     growing = device_of(context.options).unrolls == "growing"
 
+    def steps(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+        return None if growing else loop_of_gru(b, node)
+
     def iterations(b: Builder, node: Node, rewriter: Rewriter) -> Result:
-        if node.op == "GRU":
-            return loop_of_gru(b, node)
         return None if growing and not _grows(node) else unrolled(b, node)
 
-    ops = frozenset({"Loop"} if growing else {"GRU", "Loop"})
-    if not Rewriter(model.graph).run(Pattern(iterations, ops, context.target)):
-        return False
-    infer_and_fold(model.graph)
-    return True
+    changed = False
+    for op, form in (("GRU", steps), ("Loop", iterations)):
+        if Rewriter(model.graph).run(Pattern(form, frozenset({op}), context.target)):
+            infer_and_fold(model.graph)
+            changed = True
+    return changed
 
 
 def _grows(node: Node) -> bool:
