@@ -34,9 +34,6 @@ _LEVELS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear", "FakeQuantize"})
 
 _ROUNDING = _LEVELS | {"Round", "Floor", "Ceil"}
 
-_IN_BYTES = 4
-"""The `accuracy_level` of operators that may round their data to 8 bits inside."""
-
 _OF_LEVELS = frozenset({"DequantizeLinear", "FakeQuantize"})
 """Operators that engines may compute as steps from the lowest number."""
 
@@ -232,8 +229,6 @@ class _Noise:
         element = node.outputs[0].element
         if node.op == "Cast" and element is not None and element.is_float and element.bits <= 8:
             return _epsilon(F16), False  # Engines go by way of f16, and so round twice.
-        if node.attributes.get("accuracy_level") == _IN_BYTES:
-            return 2.0**-8, True
         if node.op not in _ROUNDING or _is_constant(value):
             return None
         return (0.0, True) if node.op in _LEVELS or value not in self.facts.exact else None

@@ -38,7 +38,7 @@ _NAMED = 8  # open dimensions that are all named
 @dataclass(frozen=True)
 class Sought:
     """The inputs of a check, and what the original gives for each. `sites` are the Ifs and Loops
-    that were watched."""
+    that were `watched`, in the original with an output for that."""
 
     inputs: Inputs = field(default_factory=Inputs)
     expected: Sequence[Results] = ()
@@ -46,6 +46,7 @@ class Sought:
     failures: Sequence[str] = ()
     notes: Sequence[str] = ()
     told: Sequence[str] = ()
+    watched: Session | None = None
 
 
 def seek(suite: Suite, request: Request) -> Sought:
@@ -98,7 +99,9 @@ def seek(suite: Suite, request: Request) -> Sought:
             f"the search for inputs ended after {found.tried} runs, so that branches may have been "
             "forced that an input can reach"
         )
-    return _with_outputs(suite, found, Sought(sites=sites, failures=failures, notes=notes))
+    return _with_outputs(
+        suite, found, Sought(sites=sites, failures=failures, notes=notes, watched=watched)
+    )
 
 
 def any_input(suite: Suite, request: Request) -> Results:

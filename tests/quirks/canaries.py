@@ -157,6 +157,12 @@ CANARIES: dict[str, Canary] = {
             "z": _i64(33554433, 987654321, 7, -2147483646),
         },
     ),
+    "integers_in_f32, limits of a Slice": Canary(
+        "(float[n] x, int64[one] s) => (float[m] y) <int64[1] o = {0}, int64 z = {0}, "
+        "int64 low = {-9223372036854775807}, int64 high = {9223372036854775807}> "
+        "{ i = Gather (s, o) c = Less (i, z) e = Where (c, low, high) y = Slice (x, o, e, o, i) }",
+        {"x": np.ones(4, np.float32), "s": _i64(1)},
+    ),
     "integers_in_f32": Canary(
         "(int64[n] x) => (int64[n] y) <int64 buckets = {1009}> { y = Mod (x, buckets) }",
         {"x": _i64(16777219, -16777217, 2147483646, -2147483647, 5, -5, 0, 1008)},
@@ -322,6 +328,10 @@ CANARIES: dict[str, Canary] = {
         nothing = Constant <value = float[0,1] {}> ()
         y = MatMul (x, nothing) }""",
         {"x": _f32(2, 0)},
+    ),
+    "product_over_empty_axis, integers": Canary(
+        "(int32[3,n] x) => (int32[0,n] y) <int32[0,3] w = {}> { y = MatMul (w, x) }",
+        {"x": np.ones((3, 2), np.int32)},
     ),
     "axes_of_interpolation": Canary(
         """(float[2,3,4,4] x) => (float[4,3,4,4] y) {
@@ -578,6 +588,9 @@ CANARIES: dict[str, Canary] = {
     "saturating_bytes": Canary(
         "(uint8[2] x, uint8[2] z) => (uint8[2] y) { y = Add (x, z) }",
         {"x": np.array([200, 1], np.uint8), "z": np.array([100, 1], np.uint8)},
+    ),
+    "saturating_bytes, negated": Canary(
+        "(int8[2] x) => (int8[2] y) { y = Neg (x) }", {"x": np.array([-128, 1], np.int8)}
     ),
     "compared_infinity": Canary(
         "(float[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 
 import numpy as np
 
@@ -61,14 +61,19 @@ def draw_further(search: Search) -> None:
         ],
         always,
     )
-    if search.all.quick:
-        return
     for factor in _SCALES if floats else ():
         search.run([recipe.scaled(floats, factor, 1)], _is_finite)
+
+
+def draw_zeros(search: Search) -> None:
+    """Draws an input of zeros: it gives ties and padding. It comes late, as it shows little of a
+    branch that it takes."""
     numbers, truths = _of_kind(search, "float", "int", "uint"), _of_kind(search, "bool")
     # A model that looks at nothing at all may give NaN.
-    still = [[*numbers, *truths], numbers] if truths else [numbers]
-    any(search.adds(recipe.scaled(names, 0.0, 1), _is_finite) for names in still if names)
+    lots = [[*numbers, *truths], numbers] if truths else [numbers]
+    for case in [one for one in search.drawn if not one.recipe.call][:1]:
+        zeros = (case.recipe.scaled(names, 0.0, 1) for names in lots if names)
+        any(search.adds(recipe, _is_finite) for recipe in zeros)
 
 
 def _of_kind(search: Search, *kinds: str) -> list[str]:
@@ -142,8 +147,8 @@ def enlarge(search: Search) -> None:
     for case in plain:
         firsts.setdefault(case.taken, case)
     for taken, case in [*firsts.items()][:_COMBINATIONS]:
-        tops = {max(search.open_of(one), default=0) for one in search.drawn if one.taken == taken}
-        if free and (len(tops) == 1 or max(tops) < _LARGE):
+        sizes = {(*search.open_of(one),) for one in search.drawn if one.taken == taken}
+        if free and (len(sizes) == 1 or max(chain(*sizes), default=0) < _LARGE):
 
             def same(new: Case, taken: frozenset[Branch] = taken) -> bool:
                 return new.taken == taken

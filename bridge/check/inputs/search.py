@@ -15,7 +15,7 @@ from bridge.check.inputs.drawn import (
     fit,
     take_own,
 )
-from bridge.check.inputs.further import deepen, draw_further, enlarge
+from bridge.check.inputs.further import deepen, draw_further, draw_zeros, enlarge
 from bridge.check.inputs.running import Search
 from bridge.check.inputs.sizes import SizeBounds
 from bridge.check.inputs.wanted import Inputs, Wanted
@@ -42,6 +42,7 @@ def search(wanted: Wanted) -> Inputs:
         if not wanted.quick:
             aim(found)
             repeat(found)
+            draw_zeros(found)
             enlarge(found)
             deepen(found)
             draw_empty(found)

@@ -290,16 +290,11 @@ def shared_sizes(first: Model, other: Model) -> dict[str, int | Interval]:
             continue
         for axis, dim in enumerate(its):
             before: Dim = own[axis] if own is not None else Interval(0, None)
-            if not isinstance(before, int) and _narrows(dim, before):
-                assert not isinstance(dim, str)
+            narrows = (low(dim), high(dim)) != (low(before), high(before))
+            if narrows and not isinstance(before, int) and not isinstance(dim, str):
                 key = before if isinstance(before, str) else f"{value.name}.{axis}"
                 sizes.setdefault(key, dim)
     return sizes
-
-
-def _narrows(dim: Dim, other: Dim) -> bool:
-    """Whether a dimension leaves fewer sizes open than another one."""
-    return (low(dim), high(dim)) != (low(other), high(other)) and not isinstance(dim, str)
 
 
 def same_inputs(first: Model, other: Model) -> Mapping[Value, Value]:
