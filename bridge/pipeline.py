@@ -117,7 +117,6 @@ STAGES_TO_IR: Stages = {
         "passes.impossible.refuse_impossible",
         "passes.dead.trim_outputs",
         given(has_strings, "passes.strings.lower_strings"),
-        given(both(counts_states, has_operator("GRU")), "targets.counted.write_loops"),
         given(unrolls, "targets.unroll.unroll_loops"),
         given(selects, "passes.select.ifs.select_branches"),
         given(counts_states, "targets.counted.count_loops"),

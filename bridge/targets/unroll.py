@@ -5,6 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
+from bridge.operators.recurrent.gru import loop_of_gru
 from bridge.passes.context import Context
 from bridge.passes.fold import infer_and_fold
 from bridge.targets import device_of
@@ -13,16 +14,23 @@ from bridge.targets.loops.unrolled import unrolled
 
 def unroll_loops(model: Model, context: Context) -> bool:
     """Unrolls, in place, all Loops with a small known trip count, or only the growing ones, as
-    the device wants."""
+    the device wants. A device that unrolls all has a Loop for a GRU: its GRUSequence is left to
+    oneDNN, which nobody ran here.
+    """
     growing = device_of(context.options).unrolls == "growing"
+
+    def steps(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+        return None if growing else loop_of_gru(b, node)
 
     def iterations(b: Builder, node: Node, rewriter: Rewriter) -> Result:
         return None if growing and not _grows(node) else unrolled(b, node)
 
-    if not Rewriter(model.graph).run(Pattern(iterations, frozenset({"Loop"}), context.target)):
-        return False
-    infer_and_fold(model.graph)
-    return True
+    changed = False
+    for op, form in (("GRU", steps), ("Loop", iterations)):
+        if Rewriter(model.graph).run(Pattern(form, frozenset({op}), context.target)):
+            infer_and_fold(model.graph)
+            changed = True
+    return changed
 
 
 def _grows(node: Node) -> bool:
