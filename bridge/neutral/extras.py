@@ -24,7 +24,8 @@ class NodeExtras(TypedDict, total=False):
     ONNX: `doc_string`, `metadata_props`.
     Both: `provenance` is the ONNX node that this node replaces, with other nodes that lead to it.
     `restored` says that a record named this node, and the proof held.
-    `quantizes` marks the last node of a QuantizeLinear while passes run.
+    `quantizes` marks the last node of a QuantizeLinear while passes run, and `noop` a reduction as
+    IR has it, along no axes if there are none.
     """
 
     rt_info: str
@@ -37,6 +38,7 @@ class NodeExtras(TypedDict, total=False):
     provenance: Provenance
     restored: bool
     quantizes: bool
+    noop: bool
 
 
 class EdgeExtras(NodeExtras, total=False):

@@ -9,7 +9,7 @@ import numpy as np
 
 from bridge.neutral.inference import constraints as must, first, infers, knows
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import ANY, BOOL, Shape, TensorType, is_static
+from bridge.neutral.types import ANY, BOOL, I64, Shape, TensorType, is_static
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
 from bridge.operators.elementwise.known_values import (
     ARITHMETIC,
@@ -67,12 +67,21 @@ def _empty_axes(b: Builder, node: Node) -> Result:
         return None
     if known == ():
         return _elementwise(b, node.op, data)
-    return b.op(node.op, data, axes, keepdims=node.attributes["keepdims"])
+    keep = {"keepdims": node.attributes["keepdims"]}
+    return b.node(node.op, [data, axes], 1, keep, extras={"noop": True}).outputs
 
 
 def _all_axes(b: Builder, node: Node) -> Result:
     """Adds axes for a reduction over all axes, because IR requires the input."""
-    data = node.operand(0)
+    data, axes = node.operand(0), node.input(1)
+    is_open = axes is not None and known_axes(node) is None and known_of(axes).length is None
+    if axes is not None and is_open and data.rank and not (node.extras or {}).get("noop"):
+        # Behind computed axes stand all axes, for the case that there are none.
+        count = b.op("Shape", axes)
+        longer = b.concat(0, b.as_i64(axes), b.constant(list(range(data.rank))))
+        axes = b.cut(longer, 0, 0, count + b.cast(count.equal(0), I64) * data.rank)
+        node = Node(node.op, [data, axes], [], {**node.attributes, "noop_with_empty_axes": True})
+        return _empty_axes(b, node)
     if known_axes(node) != ():
         return None
     keep = node.attributes["keepdims"]
