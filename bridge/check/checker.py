@@ -10,12 +10,14 @@ import gc
 import re
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from bridge.check.branches import BranchResults
+from bridge.check.compare import Results
 from bridge.check.defaults import with_defaults
 from bridge.check.device import RAN_ON, DeviceCheck
 from bridge.check.diagnose import Diagnosis, diagnose, reduced_failure
@@ -33,12 +35,13 @@ from bridge.check.request import Request
 from bridge.check.runs import Runs, require_related, run_all
 from bridge.check.seek import Sought, any_input, breaks_ranks, seek
 from bridge.check.suite import Suite, build
+from bridge.check.surgery.surgery import Surgery
+from bridge.check.surgery.watching import RAN
 from bridge.check.verdict import Verdict, conclude
 from bridge.errors import BridgeError
 from bridge.files.atomic_write import scratch_folder
 from bridge.library.api import Source
 from bridge.limits import usually
-from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import size_of_constants
 from bridge.options import CheckOptions
 from bridge.options.suggestions import keywords
@@ -120,7 +123,7 @@ def _check(request: Request, first: Path, other: Path | None, scratch: Path) -> 
     report = replace(report, inputs=sought.inputs, failures=tuple(failures))
     if not sought.inputs.cases:
         return report
-    runs = run_all(suite, sought.inputs, sought.expected, request.tell)
+    runs = run_all(suite, sought.inputs, sought.expected, request.tolerances, request.tell)
     require_related(suite, runs)
     verdict = _conclude(request, suite, sought, runs)
     inputs, notes = sought.inputs, [*suite.notes, *sought.notes]
@@ -184,10 +187,18 @@ def _of_suite(report: CheckReport, suite: Suite) -> CheckReport:
 def _conclude(request: Request, suite: Suite, sought: Sought, runs: Runs) -> Verdict:
     """The verdict. The original's noise is measured where a run differs."""
     original = suite.original
-    noise = Noise(
-        [lambda: _open_noisy(suite), lambda: _open_noisy(suite, False)], request.tolerances
-    )
     cases = sought.inputs.cases
+
+    @cache
+    def ran(case: int) -> Any:
+        return sought.watched and sought.watched.run(cases[case].feeds).get(RAN)
+
+    def kept(case: int, results: Results) -> Results | None:
+        is_alike = RAN not in results or np.array_equal(results[RAN], ran(case))
+        return runs.settled(case, results) if is_alike else None
+
+    forms = [lambda: _open_noisy(suite), lambda: _open_noisy(suite, False)]
+    noise = Noise(forms, request.tolerances, kept)
 
     def explains(case: int, found: object) -> bool:
         request.tell("running the original with noise")
@@ -225,13 +236,15 @@ def _open_noisy(suite: Suite, constants: bool = True) -> Session:
     model = suite.model(original.opened)
     if size_of_constants(model.graph) > _LARGEST_NOISY:
         raise BridgeError("the model is too large to be run with noise")
-    noisy = clone_model(model)
+    surgery = Surgery(model)
+    surgery.watch()
+    noisy = surgery.model
     make_noisy(noisy, F16 if suite.files.halves else None, constants)
     # onnxruntime draws random numbers in operator sets up to 21.
     newer = noisy.format == "onnx" and (noisy.opset or 0) > _DRAWING
     name = "noisy" if constants else "noisy-data"
     path = suite.write(noisy, original.opened, name, _DRAWING if newer else None)
-    return open_session(path, like=original.session)
+    return open_session(path)
 
 
 def _failed(verdict: Verdict) -> list[str]:

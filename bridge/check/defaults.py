@@ -43,8 +43,8 @@ def with_defaults(suite: Suite, inputs: Inputs, runs: Runs, tolerances: Toleranc
             share_of_range(how)
             for case, one in zip(cases, found, strict=True)
             for name, value in runs.expected[case].items()
-            if name not in runs.random and not isinstance(one, EngineError) and name in one
-            for how in [compare(value, one[name], *tolerances.of(name, value))]
+            if not (runs.is_open(case, name) or isinstance(one, EngineError)) and name in one
+            for how in [compare(value, runs.settled(case, one)[name], *tolerances.of(name, value))]
             if not how.ok and not how.problem
         ]
         return max(shares, default=0.0)

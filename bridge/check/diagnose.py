@@ -49,6 +49,7 @@ class _Mismatch:
     how: str = ALONE
     before: tuple[Results, ...] = ()
     switched: tuple[int, ...] = ()
+    case: int = -1
 
 
 def _mismatch(
@@ -60,7 +61,9 @@ def _mismatch(
         if not one.ok and one.label != GIVEN:
             before = [case.feeds for case in cases[: one.case]] if one.how == IN_ORDER else []
             allowed = tolerances.of(one.output)
-            return _Mismatch(one.label, cases[one.case].feeds, allowed, one.how, tuple(before))
+            return _Mismatch(
+                one.label, cases[one.case].feeds, allowed, one.how, tuple(before), case=one.case
+            )
     for branch, forced in branches.forced.items():
         if forced.wrong and forced.given is not None and branch not in branches.pruned:
             switched = tuple(to_switch(branches.sites, list(branches.forced)))
@@ -136,6 +139,13 @@ class _Diagnosing:
         rtol, atol = self.mismatch.allowed
         return compare(expected, actual, max(rtol, self.tolerances.of("", expected)[0]), atol)
 
+    def _differences(self, expected: Results, actual: Results) -> dict[str, Difference]:
+        """How outputs compare, in what the original determines of them."""
+        case = self.mismatch.case
+        wanted, given = (self.runs.settled(case, one) for one in (expected, actual))
+        found = differences(wanted, given, self.tolerances)
+        return {name: how for name, how in found.items() if not self.runs.is_open(case, name)}
+
     def _blame(self, models: Models) -> Blame:
         self.tell("seeking who is at fault")
         try:
@@ -154,7 +164,7 @@ class _Diagnosing:
         wrong = set[str]()
 
         def compared(expected: Results, actual: Results) -> dict[str, Difference]:
-            found = differences(expected, actual, self.tolerances)
+            found = self._differences(expected, actual)
             return {name: how for name, how in found.items() if name in wrong}
 
         # Some faults of engines show only behind other inputs.
@@ -166,8 +176,8 @@ class _Diagnosing:
                 if isinstance(outcomes[-1], EngineError):
                     raise outcomes[-1]
                 ran.append(Ran(path, session, outcomes[-1]))
-            found = differences(ran[0].results, ran[1].results, self.tolerances)
-            wrong |= {name for name, how in found.items() if not how.ok} - self.runs.random
+            found = self._differences(ran[0].results, ran[1].results)
+            wrong |= {name for name, how in found.items() if not how.ok}
             if wrong:
                 name = suite.of(mismatch.label).path.name if suite.is_pair else mismatch.label
                 made = not suite.is_pair

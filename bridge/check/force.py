@@ -56,13 +56,14 @@ def force_missing(
     shown |= loops & (fixed | inputs.reached.keys() | inputs.unreachable.keys())
     missing = [branch for branch in branches_of(sites) if branch not in shown]
     pruned = [*suite.pruned]
+    drawn = {n for case, some in runs.undetermined.items() for n in some if runs.is_open(case, n)}
 
     def alike(models: Models) -> Opened:
         return suite.opened("steered", models, pruned=pruned)
 
     def compared(expected: Results, actual: Results) -> Mapping[str, Difference]:
         found = differences(expected, actual, tolerances)
-        return {name: how for name, how in found.items() if name not in runs.random}
+        return {name: how for name, how in found.items() if name not in drawn}
 
     there, lacking = missing, list[Branch]()
     if suite.files.other is not None:

@@ -32,12 +32,14 @@ _MORE = 2.0  # times as far, or as often, outside as one of the runs itself
 class Noise:
     """The noise of the original, input by input. `forms` open its noisy forms, of which the first
     counts that runs and explains what the original gives; they may raise BridgeError. If none does,
-    there is no noise."""
+    there is no noise. `kept` gives what counts of a run with an input: None if it took other
+    branches or iterations than the original, as that is another computation and no rounding."""
 
     forms: list[Callable[[], Session]]
     tolerances: Tolerances
+    kept: Callable[[int, Results], Results | None]
     _session: Session | None = None
-    _samples: dict[int, list[Results]] = field(default_factory=dict)
+    _samples: dict[int, list[Results | None]] = field(default_factory=dict)
     _left: int = _FURTHER
 
     def explains(
@@ -80,8 +82,11 @@ class Noise:
         samples = self._samples.setdefault(case, [])
         while len(samples) < _LOT * lots:
             self._left -= bool(samples) and self._left > 0
-            samples += _all(session.run_each([feed] * _LOT))
-        return samples
+            runs = session.run_each([feed] * _LOT)
+            samples += [
+                None if isinstance(one, EngineError) else self.kept(case, one) for one in runs
+            ]
+        return [one for one in samples if one is not None]
 
     def _far(
         self, expected: Results, samples: Sequence[Results], found: Results, itself: bool = False
@@ -98,14 +103,6 @@ class Noise:
             ),
             default=0.0,
         )
-
-
-def _all(runs: Sequence[Results | EngineError]) -> list[Results]:
-    """The results of runs. Raises the error of one that failed."""
-    for one in runs:
-        if isinstance(one, EngineError):
-            raise one
-    return [one for one in runs if not isinstance(one, EngineError)]
 
 
 def distance(value: Any, samples: Sequence[Any], rtol: float, atol: float) -> float:

@@ -3,12 +3,13 @@ of a few inputs alone in a fresh one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from bridge.check.compare import Results, compare
+from bridge.check.compare import Results, Tolerances, differences
+from bridge.check.determined import Masks, draws, settled, undetermined
 from bridge.check.engines import EndlessError, EngineError, UndefinedCallError
 from bridge.check.inputs.wanted import Inputs
 from bridge.check.lines import shortened
@@ -37,16 +38,28 @@ class Run:
 
 @dataclass(frozen=True)
 class Runs:
-    """`expected` are the original's outputs for each input. `random` are outputs that have other
-    numbers in each run of the original."""
+    """`expected` are the original's outputs for each input. `undetermined` are the elements that
+    the original does not determine, by input and output: they are 0 in all results."""
 
     expected: Sequence[Results]
     runs: Sequence[Run]
-    random: frozenset[str]
+    undetermined: Mapping[int, Masks] = field(default_factory=dict)
+
+    def settled(self, case: int, results: Results) -> Results:
+        """Results of an input, with 0 for what is not determined."""
+        return settled(results, self.undetermined.get(case, {}))
+
+    def is_open(self, case: int, output: str) -> bool:
+        """Whether no element of an output is determined."""
+        return bool(np.all(self.undetermined.get(case, {}).get(output, False)))
 
 
 def run_all(
-    suite: Suite, inputs: Inputs, expected: Sequence[Results], tell: Callable[[str], None]
+    suite: Suite,
+    inputs: Inputs,
+    expected: Sequence[Results],
+    tolerances: Tolerances,
+    tell: Callable[[str], None],
 ) -> Runs:
     """Runs all versions with all inputs. Inputs without elements come last: they may spoil what a
     kernel keeps. A version that does not end once is not run again."""
@@ -66,7 +79,17 @@ def run_all(
                 break
         else:
             runs += _in_row(variant, inputs)
-    return Runs(expected, runs, _random(suite, inputs, expected, runs))
+    found = Runs(expected, runs, _undetermined(suite, inputs, expected, runs, tolerances))
+    return replace(
+        found,
+        expected=[found.settled(case, one) for case, one in enumerate(expected)],
+        runs=[
+            run
+            if isinstance(run.outcome, EngineError)
+            else replace(run, outcome=found.settled(run.case, run.outcome))
+            for run in runs
+        ],
+    )
 
 
 def _alone(inputs: Inputs, order: Sequence[int]) -> list[int]:
@@ -98,42 +121,27 @@ def _in_row(variant: Variant, inputs: Inputs) -> list[Run]:
     ]
 
 
-_AGAIN = 4  # runs of the original; a random bit may be the same in a few
+def _undetermined(
+    suite: Suite,
+    inputs: Inputs,
+    expected: Sequence[Results],
+    runs: Sequence[Run],
+    tolerances: Tolerances,
+) -> dict[int, Masks]:
+    """What is not determined, for inputs with which a version differs; of a model that draws random
+    numbers, for the first input at least."""
+    cases = {run.case for run in runs if not _same(expected[run.case], run.outcome, tolerances)}
+    cases |= {0} if draws(suite) else set()
+    order = sorted(cases)
+    found = undetermined(suite, [inputs.cases[one].feeds for one in order], tolerances)
+    return {case: masks for case, masks in zip(order, found, strict=True) if masks}
 
 
-def _random(
-    suite: Suite, inputs: Inputs, expected: Sequence[Results], runs: Sequence[Run]
-) -> frozenset[str]:
-    """The outputs that have other numbers in further runs of the original. It runs again if it
-    draws random numbers, or if a version gives other numbers."""
-    original = suite.original
-    draws = any(node.op in _DRAWING for node in suite.model(original.opened).graph.walk())
-    first = next((run.case for run in runs if not _same(expected[run.case], run.outcome)), None)
-    if first is None and not draws:
-        return frozenset()
-    case = first or 0
-    again = original.session.run_each([inputs.cases[case].feeds] * _AGAIN)
-    return frozenset(
-        name
-        for one in again
-        if not isinstance(one, EngineError)
-        for name, value in expected[case].items()
-        if not compare(value, one[name], 0.0, 0.0).ok
+def _same(expected: Results, outcome: RunOutcome, tolerances: Tolerances) -> bool:
+    """Whether a run is equal, or failed."""
+    return isinstance(outcome, EngineError) or all(
+        how.ok for how in differences(expected, outcome, tolerances).values()
     )
-
-
-_DRAWING = frozenset(
-    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"}
-    | {"RandomUniformLike", "ir::RandomUniform", "ir::Multinomial", "Dropout"}
-)
-
-
-def _same(expected: Results, outcome: RunOutcome) -> bool:
-    """Whether a run gave the very same numbers, or failed."""
-    if isinstance(outcome, EngineError):
-        return True
-    some = ((value, outcome[name]) for name, value in expected.items() if name in outcome)
-    return all(compare(value, found, 0.0, 0.0).ok for value, found in some)
 
 
 def require_related(suite: Suite, runs: Runs) -> None:

@@ -43,7 +43,7 @@ class Comparison:
     @property
     def badness(self) -> tuple[Any, ...]:
         """A key that sorts comparisons, the worst last."""
-        order = (RANDOM, EQUAL, NOISE, DIFFERENT)
+        order = (EQUAL, RANDOM, NOISE, DIFFERENT)
         return (order.index(self.state), *self.difference.badness)
 
 
@@ -122,8 +122,8 @@ def conclude(
     comparisons = _excused(comparisons, runs, tolerances, explains)
     for case, outputs in given.items():
         expected = runs.expected[case]
-        for name, value in outputs.items():
-            if name in expected and name not in runs.random:
+        for name, value in runs.settled(case, outputs).items():
+            if name in expected and not runs.is_open(case, name):
                 how = compare(value, expected[name], *tolerances.of(name, value))
                 state = EQUAL if how.ok else DIFFERENT
                 comparisons.append(Comparison(GIVEN, name, case, "", state, how))
@@ -135,7 +135,9 @@ def _compared(run: Run, runs: Runs, tolerances: Tolerances) -> list[Comparison]:
     assert not isinstance(run.outcome, EngineError)
     found = differences(runs.expected[run.case], run.outcome, tolerances)
     return [
-        Comparison(run.label, name, run.case, run.how, _state(name in runs.random, how), how)
+        Comparison(
+            run.label, name, run.case, run.how, _state(runs.is_open(run.case, name), how), how
+        )
         for name, how in found.items()
     ]
 
@@ -173,11 +175,20 @@ def _excused(
 
 
 def _not_shown(runs: Runs, comparisons: Sequence[Comparison]) -> list[str]:
-    """Outputs that are NaN alone, that never have elements, and random ones."""
-    told = []
-    if runs.random:
-        told.append(f"{_listed(sorted(runs.random))} random: type and shape alone are compared")
-    names = {one.output for one in comparisons} - runs.random
+    """Outputs that are NaN alone, that never have elements, and that are not determined."""
+    shares: dict[str, float] = {}
+    for masks in runs.undetermined.values():
+        for name, mask in masks.items():
+            shares[name] = max(shares.get(name, 0.0), float(np.mean(mask)))
+    told = [
+        f"'{name}' is not shown: {100 * share:.2g} % of its elements are not determined by the "
+        "original (two runs of it differ)"
+        for name, share in sorted(shares.items())
+        if share < 1
+    ]
+    random = sorted(name for name, share in shares.items() if share == 1)
+    told += [f"{_listed(random)} random: type and shape alone are compared"] if random else []
+    names = {one.output for one in comparisons} - {*random}
     values = {
         name: [array for one in runs.expected for array in arrays(one.get(name))]
         for name in sorted(names)

@@ -20,7 +20,9 @@ def _is_of_integers(node: Node) -> bool:
     made, shape = condition.producer, node.outputs[0].shape
     if made is None or made.op not in ELEMENTWISE:
         return False
-    if is_static(shape) and size_of(shape) == 1:  # Trip counts and sizes are no such numbers.
+    # Trip counts and sizes are no such numbers. Two constants may be limits of a Slice.
+    is_one = is_static(shape) and size_of(shape) == 1
+    if is_one and (x.constant is None or y.constant is None):
         return False
     return x.element in NUMBERS and x.element is y.element
 

@@ -117,10 +117,12 @@ def test_noise(value: Any, samples: list[Any], ok: bool) -> None:
     assert (distance(value, samples, 1e-3, 1e-5) <= 1) is ok
 
 
-def _runs(*runs: Run, random: str = "") -> Runs:
-    return Runs([{"y": _array([1, 2])}, {"y": _array([3, 4])}], runs, frozenset(random.split()))
+def _runs(*runs: Run, undetermined: list[bool] | None = None) -> Runs:
+    masks = {} if undetermined is None else {0: {"y": np.array(undetermined)}}
+    return Runs([{"y": _array([1, 2])}, {"y": _array([3, 4])}], runs, masks)
 
 
+NONE, PART = [True, True], [False, True]
 RIGHT, WRONG = {"y": _array([1, 2])}, {"y": _array([1, 9])}
 
 VERDICTS = {
@@ -130,9 +132,17 @@ VERDICTS = {
         _runs(Run("v", 0, IN_ORDER, RIGHT), Run("v", 0, ALONE, WRONG)), False, DIFFERENT, False,
     ),
     "within the noise": (_runs(Run("v", 0, IN_ORDER, WRONG)), True, NOISE, True),
-    "random": (_runs(Run("v", 0, IN_ORDER, WRONG), random="y"), False, RANDOM, True),
+    "random": (_runs(Run("v", 0, IN_ORDER, WRONG), undetermined=NONE), False, RANDOM, True),
+    "only what is not determined": (
+        _runs(Run("v", 0, IN_ORDER, RIGHT), undetermined=PART), False, EQUAL, True,
+    ),
+    "also what is determined": (
+        _runs(Run("v", 0, IN_ORDER, {"y": _array([9, 2])}), undetermined=PART), False, DIFFERENT,
+        False,
+    ),
     "random, of another shape": (
-        _runs(Run("v", 0, IN_ORDER, {"y": _array([1])}), random="y"), False, DIFFERENT, False,
+        _runs(Run("v", 0, IN_ORDER, {"y": _array([1])}), undetermined=NONE), False, DIFFERENT,
+        False,
     ),
 }  # fmt: skip
 
@@ -176,8 +186,18 @@ def test_what_was_not_compared_is_told() -> None:
     expected = [
         {"nan": _array([np.nan]), "none": np.zeros((0, 2), F4), "r": _array([1]), "y": _array([1])}
     ]
-    runs = Runs(expected, [Run("v", 0, IN_ORDER, expected[0])], frozenset({"r"}))
+    runs = Runs(expected, [Run("v", 0, IN_ORDER, expected[0])], {0: {"r": np.array([True])}})
     told = " ".join(conclude(runs, Tolerances(), _never, {}).not_shown)
     for said in ("'nan' is NaN alone", "'none' is without elements", "'r' is random"):
         assert said in told
     assert "'y'" not in told
+
+
+def test_a_large_output_is_compared_as_a_whole() -> None:
+    expected = np.linspace(1, 2, 150_000).reshape(3, 50_000)
+    actual = expected.copy()
+    actual[2, 7] += 1
+    actual[0, 3] += 0.5
+    found = compare(expected, actual)
+    assert (found.ok, found.wrong, found.size, found.worst) == (False, 2, 150_000, (2, 7))
+    assert found.range == 2 and found.absolute == 1 and found.actual == actual[2, 7]

@@ -6,6 +6,8 @@ import ctypes
 import math
 import re
 from collections.abc import Sequence
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,18 +27,20 @@ from bridge.check.engines.protocol import (
     message,
     optional_module,
 )
+from bridge.onnx_format.notes import HINTS
 from bridge.vocabulary.elements import BY_ONNX, element_of
 
 
 class OnnxRuntime:
-    """onnxruntime on the CPU with all graph optimisations off, unless `plain` is not set."""
+    """onnxruntime on the CPU with all graph optimisations off, unless `plain` is not set. Without
+    an `arena`, it takes all memory from the system, and so gets what `memory_filled` fills."""
 
     name = "onnxruntime"
 
-    def __init__(self, threads: int | None = None, plain: bool = True) -> None:
+    def __init__(self, threads: int | None = None, plain: bool = True, arena: bool = True) -> None:
         self._module = optional_module("onnxruntime")
         self.version = self._module.__version__
-        self._threads, self._plain = threads, plain
+        self._threads, self._plain, self._arena = threads, plain, arena
 
     def load(self, source: Loadable) -> Session:
         """See `Engine.load`; raises LacksOperatorError where onnxruntime has no kernel."""
@@ -44,13 +48,14 @@ class OnnxRuntime:
         if self._plain:
             level = self._module.GraphOptimizationLevel.ORT_DISABLE_ALL
             options.graph_optimization_level = level
-        options.log_severity_level = 4
+        options.log_severity_level, options.enable_cpu_mem_arena = 4, self._arena
         # Threads that wait for work in a loop cost more than the small models of a check do.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.add_session_config_entry("session.inter_op.allow_spinning", "0")
         if self._threads:
             options.intra_op_num_threads = options.inter_op_num_threads = self._threads
         try:
+            source = _in_floats(source, options) if self._plain else source
             session = self._module.InferenceSession(
                 content_of(source), options, providers=["CPUExecutionProvider"], enable_fallback=0
             )
@@ -59,6 +64,34 @@ class OnnxRuntime:
         except Exception as error:
             kind = LacksOperatorError if _LACKS.search(str(error)) else EngineError
             raise kind(f"onnxruntime: {message(error)}") from error
+
+
+def _in_floats(source: Loadable, options: Any) -> Loadable:
+    """The model without hints: `accuracy_level` lets a product of floats round them to 8 bits."""
+    if not isinstance(source, str | Path):
+        return source
+    with open(source, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        if data.find(HINTS[0].encode()) < 0:
+            return source
+    import onnx
+
+    model = onnx.load(source, load_external_data=False)
+    for part in (model.graph, *model.functions):
+        _drop_hints(part.node)
+    options.add_session_config_entry(_CONSTANTS_BESIDE, str(Path(source).parent))
+    return model
+
+
+def _drop_hints(nodes: Any) -> None:
+    for node in nodes:
+        for one in [one for one in node.attribute if one.name in HINTS]:
+            node.attribute.remove(one)
+        for one in node.attribute:
+            for graph in (one.g, *one.graphs):
+                _drop_hints(graph.node)
+
+
+_CONSTANTS_BESIDE = "session.model_external_initializers_file_folder_path"
 
 
 # What onnxruntime says when it has no kernel, operator, type or version; a model that merely

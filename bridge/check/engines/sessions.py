@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -41,12 +42,14 @@ class Sessions:
     """The sessions of one check. A file that is open is not opened again, unless it has changed.
     IRs run on the `device`'s plugin of OpenVINO, or on the CPU plugin. Engines run as little
     optimised as possible and in 32 bits, or with their `defaults`; with so many `threads`, if it is
-    not left to them. What they do ends after so many `seconds`."""
+    not left to them. What they do ends after so many `seconds`. If `filled`, they use memory that
+    `memory_filled` fills."""
 
     device: str = "CPU"
     threads: int | None = None
     seconds: float = TIMEOUT
     defaults: bool = False
+    filled: bool = False
     _engines: dict[Any, RemoteEngine] = field(default_factory=dict, init=False)
     _opened: WeakValueDictionary[Any, Session] = field(
         default_factory=WeakValueDictionary, init=False
@@ -58,6 +61,8 @@ class Sessions:
             options: dict[str, Any] = {}
             if (self.defaults or self.threads) and kind in (OnnxRuntime, OpenVino):
                 options = {"threads": self.threads, "plain": not self.defaults}
+            if self.filled and kind is OnnxRuntime:
+                options["arena"] = False
             if kind is OpenVino and self.device in PLUGINS:
                 options["plugin"] = self.device
             self._engines[kind] = RemoteEngine(kind, WORKER, self.seconds, **options)
@@ -152,6 +157,26 @@ def owning(sessions: Sessions) -> Iterator[Sessions]:
 def open_session(path: Path, like: Session | None = None) -> Session:
     """See `Sessions.open`."""
     return current().open(path, like)
+
+
+@contextmanager
+def memory_filled(byte: int) -> Iterator[None]:
+    """Memory that engines take from the system meanwhile holds this byte, where the C library can
+    do that; else what was in it."""
+    WORKER.call(_fill, byte)
+    try:
+        yield
+    finally:
+        WORKER.call(_fill, 0)
+
+
+def _fill(byte: int) -> None:
+    with suppress(AttributeError, OSError, TypeError):  # another C library than GNU's
+        ctypes.CDLL(None).mallopt(_PERTURB, byte)
+
+
+_PERTURB = -6
+"""glibc's M_PERTURB, the byte that allocated memory is filled with; 0 is none."""
 
 
 def has_device(name: str) -> bool:

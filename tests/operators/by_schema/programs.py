@@ -17,7 +17,7 @@ from tests.conformance.cases import Case
 from tests.control_flow.covering import covering
 from tests.control_flow.suite import Entry
 from tests.operators.by_schema import ir_programs
-from tests.operators.by_schema.ir_rows import ROWS as IR_ROWS
+from tests.operators.by_schema.ir_programs import ROWS as IR_ROWS
 from tests.operators.by_schema.microsoft_rows import ROWS as MICROSOFT_ROWS
 from tests.operators.by_schema.ml_rows import ROWS as ML_ROWS
 from tests.operators.by_schema.onnx_rows import ROWS as ONNX_ROWS
