@@ -24,8 +24,7 @@ class NodeExtras(TypedDict, total=False):
     ONNX: `doc_string`, `metadata_props`.
     Both: `provenance` is the ONNX node that this node replaces, with other nodes that lead to it.
     `restored` says that a record named this node, and the proof held.
-    `quantizes` marks the last node of a QuantizeLinear while passes run, and `noop` a reduction as
-    IR has it, along no axes if there are none.
+    While passes run, `quantizes` marks the last node of a QuantizeLinear, `noop` IR's reductions.
     """
 
     rt_info: str

@@ -61,8 +61,7 @@ def _elementwise(b: Builder, op: str, x: Value) -> Value:
 def _empty_axes(b: Builder, node: Node) -> Result:
     """Removes `noop_with_empty_axes` if the effect of the reduction is known. In IR, empty axes
     always mean no reduction."""
-    data = node.operand(0)
-    axes, known = node.input(1), known_axes(node)
+    data, axes, known = node.operand(0), node.input(1), known_axes(node)
     if not node.attributes["noop_with_empty_axes"] or (known is None and b.opset):
         return None
     if known == ():
@@ -102,11 +101,7 @@ def _empty_axis(b: Builder, node: Node) -> Result:
     """A reduction along a known size of 0. IR does not define its result, so that the standard's
     result replaces it."""
     x, result = node.operand(0), node.outputs[0]
-    if (
-        node.op not in _OF_EMPTY
-        or x.element is None
-        or not (x.element.is_float or x.element is BOOL)
-    ):
+    if node.op not in _OF_EMPTY or x.element is None or x.element.is_integer:
         return None
     if x.shape is None or 0 not in x.shape or not is_static(result.shape) or 0 in result.shape:
         return None
