@@ -24,7 +24,7 @@ class NodeExtras(TypedDict, total=False):
     ONNX: `doc_string`, `metadata_props`.
     Both: `provenance` is the ONNX node that this node replaces, with other nodes that lead to it.
     `restored` says that a record named this node, and the proof held.
-    `quantizes` marks the last node of a QuantizeLinear while passes run.
+    While passes run, `quantizes` marks the last node of a QuantizeLinear, `noop` IR's reductions.
     """
 
     rt_info: str
@@ -37,6 +37,7 @@ class NodeExtras(TypedDict, total=False):
     provenance: Provenance
     restored: bool
     quantizes: bool
+    noop: bool
 
 
 class EdgeExtras(NodeExtras, total=False):

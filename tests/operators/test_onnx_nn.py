@@ -51,14 +51,13 @@ def case(
 
 
 IMAGE = random(2, 4, 7, 8)
-for group, pad in product((1, 2, 4), ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")):
-    given = {"pads": [1, 0, 2, 1]} if pad == "NOTSET" else {"auto_pad": pad}
+for group, given in ((1, {"auto_pad": "SAME_LOWER"}), (2, {"pads": [1, 0, 2, 1]})):
     case(
-        f"{group} {pad}", "Conv", IMAGE, Constant(random(8, 4 // group, 3, 2)), Constant(random(8)),
+        f"{group}", "Conv", IMAGE, Constant(random(8, 4 // group, 3, 2)), Constant(random(8)),
         group=group, strides=[2, 1], **given,
     )  # fmt: skip
     case(
-        f"{group} {pad}", "ConvTranspose", IMAGE, Constant(random(4, 2, 3, 4)),
+        f"{group}", "ConvTranspose", IMAGE, Constant(random(4, 2, 3, 4)),
         Constant(random(2 * group)), group=group, strides=[2, 3], **given,
     )  # fmt: skip
 for pad, shape in product(
@@ -73,19 +72,8 @@ for pad, shape in product(
         auto_pad=pad,
         output_shape=shape,
     )
-case("1-D", "Conv", random(1, 2, 9), Constant(random(3, 2, 3)), dilations=[2])
-case("3-D", "Conv", random(1, 2, 5, 6, 7), Constant(random(3, 2, 3, 2, 1)), opset=11)
 case("inputs", "Conv", IMAGE, random(6, 2, 3, 3), random(6), group=2, static=True)
-case(
-    "output_padding",
-    "ConvTranspose",
-    IMAGE,
-    Constant(random(4, 2, 3, 3)),
-    strides=[2, 2],
-    output_padding=[1, 0],
-)
-
-for kernel, stride, pad, up in product((2, 3), (1, 2, 3), (0, 1), (False, True)):
+for kernel, stride, pad, up in product((2, 3), (3,), (0, 1), (False, True)):
     window: Any = {
         "kernel_shape": [kernel] * 2,
         "strides": [stride] * 2,
@@ -101,16 +89,6 @@ for kernel, stride, pad, up in product((2, 3), (1, 2, 3), (0, 1), (False, True))
             f"{label} {include}", "AveragePool", IMAGE, count_include_pad=include,
             static=bool(up and include and pad and stride + pad > kernel), **window,
         )  # fmt: skip
-for pad, include in product(("VALID", "SAME_UPPER", "SAME_LOWER"), (0, 1)):
-    window = {"kernel_shape": [3, 2], "strides": [2, 1], "auto_pad": pad}
-    case(f"{pad} {include}", "AveragePool", IMAGE, count_include_pad=include, **window)
-    up = {**window, "kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1}
-    case(f"{pad} up {include}", "AveragePool", IMAGE, count_include_pad=include, **up)
-    if include:
-        case(pad, "MaxPool", IMAGE, **window)
-        case(pad, "LpPool", IMAGE, **window)
-        case(f"{pad} up", "MaxPool", IMAGE, **up)
-        case(f"{pad} up", "LpPool", IMAGE, **up)
 case(
     "asymmetric",
     "AveragePool",
@@ -129,9 +107,6 @@ for pad, include in product((0, 1), (0, 1)):
     )  # fmt: skip
     label = f"wider than the image {pad} {include}"
     case(label, "MaxPool", IMAGE, static=True, outputs=1 + include, **window)
-case("dilated", "AveragePool", IMAGE, kernel_shape=[2, 3], dilations=[3, 2])
-case("dilated", "MaxPool", IMAGE, kernel_shape=[2, 3], dilations=[3, 2])
-case("columns", "MaxPool", IMAGE, outputs=2, kernel_shape=[2, 3], storage_order=1)
 case(
     "columns 3-D",
     "MaxPool",
@@ -141,13 +116,6 @@ case(
     strides=[2, 1, 1],
 )
 case("i8", "MaxPool", _RNG.integers(-9, 9, (1, 2, 6, 6)).astype(np.int8), kernel_shape=[2, 2])
-case("old", "MaxPool", IMAGE, kernel_shape=[2, 2], opset=7)
-case("old", "AveragePool", IMAGE, kernel_shape=[2, 2], opset=7)
-for op in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"):
-    case("", op, IMAGE)
-    case("1-D", op, random(2, 3, 5))
-case("p = 3", "GlobalLpPool", IMAGE, p=3)
-
 CHANNELS = random(4), random(4), random(4), positive(4)
 for opset in (7, 9, 14, 15):
     case(
@@ -156,8 +124,6 @@ for opset in (7, 9, 14, 15):
 case("inputs", "BatchNormalization", IMAGE, *CHANNELS)
 case("training", "BatchNormalization", IMAGE, *CHANNELS, outputs=3, training_mode=1, momentum=0.8)
 case("2-D", "BatchNormalization", random(5, 4), *map(Constant, CHANNELS))
-case("", "InstanceNormalization", IMAGE, *map(Constant, CHANNELS[:2]), epsilon=0.1)
-case("inputs", "InstanceNormalization", random(2, 4, 9), *CHANNELS[:2])
 for axis in (-1, 1, 2):
     shape = IMAGE.shape[axis:]
     case(
@@ -183,19 +149,8 @@ for opset in (18, 21):
         opset=opset,
         num_groups=2,
     )
-case("", "LRN", IMAGE, size=3, alpha=0.1)
-case("bias", "LRN", IMAGE, size=5, alpha=0.1, beta=0.6, bias=1.7)
-for p, axis in product((1, 2), (-1, 1)):
-    case(f"{p} {axis}", "LpNormalization", IMAGE * (IMAGE > 0), p=p, axis=axis)
 case("", "MeanVarianceNormalization", IMAGE)
-case("", "RMSNormalization", IMAGE, random(8), opset=23)
-case("", "Dropout", IMAGE, outputs=2, opset=13)
-case("old", "Dropout", IMAGE, opset=10)
-POOLED = np.array([[[[5.0, 6.0], [7.0, 8.0]]]], np.float32)
-PLACES = np.array([[[[5, 7], [13, 15]]]], np.int64)
-case("", "MaxUnpool", POOLED, PLACES, kernel_shape=[2, 2], strides=[2, 2])
-
-for type, zero in ((np.int8, 3), (np.uint8, 128), (np.int16, -7), (np.uint16, 900)):
+for type, zero in ((np.int8, 3), (np.uint16, 900)):
     name = np.dtype(type).name
     case(name, "QuantizeLinear", IMAGE, Constant(0.0625), Constant(zero, type))
     case(
@@ -246,7 +201,6 @@ case(
     Constant(0.5),
     Constant(0, np.int8),
 )
-case("old", "QuantizeLinear", IMAGE, Constant(0.25), opset=10)
 case("i32", "DequantizeLinear", np.array([-70000, 3], np.int32), Constant(0.5))
 BYTES = _RNG.integers(0, 255, (1, 2, 6, 6)).astype(np.uint8)
 WEIGHTS = Constant(_RNG.integers(0, 255, (3, 2, 3, 3)), np.uint8)
@@ -266,14 +220,8 @@ case(
     Constant(110, np.uint8),
     Constant([70, -20, 5], np.int32),
 )
-case(
-    "", "QLinearMatMul", BYTES, Constant(0.02), Constant(120, np.uint8),
-    Constant(_RNG.integers(0, 255, (6, 5)), np.uint8), Constant(0.03), Constant(100, np.uint8),
-    Constant(1.7), Constant(110, np.uint8),
-)  # fmt: skip
-
 BOXES, SCORES = _RNG.uniform(0, 9, (2, 12, 4)).astype(np.float32), random(2, 3, 12)
-for centre, count, overlap, least in product((0, 1), (0, 3, 50), (0.0, 0.4), (None, -0.2)):
+for centre, count, overlap, least in ((0, 3, 0.4, None), (1, 50, 0.0, -0.2), (0, 0, 0.4, -0.2)):
     more = [] if least is None else [Constant([least])]
     case(
         f"{centre} {count} {overlap} {least}",

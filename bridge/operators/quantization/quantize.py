@@ -157,7 +157,8 @@ def scaled(b: Builder, node: Node) -> Value:
     """The output of a DequantizeLinear as Cast, Sub and Mul, with Reshape for blocks."""
     data, scale = required(node, 0, 1)
     zero_point = node.input(2)
-    blocks = Blocks(b, node, data, scale)
+    # Beside one scale, QLinearMatMul may have many zero points.
+    blocks = Blocks(b, node, data, zero_point if zero_point and scale.rank == 0 else scale)
     y = b.cast(blocks.open(data), F32)
     offsets = known_of(zero_point).array
     if zero_point is not None and (offsets is None or offsets.astype(np.float32).any()):
@@ -188,15 +189,9 @@ def qlinear_matmul_to_ir(b: Builder, node: Node) -> Result:
     """QLinearMatMul (10 to 21). Scales are along the rows of `a` and of the result, and along the
     columns of `b`."""
     x, x_scale, x_zero, y, y_scale, y_zero, z_scale, z_zero = required(node, *range(8))
-    left = b.op("DequantizeLinear", x, _like(b, x_scale, x_zero), x_zero, axis=-2)
-    right = b.op("DequantizeLinear", y, _like(b, y_scale, y_zero), y_zero, axis=-1)
+    left = b.op("DequantizeLinear", x, x_scale, x_zero, axis=-2)
+    right = b.op("DequantizeLinear", y, y_scale, y_zero, axis=-1)
     return b.op("QuantizeLinear", b.op("MatMul", left, right), z_scale, z_zero, axis=-2)
-
-
-def _like(b: Builder, scale: Value, zero: Value | None) -> Value:
-    """The scale for each of the zero points, beside which it may be one number."""
-    many = zero is not None and zero.rank == 1 and zero.dims != (1,) and scale.rank == 0
-    return b.op("Expand", scale, b.op("Shape", zero)) if many else scale
 
 
 @legalizes("ConvInteger", target="ir")

@@ -9,7 +9,7 @@ import numpy as np
 
 from bridge.neutral.inference import constraints as must, first, infers, knows
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import ANY, BOOL, Shape, TensorType, is_static
+from bridge.neutral.types import ANY, BOOL, I64, Shape, TensorType, is_static
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
 from bridge.operators.elementwise.known_values import (
     ARITHMETIC,
@@ -61,18 +61,26 @@ def _elementwise(b: Builder, op: str, x: Value) -> Value:
 def _empty_axes(b: Builder, node: Node) -> Result:
     """Removes `noop_with_empty_axes` if the effect of the reduction is known. In IR, empty axes
     always mean no reduction."""
-    data = node.operand(0)
-    axes, known = node.input(1), known_axes(node)
+    data, axes, known = node.operand(0), node.input(1), known_axes(node)
     if not node.attributes["noop_with_empty_axes"] or (known is None and b.opset):
         return None
     if known == ():
         return _elementwise(b, node.op, data)
-    return b.op(node.op, data, axes, keepdims=node.attributes["keepdims"])
+    keep = {"keepdims": node.attributes["keepdims"]}
+    return b.node(node.op, [data, axes], 1, keep, extras={"noop": True}).outputs
 
 
 def _all_axes(b: Builder, node: Node) -> Result:
     """Adds axes for a reduction over all axes, because IR requires the input."""
-    data = node.operand(0)
+    data, axes = node.operand(0), node.input(1)
+    is_open = axes is not None and known_axes(node) is None and known_of(axes).length is None
+    if axes is not None and is_open and data.rank and not (node.extras or {}).get("noop"):
+        # Behind computed axes stand all axes, for the case that there are none.
+        count = b.op("Shape", axes)
+        longer = b.concat(0, b.as_i64(axes), b.constant(list(range(data.rank))))
+        axes = b.cut(longer, 0, 0, count + b.cast(count.equal(0), I64) * data.rank)
+        node = Node(node.op, [data, axes], [], {**node.attributes, "noop_with_empty_axes": True})
+        return _empty_axes(b, node)
     if known_axes(node) != ():
         return None
     keep = node.attributes["keepdims"]
@@ -93,11 +101,7 @@ def _empty_axis(b: Builder, node: Node) -> Result:
     """A reduction along a known size of 0. IR does not define its result, so that the standard's
     result replaces it."""
     x, result = node.operand(0), node.outputs[0]
-    if (
-        node.op not in _OF_EMPTY
-        or x.element is None
-        or not (x.element.is_float or x.element is BOOL)
-    ):
+    if node.op not in _OF_EMPTY or x.element is None or x.element.is_integer:
         return None
     if x.shape is None or 0 not in x.shape or not is_static(result.shape) or 0 in result.shape:
         return None

@@ -200,7 +200,9 @@ def case_of(entry: Entry) -> Case:
 
 
 def _type_of(schema: Schema, newest: Schema, port: Port, levels: Mapping[str, str]) -> str:
-    own = next((item for item in schema.inputs if item.name == port.name), port)
+    place, names = newest.inputs.index(port), [item.name for item in schema.inputs]
+    place = names.index(port.name) if port.name in names else place
+    own = schema.inputs[place] if place < len(names) else port
     for parameter in (own.type, port.type):
         if f"type_{parameter}" in levels:
             return levels[f"type_{parameter}"]
