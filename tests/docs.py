@@ -2,8 +2,9 @@
 print anew.
 
 The commands come from the command line itself. The tables come from `mappings/`, the rules, the
-quirks, the limits, the conformance ledger and the results of `python -m tests.releases`. A test
-fails if a page or the picture differs.
+quirks, the limits, the conformance ledger, the results of `python -m tests.releases` and the
+refusals that `python -m tests.operators --refusals` kept. A test fails if a page or the picture
+differs.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from bridge.targets.operators import FORMS
 from tests.conformance import ledger
 from tests.control_flow import against
 from tests.gpu import forms as gpu_forms, nodes
+from tests.operators.by_schema import refusals
 from tests.quirks import counted, nonfinite
 from tests.readers import table as readers
 from tests.releases import table
@@ -248,6 +250,7 @@ PARTS: dict[str, dict[str, Callable[[], Iterator[str]]]] = {
     "control_flow.md": {"readers": control_flow},
     "limits.md": {"limits": limits},
     "ifs.md": {"readers": readers.table},
+    "refusals.md": {"refusals": refusals.table},
 }
 """The pages with generated parts, and the functions that make the parts."""
 

@@ -9,8 +9,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ Results = Mapping[str, Any]
 
 RTOL, ATOL = 1e-3, 1e-5
 """The default tolerances."""
+
+_BLOCK = 1 << 16  # elements that are compared at a time: their temporary arrays stay in the cache
 
 
 @dataclass(frozen=True)
@@ -170,19 +172,17 @@ def _compare_sequences(expected: Any, actual: Any, rtol: float, allowed: float) 
     if not parts:
         return Difference(ok=True)
     position, worst = max(enumerate(parts), key=lambda item: item[1].badness)
-    return Difference(
-        ok=all(part.ok for part in parts),
-        absolute=max(part.absolute for part in parts),
-        relative=max(part.relative for part in parts),
-        ulp=max(part.ulp for part in parts),
-        share=max(part.share for part in parts),
-        wrong=sum(part.wrong for part in parts),
-        size=sum(part.size for part in parts),
-        worst=(position, *worst.worst),
-        expected=worst.expected,
-        actual=worst.actual,
-        range=max(part.range for part in parts),
-    )
+    return _joined(parts, worst, (position, *worst.worst), max(part.range for part in parts))
+
+
+def _joined(
+    parts: Sequence[Difference], worst: Difference, place: tuple[int, ...], span: float
+) -> Difference:
+    """Several differences as one, with the `worst` of them and its place."""
+    measures = ("absolute", "relative", "ulp", "share")
+    most = {name: max(getattr(part, name) for part in parts) for name in measures}
+    wrong, size = sum(part.wrong for part in parts), sum(part.size for part in parts)
+    return replace(worst, worst=place, range=span, wrong=wrong, size=size, **most)
 
 
 def unlike(one: Any, other: Any, rtol: float, atol: float) -> np.ndarray:
@@ -199,11 +199,20 @@ def _compare_arrays(
 ) -> Difference:
     if expected.size == 0:
         return Difference(ok=True)
+    wanted, found = expected.reshape(-1), actual.reshape(-1)
+    blocks = (slice(at, at + _BLOCK) for at in range(0, expected.size, _BLOCK))
+    parts = [_compare_block(wanted[part], found[part], rtol, allowed) for part in blocks]
+    block, worst = max(enumerate(parts), key=lambda item: (item[1].share, item[1].absolute))
+    place = np.unravel_index(block * _BLOCK + worst.worst[0], expected.shape)
+    return _joined(parts, worst, tuple(map(int, place)), magnitude(expected))
+
+
+def _compare_block(
+    expected: np.ndarray, actual: np.ndarray, rtol: float, allowed: float
+) -> Difference:
     absolute, relative, ulp, share = _distances(expected, actual, rtol, allowed)
     # Of elements that are infinitely far off, the one that is off by most.
-    place = np.unravel_index(
-        int(np.argmax(np.where(share == share.max(), absolute, -1.0))), expected.shape
-    )
+    place = int(np.argmax(np.where(share == share.max(), absolute, -1.0)))
     wrong = int(np.count_nonzero(share > 1))
     return Difference(
         ok=wrong == 0,
@@ -213,10 +222,9 @@ def _compare_arrays(
         share=float(share.max()),
         wrong=wrong,
         size=expected.size,
-        worst=tuple(int(index) for index in place),
+        worst=(place,),
         expected=expected[place],
         actual=actual[place],
-        range=magnitude(expected),
     )
 
 

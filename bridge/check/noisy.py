@@ -37,6 +37,10 @@ _ROUNDING = _LEVELS | {"Round", "Floor", "Ceil"}
 _OF_LEVELS = frozenset({"DequantizeLinear", "FakeQuantize"})
 """Operators that engines may compute as steps from the lowest number."""
 
+_FROM_BOUNDS = frozenset({"Sigmoid", "HardSigmoid"})
+"""Operators that engines may compute as a difference from 1: a small result is off by units of 1,
+as in onnxruntime."""
+
 _WHOLE = frozenset({"Add", "Sub", "Mul", "Neg", "Abs", "Min", "Max", "Where", "Concat", "OneHot"})
 """Operators that make integers of integers, beside those that keep elements."""
 
@@ -189,7 +193,8 @@ class _Noise:
                     exact = node.outputs[place] = Value(value.type)
                     exact.producer = node
                     unit = _epsilon(F16) if is_stored else 0.0
-                    self._add(b, exact, value, unit, node.op in _OF_LEVELS)
+                    least = 1.0 if node.op in _FROM_BOUNDS else 0.0
+                    self._add(b, exact, value, unit, node.op in _OF_LEVELS, least=least)
         graph.nodes = nodes
 
     def _is_stored(self, node: Node) -> bool:
@@ -247,10 +252,12 @@ class _Noise:
         unit: float = 0.0,
         of_largest: bool = False,
         share: float = 1.0,
+        least: float = 0.0,
     ) -> None:
         """Makes `value` of the exact one. Each element is off by up to two units, or by one of a
         type of 16 bits, or a `share` of that: half of it for its place on the first axes, half for
-        that on the last. Noise for each element would take long."""
+        that on the last. Noise for each element would take long. An element below `least` has the
+        noise of that number."""
         element = exact.element
         assert element is not None
         unit = max(unit, _epsilon(element))
@@ -268,6 +275,7 @@ class _Noise:
             size = b.op("ReduceMax", flat, [0], keepdims=True)
         else:  # An infinity is an infinity with noise, too.
             size = b.op("Clip", like, *(b.cast(b.constant(end), like.element) for end in _ENDS))
+            size = size if not least else b.op("Max", size, b.constant(least, like.element))
         result = b.op("Add", like, b.op("Mul", noise, size))
         if exact.shape == ():
             result = b.op("Reshape", result, np.array([], np.int64))

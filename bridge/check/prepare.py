@@ -80,7 +80,7 @@ def prepared(
     files = files.each(lambda path: _binary(path, scratch))
     if weights is not None:
         files = _with_weights(files, weights, scratch / "given")
-    for step in (_ordered, _preprocessed, _after_onnx, _completed, _rounded):
+    for step in (_unwrapped, _ordered, _preprocessed, _after_onnx, _completed, _rounded):
         folder = scratch / step.__name__.strip("_")
         files = step(files, folder)
     return files
@@ -110,6 +110,16 @@ def _binary(path: Path, scratch: Path) -> Path:
     model = scratch / f"{path.stem}.onnx"
     model.write_bytes(text.read_text(path, str(path)).SerializeToString())
     return model
+
+
+def _unwrapped(files: Files, folder: Path) -> Files:
+    """The files, with the IR for an ONNX model that names it."""
+
+    def unwrapped(path: Path) -> Path:
+        is_ir = path.suffix.lower() == ".xml" or read(path).format == "onnx"
+        return path if is_ir else rewritten(path.with_suffix(".xml"), read(path), folder)
+
+    return files.each(unwrapped)
 
 
 def _with_weights(files: Files, weights: Path, folder: Path) -> Files:

@@ -6,7 +6,8 @@ shows which branches ran, and the states of stateful files.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,8 +17,8 @@ from bridge.check.engines import EngineError, Session
 from bridge.check.engines.adapters import agreed_on
 from bridge.check.engines.sessions import open_session
 from bridge.check.inputs.calls import States
-from bridge.check.inputs.needs import none_taken, probes_of, require_inputs
-from bridge.check.inputs.own import read_inputs
+from bridge.check.inputs.own import read_inputs, require_inputs
+from bridge.check.inputs.probe import probes_of
 from bridge.check.inputs.search import fitting_sizes, search
 from bridge.check.inputs.sizes import Demands, free_dimensions, shared_sizes, with_sizes
 from bridge.check.inputs.wanted import Inputs, Wanted
@@ -75,17 +76,12 @@ def seek(suite: Suite, request: Request) -> Sought:
     wanted = Wanted(
         drawn, demands, session,
         replace(base, sizes=demands.shared(sizes), given=base.chosen),
-        request.samples, request.budget, () if request.quick else sites,
+        request.samples, request.budget, sites,
         probes_of(with_sizes(model, sizes), suite.scratch), own, states, watched,
         request.quick, suite.model(suite.others[0].path),
         lambda text: request.tell(f"seeking inputs: {text}"),
     )  # fmt: skip
     found = search(wanted)
-    if request.quick and not found.cases:
-        # Inputs that lead to branches are also sought by what operators demand of sizes.
-        found = search(replace(wanted, sites=sites))
-    if request.quick:
-        found = found.with_branches(sites)
     failures = list(found.failures)
     if request.samples and not found.cases:
         kept = {key: size for key, size in sizes.items() if key not in base.sizes}
@@ -98,7 +94,7 @@ def seek(suite: Suite, request: Request) -> Sought:
             "no calls in a row were made: the original takes none with empty states "
             f"({shortened(found.no_row)})"
         )
-    if found.cut_short:
+    if found.cut_short and not request.quick:
         notes.append(
             f"the search for inputs ended after {found.tried} runs, so that branches may have been "
             "forced that an input can reach"
@@ -180,11 +176,18 @@ def _watched(suite: Suite) -> tuple[Session, list[Site], list[str]]:
 
 
 def _none_taken(found: Inputs, wanted: Wanted, request: Request) -> str:
-    """Says that the model takes no input that was tried."""
+    """Says that the model takes no input that was tried, why, and what to do."""
     free, asked = free_dimensions(wanted.model), request.recipe.sizes
-    fitting: Mapping[str, int] = {}
-    if not found.endless:
+    advice = "give it inputs of your own with --inputs"
+    if found.endless:
+        advice = "give a run more time with --timeout, or inputs of your own with --inputs"
+    elif free:
         request.tell("seeking sizes that fit")
         keys = dict.fromkeys((*asked, *free))
         fitting = fitting_sizes(wanted, asked, keys if len(keys) <= _NAMED else asked)
-    return none_taken(found, fitting, free)
+        advice = f"give sizes that fit with --size: open are {', '.join(free)}"
+        if fitting:
+            advice = "sizes that fit: " + " ".join(f"--size {k}={n}" for k, n in fitting.items())
+    reasons = Counter(found.refused).most_common(1)
+    why = f" (mostly: {shortened(reasons[0][0], 300)})" if reasons else ""
+    return f"no input was found that the model takes{why}; {advice}"

@@ -93,7 +93,8 @@ def opened(path: Path) -> BufferedReader:
 def keep_sources(model: Model, source: Path | None, target: Path, force: bool) -> None:
     """Raises UsageError if writing `target` would overwrite a file that the model is read from:
     its own with `force` alone. A Model (None) may go back to its own file."""
-    own = is_source(target, model) if source is None else _are_one(source, target)
+    are_there = source is not None and source.exists() and target.exists()
+    own = is_source(target, model) if source is None else are_there and source.samefile(target)
     if own and not force and source is not None:
         raise UsageError(f"{target}: is the model that is read, and would be overwritten; {_LEAVE}")
     for written in () if own else (target, companion(target)):
@@ -102,10 +103,6 @@ def keep_sources(model: Model, source: Path | None, target: Path, force: bool) -
                 f"{written}: would be overwritten, but {source or 'the model'} is read from it; "
                 "choose another name or directory for the destination"
             )
-
-
-def _are_one(one: Path, other: Path) -> bool:
-    return one.exists() and other.exists() and one.samefile(other)
 
 
 def is_source(path: Path, model: Model) -> bool:

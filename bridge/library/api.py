@@ -233,7 +233,12 @@ def _read(given: ClassifiedSource, weights: PathLike | None) -> Model:
         return read_ir(given.held, None if weights is None else _path(weights, "weights"))
     from bridge.onnx_format.frontend import read as read_onnx
 
-    return read_onnx(given.held)
+    model = read_onnx(given.held)
+    if given.kind == "file" and [n.op for n in model.graph.nodes] == ["com.microsoft::EPContext"]:
+        from bridge.library.wrapped import unwrapped
+
+        return unwrapped(model, given.held)
+    return model
 
 
 def _loaded(given: ClassifiedSource, options: ConvertOptions) -> Model:

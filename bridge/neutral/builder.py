@@ -323,14 +323,14 @@ class Builder:
     def known(self, fact: _Found | None, what: str) -> _Found:
         """A fact that was found about a node. Raises Refused if `fact` is None."""
         if fact is None:
-            raise Refused(f"{what} is not known; declare the shapes of the graph's inputs")
+            raise Refused(f"{what} is not known; give the inputs' shapes or values")
         return fact
 
     def constants(self, x: Value | None, what: str) -> tuple[int, ...]:
         """The integers of a constant; Refused if `x` is none."""
         found = known_of(x).ints
         if found is None:
-            raise Refused(f"{what} must be constant")
+            raise Refused(f"{what} must be constant; `values` makes an input so")
         return found
 
     def element(self, x: Value, index: int) -> Value:

@@ -270,6 +270,11 @@ def without_sizes(type: Type) -> Type:
     return with_dims(type, lambda dim: dim if isinstance(dim, str) else ANY)
 
 
+def is_same(one: Shape, other: Shape) -> bool:
+    """Whether two shapes are known to be the same."""
+    return one is not None and one == other and all(isinstance(dim, int | str) for dim in one)
+
+
 def differ(one: Dim, other: Dim) -> bool:
     """Whether two dimensions are known not to be equal."""
     return isinstance(one, int) and isinstance(other, int) and one != other

@@ -30,7 +30,7 @@ class ModelFiles:
         if they are none, or the file lies outside the model's folder."""
         path = self._places.get(location)
         if path is None:
-            path = self._places[location] = self._place(location, where)
+            path = self._places[location] = self.place(location, where)
         size = self.stamps[path][2]
         if offset + length > size:
             raise InvalidModelError(
@@ -39,7 +39,7 @@ class ModelFiles:
             )
         return FileRange(path, offset, length)
 
-    def _place(self, location: str, where: str) -> str:
+    def place(self, location: str, where: str) -> str:
         """The path of a file, links resolved. It must lie in the model's folder: the folder of the
         given path, or the folder of the file behind a link. Some stores keep all files of a model
         in one place and link to them (the cache of Hugging Face does)."""
@@ -67,7 +67,7 @@ class ModelFiles:
             regular = stat.S_ISREG(os.stat(path).st_mode)
         except OSError as error:
             raise InvalidModelError(
-                f"{where}: its external data is missing: {path}: cannot be read: {error.strerror}"
+                f"{where}: the external file {path} cannot be read: {error.strerror}"
             ) from error
         if not regular:
             raise InvalidModelError(f"{where}: the external file {location} is no regular file")

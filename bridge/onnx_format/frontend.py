@@ -250,7 +250,8 @@ class OnnxReader:
         if control is not None and signature(node.op_type, version, domain) is not None:
             control(self, node, scope)
             return
-        if _holds_graph(node) and _has_function(node, domain, version):
+        holds_graph = any(a.type == _A.GRAPH for a in node.attribute)
+        if holds_graph and _has_function(node, domain, version):
             read_by_function(self, node, scope)
             return
         leave_out_absent(node, version)
@@ -401,10 +402,6 @@ def _equal(first: Tensor, second: Tensor) -> bool:
     if first.element is STRING:
         return np.array_equal(first.array(), second.array())
     return all(a == b for a, b in zip(first.chunks(), second.chunks(), strict=True))
-
-
-def _holds_graph(node: ProtoNode) -> bool:
-    return any(a.type == _A.GRAPH for a in node.attribute)
 
 
 def _has_function(node: ProtoNode, domain: str, version: int) -> bool:

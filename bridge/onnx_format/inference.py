@@ -26,13 +26,9 @@ SMALL = 1024
 """Longest constant that inference is shown; longer ones are never shapes or axes."""
 
 
-def _newest() -> Target:
-    return Target("onnx", onnx.defs.onnx_opset_version())
-
-
 def spelled_node(node: Node) -> tuple[Spelling, onnx.NodeProto, dict[str, Value]] | None:
     """The node in its newest spelling, and its inputs by the names they have there."""
-    spelling, _ = choose(node, _newest())
+    spelling, _ = choose(node, Target("onnx", onnx.defs.onnx_opset_version()))
     if spelling is None:
         return None
     named: dict[Value, str] = {}
@@ -76,7 +72,8 @@ def infer_node(node: Node) -> Sequence[Type]:
             data[name] = tensor
     names = [f"o{index}" for index in range(len(node.outputs))]
     found = _inferred(schema, proto, types, data, names)
-    if any(map(_has_sizes, found)) and not all(map(_is_closed, types.values())):
+    dims = (dim for type in types.values() for dim in type.tensor_type.shape.dim)
+    if any(map(_has_sizes, found)) and not all(dim.HasField("dim_value") for dim in dims):
         closed = {name: _closed(type) for name, type in types.items()}
         found = _confirmed(found, _inferred(schema, proto, closed, data, names))
     return found
@@ -107,10 +104,6 @@ def _inferred(
 def _has_sizes(type: Type) -> bool:
     shape = type.shape if isinstance(type, TensorType) else None
     return any(isinstance(dim, int) for dim in shape or ())
-
-
-def _is_closed(type: onnx.TypeProto) -> bool:
-    return all(dim.HasField("dim_value") for dim in type.tensor_type.shape.dim)
 
 
 def _closed(type: onnx.TypeProto) -> onnx.TypeProto:

@@ -40,6 +40,10 @@ NESTED: dict[int, dict[int, int]] = {
 RAW_DATA = 9
 LENGTH_DELIMITED = 2
 
+_NUMBERS = (7 << 3 | 5, 8 << 3)
+"""The tags of `floats` and `ints` of an attribute. A tree ensemble has a field for each of its
+millions of numbers; such an attribute has neither tensors nor graphs."""
+
 Data = bytes | mmap.mmap
 
 
@@ -75,7 +79,8 @@ class Fields:
         self, start: int, end: int
     ) -> Iterator[tuple[int, int, int, int]]:
         """The length-delimited fields of the message in `data[start:end]`: number, start of the
-        field, start of its content, end of both. ValueError or IndexError if it is no message."""
+        field, start of its content, end of both. None follow the first number of an attribute that
+        lists numbers. ValueError or IndexError if it is no message."""
         data, at = self.data, start
         while at < end:
             begin = at
@@ -101,6 +106,8 @@ class Fields:
                 at += length
             elif tag < 8:
                 raise ValueError("there is no field 0")
+            elif tag in _NUMBERS:
+                return
             elif wire == 0:
                 _, at = _varint(data, at)
             elif wire in (1, 5):

@@ -101,7 +101,7 @@ def _input_obstacle(value: Value, name: str, spelling: Spelling) -> str:
     if name in spelling.as_attributes:
         known = known_of(value).array
         if known is None:
-            return f"its input {name} must be a constant in {spelling.type}"
+            return f"its {name} must be constant in {spelling.type}; `values` makes an input so"
         if known.size != 1 and spelling.as_attributes[name].type not in _LISTS:
             return f"its input {name} must be one number in {spelling.type}"
     elif name not in spelling.places:

@@ -3,11 +3,11 @@ ONNX format registers them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
-from bridge.neutral.inference.computed import Array, Compute
+from bridge.neutral.inference.computed import Compute, no_arrays
 
 Inline = Callable[[Builder, Node, str], "list[Value | None] | None"]
 """Builds the body of a node; errors name the given place. None if the operator has no body."""
@@ -17,12 +17,8 @@ def _no_body(b: Builder, node: Node, where: str) -> None:
     return None
 
 
-def _no_arrays(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
-    return ()
-
-
 _inline: Inline = _no_body
-_compute: Compute = _no_arrays
+_compute: Compute = no_arrays
 
 
 def provide(inline: Inline, compute: Compute) -> None:

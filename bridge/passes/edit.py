@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from bridge.errors import UsageError
-from bridge.neutral.graph import Model, Value, names_of_outputs
+from bridge.neutral.graph import Model, names_of_outputs
 from bridge.options.suggestions import unknown
 from bridge.passes.dead import remove_dead_nodes
 
@@ -68,14 +68,11 @@ def rename(model: Model, names: Mapping[str, str]) -> None:
     ends = {*inputs.values(), *graph.outputs}
     free = {new for new in names.values()}
     for value in (*graph.inputs, *(v for node in graph.walk() for v in node.outputs)):
-        value.names = _renamed(value, names) if value in ends else [
-            name for name in value.names if name not in free
-        ]  # fmt: skip
+        if value in ends:
+            value.names = [names.get(name, name) for name in value.names]
+        else:
+            value.names = [name for name in value.names if name not in free]
     graph.output_names = [names.get(name, name) for name in graph.output_names]
-
-
-def _renamed(value: Value, names: Mapping[str, str]) -> list[str]:
-    return [names.get(name, name) for name in value.names]
 
 
 def _require_known(name: str, known: Iterable[str], what: str) -> None:

@@ -33,10 +33,5 @@ def _gate(b: Builder, node: Node, uses: Rewriter) -> Result:
         return None
     gate = node.outputs[0]
     users = uses.users(gate)
-    if gate in uses.graph.outputs or not users or not all(map(_takes_gate, users)):
-        return None
-    return b.op("HSigmoid", x)
-
-
-def _takes_gate(node: Node) -> bool:
-    return node.op == "Mul" or has_trait(node.op, "quantizes")
+    known = all(user.op == "Mul" or has_trait(user.op, "quantizes") for user in users)
+    return b.op("HSigmoid", x) if users and known and gate not in uses.graph.outputs else None

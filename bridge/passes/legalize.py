@@ -99,7 +99,7 @@ class Legalizer:
             return None
         for index, (old, new) in enumerate(zip(node.outputs, results, strict=False)):
             if new is None and old in self.used_in(rewriter.graph):
-                why = f"its output {index} is for training, or no one tensor can have its elements"
+                why = f"its output {index} is for training, or no one tensor; let nothing read it"
                 self.report(node, rewriter, why)
                 return None
         self.expand(b, node, rewriter)

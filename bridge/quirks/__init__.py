@@ -48,16 +48,17 @@ ORDER: tuple[str, ...] = (
     # Operators that are written in another way, before those that see all of them.
     "infinite_f64", "empty_range", "product_over_empty_axis", "scalar_of_product",
     "selection_by_itself", "known_empty_tensor", "axes_of_interpolation",
-    "slice_before_gather_elements", "tile_of_computed_repeats", "kernel_of_lower_rank",
-    "computed_pad_value", "padding_of_unknown_size", "bias_of_lrn", "matrix_times_stack",
+    "tile_of_computed_repeats", "kernel_of_lower_rank",
+    "padding_of_unknown_size", "bias_of_lrn", "matrix_times_stack",
     "rounded_quotient", "constant_of_higher_rank", "compared_infinity", "length_of_shape",
     "computed_axes",
     "absolute_value_of_shape", "saturating_conversion", "exchanged_operands",
     "channels_in_kernel", "integers_in_f32", "power_of_integers",
     "saturating_bytes", "scaled_in_place",
-    "float8_beside_integers", "unscaled_weights", "shuffle_of_open_groups",
+    "float8_beside_integers", "unscaled_weights", "rearranged_views", "cell_of_other_operands",
     "lengths_of_dynamic_sequence", "group_normalization", "gather_from_the_end",
     "conversion_to_bool", "cast_to_bool", "rounded_bf16", "reduction_over_empty_axis",
+    "value_of_pad",
     # Loops, and what may read their memory or that of an If.
     *CLAUSES,
     "branch_of_equal_shape", "computed_constant", "empty_top_k", "unique_parts",
@@ -68,7 +69,8 @@ ORDER: tuple[str, ...] = (
     "copied_branches", "copied_loops", "computed_one_hot", "kernel_of_vectors",
     "computed_slope", "window_beyond_input", "sizes_of_constant",
     "range_without_type", "bound_of_norm", "sign_of_remainder",
-    "rows_of_scaled_bytes", "ties_of_quantisation", "read_on_host", "rows_behind_boxes",
+    "rows_of_scaled_bytes", "ties_of_quantisation", "row_on_host", "read_on_host",
+    "rows_behind_boxes",
     "parts_in_place", "attention_of_one_head", "unique_of_one", "copied_output",
 )  # fmt: skip
 """The quirks for IR, in their order. One may stand at several places."""

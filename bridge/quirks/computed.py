@@ -57,16 +57,24 @@ def _tiles(b: Builder, node: Node) -> Iterator[Value]:
 @quirk(
     "ir::Pad",
     recorded=True,
-    symptom="A Pad with a computed value pads with 0.",
+    engines=BOTH,
+    symptom="On the CPU plugin, a Pad with a computed value pads with 0. Both plugins keep a known "
+    "value as f32: 16777217 becomes 16777216, and the largest i32 the least.",
     cost="another Pad, a Broadcast, a Convert and a Select",
 )
-def computed_pad_value(b: Builder, node: Node, place: Place) -> Result:
+def value_of_pad(b: Builder, node: Node, place: Place) -> Result:
     """A tensor of ones is padded with 0 in the same way. Each 0 in it marks padding, which takes
     the value.
     """
     x, begin, end, value = (node.input(i) for i in range(4))
     mode = node.attributes["pad_mode"]
-    if mode != "constant" or value is None or known_of(value).array is not None:
+    if mode != "constant" or value is None:
+        return None
+    known = known_of(value).ints
+    is_known = known_of(value).array is not None
+    if is_known if known is None else all(int(np.float32(n)) == n for n in known):
+        return None
+    if not is_known and place.engine == GPU:
         return None
     inside = b.op("Expand", b.constant(1, U8), b.op("Shape", x))
     inside = b.op("ir::Pad", inside, begin, end, pad_mode=mode)

@@ -11,7 +11,7 @@ from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import as_dim, known_of
 from bridge.neutral.ports import Stacked
 from bridge.neutral.signs import is_not_negative
-from bridge.neutral.types import BOOL, I8, I32, I64, U8, Element, is_static, low
+from bridge.neutral.types import BOOL, F32, I8, I32, I64, U8, Element, is_static, low
 from bridge.operators import Result
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import hides, is_hidden
@@ -77,12 +77,16 @@ def _limits(b: Builder, node: Node) -> Iterator[Value]:
 @quirk(
     "MatMul",
     engines=BOTH,
-    symptom="A MatMul over an axis of size 0 gives numbers from unset memory.",
-    cost="two Pads",
+    symptom="A MatMul over an axis of size 0 gives numbers from unset memory. One of integers does "
+    "not compile if an operand is an empty constant.",
+    cost="two Pads, or three Converts",
 )
 def product_over_empty_axis(b: Builder, node: Node, place: Place) -> Result:
-    """A further product of zeros adds 0 to each sum."""
-    one, other = (value for value in node.inputs if value is not None)
+    """A further product of zeros adds 0 to each sum. An empty result has no number to round."""
+    one, other = node.operands
+    if one.element is I32 and any(v.constant is not None and 0 in v.dims for v in (one, other)):
+        made = b.op("MatMul", b.cast(one, F32), b.cast(other, F32), **node.attributes)
+        return b.cast(made, I32)
     if not one.rank or not other.rank:
         return None
     first = -2 if node.attributes.get("transpose_a") and one.rank > 1 else -1

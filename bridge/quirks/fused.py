@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from functools import partial, reduce
 from itertools import zip_longest
+from operator import or_
 
 import numpy as np
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value, producer_of
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import F64, Dim, Shape, high, is_static, low
+from bridge.neutral.terms import Found, Term, is_number, op, var
+from bridge.neutral.types import F64, Dim, high, is_same, is_static, low
 from bridge.operators import Result
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import is_hidden
@@ -62,11 +64,12 @@ FAR = 8
     "wrong elements of the constant. Behind a reduction of three axes that keeps the second, it "
     "takes another axis. A product of shape [n, 4, 3, 4] plus a constant of shape [1, 4, 1, 1] has "
     "this constant along the last axis; with another size there, or with a constant along a last "
-    "axis of open size, the model fails. A FakeQuantize behind the arithmetic has the constant of "
-    "the first channel for all, in a body or with a dynamic shape. Behind a reduction, an integer "
-    "Divide by a constant rounds to the nearest integer, and a constant divided by the result "
-    "exchanges its operands. Behind a reduction of three axes of f64, a Divide by one constant "
-    "computes the first batch alone.",
+    "axis of open size, the model fails. So it does with a scale behind a product by a constant "
+    "vector, or the result has the shape of the matrix. A FakeQuantize behind the arithmetic has "
+    "the constant of the first channel for all, in a body or with a dynamic shape. Behind a "
+    "reduction, an integer Divide by a constant rounds to the nearest integer, and a constant "
+    "divided by the result exchanges its operands. Behind a reduction of three axes of f64, a "
+    "Divide by one constant computes the first batch alone.",
     cost="a maximum of the operand with itself",
 )
 def channels_in_kernel(node: Node, place: Place) -> list[bool]:
@@ -74,7 +77,8 @@ def channels_in_kernel(node: Node, place: Place) -> list[bool]:
     knows one operand. At arithmetic with a constant of several elements behind a reduction of three
     axes that keeps the second. At arithmetic of open shape, or PRelu, behind a MatMul by constants,
     if the other operand is a constant along axis 1, and this axis is not the last one; behind any
-    product, if a constant lies along a last axis of open size.
+    product, if a constant lies along a last axis of open size. At a Mul or Div of a product by a
+    vector, if OpenVINO knows the vector and the other operand.
 
     At a FakeQuantize in a body or of open shape, behind arithmetic with channels along axis 1, or
     behind its bounds, where nothing else reads the arithmetic. Not if a convolution or a MatMul in
@@ -89,6 +93,8 @@ def channels_in_kernel(node: Node, place: Place) -> list[bool]:
 
 def _is_confused(data: Value, other: Value, node: Node, place: Place) -> bool:
     """Whether the kernel that computes an operand computes the node wrongly."""
+    if node.op in ("Div", "Mul") and is_known(other, place) and _is_by_vector(data, place):
+        return True
     kernel, is_view = _kernel(data)
     if kernel is None:
         return False
@@ -101,6 +107,13 @@ def _is_confused(data: Value, other: Value, node: Node, place: Place) -> bool:
         several = other.constant is not None and other.constant.size > 1
         return several and node.op in SCALING and _keeps_channels(kernel)
     return not is_view and _is_across(data, other, node, kernel, place)
+
+
+def _is_by_vector(value: Value, place: Place) -> bool:
+    """Whether a value is the product of a matrix and a vector that OpenVINO knows."""
+    product = producer_of(value, "MatMul")
+    vectors = [v for v in product.operands if v.rank == 1] if product else []
+    return any(is_known(vector, place) for vector in vectors)
 
 
 def _is_across(data: Value, other: Value, node: Node, product: Node, place: Place) -> bool:
@@ -330,26 +343,78 @@ def _is_scaled(keys: Value | None) -> bool:
     return any(numbers is not None and (numbers != 1).any() for numbers in known)
 
 
-# OpenVINO's ShuffleChannelsFusion asks for the number of groups before it knows that there is one.
+def _gate(x: Term) -> Term:
+    return op("Relu | Sigmoid | Tanh", x)
+
+
+def _part(split: Term, *places: int) -> Term:
+    """One of these parts of a value that is split along its second axis."""
+    whole = op("ir::Split", split, var())
+    return reduce(or_, (whole.taking(place) for place in places))
+
+
+def _product(left: Term, bias: Term) -> Term:
+    product = op("MatMul", left)
+    return (product + bias) | product
+
+
+INPUT, INPUT_AGAIN, STATE, STATE_AGAIN, STATE_AT_LAST = (var() for _ in range(5))
+FORGETTING = var(where=lambda value: known_of(value).array is not None)
+CELL, WHOLE, WHOLE_AGAIN, BIAS, BIAS_AGAIN = (var() for _ in range(5))
+BOTH_INPUTS = op("Concat", INPUT, STATE)
+GATES = _gate(_product(BOTH_INPUTS, BIAS))
+RESET = _part(GATES, 0, 1)
+UPDATE, UPDATE_AGAIN = _part(GATES, 0, 1), _part(GATES, 0, 1)
+CANDIDATE = _gate(_product(op("Concat", INPUT_AGAIN, RESET * STATE_AGAIN), BIAS_AGAIN))
+GRU = (WHOLE - UPDATE) * CANDIDATE + UPDATE_AGAIN * STATE_AT_LAST
+UPDATED = (WHOLE_AGAIN - var()) * UPDATE
+AUGRU = UPDATED * STATE_AT_LAST + (WHOLE - UPDATED) * CANDIDATE
+SUMS = op("MatMul", BOTH_INPUTS) + BIAS
+INTO, NEW, KEPT, OUT = (_part(SUMS, 0, 1, 2, 3) for _ in range(4))
+NEXT = _gate(INTO) * _gate(NEW) + _gate(KEPT + FORGETTING) * CELL
+LSTM = _gate(NEXT) * _gate(OUT)
+
+
+# OpenVINO's GRUCellFusion, AUGRUCellFusion and LSTMCellFusion compare types of operators, and few
+# of their operands.
 @barrier(
-    "Reshape",
+    "Add",
+    "Mul",
     hides="memory",
-    needs=("Transpose",),
-    symptom="A model does not compile if a tensor of rank 4 with an open batch is reshaped, "
-    "transposed and reshaped, and the second axis between has an open size.",
-    cost="a maximum of the transposed tensor with itself",
+    needs=("ir::Split",),
+    symptom="Arithmetic like that of a GRU's or an LSTM's cell is taken for it. A model does not "
+    "compile if the bias of such a GRU is a vector, or the cell state of such an LSTM is "
+    "broadcast. Numbers are wrong if another number stands for 1, or other values for the input "
+    "and the state.",
+    cost="a maximum of a sum or a product of the cell with itself, and the arithmetic itself",
 )
-def shuffle_of_open_groups(node: Node, place: Place) -> list[bool]:
-    """At a Reshape of a transposed Reshape of rank 4 or 5 to known shapes, if the second axis of
-    the latter has an open size, and only the first one of its input.
+def cell_of_other_operands(node: Node, place: Place) -> list[bool]:
+    """At the last Add of what OpenVINO takes for a GRU's cell, and the last Mul of an LSTM's, if
+    the operands are not those of such a cell.
     """
-    transposed = producer_of(node.operand(0), "Transpose")
-    first = transposed and producer_of(transposed.operand(0), "Reshape")
-    if not first or not all(known_of(n.inputs[1]).ints for n in (first, node)):
-        return []
-    x, groups = first.operand(0), first.outputs[0]
-    is_batch_open = x.rank == 4 and not is_static(x.shape) and is_static(x.dims[1:])
-    return [is_batch_open and groups.rank in (4, 5) and not isinstance(groups.dims[1], int), False]
+    patterns = (LSTM,) if node.op == "Mul" else (GRU, AUGRU)
+    for pattern in patterns:
+        for found in pattern.matches(node.outputs[0], Found(), lambda value: 1, root=True):
+            return [not _is_cell(found), False]
+    return []
+
+
+def _is_cell(found: Found) -> bool:
+    """Whether the matched operands are those of the cell."""
+    x, state = found[INPUT], found[STATE]
+    joined = found.node(BOTH_INPUTS)
+    if (x.rank, state.rank) != (2, 2) or joined.attributes["axis"] not in (1, -1):
+        return False
+    if CELL in found:
+        return is_same(found[CELL].shape, state.shape)
+    if found[INPUT_AGAIN] is not x or not found[STATE_AGAIN] is found[STATE_AT_LAST] is state:
+        return False
+    update, biases = found[UPDATE], [found[bias] for bias in (BIAS, BIAS_AGAIN) if bias in found]
+    if update is found[RESET] or not is_number(found[WHOLE], 1):
+        return False
+    if WHOLE_AGAIN in found:  # The parts of an AUGRU have one order.
+        return is_number(found[WHOLE_AGAIN], 1) and update.node.outputs[1] is update
+    return found[UPDATE_AGAIN] is update and all(bias.rank == 2 for bias in biases)
 
 
 # If the plugin fuses such arithmetic into an activation or a normalization, it no longer
@@ -417,7 +482,7 @@ def kernel_of_lower_rank(b: Builder, node: Node, place: Place) -> Result:
     if node.op == "Expand":
         return b.op("Broadcast", values[0], _joined(b, _sizes(b, values[0], rank), values[1]))
     wide = list(dict.fromkeys(value for value in values if not _is_number(value)))
-    same = [value for value in wide if _are_equal(value.shape, node.outputs[0].shape)]
+    same = [value for value in wide if is_same(value.shape, node.outputs[0].shape)]
     if len(wide) == 1 or len(same) == len(wide):
         same, shape = wide, b.op("Shape", wide[0])
     elif same:
@@ -448,8 +513,3 @@ def _joined(b: Builder, one: Value, other: Value) -> Value:
 
 def _is_number(value: Value) -> bool:
     return value.rank == 0 or (value.constant is not None and value.constant.size == 1)
-
-
-def _are_equal(one: Shape, other: Shape) -> bool:
-    """Whether two shapes are known to be the same."""
-    return one is not None and one == other and all(isinstance(dim, int | str) for dim in one)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import I4, I8, I32, U4, U8, Element, is_static, size_of
+from bridge.neutral.types import F64, I4, I8, I32, U4, U8, Element, is_static, size_of
 from bridge.operators import Result
 from bridge.quirks.magnitude import NUMBERS, MayBeLarge
 from bridge.quirks.quirk import BOTH, COMPARISONS, CPU, ELEMENTWISE, GPU, Place, quirk
@@ -20,7 +20,9 @@ def _is_of_integers(node: Node) -> bool:
     made, shape = condition.producer, node.outputs[0].shape
     if made is None or made.op not in ELEMENTWISE:
         return False
-    if is_static(shape) and size_of(shape) == 1:  # Trip counts and sizes are no such numbers.
+    # Trip counts and sizes are no such numbers. Two constants may be limits of a Slice.
+    is_one = is_static(shape) and size_of(shape) == 1
+    if is_one and (x.constant is None or y.constant is None):
         return False
     return x.element in NUMBERS and x.element is y.element
 
@@ -154,23 +156,20 @@ def _by_digits(b: Builder, base: Value, exponent: Value) -> Value:
 
 
 @quirk(
-    "Add",
-    "Div",
-    "Mul",
-    "Sub",
+    *("Abs", "Add", "Div", "Mul", "Neg", "Sub"),
     recorded=True,
-    symptom="200 + 100 is 255 in u8, and 7 / 2 is 4 if the shape is dynamic.",
-    cost="three Converts",
+    symptom="200 + 100 is 255 in u8, 7 / 2 is 4 if the shape is dynamic, and -(-128) is 127 in i8.",
+    cost="two or three Converts",
 )
 def saturating_bytes(b: Builder, node: Node, place: Place) -> Result:
     """The last 8 bits of the 32-bit result are the result that wraps round. Quotients are the
     same.
     """
-    x, y = node.inputs
-    assert x is not None and y is not None
-    if x.element not in (I8, U8):
+    element = node.operand(0).element
+    if element not in (I8, U8) or (node.op == "Abs" and element is U8):
         return None
-    return b.cast(b.op(node.op, b.cast(x, I32), b.cast(y, I32), **node.attributes), x.element)
+    wide = [b.cast(x, I32) for x in node.operands]
+    return b.cast(b.op(node.op, *wide, **node.attributes), element)
 
 
 IN_RANGE = frozenset({"Clip", "FakeQuantize"})
@@ -183,8 +182,8 @@ IN_RANGE = frozenset({"Clip", "FakeQuantize"})
     "CastLike",
     recorded=True,
     engines=BOTH,
-    symptom="A Convert of a negative float to u8 or u4 gives 0 in a body or with a dynamic shape. "
-    "On the GPU plugin one of -9 to i4 gives -8, and of 17 to u4 gives 15.",
+    symptom="A Convert of a negative float to u8 or u4 gives 0 in a body or with a dynamic shape, "
+    "and of f64 everywhere. On the GPU plugin one of -9 to i4 gives -8, and of 17 to u4 gives 15.",
     cost="another Convert; for the GPU plugin a BitwiseAnd, and for i4 an Add and a Subtract",
 )
 def saturating_conversion(b: Builder, node: Node, place: Place) -> Result:
@@ -199,7 +198,8 @@ def saturating_conversion(b: Builder, node: Node, place: Place) -> Result:
         return None
     if place.engine == GPU:
         return _of_last_bits(b, x, to) if to in (I4, U4) else None
-    if to not in (U4, U8) or (place.body is None and is_static(x.shape)):
+    is_known = place.body is None and is_static(x.shape) and x.element is not F64
+    if to not in (U4, U8) or is_known:
         return None
     return b.op("Cast", b.op("Cast", x, to=I32), to=to)
 

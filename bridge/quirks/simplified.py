@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import or_
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.dataflow import May
-from bridge.neutral.graph import Node, Value
+from bridge.neutral.graph import Node, Value, producer_of
+from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, op, var
-from bridge.neutral.types import BOOL, U8, is_static
+from bridge.neutral.types import BOOL, U8, Dim, is_same, is_static
 from bridge.operators import Result
 from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses
 from bridge.quirks.known import KnownAt, is_known, when_known
-from bridge.quirks.quirk import BOTH, Place, barrier, quirk
+from bridge.quirks.quirk import ARITHMETIC, BOTH, REDUCTIONS, Place, barrier, quirk
 
 
 class OfShape(May):
@@ -116,20 +118,153 @@ def _is_of_product(value: Value) -> bool:
     return False
 
 
+VIEWS = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
+"""Operators that move no element. OpenVINO merges one behind the other."""
+
+
+# Passes of OpenVINO: EliminateReduceReshape, PullReshapeThroughReduce, TransposeReduction,
+# ShuffleChannelsFusion, EliminateSlice, PullSqueezeThroughEltwise.
 @barrier(
+    *REDUCTIONS,
+    *VIEWS,
     "GatherElements",
     hides="memory",
-    symptom="OpenVINO removes a Slice from the first element in front of a GatherElements. "
-    "Negative indices then count from another end, and the sizes of other axes no longer match.",
-    cost="a maximum of the Slice with itself",
+    uses=True,
+    symptom="OpenVINO merges or moves views beside another operator wrongly. A Reshape of a "
+    "reduction without `keep_dims` to the same rank is dropped, so a maximum of shape [1, 2] that "
+    "is reshaped to [2, 1] stays as it is. A reduction with `keep_dims` of an unsqueezed tensor "
+    "has its axes at other places. A Slice from the first element in front of a GatherElements is "
+    "dropped, so negative indices count from another end. A model does not compile if a tensor of "
+    "rank 4 with an open batch is reshaped, transposed and reshaped, and the second axis between "
+    "has an open size. A model fails where a sum of two ranks and open sizes is squeezed.",
+    cost="a maximum of the view, or of its operand, with itself",
 )
-def slice_before_gather_elements(node: Node, place: Place) -> list[bool]:
-    """At a GatherElements of a Slice that begins at 0 with step 1."""
-    cut = node.operand(0).producer
-    if cut is None or cut.op != "Slice":
+def rearranged_views(node: Node, place: Place) -> list[bool]:
+    """At a view of a reduction without `keep_dims`, if it has the rank of the reduction, and all
+    its axes but one are copied, or have size 1 and the number of a reduced axis. At such a
+    reduction of a Transpose that moves axes of size 1 past those that stay. At a reduction with
+    `keep_dims` along an axis before a new axis of size 1. At a GatherElements of a Slice that
+    begins at 0 with step 1. At a Reshape of a transposed Reshape of rank 4 or 5 to known shapes, if
+    the second axis of the latter has an open size, and only the first one of its input. At a
+    Squeeze of arithmetic of two views, if one of lower rank has an open size.
+    """
+    if node.op == "GatherElements":
+        wrong = _is_cut_from_start(node)
+    elif node.op in VIEWS:
+        wrong = _is_dropped(node, place) or _is_shuffle(node) or _is_pulled(node)
+    else:
+        wrong = _is_moved(node, place)
+    return [wrong, *[False] * (len(node.inputs) - 1)]
+
+
+def _is_cut_from_start(node: Node) -> bool:
+    cut = producer_of(node.operand(0), "Slice")
+    starts, steps = (known_of(cut.input(i)).ints if cut else None for i in (1, 4))
+    return set(starts or (-1,)) == {0} and set(steps or (-1,)) == {1}
+
+
+def _is_shuffle(node: Node) -> bool:
+    transposed = producer_of(node.operand(0), "Transpose")
+    first = transposed and producer_of(transposed.operand(0), "Reshape")
+    if not first or node.op != "Reshape":
+        return False
+    if not all(known_of(n.inputs[1]).ints for n in (first, node)):
+        return False
+    x, groups = first.operand(0), first.outputs[0]
+    is_batch_open = x.rank == 4 and not is_static(x.shape) and is_static(x.dims[1:])
+    return is_batch_open and groups.rank in (4, 5) and not isinstance(groups.dims[1], int)
+
+
+def _is_pulled(node: Node) -> bool:
+    """Whether OpenVINO squeezes the operands in place of their sum, at an axis that one lacks."""
+    made = producer_of(node.operand(0), *ARITHMETIC) if node.op == "Squeeze" else None
+    views = [value for value in made.operands if producer_of(value, *VIEWS)] if made else []
+    lower = [value for value in views if value.rank != node.operand(0).rank]
+    return len(views) == 2 and any(not is_static(value.shape) for value in lower)
+
+
+def _is_dropped(node: Node, place: Place) -> bool:
+    """Whether OpenVINO takes a view of a reduction for one that only keeps the reduced axes."""
+    output, reduced = node.outputs[0], _before_views(node, place)
+    reduction = producer_of(reduced, *REDUCTIONS)
+    if not reduction or reduction.attributes["keepdims"] or place.count(output) != 1:
+        return False
+    if output.rank != reduced.rank or is_same(output.shape, reduced.shape):
+        return False
+    axes = known_axes(reduction.input(1), reduction.operand(0).rank or 0) or ()
+    asked = known_of(node.input(1)).ints or ()
+    copied = [False] * len(output.dims)
+    if node.op == "Transpose":
+        copied = [at == old for at, old in enumerate(asked)]
+    elif node.op == "Reshape" and not node.attributes["allowzero"]:
+        copied = [size == 0 for size in asked]
+    known = [dim == 1 and at in axes for at, dim in enumerate(output.dims)]
+    return _is_reshape(node) and sum(not one for one in map(or_, copied, known)) <= 1
+
+
+def _is_moved(node: Node, place: Place) -> bool:
+    """Whether OpenVINO moves a view of the data behind a reduction, and to a wrong place."""
+    data = node.operand(0)
+    view = place.single_use(data, *VIEWS)
+    axes = known_axes(node.input(1), data.rank or 0)
+    if not view or not axes:
+        return False
+    if view.op == "Transpose" and not node.attributes["keepdims"]:
+        order = known_of(view.input(1)).ints or ()
+        kept = [old for at, old in enumerate(order) if at not in axes]
+        return _moves_ones(kept, view.operand(0).dims)
+    before = _before_views(view, place).dims
+    new = _new_axes(data.dims, before)
+    if view.op == "Unsqueeze" and not new:
+        new = [*(known_axes(view.input(1), data.rank or 0) or ())]
+    elif not new:
+        return False
+    left = iter(before)
+    is_new = data.dims == tuple(1 if at in new else next(left, 0) for at in range(len(data.dims)))
+    if not {*new}.isdisjoint(axes):
+        return False
+    is_kept = node.attributes["keepdims"] and is_static(data.shape)
+    asked = known_of(node.inputs[1]).ints or ()
+    return (
+        not is_new
+        or (is_kept and any(axis < one for axis in axes for one in new))
+        or (min(asked) < 0 and min(new) > max(axes))
+    )
+
+
+def _before_views(node: Node, place: Place) -> Value:
+    """The value in front of a view, and of views that only this one reads."""
+    value = node.operand(0)
+    while (view := place.single_use(value, *VIEWS)) and _is_reshape(view):
+        value = view.operand(0)
+    return value
+
+
+def _is_reshape(view: Node) -> bool:
+    order = known_of(view.input(1)).ints if view.op == "Transpose" else None
+    return view.op != "Transpose" or (
+        order is not None and _moves_ones(order, view.operand(0).dims)
+    )
+
+
+def _moves_ones(order: Sequence[int], dims: Sequence[Dim]) -> bool:
+    """Whether axes get another order, but not those of other sizes than 1 among themselves."""
+    others = [axis for axis in order if dims[axis] != 1]
+    return [*order] != sorted(order) and others == sorted(others)
+
+
+def _new_axes(wanted: Sequence[Dim], sizes: Sequence[Dim]) -> list[int]:
+    """The axes of a view of known shape that OpenVINO takes for new ones of size 1."""
+    if not is_static((*wanted, *sizes)):
         return []
-    starts, steps = known_of(cut.inputs[1]).ints, known_of(cut.input(4)).ints
-    return [set(starts or (-1,)) == {0} and set(steps or (-1,)) == {1}, False]
+    new: list[int] = []
+    at = 0
+    for place, size in enumerate(wanted):
+        if at + 1 < len(sizes) and size == sizes[at]:
+            at += 1
+        elif size == 1 and (place >= len(sizes) + len(new) or sizes[at] != 1):
+            new.append(place)
+    return new if at + 1 >= len(sizes) else []
 
 
 @quirk(
@@ -144,7 +279,7 @@ def matrix_times_stack(b: Builder, node: Node, place: Place) -> Result:
     matrix, stack = node.inputs
     if matrix is None or is_static(matrix.shape) or matrix.rank not in (2, 3):
         return None
-    if matrix.rank == 3 and matrix.dims[0] != 1:
+    if matrix.rank == 3 and isinstance(matrix.dims[0], int) and matrix.dims[0] != 1:
         return None
     if stack is None or stack.rank != 3 or stack.dims[0] == 1:
         return None

@@ -9,7 +9,8 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import I64, is_static
 from bridge.operators import Result
-from bridge.operators.loops import Values, along
+from bridge.operators.loops import Values
+from bridge.operators.recurrent.recurrent import in_steps, part_of
 from bridge.passes.uses import Uses
 from bridge.quirks.known import KnownAt, when_known
 from bridge.quirks.quirk import GPU, RECURRENT, Place, quirk
@@ -36,17 +37,16 @@ def lengths_of_dynamic_sequence(b: Builder, node: Node, place: Place) -> Result:
     if len(states) < 2 or not _is_read(node.outputs[2], place):
         ends_read = _is_read(node.outputs[1], place)
         return _at_once(b, node, x, states, b.cast(lengths, I64), [w, r, bias], ends_read)
-    major, lengths = b.transpose(x, 1, 0, 2), b.cast(lengths, I64)
-    some = b.unsqueeze(lengths > 0, 1)
     direction = node.attributes["direction"]
     ways = ("forward", "reverse") if direction == "bidirectional" else (direction,)
     parts: list[Values] = []
     for index, way in enumerate(ways):
-        # The final states of a sequence without elements are zeros.
-        initial = [b.where(some, state, 0) for state in (_first(b, node, v, index) for v in states)]
-        fixed = [*(_part(b, v, 0, index) for v in (w, r, bias)), lengths]
-        sliced = [major, b.positions(major, 0)]
-        last, (y,) = along(b, partial(_step, node), sliced, initial, fixed, way == "reverse")
+        initial = [_first(b, node, v, index) for v in states]
+        # Large weights stay whole, as the record of the layer needs them. OpenVINO cuts them when
+        # it loads the file.
+        fixed = [b.squeeze(b.take(v, 0, index), 0) for v in (w, r, bias)]
+        major, step = b.transpose(x, 1, 0, 2), partial(_step, node=node)
+        y, *last = in_steps(b, step, major, initial, lengths, fixed, way == "reverse")
         parts.append([b.transpose(y, 1, 0, 2), *last])
     return [b.concat(1, *(b.unsqueeze(v, 1) for v in both)) for both in zip(*parts, strict=True)]
 
@@ -83,9 +83,7 @@ def _at_once(
         first = x if way == "forward" else _turned(b, x, turned, 1)
         batch, time = (b.op("Gather", b.op("Shape", first), [axis], 0) for axis in (0, 1))
         whole = b.op("Expand", time, batch)
-        own = [b.unsqueeze(_part(b, v, 1, index), 1) for v in states]
-        # Large weights stay whole, as the record of the layer needs them. OpenVINO cuts them when
-        # it loads the file.
+        own = [b.unsqueeze(part_of(b, v, 1, index), 1) for v in states]
         fixed = [v if len(ways) == 1 else b.take(v, 0, index) for v in weights]
         attributes = {**node.attributes, "direction": "forward"}
         y, *_ = b.ops(node.op, len(node.outputs), first, *own, whole, *fixed, **attributes)
@@ -116,28 +114,15 @@ def _cover_all(lengths: Value, x: Value) -> bool:
     return shape is not None and shape.op == "Shape" and shape.inputs[0] is x
 
 
-def _part(b: Builder, value: Value, axis: int, index: int) -> Value:
-    from bridge.operators.recurrent.recurrent import part_of
-
-    return part_of(b, value, axis, index)
-
-
 def _first(b: Builder, node: Node, states: Value, index: int) -> Value:
     """The initial state for one direction, [batch, hidden]."""
-    return b.reshape(_part(b, states, 1, index), -1, node.attributes["hidden_size"])
+    return b.reshape(part_of(b, states, 1, index), -1, node.attributes["hidden_size"])
 
 
-def _step(
-    node: Node, b: Builder, parts: Values, before: Values, fixed: Values
-) -> tuple[Values, Values]:
-    """One step of the cell. A sequence that ended gives zeros and keeps its states."""
-    part, number = parts
-    *weights, lengths = fixed
+def _step(b: Builder, node: Node, share: Value, states: Values, parameters: Values) -> Values:
+    """One step of the cell of a layer."""
     attributes = {name: v for name, v in node.attributes.items() if name != "direction"}
-    after = b.ops(CELLS[node.op], len(before), part, *before, *weights, **attributes)
-    inside = b.unsqueeze(number < lengths, 1)
-    y = b.where(inside, after[0], 0)
-    return [b.where(inside, n, o) for n, o in zip(after, before, strict=True)], [y]
+    return b.ops(CELLS[node.op], len(states), share, *states, *parameters, **attributes)
 
 
 # The CPU plugin gives the state no memory.
@@ -224,11 +209,7 @@ def rows_behind_boxes(b: Builder, node: Node, place: Place) -> Result:
     } & {*place.graph.outputs}:  # fmt: skip
         return None
     made = b.node(node.op, node.inputs, 3, node.attributes, extras=node.extras).outputs
-    return *(_up_to(b, value, made[2]) for value in made[:2]), made[2]
-
-
-def _up_to(b: Builder, value: Value, count: Value) -> Value:
-    return b.op("Slice", value, [0], count, [0], [1])
+    return *(b.op("Slice", value, [0], made[2], [0], [1]) for value in made[:2]), made[2]
 
 
 def _is_counted(node: Node, count: Value) -> bool:

@@ -20,6 +20,22 @@ from bridge.targets.loops.kinds import (
 from bridge.targets.loops.padded import padded
 
 
+def write_loops(model: Model, context: Context) -> bool:
+    """Writes each GRU as a Loop, in place. The plugin leaves a GRUSequence to oneDNN, which nobody
+    ran here.
+    """
+
+    def loop(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+        from bridge.operators.recurrent.gru import loop_of_gru
+
+        return loop_of_gru(b, node)
+
+    changed = Rewriter(model.graph).run(Pattern(loop, frozenset({"GRU"}), context.target))
+    if changed:
+        infer_and_fold(model.graph)
+    return changed
+
+
 def count_loops(model: Model, context: Context) -> bool:
     """Rewrites, in place, each remaining Loop in the form for its kind."""
     changed = False

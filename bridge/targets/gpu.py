@@ -80,6 +80,8 @@ def faults_of(node: Node, is_known: Callable[[Value], bool]) -> Iterator[str]:
         yield from _of_convolution(node, is_known)
     if node.op in CONVERSIONS:
         yield from _of_conversion(node)
+    if node.op == "DeformableConvolution" and not all(is_static(v.shape) for v in node.operands):
+        yield f"OpenVINO's GPU plugin wants known sizes for it; {_HELP}"
     axes = max((value.rank or 0 for value in (*node.inputs, *node.outputs) if value), default=0)
     most = MOST_AXES if _takes_many_axes(node.op) else USUAL_AXES
     if axes > most:

@@ -103,6 +103,8 @@ def _refusals(node: Node) -> Iterator[str]:
         for size in map(_bytes_of, outputs):
             if size > LARGEST:
                 yield f"its result of constants has {size} bytes"
+    if node.op == "Loop" and any(v.element is STRING and not is_static(v.shape) for v in inputs):
+        yield "OpenVINO's Loop takes no strings of open size; give their shape (`input_shapes`)"
     if node.bodies:
         return
     is_open = any([value.rank is None for value in outputs])

@@ -88,7 +88,7 @@ def test_a_wrong_file(name: str, tmp_path: Path) -> None:
     blamed = set()
     for change in list(changes((tmp_path / "m.xml").read_text(encoding="utf-8")))[:4]:
         (tmp_path / "m.xml").write_text(change, encoding="utf-8")
-        report = check(FOLDER / name, tmp_path / "m.xml", budget=BUDGET, timeout=2.0)
+        report = check(FOLDER / name, tmp_path / "m.xml", budget=BUDGET, timeout=1.0)
         if report.different:
             assert report.diagnosis.blame is not None
             blamed.add((report.diagnosis.blame.who, report.diagnosis.blame.file))

@@ -12,7 +12,7 @@ import pytest
 import bridge
 from bridge.check import check
 from bridge.check.inputs import Maker, Recipe
-from bridge.check.inputs.recipe import is_extreme
+from bridge.check.inputs.recipe import Case
 from bridge.check.inputs.sizes import Demands
 from tests.support.reports import feeds_of
 
@@ -200,6 +200,59 @@ def test_a_recurrent_layer_demands_the_columns_of_its_weights(gates: int, tmp_pa
 
 def test_extreme_is_what_the_search_chose_alone() -> None:
     feeds = {"x": np.full(2, 1e6, np.float32)}
-    assert is_extreme(Recipe(fills={"x": 1e6}), feeds)
-    assert not is_extreme(Recipe(fills={"x": 1e6}, given=frozenset({"x"})), feeds)
-    assert not is_extreme(Recipe(), feeds)
+    assert Case(Recipe(fills={"x": 1e6}), feeds, {}).is_extreme
+    assert not Case(Recipe(fills={"x": 1e6}, given=frozenset({"x"})), feeds, {}).is_extreme
+    assert not Case(Recipe(), feeds, {}).is_extreme
+
+
+ROUNDED = {
+    "y = Round (x)": {0.5, 1.5, 2.5},
+    "q = QuantizeLinear (x, k, z) y = DequantizeLinear (q, k, z)": {0.125, 0.375, 29.75, -34.0},
+}
+
+
+@pytest.mark.parametrize("body", ROUNDED)
+def test_halves_are_rounded_and_quantisation_reaches_its_ends(body: str) -> None:
+    text = "g (float[n] x) => (float[n] y) <float k = {0.25}, int8 z = {8}> "
+    marks = model(f"{text} {{ {body} }}")
+    maker = Maker(marks)
+    assert ROUNDED[body] <= set(maker.uses[maker.values[0]].marks)
+
+
+def test_one_engine_takes_wide_integers_and_nan_in_both_files() -> None:
+    product = model("g (int64[n] i, float[n] x) => (int64[n] y, float[n] z) "
+                    "<float k = {0}> { y = Mul (i, i) z = Max (x, k) }")  # fmt: skip
+    for twin, alike in ((None, False), (product, True)):
+        maker = Maker(product, twin=twin)
+        wide = maker.make(Recipe(sizes={"n": 40}, numbers="ends"))["i"]
+        special = maker.make(Recipe(sizes={"n": 40}, numbers="special"))["x"]
+        assert (abs(wide).max() > 2**53) == np.isnan(special).any() == alike
+
+
+def test_sizes_go_to_what_a_file_compares_with_and_beyond() -> None:
+    source = onnx.parser.parse_model(
+        HEAD
+        + """g (float[n, 2] x) => (float[m, 2] y) <int64 axis = {0}, int64 limit = {50},
+          int64[1] start = {1}, int64[1] end = {64}> {
+          s = Shape (x) n = Gather (s, axis) c = Greater (n, limit) p = Slice (x, start, end)
+          y = If (c) <then_branch = t () => (a) { a = Neg (p) },
+                      else_branch = e () => (b) { b = Abs (p) }> }"""
+    )
+    sizes = {feed["x"].shape[0] for feed in feeds_of(check(source))}
+    assert {50, 64, 66} <= sizes
+
+
+def test_branches_get_larger_inputs_that_the_model_takes() -> None:
+    """The model takes 100 columns or more, so that small inputs are refused."""
+    source = onnx.parser.parse_model(
+        HEAD
+        + """g (bool c, float[1, 1, n] x) => (float[1, 1, k] y) <float[1, 1, 100] w = {"""
+        + ", ".join(["1"] * 100)
+        + """}> {
+          y = If (c) <then_branch = t () => (a) { a = Conv (x, w) },
+                      else_branch = e () => (b) { d = Neg (x) b = Conv (d, w) }> }"""
+    )
+    report = check(source)
+    for chosen in (True, False):
+        sizes = {f["x"].shape[2] for f in feeds_of(report) if f["c"] == chosen and f["x"].size}
+        assert report.ok and len(sizes) > 1, str(report)

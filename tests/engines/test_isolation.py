@@ -395,3 +395,39 @@ def test_runs_in_order_and_each_as_if_it_were_the_first(worker: Worker, tmp_path
     empty = {"x": np.zeros(0)}
     assert runs([empty, empty, {}, {}]) == [4, 5, 1, 2]
     assert runs([empty]) + runs([{}]) == [3, 1]
+
+
+class Corrupting(Fragile):
+    """An engine of which a run without elements ends the process in the next run of any session."""
+
+    name = "corrupting"
+    corrupt = False
+
+    def load(self, source: object) -> Session:
+        """See `Engine.load`."""
+        return CorruptingSession()
+
+
+class CorruptingSession(Session):
+    """See `Corrupting`."""
+
+    inputs = outputs = ()
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Session.run`."""
+        if Corrupting.corrupt or feeds["x"].size == 7:
+            os._exit(1)
+        Corrupting.corrupt = not feeds["x"].size
+        return {}
+
+
+def test_a_process_that_an_empty_input_has_spoilt_ends_no_later_run(
+    worker: Worker, tmp_path: Path
+) -> None:
+    engine = RemoteEngine(Corrupting, worker)
+    first, second = engine.load(tmp_path), engine.load(tmp_path)
+    sizes = (0, 2, 0, 0, 7, 2)
+    found = first.run_each([{"x": np.zeros(size)} for size in sizes])
+    assert [isinstance(one, EngineError) for one in found] == [size == 7 for size in sizes]
+    first.run({"x": np.zeros(0)})
+    assert second.run({"x": np.zeros(2)}) == {}

@@ -191,3 +191,13 @@ def test_what_was_not_compared_is_told() -> None:
     for said in ("'nan' is NaN alone", "'none' is without elements", "'r' is random"):
         assert said in told
     assert "'y'" not in told
+
+
+def test_a_large_output_is_compared_as_a_whole() -> None:
+    expected = np.linspace(1, 2, 150_000).reshape(3, 50_000)
+    actual = expected.copy()
+    actual[2, 7] += 1
+    actual[0, 3] += 0.5
+    found = compare(expected, actual)
+    assert (found.ok, found.wrong, found.size, found.worst) == (False, 2, 150_000, (2, 7))
+    assert found.range == 2 and found.absolute == 1 and found.actual == actual[2, 7]

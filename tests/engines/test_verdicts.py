@@ -67,6 +67,17 @@ def test_a_difference_within_the_noise_is_told(name: str, tmp_path: Path) -> Non
     assert check(*files, **ones(tmp_path), rtol=1e-3).different
 
 
+def test_a_small_sigmoid_is_off_by_units_of_1(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", x=np.array([-14, -13.5], np.float32))
+    inputs = {"inputs": tmp_path / "x.npz", "samples": 0}
+    original = model(tmp_path / "a.onnx", "y = Sigmoid (x)")
+    exact = "n = Neg (x) e = Exp (n) o = Constant <value_float = 1.0> () d = Add (o, e) "
+    report = check(original, model(tmp_path / "b.onnx", exact + "y = Div (o, d)"), **inputs)
+    assert report.ok and report.as_json()["verdict"] == "within noise", str(report)
+    twice = model(tmp_path / "c.onnx", "s = Sigmoid (x) y = Add (s, s)")
+    assert check(original, twice, **inputs).different
+
+
 @pytest.mark.parametrize("decision", [GREATER, GREATER.replace("Greater", "Less")])
 def test_a_fault_does_not_hide_behind_noise(decision: str, tmp_path: Path) -> None:
     one = scored(tmp_path / "a.onnx", 1.0, GREATER)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -507,6 +508,18 @@ def test_an_ir_of_many_elements(tmp_path: Path) -> None:
     many = NET.replace("<layers>", "<layers>" + "<layer/>" * 300)
     with pytest.raises(bridge.LimitError, match="more than 200 elements"):
         bridge.load(ir(tmp_path, many), limits={"elements": 200})
+
+
+@pytest.mark.parametrize("numbers", [range(40_000), [1.5] * 40_000, [b"a"] * 40_000])
+def test_numbers_of_an_attribute_are_no_fields(numbers: Sequence[Any], tmp_path: Path) -> None:
+    kind = {int: "value_ints", float: "value_floats", bytes: "value_strings"}[type(numbers[0])]
+    node = helper.make_node("Constant", [], ["y"], **{kind: numbers})
+    y = helper.make_value_info("y", helper.make_tensor_type_proto(1, [40_000]))
+    graph = helper.make_graph([node], "g", [], [y])
+    onnx.save(helper.make_model(graph, ir_version=8), tmp_path / "m.onnx")
+    refused = nullcontext() if numbers[0] != b"a" else pytest.raises(bridge.LimitError)
+    with refused:
+        bridge.load(tmp_path / "m.onnx", limits={"elements": 200})
 
 
 def test_boxes_of_a_dense_grid_are_refused(tmp_path: Path) -> None:

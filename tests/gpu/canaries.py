@@ -99,6 +99,39 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
         """(float[2,3] x, int64[4] pads) => (float[n,m] y) { y = Pad (x, pads) }""",
         [{"x": np.ones((2, 3), np.float32), "pads": np.int64([0, 0, 0, 2])}],
     ),
+    "row_on_host": (
+        """(int64[3,1] x, int64[1] n, float[6] w) => (float[k] y) {
+          first = Constant <value_ints = [0]> () at = Constant <value = int64 {1}> ()
+          some = Slice (x, first, n, first) end = Gather (some, at)
+          y = Slice (w, first, end, first) }""",
+        [
+            {"x": np.int64([[3], [2], [1]]), "n": np.int64([n]), "w": np.float32(range(6))}
+            for n in (2, 3)
+        ],
+    ),
+    "copied_output, of a slice": (
+        """(float[6] x, int64[1] start, int64[1] size) => (float[k] y) {
+          first = Constant <value_ints = [0]> () end = Add (start, size)
+          some = Slice (x, first, size, first) y = Slice (some, start, end, first) }""",
+        [
+            {"x": np.float32(range(6)), "start": np.int64([start]), "size": np.int64([size])}
+            for start, size in ((0, 6), (3, 1))
+        ],
+    ),
+    "parts_in_place, of weights": (
+        """(float[2,3] x, float[9,3] w) => (float[2,6] y, float[2,3] z)
+          <int64[2] sizes = {6, 3}> {
+          p, q = Split <axis = 0> (w, sizes) pt = Transpose <perm = [1, 0]> (p)
+          qt = Transpose <perm = [1, 0]> (q) y = MatMul (x, pt) z = MatMul (x, qt) }""",
+        [{"x": np.float32(np.arange(6).reshape(2, 3)), "w": np.float32(np.eye(9, 3))}],
+    ),
+    "value_of_pad": (
+        """(int32[2] x, int64[n] k) => (int32[m] y, int64 z) {
+          pads = Constant <value_ints = [1, 1]> () first = Constant <value_ints = [0]> ()
+          most = Constant <value = int32 {16777217}> ()
+          y = Pad (x, pads, most) z = ReduceMin <keepdims = 0> (k, first) }""",
+        [{"x": np.int32([1, 2]), "k": np.int64(range(4, 8))}],
+    ),
     "rows_of_scaled_bytes": (
         """(float[1] x) => (float[2,2] y)
           <uint8[4,2] table = {1, 2, 3, 4, 5, 6, 7, 8}, float scale = {0.5},

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from bridge.check.isolation import Worker
 from tests.control_flow.apart import judged
 from tests.control_flow.export import write_case
 from tests.control_flow.judge import NO_PROGRAM, Verdicts
 from tests.control_flow.suite import Entry
-from tests.operators.by_schema.judge import judge, placed_case
+from tests.operators.by_schema import refusals
+from tests.operators.by_schema.judge import ended_by, judge, placed_case
 from tests.operators.by_schema.programs import ROWS, axes_of, entries
 
 Found = Sequence[tuple[Entry, Verdicts]]
@@ -35,6 +37,10 @@ def main() -> int:
     parser.add_argument("--from", dest="first", type=int, default=0, help="from this program on")
     parser.add_argument("-j", "--jobs", type=int, default=2)
     parser.add_argument("--export", type=Path, metavar="DIR", help="writes the programs instead")
+    parser.add_argument(
+        "--refusals", action="store_true",
+        help="keeps the refusals of these operators for `docs/refusals.md`",
+    )  # fmt: skip
     options = parser.parse_args()
     chosen = [named(name) for name in options.names] or sampled(
         options.strength, options.family, options.first, options.every
@@ -42,13 +48,17 @@ def main() -> int:
     if options.export is not None:
         print(f"{written(chosen, options.export)} cases in {options.export}")
         return 0
-    found = []
-    for entry, verdicts in judged(judge, chosen, options.jobs):
+    found, worker = [], Worker()
+    for entry, given in judged(judge, chosen, options.jobs):
+        verdicts = ended_by(entry, given, worker)
         found.append((entry, verdicts))
         for route, said in verdicts.items():
             if outcome(route, said) not in ("right", NO_PROGRAM) or options.names:
                 print(f"{entry.name}\n    {route}: {said}", flush=True)
+    worker.close()
     print(summary(found))
+    if options.refusals:
+        refusals.store(refusals.of(found))
     return int(any(worst(verdicts) == "fault" for _, verdicts in found))
 
 

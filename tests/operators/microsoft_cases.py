@@ -721,6 +721,24 @@ WRITTEN: dict[str, Case] = {
         f16(Q), f16(K), f16(V), None, PADDING, f16(random(1, 2, 3, 5)), outputs=3,
         mask_filter_value=LEAST,
     ),
+    "dynamic lstm, lengths": Case(
+        "DynamicQuantizeLSTM",
+        [
+            random(6, 3, 6),
+            weights(2, 6, 20),
+            weights(2, 5, 20),
+            None,
+            i32([5, 2, 4]),
+            *[None] * 3,
+            f32([0.01, 0.02]),
+            np.array([3, 0], np.int8),
+            f32([0.02, 0.02]),
+            np.array([0, 1], np.int8),
+        ],
+        {"hidden_size": 5, "direction": "bidirectional"},
+        data=(0, 4),
+        outputs=("y", "h", "c"),
+    ),
 }  # fmt: skip
 
 CASES = {

@@ -90,8 +90,18 @@ def test_comes_back_as_one_node(first: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hidden", [4, 160])
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
-@pytest.mark.parametrize("outputs", [["y"], ["", "h"], ["y", "h"]], ids=str)
-@pytest.mark.parametrize(("op", "gates"), [("GRU", 3), ("LSTM", 4), ("RNN", 1)])
+@pytest.mark.parametrize(
+    ("op", "gates", "outputs"),
+    [
+        *(
+            (op, n, outputs)
+            for op, n in (("GRU", 3), ("LSTM", 4), ("RNN", 1))
+            for outputs in (["y"], ["", "h"], ["y", "h"])
+        ),
+        *(("LSTM", 4, outputs) for outputs in (["", "", "c"], ["y", "", "c"], ["y", "h", "c"])),
+    ],
+    ids=str,
+)
 def test_layer_with_lengths_comes_back(
     op: str, gates: int, outputs: list[str], direction: str, hidden: int, tmp_path: Path
 ) -> None:

@@ -28,6 +28,8 @@ DECODERS = {
     "cache of 8 bits": Decoder(stored=8),
     "window of 8 bits": Decoder(stored=8, window=6),
     "cache of 4 bits": Decoder(stored=4),
+    "heads of a named size": Decoder(named=True),
+    "4 bits, heads of a named size": Decoder(named=True, packed=False, stored=4),
 }
 STEPS = ((7, 0), (1, 7), (1, 15))
 """The lengths of new words, and of words before them."""

@@ -225,6 +225,38 @@ def test_experts_in_standard_operators(tmp_path: Path) -> None:
     assert_close(OnnxRuntime(tmp_path / "b.onnx").run(feed), OnnxRuntime(model).run(feed))
 
 
+@pytest.mark.parametrize("outside", [False, True], ids=["weights inside", "weights outside"])
+@pytest.mark.parametrize("name", ["experts, swiglu", "experts of 4 bits, blocks, zero points"])
+def test_experts_in_a_branch(name: str, outside: bool, tmp_path: Path) -> None:
+    """The branch with the experts, and the one that passes the tokens on, in both directions."""
+    model = model_of(CASES[name], dynamic=True)
+    graph = model.graph
+    weights = [] if outside else list(graph.initializer)
+    y = [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)]
+    then = onnx.helper.make_graph(list(graph.node), "then", [], y, weights)
+    same = onnx.helper.make_node("Identity", ["i0"], ["y"])
+    otherwise = onnx.helper.make_graph([same], "else", [], y)
+    one = onnx.helper.make_node("If", ["c"], ["z"], then_branch=then, else_branch=otherwise)
+    del graph.node[:]
+    graph.node.append(one)
+    graph.input.append(onnx.helper.make_tensor_value_info("c", onnx.TensorProto.BOOL, []))
+    graph.output[0].name = "z"
+    if not outside:
+        del graph.initializer[:]
+    bridge.convert(model, tmp_path / "a.xml")
+    bridge.convert(tmp_path / "a.xml", tmp_path / "b.onnx")
+    compiled = openvino.Core().compile_model(tmp_path / "a.xml", "CPU", EXACT)
+    engine, back = OnnxRuntime(model), OnnxRuntime(tmp_path / "b.onnx")
+    for taken in (True, False):
+        feed = {**feed_of(CASES[name]), "c": np.array(taken)}
+        expected = engine.run(feed)
+        assert_close(list(compiled(list(feed.values())).values()), expected)
+        assert_close(back.run(feed), expected)
+    (one,) = onnx.load(tmp_path / "b.onnx").graph.node
+    then, _ = (attribute.g for attribute in one.attribute)
+    assert [node.op_type for node in then.node] == [CASES[name].op]
+
+
 def test_zero_points_of_groups(tmp_path: Path) -> None:
     """onnxruntime's CPU kernel ignores zero points beside g_idx; the groups keep them."""
     x, packed, scales = random(3, 64), whole(8, 4, 8), abs(random(8, 4)) / 16

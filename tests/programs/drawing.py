@@ -13,6 +13,7 @@ from hypothesis.internal.conjecture.data import ConjectureData
 
 from tests.programs.blocks import ELEMENTS, TEXT, Draw
 from tests.programs.case_programs import case_programs
+from tests.programs.chain_programs import chain_programs
 from tests.programs.contrib_cases import contrib
 from tests.programs.naming import renamed
 from tests.programs.odd_numbers import STATEMENTS as ODD
@@ -54,6 +55,7 @@ KINDS: dict[str, st.SearchStrategy[Drawn]] = {
     "ranks": rank_programs(),
     "sequences": sequence_programs(),
     "cases": case_programs(),
+    "chains": chain_programs(),
     "contrib": case_programs(contrib),
     "outlined": changed(outlined),
     "constants": changed(stored_otherwise),

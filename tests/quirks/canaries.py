@@ -56,6 +56,18 @@ def _filled(number: float, *shape: int) -> str:
     return ", ".join([str(number)] * math.prod(shape))
 
 
+def gru_cell(rest: str, bias: str, state: str) -> str:
+    """Arithmetic like that of a GRU's cell."""
+    return f"""(float[2,2] x, float[2,2] h) => (float[2,2] y)
+        <float[4,4] w = {{{_filled(0.5, 4, 4)}}}, float[2,4] v = {{{_filled(0.25, 2, 4)}}},
+         float[4] a = {{0.1, 0.2, 0.3, 0.4}}, float[1,4] b = {{0.1, 0.2, 0.3, 0.4}},
+         float one = {{1}}, float two = {{2}}> {{
+            xh = Concat <axis = 1> (x, h) p = Gemm <transB = 1> (xh, w, {bias})
+            s = Sigmoid (p) r, z = Split <axis = 1, num_outputs = 2> (s)
+            rh = Mul (r, h) xr = Concat <axis = 1> (x, rh) q = Gemm <transB = 1> (xr, v)
+            t = Tanh (q) {rest} new = Mul (d, t) old = Mul (z, {state}) y = Add (new, old) }}"""
+
+
 _TIES = np.arange(-140, 140, dtype=np.float32) + np.float32(0.5)
 """Numbers halfway between two integers."""
 
@@ -144,6 +156,12 @@ CANARIES: dict[str, Canary] = {
             "x": _i64(16777217, -16777217, 987654321, 5),
             "z": _i64(33554433, 987654321, 7, -2147483646),
         },
+    ),
+    "integers_in_f32, limits of a Slice": Canary(
+        "(float[n] x, int64[one] s) => (float[m] y) <int64[1] o = {0}, int64 z = {0}, "
+        "int64 low = {-9223372036854775807}, int64 high = {9223372036854775807}> "
+        "{ i = Gather (s, o) c = Less (i, z) e = Where (c, low, high) y = Slice (x, o, e, o, i) }",
+        {"x": np.ones(4, np.float32), "s": _i64(1)},
     ),
     "integers_in_f32": Canary(
         "(int64[n] x) => (int64[n] y) <int64 buckets = {1009}> { y = Mod (x, buckets) }",
@@ -311,6 +329,10 @@ CANARIES: dict[str, Canary] = {
         y = MatMul (x, nothing) }""",
         {"x": _f32(2, 0)},
     ),
+    "product_over_empty_axis, integers": Canary(
+        "(int32[3,n] x) => (int32[0,n] y) <int32[0,3] w = {}> { y = MatMul (w, x) }",
+        {"x": np.ones((3, 2), np.int32)},
+    ),
     "axes_of_interpolation": Canary(
         """(float[2,3,4,4] x) => (float[4,3,4,4] y) {
         none = Constant <value = float[0] {}> ()
@@ -326,13 +348,65 @@ CANARIES: dict[str, Canary] = {
         seen=not FEATURES["avx512"],
         on="processors without AVX-512",
     ),
-    "shuffle_of_open_groups": Canary(
+    "cell_of_other_operands": Canary(
+        gru_cell("d = Sub (one, z)", "a", "h"), {"x": _f32(2, 2) / 4, "h": _f32(2, 2) / 8}
+    ),
+    "cell_of_other_operands, another number": Canary(
+        gru_cell("d = Sub (two, z)", "b", "h"), {"x": _f32(2, 2) / 4, "h": _f32(2, 2) / 8}
+    ),
+    "cell_of_other_operands, another state": Canary(
+        gru_cell("d = Sub (one, z)", "b", "x"), {"x": _f32(2, 2) / 4, "h": _f32(2, 2) / 8}
+    ),
+    "cell_of_other_operands, of two states": Canary(
+        f"""(float[n,1] x, float[n,1] h, float[1,1] cell) => (float[n,1] y)
+        <float[2,4] w = {{{_filled(0.5, 2, 4)}}}, float[4] b = {{0.1, 0.2, 0.3, 0.4}},
+         float one = {{1}}> {{
+            xh = Concat <axis = 1> (x, h) p = MatMul (xh, w) s = Add (p, b)
+            i, c, f, o = Split <axis = 1, num_outputs = 4> (s)
+            g = Add (f, one) gi = Sigmoid (i) gc = Tanh (c) gf = Sigmoid (g) go = Sigmoid (o)
+            new = Mul (gi, gc) old = Mul (gf, cell) next = Add (new, old)
+            t = Tanh (next) y = Mul (t, go) }}""",
+        {"x": _f32(2, 1) / 4, "h": _f32(2, 1) / 8, "cell": _f32(1, 1)},
+    ),
+    "channels_in_kernel,scale_of_vector": Canary(
+        """(float[n, 3, 4] x) => (float[n, 3] y) <float[4] w = {1, 2, 3, 4}, float half = {0.5}> {
+        p = MatMul (x, w) y = Mul (p, half) }""",
+        {"x": _f32(2, 3, 4)},
+    ),
+    "rearranged_views,negative_axis": Canary(
+        """(float[2, 4, 1, 3] x) => (float[2, 4, 1, 3] y)
+        <int64[5] s = {2, 4, 1, 1, 3}, int64[1] axis = {-3}> {
+        r = Reshape (x, s) y = ReduceL2 <keepdims = 0> (r, axis) }""",
+        {"x": _f32(2, 4, 1, 3)},
+    ),
+    "rearranged_views,reduction": Canary(
+        """(float[1, 4, 2, 2] x) => (float[2, 1] y) <int64[2] axes = {1, 3}, int64[2] s = {2, 1}> {
+        r = ReduceMax <keepdims = 0> (x, axes) y = Reshape (r, s) }""",
+        {"x": _f32(1, 4, 2, 2)},
+    ),
+    "rearranged_views,reduction_of_unsqueezed": Canary(
+        """(float[3, 4] x) => (float[1, 4, 1] y) <int64[1] last = {2}, int64[1] first = {0}> {
+        u = Unsqueeze (x, last) y = ReduceSum (u, first) }""",
+        {"x": _f32(3, 4)},
+    ),
+    "rearranged_views,reduction_of_transposed": Canary(
+        """(float[n, 4, 1, 3] x) => (float[1, 4, 3] y) <int64[1] axis = {2}> {
+        t = Transpose <perm = [2, 1, 0, 3]> (x) y = ReduceMax <keepdims = 0> (t, axis) }""",
+        {"x": _f32(2, 4, 1, 3)},
+    ),
+    "rearranged_views,two_ranks": Canary(
+        """(float[n,m] x, float[m] y) => (float[n,m] z) <int64[1] zero = {0}, int64[1] one = {1}> {
+        wide = Unsqueeze (x, one) row = Unsqueeze (y, zero) sum = Add (wide, row)
+        z = Squeeze (sum, one) }""",
+        {"x": _f32(2, 3), "y": _f32(3)},
+    ),
+    "rearranged_views,shuffle": Canary(
         """(float[n, 3, 1, 4] x) => (float[1, 3, n, 4] y)
         <int64[4] grouped = {1, -1, 3, 4}, int64[4] back = {1, 3, -1, 4}> {
         g = Reshape (x, grouped) t = Transpose <perm = [0, 2, 1, 3]> (g) y = Reshape (t, back) }""",
         {"x": _f32(2, 3, 1, 4)},
     ),
-    "slice_before_gather_elements": Canary(
+    "rearranged_views,slice": Canary(
         """(float[4] x) => (float[1] y) {
         start = Constant <value_ints = [0]> ()
         end = Constant <value_ints = [2]> ()
@@ -377,11 +451,18 @@ CANARIES: dict[str, Canary] = {
         "(float[2,3,4,5] x, int64[4] repeats) => (float[a,b,c,d] y) { y = Tile (x, repeats) }",
         {"x": _f32(2, 3, 4, 5), "repeats": _i64(7, 6, 4, 2)},
     ),
-    "computed_pad_value": Canary(
+    "value_of_pad": Canary(
         """(float[2] x, float v) => (float[4] y) {
         pads = Constant <value_ints = [1, 1]> ()
         y = Pad (x, pads, v) }""",
         {"x": _f32(2), "v": np.array(7, np.float32)},
+    ),
+    "value_of_pad, of 25 bits": Canary(
+        """(int32[2] x) => (int32[4] y) {
+        pads = Constant <value_ints = [1, 1]> ()
+        v = Constant <value = int32 {16777217}> ()
+        y = Pad (x, pads, v) }""",
+        {"x": np.array([1, 2], np.int32)},
     ),
     "padding_of_unknown_size": Canary(
         """(float[1,1,n] x) => (float[1,1,n] y, int64[1,1,n] places) {
@@ -507,6 +588,9 @@ CANARIES: dict[str, Canary] = {
     "saturating_bytes": Canary(
         "(uint8[2] x, uint8[2] z) => (uint8[2] y) { y = Add (x, z) }",
         {"x": np.array([200, 1], np.uint8), "z": np.array([100, 1], np.uint8)},
+    ),
+    "saturating_bytes, negated": Canary(
+        "(int8[2] x) => (int8[2] y) { y = Neg (x) }", {"x": np.array([-128, 1], np.int8)}
     ),
     "compared_infinity": Canary(
         "(float[n] x) => (bool[n] y) { a = Neg (x) y = IsInf (a) }",

@@ -13,7 +13,7 @@ from onnx import parser
 from bridge.check.isolation import Worker
 from tests.quirks import counted
 from tests.quirks.alone import fired
-from tests.quirks.canaries import quirk_of
+from tests.quirks.canaries import gru_cell, quirk_of
 from tests.quirks.sources import judged, sources
 from tests.support.graphs import HEADER
 from tests.support.model_files import ONNX_FILES
@@ -50,6 +50,8 @@ PLACES: list[tuple[str, str, bool]] = [
      "{ j = Concat <axis = 0> (x, x) y = Abs (j) z = Neg (j) }", True),
     ("absolute_value_of_shape", "(float[n] x) => (float[m] y, float[m] z) "
      "{ j = Concat <axis = 0> (x, x) k = Cast <to = 1> (j) y = Abs (k) z = Neg (j) }", True),
+    ("cell_of_other_operands", gru_cell("d = Sub (one, z)", "b", "h"), False),
+    ("cell_of_other_operands", gru_cell("d = Sub (two, z)", "b", "h"), True),
     ("channels_in_kernel", SUM % "k", False),
     ("channels_in_kernel", SUM % "four", True),
     ("constant_of_higher_rank", "(float[3] x) => (float[1,3] y) <float[1,1] one = {1}> "

@@ -19,7 +19,7 @@ class Decoder:
     `bits` is the width of MatMulNBits' weights, 0 for MatMul. A `packed` projection gives queries,
     keys and values at once. `long` selects one of two tables of rotary embeddings by the length.
     `window` is the number of keys that a query reads, with a cache of this size or more. The cache
-    may be of `stored` bits.
+    may be of `stored` bits. The inputs may name the size of its heads as a symbol, `named`.
     """
 
     layers: int = 2
@@ -29,6 +29,7 @@ class Decoder:
     opset: int = 21
     window: int = -1
     stored: int = 0
+    named: bool = False
 
     @property
     def cache(self) -> tuple[int, int]:
@@ -208,6 +209,7 @@ class _Writer:
         ]
         for i in range(self.decoder.layers):
             cache, size = self.decoder.cache
+            size = "kv_cache_dim" if self.decoder.named else size
             for kind in ("key", "value"):
                 for name, values, length in (
                     ("past_key_values", inputs, "past_sequence_length"),

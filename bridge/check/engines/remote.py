@@ -8,9 +8,10 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from bridge.check.engines.onnxruntime import OnnxRuntime
 from bridge.check.engines.openvino import OpenVino
@@ -58,10 +59,13 @@ class RemoteEngine:
         return RemoteSession(self, source)
 
     def call(self, function: Any, *arguments: Any, seconds: float | None = None) -> Any:
-        """As `Worker.call`; a lost process is an EngineError."""
+        """As `Worker.call`; a lost process is an EngineError, a spoilt one is replaced."""
+        spoilt = self.worker.process in _spoilt
         try:
             return self.worker.call(function, *arguments, seconds=seconds)
         except LostProcessError as error:
+            if spoilt and not isinstance(error, TooLongError):
+                return self.call(function, *arguments, seconds=seconds)
             raise self.lost(error) from error
 
     def lost(self, error: LostProcessError) -> EngineError:
@@ -132,8 +136,10 @@ class RemoteSession(Session):
         self._engine.unused.append(self._key)
 
     def _each(self, feeds: Sequence[Feeds], fresh: bool) -> Iterator[Any]:
-        """The answer to each input, errors of the engine included."""
+        """The answer to each input, errors of the engine included. There are no more where a spoilt
+        process ends: the others then run in a new one."""
         engine, calls = self._engine, list[tuple[Feeds, bool]]()
+        process = engine.worker.process
         for feed in feeds:
             whole = not is_empty(feed)
             again = whole and self._spoilt and not feed.get(CALL)
@@ -144,15 +150,18 @@ class RemoteSession(Session):
             seconds=lambda number: self._patience() if number % 2 else engine.seconds,
         )  # fmt: skip
         try:
-            for _ in answers:
+            for (feed, _), _ in zip(calls, answers, strict=True):
                 began = time.monotonic()
                 answer = next(answers)
+                if is_empty(feed) and process is not None:
+                    _spoilt.add(process)
                 self._longest = max(time.monotonic() - began, self._longest or 0.0)
                 yield answer
         except LostProcessError as error:
             if isinstance(error, TooLongError) and self._longest is None and self._most:
                 self._most = min(self._most, PATIENCE)  # Others may take as long again.
-            raise engine.lost(error) from error
+            if isinstance(error, TooLongError) or process not in _spoilt:
+                raise engine.lost(error) from error
 
     def _patience(self) -> float | None:
         if self._most is None or self._longest is None:
@@ -176,6 +185,10 @@ def start(suffixes: Iterable[str]) -> None:
 _keys = count()
 _unused: WeakKeyDictionary[Worker, list[int]] = WeakKeyDictionary()
 """Sessions in a process that nobody here has any more, whichever engine they are of."""
+
+_spoilt: WeakSet[BaseProcess] = WeakSet()
+"""Processes with a run without elements: kernels of either engine may have written where they must
+not, which may end the process long after, in a run of the other engine."""
 
 _Loaded = tuple[tuple[ValueInfo, ...], tuple[ValueInfo, ...], Mapping[str, str], bool]
 """Inputs, outputs and metadata of a session, and whether it keeps something."""

@@ -5,18 +5,7 @@ gives the `Inputs` of a check.
 """
 
 from bridge.check.inputs.draw import Maker, make_inputs
-from bridge.check.inputs.recipe import OWN_NAMES, Case, Recipe, is_empty, is_extreme
-from bridge.check.inputs.sizes import free_dimensions, keys_of, open_sizes
+from bridge.check.inputs.recipe import Recipe, is_empty
+from bridge.check.inputs.sizes import free_dimensions
 
-__all__ = [
-    "OWN_NAMES",
-    "Case",
-    "Maker",
-    "Recipe",
-    "free_dimensions",
-    "is_empty",
-    "is_extreme",
-    "keys_of",
-    "make_inputs",
-    "open_sizes",
-]
+__all__ = ["Maker", "Recipe", "free_dimensions", "is_empty", "make_inputs"]

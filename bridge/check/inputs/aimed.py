@@ -6,8 +6,7 @@ goal of the solver; so is a number of iterations.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -16,24 +15,23 @@ import numpy as np
 from bridge.check.engines import EndlessError, EngineError, Session
 from bridge.check.inputs.drawn import SMALL
 from bridge.check.inputs.probe import Probe
-from bridge.check.inputs.recipe import Case, Recipe
-from bridge.check.inputs.running import MANY, Keep, Search, work_of
-from bridge.check.inputs.solver import Goal, Hints, Variable, solve, variables
-from bridge.check.inputs.vary import one_more, varied_like
+from bridge.check.inputs.recipe import Recipe
+from bridge.check.inputs.running import MANY, Search, work_of
+from bridge.check.inputs.solver import Goal, Variable, solve
 from bridge.check.surgery.sites import SEVERAL, Branch, Site
-from bridge.errors import UsageError
+from bridge.check.surgery.watching import iterations
+from bridge.errors import BridgeError, UsageError
 
-_TAKERS = 5  # inputs that each branch is compared with, if the search finds them
-_FEEDS = 24  # inputs that are compared, unless more are needed to take all branches
 _SEEDS = 6  # seeds for each input that leads to a branch
 _ATTEMPTS = 16  # refused inputs that lead to a branch, then the search for it stops
 _SOLVED = 4  # the last recipes found for other branches, from which a search starts
 _TRIES = 400  # recipes for one branch
+_ENDLESS = 2  # runs that do not end, then no more iterations of a Loop are sought
 _REPEATS = 60  # runs to make a Loop run often
 _SIZES = tuple(1 << k for k in (7, 8, 9, 6, 5, 10, 4, 3, 2, 1, 0))
 
 
-def aim(search: Search) -> None:
+def aim(search: Search, outermost: bool = False) -> None:
     """Seeks inputs for each branch that no input has reached, from the outermost Ifs inwards.
 
     The model may refuse an input because of an operator further in, or because of a size that the
@@ -41,30 +39,27 @@ def aim(search: Search) -> None:
     if search.endless and not search.cases:  # Each further run would take as long again.
         return
     hopeless: set[Branch] = set()
-    hints = Hints.of(search.all.model.graph.walk()) if search.all.sites else Hints()
     for site in search.all.sites:
         open = [outcome for outcome in site.outcomes if (site.index, outcome) in search.missing]
         if not open or search.over() or not hopeless.isdisjoint(site.parents):
+            continue
+        if outermost and (site.parents or (search.all.quick and search.lacking <= 0)):
             continue
         found = search.all.probes(site)
         if found is None:
             continue
         for outcome in open:
             if (site.index, outcome) in search.missing:  # still
-                solved, why = _aim(search, hints, site, outcome, *found)
+                solved, why = _aim(search, site, outcome, *found)
                 if why:
                     search.failing[site.index, outcome] = why
-                if not solved or (why and _entered(search, site)):
+                around = site.parents[-1] in search.reached if site.parents else search.cases
+                if not solved or (why and around):
                     hopeless.add((site.index, outcome))
 
 
-def _entered(search: Search, site: Site) -> bool:
-    """Whether an input that the model takes leads to the If."""
-    return site.parents[-1] in search.reached if site.parents else bool(search.cases)
-
-
 def _aim(
-    search: Search, hints: Hints, site: Site, outcome: int, probe: Probe, session: Session
+    search: Search, site: Site, outcome: int, probe: Probe, opened: Callable[[], Session]
 ) -> tuple[bool, str]:
     """Seeks an input for one outcome. Says whether any input leads there, and why the model refuses
     such inputs."""
@@ -80,37 +75,40 @@ def _aim(
             return ()
         numbers = {name: np.array(recipe.fills.get(name, 0), np.int64) for name in probe.iterations}
         try:
-            return probe.distances(outcome, session.run({**search.make(recipe), **numbers}))
-        except (EngineError, UsageError):
+            return probe.distances(outcome, opened().run({**search.make(recipe), **numbers}))
+        except BridgeError:  # of a probe that no engine loads, too
             return ()
 
     known = [*site.parents[-1:], *((site.index, other) for other in site.outcomes)]
     near = [search.cases[search.reached[b]].recipe for b in known if b in search.reached]
     starts = [*near, *(replace(search.start, seed=search.start.seed + k) for k in range(3))]
-    wanted = [variables(asked, search.base) for asked in probe.asked(outcome)]
-    goal = Goal(distances, wanted, hints, min(_TRIES, search.share(work)))
-    recipe, far = solve(goal, [*starts, *search.solved[-_SOLVED:]])
+    wanted = [search.variables(asked) for asked in probe.asked(outcome)]
+    goal = Goal(distances, wanted, min(_TRIES, search.share(work)))
+    recipe, far = solve(goal, [*starts, *(one for one, *_ in search.solved[-_SOLVED:])])
     if far:
         if not wanted[-1] and any(distances(search.start)[-1:]):
             what = "the Loop runs as often" if site.loop else "the condition is the same"
             _settle(search, branch, f"{what} with all inputs")
         return False, ""
-    search.solved.append(recipe)
-    like = _like(search, recipe, [own for some in wanted for own in some])
-    met = (r for r in like if r is recipe or not any(distances(r) or (1,)))
-    return True, _refused(search, met)
+    asked = [own for some in wanted for own in some]
+    for one, its, why in search.solved:
+        if one is recipe and its == asked:
+            return True, why
+    met = (r for r in _like(search, recipe, asked) if r is recipe or not any(distances(r) or (1,)))
+    why = _refused(search, met)
+    search.solved.append((recipe, asked, why))
+    return True, why
 
 
 def _refused(search: Search, recipes: Iterator[Recipe]) -> str:
     """The most frequent reason why the model refuses the first of these inputs, "" if the model
     takes one of them."""
-    refusals = Counter[str]()
+    whys: list[str] = []
     for recipe in islice(recipes, _ATTEMPTS):
-        (why,) = search.run([recipe])
-        if not why:
+        whys += search.run([recipe])
+        if not whys[-1]:
             return ""
-        refusals[why] += 1
-    return refusals.most_common(1)[0][0] if refusals else ""
+    return max(whys, key=whys.count, default="")
 
 
 def _like(search: Search, recipe: Recipe, asked: Sequence[Variable]) -> Iterator[Recipe]:
@@ -141,50 +139,27 @@ def repeat(search: Search) -> None:
         few = place is not None and 0 < search.iterations.get(site.index, 0) < MANY
         if not few or search.over() or (found := search.all.probes(site)) is None:
             continue
-        free = [v for w in found[0].asked(SEVERAL) for v in variables(w, search.base)]
+        free = [v for asked in found[0].asked(SEVERAL) for v in search.variables(asked)]
 
-        def distances(recipe: Recipe, site: Site = site) -> tuple[float, ...]:
-            if search.over(search.work):
+        endless: list[Recipe] = []
+
+        def distances(
+            recipe: Recipe, site: Site = site, endless: list[Recipe] = endless
+        ) -> tuple[float, ...]:
+            if len(endless) == _ENDLESS or search.over(search.work):
                 return ()
             try:
                 outputs = search.all.session.run(search.make(recipe))
             except (EngineError, UsageError) as error:
-                search.endless |= isinstance(error, EndlessError)
+                endless += [recipe] if isinstance(error, EndlessError) else []
+                search.endless |= bool(endless)
                 return ()
-            return (float(max(0, MANY - search.counts(outputs).get(site.index, 0))),)
+            return (float(max(0, MANY - iterations(outputs, search.all.sites).get(site.index, 0))),)
 
-        free = [v for v in free if not v.key.startswith("bridge.")]
+        free = [replace(v, hints=(12,)) for v in free if not v.key.startswith("bridge.")]
         if free and place is not None:
             tries = min(_REPEATS, search.share(search.work))
-            goal = Goal(distances, [free], Hints([12], [12]), tries)
+            goal = Goal(distances, [free], tries)
             recipe, far = solve(goal, [search.cases[place].recipe])
             if not far:
                 search.run([recipe])
-
-
-def deepen(search: Search) -> None:
-    """Adds inputs for branches that few inputs take, and inputs that take branches together that no
-    input took together: a single input may hide a difference."""
-    for branch in sorted(search.reached):
-        case = search.cases[search.reached[branch]]
-        takers = sum(branch in one.taken for one in search.cases)
-        more = one_more(case) if branch[1] == SEVERAL else []
-        varied = varied_like(case, search.maker.values)
-        lacking = _TAKERS - takers
-        new = [*more, *islice(varied, lacking + 1 if lacking > 0 else 0)]
-        _add(search, new, lambda case, branch=branch: branch in case.taken)  # type: ignore[misc]
-    drawn = [case.recipe for case in search.cases if case.recipe.own is None]
-    if len(search.all.sites) > 1 and drawn:
-        seeds = range(_SEEDS, 2 * _SEEDS)
-        new = [replace(drawn[0], seed=drawn[0].seed + more) for more in seeds]
-        _add(search, new, lambda case: all(case.taken != one.taken for one in search.cases))
-
-
-def _add(search: Search, recipes: Iterable[Recipe], keep: Keep) -> None:
-    """Runs inputs, unless there are enough, that are neither known nor extreme."""
-    known = [case.recipe for case in search.cases]
-    new = [recipe for recipe in recipes if recipe not in known]
-    made = [Case(recipe, search.make(recipe), {}) for recipe in new]
-    plain = [case for case in made if not case.is_extreme]
-    if plain and len(search.cases) < _FEEDS and not search.over():
-        search.run([case.recipe for case in plain], keep, feeds=[case.feeds for case in plain])

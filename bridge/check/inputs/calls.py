@@ -22,7 +22,7 @@ from bridge.neutral.graph import Model, Value, names_of_outputs
 from bridge.neutral.inference.constraints import Operand
 from bridge.neutral.types import BOOL
 from bridge.passes.state.first_call import later_branch
-from bridge.passes.state.names import by_name
+from bridge.passes.state.names import pairs_of
 from bridge.passes.state.records import FIRST_CALLS
 from bridge.passes.state.variables import known_start
 
@@ -95,12 +95,12 @@ class States:
 
     @classmethod
     def of_merged(cls, model: Model) -> States | None:
-        """The states of a merged decoder, found by their names, None for another model. A merged
-        decoder has an input that says whether there are states."""
+        """The states of a merged decoder, by their names or places, None for another model. It has
+        an input that says whether there are states."""
         graph = model.graph
         inputs = {value.name: value for value in graph.inputs}
         outputs = dict(zip(names_of_outputs(graph), graph.outputs, strict=True))
-        pairs = by_name(inputs, outputs)
+        pairs = pairs_of(inputs, outputs)
         states = {inputs[name] for name in pairs}
         sides = {
             value.name: side
@@ -265,7 +265,7 @@ class _Row:
         """Lengths of a second call, each with the dimensions that also count the words of earlier
         calls. Dimensions that operators compute as sums always count them, others perhaps."""
         growing = self.growing[:_GROWING]
-        sums = {keys for keys in growing if not self.inputs.sums.isdisjoint(keys)}
+        sums = {keys for keys in growing if not self.inputs.counts.sums.keys().isdisjoint(keys)}
         for new in _LATER if growing else (0,):
             for count in range(len(growing) + 1):
                 for counting in combinations(growing, count):

@@ -39,7 +39,7 @@ from bridge.passes.strings.vocabularies import words_of_inputs
 _UNIT = frozenset({"iou_threshold", "score_threshold", "ratio"})
 """Inputs that are a share or a probability."""
 
-_LARGE = (17, 20)  # sizes of a large input
+_SPREAD = 3  # that sizes of a large input differ
 _LARGEST_COUNT = 16  # that a recipe may ask for
 _LARGEST_INPUT = 1 << 28  # elements
 _SOME = 8  # of so many numbers one is NaN, and one -0.0
@@ -68,25 +68,25 @@ class Maker:
     def __init__(
         self, model: Model, counts: Counts | None = None, twin: Model | None = None
     ) -> None:
-        self._counts = counts or Counts()
+        self.counts = counts or Counts()
         consumers = consumers_of(model.graph)
         self._words = words_of_inputs(model.graph)
         self.values = [value for value in model.graph.inputs if value not in model.defaults]
-        self.uses = {value: uses_of(value, consumers) for value in self.values}
+        alike = twin is not None and model.format == twin.format == "onnx"
+        self.uses = {value: uses_of(value, consumers, alike) for value in self.values}
+        if any("Quantize" in node.op for node in model.graph.walk()):
+            # One far number changes the steps of all others.
+            for uses in self.uses.values():
+                uses.far = ()
         if twin is not None:
             consumers = consumers_of(twin.graph)
             for value, its in same_inputs(model, twin).items():
                 if value in self.uses:
                     self.uses[value].further = uses_of(its, consumers).all
 
-    @property
-    def sums(self) -> set[int | str]:
-        """The sizes that are sums of other sizes."""
-        return {*self._counts.sums}
-
     def following(self, given: Container[int | str]) -> set[Dim]:
         """The sizes that follow from others, where some are given."""
-        sums = self._counts.sums.items()
+        sums = self.counts.sums.items()
         parts = {
             part
             for whole, (part, _, fixed) in sums
@@ -96,7 +96,7 @@ class Maker:
 
     def make(self, recipe: Recipe, largest: int = _LARGEST_INPUT) -> dict[str, Any]:
         """See `make_inputs`; `largest` is the number of elements that an input may have."""
-        draw = _Draw(recipe, largest, self._words, self._counts)
+        draw = _Draw(recipe, largest, self._words, self.counts)
         return {value.name: draw.value(value, self.uses[value]) for value in self.values}
 
 
@@ -115,6 +115,7 @@ class _Draw:
         self.largest = largest
         self.words = words
         self.rng = np.random.default_rng(recipe.seed)
+        self.large = (recipe.large, recipe.large + _SPREAD) if recipe.large else None
         self.sizes: dict[int | str, int] = {}
         for key, size in recipe.sizes.items():
             if isinstance(size, int):
@@ -125,7 +126,7 @@ class _Draw:
         self.common = self._size()
 
     def _size(self) -> int:
-        return int(self.rng.integers(*_LARGE) if self.recipe.is_large else self.rng.integers(1, 5))
+        return int(self.rng.integers(*self.large or (1, 4), endpoint=True))
 
     def value(self, value: Value, uses: InputUses) -> Any:
         """A value for one input of the graph."""
@@ -193,7 +194,8 @@ class _Draw:
             array = np.clip(array, bounds[0], max(bounds[1], 0 if is_index else _LARGEST_COUNT))
         if limits:
             array = np.clip(array, *_ends(element, limits))
-        if uses.is_mask and own is None and name not in recipe.given:
+        is_none = element.kind == "bool" and recipe.scales.get(name) == 0
+        if uses.is_mask and own is None and name not in recipe.given and not is_none:
             # A row without a key has no softmax.
             array = np.asarray(array).astype(bool)
             array[..., :1] = True
@@ -207,21 +209,21 @@ class _Draw:
         bounds: Bounds | None,
         uses: InputUses,
     ) -> np.ndarray:
-        """The array with one mark in all elements, or with many in some. A float has -0.0, too."""
+        """The array with one mark in all elements, or many in some. Floats have -0.0, too."""
         recipe = self.recipe
         is_fixed = recipe.own is not None or name in recipe.chosen or uses.is_yes_or_no
         if recipe.numbers not in ("marked", "filled") or element.kind not in _MARKED or is_fixed:
             return array
         low, high = bounds or (-math.inf, math.inf)
         if element.is_integer:
-            top = (1 << (element.bits - element.is_signed)) - 1
-            low, high = max(low, -(top + 1) * element.is_signed), min(high, top)
+            low, high = max(low, element.bounds[0]), min(high, element.bounds[1])
         marks = [mark for mark in uses.marks if low <= mark <= high]
         count, turn = array.size, recipe.turn
         if recipe.numbers == "filled":
             marks = [marks[turn % len(marks)]] if marks else []
         else:
-            marks = [*[-0.0] * (element.is_float and bounds is None), *marks]
+            if element.is_float and bounds is None:
+                marks = [-0.0, *marks, *uses.far]
             count = min(len(marks), max(count // 2, 1))
         flat = array.astype(float if element.is_float else array.dtype).reshape(-1)
         places: Sequence[int] = self.rng.permutation(array.size)[:count].tolist() if marks else []
@@ -245,7 +247,7 @@ class _Draw:
 
     def _bounds(self, uses: InputUses) -> tuple[int, int] | None:
         """The lowest and highest number that all uses of an input allow, where any says so."""
-        found = (use.bounds(self._known, self.recipe.is_large, uses.is_whole) for use in uses.all)
+        found = (use.bounds(self._known, self.large, uses.is_whole) for use in uses.all)
         ranges = [pair for pair in found if pair is not None]
         lowest = max((low for low, _ in ranges), default=-math.inf)
         highest = min((high for _, high in ranges), default=math.inf)
@@ -374,26 +376,24 @@ def _free(
     if element.kind == "bool":
         return np.asarray(rng.integers(0, 2, shape)).astype(bool)
     if element.is_integer:
-        top = (1 << (element.bits - element.is_signed)) - 1
-        ends = (-top - 1) * element.is_signed, top
         usual = (-100 * element.is_signed, 100)
-        is_wide = numbers == "ends" and uses.is_moved
+        is_wide = numbers == "ends" and uses.is_wide
         dtype = np.uint64 if element.bits == 64 and not element.is_signed else np.int64
-        span = ends if element.bits <= 8 or is_wide else usual
+        span = element.bounds if element.bits <= 8 or is_wide else usual
         whole = rng.integers(*span, shape, dtype, endpoint=True).astype(element.dtype)
-        return _some(rng, np.asarray(whole), ends) if is_wide else np.asarray(whole)
+        return _some(rng, np.asarray(whole), element.bounds) if is_wide else np.asarray(whole)
     # Images, scores and boxes are from 0 to 1.
     is_unit = numbers == "marked" and element.kind != "complex"
     drawn = np.asarray(rng.random(shape) if is_unit else rng.standard_normal(shape))
     if element.kind == "complex":
         drawn = drawn + 1j * rng.standard_normal(shape)
-    elif numbers == "special" and uses.takes_nan:
-        drawn = _some(rng, drawn, (np.nan, -0.0))
+    elif numbers == "special":
+        drawn = _some(rng, drawn, uses.special)
     return drawn.astype(element.dtype)
 
 
-def _some(rng: np.random.Generator, array: np.ndarray, numbers: Bounds) -> np.ndarray:
-    """The array with a few of two numbers in it."""
+def _some(rng: np.random.Generator, array: np.ndarray, numbers: Sequence[float]) -> np.ndarray:
+    """The array with a few of each of these numbers in it."""
     places = rng.permutation(array.size)
     count = max(1, array.size // _SOME)
     flat = array.reshape(-1).copy()

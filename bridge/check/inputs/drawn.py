@@ -1,39 +1,30 @@
-"""Draws the first inputs of a search, and further ones of other kinds.
+"""Draws the first inputs of a search.
 
 Small inputs are drawn first. Where the model refuses them, a recipe that it takes is a goal of the
 solver: sizes grow, those that operators compute have to agree, and integers are small or compared.
-Further inputs are large, have numbers around those that the model compares with, wide ones, NaN,
-and the ends of types.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from bridge.check.inputs.calls import States, calls_in_a_row
-from bridge.check.inputs.recipe import Case, Numbers, Recipe
+from bridge.check.inputs.recipe import Recipe
 from bridge.check.inputs.running import Search, always
 from bridge.check.inputs.sizes import misfit, open_sizes
-from bridge.check.inputs.solver import Goal, Hints, Variable, sized, solve, variables
+from bridge.check.inputs.solver import Goal, Variable, sized, solve
 from bridge.neutral.types import innermost, low
 from bridge.vocabulary import operator
 
 SMALL = (2, 3, 1, 0, 4, 5)  # numbers that a model may take where it refuses others
 _EMPTY = 4  # dimensions, at most, that are tried with a size of 0
-_LARGE = 17  # a large size
-_LONG = 512  # the largest size that is chosen to cover a table
 _GROWING = (*range(2, 9), *(16 << k for k in range(9)))  # sizes, until the model takes one
 _WINDOW = 64  # the first size that is tried where windows slide over inputs
 _AT_ONCE = 20  # inputs, where a model takes few
 _INFERRED = 20  # times as much work as a run is it to look for sizes that disagree
-_MARKED = 3  # inputs, at most, for numbers that the model compares with
-_WIDE = 30.0  # so many times the usual numbers reach bounds
-_FAINT = 1e-3  # so many times the usual numbers show an epsilon; no times give ties and padding
 
 
 def take_own(search: Search) -> None:
@@ -52,14 +43,15 @@ def take_own(search: Search) -> None:
 
 
 def draw(search: Search) -> None:
-    """Draws the first inputs. If windows slide over inputs, larger ones are tried first."""
-    slides = any(_slides(node.op) for node in search.all.model.graph.nodes)
+    """Draws the first inputs, with sizes that grow until the model takes one. If windows slide over
+    inputs, only large ones are tried: OpenVINO runs some windows that are larger than their
+    data."""
+    slides = _slides(search)
     if not slides:
         draw_small(search)
-    if len(search.cases) == search.own:
-        _fit(search, slides)
-    if slides and len(search.cases) == search.own:
-        draw_small(search)
+    if not search.drawn:
+        sizes = [number for number in _GROWING if number >= _WINDOW or not slides]
+        any(map(search.adds, _alike(search, sizes)))
 
 
 def draw_small(search: Search) -> None:
@@ -71,29 +63,47 @@ def draw_small(search: Search) -> None:
     search.run(recipes, feeds=feeds)
 
 
-def _fit(search: Search, slides: bool) -> None:
-    """Seeks a recipe that the model takes, and draws others like it."""
-    growing = _growing(search)
-    rest = [own for own in free_sizes(search) if own not in growing]
-    single = sized(search.start, [v for v in rest if v.key not in search.start.sizes], 1)
-    bases = (search.start, single)[: 2 if growing else 0]
-    large = [number for number in _GROWING if number >= _WINDOW]
-    # OpenVINO runs some windows that are larger than their data.
-    for lot in (large, _GROWING[: -len(large)]) if slides else (_GROWING,):
-        alike = (sized(base, growing, number) for base in bases for number in lot)
-        if search.cases[search.own :] or any(map(search.takes, alike)):
+def _alike(search: Search, sizes: Sequence[int]) -> Iterator[Recipe]:
+    """Recipes with all sizes alike."""
+    growing = growing_sizes(search)
+    rest = [v for v in free_sizes(search) if v not in growing and v.key not in search.start.sizes]
+    bases = (search.start, sized(search.start, rest, 1)) if growing else ()
+    return (sized(base, growing, number) for base in bases for number in sizes)
+
+
+def fit(search: Search) -> None:
+    """Seeks a recipe that a model takes which refuses the first ones: with sizes that agree, with
+    small ones for windows, with integers that are small or compared, and with further seeds."""
+    _agree(search)
+    start, growing, slides = search.start, growing_sizes(search), _slides(search)
+    inputs = search.variables(dict.fromkeys(search.maker.values, True))
+    longer = (sized(start, growing, n * _WINDOW) for n in (2, 16))
+    filled = (
+        one.put(recipe, number)
+        for recipe in (start, *longer)
+        for one in inputs
+        for number in dict.fromkeys((*one.hints, *SMALL))
+        if not one.is_size and one.step == 1
+    )
+    small = _alike(search, [number for number in _GROWING if number < _WINDOW] if slides else [])
+    seeds = range(0 if slides else search.all.samples, search.all.budget)
+    drawn = (replace(r, seed=r.seed + n) for r in (start, search.base) for n in seeds)
+    recipes = iter([recipe for recipe in (*small, *filled, *drawn) if recipe is not None])
+    while not (search.drawn or search.over() or search.endless):
+        if not search.run(islice(recipes, _AT_ONCE)):
             break
-        _agree(search, growing)
-    if not search.cases[search.own :]:
-        _guess(search, growing)
-    for case in search.cases[search.own : search.own + 1]:
-        recipe = case.recipe
+
+
+def draw_alike(search: Search) -> None:
+    """Draws inputs like the first one, as far as some are missing."""
+    for case in search.drawn[:1]:
         seeds = range(1, search.lacking + 1)
-        search.run(replace(recipe, seed=recipe.seed + more) for more in seeds)
+        search.run(replace(case.recipe, seed=case.recipe.seed + more) for more in seeds)
 
 
-def _agree(search: Search, growing: Sequence[Variable]) -> None:
+def _agree(search: Search) -> None:
     """Seeks sizes for which those that operators compute agree."""
+    growing = growing_sizes(search)
     work = search.work * _INFERRED
 
     def distances(recipe: Recipe) -> tuple[float, ...]:
@@ -103,7 +113,7 @@ def _agree(search: Search, growing: Sequence[Variable]) -> None:
         far = misfit(search.all.model, sizes)
         if far:
             return (1 + far,)
-        return (0.0 if search.takes(recipe) else 1.0,)
+        return (0.0 if search.adds(recipe) else 1.0,)
 
     search.largest = max(search.largest, 1 << 22)
     free = free_sizes(search)
@@ -114,23 +124,7 @@ def _agree(search: Search, growing: Sequence[Variable]) -> None:
         search.run([near])
 
 
-def _guess(search: Search, growing: Sequence[Variable]) -> None:
-    """Tries integers that are small or compared, at a few sizes, and further seeds."""
-    start = search.start
-    inputs = variables(dict.fromkeys(search.maker.values, True), search.base)
-    whole = [one for one in inputs if not one.is_size and one.step == 1]
-    numbers = dict.fromkeys((*Hints.of(search.all.model.graph.walk()).whole, *SMALL))
-    longer = (sized(start, growing, n * _WINDOW) for n in (2, 16))
-    filled = [one.put(r, n) for r in (start, *longer) for n in numbers for one in whole]
-    seeds = range(search.all.samples, search.all.budget)
-    drawn = [replace(r, seed=r.seed + n) for r in (start, search.base) for n in seeds]
-    recipes = [*(recipe for recipe in filled if recipe is not None), *drawn]
-    for at in range(0, len(recipes), _AT_ONCE):
-        if search.lacking > 0 and not search.over() and not search.endless:
-            search.run(recipes[at : at + _AT_ONCE])
-
-
-def _growing(search: Search) -> list[Variable]:
+def growing_sizes(search: Search) -> list[Variable]:
     """The open sizes that no operator demands, but for batches, which are the first dimension of
     each input, unless there are no others."""
     shapes = [innermost(value.type).shape or () for value in search.maker.values]
@@ -144,98 +138,14 @@ def _growing(search: Search) -> list[Variable]:
 
 def free_sizes(search: Search) -> list[Variable]:
     """All open sizes that the user left open, without those that follow from others."""
-    free = variables(dict.fromkeys(search.maker.values, False), search.base)
-    return [own for own in free if not _follows(search, own.key)]
+    free = search.variables(dict.fromkeys(search.maker.values, False))
+    return [own for own in free if not follows(search, own.key)]
 
 
-def _follows(search: Search, key: str) -> bool:
+def follows(search: Search, key: str) -> bool:
     """Whether a size follows from others."""
     symbol = search.all.demands.symbols.get(key, key)
     return key not in search.base.sizes and symbol in search.maker.following(search.base.sizes)
-
-
-def draw_further(search: Search) -> None:
-    """Draws large inputs, and ones with numbers of other kinds."""
-    case = next((one for one in search.cases[search.own :] if not one.recipe.call), None)
-    if case is None:
-        return
-    recipe = replace(case.recipe, seed=case.recipe.seed + search.all.samples)
-    recipe = _draw_large(search, case, recipe)
-    uses = {v: u for v, u in search.maker.uses.items() if v.name not in recipe.chosen}
-    elements = {v: v.element for v in uses if v.element is not None}
-    is_short = search.all.whole
-    floats = [v.name for v, element in elements.items() if element.is_float and not is_short]
-    # OpenVINO keeps integers of variables in 32 bits.
-    wide = search.all.states is None and any(
-        uses[v].is_moved and element.is_integer and element.bits > 8
-        for v, element in elements.items()
-    )
-    marks = max((len(u.marks) for u in uses.values()), default=0)
-    # An input is large enough for all marks, or has some.
-    room = min((np.size(search.cases[-1].feeds[v.name]) for v in uses if uses[v].marks), default=1)
-    count = min(_MARKED, -(-marks // max(room // 2, 1)))
-    kinds: dict[Numbers, int] = {
-        "special": any(u.takes_nan for u in uses.values()),
-        "ends": wide,
-        "marked": max(count, bool(floats)),
-        "filled": min(_MARKED, marks),
-    }
-    further = [
-        replace(recipe, seed=recipe.seed + more, numbers=kind, turn=more)
-        for kind, count in kinds.items()
-        for more in range(count)
-    ]
-    search.run(further, always)
-    whole = [v.name for v, element in elements.items() if element.is_integer and not is_short]
-    for names, scale in ((floats, _WIDE), (floats, _FAINT), (floats + whole, 0.0)):
-        scales = dict(recipe.scales) | dict.fromkeys(names, scale)
-        if names:
-            search.run([replace(recipe, seed=recipe.seed + 1, scales=scales)], _is_finite)
-
-
-def _is_finite(case: Case) -> bool:
-    """Whether all numbers that the model gives are finite. Engines overflow at other places."""
-    arrays = (one for one in case.outputs.values() if isinstance(one, np.ndarray))
-    with np.errstate(all="ignore"):
-        return all(
-            bool(np.isfinite(one.astype(np.float64)).all())
-            for one in arrays
-            if one.dtype.kind in "fV"
-        )
-
-
-def _draw_large(search: Search, case: Case, recipe: Recipe) -> Recipe:
-    """Draws an input with all sizes large, or one alone, and one that is as long as a table. Gives
-    the recipe of the first that the model takes, or the recipe itself."""
-    large = replace(recipe, is_large=True)
-    free = [v for v in free_sizes(search) if v.key not in search.start.sizes]
-    is_small = all(size < _LARGE for size in search.open_of(case))
-    sizes = {k: n for k, n in search.sizes_of(case).items() if not _follows(search, k)}
-    like = replace(large, sizes=sizes)
-    one_each = [v.put(like, _LARGE) for v in reversed(free)] if is_small else []
-    uses = {v: u for v, u in search.maker.uses.items() if v.name not in recipe.chosen}
-    counted = any(use.name == "trip_count" for u in uses.values() for use in u.all)
-    # All sizes at once, but of a large model one alone; each alone if the model refuses that.
-    tries = [
-        *([] if search.all.whole else [large]),
-        *one_each[:_EMPTY],
-        *([like] if counted else []),
-    ]
-    taken = recipe
-    for one in tries if counted or one_each else ():
-        if one is not None and search.takes(one, always):
-            taken = one
-            break
-    for value, its in {} if search.all.whole else uses.items():
-        rows = max((use.rows for use in its.all), default=0)
-        array, key = case.feeds.get(value.name), [*open_sizes(value)][-1:]
-        if isinstance(array, np.ndarray) and _LARGE < rows <= _LONG:
-            others = max(math.prod(array.shape[:-1]), 1)
-            long = [v.put(replace(like, is_large=False), -(-rows // others)) for v in free]
-            fits = [r for v, r in zip(free, long, strict=True) if [v.key] == key and r is not None]
-            if fits and search.takes(fits[0], always):
-                break
-    return taken
 
 
 def call_in_a_row(search: Search, states: States) -> None:
@@ -261,7 +171,7 @@ def draw_empty(search: Search) -> None:
     once: Set[str] = set() if states is None else states.once
     set_once = {key for v in search.maker.values if v.name in once for key in open_sizes(v)}
     keys = [k for k, dim in search.open.items() if not low(search.base.sizes.get(k, dim))]
-    count = 1 if len(search.cases) > search.own else search.all.samples
+    count = 1 if search.drawn else search.all.samples
     start = search.start
     for key in sorted({*keys} - set_once)[:_EMPTY]:
         for n in range(count):  # one by one, as an engine may crash
@@ -269,10 +179,10 @@ def draw_empty(search: Search) -> None:
             search.run([recipe], always)
 
 
-def _slides(op: str) -> bool:
-    """Whether an operator slides a window over its input."""
-    row = operator(op)
-    return row is not None and "strides" in row.attributes
+def _slides(search: Search) -> bool:
+    """Whether an operator outside of bodies slides a window over its input."""
+    rows = (operator(node.op) for node in search.all.model.graph.nodes)
+    return any(row is not None and "strides" in row.attributes for row in rows)
 
 
 def _most(value: Any) -> int:

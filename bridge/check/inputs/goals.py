@@ -37,9 +37,14 @@ _COMPARISONS: dict[str, Far] = {
 }
 
 
-def compared(condition: Value) -> Iterator[Value]:
+def compared(condition: Value, depth: int = _DEEPEST) -> Iterator[Value]:
     """The values that a condition compares, as far as its logic can be followed."""
-    yield from _compared(condition, _DEEPEST)
+    kind, parts = _logic(condition, depth)
+    if kind == "NonZero" or kind in _COMPARISONS:
+        yield from parts
+    else:
+        for part in parts:
+            yield from compared(part, depth - 1)
 
 
 def distance(condition: Value, wanted: bool, values: Mapping[Value, np.ndarray]) -> float:
@@ -72,15 +77,6 @@ def _joins_truths(node: Node, value: Value) -> bool:
     is_one = shape is not None and all(dim == 1 for dim in shape)
     source = value if value.element is BOOL else value.behind("Cast", "Identity")
     return is_one and source.element is BOOL
-
-
-def _compared(value: Value, depth: int) -> Iterator[Value]:
-    kind, parts = _logic(value, depth)
-    if kind == "NonZero" or kind in _COMPARISONS:
-        yield from parts
-    else:
-        for part in parts:
-            yield from _compared(part, depth - 1)
 
 
 def _far(value: Value, wanted: bool, values: Mapping[Value, np.ndarray], depth: int) -> np.ndarray:

@@ -7,6 +7,7 @@ sequence `s` an `.npz` has `s.0`, `s.1` and so on; an optional that is absent is
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import zipfile
@@ -18,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from bridge.check.inputs import images
+from bridge.check.inputs.recipe import Recipe
+from bridge.check.inputs.sizes import free_dimensions
 from bridge.errors import UsageError, amount
 from bridge.files import opened
 from bridge.neutral.graph import Model, Value, names_of_outputs
@@ -27,8 +29,12 @@ from bridge.options import OwnInputs
 from bridge.options.suggestions import unknown
 
 _TAKEN = "an .npz, .npy or picture, or a folder of these, of input_*.pb or of test_data_set_*"
-_SUFFIXES = (".npz", ".npy", *images.SUFFIXES)
+_PICTURES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
+_SUFFIXES = (".npz", ".npy", *_PICTURES)
 _DATA_SET = "test_data_set_*"
+
+_MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+"""Pillow's modes by the number of channels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +51,28 @@ GivenInputs = Path | Mapping[str, Any]
 """Where a set of inputs is: a file, a data set's folder, or the mapping itself."""
 
 
+def require_inputs(recipe: Recipe, model: Model) -> None:
+    """Raises UsageError for a size whose key is no open dimension of an input, and for a range
+    without any number of the input's type."""
+    free = free_dimensions(model)
+    for key in recipe.sizes:
+        name, _, axis = key.rpartition(".")
+        if key not in free and not (axis.isdecimal() and f"{name}.*" in free):
+            open = f"open are {', '.join(free)}" if free else "all of them are fixed"
+            raise UsageError(f'"{key}" is no open dimension of the inputs; {open}')
+    known = {value.name: innermost(value.type).element for value in model.graph.inputs}
+    for name, (lowest, highest) in recipe.ranges.items():
+        if name not in known:
+            raise UsageError(unknown("input", name, known))
+        element = known[name]
+        if element is None or element.kind not in ("bool", "int", "uint", "float"):
+            raise UsageError(f'a range is for numbers; the input "{name}" is of {element}')
+        if not element.is_float:
+            lowest, highest = math.ceil(lowest), math.floor(highest)
+        if not lowest <= highest:
+            raise UsageError(f'the range of "{name}" has no number of {element} in it')
+
+
 def places_of(given: OwnInputs | None) -> list[GivenInputs]:
     """The files, data sets and mappings of a user's inputs. UsageError for any other path."""
     if given is None:
@@ -57,7 +85,7 @@ def places_of(given: OwnInputs | None) -> list[GivenInputs]:
     if path.suffix.lower() in _SUFFIXES and path.is_file():
         return [path]
     found = [path] if any(path.glob("input_*.pb")) else []
-    for pattern in ("*.npz", "*.npy", *(f"*{suffix}" for suffix in images.SUFFIXES), _DATA_SET):
+    for pattern in ("*.npz", "*.npy", *(f"*{suffix}" for suffix in _PICTURES), _DATA_SET):
         found = found or sorted(path.glob(pattern), key=_by_number)
     if not found:
         what = "holds no inputs" if path.exists() else "there is no such file or folder"
@@ -104,14 +132,41 @@ def _read(place: GivenInputs, number: int, model: Model, wanted: Sequence[Value]
     if suffix != ".npz" and len(wanted) != 1:
         names = ", ".join(value.name for value in wanted) or "nothing"
         raise UsageError(f"{place}: is one array, and the model takes {names}; give an .npz")
-    if suffix in images.SUFFIXES:
-        return InputSet(str(place), {wanted[0].name: images.picture(place, wanted[0])})
+    if suffix in _PICTURES:
+        return InputSet(str(place), {wanted[0].name: _picture(place, wanted[0])})
     try:
         with opened(place) as file:
             read = np.load(file, allow_pickle=False)
             return InputSet(str(place), {wanted[0].name: read} if suffix == ".npy" else dict(read))
     except (OSError, ValueError, zipfile.BadZipFile) as error:
         raise UsageError(f"{place}: is no {suffix} that can be read: {error}") from None
+
+
+def _picture(path: Path, value: Value) -> np.ndarray:
+    """The numbers of a picture, from 0 to 255, in the type and the layout of an input, which tells
+    the channels by an axis of size 1, 3 or 4. A picture gets the height and width that are known.
+    UsageError if the input takes no picture, or the file is none."""
+    shape, element = innermost(value.type).shape, innermost(value.type).element
+    axes = None if shape is None else shape[1:] if len(shape) == 4 else shape
+    if axes is None or len(axes) != 3 or not {axes[0], axes[2]} & _MODES.keys():
+        raise UsageError(f'{path}: "{value.name}" of {value.type} takes no picture; give an .npz')
+    first = axes[0] in _MODES
+    channels, height, width = axes if first else (axes[2], *axes[:2])
+    try:
+        from PIL import Image
+
+        with opened(path) as file, Image.open(file) as image:
+            drawn = image.convert(_MODES[channels])  # type: ignore[index]
+    except ImportError:
+        raise UsageError(f"{path}: a picture is read by Pillow: pip install pillow") from None
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        raise UsageError(f"{path}: is no picture that can be read: {error}") from None
+    known = (width, height) if isinstance(width, int) and isinstance(height, int) else drawn.size
+    array = np.asarray(drawn if drawn.size == known else drawn.resize(known))
+    array = array.reshape(*array.shape[:2], -1)
+    array = array.transpose(2, 0, 1) if first else array
+    array = array[None] if len(shape or ()) == 4 else array
+    return array.astype(np.uint8 if element is None else element.dtype)
 
 
 def _messages(folder: Path, role: str, ports: Sequence[Value]) -> Iterator[tuple[str, Any]]:

@@ -7,14 +7,18 @@ way are computed quickly for many inputs, even for inputs that the whole model d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
+from pathlib import Path
 
 import numpy as np
 
+import bridge
+from bridge.check.engines import Session
+from bridge.check.engines.sessions import open_session
 from bridge.check.inputs.goals import compared, distance
-from bridge.check.surgery.sites import Way
+from bridge.check.surgery.sites import Site, Way, ways
 from bridge.neutral.builder import Builder
 from bridge.neutral.clone import clone_node, clone_value
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
@@ -27,12 +31,24 @@ from bridge.operators.control.loop_builder import trips_of_slices
 ITERATION = "bridge.iteration."
 """The start of the names of inputs that say which iteration of a Loop is computed."""
 
+_PROBED = 50_000  # nodes of all probes together
+_PROBE = 5_000  # nodes of one
 _LARGEST = 1 << 26  # bytes of constants in a probe
-_MANY = 1 << 62  # iterations: only the condition limits the number
 _SIZED_BY_VALUES = frozenset({"NonZero", "Compress", "Unique", "NonMaxSuppression", "If", "Loop"})
+
+_NEVER = {
+    0: "the Loop always runs",
+    1: "the Loop never ends after one iteration",
+    2: "the Loop never runs twice",
+}
+"""Why a Loop cannot run so often: never, once, several times."""
 
 Demand = tuple[Value, bool]
 """A condition, and its wanted value."""
+
+Probes = Callable[[Site], "tuple[Probe, Callable[[], Session]] | None"]
+"""Gives the probe of a site, and what loads it; None if it would be too large. Loading raises
+BridgeError if no engine takes it."""
 
 
 @dataclass
@@ -98,22 +114,39 @@ def probe(model: Model, way: Way, node: Node, most: int) -> Probe | None:
         own, settled = cut.outcomes_of_if(node) if node.op == "If" else cut.outcomes_of_loop(node)
     except _TooLargeError:
         return None
-    never = any(number not in (None, wanted) for number, wanted in map(_settled, around))
+    never = any(_number(condition) == (not wanted) for condition, wanted in around)
     names = cut.name_outputs([*around, *own.values()])
     found = Model(cut.graph, model.format, model.opset, dict(model.opsets))
     return Probe(found, around, own, names, settled, never)
-
-
-def _settled(demand: Demand) -> tuple[bool | None, bool]:
-    """The known value of a condition, and the wanted one."""
-    number = _number(demand[0])
-    return None if number is None else bool(number), demand[1]
 
 
 def _number(value: Value | None) -> int | None:
     """The number of a value that is the same for all inputs, None if it is unknown."""
     known = None if value is None else known_of(value).ints
     return known[0] if known is not None and len(known) == 1 else None
+
+
+def probes_of(model: Model, scratch: Path) -> Probes:
+    """Cuts probes out of a model, as long as they stay small."""
+    found = ways(model)
+    left = _PROBED
+
+    def probed(site: Site) -> tuple[Probe, Callable[[], Session]] | None:
+        nonlocal left
+        cut = probe(model, *found[site.index], min(_PROBE, left))
+        left -= _PROBE if cut is None else len(cut.model.graph.nodes)
+        if cut is None:
+            return None
+
+        @cache
+        def opened() -> Session:
+            path = scratch / f"probe-{site.index}.onnx"
+            bridge.save(cut.model, path)
+            return open_session(path)
+
+        return cut, opened
+
+    return probed
 
 
 class _TooLargeError(Exception):
@@ -172,26 +205,27 @@ class _Cut:
         self._enter(node, node.body)
         exits = (v for v, port in node.body.exits() if isinstance(port, Condition))
         further = next(map(self.value, exits), None)
-        enters = [] if start is None else [start]
-        goes_on = [] if further is None else [further]
-        if trips is not None:
-            enters.append(b.op("Greater", trips, 0))
-            goes_on.append(b.op("Greater", trips, 1))
+        once, twice = (None if trips is None else b.op("Greater", trips, n) for n in (0, 1))
+        entered, goes_on = self._every(start, once), self._every(further, twice)
+        own = {
+            0: (entered, False),
+            1: (self._every(entered, b.op("Not", goes_on)), True),
+            2: (self._every(entered, goes_on), True),
+        }
+        settled = {n: _NEVER[n] for n, one in own.items() if _number(one[0]) == (not one[1])}
+        if _number(entered) == 0:
+            settled |= dict.fromkeys((1, 2), "the Loop never runs")
+        elif node.trip_count is None and trips is not None:
+            # Inputs without slices are tried apart.
+            settled[0] = "the Loop runs for each slice"
+        return own, settled
 
-        def joined(truths: Sequence[Value]) -> Value | None:
-            return reduce(lambda one, other: b.op("And", one, other), truths) if truths else None
-
-        own: dict[int, Demand] = {}
-        entered, twice, both = joined(enters), joined(goes_on), joined([*enters, *goes_on])
-        if entered is not None:
-            own[0] = entered, False
-        if twice is not None:
-            ended = b.op("Not", twice)
-            own[1] = (ended if entered is None else b.op("And", entered, ended)), True
-        if both is not None:
-            own[2] = both, True
-        is_sliced = node.trip_count is None and trips is not None
-        return own, _settled_counts(is_sliced, trips, start, further)
+    def _every(self, *truths: Value | None) -> Value:
+        """Whether all of these are true, of which None is."""
+        open = [value for value in truths if value is not None and _number(value) != 1]
+        if not open or any(_number(value) == 0 for value in open):
+            return self._builder.constant(np.array(not open))
+        return reduce(lambda one, other: self._builder.op("And", one, other), open)
 
     def _trips(self, node: Node) -> Value | None:
         """How often a Loop runs unless its condition ends it: its trip count, or else the number of
@@ -295,24 +329,3 @@ def _outer(node: Node, port: InputPort) -> Value | None:
     """The value outside of a body that enters it through a port."""
     index = None if isinstance(port, Iteration) else port.input
     return None if index is None else node.inputs[index]
-
-
-def _settled_counts(
-    is_sliced: bool, trips: Value | None, start: Value | None, further: Value | None
-) -> dict[int, str]:
-    """Why some numbers of iterations are impossible for all inputs."""
-    most = _MANY if trips is None else _number(trips)
-    starts, goes_on = (1 if value is None else _number(value) for value in (start, further))
-    if (most is not None and most <= 0) or starts == 0:
-        return dict.fromkeys((1, 2), "the Loop never runs")
-    settled = {}
-    if is_sliced:
-        # Inputs without slices are tried apart.
-        settled[0] = "the Loop runs for each slice"
-    if most is not None and starts:
-        settled[0] = "the Loop always runs"
-    if most == 1 or goes_on == 0:
-        settled[2] = "the Loop never runs twice"
-    if (most is not None and most > 1) and goes_on:
-        settled[1] = "the Loop never ends after one iteration"
-    return settled

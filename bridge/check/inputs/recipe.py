@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -36,8 +36,8 @@ class Recipe:
     size, or a range to draw the size from. `fills` are numbers that fill a whole input, `scales`
     are factors for drawn numbers, `ranges` are limits for drawn numbers. `values` are inputs that
     are not drawn. `own` are inputs that a user gave; fills and scales may change them. `call` is
-    the number of a call in a row, 0 for other inputs. Each `turn` has other marks. `is_large` draws
-    sizes from 17 on, and trip counts from 10 on. `given` are the inputs whose numbers a user chose.
+    the number of a call in a row, 0 for other inputs. Each `turn` has other marks. `large` is the
+    least size, and trip count, of a large input. `given` are the inputs whose numbers a user chose.
     """
 
     seed: int = 0
@@ -48,10 +48,15 @@ class Recipe:
     ranges: Ranges = field(default_factory=dict)
     own: InputSet | None = None
     call: int = 0
-    is_large: bool = False
+    large: int = 0
     numbers: Numbers = "usual"
     turn: int = 0
     given: frozenset[str] = frozenset()
+
+    def scaled(self, names: Sequence[str], factor: float, more: int = 0) -> Recipe:
+        """The recipe with inputs times a factor, and with a later seed."""
+        scales = {**self.scales, **dict.fromkeys(names, factor)}
+        return replace(self, seed=self.seed + more, scales=scales)
 
     @property
     def chosen(self) -> frozenset[str]:
@@ -68,7 +73,7 @@ class Recipe:
         parts = [f"seed {self.seed}" if self.own is None else self.own.where]
         if self.call:
             return f"{parts[0]}, call {self.call} in a row"
-        parts += ["large"] * self.is_large
+        parts += ["large"] * bool(self.large)
         parts += ["ends of types"] * (self.numbers == "ends")
         parts += ["NaN or -0.0"] * (self.numbers == "special")
         if self.numbers in ("marked", "filled"):
@@ -101,13 +106,8 @@ class Case:
     @property
     def is_extreme(self) -> bool:
         """Whether the search chose a number that engines need not agree about."""
-        return is_extreme(self.recipe, self.feeds)
-
-
-def is_extreme(recipe: Recipe, feeds: Mapping[str, Any]) -> bool:
-    """See `Case.is_extreme`."""
-    changed = {*recipe.fills, *recipe.scales} - recipe.given
-    return any(_is_far(feeds[name]) for name in changed if name in feeds)
+        changed = {*self.recipe.fills, *self.recipe.scales} - self.recipe.given
+        return any(_is_far(self.feeds[name]) for name in changed if name in self.feeds)
 
 
 def _is_far(value: Any) -> bool:

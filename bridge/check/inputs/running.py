@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from bridge.check.engines import EndlessError, EngineError, Session
 from bridge.check.inputs.draw import Maker
+from bridge.check.inputs.probe import ITERATION
 from bridge.check.inputs.recipe import Case, Recipe
-from bridge.check.inputs.sizes import keys_of, open_sizes
+from bridge.check.inputs.sizes import keys_of, open_sizes, size_limits
+from bridge.check.inputs.solver import Variable
 from bridge.check.inputs.wanted import Inputs, Wanted
 from bridge.check.surgery.sites import Branch, branches_of
 from bridge.check.surgery.watching import all_taken, iterations
 from bridge.errors import UsageError, amount
-from bridge.neutral.graph import Model, size_of_constants
-from bridge.neutral.types import Interval, TensorType
+from bridge.neutral.graph import Model, Value, size_of_constants
+from bridge.neutral.types import Interval, TensorType, high, low
 
 MANY = 10  # iterations of a Loop
 _WORK = 2_000_000
 """Limit of a search in nodes that run, so that a user need not wait long for the check of a large
 model. What is counted is the same on each machine, however busy it is."""
 
+_QUICK = 20  # a quick search has so much less
 _RUN = 20  # nodes that take as long as the call of an engine
 _BYTES = 100_000  # of weights that take as long as a node
+_LARGEST_SIZE = 4096  # of a dimension that the search tries
+_LATEST = 8  # the latest iteration of a Loop that the search tries
 _LARGEST_INPUT = 1 << 18  # elements of an input that the search tries, unless all have more
 
 Keep = Callable[[Case], bool]
@@ -46,7 +53,8 @@ def work_of(model: Model) -> float:
 
 class Search:
     """What a search for inputs has found. `failing` says why the model refuses inputs that lead to
-    a branch. `solved` are recipes that lead to branches, whether the model takes them or not."""
+    a branch. `solved` are recipes that lead to branches, with the variables that decide it, and why
+    the model refuses them."""
 
     def __init__(self, wanted: Wanted) -> None:
         base = wanted.base
@@ -57,7 +65,8 @@ class Search:
         # The search starts from these sizes and may change them, but not the sizes of `base`.
         self.start = replace(base, sizes=dict(wanted.demands.sizes) | dict(base.sizes))
         self.work = work_of(wanted.model)
-        self.left = float(_WORK)
+        self.limit = _WORK / _QUICK if wanted.quick else _WORK
+        self.left = self.limit
         self.largest = _LARGEST_INPUT
         self.open = {k: dim for value in self.maker.values for k, dim in open_sizes(value).items()}
         self.missing = set(branches_of(wanted.sites))
@@ -73,7 +82,7 @@ class Search:
         self.tried = 0
         self.endless = self.cut_short = False
         self.iterations: dict[int, int] = {}
-        self.solved: list[Recipe] = []
+        self.solved: list[tuple[Recipe, list[Variable], str]] = []
         self.own = 0  # cases that the user gave
 
     def result(self) -> Inputs:
@@ -127,9 +136,53 @@ class Search:
         self.all.tell(amount(self.tried, "input") + " tried" + branches)
         return answers
 
-    def takes(self, recipe: Recipe, keep: Keep = lambda case: False) -> bool:
-        """Runs one input. The answer is whether the model takes it."""
-        return self.run([recipe], keep) == [""]
+    def variables(self, asked: Mapping[Value, bool]) -> list[Variable]:
+        """The sizes and numbers that may be changed in inputs, of which each has whether its
+        numbers count, too. Those that the user chose are left out."""
+        sizes: dict[str, Variable] = {}
+        fills: list[Variable] = []
+        for value, valued in asked.items():
+            if value.name.startswith(ITERATION):
+                fills.append(Variable(value.name, False, 0, _LATEST))
+                continue
+            for key, dim in open_sizes(value).items():
+                given = self.base.sizes.get(key, dim)
+                if not isinstance(given, int):
+                    most = high(given)
+                    most = _LARGEST_SIZE if most is None else min(most, _LARGEST_SIZE)
+                    # No empty tensor: onnxruntime crashes in some kernels.
+                    least = max(low(given), 1)
+                    sizes[key] = Variable(key, True, least, most, 1, least, tuple(self.hints[""]))
+            kind = (
+                value.element.kind if isinstance(value.type, TensorType) and value.element else ""
+            )
+            if (
+                valued
+                and value.name not in self.base.fills
+                and kind in ("bool", "int", "uint", "float")
+            ):
+                step = 2.0**-6 if kind == "float" else 1.0
+                lowest, highest = (0, 1) if kind == "bool" else (-math.inf, math.inf)
+                told = tuple(self.hints.get(value.name, ()))
+                fills.append(Variable(value.name, False, lowest, highest, step, hints=told))
+        return [*fills, *sizes.values()]
+
+    @cached_property
+    def limits(self) -> list[int]:
+        """See `size_limits`."""
+        return size_limits(*filter(None, (self.all.model, self.all.twin)))
+
+    @cached_property
+    def hints(self) -> dict[str, list[float]]:
+        """Numbers of an input, and of sizes, around those that a file compares with."""
+        found = {"": [float(n + step) for n in self.limits for step in (0, -1, 1)]}
+        return found | {v.name: [0.0, *uses.marks] for v, uses in self.maker.uses.items()}
+
+    def adds(self, recipe: Recipe, keep: Keep = always) -> bool:
+        """Runs one input. The answer is whether it is kept."""
+        before = len(self.cases)
+        self.run([recipe], keep)
+        return len(self.cases) > before
 
     def _results(
         self, session: Session, feeds: Sequence[dict[str, Any]]
@@ -149,14 +202,10 @@ class Search:
         """The inputs of a recipe. UsageError if an input has more than `largest` elements."""
         return self.maker.make(recipe, self.largest)
 
-    def counts(self, outputs: Mapping[str, Any]) -> dict[int, int]:
-        """The most iterations that each Loop ran."""
-        return iterations(outputs, self.all.sites)
-
     def _keep(self, case: Case, keep: Keep) -> None:
         # A new branch may be one whose search was ended: its inputs were refused for other reasons.
         new = case.taken - self.reached.keys()
-        counts = self.counts(case.outputs)
+        counts = iterations(case.outputs, self.all.sites)
         more = {n for n, count in counts.items() if count >= MANY > self.iterations.get(n, 0)}
         if not (new or more or self.lacking > 0 or keep(case)):
             return
@@ -176,12 +225,17 @@ class Search:
 
     def share(self, work: float) -> int:
         """How many runs of so much work one goal may take."""
-        return int(_WORK / 6 / work)
+        return int(self.limit / 6 / work)
+
+    @property
+    def drawn(self) -> list[Case]:
+        """The cases that the user did not give."""
+        return self.cases[self.own :]
 
     @property
     def lacking(self) -> int:
         """The number of inputs still to be drawn, 0 if there are calls in a row."""
-        return 0 if len(self.row) > 1 else self.all.samples - (len(self.cases) - self.own)
+        return 0 if len(self.row) > 1 else self.all.samples - len(self.drawn)
 
     def open_of(self, case: Case) -> Iterator[int]:
         """The sizes that a case gives to open dimensions."""

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
-
-from bridge.check.inputs.aimed import aim, deepen, repeat
+from bridge.check.inputs.aimed import aim, repeat
 from bridge.check.inputs.drawn import (
     call_in_a_row,
     draw,
+    draw_alike,
     draw_empty,
-    draw_further,
     draw_small,
+    fit,
     take_own,
 )
+from bridge.check.inputs.further import deepen, draw_further, draw_zeros, enlarge
 from bridge.check.inputs.running import Search
 from bridge.check.inputs.sizes import SizeBounds
 from bridge.check.inputs.wanted import Inputs, Wanted
-from bridge.neutral.types import innermost
 
 _RELAXED = 6  # sizes that are left out one by one
 
@@ -34,11 +32,19 @@ def search(wanted: Wanted) -> Inputs:
             draw_small(found)
             call_in_a_row(found, wanted.states)
         draw(found)
+        if not found.drawn:
+            # A model may take inputs of one branch only, and a condition is sought in few runs.
+            aim(found, outermost=True)
+        if not found.drawn:
+            fit(found)
+        draw_alike(found)
         draw_further(found)
-        aim(found)
-        repeat(found)
-        deepen(found)
-        if not wanted.whole:
+        if not wanted.quick:
+            aim(found)
+            repeat(found)
+            draw_zeros(found)
+            enlarge(found)
+            deepen(found)
             draw_empty(found)
     return found.result()
 
@@ -55,18 +61,10 @@ def fitting_sizes(
         base = replace(wanted.base, sizes={**wanted.base.sizes, **wanted.demands.shared(sizes)})
         found = Search(replace(wanted, base=base, samples=1, sites=(), own=()))
         draw(found)
+        if not found.drawn:
+            fit(found)
         for case in found.cases:
-            return {key: size for key in keys for size in _size(wanted, case.feeds, key)}
+            chosen, symbols = found.sizes_of(case), wanted.demands.symbols
+            named = {key: chosen.get(key, chosen.get(symbols.get(key, key))) for key in keys}
+            return {key: size for key, size in named.items() if isinstance(size, int)}
     return {}
-
-
-def _size(wanted: Wanted, feeds: Mapping[str, Any], key: str) -> list[int]:
-    """The size of a dimension in an input, by its key in `Recipe.sizes`: one, or none."""
-    for value in wanted.model.graph.inputs:
-        array, dims = feeds.get(value.name), innermost(value.type).shape
-        for axis, size in enumerate(np.shape(array) if isinstance(array, np.ndarray) else ()):
-            symbol = None if dims is None else dims[axis]
-            names = (key, wanted.demands.symbols.get(key))
-            if f"{value.name}.{axis}" == key or (symbol is not None and symbol in names):
-                return [size]
-    return []

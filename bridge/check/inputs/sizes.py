@@ -4,9 +4,10 @@ this: some read memory behind a tensor instead."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
+from bridge.check.inputs.uses import LIMITING
 from bridge.errors import BridgeError
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model, Value
@@ -22,6 +23,7 @@ from bridge.neutral.inference.constraints import (
     sizes_that_suit,
     sums,
 )
+from bridge.neutral.inference.indexes import index_range
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, Dim, Interval, TensorType, high, innermost, low, with_symbols
 
@@ -31,6 +33,8 @@ SizeBounds = int | Interval
 _SAME_NUMBERS = ("Cast", "Reshape")
 """Operators before which a value has the same numbers."""
 
+_LONG = 512  # the largest size that is chosen to reach a number of a model
+_FEW = 8  # elements of a constant of which each may be a size
 _NOTHING = 1e6  # the misfit of a dimension of size 0: all that is computed of it agrees
 _UNKNOWN = 1e4  # the misfit of a dimension that is not known, or of a node that cannot run
 
@@ -226,6 +230,35 @@ def misfit(model: Model, sizes: Mapping[str, int]) -> float:
     return found
 
 
+def size_limits(*models: Model) -> list[int]:
+    """Integers that models compare with, cut at, or have so many rows in a table as, and so maybe
+    sizes. Those of one model alone come first, and large ones before small ones."""
+    found = [{n for n in map(abs, _cuts(model)) if 1 < n <= _LONG} for model in models]
+    everywhere = set.intersection(*found) if len(found) > 1 else set()
+    return sorted(set.union(*found), key=lambda number: (number in everywhere, -number))
+
+
+def _cuts(model: Model) -> Iterator[int]:
+    """The integers that a model compares with, those that it cuts open axes at, and the sizes of
+    its tables."""
+    for node in model.graph.walk():
+        data = node.input(0)
+        if data is not None and data.constant is not None and (rows := index_range(node, 1)):
+            yield from (size for size in rows.sizes if isinstance(size, int))
+        slices = node.op in ("Slice", "StridedSlice")
+        shape = (data.shape if slices and data is not None else None) or ()
+        axes = known_of(node.input(3)).ints if node.op == "Slice" and node.input(3) else None
+        limits = node.inputs[1:3] if slices else node.inputs if node.op in LIMITING else ()
+        for value in limits:
+            tensor = None if value is None else value.constant
+            if tensor is None or not tensor.element.is_integer or tensor.size > _FEW:
+                continue
+            for place, number in enumerate(tensor.array().reshape(-1)):
+                axis = axes[place] if axes else place
+                if not (-len(shape) <= axis < len(shape) and isinstance(shape[axis], int)):
+                    yield int(number)
+
+
 def _token_inputs(model: Model) -> list[Value]:
     """The token ids of a language model, and inputs of the same kind, for example a mask. All are
     matrices of integers with the same batch and length. Empty if no input indexes a constant
@@ -257,16 +290,11 @@ def shared_sizes(first: Model, other: Model) -> dict[str, int | Interval]:
             continue
         for axis, dim in enumerate(its):
             before: Dim = own[axis] if own is not None else Interval(0, None)
-            if not isinstance(before, int) and _narrows(dim, before):
-                assert not isinstance(dim, str)
+            narrows = (low(dim), high(dim)) != (low(before), high(before))
+            if narrows and not isinstance(before, int) and not isinstance(dim, str):
                 key = before if isinstance(before, str) else f"{value.name}.{axis}"
                 sizes.setdefault(key, dim)
     return sizes
-
-
-def _narrows(dim: Dim, other: Dim) -> bool:
-    """Whether a dimension leaves fewer sizes open than another one."""
-    return (low(dim), high(dim)) != (low(other), high(other)) and not isinstance(dim, str)
 
 
 def same_inputs(first: Model, other: Model) -> Mapping[Value, Value]:

@@ -8,19 +8,12 @@ time, by steps of all magnitudes, as long as the distance becomes smaller.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from bridge.check.inputs.probe import ITERATION
 from bridge.check.inputs.recipe import Recipe
-from bridge.check.inputs.sizes import open_sizes
-from bridge.neutral.expression import OPPOSITES
-from bridge.neutral.graph import Node, Value
-from bridge.neutral.types import TensorType, high, low
 
-LARGEST_SIZE = 4096  # the largest size of a dimension that the search tries
-_LATEST = 8  # the latest iteration of a Loop that the search tries
 _TRIES = 400  # recipes for one goal
 _FARTHEST = 22  # the largest change is two to this power
 _FARTHER = 4  # steps in a row that lead farther and farther away, then the direction is left
@@ -31,7 +24,8 @@ _PAIRED = 4  # variables, at most, that are changed two at once
 class Variable:
     """A size or a number that the search may change. `key` is the key of a dimension in
     `Recipe.sizes`, or the name of an input that the number fills. `lowest` and `highest` are
-    limits, `step` is the least change, and `usual` is the value if a recipe has none."""
+    limits, `step` is the least change, and `usual` is the value if a recipe has none. `hints` are
+    tried first."""
 
     key: str
     is_size: bool
@@ -39,6 +33,7 @@ class Variable:
     highest: float = math.inf
     step: float = 1.0
     usual: float = 0.0
+    hints: tuple[float, ...] = ()
 
     def of(self, recipe: Recipe) -> float:
         """The size or number in a recipe."""
@@ -54,58 +49,6 @@ class Variable:
         return replace(recipe, fills={**recipe.fills, self.key: number})
 
 
-def variables(asked: Mapping[Value, bool], base: Recipe) -> list[Variable]:
-    """The sizes and numbers that may be changed in inputs, of which each has whether its numbers
-    count, too. Sizes and numbers that `base` fixes are left out."""
-    sizes: dict[str, Variable] = {}
-    fills: list[Variable] = []
-    for value, valued in asked.items():
-        if value.name.startswith(ITERATION):
-            fills.append(Variable(value.name, False, 0, _LATEST))
-            continue
-        for key, dim in open_sizes(value).items():
-            given = base.sizes.get(key, dim)
-            if not isinstance(given, int):
-                most = high(given)
-                most = LARGEST_SIZE if most is None else min(most, LARGEST_SIZE)
-                # No empty tensor: onnxruntime crashes in some kernels.
-                least = max(low(given), 1)
-                sizes[key] = Variable(key, True, least, most, usual=least)
-        kind = value.element.kind if isinstance(value.type, TensorType) and value.element else ""
-        if valued and value.name not in base.fills and kind in ("bool", "int", "uint", "float"):
-            step = 2.0**-6 if kind == "float" else 1.0
-            lowest, highest = (0, 1) if kind == "bool" else (-math.inf, math.inf)
-            fills.append(Variable(value.name, False, lowest, highest, step))
-    return [*fills, *sizes.values()]
-
-
-@dataclass(frozen=True)
-class Hints:
-    """Numbers that a model compares with, and their neighbours: integers, and all of them. A float
-    is no hint for an integer: it may be a mask's lowest float."""
-
-    whole: Sequence[float] = ()
-    all: Sequence[float] = ()
-
-    @classmethod
-    def of(cls, nodes: Iterable[Node]) -> Hints:
-        """The numbers of small constants."""
-        found: dict[bool, set[float]] = {True: {0.0}, False: {0.0}}
-        for value in (v for node in nodes if node.op in OPPOSITES for v in node.inputs):
-            tensor = value.constant if value is not None else None
-            if tensor is None or tensor.size > 8:
-                continue
-            if tensor.element.kind in ("int", "uint", "float"):
-                numbers = map(float, tensor.array().reshape(-1))
-                found[tensor.element.is_float].update(filter(math.isfinite, numbers))
-
-        def near(numbers: set[float]) -> list[float]:
-            around = {number + step for number in numbers for step in (0.0, -1.0, 1.0)}
-            return sorted(around, key=lambda number: (abs(number), number))
-
-        return cls(near(found[False]), near(found[True] | found[False]))
-
-
 @dataclass(frozen=True)
 class Goal:
     """What is sought. `distances` has a recipe's distances from each condition, nothing if they
@@ -113,7 +56,6 @@ class Goal:
 
     distances: Callable[[Recipe], tuple[float, ...]]
     wanted: Sequence[Sequence[Variable]]
-    hints: Hints = Hints()
     tries: int = _TRIES
 
 
@@ -131,10 +73,6 @@ def solve(goal: Goal, starts: Sequence[Recipe]) -> tuple[Recipe, float]:
         again.descend()
         search = min(search, again, key=lambda one: one.least)
     return search.best, search.least
-
-
-Direction = Sequence[tuple[Variable, int]]
-"""Variables that are changed at once, each upwards or downwards."""
 
 
 class _Descent:
@@ -174,7 +112,8 @@ class _Descent:
             nearer = False
             moving: list[Variable] = []
             for variable in dict.fromkeys(variable for own in unmet for variable in own):
-                nearer = self._hinted(variable) or nearer
+                hinted = [variable.put(self.best, number) for number in variable.hints]
+                nearer = any([self.attempt(recipe) for recipe in hinted]) or nearer
                 self.moves = False
                 nearer = self._change([(variable, 1)]) or nearer
                 moving += [variable] if self.moves else []
@@ -185,14 +124,9 @@ class _Descent:
                     for sign in (1, -1)
                 )
 
-    def _hinted(self, variable: Variable) -> bool:
-        is_float = not variable.is_size and variable.step < 1
-        hints = self.goal.hints.all if is_float else self.goal.hints.whole
-        return any([self.attempt(variable.put(self.best, number)) for number in hints])
-
-    def _change(self, direction: Direction) -> bool:
-        """Changes the variables in a direction, or against it, as long as the recipe comes nearer.
-        The answer is whether it came nearer."""
+    def _change(self, direction: Sequence[tuple[Variable, int]]) -> bool:
+        """Changes the variables in a direction, upwards or downwards, or against it, as long as the
+        recipe comes nearer. The answer is whether it came nearer."""
         before = self.least
         for sign in (1, -1):
             power, farther, last = 0, 0, self.least
@@ -208,7 +142,7 @@ class _Descent:
                 last = self.total
         return self.least < before
 
-    def _move(self, direction: Direction, step: float) -> bool:
+    def _move(self, direction: Sequence[tuple[Variable, int]], step: float) -> bool:
         recipe: Recipe | None = self.best
         for variable, sign in direction:
             if recipe is not None:

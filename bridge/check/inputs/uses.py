@@ -10,15 +10,16 @@ neighbours, tells `<` from `<=`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 
 from bridge.neutral.expression import OPPOSITES
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference.indexes import index_range, is_index
 from bridge.neutral.ports import Carried, Invariant, Sliced, Yield
-from bridge.neutral.types import BOOL, Dim, high
+from bridge.neutral.types import BOOL, Dim
 from bridge.vocabulary import has_trait, operator
 
 Bounds = tuple[float, float]
@@ -39,9 +40,6 @@ _RANGES = {
 }  # fmt: skip
 """The lowest and highest value of inputs that are no indexes."""
 
-LARGE_TRIPS = (10, 16)
-"""The range of a trip count in a large input."""
-
 _POSITIONS = frozenset({"position", "position_ids"})
 """Inputs with no meaning beyond their range, as indexes have none."""
 
@@ -55,7 +53,7 @@ _SECOND_OPERANDS = {
 
 _COMPARING = frozenset({*OPPOSITES, "And", "Or", "Not"})
 
-_LIMITING = frozenset({*OPPOSITES, "Clip", "Max", "Min"})
+LIMITING = frozenset({*OPPOSITES, "Clip", "FakeQuantize", "Max", "Min"})
 """Operators for which the numbers around a constant are unlike others."""
 
 _HANDS_NAN_ON = _COMPARING | {
@@ -77,7 +75,9 @@ _OF_EQUALS = frozenset({"Ceil", "Floor", "ReduceMax", "ReduceMean", "ReduceMin",
 """Operators that give of equal numbers the same number, or one near it."""
 
 _NUMBERS = frozenset({"int", "uint", "float"})
+_HALVES = (0.5, 1.5, 2.5)  # which round to the even neighbour
 _FARTHEST = 1e4  # engines round larger numbers unlike
+_LARGEST_WHOLE = 1 << 24  # which every engine holds exactly
 _MARKED = 8  # elements of a constant that marks are taken from, at most
 _LARGEST_KNOWN = 1 << 20  # elements of a constant whose ends are looked for
 
@@ -100,7 +100,7 @@ class Use:
     index: int
     way: Trail
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The name of the node's input in the operator's definition."""
         if self.node.op == "Loop":
@@ -108,21 +108,15 @@ class Use:
         return _name(self.node, self.index)
 
     @property
-    def rows(self) -> int:
-        """How many rows of a table of known size an index may choose, 0 for others."""
-        found = index_range(self.node, self.index)
-        if found is None or not all(isinstance(size, int) for size in found.sizes):
-            return 0
-        return max(min(high(size) or 0 for size in found.sizes) - found.least, 0)
-
-    @property
     def is_index(self) -> bool:
         """Whether a number beyond its range means nothing."""
         return is_index(self.node, self.index) or (self.index > 0 and self.name in _POSITIONS)
 
-    def bounds(self, size: Callable[[Dim], int], is_large: bool, whole: bool) -> Bounds | None:
+    def bounds(
+        self, size: Callable[[Dim], int], trips: Bounds | None, whole: bool
+    ) -> Bounds | None:
         """What the model's input may be, None if this use does not say it. `size` gives the size of
-        a dimension; `whole` is set for integers."""
+        a dimension, `trips` other trip counts than usual; `whole` is set for integers."""
         node, name = self.node, self.name
         of_second = whole or node.op == "Pow"
         found: Bounds | None = _SECOND_OPERANDS.get((node.op, name)) if of_second else None
@@ -133,16 +127,27 @@ class Use:
             least = range.least if range else 0
             found = (range.bounds(size) if range else None) or (least, least)
         elif found is None and not works_on:
-            found = LARGE_TRIPS if name == "trip_count" and is_large else _RANGES.get(name)
+            found = (trips if name == "trip_count" else None) or _RANGES.get(name)
         return None if found is None else self.way.back(found)
 
     def limits(self) -> Iterator[float]:
         """Small constants around which the node does not treat all numbers alike."""
+        if not self.way.is_known:
+            return
         others = [value for place, value in enumerate(self.node.inputs) if place != self.index]
-        for value in others if self.node.op in _LIMITING and self.way.is_known else ():
-            tensor = value.constant if value is not None else None
-            if tensor is not None and tensor.size <= _MARKED and tensor.element.kind in _NUMBERS:
-                yield from map(float, tensor.array().astype(float).reshape(-1))
+        known = [_numbers(value) for value in others]
+        if self.node.op in LIMITING:
+            yield from (number for numbers in known for number in numbers)
+        elif self.node.op == "Round":
+            yield from _HALVES
+        elif self.node.op == "QuantizeLinear" and self.index == 0:
+            element = self.node.outputs[0].element
+            zeros = known[1] if len(known) > 1 and known[1] else [0.0]
+            for scale, zero in product(known[0], dict.fromkeys(zeros)):
+                # Engines agree about halves if the division does not round.
+                yield from (half * scale for half in _HALVES if math.frexp(scale)[0] == 0.5)
+                if element is not None and element.is_integer:
+                    yield from ((end - zero) * scale for end in element.bounds)
 
 
 def _around(number: float, step: float) -> tuple[float, ...]:
@@ -152,22 +157,31 @@ def _around(number: float, step: float) -> tuple[float, ...]:
 
 @dataclass
 class InputUses:
-    """All uses of an input. `is_mask` is set if it says which keys count in a softmax, `is_moved`
-    if its numbers are handed on and never computed with, `takes_nan` if NaN may change what the
-    model chooses, and engines agree about it. `further` are its uses in another file."""
+    """All uses of an input. `is_mask` is set if it says which keys count in a softmax, `is_wide` if
+    engines agree about integers of the whole type, `takes_nan` if they agree about NaN.
+    `further` are its uses in another file, `far` numbers whose exponentials overflow."""
 
     is_whole: bool = False
     all: list[Use] = field(default_factory=list)
     is_mask: bool = False
-    is_moved: bool = True
+    is_wide: bool = True
     takes_nan: bool = False
     further: list[Use] = field(default_factory=list)
+    far: Sequence[float] = (100.0, -100.0)
 
     @cached_property
     def is_yes_or_no(self) -> bool:
         """Whether an integer is 0 or 1."""
         taken = (is_taken_from_one(use.node, use.index) for use in self.all)
         return self.is_mask or (self.is_whole and any(taken))
+
+    @property
+    def special(self) -> list[float]:
+        """NaN, -0.0 and infinities, if a file may tell them from others and engines agree."""
+        ops = {use.node.op for use in (*self.all, *self.further)}
+        if not self.takes_nan or ops.isdisjoint({*LIMITING, "IsInf", "IsNaN"}):
+            return []
+        return [math.nan, -0.0, *((math.inf, -math.inf) if "IsInf" in ops else ())]
 
     @cached_property
     def marks(self) -> list[float]:
@@ -180,7 +194,8 @@ class InputUses:
                 step = 1.0 if self.is_whole else (abs(limit) or 1.0) / 64
                 for place, number in enumerate(_around(limit, step)):
                     low, high = use.way.back((number, number))
-                    if low == high and abs(low) <= _FARTHEST and (place or use.way.is_exact):
+                    most = _LARGEST_WHOLE if self.is_whole else _FARTHEST
+                    if low == high and abs(low) <= most and (place or use.way.is_exact):
                         found.setdefault(place, []).append(round(low) if self.is_whole else low)
         return [*dict.fromkeys(mark for place in sorted(found) for mark in found[place])]
 
@@ -208,34 +223,42 @@ def consumers_of(graph: Graph) -> Consumers:
     return table
 
 
-def uses_of(value: Value, consumers: Consumers) -> InputUses:
-    """The uses of an input of a model."""
+def uses_of(value: Value, consumers: Consumers, alike: bool = False) -> InputUses:
+    """The uses of an input of a model. `alike` is set if one engine runs both files."""
     element = value.element
     uses = InputUses(element is not None and not element.is_float)
     waiting = [(value, Trail())]
     seen = {value}
-    is_told = False
     while waiting:
         one, way = waiting.pop()
         reached = [(found, way) for found in consumers.leaving.get(one, ())]
         for node, index in consumers.of.get(one, ()):
             uses.all.append(Use(node, index, way))
             moved = [*_handed_on(node, index)]
-            uses.is_moved &= (bool(moved) and node.op not in _IN_32_BITS) or (
-                node.op in _OF_BITS and element is not None and element.bits <= 32
+            uses.is_wide &= (
+                alike
+                or (bool(moved) and node.op not in _IN_32_BITS)
+                or (node.op in _OF_BITS and element is not None and element.bits <= 32)
             )
-            is_told |= node.op in _LIMITING or node.op in ("IsInf", "IsNaN")
             reached += [(found, way) for found in moved]
             reached += _computed(node, index, way)
         for found, its in reached:
             if found not in seen:
                 seen.add(found)
                 waiting.append((found, its))
-    if is_told and not uses.is_whole:
-        uses.takes_nan = _takes_nan(value, consumers)
+    if not uses.is_whole:
+        uses.takes_nan = _takes_nan(value, consumers, alike)
     if uses.is_whole and (value.rank or 0) > 1 and not any(use.is_index for use in uses.all):
         uses.is_mask = _masks(value, consumers)
     return uses
+
+
+def _numbers(value: Value | None) -> list[float]:
+    """The numbers of a small constant."""
+    tensor = None if value is None else value.constant
+    if tensor is None or tensor.size > _MARKED or tensor.element.kind not in _NUMBERS:
+        return []
+    return [*map(float, tensor.array().astype(float).reshape(-1))]
 
 
 def _name(node: Node, index: int) -> str:
@@ -320,7 +343,7 @@ def _undone(op: str, bounds: Bounds, ends: Bounds | None, index: int, whole: boo
     )
 
 
-def _takes_nan(value: Value, consumers: Consumers) -> bool:
+def _takes_nan(value: Value, consumers: Consumers, alike: bool) -> bool:
     """Whether engines agree about NaN in everything that is computed from a value."""
     waiting, seen = [value], {value}
     while waiting:
@@ -328,8 +351,9 @@ def _takes_nan(value: Value, consumers: Consumers) -> bool:
         reached = [*consumers.leaving.get(before, ())]
         for node, index in consumers.of.get(before, ()):
             moved = [*_handed_on(node, index)]
-            to_whole = node.op == "Cast" and _is_float(before) and not _is_float(node.outputs[0])
-            if to_whole or not (moved or node.op in _HANDS_NAN_ON):
+            handed = node.op != "Cast" and node.op in _HANDS_NAN_ON
+            to_whole = not (handed or node.bodies) and not all(map(_is_float, node.outputs))
+            if to_whole or not (moved or alike or node.op in _HANDS_NAN_ON):
                 return False
             reached += [*node.outputs, *moved]
         for found in reached:

@@ -8,15 +8,11 @@ from dataclasses import dataclass, field, replace
 from bridge.check.engines import Session
 from bridge.check.inputs.calls import States
 from bridge.check.inputs.own import InputSet
-from bridge.check.inputs.probe import Probe
+from bridge.check.inputs.probe import Probes
 from bridge.check.inputs.recipe import Case, Recipe
 from bridge.check.inputs.sizes import Demands
 from bridge.check.surgery.sites import Branch, Site
-from bridge.check.surgery.watching import all_taken
 from bridge.neutral.graph import Model
-
-Probes = Callable[[Site], tuple[Probe, Session] | None]
-"""Gives the loaded probe of a site, None if there is no probe or no engine loads it."""
 
 
 @dataclass(frozen=True)
@@ -50,21 +46,11 @@ class Inputs:
         number = {place: index for index, place in enumerate(places)}
         row = tuple(number[place] for place in self.row if place in number)
         cases = tuple(self.cases[place] for place in places)
-        return replace(self, cases=cases, reached=_first_takers(cases), row=row)
-
-    def with_branches(self, sites: Sequence[Site]) -> Inputs:
-        """The same, with the branches that the cases took in a watched session."""
-        cases = tuple(replace(case, taken=all_taken(case.outputs, sites)) for case in self.cases)
-        return replace(self, cases=cases, reached=_first_takers(cases))
-
-
-def _first_takers(cases: Sequence[Case]) -> dict[Branch, int]:
-    """The number of the first case that takes each branch."""
-    reached = dict[Branch, int]()
-    for place, case in enumerate(cases):
-        for branch in sorted(case.taken):
-            reached.setdefault(branch, place)
-    return reached
+        reached = dict[Branch, int]()
+        for place, case in enumerate(cases):
+            for branch in sorted(case.taken):
+                reached.setdefault(branch, place)
+        return replace(self, cases=cases, reached=reached, row=row)
 
 
 @dataclass(frozen=True)
@@ -75,7 +61,7 @@ class Wanted:
     with an output for the `sites` (see `Surgery.watch`). There are to be `samples` drawn inputs,
     `budget` limits how many are tried for them; if there are to be none, only the user's inputs
     `own` are tried. A model with `states` gets calls in a row. If `alone` runs a longer row than
-    `session`, that row is taken. With `whole`, all inputs have elements. `tell` is called with the
+    `session`, that row is taken. A `quick` search ends with the samples. `tell` is called with the
     progress. `twin` is the other file: what it compares with counts, too.
     """
 
@@ -90,6 +76,6 @@ class Wanted:
     own: Sequence[InputSet] = ()
     states: States | None = None
     alone: Session | None = None
-    whole: bool = False
+    quick: bool = False
     twin: Model | None = None
     tell: Callable[[str], None] = lambda text: None

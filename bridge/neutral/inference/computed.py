@@ -32,11 +32,12 @@ Compute = Callable[[Node, Sequence[Array]], Sequence[Array]]
 it cannot compute."""
 
 
-def _no_arrays(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
+def no_arrays(node: Node, arrays: Sequence[Array]) -> Sequence[Array]:
+    """Computes no node."""
     return ()
 
 
-_compute: Compute = _no_arrays
+_compute: Compute = no_arrays
 
 
 def compute_by(function: Compute) -> None:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.inference import constraints as must
-from bridge.operators import Builder, Node, Result, legalizes, ranks, reads
+from bridge.operators import Builder, Node, Result, Value, legalizes, ranks, reads
 
 
 @reads("Softmax", "LogSoftmax", "Hardmax", format="onnx", until=12)
 def flattened(b: Builder, node: Node) -> Result:
-    """Hardmax, LogSoftmax and Softmax (1 to 12). Before operator set 13, the input is flattened to
-    two dimensions at `axis` (default 1). The operator then normalizes over the whole second
-    dimension."""
-    x = node.operand(0)
-    axis = node.attributes.get("axis", 1)
+    """Hardmax, LogSoftmax and Softmax (1 to 12): the axes from `axis` (default 1) on are one."""
+    return over_all_from(b, node.op, node.operand(0), node.attributes.get("axis", 1))
+
+
+def over_all_from(b: Builder, op: str, x: Value, axis: int) -> Value:
+    """The operator over all axes from one on."""
     if axis == -1 or (x.rank is not None and x.rank and axis % x.rank == x.rank - 1):
-        return b.op(node.op, x, axis=-1)
-    result = b.op(node.op, b.op("Flatten", x, axis=axis), axis=-1)
+        return b.op(op, x, axis=-1)
+    result = b.op(op, b.op("Flatten", x, axis=axis), axis=-1)
     return b.op("Reshape", result, b.op("Shape", x), allowzero=True)
 
 

@@ -337,10 +337,7 @@ def _slice(b: Builder, node: Node, counts: Value) -> SafeInputs:
     if node.inputs[0] is None or node.inputs[0].rank is None:
         raise Unsafe("the rank of its input is not known")
     for value in node.inputs[3:]:
-        if value is not None and (known_of(value).ints is None or 0 in _steps(node, value)):
+        ints = known_of(value).ints if value is not None else ()
+        if ints is None or (value is node.input(4) and 0 in ints):
             raise Unsafe("data decide its axes or steps")
     return None
-
-
-def _steps(node: Node, value: Value) -> tuple[int, ...]:
-    return (known_of(value).ints or ()) if value is node.input(4) else ()

@@ -101,7 +101,7 @@ def without_variables(b: Builder, node: Node) -> Result:
 
 def _lengths(node: Node) -> must.Constraints:
     """The longest sequence of the batch has all keys; the cache grows by the new ones. It has room
-    for them already if some may be padding."""
+    for them already if some may be padding. It has the size of the heads."""
     query, past, added = (must.Operand(node.input(i)) for i in (0, 3, 16))
     sizes = (0 if past.value is None else past[2], query[1])
     if added.value is not None:
@@ -109,6 +109,12 @@ def _lengths(node: Node) -> must.Constraints:
         yield must.Count(added.value, (0, query[1]))
     yield must.Count(node.input(5), sizes, -1)
     yield must.Count(node.input(6), sizes)
+    heads, groups = (node.attributes[name] for name in ("num_heads", "kv_num_heads"))
+    together = heads + 2 * groups if node.input(1) is None else heads
+    packed = 2 if node.attributes.get("kv_cache_bit_width") == 4 else 1
+    if past.value is not None and isinstance(query[2], int):
+        size = query[2] // together // packed
+        yield must.Same(past[3], size, "its cache is {}, for heads of {}", past, size)
 
 
 must.hold("com.microsoft::GroupQueryAttention", _lengths)

@@ -26,6 +26,7 @@ from bridge.operators import (
     ranks,
     required,
 )
+from bridge.operators.activation.softmax import over_all_from
 from bridge.operators.elementwise.bits import NORMAL_FLOATS
 
 BY_BITS = {2: U2, 4: U4, 8: U8}
@@ -120,9 +121,9 @@ def qlinear_leaky_relu(b: Builder, node: Node, x: Value) -> Value:
 def qlinear_softmax(b: Builder, node: Node, x: Value) -> Value:
     """`com.microsoft::QLinearSoftmax` (1): `opset` selects the version of ONNX's Softmax."""
     axis = node.attributes.get("axis", -1)
-    if node.attributes["opset"] >= 13 or axis in (-1, ranks(node, 0)[0] - 1):
+    if node.attributes["opset"] >= 13:
         return b.op("Softmax", x, axis=axis)
-    raise Refused("the softmax of operator sets before 13 is supported along the last axis only")
+    return over_all_from(b, "Softmax", x, axis)
 
 
 @_quantized("QLinearReduceMean")
@@ -292,8 +293,8 @@ def gather_block_quantized(b: Builder, node: Node) -> Result:
     if weights is None or not weights.element.is_integer:
         raise Refused("its data must be a constant of integers")
     axis = attributes.get("quantize_axis", 1) % len(weights.shape)
+    bits = attributes.get("bits", 4)
     if weights.element is U8:
-        bits = attributes.get("bits", 4)
         element = BY_BITS.get(bits)
         if element is None:
             raise Refused(f"its bits must be 2, 4 or 8, not {bits}")

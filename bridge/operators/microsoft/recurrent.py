@@ -5,19 +5,28 @@ from __future__ import annotations
 import numpy as np
 
 from bridge.neutral.inference import infers
-from bridge.neutral.types import F32, TensorType, Type
+from bridge.neutral.types import F32, I64, TensorType, Type
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
+from bridge.operators.loops import Values
 from bridge.operators.recurrent.lstm import lstm_step
-from bridge.operators.recurrent.recurrent import RecurrentLayer, layer_of, summed_bias, to_loop
+from bridge.operators.recurrent.recurrent import (
+    IR_GATES,
+    ONNX_GATES,
+    RecurrentLayer,
+    fits_sequence,
+    layer_of,
+    permute_gates,
+    summed_bias,
+    to_loop,
+)
 
 
 @legalizes("com.microsoft::DynamicQuantizeLSTM", target="ir")
 def dynamic_quantize_lstm(b: Builder, node: Node) -> Result:
     """`com.microsoft::DynamicQuantizeLSTM` (1): an LSTM with quantised weights and inputs. The
     weights are [directions, input, 4*hidden] and [directions, hidden, 4*hidden]. X is quantised as
-    a whole, and the state of all batches again in each step. Backwards, onnxruntime begins with the
-    last element of each sequence, but this conversion begins with the longest sequence. Rounding
-    therefore differs if sequences differ in length."""
+    a whole, up to the longest sequence, and the state of all batches again in each step. A sequence
+    that ended adds zeros to the state."""
     x, w, r = required(node, 0, 1, 2)
     bias, lengths, h, c, peepholes = (node.input(i) for i in range(3, 8))
     layer = layer_of(node, 4, ("sigmoid", "tanh", "tanh"))
@@ -25,20 +34,28 @@ def dynamic_quantize_lstm(b: Builder, node: Node) -> Result:
     w = b.transpose(_opened(b, w, node.input(8), node.input(9)), 0, 2, 1)
     r = b.transpose(_opened(b, r, node.input(10), node.input(11)), 0, 2, 1)
     coupled = bool(node.attributes.get("input_forget", 0))
+    is_cell = peepholes is None and not coupled and fits_sequence(layer)
 
     def step(
-        b: Builder,
-        layer: RecurrentLayer,
-        way: int,
-        share: Value,
-        states: list[Value],
-        own: list[Value],
-    ) -> list[Value]:
-        states = [_rounded(b, states[0]), *states[1:]]
-        return lstm_step(b, layer, way, share, states, own, coupled)
+        b: Builder, layer: RecurrentLayer, share: Value, states: Values, parameters: Values
+    ) -> Values:
+        states = [_rounded(b, states[0], states[0]), *states[1:]]
+        if not is_cell:
+            return lstm_step(b, layer, share, states, parameters, coupled)
+        functions = tuple(function.name for function in layer.activations[0])
+        sizes = {"hidden_size": layer.hidden, "clip": layer.clip}
+        return b.ops("LSTMCell", 2, share, *states, *parameters, activations=functions, **sizes)
 
-    own = (r,) if peepholes is None else (r, peepholes)
-    outputs = to_loop(b, layer, _rounded(b, x), (h, c), lengths, w, total, own, step)
+    own = [r] if peepholes is None else [r, peepholes]
+    if is_cell:
+        own = [permute_gates(b, v, ONNX_GATES, IR_GATES, 1, layer.hidden) for v in (w, r, total)]
+    share = None if is_cell else w
+    seen = x
+    if lengths is not None:
+        longest = b.op("ReduceMax", b.cast(lengths, I64), None, keepdims=True)
+        seen = b.cut(x, int(layer.batch_first), 0, longest)
+    inputs = _rounded(b, x, seen)
+    outputs = to_loop(b, layer, inputs, (h, c), lengths, share, total, own, step, aligned=True)
     return outputs[: len(node.outputs)]
 
 
@@ -74,13 +91,12 @@ SMALLEST = float(np.finfo(np.float32).tiny)
 """A scale above 0 for a tensor of zeros."""
 
 
-def _rounded(b: Builder, x: Value) -> Value:
-    """Floats after DynamicQuantizeLinear and DequantizeLinear. The integers between them stay
-    floats, which hold them exactly."""
-    low = b.min(b.op("ReduceMin", x, None, keepdims=False), b.like(0.0, x))
-    high = b.max(b.op("ReduceMax", x, None, keepdims=False), b.like(0.0, x))
+def _rounded(b: Builder, x: Value, seen: Value) -> Value:
+    """Floats after DynamicQuantizeLinear and DequantizeLinear, by the range of those that are
+    `seen`. The integers between them, less the zero point, stay floats, which hold them exactly."""
+    low = b.min(b.op("ReduceMin", seen, None, keepdims=False), b.like(0.0, x))
+    high = b.max(b.op("ReduceMax", seen, None, keepdims=False), b.like(0.0, x))
     scale = b.max((high - low) / b.like(255.0, x), b.like(SMALLEST, x))
-    least, most = b.like(0.0, x), b.like(255.0, x)
-    zero_point = b.op("Round", b.op("Clip", -low / scale, least, most))
-    integers = b.op("Clip", b.op("Round", x / scale) + zero_point, least, most)
-    return (integers - zero_point) * scale
+    most = b.op("Round", low / scale) + b.like(255.0, x)
+    # No float is below the lowest one, and so is no integer.
+    return b.min(b.op("Round", x / scale), most) * scale

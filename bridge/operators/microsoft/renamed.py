@@ -118,12 +118,17 @@ def blocked_channels(b: Builder, node: Node) -> NoReturn:
 def compiled_context(b: Builder, node: Node) -> NoReturn:
     """`com.microsoft::EPContext` (1): what an execution provider compiled, in the form of one
     device."""
-    attributes = node.attributes
-    source, model = attributes.get("source"), attributes.get("onnx_model_filename")
-    named = str(attributes.get("ep_cache_context", ""))
-    if not attributes.get("embed_mode", 1) and named.lower().endswith(".xml"):
-        raise Refused(f"its model is the IR {named} beside the file; convert that")
+    if name := named_ir(node):
+        raise Refused(f"its model is the IR {name} beside the file; convert that")
+    source, model = (node.attributes.get(key) for key in ("source", "onnx_model_filename"))
     raise Refused(
         f"it holds what {source or 'an execution provider'} compiled for a device, and no "
         f"operators; convert the model that it was made of{f', {model}' if model else ''}"
     )
+
+
+def named_ir(node: Node) -> str:
+    """The IR beside the file that a `com.microsoft::EPContext` names, "" if it names none."""
+    name = str(node.attributes.get("ep_cache_context", ""))
+    is_context = node.op == "com.microsoft::EPContext" and not node.attributes.get("embed_mode", 1)
+    return name if is_context and name.lower().endswith(".xml") else ""

@@ -40,7 +40,7 @@ class Blocks:
         self.data = data
         self.block = node.attributes.get("block_size", 0)
         single = scale.rank == 0 or scale.shape == (1,)
-        if single and not (self.block and scale.rank == data.rank):
+        if single and not (self.block and scale.rank == data.rank != 0):
             self.block = 0
             self.axis: int | None = None
             return
@@ -175,10 +175,16 @@ def qlinear_conv_to_ir(b: Builder, node: Node) -> Result:
 def qlinear_matmul_to_ir(b: Builder, node: Node) -> Result:
     """QLinearMatMul (10 to 21). Scales are along the rows of `a` and of the result, and along the
     columns of `b`."""
-    x, x_scale, x_zero, y, y_scale, y_zero, z_scale, z_zero = node.inputs[:8]
-    left = b.op("DequantizeLinear", x, x_scale, x_zero, axis=-2)
-    right = b.op("DequantizeLinear", y, y_scale, y_zero, axis=-1)
+    x, x_scale, x_zero, y, y_scale, y_zero, z_scale, z_zero = required(node, *range(8))
+    left = b.op("DequantizeLinear", x, _like(b, x_scale, x_zero), x_zero, axis=-2)
+    right = b.op("DequantizeLinear", y, _like(b, y_scale, y_zero), y_zero, axis=-1)
     return b.op("QuantizeLinear", b.op("MatMul", left, right), z_scale, z_zero, axis=-2)
+
+
+def _like(b: Builder, scale: Value, zero: Value | None) -> Value:
+    """The scale for each of the zero points, beside which it may be one number."""
+    many = zero is not None and zero.rank == 1 and zero.dims != (1,) and scale.rank == 0
+    return b.op("Expand", scale, b.op("Shape", zero)) if many else scale
 
 
 @legalizes("ConvInteger", target="ir")

@@ -21,16 +21,24 @@ def gru_to_ir(b: Builder, node: Node) -> Result:
     x, w, r = required(node, 0, 1, 2)
     bias, lengths, h = (node.input(i) for i in range(3, 6))
     layer = layers.layer_of(node, 3, ("sigmoid", "tanh"))
+    if not layers.fits_sequence(layer):
+        return loop_of_gru(b, node)
     linear = node.attributes["linear_before_reset"]
-    if layers.fits_sequence(layer):
-        total = _apart(b, layer, bias, x) if linear else layers.summed_bias(b, layer, 3, bias, x)
-        outputs = layers.to_sequence(
-            b, layer, "GRUSequence", x, (h,), lengths, (w, r, total), linear_before_reset=linear
-        )
-    else:
-        of_w, of_r = b.split(_apart(b, layer, bias, x), 1, 3 * layer.hidden, layer.hidden)
-        step = partial(_step, linear=linear)
-        outputs = layers.to_loop(b, layer, x, (h,), lengths, w, of_w, (r, of_r), step)
+    total = _apart(b, layer, bias, x) if linear else layers.summed_bias(b, layer, 3, bias, x)
+    outputs = layers.to_sequence(
+        b, layer, "GRUSequence", x, (h,), lengths, (w, r, total), linear_before_reset=linear
+    )
+    return outputs[: len(node.outputs)]
+
+
+def loop_of_gru(b: Builder, node: Node) -> Result:
+    """GRU as a Loop for each direction."""
+    x, w, r = required(node, 0, 1, 2)
+    bias, lengths, h = (node.input(i) for i in range(3, 6))
+    layer = layers.layer_of(node, 3, ("sigmoid", "tanh"))
+    of_w, of_r = b.split(_apart(b, layer, bias, x), 1, 3 * layer.hidden, layer.hidden)
+    step = partial(_step, linear=node.attributes["linear_before_reset"])
+    outputs = layers.to_loop(b, layer, x, (h,), lengths, w, of_w, (r, of_r), step)
     return outputs[: len(node.outputs)]
 
 
@@ -50,14 +58,13 @@ def _apart(b: Builder, layer: layers.RecurrentLayer, bias: Value | None, x: Valu
 def _step(
     b: Builder,
     layer: layers.RecurrentLayer,
-    direction: int,
     share: Value,
     states: Values,
     parameters: Values,
     linear: bool,
 ) -> Values:
     """One step of ONNX's GRU (the equations of the operator's documentation)."""
-    f, g = layer.activations[direction]
+    f, g = layer.activations[0]
     (before,) = states
     r, bias = parameters
     hidden = layer.hidden

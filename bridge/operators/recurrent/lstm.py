@@ -35,7 +35,6 @@ def lstm_to_ir(b: Builder, node: Node) -> Result:
 def lstm_step(
     b: Builder,
     layer: layers.RecurrentLayer,
-    direction: int,
     share: Value,
     states: Values,
     parameters: Values,
@@ -44,7 +43,7 @@ def lstm_step(
     """One step of ONNX's LSTM (equations in the documentation of the operator). `share` is the
     product of W and the input. The parameters are R [4*hidden, hidden] and, if there are any, the
     peepholes."""
-    f, g, h = layer.activations[direction]
+    f, g, h = layer.activations[0]
     before, cell = states
     r, *peepholes = parameters
     sums = share + b.op("MatMul", before, r, transpose_b=True)

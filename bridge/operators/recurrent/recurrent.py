@@ -8,7 +8,8 @@ and then the biases of R, but IR's B has their sum.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -262,8 +263,8 @@ def _half(bias: Value, width: int) -> Value | None:
 
 # The layer as a Loop ----------------------------------------------------------------------------
 
-CellStep = Callable[[Builder, RecurrentLayer, int, Value, list[Value], list[Value]], list[Value]]
-"""One step of a cell: (builder, layer, direction, share of W, states, parameters) to the new
+CellStep = Callable[..., Values]
+"""One step of a cell: (builder, layer of one direction, share of W, states, parameters) to the new
 states. The share of W is [batch, gates*hidden], and the states are [batch, hidden]."""
 
 
@@ -273,31 +274,36 @@ def to_loop(
     x: Value,
     states: Sequence[Value | None],
     lengths: Value | None,
-    w: Value,
+    w: Value | None,
     bias: Value,
     parameters: Sequence[Value],
     step: CellStep,
+    aligned: bool = False,
 ) -> list[Value]:
     """An ONNX layer as one Loop per direction, for layers that IR's sequences cannot express.
 
     `w` is [directions, gates*hidden, input]. `bias` [directions, gates*hidden] is added to the
-    product of W and the input. The first axis of `parameters` is the direction. Returns the outputs
-    in ONNX's layout.
+    product of W and the input; without `w` each step takes its part of the input. The first axis of
+    `parameters` is the direction. If `aligned`, backward steps begin with the last element of each
+    sequence, and steps see zeros for a state that stayed. Returns the outputs in ONNX's layout.
     """
     time_major = b.transpose(x, 1, 0, 2) if layer.batch_first else x
     batch = b.sizes(time_major, 1)
     results = []
-    for direction in range(len(layer.directions)):
+    for direction, way in enumerate(layer.directions):
+        one = replace(layer, directions=(way,), activations=(layer.activations[direction],))
         initial = [
             b.zeros(x, batch, layer.hidden) if s is None
             else _sized(b, part_of(b, s, 1 if layer.batch_first else 0, direction), layer.hidden)
             for s in states
         ]  # fmt: skip
-        share = b.op("MatMul", time_major, part_of(b, w, 0, direction), transpose_b=True) + part_of(
-            b, bias, 0, direction
-        )
+        share = time_major
+        if w is not None:
+            share = b.op("MatMul", share, part_of(b, w, 0, direction), transpose_b=True)
+            share += part_of(b, bias, 0, direction)
         own = [part_of(b, p, 0, direction) for p in parameters]
-        results.append(_loop(b, layer, direction, share, initial, lengths, own, step))
+        steps = partial(step, layer=one)
+        results.append(in_steps(b, steps, share, initial, lengths, own, way == "reverse", aligned))
     state_axis = 1 if layer.batch_first else 0
     outputs = []
     for index, parts in enumerate(zip(*results, strict=True)):
@@ -323,38 +329,49 @@ def _sized(b: Builder, state: Value, hidden: int) -> Value:
     return state if known else b.reshape(state, -1, hidden)
 
 
-def _loop(
+def in_steps(
     b: Builder,
-    layer: RecurrentLayer,
-    direction: int,
-    share: Value,
-    states: list[Value],
-    lengths: Value | None,
-    parameters: list[Value],
     step: CellStep,
-) -> list[Value]:
-    """One direction: the results [seq, batch, hidden] of all steps, and the last states [batch,
-    hidden]."""
+    x: Value,
+    states: Values,
+    lengths: Value | None,
+    parameters: Values,
+    reverse: bool,
+    aligned: bool = False,
+) -> Values:
+    """The results [seq, batch, hidden] of all steps of a cell along `x`, and the last states
+    [batch, hidden]. A sequence that ended gives zeros and keeps its states. The step needs no
+    `layer`, and its share is a part of `x`."""
 
     def body(b: Builder, parts: Values, before: Values, fixed: Values) -> tuple[Values, Values]:
-        after = step(b, layer, direction, parts[0], before, fixed[: len(parameters)])
+        own = fixed[: len(parameters)]
         if lengths is None:
+            after = step(b, share=parts[0], states=before, parameters=own)
             return after, [after[0]]
+        seen = before
+        if aligned:
+            is_new = b.op("Unsqueeze", parts[1] <= fixed[-1], [1])
+            seen = [b.where(is_new, before[0], 0), *before[1:]]
+        after = step(b, share=parts[0], states=seen, parameters=own)
         inside = b.op("Unsqueeze", parts[1] < fixed[-1], [1])
         y = b.where(inside, after[0], 0)
         kept = [b.where(inside, n, o) for n, o in zip(after, before, strict=True)]
         return kept, [y]
 
-    sliced, fixed = [share], list(parameters)
+    sliced, fixed = [x], list(parameters)
     if lengths is not None:
-        sliced.append(b.positions(share, 0))
+        sliced.append(b.positions(x, 0))
         fixed.append(b.cast(lengths, I64))
         some = b.op("Unsqueeze", lengths > 0, [1])
         # The final states of an empty sequence are zeros.
         states = [b.where(some, s, 0) for s in states]
-    reverse = layer.directions[direction] == "reverse"
-    last, (y,) = along(b, body, sliced, states, fixed, reverse)
-    return [y, *last]
+    if lengths is None or not (aligned and reverse):
+        last, (y,) = along(b, body, sliced, states, fixed, reverse)
+        return [y, *last]
+    lengths = b.max(fixed[-1], 1)
+    sliced[0] = b.op("ReverseSequence", x, lengths, batch_axis=1, time_axis=0)
+    last, (y,) = along(b, body, sliced, states, fixed)
+    return [b.op("ReverseSequence", y, lengths, batch_axis=1, time_axis=0), *last]
 
 
 def activate(b: Builder, function: Activation, x: Value, clip: float = 0.0) -> Value:

@@ -24,12 +24,11 @@ def rnn_to_ir(b: Builder, node: Node) -> Result:
 def _step(
     b: Builder,
     layer: layers.RecurrentLayer,
-    direction: int,
     share: Value,
     states: Values,
-    own: Values,
+    parameters: Values,
 ) -> Values:
     """One step of ONNX's RNN (equation in the documentation of the operator)."""
-    (f,) = layer.activations[direction]
-    sums = share + b.op("MatMul", states[0], own[0], transpose_b=True)
+    (f,) = layer.activations[0]
+    sums = share + b.op("MatMul", states[0], parameters[0], transpose_b=True)
     return [layers.activate(b, f, sums, layer.clip)]

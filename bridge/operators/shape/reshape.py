@@ -260,7 +260,7 @@ def read_tile_1(b: Builder, node: Node) -> Value:
 @reads("Tile", format="onnx", since=6)
 def tile_of_scalar(b: Builder, node: Node) -> Value | None:
     """Tile (6 to 13): a scalar has no axis to repeat."""
-    x = node.operand(0)
+    x, _ = required(node, 0, 1)
     return b.op("Identity", x) if x.rank == 0 else None
 
 

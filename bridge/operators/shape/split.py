@@ -11,7 +11,7 @@ from bridge.neutral.inference.dims import axis_of, rearranged, with_dim
 from bridge.neutral.inference.known import known_of, unknown
 from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import ANY, Dim, TensorType, Type, differ, is_static
-from bridge.operators import Builder, Node, Refused, Value, legalizes, reads, required
+from bridge.operators import Builder, Node, Value, legalizes, reads, required
 
 
 @reads("Split", format="onnx", until=1)
@@ -70,24 +70,19 @@ def uneven_for_onnx(b: Builder, node: Node) -> list[Value] | None:
     return b.ops("Split", count, x, node.input(1), axis=node.attributes["axis"], num_outputs=wanted)
 
 
-def _axis(node: Node) -> int:
-    known = known_of(node.inputs[1]).ints
-    if known is None:
-        raise Refused("its axis must be a constant")
-    return known[0]
-
-
 @legalizes("ir::Split", target="onnx")
 def ir_split_for_onnx(b: Builder, node: Node) -> list[Value]:
     """Split-1 of IR: parts of equal size. The axis is an input in IR."""
-    return b.ops("Split", len(node.outputs), node.inputs[0], axis=_axis(node))
+    return b.ops(
+        "Split", len(node.outputs), node.inputs[0], axis=b.constants(node.inputs[1], "its axis")[0]
+    )
 
 
 @legalizes("VariadicSplit", target="onnx")
 def variadic_split_for_onnx(b: Builder, node: Node) -> list[Value]:
     """VariadicSplit-1: one length may be -1, which means the rest of the axis."""
     x, lengths = required(node, 0, 2)
-    axis = _axis(node)
+    axis = b.constants(node.inputs[1], "its axis")[0]
     known = known_of(lengths).ints
     if not is_not_negative(lengths):
         size = None if x.shape is None else x.shape[axis]

@@ -46,11 +46,16 @@ class Declared:
         return self.pattern.needs
 
     def __call__(self, b: Builder, node: Node, uses: Uses) -> Value | None:
-        """The replacement for the first match for which all conditions hold."""
-        for match in self.pattern.matches(uses.output(node), Found(), uses.count, root=True):
+        """The replacement for the first match for which all conditions hold.
+
+        A fusion does not broadcast its result, so one that a constant gives more axes stays."""
+        output = uses.output(node)
+        for match in self.pattern.matches(output, Found(), uses.count, root=True):
             b.name = match.node(self.named).name
             value = self.build(b, match, uses)
-            if value is not None:
+            if value is not None and (
+                value.rank == output.rank or None in (value.rank, output.rank)
+            ):
                 return value
             b.nodes.clear()
         return None

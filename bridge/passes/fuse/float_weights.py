@@ -44,13 +44,10 @@ def meets_integers(weights: Value, uses: Uses) -> bool:
                 waiting.append(user.outputs[0])
                 continue
             operands = any(_is_quantized(other) for other in user.inputs if other is not value)
-            if operands or any(map(_quantizes, uses.users(user.outputs[0]))):
+            behind = uses.users(user.outputs[0])
+            if operands or any(has_trait(one.op, "quantizes") for one in behind):
                 return True
     return False
-
-
-def _quantizes(node: Node) -> bool:
-    return has_trait(node.op, "quantizes")
 
 
 def _is_quantized(value: Value | None) -> bool:

@@ -35,7 +35,7 @@ from bridge.passes.state.records import (
     StatefulRecord,
     SymbolicPair,
 )
-from bridge.passes.state.starts import sequences_of, sizes_alike, start_of
+from bridge.passes.state.starts import sequences_of, sized, sizes_alike, start_of
 from bridge.passes.state.types import note_types, restore_types
 from bridge.passes.state.variables import known_start
 
@@ -117,8 +117,9 @@ def _become_variables(
     front: list[Node] = []
     said: list[Node] = []
     starts: dict[Value, Value] = {}
-    alike = sizes_alike(graph)
+    alike, equal = sizes_alike(graph), sizes_alike(graph, broadcast=False)
     for state in values:
+        state.type = state.declared = sized(state, equal)
         b, tensor = Builder(front, state.name, target), model.defaults.pop(state, None)
         starts[state] = b.tensor(tensor) if tensor is not None else start_of(state, left, alike, b)
     caches = {state for state in values if PAST.match(state.name)}

@@ -9,18 +9,18 @@ from typing import Any
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Value
 from bridge.neutral.inference.constraints import equal_sizes, sizes_that_suit
-from bridge.neutral.types import Dim, Shape, low
+from bridge.neutral.types import Dim, Shape, TensorType, low
 
 Alike = Mapping[str, Dim]
 """Symbols of sizes, with another symbol or the number that the size has to be."""
 
 
-def sizes_alike(graph: Graph) -> Alike:
+def sizes_alike(graph: Graph, broadcast: bool = True) -> Alike:
     """Sizes that operators outside of bodies need to be equal, or broadcast. These operators would
     refuse a state whose size is 0 there."""
     alike: dict[str, Dim] = {}
     for node in graph.nodes:
-        for pairs in (equal_sizes, sizes_that_suit):
+        for pairs in (equal_sizes, sizes_that_suit)[: 1 + broadcast]:
             for one, other in pairs(node):
                 a, b = _root(one, alike), _root(other, alike)
                 if a != b and isinstance(a, str) and isinstance(b, str | int):
@@ -42,6 +42,13 @@ def sequences_of(inputs: Sequence[Value]) -> Any:
         if value.shape and not isinstance(value.shape[0], int):
             return value.shape[0]
     return next((value.shape[0] for value in inputs if value.shape), None)
+
+
+def sized(state: Value, equal: Alike) -> TensorType:
+    """The type of a state, with the numbers that its sizes are equal to."""
+    roots = ((dim, _root(dim, equal)) for dim in state.dims)
+    dims = tuple(root if isinstance(root, int) else dim for dim, root in roots)
+    return TensorType(state.element, dims)
 
 
 def start_of(state: Value, inputs: Sequence[Value], alike: Alike, b: Builder) -> Value:

@@ -102,7 +102,7 @@ def _cast(b: Builder, node: Node, vocabularies: Vocabularies) -> bool:
     """A table of the numbers in the words. A word that is no number fails in ONNX and is 0 here. A
     Cast from integers becomes a LabelEncoder from the integers that are written like a word."""
     group, results = map(vocabularies.lowered, (node.inputs[0], node.outputs[0]))
-    to = node.attributes["to"]
+    to = node.attributes["to"] if node.op == "Cast" else node.operand(1).element
     if group is not None and results is None:
         numbers = np.array([_number(word, to.is_integer) for word in group.words])
         _look_up(b, node, group, list(group.words), numbers.astype(to.dtype), to.dtype.type(0))
@@ -188,7 +188,7 @@ LOWERED: dict[str, Callable[[Builder, Node, Vocabularies], bool | None]] = {
     "ai.onnx.ml::OneHotEncoder": _one_hot_encoder,
     "ai.onnx.ml::LabelEncoder": _label_encoder,
     "ai.onnx.ml::CategoryMapper": _category_mapper,
-    "Cast": _cast,
+    **dict.fromkeys(("Cast", "CastLike"), _cast),
     "Gather": _gather,
 }
 """The rules for operators on strings."""

@@ -273,7 +273,7 @@ _SELECTIONS = (
 _VISITS: dict[str, Callable[[Vocabularies, Node], None]] = {
     "Constant": Vocabularies.constant,
     "Equal": Vocabularies.equal,
-    "Cast": Vocabularies.cast,
+    **dict.fromkeys(("Cast", "CastLike"), Vocabularies.cast),
     "ai.onnx.ml::LabelEncoder": Vocabularies.label_encoder,
     **dict.fromkeys(_SELECTIONS, Vocabularies.selection),
     **dict.fromkeys(_NAMED, Vocabularies.named),

@@ -178,11 +178,7 @@ def memory_behind(draft: Draft) -> list[int]:
 def _(draft: Draft, found: list[int]) -> None:
     """A Maximum of the state with itself, behind the Loop."""
     for index in found:
-        draft.loop.after(index, _copied_state)
-
-
-def _copied_state(b: Builder, state: Value) -> Value:
-    return opaque(b, state, "memory")
+        draft.loop.after(index, lambda b, state: opaque(b, state, "memory"))
 
 
 def _is_lost_behind(value: Value, place: Place) -> bool:

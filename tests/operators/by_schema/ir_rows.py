@@ -20,6 +20,7 @@ REDUCE = Row(
     ("2,3,4;[1]", "2,3,4;[-1]", "2,3,4;[0,2]", "2,3;[]", "4;[0]", "0,3;[0]", "2,0;[1]",
      "1,1,1;[1]", "2,1,3,2;[1,2,3]", "2,3,4;=1"), {"keep_dims": (True, False)}, I64,
     fits=lambda v: not v["case"].startswith(("0,", "2,0")) or v["type_0"] == "float")  # fmt: skip
+FILLED = tuple(case for case in REDUCE.cases if not case.startswith(("0,", "2,0")))
 SHORT = tuple(pair for pair in PAIRS if "=" not in pair)
 # In f64, the plugin finds a constant less than itself.
 BINARY = Row(
@@ -74,11 +75,17 @@ ROWS = {name: replace(row, release=1) for name, row in {
     "Gelu-7": Row(SHAPES, {"approximation_mode": ("erf", "tanh")}, FLOAT, special=True),
     "Round-5": Row(SHAPES, {"mode": ("half_to_even", "half_away_from_zero")}, FLOAT, special=True),
     "Convert-1": Row(SHAPES, {"destination_type": (
-        "f32", "f16", "f64", "i8", "i32", "i64", "u8", "boolean", "i16", "u16", "u32", "u64")}),
+        "f32", "f16", "f64", "i8", "i32", "i64", "u8", "boolean", "i16", "u16", "u32", "u64")},
+        # A float below 0 has no unsigned integer.
+        fits=lambda v: "u" not in v["destination_type"] or v["type_0"] not in REALS),
     "ConvertLike-1": Row(("2,3;1", "();2")),
     "Select-1": Row(("2,3;2,3;2,3", "2,1;3;()", "();2,3;3", "0;0;0", "1,3;2,1,1;4,3"), {
         "auto_broadcast": ("numpy",)}, {"0": ("bool",), "1": ("float",), "2": ("float",)}),
-    **{f"Reduce{op}-1": REDUCE for op in ("Sum", "Mean", "Max", "Min", "Prod")},
+    **{f"Reduce{op}-1": REDUCE for op in ("Sum", "Mean")},
+    # Of no elements, the plugin gives the limits of f32.
+    **{f"Reduce{op}-1": replace(REDUCE, cases=FILLED) for op in ("Max", "Min")},
+    # The plugin saturates integers of 8 bits.
+    "ReduceProd-1": replace(REDUCE, types={**I64, **WIDE}),
     **{f"ReduceL{p}-4": replace(REDUCE, types={**I64, **F}) for p in (1, 2)},
     **{f"ReduceLogical{op}-1": replace(REDUCE, types={**I64, "0": ("bool",)})
        for op in ("And", "Or")},

@@ -116,6 +116,53 @@ ROWS: dict[str, Row] = {
     "IsAllFinite": Row(("2,3;4",), {"isinf_only": (0, 1), "isnan_only": (0, 1)}, special=True),
     "GemmFastGelu": Row(("2,3;3,4;4",)), "CDist": Row(("3,4;2,4",), {
         "metric": ("euclidean", "sqeuclidean")}),
+    "BranchwiseRMSNorm": Row(("2,3,4;3,4", "2,5,12;12", "2,12;4", "2,3,4;", "0,3,4;"), {
+        "num_branches": (1, 3), "epsilon": (0.1,)}),
+    "GatedRMSNorm": Row(("2,3,4;4;2,3,4", "3,4;4;3,4", "0,3,4;4;0,3,4"), {
+        "activation": ("silu", "sigmoid"), "epsilon": (0.1,)}),
+    "GatedAdd": Row(("2,5,8;2,5,8;2,5,1", "2,5,8;2,5,8;2,5,8", "2,5,8;2,5,8;2,5,8;8,1",
+                     "3,4;3,4;3,1")),
+    "ScaledSiLU": Row(("2,3,4;", "4;()", "2,3;=0.5", "0,4;=1", "();"), {"alpha": (1.0, -0.5)}),
+    "MatMulBnb4": Row(("3,32;80<0..256;10>0", "2,3,32;80<0..256;10>0", "0,32;80<0..256;10>0"), {
+        "K": (32,), "N": (5,), "block_size": (16,), "quant_type": (0, 1), "transB": (1,)},
+        {"T2": ("uint8",)}),
+    "QLinearConv": Row(
+        ("1,2,5,6<0..9;=0.5;=2;4,2,3,2<0..9;=0.25;=1;=0.6;=3;4<-9..9",
+         "2,2,5,5<0..9;=0.5;=2;2,2,3,3<0..9;[0.25,0.5];[1,2];=0.6;=3",
+         "1,5,6,2<0..9;=0.5;=2;4,2,3,2<0..9;=0.25;=1;=0.6;=3"), {
+        "channels_last": (0, 1), "group": (1,), "strides": ([1, 1], [2, 1]),
+        "dilations": ([1, 1], [1, 2]), "pads": ([0, 0, 0, 0], [1, 0, 1, 1]),
+        "auto_pad": ("SAME_UPPER", "VALID")}, {"T4": ("int32",)},
+        fits=lambda v: v["case"].startswith("1,5,6,2") == (v["channels_last"] == "1")),
+    "QEmbedLayerNormalization": Row(
+        ("2,3<0..5;2,3<0..2;5,4<0..9;6,4<0..9;2,4<0..9;4<0..9;4<0..9;[[1,1,0],[1,1,1]];"
+         "=0.1;=0.2;=0.3;=0.4;=0.5;=1;=2;=3;=4;=5",
+         "2,3<0..5;;5,4<0..9;6,4<0..9;;4<0..9;4<0..9;;=0.1;=0.2;;=0.4;=0.5;=1;=2;;=4;=5"),
+        {"epsilon": (0.1,)}, {"T1": ("int32",)}, outputs=2),
+    "DynamicQuantizeLSTM": Row(
+        ("4,2,6;1,6,20<-9..9;1,5,20<-9..9;1,40;[4,2];1,2,5;1,2,5;1,15;[0.01];[3];[0.02];[0]",
+         "4,2,6;1,6,20<0..9;1,5,20<0..9;;;;;;[0.01];[3];[0.02];[0]"),
+        {"hidden_size": (5,), "direction": ("forward", "reverse"), "clip": (0.5,),
+         "input_forget": (0,)}, {"T1": ("int32",)}, outputs=3),
+    "LinearAttention": Row(
+        ("2,3,8;2,3,8;2,3,6;;2,3,8;2,3,2", "2,1,8;2,1,8;2,1,6;2,2,4,3;2,1,2;2,1,2",
+         "2,3,8;2,3,8;2,3,6;2,2,4,3"), {
+        "q_num_heads": (2,), "kv_num_heads": (2,), "scale": (0.5,), "chunk_size": (64,),
+        "update_rule": ("linear", "gated", "delta", "gated_delta")}, outputs=2),
+    "LinearAttentionGate": Row(("2,3,4;4;4;2,3,4", "1,1,3;3;3", "2,3,4;4;4"), outputs=2),
+    "CausalConvWithState": Row(
+        ("2,3,7;3,1,4;3;2,3,3", "2,3,7;3,1,4", "1,3,1;3,1,2;;1,3,1"), {
+        "activation": ("silu", "none"), "ndim": (1,), "dilation": (1,)}, outputs=2),
+    "MRotaryEmbedding": Row(
+        ("2,2,3,8;3,2,3<0..6;6,4;6,4", "2,3,16;3,2,3<0..6;6,4;6,4"), {
+        "mrope_section": ([2, 1, 1],), "num_heads": (0, 2), "mrope_layout": (0,),
+        "rotary_embedding_dim": (0, 8), "scale": (0.5,), "interleaved": (0, 1)}),
+    "MoE": Row(("3,4;3,3;3,5,4;3,5;3,4,5;3,4", "2,3,4;6,3;3,5,4;;3,4,5;"), {
+        "activation_type": ("relu", "gelu", "silu", "identity"), "k": (1, 2),
+        "normalize_routing_weights": (0, 1)}, {"T": REALS}),
+    "SampleOp": Row(SHAPES),
+    "UnfoldTensor": Row(("2,7", "2,5,3", "6"), {
+        "dim": (-1, 0, 1), "size": (2, 3, 1), "step": (1, 2)}),
     "SwiGLU": Row(("2,4", "2,4;2,4")), "Sampling": Row(("2,3",), fits=lambda levels: False),
 }  # fmt: skip
 del ROWS["Sampling"], PAIRS

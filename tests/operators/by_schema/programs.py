@@ -17,7 +17,7 @@ from tests.conformance.cases import Case
 from tests.control_flow.covering import covering
 from tests.control_flow.suite import Entry
 from tests.operators.by_schema import ir_programs
-from tests.operators.by_schema.ir_rows import ROWS as IR_ROWS
+from tests.operators.by_schema.ir_programs import ROWS as IR_ROWS
 from tests.operators.by_schema.microsoft_rows import ROWS as MICROSOFT_ROWS
 from tests.operators.by_schema.ml_rows import ROWS as ML_ROWS
 from tests.operators.by_schema.onnx_rows import ROWS as ONNX_ROWS
@@ -186,7 +186,9 @@ def case_of(entry: Entry) -> Case:
             feed.append(item)
     while names and not names[-1]:
         names.pop()
-    outputs = [f"y{place}" for place in range(min(row.outputs, len(schema.outputs)))]
+    many = schema.outputs[-1].variadic
+    count = row.outputs if many else min(row.outputs, len(schema.outputs))
+    outputs = [f"y{place}" for place in range(count)]
     node = helper.make_node(schema.op, names, outputs, domain=schema.domain, **attributes)
     results = [onnx.ValueInfoProto(name=name) for name in outputs]
     graph = helper.make_graph([node], "g", inputs, results, constants)

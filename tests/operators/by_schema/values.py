@@ -45,7 +45,7 @@ def value(text: str, type_: str, numbers: str, rng: np.random.Generator) -> Any:
     shape_text, below, limits = text.partition("<")
     shape_text, positive, _ = shape_text.partition(">")
     shape = [int(size) for size in re.findall(r"\d+", shape_text)]
-    if below:
+    if below and type_ != "string":
         low, _, high = limits.rpartition("..")
         return rng.integers(int(low or 0), int(high), shape).astype(dtype)
     if positive and not is_float(dtype):
