@@ -118,7 +118,9 @@ def _is_of_product(value: Value) -> bool:
     return False
 
 
-VIEWS = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
+RESHAPES = ("Reshape", "Squeeze", "Unsqueeze")
+
+VIEWS = (*RESHAPES, "Transpose")
 """Operators that move no element. OpenVINO merges one behind the other."""
 
 
@@ -145,7 +147,8 @@ def rearranged_views(node: Node, place: Place) -> list[bool]:
     reduction of a Transpose that moves axes of size 1 past those that stay. At a reduction with
     `keep_dims` along an axis before a new axis of size 1. At a GatherElements of a Slice that
     begins at 0 with step 1. At a Reshape of a transposed Reshape of rank 4 or 5 to known shapes, if
-    the second axis of the latter has an open size, and only the first one of its input. At a
+    the second axis of the latter has an open size, and only the first one of its input; Squeeze and
+    Unsqueeze are such Reshapes. At a
     Squeeze of arithmetic of two views, if one of lower rank has an open size.
     """
     if node.op == "GatherElements":
@@ -165,12 +168,12 @@ def _is_cut_from_start(node: Node) -> bool:
 
 def _is_shuffle(node: Node) -> bool:
     transposed = producer_of(node.operand(0), "Transpose")
-    first = transposed and producer_of(transposed.operand(0), "Reshape")
-    if not first or node.op != "Reshape":
+    first = transposed and producer_of(transposed.operand(0), *RESHAPES)
+    if not first or node.op not in RESHAPES:
         return False
-    if not all(known_of(n.inputs[1]).ints for n in (first, node)):
+    if not all(known_of(n.input(1)).ints for n in (first, node)):
         return False
-    x, groups = first.operand(0), first.outputs[0]
+    x, groups = first.operand(0).behind(*RESHAPES), first.outputs[0]
     is_batch_open = x.rank == 4 and not is_static(x.shape) and is_static(x.dims[1:])
     return is_batch_open and groups.rank in (4, 5) and not isinstance(groups.dims[1], int)
 
@@ -198,7 +201,9 @@ def _is_dropped(node: Node, place: Place) -> bool:
         copied = [at == old for at, old in enumerate(asked)]
     elif node.op == "Reshape" and not node.attributes["allowzero"]:
         copied = [size == 0 for size in asked]
-    known = [dim == 1 and at in axes for at, dim in enumerate(output.dims)]
+    # OpenVINO counts the axes otherwise once it has moved a view that stands in front.
+    moves = producer_of(reduction.operand(0), *VIEWS) is not None
+    known = [dim == 1 and (moves or at in axes) for at, dim in enumerate(output.dims)]
     return _is_reshape(node) and sum(not one for one in map(or_, copied, known)) <= 1
 
 

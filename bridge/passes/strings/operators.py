@@ -103,7 +103,7 @@ def _cast(b: Builder, node: Node, vocabularies: Vocabularies) -> bool:
     Cast from integers becomes a LabelEncoder from the integers that are written like a word."""
     group, results = map(vocabularies.lowered, (node.inputs[0], node.outputs[0]))
     to = node.attributes["to"] if node.op == "Cast" else node.operand(1).element
-    if group is not None and results is None:
+    if group is not None and results is None and to is not None:
         numbers = np.array([_number(word, to.is_integer) for word in group.words])
         _look_up(b, node, group, list(group.words), numbers.astype(to.dtype), to.dtype.type(0))
     elif results is not None and group is None:
