@@ -82,10 +82,10 @@ class Noise:
         samples = self._samples.setdefault(case, [])
         while len(samples) < _LOT * lots:
             self._left -= bool(samples) and self._left > 0
-            runs = session.run_each([feed] * _LOT)
-            samples += [
-                None if isinstance(one, EngineError) else self.kept(case, one) for one in runs
-            ]
+            for one in session.run_each([feed] * _LOT):
+                if isinstance(one, EngineError):
+                    raise one
+                samples.append(self.kept(case, one))
         return [one for one in samples if one is not None]
 
     def _far(

@@ -131,9 +131,9 @@ def _undetermined(
     """What is not determined, for inputs with which a version differs; of a model that draws random
     numbers, for the first input at least."""
     cases = {run.case for run in runs if not _same(expected[run.case], run.outcome, tolerances)}
-    cases |= {0} if draws(suite) else set()
-    order = sorted(cases)
-    found = undetermined(suite, [inputs.cases[one].feeds for one in order], tolerances)
+    order = sorted(cases | ({0} if draws(suite) else set()))
+    feeds = [inputs.cases[one].feeds for one in order]
+    found = undetermined(suite, feeds, tolerances) if feeds else []
     return {case: masks for case, masks in zip(order, found, strict=True) if masks}
 
 

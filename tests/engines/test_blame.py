@@ -185,3 +185,16 @@ def test_a_branch_that_only_one_model_takes(tmp_path: Path) -> None:
     assert "the then branch runs, expected the else branch" in str(report.diagnosis.first), str(
         report
     )
+
+
+UNPOOL = """<ir_version: 9, opset_import: ["" : 22]>
+g (float[1,1,2,2] x) => (float[1,1,5,5] y)
+<int64[1,1,2,2] i = {5, 7, 13, 15}, int64[4] s = {1, 1, 5, 5}> {
+  y = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (x, i, s)
+}"""
+
+
+def test_where_onnxruntime_alone_is_wrong(tmp_path: Path) -> None:
+    found = check(saved(UNPOOL, tmp_path / "m.onnx"), samples=1).diagnosis.blame
+    assert found is not None and found.engine == "onnxruntime"
+    assert found.text.startswith("the reference and OpenVINO agree")

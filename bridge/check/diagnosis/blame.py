@@ -6,7 +6,8 @@ input:
 - The original gives the version's numbers in an engine that ran neither file: two engines agree on
   it, and the engine of the original is at fault.
 - The version gives its own wrong numbers in another engine: two engines agree on what it says, and
-  the file is at fault; the conversion is, if it is what Bridge makes of the original.
+  the file is at fault; the conversion is, if it is what Bridge makes of the original. That shows
+  nothing if the reference gives other numbers still for the original.
 - The version gives the original's numbers in an engine that ran neither file: the engine of the
   version is at fault.
 - The version gives the original's numbers in the engine of the original: what it says is right, and
@@ -133,6 +134,8 @@ class _Judge:
         wrong = _first(self._readings_of_original, self.version, self.version.engine)
         if wrong:
             why = f"the original, {wrong.how}, gives what {label} gives"
+            if (wrong.engine, self.version.engine) == (Reference.name, OpenVino.name):
+                why = f"the reference and OpenVINO agree: {why}"
             yield Blame("engine", why, _to(mine), mine)
         elif self._comes_back():
             why = (
@@ -159,7 +162,7 @@ class _Judge:
         if wrong and same:
             why = f"{label}, {wrong.how}, gives the same numbers, and {same.how} others"
             yield Blame("engine", why, _to(mine), mine)
-        elif wrong:
+        elif wrong and not self._disputed:
             yield self._of_file(f"{label}, {wrong.how}, gives the same wrong numbers")
 
     def _of_file(self, why: str) -> Blame:
@@ -181,6 +184,9 @@ class _Judge:
 
     def unknown(self) -> Blame:
         """What is said where no run shows it."""
+        if self._disputed:
+            why = f"the original, {self._disputed.how}, gives neither its own nor {self.label}'s"
+            return Blame("unknown", f"{why} numbers", _REPORT)
         if not self._readings_of_version:
             return Blame("unknown", f"no other engine runs {self.label}", _REPORT)
         one = self._readings_of_version[0]
@@ -189,6 +195,13 @@ class _Judge:
         return Blame("unknown", why, _REPORT)
 
     # What is run for that.
+
+    @property
+    def _disputed(self) -> _Reading | None:
+        """The original in the reference, if that has it neither way: then no run of the version
+        shows whether its own engine is right."""
+        some = (one for one in self._readings_of_original if one.engine == Reference.name)
+        return next((one for one in some if one.gives is None), None)
 
     @cached_property
     def _readings_of_original(self) -> list[_Reading]:
