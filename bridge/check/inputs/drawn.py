@@ -24,7 +24,7 @@ _EMPTY = 4  # dimensions, at most, that are tried with a size of 0
 _GROWING = (*range(2, 9), *(16 << k for k in range(9)))  # sizes, until the model takes one
 _WINDOW = 64  # the first size that is tried where windows slide over inputs
 _AT_ONCE = 20  # inputs, where a model takes few
-_INFERRED = 20  # times as much work as a run is it to look for sizes that disagree
+_INFERRED = 5  # times as much work as a run is it to look for sizes that disagree
 
 
 def take_own(search: Search) -> None:
@@ -74,6 +74,7 @@ def _alike(search: Search, sizes: Sequence[int]) -> Iterator[Recipe]:
 def fit(search: Search) -> None:
     """Seeks a recipe that a model takes which refuses the first ones: with sizes that agree, with
     small ones for windows, with integers that are small or compared, and with further seeds."""
+    search.lengthen()
     _agree(search)
     start, growing, slides = search.start, growing_sizes(search), _slides(search)
     inputs = search.variables(dict.fromkeys(search.maker.values, True))
@@ -117,8 +118,10 @@ def _agree(search: Search) -> None:
 
     search.largest = max(search.largest, 1 << 22)
     free = free_sizes(search)
-    small = sized(search.base, free, 2)
-    goal = Goal(distances, [free], tries=min(400, search.share(work)))
+    rest = [size for size in free if size.key not in search.start.sizes]
+    small = sized(search.start, rest, 2)
+    wanted = dict.fromkeys((*growing, *free))  # A batch seldom matters.
+    goal = Goal(distances, [[*wanted]], tries=min(400, search.share(work)))
     near, far = solve(goal, [small, sized(small, growing, 2 * _WINDOW)])
     if far and free:
         search.run([near])
