@@ -32,7 +32,8 @@ _OF_SHAPES = frozenset({"Shape", "Size", "ir::ShapeOf"})
 _LEVELS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear", "FakeQuantize"})
 """Operators that divide before they round, which engines do differently."""
 
-_ROUNDING = _LEVELS | {"Round", "Floor", "Ceil"}
+_TO_WHOLE = frozenset({"Round", "Floor", "Ceil"})
+_ROUNDING = _LEVELS | _TO_WHOLE
 
 _OF_LEVELS = frozenset({"DequantizeLinear", "FakeQuantize"})
 """Operators that engines may compute as steps from the lowest number."""
@@ -110,7 +111,8 @@ class _Exactness:
                 keeps = not floats or _bits(node.outputs[0]) >= _bits(first)
             else:
                 may = keeps or node.op in _WHOLE or has_trait(node.op, "exact_on_integers")
-                is_whole = may and all(v in self.whole or _is_whole_constant(v) for v in floats)
+                keeps_whole = all(v in self.whole or _is_whole_constant(v) for v in floats)
+                is_whole = node.op in _TO_WHOLE or (may and keeps_whole)
             if is_whole:
                 self.whole |= {*node.outputs}
             if is_whole or (
@@ -230,7 +232,8 @@ class _Noise:
             return _epsilon(F16), False  # Engines go by way of f16, and so round twice.
         if node.op not in _ROUNDING or _is_constant(value):
             return None
-        return (0.0, True) if node.op in _LEVELS or value not in self.facts.exact else None
+        is_exact = value in self.facts.exact
+        return (0.0, not is_exact) if node.op in _LEVELS or not is_exact else None
 
     def _is_summed(self, node: Node, value: Value) -> bool:
         """Whether noise belongs to an exact input."""

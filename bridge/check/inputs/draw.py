@@ -186,7 +186,7 @@ class _Draw:
             array = array * recipe.scales[name]
         if name in recipe.fills:
             array = np.full(array.shape, recipe.fills[name])
-        bounds = self._bounds(uses)
+        bounds = self._bounds(uses, (0, self.large[1]) if self.large else None)
         array = self._marked(array, name, element, bounds, uses)
         if bounds is not None and array is not drawn:
             # No index beyond the end, and no trip count of 2**63, which would run for years.
@@ -240,17 +240,19 @@ class _Draw:
             return self.rng.uniform(0.0, 0.9, shape)
         if element.is_integer and uses.is_yes_or_no:
             return np.asarray(self.rng.integers(0, 2, shape))
-        bounds = self._bounds(uses)
+        bounds = self._bounds(uses, self.large)
         if bounds is not None:
             return _covering(self.rng, *bounds, shape)
         return _free(self.rng, element, shape, self.recipe.numbers, uses)
 
-    def _bounds(self, uses: InputUses) -> tuple[int, int] | None:
+    def _bounds(self, uses: InputUses, trips: Bounds | None) -> tuple[int, int] | None:
         """The lowest and highest number that all uses of an input allow, where any says so."""
-        found = (use.bounds(self._known, self.large, uses.is_whole) for use in uses.all)
-        ranges = [pair for pair in found if pair is not None]
-        lowest = max((low for low, _ in ranges), default=-math.inf)
-        highest = min((high for _, high in ranges), default=math.inf)
+        found = [(u.bounds(self._known, trips, uses.is_whole), u.way) for u in uses.all]
+        ranges = [(pair, way.is_known) for pair, way in found if pair is not None]
+        lowest = max((low for (low, _), _ in ranges), default=-math.inf)
+        highest = min((high for (_, high), _ in ranges), default=math.inf)
+        if lowest > highest:  # Guesses may contradict each other.
+            highest = min((high for (_, high), known in ranges if known), default=math.inf)
         if math.isinf(lowest) and math.isinf(highest):
             return None
         # Where arithmetic leaves one end open, a few numbers from the other end will do.

@@ -18,7 +18,7 @@ from itertools import product
 from bridge.neutral.expression import OPPOSITES
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.inference.indexes import index_range, is_index
-from bridge.neutral.ports import Carried, Invariant, Sliced, Yield
+from bridge.neutral.ports import Carried, Invariant, Iteration, Sliced, Yield
 from bridge.neutral.types import BOOL, Dim
 from bridge.vocabulary import has_trait, operator
 
@@ -138,6 +138,8 @@ class Use:
         known = [_numbers(value) for value in others]
         if self.node.op in LIMITING:
             yield from (number for numbers in known for number in numbers)
+        elif self.node.op == "Loop" and self.index == 0:
+            yield from _iterations(self.node)
         elif self.node.op == "Round":
             yield from _HALVES
         elif self.node.op == "QuantizeLinear" and self.index == 0:
@@ -148,6 +150,15 @@ class Use:
                 yield from (half * scale for half in _HALVES if math.frexp(scale)[0] == 0.5)
                 if element is not None and element.is_integer:
                     yield from ((end - zero) * scale for end in element.bounds)
+
+
+def _iterations(loop: Node) -> Iterator[float]:
+    """Small constants with which a Loop compares the number of an iteration."""
+    for body in loop.bodies:
+        numbers = {value for value, port in body.entries() if isinstance(port, Iteration)}
+        for node in body.graph.nodes:
+            if node.op in LIMITING and not numbers.isdisjoint(node.inputs):
+                yield from (number for value in node.inputs for number in _numbers(value))
 
 
 def _around(number: float, step: float) -> tuple[float, ...]:
