@@ -74,6 +74,9 @@ def draw_zeros(search: Search) -> None:
     for case in [one for one in search.drawn if not one.recipe.call][:1]:
         zeros = (case.recipe.scaled(names, 0.0, 1) for names in lots if names)
         any(search.adds(recipe, _is_finite) for recipe in zeros)
+        if search.all.sites and len(numbers) > 1:  # A branch on 0 may show in the other inputs.
+            alone = [case.recipe.scaled([name], 0.0, 1) for name in numbers[:_BORDERS]]
+            search.run(alone, _is_finite)
 
 
 def _of_kind(search: Search, *kinds: str) -> list[str]:
