@@ -197,8 +197,7 @@ def _conclude(request: Request, suite: Suite, sought: Sought, runs: Runs) -> Ver
         is_alike = RAN not in results or np.array_equal(results[RAN], ran(case))
         return runs.settled(case, results) if is_alike else None
 
-    forms = [lambda: _open_noisy(suite), lambda: _open_noisy(suite, False)]
-    noise = Noise(forms, request.tolerances, kept)
+    noise = Noise(lambda: _open_noisy(suite), request.tolerances, kept)
 
     def explains(case: int, found: object) -> bool:
         request.tell("running the original with noise")
@@ -230,7 +229,7 @@ def _conclude(request: Request, suite: Suite, sought: Sought, runs: Runs) -> Ver
     return conclude(runs, request.tolerances, explains, given, apart)
 
 
-def _open_noisy(suite: Suite, constants: bool = True) -> Session:
+def _open_noisy(suite: Suite) -> Session:
     """The original in its noisy form. Raises BridgeError if it is too large for that."""
     original = suite.original
     model = suite.model(original.opened)
@@ -239,11 +238,10 @@ def _open_noisy(suite: Suite, constants: bool = True) -> Session:
     surgery = Surgery(model)
     surgery.watch()
     noisy = surgery.model
-    make_noisy(noisy, F16 if suite.files.halves else None, constants)
+    make_noisy(noisy, F16 if suite.files.halves else None)
     # onnxruntime draws random numbers in operator sets up to 21.
     newer = noisy.format == "onnx" and (noisy.opset or 0) > _DRAWING
-    name = "noisy" if constants else "noisy-data"
-    path = suite.write(noisy, original.opened, name, _DRAWING if newer else None)
+    path = suite.write(noisy, original.opened, "noisy", _DRAWING if newer else None)
     return open_session(path)
 
 

@@ -30,12 +30,12 @@ _MORE = 2.0  # times as far, or as often, outside as one of the runs itself
 
 @dataclass
 class Noise:
-    """The noise of the original, input by input. `forms` open its noisy forms, of which the first
-    counts that runs and explains what the original gives; they may raise BridgeError. If none does,
-    there is no noise. `kept` gives what counts of a run with an input: None if it took other
-    branches or iterations than the original, as that is another computation and no rounding."""
+    """The noise of the original, input by input. `form` opens its noisy form, and may raise
+    BridgeError. There is no noise if that does not run, or not explain what the original gives.
+    `kept` gives what counts of a run with an input: None if it took other branches or iterations
+    than the original, as that is another computation and no rounding."""
 
-    forms: list[Callable[[], Session]]
+    form: Callable[[], Session] | None
     tolerances: Tolerances
     kept: Callable[[int, Results], Results | None]
     _session: Session | None = None
@@ -64,18 +64,17 @@ class Noise:
 
     def _more(self, case: int, feed: Results, outputs: Results, lots: int) -> list[Results]:
         """The results of so many lots of runs for an input; none if there is no noisy form."""
-        while self._session is not None or self.forms:
-            try:
-                if self._session is None:
-                    self._session = self.forms[0]()
-                for least in range(lots, max(lots, _BEFORE) + 1):
-                    samples = self._drawn(self._session, case, feed, least)
-                    if self._far(outputs, samples, outputs, itself=True) <= 1:
-                        return samples
-                # An engine may take another kernel for a noisy form, which then shows nothing.
-            except BridgeError:
-                pass
-            self._session, self.forms, self._samples = None, self.forms[1:], {}
+        try:
+            if self._session is None and self.form is not None:
+                self._session = self.form()
+            for least in range(lots, max(lots, _BEFORE) + 1) if self._session else ():
+                samples = self._drawn(self._session, case, feed, least)
+                if self._far(outputs, samples, outputs, itself=True) <= 1:
+                    return samples
+            # An engine may take another kernel for a noisy form, which then shows nothing.
+        except BridgeError:
+            pass
+        self._session = self.form = None
         return []
 
     def _drawn(self, session: Session, case: int, feed: Results, lots: int) -> list[Results]:

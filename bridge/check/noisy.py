@@ -51,21 +51,21 @@ _ENDS = (np.float32(-3e38), np.float32(3e38))
 _MANY = 1 << 10  # elements of a constant that is read to see whether they are integers
 
 
-def make_noisy(model: Model, of_constants: Element | None = None, constants: bool = True) -> None:
+def make_noisy(model: Model, of_constants: Element | None = None) -> None:
     """Puts noise behind each float of a model that depends on data and is not exact, in place.
 
-    Constants that an operator sums have the noise of their own type, unless not `constants`: some
-    kernels want these as they are. With `of_constants` all constants of floats have that type's,
-    for a file that stores them so. Where numbers are rounded to integers, the noise is relative to
-    the largest number, as the error of a sum may be. Operators that round inside are written in
-    several. A TopK of IR that may take any of equal elements takes the first, as ONNX's does."""
+    Constants that an operator sums have the noise of their own type. With `of_constants` all
+    constants of floats have that type's, for a file that stores them so. Where numbers are rounded
+    to integers, the noise is relative to the largest number, as the error of a sum may be.
+    Operators that round inside are written in several. A TopK of IR that may take any of equal
+    elements takes the first, as ONNX's does."""
     put_in_parts(model, WITH_BOTH)
     graph = model.graph
     facts = _Exactness()
     facts.enter(graph, {*graph.inputs})
     facts.exact |= {*graph.inputs}
     facts.look(graph)
-    _Noise(facts, np.random.default_rng(0), of_constants, constants).make(graph)
+    _Noise(facts, np.random.default_rng(0), of_constants).make(graph)
 
 
 @dataclass
@@ -166,7 +166,6 @@ class _Noise:
     facts: _Exactness
     random: np.random.Generator
     of_constants: Element | None
-    constants: bool
 
     def make(self, graph: Graph) -> None:
         """Puts noise into a graph."""
@@ -232,14 +231,13 @@ class _Noise:
             return _epsilon(F16), False  # Engines go by way of f16, and so round twice.
         if node.op not in _ROUNDING or _is_constant(value):
             return None
-        is_exact = value in self.facts.exact
-        return (0.0, not is_exact) if node.op in _LEVELS or not is_exact else None
+        return (0.0, True) if node.op in _LEVELS or value not in self.facts.exact else None
 
     def _is_summed(self, node: Node, value: Value) -> bool:
         """Whether noise belongs to an exact input."""
         is_constant = _is_constant(value)
-        if is_constant and (not self.constants or self.of_constants):
-            return self.constants
+        if is_constant and self.of_constants:
+            return True
         by_element = (has_trait(node.op, one) for one in ("broadcasts", "by_element"))
         if _keeps_elements(node) or node.op in _SELECTING or any(by_element):
             return False
