@@ -83,5 +83,52 @@ def test_comes_back_as_one_node(tmp_path: Path) -> None:
     assert not others
 
 
+@pytest.mark.parametrize("hidden", [4, 160])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(
+    ("op", "gates", "outputs"),
+    [
+        *(
+            (op, n, outputs)
+            for op, n in (("GRU", 3), ("LSTM", 4), ("RNN", 1))
+            for outputs in (["y"], ["", "h"], ["y", "h"])
+        ),
+        *(("LSTM", 4, outputs) for outputs in (["", "", "c"], ["y", "", "c"], ["y", "h", "c"])),
+    ],
+    ids=str,
+)
+def test_layer_with_lengths_comes_back(
+    op: str, gates: int, outputs: list[str], direction: str, hidden: int, tmp_path: Path
+) -> None:
+    """A recurrent layer with lengths and open sizes, which OpenVINO needs in another form."""
+    ways, rng = 1 + (direction == "bidirectional"), np.random.default_rng(0)
+    shapes = {
+        "w": (gates * hidden, hidden),
+        "r": (gates * hidden, hidden),
+        "b": (2 * gates * hidden,),
+    }
+    weights = [
+        numpy_helper.from_array(rng.normal(size=(ways, *shape)).astype(np.float32), name)
+        for name, shape in shapes.items()
+    ]
+    inputs = [
+        helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["t", "n", hidden]),
+        helper.make_tensor_value_info("l", onnx.TensorProto.INT32, ["n"]),
+    ]
+    given = [
+        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None)
+        for name in outputs
+        if name
+    ]
+    node = helper.make_node(
+        op, ["x", "w", "r", "b", "l"], outputs, direction=direction, hidden_size=hidden
+    )
+    graph = helper.make_graph([node], "g", inputs, given, weights)
+    opset = [helper.make_opsetid("", 16)]
+    bridge.convert(helper.make_model(graph, opset_imports=opset), tmp_path / "a.xml")
+    bridge.convert(tmp_path / "a.xml", tmp_path / "b.onnx")
+    assert [node.op_type for node in onnx.load(tmp_path / "b.onnx").graph.node] == [op]
+
+
 def opset_of(model: onnx.ModelProto) -> int | None:
     return next((entry.version for entry in model.opset_import if not entry.domain), None)
