@@ -57,7 +57,7 @@ class Noise:
             if far <= 1:
                 return True
             late = lot > 1 and (far > 0.9 * before or not self._left)
-            if late or far > _HOPELESS * (2 if lot == 1 else 1):
+            if late or (lot > 1 and far > _HOPELESS):  # A tie may fall alike eight times.
                 return False
             before = far
         return False
@@ -65,9 +65,10 @@ class Noise:
     def _more(self, case: int, feed: Results, outputs: Results, lots: int) -> list[Results]:
         """The results of so many lots of runs for an input; none if there is no noisy form."""
         try:
-            if self._session is None and self.form is not None:
-                self._session = self.form()
-            for least in range(lots, max(lots, _BEFORE) + 1) if self._session else ():
+            if self.form is None:
+                return []
+            self._session = self._session or self.form()
+            for least in range(lots, max(lots, _BEFORE) + 1):
                 samples = self._drawn(self._session, case, feed, least)
                 if self._far(outputs, samples, outputs, itself=True) <= 1:
                     return samples
