@@ -41,6 +41,7 @@ _UNIT = frozenset({"iou_threshold", "score_threshold", "ratio"})
 
 _SPREAD = 3  # that sizes of a large input differ
 _LARGEST_COUNT = 16  # that a recipe may ask for
+_MANY_TRIPS = 4  # more than are drawn as a rule
 _LARGEST_INPUT = 1 << 28  # elements
 _SOME = 8  # of so many numbers one is NaN, and one -0.0
 _COVERED = 4096  # numbers of a range that are drawn one after the other, each once
@@ -186,12 +187,14 @@ class _Draw:
             array = array * recipe.scales[name]
         if name in recipe.fills:
             array = np.full(array.shape, recipe.fills[name])
-        bounds = self._bounds(uses, (0, self.large[1]) if self.large else None)
-        array = self._marked(array, name, element, bounds, uses)
+        bounds = self._bounds(uses, self.large)
         if bounds is not None and array is not drawn:
             # No index beyond the end, and no trip count of 2**63, which would run for years.
             is_index = any(use.is_index for use in uses.all)
             array = np.clip(array, bounds[0], max(bounds[1], 0 if is_index else _LARGEST_COUNT))
+        # A limit may be less than a large trip count. Few iterations show less.
+        bounds = self._bounds(uses, (_MANY_TRIPS, self.large[1]) if self.large else None)
+        array = self._marked(array, name, element, bounds, uses)
         if limits:
             array = np.clip(array, *_ends(element, limits))
         is_none = element.kind == "bool" and recipe.scales.get(name) == 0

@@ -20,6 +20,7 @@ from bridge.neutral.inference.constraints import (
     counts,
     doubles,
     equal_sizes,
+    least_sizes,
     sizes_that_suit,
     sums,
 )
@@ -104,7 +105,8 @@ class Counts:
 class Demands:
     """What operators demand of the sizes of inputs. `symbols` has the symbol of dimensions that
     some operator outside of bodies needs to be equal, or broadcasts, by their keys. `sizes` are the
-    sizes that some operator demands and none contradicts, by their keys in `Recipe.sizes`."""
+    sizes that some operator demands, or the least, and none contradicts, by their keys in
+    `Recipe.sizes`."""
 
     symbols: Mapping[str, str]
     sizes: Mapping[str, int]
@@ -118,12 +120,14 @@ class Demands:
         outer = set(named.graph.nodes)
         equal: list[tuple[Dim, Dim]] = []
         suiting: list[tuple[Dim, Dim]] = []
+        least: list[tuple[Dim, Dim]] = []
         counted: list[Count | Double | Sum] = []
         groups = _Groups()
         for node in named.graph.walk():
             pairs = [*equal_sizes(node)], [*sizes_that_suit(node)]
             equal += pairs[0]
             suiting += pairs[1]
+            least += least_sizes(node)
             if node in outer:
                 counted += [*doubles(node), *sums(node), *counts(node)]
                 groups.join(*pairs[0], *pairs[1])
@@ -134,7 +138,7 @@ class Demands:
         for value in model.graph.inputs:
             value.type = with_symbols(value.type, [members.get(key) for key in keys_of(value)])
         # Where a size suits, 1 would suit as well.
-        sizes = groups.sizes(suiting) | groups.sizes(equal)
+        sizes = groups.sizes(least) | groups.sizes(suiting) | groups.sizes(equal)
         one = {key: min(some) for key, some in sizes.items() if len(some) == 1}
         inputs = {value.name: value for value in named.graph.inputs}
         return cls(members, one, inputs, tuple(counted))

@@ -134,6 +134,14 @@ class Sum(Reasoned):
         self.whole, self.one, self.other = whole, one, other
 
 
+class Least(Reasoned):
+    """A size is at least so large. A node that breaks this may not run in all engines."""
+
+    def __init__(self, size: Dim, least: int) -> None:
+        super().__init__(True, "", ())
+        self.size, self.least = size, least
+
+
 @dataclass(eq=False)
 class Shapes:
     """The shapes of the present values, for a reason. The text is made when the reason is shown."""
@@ -223,6 +231,13 @@ def doubles(node: Node) -> Iterator[Double]:
 def sums(node: Node) -> Iterator[Sum]:
     """Sizes of a node's inputs that are the sum of two others."""
     return (found for found in _constraints(node) if isinstance(found, Sum))
+
+
+def least_sizes(node: Node) -> Iterator[tuple[Dim, Dim]]:
+    """Sizes of a node's inputs, each with the least that it may be."""
+    for constraint in _constraints(node):
+        if isinstance(constraint, Least):
+            yield constraint.size, constraint.least
 
 
 RankRelation = tuple[Value, Value, int, bool]

@@ -101,12 +101,14 @@ def without_variables(b: Builder, node: Node) -> Result:
 
 def _lengths(node: Node) -> must.Constraints:
     """The longest sequence of the batch has all keys; the cache grows by the new ones. It has room
-    for them already if some may be padding. It has the size of the heads."""
+    for them already if some may be padding, or for a window. It has the size of the heads."""
     query, past, added = (must.Operand(node.input(i)) for i in (0, 3, 16))
     sizes = (0 if past.value is None else past[2], query[1])
     if added.value is not None:
         sizes = (0, sizes[0])
         yield must.Count(added.value, (0, query[1]))
+    if node.attributes.get("sliding_window_cache") and past.value is not None:
+        yield must.Least(past[2], node.attributes.get("local_window_size", 1))
     yield must.Count(node.input(5), sizes, -1)
     yield must.Count(node.input(6), sizes)
     heads, groups = (node.attributes[name] for name in ("num_heads", "kv_num_heads"))
