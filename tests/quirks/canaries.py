@@ -624,6 +624,11 @@ CANARIES: dict[str, Canary] = {
             t = Transpose (x) p = MatMul (x, t) y = Mul (p, scale) }""",
         {"x": _f32(4, 3)},
     ),
+    "channels_in_kernel, product: a scaled bias": Canary(
+        """(float[n,3] x) => (float[n,m] y) <float[4] bias = {1, 2, 3, 4}> {
+            y = Gemm <transB = 1, beta = 0.5> (x, x, bias) }""",
+        {"x": _f32(4, 3)},
+    ),
     "channels_in_kernel, quantised": Canary(
         """(float[n,4] x) => (float[n,2] y)
           <float[4] shift = {0, 1, 3, 5}, float low = {-3}, float high = {3}, float s = {0.1},
