@@ -629,6 +629,13 @@ CANARIES: dict[str, Canary] = {
             y = Gemm <transB = 1, beta = 0.5> (x, x, bias) }""",
         {"x": _f32(4, 3)},
     ),
+    "computed_constant, groups": Canary(
+        """(float[1,1] b) => (float[1,1] y)
+        <float[1,1] x = {3}, float[1,1,1] w = {2}, float[1,1] none = {0}> {
+            y = com.microsoft.MoE (x, x, w, none, w, b) }""",
+        {"b": _f32(1, 1)},
+        before={"b": _f32(1, 1)},
+    ),
     "groups_of_computed_matrices": Canary(
         """(float[n,4] x, float[n,3] scores, float[3,5,4] w, float[3,4,5] v) => (float[n,4] y) {
             y = com.microsoft.MoE (x, scores, w, , v) }""",
