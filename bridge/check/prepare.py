@@ -116,8 +116,13 @@ def _unwrapped(files: Files, folder: Path) -> Files:
     """The files, with the IR for an ONNX model that names it."""
 
     def unwrapped(path: Path) -> Path:
-        is_ir = path.suffix.lower() == ".xml" or read(path).format == "onnx"
-        return path if is_ir else rewritten(path.with_suffix(".xml"), read(path), folder)
+        try:
+            model = None if path.suffix.lower() == ".xml" else read(path)
+        except BridgeError:  # which the conversion tells
+            model = None
+        if model is None or model.format == "onnx":
+            return path
+        return rewritten(path.with_suffix(".xml"), model, folder)
 
     return files.each(unwrapped)
 

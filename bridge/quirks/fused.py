@@ -54,6 +54,7 @@ FAR = 8
 # channel along the wrong axis. The kernel of a MatMul has the columns of the product as channels.
 @barrier(
     *SCALING,
+    "BatchNormalization",
     "FakeQuantize",
     "PRelu",
     hides="memory",
@@ -75,10 +76,11 @@ FAR = 8
 def channels_in_kernel(node: Node, place: Place) -> list[bool]:
     """At a Div of integers behind a reduction, or of f64 behind one of three axes, if OpenVINO
     knows one operand. At arithmetic with a constant of several elements behind a reduction of three
-    axes that keeps the second. At arithmetic of open shape, or PRelu, behind a MatMul by constants,
-    if the other operand is a constant along axis 1, and this axis is not the last one; behind any
-    product, if a constant lies along a last axis of open size. At a Mul or Div of a product by a
-    vector, if OpenVINO knows the vector and the other operand.
+    axes that keeps the second, or at a BatchNormalization there. At arithmetic of open shape, or
+    PRelu, behind a MatMul by constants, if the other operand is a constant along axis 1, and this
+    axis is not the last one; behind any product, if a constant lies along a last axis of open size.
+    At a Mul, Div or BatchNormalization of a product by a vector, if OpenVINO knows the vector and
+    the other operand.
 
     At a FakeQuantize in a body or of open shape, behind arithmetic with channels along axis 1, or
     behind its bounds, where nothing else reads the arithmetic. Not if a convolution or a MatMul in
@@ -87,6 +89,8 @@ def channels_in_kernel(node: Node, place: Place) -> list[bool]:
     """
     if node.op == "FakeQuantize":
         return [_is_quantised(node, place), *[False] * 4]
+    if node.op == "BatchNormalization":
+        return [_is_scaled_wrongly(node.operand(0), place), *[False] * 4]
     one, other = node.operands
     return [_is_confused(one, other, node, place), _is_confused(other, one, node, place)]
 
@@ -107,6 +111,13 @@ def _is_confused(data: Value, other: Value, node: Node, place: Place) -> bool:
         several = is_known(other, place) and is_static(other.shape) and size_of(other.shape) > 1
         return several and node.op in SCALING and _keeps_channels(kernel)
     return not is_view and _is_across(data, other, node, kernel, place)
+
+
+def _is_scaled_wrongly(value: Value, place: Place) -> bool:
+    """Whether the kernel that computes a value scales channels wrongly."""
+    kernel, _ = _kernel(value)
+    of_reduction = kernel is not None and kernel.op in REDUCTIONS and _keeps_channels(kernel)
+    return of_reduction or _is_by_vector(value, place)
 
 
 def _is_by_vector(value: Value, place: Place) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import or_
+from operator import itemgetter, or_
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.dataflow import May
@@ -226,31 +226,49 @@ def _is_dropped(node: Node, place: Place) -> bool:
 def _is_moved(node: Node, place: Place) -> bool:
     """Whether OpenVINO moves a view of the data behind a reduction, and to a wrong place."""
     data = node.operand(0)
-    view = place.single_use(data, *VIEWS)
     axes = known_axes(node.input(1), data.rank or 0)
-    if not view or not axes:
+    if not axes:
         return False
-    if view.op == "Transpose" and not node.attributes["keepdims"]:
-        order = known_of(view.input(1)).ints or ()
-        kept = [old for at, old in enumerate(order) if at not in axes]
-        return kept != sorted(kept) and _moves_ones_alone(kept, view.operand(0).dims)
+    if not node.attributes["keepdims"]:
+        order = [(old, data.dims[at]) for at, old in _order(data, place) if at not in axes]
+        moving = [old for old, dim in order if dim != 1]
+        if order != sorted(order, key=itemgetter(0)) and moving == sorted(moving):
+            return True
+    is_negative = min(known_of(node.inputs[1]).ints or ()) < 0
+    view = place.single_use(data, *RESHAPES)
+    if not view:
+        return is_negative and _is_of_view(data, place)
     before = _before_views(view, place).dims
     new = _new_axes(data.dims, before)
     if view.op == "Unsqueeze" and not new:
         new = [*(known_axes(view.input(1), data.rank or 0) or ())]
-    elif not new:
+    if not new or not {*new}.isdisjoint(axes):
         return False
     others = [dim for at, dim in enumerate(data.dims) if at not in new]
-    is_new = all(data.dims[at] == 1 for at in new) and others == [*before]
-    if not {*new}.isdisjoint(axes):
-        return False
+    if others != [*before] or any(data.dims[at] != 1 for at in new):
+        return True
     is_kept = node.attributes["keepdims"] and is_static(data.shape)
-    asked = known_of(node.inputs[1]).ints or ()
-    return (
-        not is_new
-        or (is_kept and any(axis < one for axis in axes for one in new))
-        or (min(asked) < 0 and min(new) > max(axes))
-    )
+    return (is_kept and min(axes) < max(new)) or (is_negative and min(new) > max(axes))
+
+
+def _order(value: Value, place: Place) -> list[tuple[int, int]]:
+    """For each axis its place before Transposes, which OpenVINO moves behind reductions."""
+    order = [*range(len(value.dims))]
+    while made := place.single_use(value, "Transpose", *REDUCTIONS):
+        old = known_of(made.input(1)).ints if made.op == "Transpose" else None
+        if old is not None:
+            order = [old[at] for at in order]
+        elif made.op == "Transpose" or not made.attributes["keepdims"]:
+            break
+        value = made.operand(0)
+    return [*enumerate(order)]
+
+
+def _is_of_view(value: Value, place: Place) -> bool:
+    """Whether reductions stand between a value and a view, which OpenVINO moves behind them."""
+    while made := place.single_use(value, *REDUCTIONS):
+        value = made.operand(0)
+    return place.single_use(value, *RESHAPES) is not None
 
 
 def _before_views(node: Node, place: Place) -> Value:

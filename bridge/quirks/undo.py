@@ -95,8 +95,8 @@ def _replayed(
     return None
 
 
-def _makers(nodes: Sequence[Node], depth: int = 2) -> list[Node]:
-    """The nodes without bodies that give the inputs of these nodes, and the inputs of those."""
+def _makers(nodes: Sequence[Node], depth: int = 3) -> list[Node]:
+    """The nodes without bodies that these nodes depend on, so many steps back."""
     found: dict[Node, None] = {}
     last = nodes
     for _ in range(depth):

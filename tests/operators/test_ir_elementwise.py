@@ -17,6 +17,7 @@ from openvino.utils.node_factory import NodeFactory
 
 import bridge
 from tests.support.ir_operators import engines, run_onnx
+from tests.support.sample import thinned
 
 Build = Callable[..., Any]
 
@@ -195,7 +196,7 @@ CASES["topk of a computed count"] = (
 CASES["topk of integers"] = of(3, "topk", 2, 1, "max", "value"), (INT,)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", thinned(CASES, 2))
 def test_same_numbers(name: str, tmp_path: Path) -> None:
     build, arrays = CASES[name]
     parameters = [OPSET[1].parameter(list(a.shape), ov.Type(a.dtype)) for a in arrays]

@@ -16,6 +16,7 @@ from openvino import opset1
 
 import bridge
 from tests.support.ir_operators import Constant, engines, of, run_onnx
+from tests.support.sample import thinned
 
 F32, I64 = np.float32, np.int64
 _RNG = np.random.default_rng(7)
@@ -962,7 +963,7 @@ def test_inputs_of_two_float_types(name: str, tmp_path: Path) -> None:
     compare(build, same, tmp_path, False, (21,))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", thinned(CASES, 2))
 def test_same_numbers(name: str, tmp_path: Path) -> None:
     build, arguments = CASES[name]
     opens = name not in STATIC and getattr(arguments[0], "ndim", 0) > 3

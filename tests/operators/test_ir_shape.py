@@ -15,6 +15,7 @@ import pytest
 import bridge
 from tests.support.ir_operators import Constant as Fixed, of
 from tests.support.running import OnnxRuntime, OpenVino, assert_close
+from tests.support.sample import thinned
 
 F32, I32, I64 = np.float32, np.int32, np.int64
 
@@ -533,12 +534,14 @@ def check(name: str, dynamic: bool, folder: Path) -> None:
     assert_close(OnnxRuntime(made).run(feed), expected)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", thinned(CASES, 2))
 def test_static(name: str, tmp_path: Path) -> None:
     check(name, False, tmp_path)
 
 
-@pytest.mark.parametrize("name", [n for n in CASES if not n.startswith(NOT_DYNAMIC)])
+@pytest.mark.parametrize(
+    "name", [n for n in thinned(CASES, 2, first=1) if not n.startswith(NOT_DYNAMIC)]
+)
 def test_dynamic(name: str, tmp_path: Path) -> None:
     check(name, True, tmp_path)
 

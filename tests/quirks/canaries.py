@@ -373,6 +373,15 @@ CANARIES: dict[str, Canary] = {
         p = MatMul (x, w) y = Mul (p, half) }""",
         {"x": _f32(2, 3, 4)},
     ),
+    "channels_in_kernel,normalized_reduction": Canary(
+        """(float[2, 4, 3] x) => (float[2, 4, 1] y) <int64[1] last = {-1},
+        float[4] w = {1, 2, 3, 4}, float[4] b = {5, 6, 7, 8}, float[4] m = {0, 1, 0, 1},
+        float[4] v = {1, 4, 1, 4}> {
+        r = ReduceMin (x, last) y = BatchNormalization (r, w, b, m, v) }""",
+        {"x": _f32(2, 4, 3)},
+        seen=not FEATURES["avx512"],
+        on="processors without AVX-512",
+    ),
     "rearranged_views,negative_axis": Canary(
         """(float[2, 4, 1, 3] x) => (float[2, 4, 1, 3] y)
         <int64[5] s = {2, 4, 1, 1, 3}, int64[1] axis = {-3}> {
