@@ -115,7 +115,7 @@ def _is_confused(data: Value, other: Value, node: Node, place: Place) -> bool:
 
 def _is_scaled_wrongly(value: Value, place: Place) -> bool:
     """Whether the kernel that computes a value scales channels wrongly."""
-    kernel, _ = _kernel(value)
+    kernel, _ = _kernel(value, place)
     of_reduction = kernel is not None and kernel.op in REDUCTIONS and _keeps_channels(kernel)
     return of_reduction or _is_by_vector(value, place)
 
