@@ -23,7 +23,7 @@ from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Carried, Condition, Iteration, outer_input
 from bridge.neutral.types import Shape, TensorType
 from bridge.vocabulary import has_trait, operator
-from bridge.vocabulary.elements import BF16, F16, F32, F64, Element
+from bridge.vocabulary.elements import BF16, F16, F32, F64, I8, I16, U8, U16, Element
 
 _FLOATS = frozenset({F16, BF16, F32, F64})
 
@@ -194,7 +194,8 @@ class _Noise:
                     exact.producer = node
                     unit = _epsilon(F16) if is_stored else 0.0
                     least = 1.0 if node.op in _FROM_BOUNDS else 0.0
-                    self._add(b, exact, value, unit, node.op in _OF_LEVELS, least=least)
+                    lowest = _lowest(b, node)
+                    self._add(b, exact, value, unit, node.op in _OF_LEVELS, 1.0, least, lowest)
         graph.nodes = nodes
 
     def _is_stored(self, node: Node) -> bool:
@@ -253,11 +254,12 @@ class _Noise:
         of_largest: bool = False,
         share: float = 1.0,
         least: float = 0.0,
+        lowest: Value | None = None,
     ) -> None:
         """Makes `value` of the exact one. Each element is off by up to two units, or by one of a
         type of 16 bits, or a `share` of that: half of it for its place on the first axes, half for
         that on the last. Noise for each element would take long. An element below `least` has the
-        noise of that number."""
+        noise of that number; with `of_largest` all have that of the largest or `lowest` one."""
         element = exact.element
         assert element is not None
         unit = max(unit, _epsilon(element))
@@ -271,8 +273,8 @@ class _Noise:
             drawn = self._drawn(b, like, shape, most / len(parts))
             noise = drawn if noise is None else b.op("Add", noise, drawn)
         if of_largest:
-            flat = b.op("Reshape", b.op("Abs", like), [-1])
-            size = b.op("ReduceMax", flat, [0], keepdims=True)
+            flat = [b.op("Reshape", one, [-1]) for one in (like, lowest) if one]
+            size = b.op("ReduceMax", b.op("Abs", b.op("Concat", *flat, axis=0)), [0], keepdims=True)
         else:  # An infinity is an infinity with noise, too.
             size = b.op("Clip", like, *(b.cast(b.constant(end), like.element) for end in _ENDS))
             size = size if not least else b.op("Max", size, b.constant(least, like.element))
@@ -296,6 +298,19 @@ class _Noise:
             none, one = [0] * len(axes), [1] * len(axes)
             like = b.op("Slice", like, none, one, axes, one)
         return b.op("RandomUniformLike", like, **given)
+
+
+def _lowest(b: Builder, node: Node) -> Value | None:
+    """The lowest numbers of an operator in `_OF_LEVELS`. Engines sum floats of 16 bits in
+    wider ones, and 32 bits are no levels."""
+    if node.op == "FakeQuantize":
+        return node.operand(3) if node.operand(3).element is F32 else None
+    data, scale = node.inputs[:2] if node.op == "DequantizeLinear" else (None, None)
+    if not data or not scale or scale.element is not F32 or data.element not in (U8, I8, U16, I16):
+        return None
+    zero, bottom = node.input(2), b.constant(float(data.element.bounds[0]))
+    with b:
+        return scale * (bottom if zero is None else bottom - b.cast(zero, F32))
 
 
 def _parts(shape: Shape) -> list[Shape]:

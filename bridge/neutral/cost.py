@@ -130,15 +130,11 @@ def _recurrent(node: Node, shapes: StaticShapes, out: tuple[int, ...]) -> int:
     return prod((shapes[0] or ())[:2]) * weights
 
 
-def _each(node: Node, shapes: StaticShapes, out: tuple[int, ...]) -> int:
-    return prod(out)
-
-
 _MULTIPLICATIONS: dict[str, tuple[Counted, tuple[int, ...]]] = {
     **dict.fromkeys(("MatMul", "Gemm", "MatMulInteger", "QLinearMatMul"), (_product, (0,))),
     **dict.fromkeys(("Conv", "ConvInteger", "DeformConv"), (_convolution, (1,))),
     "ConvTranspose": (_transposed, (0, 1)),
     **dict.fromkeys(("LSTM", "GRU", "RNN"), (_recurrent, (1,))),
-    **dict.fromkeys(("Mul", "Div"), (_each, ())),
+    **dict.fromkeys(("Mul", "Div"), (lambda node, shapes, out: prod(out), ())),
 }
 """How many multiplications a node of an operator makes, and the inputs whose shapes say so."""

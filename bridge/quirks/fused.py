@@ -12,7 +12,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value, producer_of
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, Term, is_number, op, var
-from bridge.neutral.types import F64, Dim, high, is_same, is_static, low
+from bridge.neutral.types import F64, Dim, high, is_same, is_static, low, size_of
 from bridge.operators import Result
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import is_hidden
@@ -99,7 +99,7 @@ def _is_confused(data: Value, other: Value, node: Node, place: Place) -> bool:
     """Whether the kernel that computes an operand computes the node wrongly."""
     if node.op in ("Div", "Mul") and is_known(other, place) and _is_by_vector(data, place):
         return True
-    kernel, is_view = _kernel(data)
+    kernel, is_view = _kernel(data, place)
     if kernel is None:
         return False
     if kernel.op.startswith("Reduce"):
@@ -108,14 +108,14 @@ def _is_confused(data: Value, other: Value, node: Node, place: Place) -> bool:
         known = is_known(data, place) or is_known(other, place)
         if node.op == "Div" and (integers or wide) and known:
             return True
-        several = other.constant is not None and other.constant.size > 1
+        several = is_known(other, place) and is_static(other.shape) and size_of(other.shape) > 1
         return several and node.op in SCALING and _keeps_channels(kernel)
     return not is_view and _is_across(data, other, node, kernel, place)
 
 
 def _is_scaled_wrongly(value: Value, place: Place) -> bool:
     """Whether the kernel that computes a value scales channels wrongly."""
-    kernel, _ = _kernel(value)
+    kernel, _ = _kernel(value, place)
     of_reduction = kernel is not None and kernel.op in REDUCTIONS and _keeps_channels(kernel)
     return of_reduction or _is_by_vector(value, place)
 
@@ -130,13 +130,14 @@ def _is_by_vector(value: Value, place: Place) -> bool:
 def _is_across(data: Value, other: Value, node: Node, product: Node, place: Place) -> bool:
     """Whether the axis of a constant is not the one that the kernel of a product takes, or has no
     size yet."""
-    known, rank = other.behind("Cast").constant, node.outputs[0].rank or 0
-    if data.rank != rank or known is None or rank < 2:
+    rank, sizes = node.outputs[0].rank or 0, other.shape
+    if data.rank != rank or rank < 2 or not is_known(other, place) or not is_static(sizes):
         return False
-    if known.size < 2 or known.size != max(known.shape):
+    size = size_of(sizes)
+    if size < 2 or size != max(sizes):
         return False
-    axis = rank - len(known.shape) + known.shape.index(known.size)
-    if node.op == "PRelu" and len(known.shape) == 1:
+    axis = rank - len(sizes) + sizes.index(size)
+    if node.op == "PRelu" and len(sizes) == 1:
         axis = 1
     if axis == rank - 1:
         return not isinstance(data.dims[axis], int)
@@ -145,7 +146,7 @@ def _is_across(data: Value, other: Value, node: Node, product: Node, place: Plac
     return axis == 1 and weighted and (is_open or node.op == "PRelu")
 
 
-def _kernel(value: Value) -> tuple[Node | None, bool]:
+def _kernel(value: Value, place: Place) -> tuple[Node | None, bool]:
     """The reduction or product behind element-wise operators, each with one operand that is
     computed, and whether a view stands between."""
     is_view = False
@@ -159,7 +160,7 @@ def _kernel(value: Value) -> tuple[Node | None, bool]:
             break
         is_view |= made.op in VIEWS
         operands = made.operands[:1] if made.op in VIEWS else made.operands
-        computed = [operand for operand in operands if operand.behind("Cast").constant is None]
+        computed = [operand for operand in operands if not is_known(operand, place)]
         if len(computed) != 1:
             break
         value = computed[0]

@@ -293,3 +293,24 @@ def _vector_of_einsum(b: Builder, node: Node, first: Value) -> Value | None:
     longer = f"{axis}{equation.partition('->')[0]}->{axis}"
     summed = b.node("Einsum", operands, 1, {"equation": longer}, extras=node.extras)
     return b.squeeze(summed.outputs[0], 0)
+
+
+@quirk(
+    "GroupedMatMul",
+    symptom="A GroupedMatMul does not compile if OpenVINO does not know its matrices.",
+    cost="products of all rows with all matrices",
+)
+def groups_of_computed_matrices(b: Builder, node: Node, place: Place) -> Result:
+    """Each row keeps its product with the matrix of its own group, the first that ends behind it.
+    In the sum over the groups, the other products count as 0."""
+    rows, matrices = node.operands[:2]
+    if is_known(matrices, place) or matrices.rank is None:
+        return None
+    products = b.op("MatMul", rows, matrices, transpose_b=True)
+    if rows.rank == 3:
+        return products
+    at, ends = b.positions(rows, 0), b.as_i64(node.operand(2))
+    starts = b.concat(0, b.constant([0]), ends[:-1])
+    own = b.op("Xor", *(at < b.unsqueeze(bounds, 1) for bounds in (starts, ends)))
+    kept = b.where(b.unsqueeze(own, 2), products, b.like(0, products))
+    return b.op("ReduceSum", kept, b.constant([0]), keepdims=False)

@@ -34,6 +34,7 @@ from bridge.neutral.types import (
     U64,
     TensorType,
     is_static,
+    size_of,
 )
 from bridge.operators import Result
 from bridge.passes.context import Context
@@ -208,8 +209,10 @@ def copied_branches(b: Builder, node: Node, place: Place) -> Result:
         inner = Builder(body.graph.nodes, node.name, b.target)
         with inner:
             for index in wanted:
-                end = body.graph.outputs.index(body.given(index))
-                body.graph.outputs[end] = _copy_in_branch(inner, body.given(index))
+                given = body.given(index)
+                end = body.graph.outputs.index(given)
+                value = inner.reshape(given, 1) if given.rank == 0 else given
+                body.graph.outputs[end] = opaque(inner, value, "memory")
     made = b.node(
         "If", node.inputs, len(node.outputs), dict(node.attributes), bodies, node.name, node.extras
     ).outputs
@@ -242,10 +245,6 @@ def _is_copy_in_branch(value: Value) -> bool:
         return False
     inside = made.inputs[0]
     return inside is not None and not is_hidden(inside, "sizes")
-
-
-def _copy_in_branch(b: Builder, value: Value) -> Value:
-    return opaque(b, b.reshape(value, 1) if value.rank == 0 else value, "memory")
 
 
 # OpenVINO's CPU plugin computes how much a branch copies to the output of the If. It does so
@@ -714,7 +713,8 @@ def _is_misread(node: Node, part: Value, place: Place) -> bool:
         whole.rank > 2 and any(reader.op in MISREADERS for reader in readers)
     ):
         return node.op in SPLITS or (sizes is not None and sizes != whole.shape)
-    return sizes is not None and sizes != whole.shape and _is_row(sizes)
+    is_row = sizes is not None and size_of(sizes) == sizes[1] > 1
+    return is_row and sizes != whole.shape
 
 
 def _sizes_in_whole(node: Node, part: Value) -> tuple[int, ...] | None:
@@ -730,8 +730,3 @@ def _sizes_in_whole(node: Node, part: Value) -> tuple[int, ...] | None:
         return None
     at = axis[0] % len(whole.shape)
     return (*sizes[:at], 1, *sizes[at:])
-
-
-def _is_row(sizes: tuple[int, ...]) -> bool:
-    """Whether a part has elements along its second axis alone."""
-    return sizes[1] > 1 and all(size == 1 for axis, size in enumerate(sizes) if axis != 1)

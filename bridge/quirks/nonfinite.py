@@ -30,16 +30,12 @@ def _in_32_bits(node: Node) -> np.ndarray | None:
     return narrow if np.array_equal(narrow.astype(np.float64), numbers, equal_nan=True) else None
 
 
-def _has_infinity(node: Node) -> bool:
-    return _in_32_bits(node) is not None
-
-
 # The CPU plugin computes f64 in f32, and replaces infinities in constants by the largest numbers of
 # f32. An infinity computed at run time stays infinite.
 @quirk(
     "Cast",
     "Constant",
-    where=_has_infinity,
+    where=lambda node: _in_32_bits(node) is not None,
     engines=BOTH,
     symptom="An infinite constant of f64 becomes the largest number of f32.",
     cost="an Add of a 0, which a Bucketize makes of a random number",

@@ -56,7 +56,8 @@ class _Line:
     width: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.width = sum(_width(text, style) for text, style in self.pieces)
+        widths = {"head": 8.0, "role": 8.0}
+        self.width = sum(len(text) * widths.get(style, _CHARACTER) for text, style in self.pieces)
 
     def draw(self, x: float, y: float) -> list[str]:
         spans = "".join(
@@ -64,10 +65,6 @@ class _Line:
         )
         title = f"<title>{escape(self.title)}</title>" if self.title else ""
         return [f'<text x="{x:g}" y="{y + 15:g}">{title}{spans}</text>']
-
-
-def _width(text: str, style: str) -> float:
-    return len(text) * (8.0 if style in ("head", "role") else _CHARACTER)
 
 
 def picture(outline: Json, check: Json | None = None) -> str:

@@ -23,7 +23,8 @@ def unroll_loops(model: Model, context: Context) -> bool:
         return None if growing else loop_of_gru(b, node)
 
     def iterations(b: Builder, node: Node, rewriter: Rewriter) -> Result:
-        return None if growing and not _grows(node) else unrolled(b, node)
+        grows = any(initial.shape != value.shape for value, _, initial in node.states())
+        return unrolled(b, node) if grows or not growing else None
 
     changed = False
     for op, form in (("GRU", steps), ("Loop", iterations)):
@@ -31,8 +32,3 @@ def unroll_loops(model: Model, context: Context) -> bool:
             infer_and_fold(model.graph)
             changed = True
     return changed
-
-
-def _grows(node: Node) -> bool:
-    """Whether a state may have another size after an iteration than at the start."""
-    return any(initial.shape != value.shape for value, _, initial in node.states())

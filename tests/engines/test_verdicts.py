@@ -21,7 +21,7 @@ GREATER = "g = Greater (t, limit) d = Cast <to = 1> (g)"
 
 def model(path: Path, body: str, outputs: str = "float[n] y", inputs: str = "float[2] x") -> Path:
     text = (
-        f'<ir_version: 9, opset_import: ["": 18]> m ({inputs}) => ({outputs}) '
+        f'<ir_version: 10, opset_import: ["": 21]> m ({inputs}) => ({outputs}) '
         "<float[1] limit = {1}, float[1] five = {5}, float[1] less = {0.9999999}, "
         f"float[1] large = {{1e8}}, float[1] step = {{2}}> {{ {body} }}"
     )
@@ -76,6 +76,25 @@ def test_a_small_sigmoid_is_off_by_units_of_1(tmp_path: Path) -> None:
     assert report.ok and report.as_json()["verdict"] == "within noise", str(report)
     twice = model(tmp_path / "c.onnx", "s = Sigmoid (x) y = Add (s, s)")
     assert check(original, twice, **inputs).different
+
+
+def test_steps_from_the_lowest_number_are_off_by_its_units(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", x=np.array([1e-4, -2e-4], np.float32))
+    inputs = {"inputs": tmp_path / "x.npz", "samples": 0}
+
+    def opened(zero: int, form: str) -> Path:
+        step = f"s = Constant <value = float {{1.1e-4}}> () q = QuantizeLinear (x, s, z) {form}"
+        zero_point = f"z = Constant <value = uint16 {{{zero}}}> ()"
+        return model(tmp_path / f"{len(form)}.onnx", f"{zero_point} {step}")
+
+    exact = "y = DequantizeLinear (q, s, z)"
+    steps = (
+        "i = Cast <to = 1> (q) n = Cast <to = 1> (z) m = Mul (i, s) l = Mul (n, s) y = Sub (m, l)"
+    )
+    report = check(opened(60001, exact), opened(60001, steps), **inputs)
+    assert report.ok and report.as_json()["verdict"] == "within noise", str(report)
+    moved = "d = DequantizeLinear (q, s, z) o = Constant <value_float = 2e-7> () y = Add (d, o)"
+    assert check(opened(30, exact), opened(30, moved), **inputs).different
 
 
 @pytest.mark.parametrize("decision", [GREATER, GREATER.replace("Greater", "Less")])

@@ -633,6 +633,26 @@ CANARIES: dict[str, Canary] = {
             t = Transpose (x) p = MatMul (x, t) y = Mul (p, scale) }""",
         {"x": _f32(4, 3)},
     ),
+    "channels_in_kernel, product: a scaled bias": Canary(
+        """(float[n,3] x) => (float[n,m] y) <float[4] bias = {1, 2, 3, 4}> {
+            y = Gemm <transB = 1, beta = 0.5> (x, x, bias) }""",
+        {"x": _f32(4, 3)},
+    ),
+    "computed_constant, groups": Canary(
+        """(float[1,1] b) => (float[1,1] y)
+        <float[1,1] x = {3}, float[1,1,1] w = {2}, float[1,1] none = {0}> {
+            y = com.microsoft.MoE (x, x, w, none, w, b) }""",
+        {"b": _f32(1, 1)},
+        before={"b": _f32(1, 1)},
+    ),
+    "groups_of_computed_matrices": Canary(
+        """(float[n,4] x, float[n,3] scores, float[3,5,4] w, float[3,4,5] v) => (float[n,4] y) {
+            y = com.microsoft.MoE (x, scores, w, , v) }""",
+        {
+            "x": _f32(2, 4), "scores": np.array([[1, 3, 2], [2, 1, 0]], np.float32),
+            "w": _f32(3, 5, 4) / 60, "v": _f32(3, 4, 5) / 60,
+        },
+    ),
     "channels_in_kernel, quantised": Canary(
         """(float[n,4] x) => (float[n,2] y)
           <float[4] shift = {0, 1, 3, 5}, float low = {-3}, float high = {3}, float s = {0.1},

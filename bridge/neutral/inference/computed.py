@@ -156,11 +156,7 @@ def enter_known(value: Value, outer: Value) -> None:
     value.type, value.known_value = outer.type, outer.known_value
     value.computed = outer.computed
     if outer.constant is not None and not _is_whole(outer) and is_known(outer):
-        value.computed = Computed([outer], _same)
-
-
-def _same(arrays: Sequence[Array]) -> Array:
-    return arrays[0]
+        value.computed = Computed([outer], lambda arrays: arrays[0])
 
 
 def _output(node: Node, index: int, type: TensorType, arrays: Sequence[Array]) -> Array:

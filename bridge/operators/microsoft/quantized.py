@@ -37,14 +37,22 @@ def _opened(b: Builder, values: Sequence[Value | None]) -> Value:
     return b.op("DequantizeLinear", *values)
 
 
-def _closed(b: Builder, y: Value, like: Value, scale: Value | None, zero: Value | None) -> Value:
-    """The quantised tensor. Without a zero point it has the type of an input, `like`."""
-    if zero is None and like.element != U8:
-        zero = b.constant(0, like.element)
+def _closed(b: Builder, y: Value, node: Node, at: int, adds_first: bool = False) -> Value:
+    """The quantised tensor, with the scale in input `at` and the zero point behind it. Without one
+    it has the type of the first input. If the operator `adds_first`, it rounds the sum with the
+    zero point: ties go to even results, as with an even zero point in QuantizeLinear."""
+    scale, zero, element = node.operand(at), node.input(at + 1), node.operand(0).element
+    if zero is None:
+        zero = None if element is U8 else b.constant(0, element)
+    elif adds_first and ((known := known_of(zero).ints) is None or any(i % 2 for i in known)):
+        y = y / b.scalar(scale) + b.cast(b.scalar(zero), F32)
+        scale, zero = b.constant(1.0), b.constant(0, element)
     return b.op("QuantizeLinear", y, scale, zero)
 
 
-def _quantized(name: str) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
+def _quantized(
+    name: str, adds_first: bool = False
+) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
     """Registers an operator with one quantised input. Its inputs are X, the scale and zero point of
     X, and the scale and zero point of Y."""
 
@@ -52,7 +60,7 @@ def _quantized(name: str) -> Callable[[Callable[..., Value]], Callable[..., Valu
         @legalizes(f"com.microsoft::{name}", target="ir")
         def rule(b: Builder, node: Node) -> Result:
             result = function(b, node, _opened(b, node.inputs[:3]))
-            return _closed(b, result, node.operand(0), node.input(3), node.input(4))
+            return _closed(b, result, node, 3, adds_first)
 
         rule.__doc__ = function.__doc__
         return function
@@ -63,10 +71,9 @@ def _quantized(name: str) -> Callable[[Callable[..., Value]], Callable[..., Valu
 @legalizes("com.microsoft::QLinearAdd", "com.microsoft::QLinearMul", target="ir")
 def qlinear_arithmetic(b: Builder, node: Node) -> Result:
     """`com.microsoft::QLinearAdd` and QLinearMul (1): the operator between DequantizeLinear and
-    QuantizeLinear."""
+    QuantizeLinear, with other ties."""
     sides = _opened(b, node.inputs[:3]), _opened(b, node.inputs[3:6])
-    y = b.op(node.op[-3:], *sides)
-    return _closed(b, y, node.operand(0), node.input(6), node.input(7))
+    return _closed(b, b.op(node.op[-3:], *sides), node, 6, adds_first=True)
 
 
 @legalizes("com.microsoft::QLinearWhere", target="ir")
@@ -140,7 +147,7 @@ def qlinear_global_average_pool(b: Builder, node: Node, x: Value) -> Value:
     return b.op("ReduceMean", x, list(range(first, first + rank - 2)), keepdims=True)
 
 
-@_quantized("QLinearAveragePool")
+@_quantized("QLinearAveragePool", adds_first=True)
 def qlinear_average_pool(b: Builder, node: Node, x: Value) -> Value:
     """`com.microsoft::QLinearAveragePool` (1), optionally with the channels last."""
     attributes = attributes_beside(node, "channels_last")

@@ -61,7 +61,7 @@ def _coupled(b: Builder, matrix: Value, start: Value, classes: int) -> Value:
     state, inside = Value(start.type, ["p"]), Value(matrix.type, ["Q"])
     graph = Graph([state, inside], name="coupling")
     with Builder(graph.nodes, b.name, b.target) as inner:
-        product = _product(inner, inside, state)
+        product = inner.op("ReduceSum", inside * inner.unsqueeze(state, 1), [2], keepdims=False)
         total = inner.op("ReduceSum", state * product, [1], keepdims=True)
         worst = inner.op("ReduceMax", abs(product - total), [1], keepdims=True)
         near = worst < 0.005 / classes
@@ -73,11 +73,6 @@ def _coupled(b: Builder, matrix: Value, start: Value, classes: int) -> Value:
     count = b.constant(max(MOST_ITERATIONS, classes))
     body = Body(graph, [Carried(2, 1), Invariant(3)], [Condition(), Yield(0)])
     return b.node("Loop", [count, None, start, matrix], 1, {}, (body,)).outputs[0]
-
-
-def _product(b: Builder, matrix: Value, p: Value) -> Value:
-    """Qp [rows, classes]."""
-    return b.op("ReduceSum", matrix * b.unsqueeze(p, 1), [2], keepdims=False)
 
 
 def _step(b: Builder, matrix: Value, p: Value, product: Value, total: Value, classes: int) -> Value:

@@ -49,7 +49,8 @@ def _reshape(b: Builder, node: Node, counts: Value) -> SafeInputs:
         return [data if each == 1 else _in_rows(b, data, each), safe]
     if known is None or any(dim in (None, 0, -1) for dim in known):
         raise Unsafe("its input may not fit the shape of its output")
-    return [_of_size(b, data, _product(b, target)), target]
+    size = b.op("ReduceProd", b.as_i64(target), [0], keepdims=True)
+    return [_of_size(b, data, size), target]
 
 
 def fits(dims: Sequence[Dim], target: KnownValue, copies: bool) -> bool:
@@ -90,10 +91,6 @@ def _in_rows(b: Builder, data: Value, each: int) -> Value:
     a length stays the same."""
     size = b.op("Shape", b.op("Reshape", data, [-1]))
     return _of_size(b, data, (size + b.constant([each - 1])) / [each] * [each])
-
-
-def _product(b: Builder, vector: Value) -> Value:
-    return b.op("ReduceProd", b.as_i64(vector), [0], keepdims=True)
 
 
 def _of_size(b: Builder, data: Value, size: Value) -> Value:

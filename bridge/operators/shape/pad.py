@@ -56,7 +56,7 @@ def _repeated(b: Builder, x: Value, pads: Value) -> Value:
         first = b.max(-begin, 0)
         x = b.op("Slice", x, first, b.op("Shape", x) + b.min(end, 0), list(range(rank)))
         begin, end = b.max(begin, 0), b.max(end, 0)
-    return _by_index(b, x, rank, begin, end, _wrapped)
+    return _by_index(b, x, rank, begin, end, lambda b, places, count: places % count)
 
 
 def _halves(b: Builder, pads: Value) -> tuple[Value, Value]:
@@ -147,10 +147,6 @@ def _by_index(
         places = b.op("Range", start, stop, 1)
         x = b.op("Gather", x, place(b, places, count), at)
     return x if x is not given else b.op("Identity", x)
-
-
-def _wrapped(b: Builder, places: Value, count: Value) -> Value:
-    return places % count
 
 
 def _mirrored(b: Builder, places: Value, count: Value) -> Value:

@@ -82,13 +82,8 @@ def _heads(inputs: Sequence[Value | None]) -> list[tuple[int, Value]]:
     return [
         (position, head)
         for position, head in enumerate(inputs[:2])
-        if head is not None and not _is_surely_set(head)
+        if head is not None and not is_positive(revealed(head))
     ]
-
-
-def _is_surely_set(head: Value) -> bool:
-    """Whether a hidden trip count is known to be above 0, or a hidden condition to be true."""
-    return is_positive(revealed(head))
 
 
 def _is_set(b: Builder, position: int, head: Value) -> Value:

@@ -98,7 +98,9 @@ def _padded_loop(
         exit = body.outputs[index]
         if isinstance(exit, Yield | Stacked) and exit.output is not None:
             around = _axes_of_whole(axes, exit, node.outputs[exit.output])
-            results[exit.output] = _shorter(b, results[exit.output], around)
+            if around:
+                shorter = b.op("Slice", results[exit.output], *_all_but_first(b, around))
+                results[exit.output] = shorter
     return results
 
 
@@ -137,11 +139,6 @@ def _longer(b: Builder, value: Value, axes: Axes) -> Value:
     zeros = [0] * len(pads)
     longer = b.op("Pad", wide, b.constant(pads + zeros), b.like(0, wide), mode="constant")
     return b.cast(longer, value.element)
-
-
-def _shorter(b: Builder, value: Value, axes: Axes) -> Value:
-    """The tensor without the first element of each axis."""
-    return b.op("Slice", value, *_all_but_first(b, axes)) if axes else value
 
 
 def _all_but_first(b: Builder, axes: Axes) -> list[Value]:

@@ -72,7 +72,8 @@ ROWS: dict[str, Row] = {
     **alike(
         "QLinearAdd QLinearMul", Row(
         ("2,3;=0.5;=2;2,3;=0.25;=1;=0.6;=3", "2,3;=0.5;=2;3;=0.25;=1;=0.6;=3",
-         "2,1;=0.5;=2;();=0.25;=1;=0.6;=3", "0,3;=0.5;=2;3;=0.25;=1;=0.6;=3"))),
+         "2,1;=0.5;=2;();=0.25;=1;=0.6;=3", "2,3;=0.5;=2;2,3;=0.25;=1;=1;=3",
+         "0,3;=0.5;=2;3;=0.25;=1;=0.6;=3"))),
     **alike(
         "QLinearSigmoid QLinearLeakyRelu", Row(
         ("2,3;=0.1;=2;=0.01;=3", "4;=0.5;=0;=0.1;=1"), {"alpha": (0.1, 0.5)},
@@ -159,9 +160,7 @@ ROWS: dict[str, Row] = {
         "rotary_embedding_dim": (0, 8), "scale": (0.5,), "interleaved": (0, 1)}),
     "MoE": Row(("3,4;3,3;3,5,4;3,5;3,4,5;3,4", "2,3,4;6,3;3,5,4;;3,4,5;"), {
         "activation_type": ("relu", "gelu", "silu", "identity"), "k": (1, 2),
-        "normalize_routing_weights": (0, 1)}, {"T": REALS},
-        # OpenVINO's GroupedMatMul takes constants alone.
-        fits=lambda v: v["input_2"] == v["input_4"] == "constant"),
+        "normalize_routing_weights": (0, 1)}, {"T": REALS}),
     "SampleOp": Row(SHAPES),
     "UnfoldTensor": Row(("2,7", "2,5,3", "6"), {
         "dim": (-1, 0, 1), "size": (2, 3, 1), "step": (1, 2)}),
