@@ -146,14 +146,16 @@ VIEWS = (*RESHAPES, "Transpose")
 def rearranged_views(node: Node, place: Place) -> list[bool]:
     """At a view of a reduction without `keep_dims`, if it has the rank of the reduction, and all
     its axes but one are copied, or have size 1 and the number of a reduced axis. At such a
-    reduction of a Transpose that moves axes of size 1 past those that stay. At a reduction with
-    `keep_dims` along an axis before a new axis of size 1. At a GatherElements of a Slice that
-    begins at 0 with step 1. At a Gather along a new axis of a tensor with several open sizes, but
-    for a scalar index. At a Reshape of a transposed Reshape of rank 4 or 5 to known shapes, if
-    the second axis of the latter has an open size, and only the first one of its input; Squeeze and
-    Unsqueeze are such Reshapes. At a
-    Squeeze of arithmetic of two views, if one of lower rank has an open size.
+    reduction of a Transpose that moves axes of size 1 past those that stay. At a reduction behind
+    new axes of size 1, if it keeps an axis before them, or counts from the end. At a GatherElements
+    of a Slice that begins at 0 with step 1. At a Gather along a new axis of a tensor with several
+    open sizes, but for a scalar index. At a Reshape of a transposed Reshape of rank 4 or 5 to known
+    shapes, if the second axis of the latter has an open size, and only the first one of its input;
+    Squeeze and Unsqueeze are such Reshapes. At a Squeeze of arithmetic of two views, if one of
+    lower rank has an open size.
     """
+    if None in (node.operand(0).rank, node.outputs[0].rank):
+        return []
     if node.op == "GatherElements":
         wrong = _is_cut_from_start(node)
     elif node.op == "Gather":
@@ -238,7 +240,7 @@ def _is_moved(node: Node, place: Place) -> bool:
     view = place.single_use(data, *RESHAPES)
     if not view:
         return is_negative and _is_of_view(data, place)
-    before = _before_views(view, place).dims
+    before = _before_views(view, place).shape or ()
     new = _new_axes(data.dims, before)
     if view.op == "Unsqueeze" and not new:
         new = [*(known_axes(view.input(1), data.rank or 0) or ())]
@@ -281,12 +283,12 @@ def _before_views(node: Node, place: Place) -> Value:
 
 def _is_reshape(view: Node) -> bool:
     order = known_of(view.input(1)).ints if view.op == "Transpose" else ()
-    return order is not None and _moves_ones_alone(order, view.operand(0).dims)
+    return order is not None and _moves_ones_alone(order, view.operand(0).shape or ())
 
 
 def _moves_ones_alone(order: Sequence[int], dims: Sequence[Dim]) -> bool:
     """Whether the axes of other sizes than 1 keep their order among themselves."""
-    others = [axis for axis in order if dims[axis] != 1]
+    others = [axis for axis in order if dims[axis : axis + 1] != (1,)]
     return others == sorted(others)
 
 
