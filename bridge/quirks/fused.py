@@ -22,6 +22,7 @@ from bridge.quirks.quirk import (
     ELEMENTWISE,
     GPU,
     REDUCTIONS,
+    RESHAPES,
     Place,
     barrier,
     quirk,
@@ -35,7 +36,7 @@ SCALING = tuple(_OF_ARRAYS)
 BOUNDS = ("Clip", "Max", "Min")
 """Operators that the plugin fuses into a FakeQuantize before the arithmetic."""
 
-VIEWS = ("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze")
+VIEWS = ("Cast", "Identity", *RESHAPES)
 """Operators that may stand between a reduction and the arithmetic."""
 
 PRODUCTS = (
@@ -309,7 +310,7 @@ def _is_of_float8(value: Value | None) -> bool:
     return False
 
 
-MOVES = ("Cast", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
+MOVES = ("Cast", "Transpose", *RESHAPES)
 """Operators between the parts of an attention."""
 
 

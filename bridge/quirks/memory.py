@@ -44,6 +44,7 @@ from bridge.quirks.opaque import hides, is_hidden, opaque, recognise
 from bridge.quirks.quirk import (
     GPU,
     PARTS,
+    RESHAPES,
     Place,
     barrier,
     graph_quirk,
@@ -517,7 +518,7 @@ READERS = {
 }  # fmt: skip
 """Operators that read inputs on the host, and the first of these inputs."""
 
-IN_PLACE = frozenset({"Identity", "Reshape", "Squeeze", "Unsqueeze"})
+IN_PLACE = frozenset({"Identity", *RESHAPES})
 """Operators whose result has the elements of their first input."""
 
 

@@ -216,6 +216,9 @@ ELEMENTWISE = (
 PARTS = ("Gather", "Slice", "StridedSlice", "VariadicSplit", "ir::Split")
 """Operators whose result is a part of their first input."""
 
+RESHAPES = ("Reshape", "Squeeze", "Unsqueeze")
+"""Operators that give the same elements another shape."""
+
 REDUCTIONS = (
     "ReduceL1", "ReduceL2", "ReduceLogicalAnd", "ReduceLogicalOr", "ReduceMax", "ReduceMean",
     "ReduceMin", "ReduceProd", "ReduceSum",

@@ -16,7 +16,7 @@ from bridge.operators import Result
 from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses
 from bridge.quirks.known import KnownAt, is_known, when_known
-from bridge.quirks.quirk import ARITHMETIC, BOTH, REDUCTIONS, Place, barrier, quirk
+from bridge.quirks.quirk import ARITHMETIC, BOTH, REDUCTIONS, RESHAPES, Place, barrier, quirk
 
 
 class OfShape(May):
@@ -117,8 +117,6 @@ def _is_of_product(value: Value) -> bool:
         value = computed[0]
     return False
 
-
-RESHAPES = ("Reshape", "Squeeze", "Unsqueeze")
 
 VIEWS = (*RESHAPES, "Transpose")
 """Operators that move no element. OpenVINO merges one behind the other."""
