@@ -38,7 +38,14 @@ REDUCE = Row(
 # take a Select behind each maximum along an open axis.
 EXTREME = replace(
     REDUCE,
+    special=True,
     fits=lambda v: REDUCE.fits(v) and (v["sizes"] == "known" or not re.match(EMPTY, v["case"])),
+)
+BEYOND_F32 = "2,3<16777211..16777259;[1]"
+SUM = replace(
+    REDUCE,
+    cases=(*REDUCE.cases, BEYOND_F32),
+    fits=lambda v: REDUCE.fits(v) and (v["case"] != BEYOND_F32 or v["type_T"] != "float16"),
 )
 CONV = {
     "auto_pad": ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"),
@@ -149,9 +156,8 @@ ROWS: dict[str, Row] = {
     **alike(
         "Max Mean Min Sum",
         Row((*PAIRS, "2,3", "2,3;3;()", "2,1;1,3;4,1,1;2,3"), special=True)),
-    **alike(
-        "ReduceL1 ReduceL2 ReduceLogSumExp ReduceMean ReduceProd ReduceSum ReduceSumSquare",
-        REDUCE),
+    **alike("ReduceL1 ReduceSum", SUM),
+    **alike("ReduceL2 ReduceLogSumExp ReduceMean ReduceProd ReduceSumSquare", REDUCE),
     **alike("ReduceMax ReduceMin", EXTREME),
     "ReduceLogSum": replace(REDUCE, types={"T": [t for t in NUMBERS if t != "double"]}),
     **alike(
