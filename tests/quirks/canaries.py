@@ -493,7 +493,11 @@ CANARIES: dict[str, Canary] = {
         y, places = MaxPool <kernel_shape = [2], auto_pad = "SAME_LOWER"> (x) }""",
         {"x": _f32(1, 1, 4)},
     ),
-    "bias_of_lrn": Canary(
+    "kernel_of_lrn, of open channels": Canary(
+        "(float[n,c,h,w] x) => (float[n,c,h,w] y) { y = LRN <size = 5> (x) }",
+        {"x": _f32(1, 5, 2, 2)},
+    ),
+    "kernel_of_lrn": Canary(
         "(float[1,3,2,2] x) => (float[1,3,2,2] y) { y = LRN <size = 3, bias = 1.5> (x) }",
         {"x": _f32(1, 3, 2, 2)},
     ),
