@@ -222,6 +222,7 @@ def _rounded(b: Builder, node: Node, quotient: Value) -> Value:
 
 @quirk(
     "LRN",
+    recorded=True,
     symptom="An LRN converts its bias to an integer: 1 for 1.5. One of size 5 over an open number "
     "of channels, of four axes, does not run.",
     cost="a Multiply; two Reshapes, which copy nothing",
