@@ -12,7 +12,7 @@ from bridge.quirks.opaque import opaque
 from bridge.quirks.quirk import BOTH, COMPARISONS, CPU, ELEMENTWISE, GPU, Place, quirk
 
 REDUCTIONS = ("ReduceL1", "ReduceMax", "ReduceMin", "ReduceSum")
-OPERATORS = (*COMPARISONS, *REDUCTIONS, "Div", "Mod", "Relu", "ir::Mod")
+OPERATORS = (*COMPARISONS, *REDUCTIONS, "Div", "Mod", "PRelu", "Relu", "ir::Mod")
 LOW = (1 << 12) - 1
 """The last 12 bits. A sum of 4096 such numbers is exact in f32, and so are sums of the rest."""
 
@@ -38,8 +38,8 @@ def _is_of_integers(node: Node) -> bool:
     recorded=True,
     uses=True,
     where=_is_of_integers,
-    symptom="Divisions, remainders, comparisons, Relu, sums and extremes along axes of integers "
-    "are computed in f32: 16777219 divided by 5 is 3355444. A Select of integers behind a "
+    symptom="Divisions, remainders, comparisons, Relu, PRelu, sums and extremes along axes of "
+    "integers are computed in f32: 16777219 divided by 5 is 3355444. A Select of integers behind a "
     "comparison rounds them to f32.",
     cost="about 20 operators for a division, four for a sum and ten for an extreme along axes, and "
     "one to three for others",
@@ -62,6 +62,8 @@ def integers_in_f32(b: Builder, node: Node, place: Place) -> Result:
         return _compared(b, node.op, *values) if facts.of(values[1]) else None
     if node.op == "Relu":
         return b.max(values[0], 0)
+    if node.op == "PRelu":
+        return b.max(values[0], 0) + b.min(values[0], 0) * values[1]
     if node.op in REDUCTIONS:
         return None if _is_rest(values[0]) else _reduced(b, node, *values)
     return None if _is_corrected(node, place) else _divided(b, node, *values)

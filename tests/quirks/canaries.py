@@ -182,6 +182,11 @@ CANARIES: dict[str, Canary] = {
         "(int32[n] x) => (int32[n] y) { y = Relu (x) }",
         {"x": np.array([16777217, -16777217, 2147483645], np.int32)},
     ),
+    "integers_in_f32, of slopes": Canary(
+        "(int32[n] x) => (int32[n] y) <int32[1] slope = {2}> { y = PRelu (x, slope) }",
+        {"x": np.array([16777217, -16777217, 2147483645], np.int32)},
+        expected=(np.array([16777217, -33554434, 2147483645], np.int32),),
+    ),
     "integers_in_f32, of sums": Canary(
         "(int64[n,m] x) => (int64[n] y, int64[n] z) <int64[1] axis = {1}> { "
         "y = ReduceSum <keepdims = 0> (x, axis) z = ReduceL1 <keepdims = 0> (x, axis) }",

@@ -185,7 +185,10 @@ ROWS: dict[str, Row] = {
     "IsInf": Row(SHAPES, {"detect_negative": (0, 1), "detect_positive": (0, 1)}, special=True),
     "BitShift": Row(PAIRS[:12], {"direction": ("LEFT", "RIGHT")}),
     "Div": DIVIDED, "Mod": Row(DIVIDED.cases, {"fmod": (0, 1)}),
-    "PRelu": Row(("2,3;2,3", "2,3;3", "2,3;()", "2,3,2;3,1", "2,3,2,2;1", "0,3;3", "2,3;1,1")),
+    # Products of large integers overflow.
+    "PRelu": Row(("2,3;2,3", "2,3;3", "2,3;()", "2,3,2;3,1", "2,3,2,2;1", "0,3;3", "2,3;1,1",
+                  "[[16777217,-16777217,33554435]];=3"),
+                 fits=lambda v: "[" not in v["case"] or v["type_T"] in ("int32", "int64")),
     "Clip": Row(tuple(f"{s};{m}" for s in SHAPES for m in ("=-1;=2", "=2;=1")), special=True),
     "Cast": Row(SHAPES, {"to": (*TYPES_TO, 8), "saturate": (0, 1), "round_mode": ("up", "down")},
                 {"T1": ANY}),
