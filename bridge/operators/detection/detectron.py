@@ -111,7 +111,7 @@ def detection_output(b: Builder, node: Node) -> Result:
 def roi_features(b: Builder, node: Node) -> Result:
     """ExperimentalDetectronROIFeatureExtractor-6: samples every region from the level of the
     pyramid for its size. A region of 224 x 224 uses the third level, and a region of four times its
-    area uses the next level."""
+    area uses the next level. A region is at least 1 x 1 there, also if it is aligned."""
     rois, *levels = node.operands
     attributes, size = node.attributes, node.attributes["output_size"]
     low, high = b.split(rois, 1, 2, 2)
@@ -126,8 +126,9 @@ def roi_features(b: Builder, node: Node) -> Result:
     for index, (features, step) in enumerate(
         zip(levels, attributes["pyramid_scales"], strict=True)
     ):
+        wide = b.concat(1, low, b.max(high, low + float(step))) if attributes["aligned"] else rois
         y = b.op(
-            "RoiAlign", features, rois, image, mode="avg", output_height=size, output_width=size,
+            "RoiAlign", features, wide, image, mode="avg", output_height=size, output_width=size,
             sampling_ratio=attributes["sampling_ratio"], spatial_scale=1.0 / step,
             coordinate_transformation_mode=mode,
         )  # fmt: skip
