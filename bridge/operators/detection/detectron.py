@@ -47,7 +47,8 @@ def prior_grid(b: Builder, node: Node) -> Result:
 @legalizes("ExperimentalDetectronGenerateProposalsSingleImage", target="onnx")
 def generate_proposals(b: Builder, node: Node) -> Result:
     """ExperimentalDetectronGenerateProposalsSingleImage-6. The anchors are moved and clipped to the
-    image, and the best ones are suppressed. Widths count the last pixel."""
+    image, and the best ones are suppressed. Widths count the last pixel. Small boxes have score
+    0."""
     info, anchors, deltas, scores = node.operands
     attributes = node.attributes
     count = b.sizes(scores, 0)
@@ -63,8 +64,10 @@ def generate_proposals(b: Builder, node: Node) -> Result:
     flat = b.where(small, zero, flat)
     best, place = b.ops("TopK", 2, flat, most, axis=0)
     boxes = b.op("Gather", b.concat(1, low, high), place, 0)
+    # Scores may be negative. In the order of the boxes, all are above the threshold.
+    order = b.cast(b.sizes(best, 0) - b.positions(best, 0), F32)
     kept = b.op(
-        "NonMaxSuppression", b.unsqueeze(boxes, 0), b.unsqueeze(best, 0, 1),
+        "NonMaxSuppression", b.unsqueeze(boxes, 0), b.unsqueeze(order, 0, 1),
         [attributes["post_nms_count"]], [attributes["nms_threshold"]],
         [0.0],
     )  # fmt: skip

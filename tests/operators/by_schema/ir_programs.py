@@ -15,13 +15,14 @@ from openvino.opset8 import if_op
 
 from tests.control_flow.suite import Entry
 from tests.operators.by_schema.ir_detection_rows import ROWS as DETECTION
+from tests.operators.by_schema.ir_older_rows import ROWS as OLDER
 from tests.operators.by_schema.ir_rows import ROWS as OTHERS
 from tests.operators.by_schema.rows import Row
 from tests.operators.by_schema.values import value
 from tests.support.ir_operators import of
 
 TYPES = ("float", "int32", "int64", "float16", "uint8", "int8", "double", "bool", "uint32")
-ROWS = {**OTHERS, **DETECTION}
+ROWS = {**OTHERS, **DETECTION, **OLDER}
 PLACES = ("top", "in an If", "in a Loop", "in a TensorIterator")
 TRIPS = 2
 
