@@ -73,8 +73,9 @@ def embed_layer_normalization(b: Builder, node: Node) -> Result:
     total = b.op("Gather", word_table, words, axis)
     where = b.positions(words, 1) if places is None else places
     total += b.op("Gather", position_table, where, axis)
-    if segments is not None and segment_table is not None:
-        total += b.op("Gather", segment_table, segments, axis)
+    if segment_table is not None:
+        # Without segments, all words are of the first one.
+        total += b.op("Gather", segment_table, axis if segments is None else segments, axis)
     epsilon = node.attributes.get("epsilon", 1e-12)
     y = b.op("LayerNormalization", total, scale, shift, epsilon=epsilon)
     if mask is None:
