@@ -28,13 +28,15 @@ def branchwise_rms_norm(b: Builder, node: Node) -> Result:
     branches are the last axis but one, or `num_branches` equal parts of the last axis."""
     (data, rank), scale = ranked(node), node.input(1)
     branches = node.attributes.get("num_branches", 0)
-    parts = b.reshape(data, *[0] * (rank - 1), branches, -1) if branches else data
+    parts = data
+    if branches:
+        parts = b.reshape(data, *[0] * (rank - 1), branches, b.sizes(data, -1) / branches)
     wide = b.cast(parts, F32)
     epsilon = node.attributes.get("epsilon", 1e-5)
     y = b.op("RMSNormalization", wide, b.like(1, wide), axis=-1, epsilon=epsilon)
     if scale is not None:
         if ranks(node, 1) == [1] and scale.dims[0] != parts.dims[-1]:
-            scale = b.reshape(scale, b.dim(parts, rank - 1 if branches else rank - 2), -1)
+            scale = b.reshape(scale, -1, b.sizes(parts, -1))
         y = y * b.cast(scale, F32)
     y = b.cast(y, data.element)
     return b.op("Reshape", y, b.op("Shape", data)) if branches else y
@@ -115,7 +117,8 @@ def gated_rms_norm(b: Builder, node: Node) -> Result:
     if scale.shape is None or not isinstance(scale.shape[0], int):
         raise Refused("the size of its scale is not known; give `input_shapes`")
     (rank,) = ranks(node, 0)
-    groups = b.reshape(wide[0], *(0,) * (rank - 1), -1, scale.shape[0])
+    count = b.sizes(data, -1) / scale.shape[0]
+    groups = b.reshape(wide[0], *(0,) * (rank - 1), count, scale.shape[0])
     epsilon = node.attributes.get("epsilon", 1e-5)
     normal = b.op("RMSNormalization", groups, wide[1], axis=-1, epsilon=epsilon)
     y = b.op("Reshape", normal, b.op("Shape", data))
