@@ -29,8 +29,8 @@ class Row:
     fits: Callable[[Mapping[str, str]], bool] = lambda levels: True
     """Whether levels go together."""
     expected: Callable[..., Sequence[Any]] | None = None
-    """The outputs by the specification, from the inputs and the attributes; it decides where the
-    engines differ."""
+    """The outputs by the specification, from the inputs and the attributes; it decides if an engine
+    gives others."""
     always: Mapping[str, Any] = field(default_factory=dict)
     """Attributes of one value, which all programs have."""
     release: int = 0
