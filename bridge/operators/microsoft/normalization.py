@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from bridge.neutral.inference.indexes import indexes
 from bridge.neutral.types import F32, I32
-from bridge.operators import Builder, Node, Refused, Result, legalizes, ranked, ranks, required
+from bridge.operators import Builder, Node, Result, legalizes, ranked, ranks, required
 from bridge.operators.nn.normalization import axes_from, root_mean_square
 
 
@@ -114,11 +114,8 @@ def gated_rms_norm(b: Builder, node: Node) -> Result:
     activation of a gate. Each group is as long as the scale. The computation is in f32."""
     data, scale, gate = required(node, 0, 1, 2)
     wide = [b.cast(value, F32) for value in (data, scale, gate)]
-    if scale.shape is None or not isinstance(scale.shape[0], int):
-        raise Refused("the size of its scale is not known; give `input_shapes`")
-    (rank,) = ranks(node, 0)
-    count = b.sizes(data, -1) / scale.shape[0]
-    groups = b.reshape(wide[0], *(0,) * (rank - 1), count, scale.shape[0])
+    (rank,), size = ranks(node, 0), b.sizes(scale, 0)
+    groups = b.reshape(wide[0], *(0,) * (rank - 1), b.sizes(data, -1) / size, size)
     epsilon = node.attributes.get("epsilon", 1e-5)
     normal = b.op("RMSNormalization", groups, wide[1], axis=-1, epsilon=epsilon)
     y = b.op("Reshape", normal, b.op("Shape", data))
