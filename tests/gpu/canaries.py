@@ -52,6 +52,11 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
           y = ReduceMax <keepdims = 0> (x) }""",
         [{"x": np.ones((n, 3), np.float32)} for n in (2, 2, 4, 4)],
     ),
+    "broadcast_into_arithmetic, of an output": (
+        """(int64[n] x) => (int64[n] y) {
+          one = Constant <value = int64 {1}> () sizes = Shape (x) y = Expand (one, sizes) }""",
+        [{"x": np.ones(n, np.int64)} for n in (0, 2)],
+    ),
     "range_without_type": (
         """(int64 n) => (int64[k] y) {
           zero = Constant <value = int64 {0}> () one = Constant <value = int64 {1}> ()
