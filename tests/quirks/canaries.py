@@ -570,6 +570,17 @@ CANARIES: dict[str, Canary] = {
         y = Cast <to = 9> (second) }""",
         {"x": np.array([1, 0, 0, 1], np.float32)},
     ),
+    "cast_to_bool, of TopK": Canary(
+        "(float[4] x) => (bool[2] y, int64[2] z) <int64[1] k = {2}> "
+        "{ most, z = TopK (x, k) y = Cast <to = 9> (most) }",
+        {"x": np.array([1, 0, 0, -1], np.float32)},
+    ),
+    "cast_to_bool, of a part": Canary(
+        """(int32[n, 2] x, int64[2] sizes) => (bool[n, m] y) {
+        first, second = Split <axis = 1> (x, sizes)
+        y = Cast <to = 9> (first) }""",
+        {"x": np.int32([[3, 0], [0, 1]]), "sizes": np.int64([1, 1])},
+    ),
     "rounded_bf16": Canary(
         "(float[n] x) => (float[n] y) { "
         "few = Cast <to = 16> (x) more = Cast <to = 1> (few) y = Sub (more, x) }",

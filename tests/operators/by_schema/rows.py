@@ -26,6 +26,8 @@ class Row:
     """Whether ties, -0.0 and limits are of interest; `tests/quirks/nonfinite.py` has NaN and
     infinities."""
     outputs: int = 1
+    unread: Sequence[int] = ()
+    """The places of outputs without a name."""
     fits: Callable[[Mapping[str, str]], bool] = lambda levels: True
     """Whether levels go together."""
     expected: Callable[..., Sequence[Any]] | None = None
