@@ -192,6 +192,15 @@ CANARIES: dict[str, Canary] = {
         "y = ReduceSum <keepdims = 0> (x, axis) z = ReduceL1 <keepdims = 0> (x, axis) }",
         {"x": _i64(16777217, 1, -16777219, 2).reshape(2, 2)},
     ),
+    "integers_in_f32, of products": Canary(
+        "(int64[n,3] x, int32[n,3] z) => (int64[n,2] y, int32[n,n] w) "
+        "<int64[3,2] by = {1, 70, -3, 0, 5, 1}> "
+        "{ y = MatMul (x, by) t = Transpose <perm = [1, 0]> (z) w = MatMul (z, t) }",
+        {
+            "x": _i64(16777217, 1, -16777219, 2, 30000, -1).reshape(2, 3),
+            "z": np.array([[30001, 3, -17000], [29999, -8191, 2]], np.int32),
+        },
+    ),
     "integers_in_f32, of maxima": Canary(
         "(int32[n,m] x) => (int32[n] y, int32[n,1] z) <int64[1] axis = {1}> { "
         "y = ReduceMax <keepdims = 0> (x, axis) z = ReduceMin (x, axis) }",
