@@ -138,13 +138,12 @@ def _product(b: Builder, node: Node, left: Bytes, right: Bytes) -> Value:
 
 
 def _bytes(b: Builder, x: Value, is_large: bool) -> Bytes:
-    constant, bits = x.constant, dict(enumerate(BYTES[: None if is_large else -1]))
-    if constant is None or constant.size > FEW:
+    bits = dict(enumerate(BYTES[: None if is_large else -1]))
+    if x.constant is None or x.constant.size > FEW:
         size, sign = abs(x), b.op("Sign", x)
         return {place: b.op("BitwiseAnd", size, mask) * sign for place, mask in bits.items()}
-    numbers = constant.array()
-    size, sign = abs(numbers), np.sign(numbers)
-    some = {place: sign * np.bitwise_and(size, mask) for place, mask in bits.items()}
+    numbers = x.constant.array().astype(np.int64)
+    some = {place: np.sign(numbers) * (abs(numbers) & mask) for place, mask in bits.items()}
     return {place: b.like(part, x) for place, part in some.items() if part.any() or not place}
 
 
