@@ -19,7 +19,7 @@ BY_BITS = (*REDUCTIONS, "MatMul")
 OPERATORS = (*COMPARISONS, *BY_BITS, "Div", "Mod", "PRelu", "Relu", "ir::Mod")
 BYTES = (0xFF, 0xFF00, 0xFF0000, 0x7F000000)
 """The bits of each byte. In f32, a sum of 256 products of two bytes is exact."""
-Bytes = dict[int, Value]
+ByPlace = dict[int, Value]
 """The bytes of numbers by their places, each with the sign of the number."""
 LOW = (1 << 12) - 1
 """The last 12 bits. A sum of 4096 such numbers is exact in f32, and so are sums of the rest."""
@@ -131,13 +131,13 @@ def _reduced(b: Builder, node: Node, x: Value, axes: Value) -> Value:
     return b.op("BitwiseOr", result, b.op("BitwiseAnd", again(node.op, last), LOW))
 
 
-def _product(b: Builder, node: Node, left: Bytes, right: Bytes) -> Value:
+def _product(b: Builder, node: Node, left: ByPlace, right: ByPlace) -> Value:
     """A product of matrices by their bytes. What has 32 bits and more is left out."""
     pairs = [(x, y) for i, x in left.items() for j, y in right.items() if i + j < len(BYTES)]
     return b.fold("Add", [b.op("MatMul", x, y, **node.attributes) for x, y in pairs])
 
 
-def _bytes(b: Builder, x: Value, is_large: bool) -> Bytes:
+def _bytes(b: Builder, x: Value, is_large: bool) -> ByPlace:
     bits = dict(enumerate(BYTES[: None if is_large else -1]))
     if x.constant is None or x.constant.size > FEW:
         size, sign = abs(x), b.op("Sign", x)
