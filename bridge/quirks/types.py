@@ -20,7 +20,7 @@ def _holds_nan(element: Element | None) -> bool:
     engines=BOTH,
     symptom="NaN converted to bool is false, so an If takes its else branch. A Convert to boolean "
     "reads the first output of a node with several outputs, even if its input is another one, and "
-    'no output of TopK ("Default output not supported").',
+    'does not compile behind TopK or a VariadicSplit ("Default output not supported").',
     cost="none: a NotEqual for a Convert",
 )
 def cast_to_bool(b: Builder, node: Node, place: Place) -> Result:
@@ -28,9 +28,11 @@ def cast_to_bool(b: Builder, node: Node, place: Place) -> Result:
     (x,) = node.inputs
     if x is None or node.attributes["to"] is not BOOL:
         return None
-    is_of_several = x.producer is not None and len(x.producer.outputs) > 1
+    made = x.producer
+    # Later quirks copy what an If or a Loop gives, by a VariadicSplit.
+    is_part = made is not None and (len(made.outputs) > 1 or made.op in ("If", "Loop"))
     may_be_nan = _holds_nan(x.element) and place.engine == CPU
-    return b.op("NotEqual", x, 0) if is_of_several or may_be_nan else None
+    return b.op("NotEqual", x, 0) if is_part or may_be_nan else None
 
 
 # Old releases convert to u8. A number other than 0 and 1 then stays in the u8, and a later
