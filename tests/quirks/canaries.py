@@ -915,6 +915,18 @@ CANARIES: dict[str, Canary] = {
         }> }""",
         {},
     ),
+    "computed_constant, of bytes": Canary(
+        """(int64[2,2] x) => (int64[2,2] y) <int8[2,2] data = {1, 2, 3, 4}, int8 three = {3}> {
+        few = Less (data, three) some = Cast <to = 7> (few) y = Add (some, x) }""",
+        {"x": _i64(1, 2, 3, 4).reshape(2, 2)},
+        before={"x": _i64(1, 2, 3, 4).reshape(2, 2)},
+    ),
+    "computed_constant, of integers": Canary(
+        """(float[2,2] x) => (float[2,2] y) <int64[2,2] data = {1, 2, 3, 4}, int64 axis = {1}> {
+        sums = CumSum (data, axis) some = Cast <to = 1> (sums) y = Mul (some, x) }""",
+        {"x": _f32(2, 2)},
+        before={"x": _f32(2, 2)},
+    ),
     "computed_constant, overwritten": Canary(
         """(float[2,2] x) => (float[2,2] y)
         <float[2,2] data = {1, 2, 3, 4}, int64[2,2] indices = {0, 1, 1, 0}> {
