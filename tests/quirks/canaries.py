@@ -117,6 +117,14 @@ CANARIES: dict[str, Canary] = {
         seen=False,
         on="OpenVINO before 2025.3",
     ),
+    "gather_from_one_batch": Canary(
+        "(float[1, 1, 8] q, float[1, 1, 5, 8] p, int32[1] last) => (float[1, 1, 8] y, "
+        "float[1, 1, 5, 8] k, float[1, 1, 5, 8] v) <int32 total = {5}> { y, k, v = "
+        "com.microsoft.GroupQueryAttention <num_heads = 1, kv_num_heads = 1> "
+        "(q, q, q, p, p, last, total) }",
+        {"q": _f32(1, 1, 8), "p": _f32(1, 1, 5, 8), "last": np.array([2], np.int32)},
+        ends=True,
+    ),
     "cast_to_bool": Canary(
         "(float[n] x) => (bool[n] y) { y = Cast <to = 9> (x) }",
         {"x": np.array([np.nan, 0, -2, np.inf], np.float32)},
