@@ -72,7 +72,8 @@ ORDER: tuple[str, ...] = (
     "range_without_type", "bound_of_norm", "sign_of_remainder",
     "rows_of_scaled_bytes", "ties_of_quantisation", "row_on_host", "read_on_host",
     "rows_behind_boxes",
-    "parts_in_place", "attention_of_one_head", "unique_of_one", "copied_output",
+    "parts_in_place", "attention_over_queries", "attention_of_one_head", "unique_of_one",
+    "copied_output",
 )  # fmt: skip
 """The quirks for IR, in their order. One may stand at several places."""
 

@@ -216,9 +216,12 @@ def _kept(b: Builder, mask: Value, query: Value, key: Value, right_only: bool) -
     if mask.rank != 1:
         raise Refused(f"its mask must have 1, 2 or 3 axes, not {mask.rank or 'an unknown number'}")
     batch, keys = b.sizes(query, 0), b.positions(key, 2)
-    size = query.dims[0]
-    if right_only or (isinstance(size, int) and mask.dims[0] == 3 * size + 2):
+    size, length = query.dims[0], mask.dims[0]
+    is_known = size == length or (isinstance(size, int) and isinstance(length, int))
+    if right_only or (isinstance(size, int) and length == 3 * size + 2):
         mask = b.cut(mask, 0, 0, batch)
+    elif not is_known:
+        mask = b.cut(mask, 0, 0, batch * b.where(b.sizes(mask, 0).equal(batch * 2), 2, 1))
     # Without left padding, the end of left padding is 0.
     ends = b.concat(0, b.as_i64(mask), b.zeros(keys, batch))
     right, left = (
