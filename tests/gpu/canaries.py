@@ -52,6 +52,11 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
           y = ReduceMax <keepdims = 0> (x) }""",
         [{"x": np.ones((n, 3), np.float32)} for n in (2, 2, 4, 4)],
     ),
+    "broadcast_into_arithmetic, of an output": (
+        """(int64[n] x) => (int64[n] y) {
+          one = Constant <value = int64 {1}> () sizes = Shape (x) y = Expand (one, sizes) }""",
+        [{"x": np.ones(n, np.int64)} for n in (0, 2)],
+    ),
     "range_without_type": (
         """(int64 n) => (int64[k] y) {
           zero = Constant <value = int64 {0}> () one = Constant <value = int64 {1}> ()
@@ -188,17 +193,20 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
         [{"n": np.array(n), "x": np.int64([7])} for n in (2, 1, 3)],
     ),
     "ties_of_quantisation": (
-        """(float[4] x) => (int8[4] y) <float scale = {0.5}, int8 zero = {4}> {
-          y = QuantizeLinear (x, scale, zero) }""",
-        [{"x": np.float32([0.25, 0.75, 1.25, -1.25])}],
+        """(float[1, 4] x) => (float[1, 2] y) <float scale = {0.5}, int8 zero = {4},
+          float[4, 2] weights = {1, 0, 0, 1, 1, 0, 0, 1}> {
+            q = QuantizeLinear (x, scale, zero) f = DequantizeLinear (q, scale, zero)
+            y = MatMul (f, weights) }""",
+        [{"x": np.float32([[0.25, 0.75, 1.25, -1.25]])}],
     ),
     "kernel_of_vectors, limits": (
-        """(float[4] x) => (float[4] y, float[4] z)
-          <float[4] some = {1, 2, 4, 8}, float scale = {0.3}, uint8 zero = {128}> {
+        """(float[4] x) => (float[2] y, float[2] z)
+          <float[4] some = {1, 2, 4, 8}, float scale = {0.3}, uint8 zero = {128},
+           float[4, 2] weights = {1, 0, 0, 1, 1, 0, 0, 1}> {
             a = Add (x, some) p = QuantizeLinear (a, scale, zero)
-            y = DequantizeLinear (p, scale, zero)
+            r = DequantizeLinear (p, scale, zero) y = MatMul (r, weights)
             q = QuantizeLinear (x, scale, zero) b = DequantizeLinear (q, scale, zero)
-            z = Mul (b, some) }""",
+            c = Mul (b, some) z = MatMul (c, weights) }""",
         [{"x": np.float32([1, 2, 3, 4])}],
     ),
     "attention_of_one_head": (

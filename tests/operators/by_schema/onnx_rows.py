@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from tests.operators.by_schema.rows import ANY, NUMBERS, QUANTISED, REALS, Row, alike
 
 SHAPES = ("2,3", "()", "1", "4", "0,3", "1,2,1", "2,1,3,2", "1,2,1,2,3", "2,1,1,2,1,2")
@@ -38,7 +40,14 @@ REDUCE = Row(
 # take a Select behind each maximum along an open axis.
 EXTREME = replace(
     REDUCE,
+    special=True,
     fits=lambda v: REDUCE.fits(v) and (v["sizes"] == "known" or not re.match(EMPTY, v["case"])),
+)
+BEYOND_F32 = "2,3<16777211..16777259;[1]"
+SUM = replace(
+    REDUCE,
+    cases=(*REDUCE.cases, BEYOND_F32),
+    fits=lambda v: REDUCE.fits(v) and (v["case"] != BEYOND_F32 or v["type_T"] != "float16"),
 )
 CONV = {
     "auto_pad": ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"),
@@ -109,6 +118,13 @@ def _power_fits(levels: Mapping[str, str]) -> bool:
     return plain and (not is_root or ">0;" in case)
 
 
+def _lrn(x: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> Any:
+    """LRN by its formula."""
+    squares = np.pad(x * x, [(0, 0), ((size - 1) // 2, size // 2), *[(0, 0)] * (x.ndim - 2)])
+    total = sum(squares[:, shift : shift + x.shape[1]] for shift in range(size))
+    return [(x / (bias + alpha / size * total) ** beta).astype(x.dtype)]
+
+
 def _recurrent(gates: int, **more: Any) -> Row:
     x, directions = "3,2,4", {"": 1, "2": 2}
     cases = []
@@ -149,9 +165,8 @@ ROWS: dict[str, Row] = {
     **alike(
         "Max Mean Min Sum",
         Row((*PAIRS, "2,3", "2,3;3;()", "2,1;1,3;4,1,1;2,3"), special=True)),
-    **alike(
-        "ReduceL1 ReduceL2 ReduceLogSumExp ReduceMean ReduceProd ReduceSum ReduceSumSquare",
-        REDUCE),
+    **alike("ReduceL1 ReduceSum", SUM),
+    **alike("ReduceL2 ReduceLogSumExp ReduceMean ReduceProd ReduceSumSquare", REDUCE),
     **alike("ReduceMax ReduceMin", EXTREME),
     "ReduceLogSum": replace(REDUCE, types={"T": [t for t in NUMBERS if t != "double"]}),
     **alike(
@@ -319,8 +334,8 @@ ROWS: dict[str, Row] = {
         IMAGES, expected=lambda x: [x.max(tuple(range(2, x.ndim)), keepdims=True)]),
     "LRN": Row(("1,5,2,2", "2,3,2", "1,1,2,3", "0,3,2,2"), {
         "size": (1, 2, 3, 4, 5), "alpha": (0.5,), "beta": (0.5,), "bias": (2.0,)},
-        {"T": ("float",)},  # The reference counts the batch instead of the channels.
-        fits=lambda v: v["size"] != "absent"),
+        # The reference counts the batch instead of the channels.
+        {"T": ("float",)}, fits=lambda v: v["size"] != "absent", expected=_lrn),
     "MaxRoiPool": Row(("1,2,6,6;[[0,0,0,3,4],[0,1,1,5,5]]",), {
         "pooled_shape": ([2, 2], [1, 3]), "spatial_scale": (1.0, 0.5)}),
     "RoiAlign": Row(("2,2,6,6;[[0,0,3,4],[1,1,5,5]];[0,1]", "1,1,4,4;[[3,3,1,1]];[0]",
