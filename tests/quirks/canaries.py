@@ -369,7 +369,8 @@ CANARIES: dict[str, Canary] = {
     "attention_over_queries": Canary(
         "(float[1, 4, 4, 8] q, float[1, 4, 8, 5] k, float[1, 4, 5, 8] v, float[8] b) => "
         "(float[1, 4, 4, 8] y) <float c = {0.375}> { p = Add (q, b) s = MatMul (p, k) "
-        "m = Mul (s, c) w = Softmax (m) a = MatMul (w, v) y = Transpose <perm = [0, 2, 1, 3]> (a) }",
+        "m = Mul (s, c) w = Softmax (m) a = MatMul (w, v) "
+        "y = Transpose <perm = [0, 2, 1, 3]> (a) }",
         {
             "q": _f32(1, 4, 4, 8) / 128, "k": _f32(1, 4, 8, 5) / 128, "v": _f32(1, 4, 5, 8),
             "b": _f32(8) / 8,
