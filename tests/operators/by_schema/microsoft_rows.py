@@ -151,8 +151,7 @@ ROWS: dict[str, Row] = {
          "2,3<0..5;;5,4;6,4;;4;4;[[1,1,1],[1,0,0]];2,3<0..6"),
         {"epsilon": (0.1,), "mask_index_type": (0, 1)}, {"T1": ("int32",)}, outputs=3,
         fits=lambda v: v["sizes"] == "known" or all(v[f"input_{i}"] != "input" for i in (2, 3, 5))),
-    # onnxruntime computes present keys and values in place of past ones: without outputs for them it
-    # reads memory that nobody wrote.
+    # Without outputs for present keys and values, onnxruntime reads memory that nobody wrote.
     "MultiHeadAttention": Row(
         ("2,3,8~;2,5,8~;2,5,8~;24~", "2,3,8~;2,5,8~;2,5,8~;;;1,2,3,5~",
          "1,3,8~;1,3,8~;1,3,8~;24~;[[1,1,0]]", "2,3,8~;2,2,5,4~;2,2,5,4~",
