@@ -343,6 +343,26 @@ def attention_of_one_head(node: Node, place: Place) -> list[bool]:
     return [scores is not None and not _is_scaled(scores.inputs[1]), False]
 
 
+@barrier(
+    "Transpose",
+    hides="memory",
+    symptom="An attention that is transposed to the shape of its queries is written over those "
+    "that are still to be read. Its shape is theirs if there are as many queries as heads.",
+    cost="a maximum of the attention with itself",
+)
+def attention_over_queries(node: Node, place: Place) -> list[bool]:
+    """At a Transpose that exchanges the second and the third of four axes of an attention, if they
+    have one known size above 1."""
+    data, made = node.operand(0), node.operand(0).producer
+    if made is None or known_of(node.inputs[1]).ints != (0, 2, 1, 3):
+        return []
+    size, is_product = data.dims[1], made.op == "MatMul"
+    if not isinstance(size, int) or size < 2 or size != data.dims[2]:
+        return []
+    is_attention = is_product and _found(made.inputs[0], "Softmax", "Where") is not None
+    return [is_attention or made.op == "ScaledDotProductAttention", False]
+
+
 def _found(value: Value | None, op: str, through: str) -> Node | None:
     """The nearest node of an operator, behind operators that move elements and `through`."""
     todo = [value]

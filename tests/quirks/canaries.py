@@ -117,6 +117,14 @@ CANARIES: dict[str, Canary] = {
         seen=False,
         on="OpenVINO before 2025.3",
     ),
+    "gather_from_one_batch": Canary(
+        "(float[1, 1, 8] q, float[1, 1, 5, 8] p, int32[1] last) => (float[1, 1, 8] y, "
+        "float[1, 1, 5, 8] k, float[1, 1, 5, 8] v) <int32 total = {5}> { y, k, v = "
+        "com.microsoft.GroupQueryAttention <num_heads = 1, kv_num_heads = 1> "
+        "(q, q, q, p, p, last, total) }",
+        {"q": _f32(1, 1, 8), "p": _f32(1, 1, 5, 8), "last": np.array([2], np.int32)},
+        ends=True,
+    ),
     "cast_to_bool": Canary(
         "(float[n] x) => (bool[n] y) { y = Cast <to = 9> (x) }",
         {"x": np.array([np.nan, 0, -2, np.inf], np.float32)},
@@ -371,6 +379,16 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(4, 3)},
         seen=not FEATURES["avx512"],
         on="processors without AVX-512",
+    ),
+    "attention_over_queries": Canary(
+        "(float[1, 4, 4, 8] q, float[1, 4, 8, 5] k, float[1, 4, 5, 8] v, float[8] b) => "
+        "(float[1, 4, 4, 8] y) <float c = {0.375}> { p = Add (q, b) s = MatMul (p, k) "
+        "m = Mul (s, c) w = Softmax (m) a = MatMul (w, v) "
+        "y = Transpose <perm = [0, 2, 1, 3]> (a) }",
+        {
+            "q": _f32(1, 4, 4, 8) / 128, "k": _f32(1, 4, 8, 5) / 128, "v": _f32(1, 4, 5, 8),
+            "b": _f32(8) / 8,
+        },
     ),
     "cell_of_other_operands": Canary(
         gru_cell("d = Sub (one, z)", "a", "h"), {"x": _f32(2, 2) / 4, "h": _f32(2, 2) / 8}
