@@ -57,6 +57,22 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
           one = Constant <value = int64 {1}> () sizes = Shape (x) y = Expand (one, sizes) }""",
         [{"x": np.ones(n, np.int64)} for n in (0, 2)],
     ),
+    "first_operand_of_lower_rank": (
+        "(bool c, bool[n,2,2,2,2] x) => (bool[n,2,2,2,2] y) { t = Not (x) y = And (c, t) }",
+        [
+            {"c": np.array(True), "x": np.arange(16 * n).reshape(n, 2, 2, 2, 2) % 3 > 1}
+            for n in (1, 3)
+        ],
+    ),
+    "kernel_of_lower_rank": (
+        """(bool c, float[n,2,1,2,2,1] x, float[n,1,1,1,2,2] z) => (float[n,2,1,2,2,2] y) {
+          y = Where (c, x, z) }""",
+        [
+            {"c": np.array(c), "x": np.arange(8, dtype=np.float32).reshape(1, 2, 1, 2, 2, 1),
+             "z": np.ones((1, 1, 1, 1, 2, 2), np.float32)}
+            for c in (True, False)
+        ],
+    ),
     "range_without_type": (
         """(int64 n) => (int64[k] y) {
           zero = Constant <value = int64 {0}> () one = Constant <value = int64 {1}> ()
