@@ -33,6 +33,13 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
     "copied_loops": (
         COUNTED, [{"x": X, "n": np.array(2)}, {"x": 3 * X, "n": np.array(2)}]
     ),
+    "copied_loops, of two layouts": (
+        """(bool[2] u, bool[1, 2, 1, 1, 2] w, int64 n) => (bool[2] y, bool[1, 2, 1, 1, 2] z) {
+          y, z = Loop (n, , u, w) <body = b (int64 i, bool c, bool[2] p, bool[1, 2, 1, 1, 2] q)
+            => (bool again, bool[2] r, bool[1, 2, 1, 1, 2] s) {
+              again = Identity (c) r = Not (p) s = Not (q) }> }""",
+        [{"u": np.array([True, False]), "w": np.ones((1, 2, 1, 1, 2), bool), "n": np.array(2)}],
+    ),
     "copied_branches": (
         """(bool c, float[n, k] x, float[m, 2] w) => (float[n, 2] y, float[n, 2] z) {
           p, q = If (c) <
