@@ -49,7 +49,7 @@ ORDER: tuple[str, ...] = (
     "infinite_f64", "empty_range", "product_over_empty_axis", "scalar_of_product",
     "selection_by_itself", "known_empty_tensor", "axes_of_interpolation",
     "tile_of_computed_repeats", "kernel_of_lower_rank",
-    "padding_of_unknown_size", "bias_of_lrn", "groups_of_computed_matrices", "matrix_times_stack",
+    "padding_of_unknown_size", "kernel_of_lrn", "groups_of_computed_matrices", "matrix_times_stack",
     "rounded_quotient", "constant_of_higher_rank", "compared_infinity", "length_of_shape",
     "computed_axes",
     "absolute_value_of_shape", "saturating_conversion", "exchanged_operands",

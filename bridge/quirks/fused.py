@@ -57,6 +57,7 @@ FAR = 8
     *SCALING,
     "BatchNormalization",
     "FakeQuantize",
+    "Neg",
     "PRelu",
     hides="memory",
     uses=True,
@@ -70,18 +71,20 @@ FAR = 8
     "vector, or the result has the shape of the matrix. A FakeQuantize behind the arithmetic has "
     "the constant of the first channel for all, in a body or with a dynamic shape. Behind a "
     "reduction, an integer Divide by a constant rounds to the nearest integer, and a constant "
-    "divided by the result exchanges its operands. Behind a reduction of three axes of f64, a "
-    "Divide by one constant computes the first batch alone.",
+    "divided by the result exchanges its operands. Behind a reduction of a tensor of three axes of "
+    "f64, a Divide by one constant computes the first batch alone, and so does all arithmetic with "
+    "one constant behind one of integers, a Subtract from another tensor and a Negative too.",
     cost="a maximum of the operand with itself",
 )
 def channels_in_kernel(node: Node, place: Place) -> list[bool]:
     """At a Div of integers behind a reduction, or of f64 behind one of three axes, if OpenVINO
-    knows one operand. At arithmetic with a constant of several elements behind a reduction of three
-    axes that keeps the second, or at a BatchNormalization there. At arithmetic of open shape, or
-    PRelu, behind a MatMul by constants, if the other operand is a constant along axis 1, and this
-    axis is not the last one; behind any product, if a constant lies along a last axis of open size.
-    At a Mul, Div or BatchNormalization of a product by a vector, if OpenVINO knows the vector and
-    the other operand.
+    knows one operand. At all arithmetic of integers behind one of three axes, if OpenVINO knows one
+    operand, and where it is subtracted or negated. At arithmetic with a constant of several
+    elements behind a reduction of three axes that keeps the second, or at a BatchNormalization
+    there. At arithmetic of open shape, or PRelu, behind a MatMul by constants, if the other operand
+    is a constant along axis 1, and this axis is not the last one; behind any product, if a constant
+    lies along a last axis of open size. At a Mul, Div or BatchNormalization of a product by a
+    vector, if OpenVINO knows the vector and the other operand.
 
     At a FakeQuantize in a body or of open shape, behind arithmetic with channels along axis 1, or
     behind its bounds, where nothing else reads the arithmetic. Not if a convolution or a MatMul in
@@ -92,6 +95,8 @@ def channels_in_kernel(node: Node, place: Place) -> list[bool]:
         return [_is_quantised(node, place), *[False] * 4]
     if node.op == "BatchNormalization":
         return [_is_scaled_wrongly(node.operand(0), place), *[False] * 4]
+    if node.op == "Neg":
+        return [_is_confused(node.operand(0), node.operand(0), node, place)]
     one, other = node.operands
     return [_is_confused(one, other, node, place), _is_confused(other, one, node, place)]
 
@@ -105,9 +110,12 @@ def _is_confused(data: Value, other: Value, node: Node, place: Place) -> bool:
         return False
     if kernel.op.startswith("Reduce"):
         integers = all(v.element is not None and v.element.is_integer for v in (data, other))
-        wide = data.element is F64 and kernel.operand(0).rank in (3, None)
+        in_batches = kernel.operand(0).rank in (3, None)
         known = is_known(data, place) or is_known(other, place)
-        if node.op == "Div" and (integers or wide) and known:
+        if node.op == "Div" and (integers or (data.element is F64 and in_batches)) and known:
+            return True
+        negated = node.op == "Neg" or (node.op == "Sub" and data is node.inputs[1])
+        if integers and in_batches and (negated or (known and node.op in SCALING)):
             return True
         several = is_known(other, place) and is_static(other.shape) and size_of(other.shape) > 1
         return several and node.op in SCALING and _keeps_channels(kernel)

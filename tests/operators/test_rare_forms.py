@@ -120,6 +120,13 @@ ONNX: dict[str, tuple[str, dict[str, np.ndarray]]] = {
             ("complex", 2, 8, "inverse = 1, onesided = 1"),
         )
     },
+    "masks of numbers that an If gives": (
+        """(bool k, int64[N] x) => (bool[M] y) {
+            n = If (k) <then_branch = t () => (int64[A] a) { a = Neg (x) },
+                else_branch = e () => (int64[B] b) { b = Identity (x) }>
+            y = Cast <to = 9> (n) }""",
+        {"k": np.array(True), "x": _int(3, 0, -2)},
+    ),
     "frames of a signal of open last size": (
         """(float[A,B,C] x, float[W] w) => (float[P,Q,S,R] y) <int64 s = {4}> {
             y = STFT <onesided = 0> (x, s, w) }""",

@@ -182,6 +182,16 @@ CANARIES: dict[str, Canary] = {
         "(int32[n] x) => (int32[n] y) { y = Relu (x) }",
         {"x": np.array([16777217, -16777217, 2147483645], np.int32)},
     ),
+    "integers_in_f32, of sums": Canary(
+        "(int64[n,m] x) => (int64[n] y, int64[n] z) <int64[1] axis = {1}> { "
+        "y = ReduceSum <keepdims = 0> (x, axis) z = ReduceL1 <keepdims = 0> (x, axis) }",
+        {"x": _i64(16777217, 1, -16777219, 2).reshape(2, 2)},
+    ),
+    "integers_in_f32, of maxima": Canary(
+        "(int32[n,m] x) => (int32[n] y, int32[n,1] z) <int64[1] axis = {1}> { "
+        "y = ReduceMax <keepdims = 0> (x, axis) z = ReduceMin (x, axis) }",
+        {"x": np.array([[16777217, 16777216], [-16777219, -16777217]], np.int32)},
+    ),
     "integers_in_f32, of comparisons": Canary(
         """(int64[n] x, int64[n] z) => (bool[n] a, bool[n] b, bool[n] c, bool[n] d, bool[n] e) {
           a = Equal (x, z) b = Less (x, z) c = LessOrEqual (x, z) d = Greater (x, z)
@@ -483,7 +493,11 @@ CANARIES: dict[str, Canary] = {
         y, places = MaxPool <kernel_shape = [2], auto_pad = "SAME_LOWER"> (x) }""",
         {"x": _f32(1, 1, 4)},
     ),
-    "bias_of_lrn": Canary(
+    "kernel_of_lrn, of open channels": Canary(
+        "(float[n,c,h,w] x) => (float[n,c,h,w] y) { y = LRN <size = 5> (x) }",
+        {"x": _f32(1, 5, 2, 2)},
+    ),
+    "kernel_of_lrn": Canary(
         "(float[1,3,2,2] x) => (float[1,3,2,2] y) { y = LRN <size = 3, bias = 1.5> (x) }",
         {"x": _f32(1, 3, 2, 2)},
     ),
@@ -551,6 +565,17 @@ CANARIES: dict[str, Canary] = {
         y = Cast <to = 9> (second) }""",
         {"x": np.array([1, 0, 0, 1], np.float32)},
     ),
+    "cast_to_bool, of TopK": Canary(
+        "(float[4] x) => (bool[2] y, int64[2] z) <int64[1] k = {2}> "
+        "{ most, z = TopK (x, k) y = Cast <to = 9> (most) }",
+        {"x": np.array([1, 0, 0, -1], np.float32)},
+    ),
+    "cast_to_bool, of a part": Canary(
+        """(int32[n, 2] x, int64[2] sizes) => (bool[n, m] y) {
+        first, second = Split <axis = 1> (x, sizes)
+        y = Cast <to = 9> (first) }""",
+        {"x": np.int32([[3, 0], [0, 1]]), "sizes": np.int64([1, 1])},
+    ),
     "rounded_bf16": Canary(
         "(float[n] x) => (float[n] y) { "
         "few = Cast <to = 16> (x) more = Cast <to = 1> (few) y = Sub (more, x) }",
@@ -589,6 +614,14 @@ CANARIES: dict[str, Canary] = {
             total = ReduceSum <keepdims = 0> (x, axis) y = Div (total, two) }""",
         {"x": _f32(3, 2, 4).astype(np.float64)},
     ),
+    "channels_in_kernel, reduction: batches of integers": Canary(
+        """(uint8[n,3,k] bytes) => (int32[n,3,k] y, int32[n,1,k] z, int32[n,k] w)
+        <int64[1] axis = {1}, int32 two = {2}> {
+            x = Cast <to = 6> (bytes) most = ReduceMax (x, axis)
+            y = Sub (x, most) z = Add (most, two)
+            least = ReduceMin <keepdims = 0> (x, axis) w = Neg (least) }""",
+        {"bytes": np.arange(24, dtype=np.uint8).reshape(2, 3, 4)},
+    ),
     "channels_in_kernel, reduction: channels": Canary(
         """(float[n,3,4] x) => (float[n,3] y) {
         channels = Constant <value = float[3] {1, 20, 300}> ()
@@ -602,6 +635,11 @@ CANARIES: dict[str, Canary] = {
     "saturating_bytes": Canary(
         "(uint8[2] x, uint8[2] z) => (uint8[2] y) { y = Add (x, z) }",
         {"x": np.array([200, 1], np.uint8), "z": np.array([100, 1], np.uint8)},
+    ),
+    "saturating_bytes, places of maxima": Canary(
+        "(uint8[1,1,4] x) => (uint8[1,1,2] y, int64[1,1,2] places) "
+        "{ y, places = MaxPool <kernel_shape = [2], strides = [2]> (x) }",
+        {"x": np.array([[[0, 1, 0, 0]]], np.uint8)},
     ),
     "saturating_bytes, negated": Canary(
         "(int8[2] x) => (int8[2] y) { y = Neg (x) }", {"x": np.array([-128, 1], np.int8)}

@@ -60,7 +60,7 @@ def group_query_attention(b: Builder, node: Node) -> Result:
         new = store.closed(b, new)
         present[i] = _written(b, past, new, frame)
         all_keys = b.concat(2, past, new) if frame.in_window else present[i]
-        read[i] = store.opened(b, all_keys)
+        read[i] = b.cast(store.opened(b, all_keys), query.element)
     key, value = read
     bias, allowed = node.input(10), frame.allowed
     if bias is not None and frame.in_window:
@@ -300,7 +300,7 @@ class _Store:
     def closed(self, b: Builder, x: Value) -> Value:
         """New keys as in the cache."""
         if self.scale is None:
-            return x
+            return b.cast(x, self.element)
         most = 1 << self.bits - 1
         whole = b.op("Clip", b.op("Round", x / self.scale), float(-most), most - 1.0)
         if self.bits == 4:
