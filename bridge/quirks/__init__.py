@@ -73,7 +73,7 @@ ORDER: tuple[str, ...] = (
     "rows_of_scaled_bytes", "ties_of_quantisation", "row_on_host", "read_on_host",
     "rows_behind_boxes",
     "parts_in_place", "attention_over_queries", "attention_of_one_head", "unique_of_one",
-    "copied_output",
+    "copied_output", "first_operand_of_lower_rank",
     "broadcast_into_arithmetic",  # Once more, for the sums of outputs.
 )  # fmt: skip
 """The quirks for IR, in their order. One may stand at several places."""

@@ -242,6 +242,9 @@ def _is_for_channels(constant: np.ndarray, x: Value) -> bool:
     return bool((constant != constant.flat[0]).any())
 
 
+USUAL_AXES = 4
+"""The rank up to which the GPU plugin lays out all values alike."""
+
 BROADCASTING = (*ARITHMETIC, "Mod", "ir::Mod", "SquaredDifference")
 """Operators that broadcast their inputs."""
 
@@ -484,6 +487,27 @@ def constant_of_higher_rank(b: Builder, node: Node, place: Place) -> Result:
     return None
 
 
+# The plugin takes the layout of the first operand for the result, and it has too few axes.
+@quirk(
+    *ELEMENTWISE,
+    recorded=True,
+    engines=(GPU,),
+    symptom="A result of five axes or more and open sizes is wrong, or the model does not compile, "
+    "if the first operand has fewer axes.",
+    cost="an Unsqueeze",
+)
+def first_operand_of_lower_rank(b: Builder, node: Node, place: Place) -> Result:
+    """Broadcasting gives the operand the same axes of size 1."""
+    if len(node.inputs) != 2:
+        return None
+    first, second = node.operands
+    lacking = (second.rank or 0) - (first.rank or 0)
+    if lacking <= 0 or (second.rank or 0) <= USUAL_AXES or first.constant is not None:
+        return None
+    longer = b.unsqueeze(first, *range(lacking))
+    return b.op(node.op, longer, second, **node.attributes)
+
+
 WITH_PARAMETERS = ("FakeQuantize", "PRelu")
 """Such operators whose further operands are broadcast in other ways, unless they are numbers."""
 
@@ -493,8 +517,10 @@ MOST_AXES = 6
 """The rank up to which the plugin has such kernels."""
 
 
-def _is_faulty(node: Node) -> bool:
+def _is_faulty(node: Node, engine: str) -> bool:
     output = node.outputs[0]
+    if engine == GPU:
+        return node.op == "Where" and output.rank == MOST_AXES
     if output.rank is None or output.rank <= MOST_AXES or is_static(output.shape):
         return False
     if node.op == "Expand":  # OpenVINO writes a product with ones.
@@ -511,13 +537,16 @@ def _is_faulty(node: Node) -> bool:
     *OF_ONE_RANK,
     "Expand",
     recorded=True,
-    where=_is_faulty,
+    engines=BOTH,
     symptom="An element-wise operator of more than six axes of open sizes gives wrong numbers, if "
-    "another node of this operator has fewer axes of open sizes.",
+    "another node of this operator has fewer axes of open sizes. The GPU plugin has no Select of "
+    "six axes.",
     cost="two Reshapes, which copy nothing; a Broadcast of each operand of another shape",
 )
 def kernel_of_lower_rank(b: Builder, node: Node, place: Place) -> Result:
     """Such an operator gives the same for vectors, if its operands have one shape."""
+    if not _is_faulty(node, place.engine):
+        return None
     values = [value for value in node.inputs if value is not None]
     rank = node.outputs[0].rank or 0
     if node.op == "Expand":
