@@ -120,6 +120,19 @@ ONNX: dict[str, tuple[str, dict[str, np.ndarray]]] = {
             ("complex", 2, 8, "inverse = 1, onesided = 1"),
         )
     },
+    "resize of a region by computed scales": (
+        """(float[1,1,4,4] x, float[4] s) => (float[A,B,C,D] y)
+            <float[8] roi = {0, 0, 0.2, 0.2, 1, 1, 0.9, 0.9}> {
+            y = Resize <coordinate_transformation_mode = "tf_crop_and_resize", mode = "cubic">
+                (x, roi, s) }""",
+        {"x": _f32(1, 1, 4, 4), "s": np.float32([1, 1, 2, 0.6])},
+    ),
+    "places in a scalar, in a branch": (
+        """(bool k, float x) => (int64[A,B] y) {
+            y = If (k) <then_branch = t () => (int64[C,D] a) { a = NonZero (x) },
+                else_branch = e () => (int64 b) { b = Size (x) }> }""",
+        {"k": np.array(True), "x": np.array(2, np.float32)},
+    ),
     "masks of numbers that an If gives": (
         """(bool k, int64[N] x) => (bool[M] y) {
             n = If (k) <then_branch = t () => (int64[A] a) { a = Neg (x) },
