@@ -133,6 +133,13 @@ ONNX: dict[str, tuple[str, dict[str, np.ndarray]]] = {
                 else_branch = e () => (int64 b) { b = Size (x) }> }""",
         {"k": np.array(True), "x": np.array(2, np.float32)},
     ),
+    "a captured number through f16, in a Scan": (
+        """(float[N] x, float[3,2] m, int64[0] r) => (float[A] y) <float s = {0.5}> {
+            y = Scan <num_scan_inputs = 1, body = b (float[K] e) => (float z) {
+                h = Cast <to = 10> (x) n = Reshape (h, r) w = Cast <to = 1> (n)
+                q = Div (w, s) f = Floor (q) z = Sub (q, f) }> (m) }""",
+        {"x": np.float32([3.25]), "m": _f32(3, 2), "r": np.zeros(0, np.int64)},
+    ),
     "masks of numbers that an If gives": (
         """(bool k, int64[N] x) => (bool[M] y) {
             n = If (k) <then_branch = t () => (int64[A] a) { a = Neg (x) },
