@@ -81,8 +81,8 @@ def _has_kernel(
     "GroupNormalization",
     uses=True,
     symptom="GroupNormalization in the body of an If or a Loop does not compile: evaluate() is not "
-    "implemented. Nor does one of a matrix of open size. OpenVINO crashes when it compiles one whose "
-    "output a Select reads, if other inputs of the Select are computed.",
+    "implemented. Nor does one of a matrix of open size. OpenVINO crashes when it compiles one "
+    "whose output a Select reads, if other inputs of the Select are computed.",
     cost="six operators for one",
 )
 def group_normalization(b: Builder, node: Node, place: Place) -> Result:
