@@ -280,6 +280,26 @@ def _may_be_one(dim: Dim) -> bool:
     return low(dim) <= 1 and (most is None or most >= 1)
 
 
+# The plugin moves the scale of quantised operands behind the product, and fuses it into the kernel.
+# With open sizes, it fuses a scale that several operators read into none of them.
+@barrier(
+    *PRODUCTS,
+    hides="memory",
+    outputs=True,
+    uses=True,
+    needs=("FakeQuantize",),
+    symptom="A product of quantised values of open size by ones of known size loses its scale if "
+    "several operators read it, or one and an output.",
+    cost="a maximum of the product with itself",
+)
+def scale_of_product(node: Node, place: Place) -> list[bool]:
+    """At such a product, in a model with a FakeQuantize."""
+    data, other = node.operands[:2]
+    (product,) = node.outputs
+    is_open = not is_static(data.shape) and is_static(other.shape)
+    return [is_open and len(place.users(product)) + place.is_output(product) > 1]
+
+
 # OpenVINO treats arithmetic as the dequantisation of integers, and moves it behind other operators.
 # The CPU plugin then has to compute in 8-bit floats, which it does not support.
 @barrier(

@@ -254,6 +254,21 @@ CANARIES: dict[str, Canary] = {
             ("InstanceNormalization", ""),
         )
     },
+    "scale_of_product": Canary(
+        """(float[n, 2, h, w] x) => (float[n, 2, h, w] y, float[n, 2, h, w] z)
+        <int8[2, 2, 1, 1] k = {90, -20, 40, 70}, float s = {0.03}, int8 o = {0}> {
+          q = QuantizeLinear (x, s, o) d = DequantizeLinear (q, s, o)
+          f = DequantizeLinear (k, s, o) y = Conv (d, f) z = Mul (y, s) }""",
+        {"x": _f32(1, 2, 3, 3)},
+    ),
+    "scale_of_product, of a matrix": Canary(
+        """(float[n, 2] x, float[2, 3] k) => (float[n, 3] y)
+        <float s = {0.03}, int8 o = {0}> {
+          q = QuantizeLinear (x, s, o) d = DequantizeLinear (q, s, o)
+          r = QuantizeLinear (k, s, o) e = DequantizeLinear (r, s, o)
+          p = MatMul (d, e) t = ReduceMax <keepdims = 1> (p) y = Sub (p, t) }""",
+        {"x": _f32(2, 2), "k": _f32(2, 3)},
+    ),
     "unscaled_weights, zero point": Canary(
         """(float[1,1,2,2] x) => (float[1,1,3,3] y)
           <uint8[1,1,2,2] stored = {52, 207, 96, 49}, float scale = {0.01}, uint8 zero = {158},
