@@ -133,6 +133,18 @@ ONNX: dict[str, tuple[str, dict[str, np.ndarray]]] = {
                 else_branch = e () => (int64 b) { b = Size (x) }> }""",
         {"k": np.array(True), "x": np.array(2, np.float32)},
     ),
+    **{
+        f"{operator} of an open rank": (
+            f"""(float[N] x, int64[R] s, float[1,3,4] k, float[4,12] w)
+                => (float[A,B,C] y) {{
+                q = Reshape (x, s) y = com.microsoft.{operator} <num_heads = 2> {inputs} }}""",
+            {"x": _f32(12), "s": _int(1, 3, 4), "k": _f32(1, 3, 4), "w": _f32(4, 12)},
+        )
+        for operator, inputs in (
+            ("MultiHeadAttention", "(q, k, k)"),
+            ("Attention", "(q, w)"),
+        )
+    },
     "groups of a matrix": (
         """(float[N,4] x, float[4] w) => (float[A,B] y) {
             y = GroupNormalization <num_groups = 2, epsilon = 0.01> (x, w, w) }""",
