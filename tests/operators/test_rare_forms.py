@@ -145,6 +145,22 @@ ONNX: dict[str, tuple[str, dict[str, np.ndarray]]] = {
             ("Attention", "(q, w)"),
         )
     },
+    **{
+        f"{operator} beside another rank": (
+            f"""(bool k, float[1,1,2] x, int64[1,1,2] i, int64[3] s, int64 n) => (float[A,B,C] y) {{
+                low = Constant <value_float = 0.0> () high = Constant <value_float = 2.0> ()
+                y = If (k) <then_branch = t () => (float r) {{ r = ReduceMax <keepdims = 0> (x) }},
+                    else_branch = e () => (float[] z) {{
+                        v = {operator} {inputs} z = Neg (v) }}> }}""",
+            {"k": np.array(False), "x": _f32(1, 1, 2), "i": _int(0, 2).reshape(1, 1, 2)}
+            | {"s": _int(1, 1, 4), "n": np.array(8)},
+        )
+        for operator, inputs in (
+            ("CenterCropPad", "(x, s)"),
+            ("MaxUnpool", "<kernel_shape = [2], strides = [2]> (x, i, s)"),
+            ("MelWeightMatrix", "(n, n, n, low, high)"),
+        )
+    },
     "groups of a matrix": (
         """(float[N,4] x, float[4] w) => (float[A,B] y) {
             y = GroupNormalization <num_groups = 2, epsilon = 0.01> (x, w, w) }""",
