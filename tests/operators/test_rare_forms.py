@@ -161,6 +161,12 @@ ONNX: dict[str, tuple[str, dict[str, np.ndarray]]] = {
             ("MelWeightMatrix", "(n, n, n, low, high)"),
         )
     },
+    "a Scan of constants over empty rows": (
+        """(float[N,0] x) => (float[A,B,C] y) <float[2,2] c = {1, 2, 3, 4}> {
+            y = Scan <num_scan_inputs = 1, body = b (float[K] e) => (float[D,E] z) {
+                z = Neg (c) }> (x) }""",
+        {"x": _f32(2, 0)},
+    ),
     "groups of a matrix": (
         """(float[N,4] x, float[4] w) => (float[A,B] y) {
             y = GroupNormalization <num_groups = 2, epsilon = 0.01> (x, w, w) }""",
