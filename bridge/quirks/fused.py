@@ -47,6 +47,9 @@ PRODUCTS = (
 LEVELS = (16, 255, 256)
 """The levels for which OpenVINO moves the arithmetic into the limits of the FakeQuantize."""
 
+TINY = 1e-9
+"""An epsilon up to which the variance of quantised values outweighs it."""
+
 FAR = 8
 """The number of operators between two parts of what one kernel may compute."""
 
@@ -288,24 +291,52 @@ def _may_be_one(dim: Dim) -> bool:
     return low(dim) <= 1 and (most is None or most >= 1)
 
 
-# OpenVINO treats this arithmetic as the dequantisation of integers. The CPU plugin then has to
-# compute in 8-bit floats, which it does not support.
+# The plugin moves the scale of quantised operands behind the product, and fuses it into the kernel.
+# With open sizes, it fuses a scale that several operators read into none of them.
+@barrier(
+    *PRODUCTS,
+    hides="memory",
+    outputs=True,
+    uses=True,
+    needs=("FakeQuantize",),
+    symptom="A product of quantised values of open size by ones of known size loses its scale if "
+    "several operators read it, or one and an output.",
+    cost="a maximum of the product with itself",
+)
+def scale_of_product(node: Node, place: Place) -> list[bool]:
+    """At such a product, in a model with a FakeQuantize."""
+    data, other = node.operands[:2]
+    (product,) = node.outputs
+    is_open = not is_static(data.shape) and is_static(other.shape)
+    return [is_open and len(place.users(product)) + place.is_output(product) > 1]
+
+
+# OpenVINO treats arithmetic as the dequantisation of integers, and moves it behind other operators.
+# The CPU plugin then has to compute in 8-bit floats, which it does not support.
 @barrier(
     "Add",
     "Div",
+    "GroupNormalization",
+    "MVN",
     "Mul",
     "Sub",
     hides="memory",
     needs=("FakeQuantize",),
     symptom="A model does not compile if it quantises to integers, and scales floats of 8 bits "
-    "elsewhere.",
-    cost="a Max of the converted value",
+    "elsewhere. An MVN or a GroupNormalization of quantised values adds its epsilon to the "
+    "variance of the integers.",
+    cost="a Max of the value",
 )
-def float8_beside_integers(node: Node, place: Place) -> list[bool]:
-    """At arithmetic on a computed float of 8 bits that is converted, in a model with a
-    FakeQuantize.
+def moved_dequantisation(node: Node, place: Place) -> list[bool]:
+    """In a model with a FakeQuantize, at arithmetic on a computed float of 8 bits that is
+    converted, and at an MVN or a GroupNormalization of a computed value, if its epsilon counts.
     """
-    return [_is_of_float8(value) for value in node.inputs]
+    if node.op in SCALING:
+        return [_is_of_float8(value) for value in node.inputs]
+    x = node.operand(0)
+    epsilon = node.attributes["eps" if node.op == "MVN" else "epsilon"]
+    is_scaled = epsilon > TINY and x.producer is not None and not is_hidden(x, "memory")
+    return [is_scaled, *[False] * (len(node.inputs) - 1)]
 
 
 def _is_of_float8(value: Value | None) -> bool:

@@ -267,11 +267,39 @@ CANARIES: dict[str, Canary] = {
         "{ e = Expand (two, s) y = Add (e, x) }",
         {"s": _i64(0), "x": _f32(1)},
     ),
-    "float8_beside_integers": Canary(
+    "moved_dequantisation": Canary(
         "(float[2, 4] x) => (float[2, 4] y, float[2, 4] z) <float s = {0.5}, uint8 none = {128}> { "
         "h = Cast <to = 17> (x) f = Cast <to = 1> (h) y = Mul (f, s) "
         "q = QuantizeLinear (x, s, none) d = DequantizeLinear (q, s, none) z = Add (d, x) }",
         {"x": _f32(2, 4)},
+    ),
+    **{
+        f"moved_dequantisation, of {operator}": Canary(
+            f"""(float[1, 4, 2] x, float[4] w) => (float[1, 4, 2] y)
+            <float s = {{0.03}}, uint8 z = {{128}}> {{
+              q = QuantizeLinear (x, s, z) d = DequantizeLinear (q, s, z)
+              y = {operator} <{attributes}epsilon = 0.1> (d, w, w) }}""",
+            {"x": _f32(1, 4, 2), "w": _f32(4)},
+        )
+        for operator, attributes in (
+            ("GroupNormalization", "num_groups = 2, "),
+            ("InstanceNormalization", ""),
+        )
+    },
+    "scale_of_product": Canary(
+        """(float[n, 2, h, w] x) => (float[n, 2, h, w] y, float[n, 2, h, w] z)
+        <int8[2, 2, 1, 1] k = {90, -20, 40, 70}, float s = {0.03}, int8 o = {0}> {
+          q = QuantizeLinear (x, s, o) d = DequantizeLinear (q, s, o)
+          f = DequantizeLinear (k, s, o) y = Conv (d, f) z = Mul (y, s) }""",
+        {"x": _f32(1, 2, 3, 3)},
+    ),
+    "scale_of_product, of a matrix": Canary(
+        """(float[n, 2] x, float[2, 3] k) => (float[n, 3] y)
+        <float s = {0.03}, int8 o = {0}> {
+          q = QuantizeLinear (x, s, o) d = DequantizeLinear (q, s, o)
+          r = QuantizeLinear (k, s, o) e = DequantizeLinear (r, s, o)
+          p = MatMul (d, e) t = ReduceMax <keepdims = 1> (p) y = Sub (p, t) }""",
+        {"x": _f32(2, 2), "k": _f32(2, 3)},
     ),
     "unscaled_weights, zero point": Canary(
         """(float[1,1,2,2] x) => (float[1,1,3,3] y)
