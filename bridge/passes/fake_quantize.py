@@ -47,9 +47,9 @@ def use_fake_quantize(model: Model, context: Context) -> bool:
 
 
 def wants_all(context: Context) -> bool:
-    """Whether every known quantisation is for FakeQuantize. The other plugins compute in f16, where
-    the arithmetic is no better."""
-    return context.options.get("device") in ("GPU", "NPU")
+    """Whether every known quantisation is for FakeQuantize. The NPU computes in f16, where the
+    arithmetic is no better."""
+    return context.options.get("device") == "NPU"
 
 
 def fake_quantize(graph: Graph, outputs: bool, everywhere: bool = False) -> bool:

@@ -49,7 +49,7 @@ ORDER: tuple[str, ...] = (
     "infinite_f64", "empty_range", "product_over_empty_axis", "scalar_of_product",
     "selection_by_itself", "known_empty_tensor", "axes_of_interpolation",
     "tile_of_computed_repeats", "kernel_of_lower_rank",
-    "padding_of_unknown_size", "bias_of_lrn", "groups_of_computed_matrices", "matrix_times_stack",
+    "padding_of_unknown_size", "kernel_of_lrn", "groups_of_computed_matrices", "matrix_times_stack",
     "rounded_quotient", "constant_of_higher_rank", "compared_infinity", "length_of_shape",
     "computed_axes",
     "absolute_value_of_shape", "saturating_conversion", "exchanged_operands",
@@ -57,7 +57,8 @@ ORDER: tuple[str, ...] = (
     "saturating_bytes", "scaled_in_place", "moved_dequantisation", "scale_of_product",
     "unscaled_weights", "rearranged_views", "cell_of_other_operands",
     "lengths_of_dynamic_sequence", "group_normalization", "gather_from_the_end",
-    "conversion_to_bool", "cast_to_bool", "rounded_bf16", "reduction_over_empty_axis",
+    "gather_from_one_batch", "conversion_to_bool", "cast_to_bool", "rounded_bf16",
+    "reduction_over_empty_axis",
     "value_of_pad",
     # Loops, and what may read their memory or that of an If.
     *CLAUSES,
@@ -71,7 +72,9 @@ ORDER: tuple[str, ...] = (
     "range_without_type", "bound_of_norm", "sign_of_remainder",
     "rows_of_scaled_bytes", "ties_of_quantisation", "row_on_host", "read_on_host",
     "rows_behind_boxes",
-    "parts_in_place", "attention_of_one_head", "unique_of_one", "copied_output",
+    "parts_in_place", "attention_over_queries", "attention_of_one_head", "unique_of_one",
+    "copied_output", "first_operand_of_lower_rank",
+    "broadcast_into_arithmetic",  # Once more, for the sums of outputs.
 )  # fmt: skip
 """The quirks for IR, in their order. One may stand at several places."""
 

@@ -7,6 +7,7 @@ from math import inf
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference import infer
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import as_dim, known_of
 from bridge.neutral.ports import Stacked
@@ -148,6 +149,10 @@ def known_empty_tensor(node: Node, place: Place) -> list[bool]:
         known = is_static(data.shape) and is_static(indices.shape)
         fresh = known and not is_hidden(indices, "shape")
         return [0 in data.dims, 0 in indices.dims, False] if fresh else []
+    made = data.producer
+    if made is not None and any(v is not None and 0 in (v.shape or ()) for v in made.inputs):
+        infer(made)  # What was folded in front of it may tell more.
+        infer(node)
     shape = node.outputs[0].shape or ()
     if 0 not in shape or sum(not isinstance(dim, int) for dim in shape) != 1:
         return []

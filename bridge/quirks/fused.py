@@ -60,6 +60,7 @@ FAR = 8
     *SCALING,
     "BatchNormalization",
     "FakeQuantize",
+    "Neg",
     "PRelu",
     hides="memory",
     uses=True,
@@ -73,18 +74,20 @@ FAR = 8
     "vector, or the result has the shape of the matrix. A FakeQuantize behind the arithmetic has "
     "the constant of the first channel for all, in a body or with a dynamic shape. Behind a "
     "reduction, an integer Divide by a constant rounds to the nearest integer, and a constant "
-    "divided by the result exchanges its operands. Behind a reduction of three axes of f64, a "
-    "Divide by one constant computes the first batch alone.",
+    "divided by the result exchanges its operands. Behind a reduction of a tensor of three axes of "
+    "f64, a Divide by one constant computes the first batch alone, and so does all arithmetic with "
+    "one constant behind one of integers, a Subtract from another tensor and a Negative too.",
     cost="a maximum of the operand with itself",
 )
 def channels_in_kernel(node: Node, place: Place) -> list[bool]:
     """At a Div of integers behind a reduction, or of f64 behind one of three axes, if OpenVINO
-    knows one operand. At arithmetic with a constant of several elements behind a reduction of three
-    axes that keeps the second, or at a BatchNormalization there. At arithmetic of open shape, or
-    PRelu, behind a MatMul by constants, if the other operand is a constant along axis 1, and this
-    axis is not the last one; behind any product, if a constant lies along a last axis of open size.
-    At a Mul, Div or BatchNormalization of a product by a vector, if OpenVINO knows the vector and
-    the other operand.
+    knows one operand. At all arithmetic of integers behind one of three axes, if OpenVINO knows one
+    operand, and where it is subtracted or negated. At arithmetic with a constant of several
+    elements behind a reduction of three axes that keeps the second, or at a BatchNormalization
+    there. At arithmetic of open shape, or PRelu, behind a MatMul by constants, if the other operand
+    is a constant along axis 1, and this axis is not the last one; behind any product, if a constant
+    lies along a last axis of open size. At a Mul, Div or BatchNormalization of a product by a
+    vector, if OpenVINO knows the vector and the other operand.
 
     At a FakeQuantize in a body or of open shape, behind arithmetic with channels along axis 1, or
     behind its bounds, where nothing else reads the arithmetic. Not if a convolution or a MatMul in
@@ -95,6 +98,8 @@ def channels_in_kernel(node: Node, place: Place) -> list[bool]:
         return [_is_quantised(node, place), *[False] * 4]
     if node.op == "BatchNormalization":
         return [_is_scaled_wrongly(node.operand(0), place), *[False] * 4]
+    if node.op == "Neg":
+        return [_is_confused(node.operand(0), node.operand(0), node, place)]
     one, other = node.operands
     return [_is_confused(one, other, node, place), _is_confused(other, one, node, place)]
 
@@ -108,9 +113,12 @@ def _is_confused(data: Value, other: Value, node: Node, place: Place) -> bool:
         return False
     if kernel.op.startswith("Reduce"):
         integers = all(v.element is not None and v.element.is_integer for v in (data, other))
-        wide = data.element is F64 and kernel.operand(0).rank in (3, None)
+        in_batches = kernel.operand(0).rank in (3, None)
         known = is_known(data, place) or is_known(other, place)
-        if node.op == "Div" and (integers or wide) and known:
+        if node.op == "Div" and (integers or (data.element is F64 and in_batches)) and known:
+            return True
+        negated = node.op == "Neg" or (node.op == "Sub" and data is node.inputs[1])
+        if integers and in_batches and (negated or (known and node.op in SCALING)):
             return True
         several = is_known(other, place) and is_static(other.shape) and size_of(other.shape) > 1
         return several and node.op in SCALING and _keeps_channels(kernel)
@@ -236,6 +244,9 @@ def _is_for_channels(constant: np.ndarray, x: Value) -> bool:
         return False
     return bool((constant != constant.flat[0]).any())
 
+
+USUAL_AXES = 4
+"""The rank up to which the GPU plugin lays out all values alike."""
 
 BROADCASTING = (*ARITHMETIC, "Mod", "ir::Mod", "SquaredDifference")
 """Operators that broadcast their inputs."""
@@ -366,6 +377,26 @@ def attention_of_one_head(node: Node, place: Place) -> list[bool]:
     return [scores is not None and not _is_scaled(scores.inputs[1]), False]
 
 
+@barrier(
+    "Transpose",
+    hides="memory",
+    symptom="An attention that is transposed to the shape of its queries is written over those "
+    "that are still to be read. Its shape is theirs if there are as many queries as heads.",
+    cost="a maximum of the attention with itself",
+)
+def attention_over_queries(node: Node, place: Place) -> list[bool]:
+    """At a Transpose that exchanges the second and the third of four axes of an attention, if they
+    have one known size above 1."""
+    data, made = node.operand(0), node.operand(0).producer
+    if made is None or known_of(node.inputs[1]).ints != (0, 2, 1, 3):
+        return []
+    size, is_product = data.dims[1], made.op == "MatMul"
+    if not isinstance(size, int) or size < 2 or size != data.dims[2]:
+        return []
+    is_attention = is_product and _found(made.inputs[0], "Softmax", "Where") is not None
+    return [is_attention or made.op == "ScaledDotProductAttention", False]
+
+
 def _found(value: Value | None, op: str, through: str) -> Node | None:
     """The nearest node of an operator, behind operators that move elements and `through`."""
     todo = [value]
@@ -487,6 +518,27 @@ def constant_of_higher_rank(b: Builder, node: Node, place: Place) -> Result:
     return None
 
 
+# The plugin takes the layout of the first operand for the result, and it has too few axes.
+@quirk(
+    *ELEMENTWISE,
+    recorded=True,
+    engines=(GPU,),
+    symptom="A result of five axes or more and open sizes is wrong, or the model does not compile, "
+    "if the first operand has fewer axes.",
+    cost="an Unsqueeze",
+)
+def first_operand_of_lower_rank(b: Builder, node: Node, place: Place) -> Result:
+    """Broadcasting gives the operand the same axes of size 1."""
+    if len(node.inputs) != 2:
+        return None
+    first, second = node.operands
+    lacking = (second.rank or 0) - (first.rank or 0)
+    if lacking <= 0 or (second.rank or 0) <= USUAL_AXES or first.constant is not None:
+        return None
+    longer = b.unsqueeze(first, *range(lacking))
+    return b.op(node.op, longer, second, **node.attributes)
+
+
 WITH_PARAMETERS = ("FakeQuantize", "PRelu")
 """Such operators whose further operands are broadcast in other ways, unless they are numbers."""
 
@@ -496,8 +548,10 @@ MOST_AXES = 6
 """The rank up to which the plugin has such kernels."""
 
 
-def _is_faulty(node: Node) -> bool:
+def _is_faulty(node: Node, engine: str) -> bool:
     output = node.outputs[0]
+    if engine == GPU:
+        return node.op == "Where" and output.rank == MOST_AXES
     if output.rank is None or output.rank <= MOST_AXES or is_static(output.shape):
         return False
     if node.op == "Expand":  # OpenVINO writes a product with ones.
@@ -514,13 +568,16 @@ def _is_faulty(node: Node) -> bool:
     *OF_ONE_RANK,
     "Expand",
     recorded=True,
-    where=_is_faulty,
+    engines=BOTH,
     symptom="An element-wise operator of more than six axes of open sizes gives wrong numbers, if "
-    "another node of this operator has fewer axes of open sizes.",
+    "another node of this operator has fewer axes of open sizes. The GPU plugin has no Select of "
+    "six axes.",
     cost="two Reshapes, which copy nothing; a Broadcast of each operand of another shape",
 )
 def kernel_of_lower_rank(b: Builder, node: Node, place: Place) -> Result:
     """Such an operator gives the same for vectors, if its operands have one shape."""
+    if not _is_faulty(node, place.engine):
+        return None
     values = [value for value in node.inputs if value is not None]
     rank = node.outputs[0].rank or 0
     if node.op == "Expand":

@@ -130,6 +130,23 @@ def unique_of_one(b: Builder, node: Node, place: Place) -> Result:
 
 
 @quirk(
+    "Gather",
+    symptom="A Gather with `batch_dims` reads other memory, or crashes, if all axes before the one "
+    "along which it gathers have the known size 1.",
+    cost="a Squeeze of the indices, which copies nothing",
+)
+def gather_from_one_batch(b: Builder, node: Node, place: Place) -> Result:
+    """Without `batch_dims`, this takes the same elements."""
+    (data, indices, axis), count = node.inputs, node.attributes["batch_dims"]
+    if not count or data is None or not data.rank:
+        return None
+    before = (known_axes(axis, data.rank) or (0,))[0]
+    if set(data.dims[:before]) != {1}:
+        return None
+    return b.op("Gather", data, b.op("Squeeze", indices, [*range(count)]), axis)
+
+
+@quirk(
     "GatherElements",
     "GatherND",
     until="2025.2",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from bridge.neutral.dataflow import May
 from bridge.neutral.graph import Node, Value
+from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import F32, F64, I16, I32, I64, U16, U32, U64, Element
 from bridge.vocabulary import has_trait
 
@@ -25,6 +26,9 @@ PLACES = (
 NUMBERS = (I32, I64)
 """The types of which OpenVINO computes with such numbers."""
 
+UNSIGNED = (U32, U64)
+"""The types whose numbers the CPU plugin holds with a sign."""
+
 HELD: dict[Element | None, Element] = {F64: F32, I64: I32, U64: I32, U32: I32, I16: I32, U16: I32}
 """The types that the CPU plugin holds and computes in others."""
 
@@ -41,12 +45,15 @@ class MayBeLarge(May):
         return fact and (value.element is None or value.element.bits >= 32)
 
     def transfer(self, node: Node, facts: Sequence[bool | None]) -> list[bool]:
-        """A remainder is smaller than the divisor."""
+        """A remainder is smaller than the divisor, and some bits of a number are no more than the
+        mask."""
         match node.op:
             case "Constant":
                 fact = _is_large(node.outputs[0])
             case "Mod" | "ir::Mod":
                 fact = bool(facts[1])
+            case "BitwiseAnd":
+                fact = any(facts) and not any(map(_is_mask, node.inputs))
             case "ir::TopK" | "Unique":
                 return [bool(facts[0]), *[False] * (len(node.outputs) - 1)]
             case _ if has_trait(node.op, "elements_of_first"):
@@ -54,6 +61,12 @@ class MayBeLarge(May):
             case _:
                 fact = node.op not in PLACES and any(facts)
         return [fact] * len(node.outputs)
+
+
+def _is_mask(value: Value | None) -> bool:
+    """Whether a value is a small number that is not negative."""
+    numbers = known_of(value).ints
+    return numbers is not None and all(0 <= number < EXACT for number in numbers)
 
 
 def _is_large(value: Value) -> bool:

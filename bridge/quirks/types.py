@@ -19,8 +19,8 @@ def _holds_nan(element: Element | None) -> bool:
     recorded=True,
     engines=BOTH,
     symptom="NaN converted to bool is false, so an If takes its else branch. A Convert to boolean "
-    "reads the first output of a node with several outputs, even if its input is another one. "
-    "Behind a VariadicSplit it does not compile: Default output not supported.",
+    "reads the first output of a node with several outputs, even if its input is another one, and "
+    'does not compile behind TopK or a VariadicSplit ("Default output not supported").',
     cost="none: a NotEqual for a Convert",
 )
 def cast_to_bool(b: Builder, node: Node, place: Place) -> Result:
@@ -29,11 +29,10 @@ def cast_to_bool(b: Builder, node: Node, place: Place) -> Result:
     if x is None or node.attributes["to"] is not BOOL:
         return None
     made = x.producer
-    is_later = made is not None and made.outputs[0] is not x
     # Later quirks copy what an If or a Loop gives, by a VariadicSplit.
-    is_part = made is not None and made.op in ("If", "Loop", "VariadicSplit")
-    may_fail = (is_part or _holds_nan(x.element)) and place.engine == CPU
-    return b.op("NotEqual", x, 0) if is_later or may_fail else None
+    is_part = made is not None and (len(made.outputs) > 1 or made.op in ("If", "Loop"))
+    may_be_nan = _holds_nan(x.element) and place.engine == CPU
+    return b.op("NotEqual", x, 0) if is_part or may_be_nan else None
 
 
 # Old releases convert to u8. A number other than 0 and 1 then stays in the u8, and a later

@@ -37,6 +37,7 @@ CASES: list[tuple[str, list[Any], KnownValue | None]] = [
     ("ReduceMax", [(2, 7, 4)], (7,)),
     ("CumSum", [(2, 3, 4), 0], (2, 5, 9)),
     ("Clip", [(-2, 3, 9), 0, 5], (0, 3, 5)),
+    ("Floor", [(3, "n", None)], (3, "n", None)),
     ("Add", [(1, 2), (1, 2, 3)], None),
 ]
 

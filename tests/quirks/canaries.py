@@ -117,6 +117,14 @@ CANARIES: dict[str, Canary] = {
         seen=False,
         on="OpenVINO before 2025.3",
     ),
+    "gather_from_one_batch": Canary(
+        "(float[1, 1, 8] q, float[1, 1, 5, 8] p, int32[1] last) => (float[1, 1, 8] y, "
+        "float[1, 1, 5, 8] k, float[1, 1, 5, 8] v) <int32 total = {5}> { y, k, v = "
+        "com.microsoft.GroupQueryAttention <num_heads = 1, kv_num_heads = 1> "
+        "(q, q, q, p, p, last, total) }",
+        {"q": _f32(1, 1, 8), "p": _f32(1, 1, 5, 8), "last": np.array([2], np.int32)},
+        ends=True,
+    ),
     "cast_to_bool": Canary(
         "(float[n] x) => (bool[n] y) { y = Cast <to = 9> (x) }",
         {"x": np.array([np.nan, 0, -2, np.inf], np.float32)},
@@ -181,6 +189,30 @@ CANARIES: dict[str, Canary] = {
     "integers_in_f32, of what is negative": Canary(
         "(int32[n] x) => (int32[n] y) { y = Relu (x) }",
         {"x": np.array([16777217, -16777217, 2147483645], np.int32)},
+    ),
+    "integers_in_f32, of slopes": Canary(
+        "(int32[n] x) => (int32[n] y) <int32[1] slope = {2}> { y = PRelu (x, slope) }",
+        {"x": np.array([16777217, -16777217, 2147483645], np.int32)},
+        expected=(np.array([16777217, -33554434, 2147483645], np.int32),),
+    ),
+    "integers_in_f32, of sums": Canary(
+        "(int64[n,m] x) => (int64[n] y, int64[n] z) <int64[1] axis = {1}> { "
+        "y = ReduceSum <keepdims = 0> (x, axis) z = ReduceL1 <keepdims = 0> (x, axis) }",
+        {"x": _i64(16777217, 1, -16777219, 2).reshape(2, 2)},
+    ),
+    "integers_in_f32, of products": Canary(
+        "(int64[n,3] x, int32[n,3] z) => (int64[n,2] y, int32[n,n] w) "
+        "<int64[3,2] by = {1, 70, -3, 0, 5, 1}> "
+        "{ y = MatMul (x, by) t = Transpose <perm = [1, 0]> (z) w = MatMul (z, t) }",
+        {
+            "x": _i64(16777217, 1, -16777219, 2, 30000, -1).reshape(2, 3),
+            "z": np.array([[30001, 3, -17000], [29999, -8191, 2]], np.int32),
+        },
+    ),
+    "integers_in_f32, of maxima": Canary(
+        "(int32[n,m] x) => (int32[n] y, int32[n,1] z) <int64[1] axis = {1}> { "
+        "y = ReduceMax <keepdims = 0> (x, axis) z = ReduceMin (x, axis) }",
+        {"x": np.array([[16777217, 16777216], [-16777219, -16777217]], np.int32)},
     ),
     "integers_in_f32, of comparisons": Canary(
         """(int64[n] x, int64[n] z) => (bool[n] a, bool[n] b, bool[n] c, bool[n] d, bool[n] e) {
@@ -376,6 +408,16 @@ CANARIES: dict[str, Canary] = {
         seen=not FEATURES["avx512"],
         on="processors without AVX-512",
     ),
+    "attention_over_queries": Canary(
+        "(float[1, 4, 4, 8] q, float[1, 4, 8, 5] k, float[1, 4, 5, 8] v, float[8] b) => "
+        "(float[1, 4, 4, 8] y) <float c = {0.375}> { p = Add (q, b) s = MatMul (p, k) "
+        "m = Mul (s, c) w = Softmax (m) a = MatMul (w, v) "
+        "y = Transpose <perm = [0, 2, 1, 3]> (a) }",
+        {
+            "q": _f32(1, 4, 4, 8) / 128, "k": _f32(1, 4, 8, 5) / 128, "v": _f32(1, 4, 5, 8),
+            "b": _f32(8) / 8,
+        },
+    ),
     "cell_of_other_operands": Canary(
         gru_cell("d = Sub (one, z)", "a", "h"), {"x": _f32(2, 2) / 4, "h": _f32(2, 2) / 8}
     ),
@@ -511,7 +553,11 @@ CANARIES: dict[str, Canary] = {
         y, places = MaxPool <kernel_shape = [2], auto_pad = "SAME_LOWER"> (x) }""",
         {"x": _f32(1, 1, 4)},
     ),
-    "bias_of_lrn": Canary(
+    "kernel_of_lrn, of open channels": Canary(
+        "(float[n,c,h,w] x) => (float[n,c,h,w] y) { y = LRN <size = 5> (x) }",
+        {"x": _f32(1, 5, 2, 2)},
+    ),
+    "kernel_of_lrn": Canary(
         "(float[1,3,2,2] x) => (float[1,3,2,2] y) { y = LRN <size = 3, bias = 1.5> (x) }",
         {"x": _f32(1, 3, 2, 2)},
     ),
@@ -579,6 +625,11 @@ CANARIES: dict[str, Canary] = {
         y = Cast <to = 9> (second) }""",
         {"x": np.array([1, 0, 0, 1], np.float32)},
     ),
+    "cast_to_bool, of TopK": Canary(
+        "(float[4] x) => (bool[2] y, int64[2] z) <int64[1] k = {2}> "
+        "{ most, z = TopK (x, k) y = Cast <to = 9> (most) }",
+        {"x": np.array([1, 0, 0, -1], np.float32)},
+    ),
     "cast_to_bool, of a part": Canary(
         """(int32[n, 2] x, int64[2] sizes) => (bool[n, m] y) {
         first, second = Split <axis = 1> (x, sizes)
@@ -623,6 +674,14 @@ CANARIES: dict[str, Canary] = {
             total = ReduceSum <keepdims = 0> (x, axis) y = Div (total, two) }""",
         {"x": _f32(3, 2, 4).astype(np.float64)},
     ),
+    "channels_in_kernel, reduction: batches of integers": Canary(
+        """(uint8[n,3,k] bytes) => (int32[n,3,k] y, int32[n,1,k] z, int32[n,k] w)
+        <int64[1] axis = {1}, int32 two = {2}> {
+            x = Cast <to = 6> (bytes) most = ReduceMax (x, axis)
+            y = Sub (x, most) z = Add (most, two)
+            least = ReduceMin <keepdims = 0> (x, axis) w = Neg (least) }""",
+        {"bytes": np.arange(24, dtype=np.uint8).reshape(2, 3, 4)},
+    ),
     "channels_in_kernel, reduction: channels": Canary(
         """(float[n,3,4] x) => (float[n,3] y) {
         channels = Constant <value = float[3] {1, 20, 300}> ()
@@ -636,6 +695,11 @@ CANARIES: dict[str, Canary] = {
     "saturating_bytes": Canary(
         "(uint8[2] x, uint8[2] z) => (uint8[2] y) { y = Add (x, z) }",
         {"x": np.array([200, 1], np.uint8), "z": np.array([100, 1], np.uint8)},
+    ),
+    "saturating_bytes, places of maxima": Canary(
+        "(uint8[1,1,4] x) => (uint8[1,1,2] y, int64[1,1,2] places) "
+        "{ y, places = MaxPool <kernel_shape = [2], strides = [2]> (x) }",
+        {"x": np.array([[[0, 1, 0, 0]]], np.uint8)},
     ),
     "saturating_bytes, negated": Canary(
         "(int8[2] x) => (int8[2] y) { y = Neg (x) }", {"x": np.array([-128, 1], np.int8)}
@@ -896,6 +960,18 @@ CANARIES: dict[str, Canary] = {
             w = Constant <value = bool {1}> ()
         }> }""",
         {},
+    ),
+    "computed_constant, of bytes": Canary(
+        """(int64[2,2] x) => (int64[2,2] y) <int8[2,2] data = {1, 2, 3, 4}, int8 three = {3}> {
+        few = Less (data, three) some = Cast <to = 7> (few) y = Add (some, x) }""",
+        {"x": _i64(1, 2, 3, 4).reshape(2, 2)},
+        before={"x": _i64(1, 2, 3, 4).reshape(2, 2)},
+    ),
+    "computed_constant, of integers": Canary(
+        """(float[2,2] x) => (float[2,2] y) <int64[2,2] data = {1, 2, 3, 4}, int64 axis = {1}> {
+        sums = CumSum (data, axis) some = Cast <to = 1> (sums) y = Mul (some, x) }""",
+        {"x": _f32(2, 2)},
+        before={"x": _f32(2, 2)},
     ),
     "computed_constant, overwritten": Canary(
         """(float[2,2] x) => (float[2,2] y)

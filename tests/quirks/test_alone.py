@@ -88,13 +88,12 @@ PLACES: list[tuple[str, str, bool]] = [
     ("place_of_states", STATE % "Compress (s, some)", True),
     ("matrix_times_stack", "(float[4,3] x, float[2,3,2] w) => (float[2,4,2] y) "
      "{ y = MatMul (x, w) }", False),
-    ("bias_of_lrn", "(float[1,3,2,2] x) => (float[1,3,2,2] y) "
+    ("kernel_of_lrn", "(float[1,3,2,2] x) => (float[1,3,2,2] y) "
      "{ y = LRN <size = 3, bias = 2.0> (x) }", False),
     ("saturating_conversion", "(float[2] x) => (uint8[2] y) { y = Cast <to = 2> (x) }", False),
     ("cast_to_bool", "(int32[4] x) => (bool[2] y) "
-     "{ a, b = Split <num_outputs = 2> (x) y = Cast <to = 9> (a) }", False),
-    ("cast_to_bool", "(int32[4] x) => (bool[2] y) "
      "{ a, b = Split <num_outputs = 2> (x) y = Cast <to = 9> (b) }", True),
+    ("cast_to_bool", "(int32[4] x) => (bool[4] y) { y = Cast <to = 9> (x) }", False),
 ]  # fmt: skip
 """Graphs, and whether a quirk fires in them."""
 

@@ -47,7 +47,8 @@ def prior_grid(b: Builder, node: Node) -> Result:
 @legalizes("ExperimentalDetectronGenerateProposalsSingleImage", target="onnx")
 def generate_proposals(b: Builder, node: Node) -> Result:
     """ExperimentalDetectronGenerateProposalsSingleImage-6. The anchors are moved and clipped to the
-    image, and the best ones are suppressed. Widths count the last pixel."""
+    image, and the best ones are suppressed. Widths count the last pixel. Small boxes have score
+    0."""
     info, anchors, deltas, scores = node.operands
     attributes = node.attributes
     count = b.sizes(scores, 0)
@@ -63,8 +64,10 @@ def generate_proposals(b: Builder, node: Node) -> Result:
     flat = b.where(small, zero, flat)
     best, place = b.ops("TopK", 2, flat, most, axis=0)
     boxes = b.op("Gather", b.concat(1, low, high), place, 0)
+    # Scores may be negative. In the order of the boxes, all are above the threshold.
+    order = b.cast(b.sizes(best, 0) - b.positions(best, 0), F32)
     kept = b.op(
-        "NonMaxSuppression", b.unsqueeze(boxes, 0), b.unsqueeze(best, 0, 1),
+        "NonMaxSuppression", b.unsqueeze(boxes, 0), b.unsqueeze(order, 0, 1),
         [attributes["post_nms_count"]], [attributes["nms_threshold"]],
         [0.0],
     )  # fmt: skip
@@ -111,7 +114,7 @@ def detection_output(b: Builder, node: Node) -> Result:
 def roi_features(b: Builder, node: Node) -> Result:
     """ExperimentalDetectronROIFeatureExtractor-6: samples every region from the level of the
     pyramid for its size. A region of 224 x 224 uses the third level, and a region of four times its
-    area uses the next level."""
+    area uses the next level. A region is at least 1 x 1 there, also if it is aligned."""
     rois, *levels = node.operands
     attributes, size = node.attributes, node.attributes["output_size"]
     low, high = b.split(rois, 1, 2, 2)
@@ -126,8 +129,9 @@ def roi_features(b: Builder, node: Node) -> Result:
     for index, (features, step) in enumerate(
         zip(levels, attributes["pyramid_scales"], strict=True)
     ):
+        wide = b.concat(1, low, b.max(high, low + float(step))) if attributes["aligned"] else rois
         y = b.op(
-            "RoiAlign", features, rois, image, mode="avg", output_height=size, output_width=size,
+            "RoiAlign", features, wide, image, mode="avg", output_height=size, output_width=size,
             sampling_ratio=attributes["sampling_ratio"], spatial_scale=1.0 / step,
             coordinate_transformation_mode=mode,
         )  # fmt: skip

@@ -45,8 +45,8 @@ def bit_shift(b: Builder, node: Node) -> Result:
 @legalizes("BitwiseLeftShift", "BitwiseRightShift", target="onnx")
 def bitwise_shift(b: Builder, node: Node) -> Result:
     """BitwiseLeftShift-15 and BitwiseRightShift-15 are ONNX's BitShift. It accepts signed integers
-    only since operator set 28. Before, a left shift runs on the same bits as unsigned numbers. A
-    right shift is a division by a power of two that rounds down."""
+    only since operator set 28. Before, a left shift is a product with a power of two. A right shift
+    is a division by a power of two that rounds down."""
     x, y = required(node, 0, 1)
     left = node.op == "BitwiseLeftShift"
     direction = "LEFT" if left else "RIGHT"
@@ -56,8 +56,8 @@ def bitwise_shift(b: Builder, node: Node) -> Result:
         raise Refused(f"ONNX cannot shift {x.element}")
     unsigned = ELEMENTS[x.element.name.replace("i", "u")]
     if left:
-        shifted = b.op("BitShift", b.cast(x, unsigned), b.cast(y, unsigned), direction="LEFT")
-        return b.cast(shifted, x.element)
+        one = b.constant(1, unsigned)
+        return x * b.cast(b.op("BitShift", one, b.cast(y, unsigned), direction="LEFT"), x.element)
     negative = x < 0
     # The complement of a negative number is not negative, so that an unsigned shift is correct.
     magnitude = b.cast(b.where(negative, -x - 1, x), unsigned)

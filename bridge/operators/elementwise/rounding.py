@@ -1,7 +1,9 @@
-"""Round."""
+"""Operators that round."""
 
 from __future__ import annotations
 
+from bridge.neutral.inference import knows
+from bridge.neutral.inference.known import KnownValue, known_of
 from bridge.operators import Builder, Node, Refused, Result, legalizes
 
 
@@ -21,3 +23,9 @@ def half_away_from_zero(b: Builder, node: Node) -> Result:
     down = b.op("Floor", size)
     rounded = b.where(size - down >= 0.5, down + 1, down)
     return b.op("Sign", x) * rounded
+
+
+@knows("Ceil", "Floor", "Round")
+def rounded_integers(node: Node) -> KnownValue | None:
+    """Ceil, Floor, Round: integers stay as they are."""
+    return known_of(node.inputs[0]).parts

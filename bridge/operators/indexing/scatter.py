@@ -8,7 +8,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, knows
 from bridge.neutral.inference.constraints import contradiction
 from bridge.neutral.inference.known import KnownValue, known_of
-from bridge.neutral.types import BOOL, Element
+from bridge.neutral.types import BOOL, I32, Element
 from bridge.operators import Builder, legalizes, ranked, ranks, required
 from bridge.operators.guarding import SafeInputs, Unsafe, guards, if_taken, is_surely_filled
 from bridge.operators.indexing.gather import indices_of_elements, places_in_data
@@ -75,14 +75,23 @@ def _mean(b: Builder, node: Node) -> Value:
     return total / (count if counted else b.max(count, 1))
 
 
+_OF_BOOLEANS = {"add": "max", "mul": "min", "sub": "add"}
+
+
 @legalizes("ScatterND", target="onnx")
-def subtract_for_onnx(b: Builder, node: Node) -> Value | None:
-    """ScatterND: the reduction `sub` of ScatterNDUpdate-15 is an addition of the negative
-    updates."""
+def reductions_for_onnx(b: Builder, node: Node) -> Value | None:
+    """ScatterND: ScatterNDUpdate-15 also subtracts. Its sum, difference and product of booleans are
+    Or, Xor and And, which are reductions of 0 and 1 here."""
     data, indices, updates = required(node, 0, 1, 2)
-    if node.attributes["reduction"] != "sub":
+    reduction = node.attributes["reduction"]
+    if data.element is BOOL and reduction != "none":
+        numbers = b.cast(data, I32), indices, b.cast(updates, I32)
+        whole = b.op("ScatterND", *numbers, reduction=_OF_BOOLEANS.get(reduction, reduction))
+        return b.cast(whole % 2 if reduction == "sub" else whole, BOOL)
+    if reduction != "sub":
         return None
-    return b.op("ScatterND", data, indices, -updates, reduction="add")
+    nothing = b.op("Expand", b.like(0, data), b.op("Shape", data))
+    return data - b.op("ScatterND", nothing, indices, updates, reduction="add")
 
 
 @legalizes("TensorScatter", target="ir")

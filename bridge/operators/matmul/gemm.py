@@ -10,22 +10,22 @@ from bridge.operators.matmul.matmul import swapped
 
 @legalizes("Gemm", target="ir")
 def gemm_to_ir(b: Builder, node: Node) -> Result:
-    """Gemm (1 to 13): a scaled MatMul plus a scaled C."""
+    """Gemm (1 to 13): a scaled MatMul plus a scaled C. Fractions of integers become integers at the
+    end, as in the standard's reference."""
     x, y = required(node, 0, 1)
     c, flags = node.input(2), node.attributes
     product = b.op("MatMul", x, y, transpose_a=flags["transA"], transpose_b=flags["transB"])
-    product = _scaled(b, product, flags["alpha"])
-    if c is None or flags["beta"] == 0:
-        return product
-    return product + _scaled(b, c, flags["beta"])
+    element, c = product.element, None if flags["beta"] == 0 else c
+    factors = (flags["alpha"], 1 if c is None else flags["beta"])
+    if element is not None and element.is_integer and any(f != int(f) for f in factors):
+        product, c = b.cast(product, F32), c and b.cast(c, F32)
+    product = _scaled(product, factors[0])
+    made = product if c is None else product + _scaled(c, factors[1])
+    return b.cast(made, element)
 
 
-def _scaled(b: Builder, x: Value, factor: float) -> Value:
-    if factor == 1:
-        return x
-    if x.element is not None and x.element.is_integer and factor != int(factor):
-        return b.op("Cast", b.op("Cast", x, to=F32) * float(factor), to=x.element)
-    return x * factor
+def _scaled(x: Value, factor: float) -> Value:
+    return x if factor == 1 else x * factor
 
 
 @infers("Gemm")

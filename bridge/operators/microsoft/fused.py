@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from bridge.neutral.inference import constraints as must
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
+from bridge.operators.activation.softmax import over_all_from
 
 # Activations ------------------------------------------------------------------------------------
 
@@ -59,12 +60,10 @@ def bias_add(b: Builder, node: Node) -> Result:
 
 @legalizes("com.microsoft::BiasSoftmax", target="ir")
 def bias_softmax(b: Builder, node: Node) -> Result:
-    """`com.microsoft::BiasSoftmax` (1): Softmax along the last axis. An earlier axis is flattened
-    with the axes behind it."""
-    axis = node.attributes.get("axis", 1)
-    if axis not in (-1, ranks(node, 0)[0] - 1):
-        raise Refused("it is supported along the last axis only")
-    return b.op("Softmax", _biased(b, node))
+    """`com.microsoft::BiasSoftmax` (1): Softmax of a sum along an axis and those behind it."""
+    ranks(node, 0)
+    node.attributes.get("is_inner_broadcast")  # The shapes say it.
+    return over_all_from(b, "Softmax", _biased(b, node), node.attributes.get("axis", 1))
 
 
 def _biased(b: Builder, node: Node) -> Value:

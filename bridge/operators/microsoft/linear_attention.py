@@ -74,7 +74,7 @@ def gated_delta_net(b: Builder, node: Node) -> Result:
         "LinearAttention", 2, *parts, before, decay, rate, q_num_heads=many, kv_num_heads=many,
         scale=attributes.get("scale", 0.0), update_rule=attributes.get("update_rule", _RULE),
     )  # fmt: skip
-    y = b.reshape(b.cast(y, query.element), b.op("Shape", value))
+    y = b.reshape(b.cast(y, value.element), b.op("Shape", value))
     return [y, b.transpose(after, 0, 1, 3, 2)][: len(node.outputs)]
 
 

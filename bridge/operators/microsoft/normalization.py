@@ -6,7 +6,7 @@ from __future__ import annotations
 from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference.indexes import indexes
 from bridge.neutral.types import F32, I32
-from bridge.operators import Builder, Node, Refused, Result, legalizes, ranked, ranks, required
+from bridge.operators import Builder, Node, Result, legalizes, ranked, ranks, required
 from bridge.operators.nn.normalization import axes_from, root_mean_square
 
 
@@ -29,13 +29,15 @@ def branchwise_rms_norm(b: Builder, node: Node) -> Result:
     branches are the last axis but one, or `num_branches` equal parts of the last axis."""
     (data, rank), scale = ranked(node), node.input(1)
     branches = node.attributes.get("num_branches", 0)
-    parts = b.reshape(data, *[0] * (rank - 1), branches, -1) if branches else data
+    parts = data
+    if branches:
+        parts = b.reshape(data, *[0] * (rank - 1), branches, b.sizes(data, -1) / branches)
     wide = b.cast(parts, F32)
     epsilon = node.attributes.get("epsilon", 1e-5)
     y = b.op("RMSNormalization", wide, b.like(1, wide), axis=-1, epsilon=epsilon)
     if scale is not None:
         if ranks(node, 1) == [1] and scale.dims[0] != parts.dims[-1]:
-            scale = b.reshape(scale, b.dim(parts, rank - 1 if branches else rank - 2), -1)
+            scale = b.reshape(scale, -1, b.sizes(parts, -1))
         y = y * b.cast(scale, F32)
     y = b.cast(y, data.element)
     return b.op("Reshape", y, b.op("Shape", data)) if branches else y
@@ -74,8 +76,9 @@ def embed_layer_normalization(b: Builder, node: Node) -> Result:
     total = b.op("Gather", word_table, words, axis)
     where = b.positions(words, 1) if places is None else places
     total += b.op("Gather", position_table, where, axis)
-    if segments is not None and segment_table is not None:
-        total += b.op("Gather", segment_table, segments, axis)
+    if segment_table is not None:
+        # Without segments, all words are of the first one.
+        total += b.op("Gather", segment_table, axis if segments is None else segments, axis)
     epsilon = node.attributes.get("epsilon", 1e-12)
     y = b.op("LayerNormalization", total, scale, shift, epsilon=epsilon)
     if mask is None:
@@ -112,10 +115,8 @@ def gated_rms_norm(b: Builder, node: Node) -> Result:
     activation of a gate. Each group is as long as the scale. The computation is in f32."""
     data, scale, gate = required(node, 0, 1, 2)
     wide = [b.cast(value, F32) for value in (data, scale, gate)]
-    if scale.shape is None or not isinstance(scale.shape[0], int):
-        raise Refused("the size of its scale is not known; give `input_shapes`")
-    (rank,) = ranks(node, 0)
-    groups = b.reshape(wide[0], *(0,) * (rank - 1), -1, scale.shape[0])
+    (rank,), size = ranks(node, 0), b.sizes(scale, 0)
+    groups = b.reshape(wide[0], *(0,) * (rank - 1), b.sizes(data, -1) / size, size)
     epsilon = node.attributes.get("epsilon", 1e-5)
     normal = b.op("RMSNormalization", groups, wide[1], axis=-1, epsilon=epsilon)
     y = b.op("Reshape", normal, b.op("Shape", data))

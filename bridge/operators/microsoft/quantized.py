@@ -181,9 +181,10 @@ def qgemm(b: Builder, node: Node) -> Result:
     if bias is not None:
         unit = a_scale * b_scale * alpha
         y += b.cast(bias, F32) * unit
-    if node.input(7) is None:
-        return y
-    return b.op("QuantizeLinear", y, node.input(7), node.input(8))
+    scale, zero = node.input(7), node.input(8)
+    if (scale is None) is not (zero is None):
+        raise Refused("its result needs both a scale and a zero point, or neither")
+    return y if scale is None else b.op("QuantizeLinear", y, scale, zero)
 
 
 @legalizes("com.microsoft::MatMulIntegerToFloat", target="ir")
@@ -318,7 +319,7 @@ def gather_block_quantized(b: Builder, node: Node) -> Result:
         if zeros is None:
             grid = scales.shape
             zeros = b.filled(1 << bits - 1, grid or (), element)
-        elif zeros.constant is not None:
+        elif element is not U8:
             zeros = _cut_to(b, zeros, element, scales)
     values = b.op("DequantizeLinear", data, scales, zeros, axis=axis, block_size=size)
     return b.op("Gather", values, indices, attributes.get("gather_axis", 0))
@@ -330,7 +331,9 @@ indexes("com.microsoft::GatherBlockQuantized", {1: "0[0]"})
 def _cut_to(b: Builder, zeros: Value, element: Element, scales: Value) -> Value:
     """Zero points of few bits packed in bytes, cut to the size of the scales. The last byte of a
     row may hold more zero points than there are scales."""
-    *outer, last = zeros.known_constant.shape
+    if zeros.constant is None:
+        raise Refused("its zero points must be constant")
+    *outer, last = zeros.constant.shape
     wide = b.as_bits(zeros, element, *outer, last * 8 // element.bits)
     tensor, count = wide.known_constant, scales.dims[-1]
     if not isinstance(count, int) or count == tensor.shape[-1]:

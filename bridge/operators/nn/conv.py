@@ -162,7 +162,11 @@ def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
             return _longer(b, data, filters, extra, attributes)
         return b.op("ConvTranspose", data, filters, **attributes)
     known = known_of(output).ints
-    if known is not None and auto_pad.startswith("SAME"):
+    if (
+        known is not None
+        and auto_pad.startswith("SAME")
+        and not _fills(data, filters, attributes, known)
+    ):
         attributes["auto_pad"] = "SAME_UPPER" if auto_pad == "SAME_LOWER" else "NOTSET"
         attributes |= {"output_shape": known, "pads": None}
         return b.op("ConvTranspose", data, filters, **attributes)
@@ -172,13 +176,26 @@ def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
     y = b.op("ConvTranspose", data, filters, **attributes)
     excess = b.sizes(y, *range(2, rank + 2)) - output
     if auto_pad.startswith("SAME"):
-        half = b.max(excess, [0]) / [2]
-        begin = half if auto_pad == "SAME_LOWER" else excess - half
+        cut = b.max(excess, [0])
+        half = cut / [2]
+        begin = half if auto_pad == "SAME_LOWER" else cut - half
     else:
         begin = b.constant(list(begins))
     none = b.constant([0, 0])
     pads = b.op("Concat", none, begin, none, excess - begin, axis=0)
     return b.op("Pad", y, -pads, mode="constant")
+
+
+def _fills(data: Value, filters: Value, attributes: dict[str, Any], output: Sequence[int]) -> bool:
+    """Whether zeros fill a part of an output shape that no filter reaches, which ONNX's lacks."""
+    window = attributes["strides"], attributes["dilations"], output
+    steps = zip((data.shape or ())[2:], (filters.shape or ())[2:], *window, strict=False)
+    return any(
+        isinstance(size, int)
+        and isinstance(length, int)
+        and (size - 1) * stride + (length - 1) * dilation + 1 < wanted
+        for size, length, stride, dilation, wanted in steps
+    )
 
 
 def _longer(

@@ -276,10 +276,10 @@ def lp_normalization_to_ir(b: Builder, node: Node) -> Result:
 
 @legalizes("NormalizeL2", target="onnx")
 def normalize_l2_to_onnx(b: Builder, node: Node) -> Result:
-    """NormalizeL2-1. Without axes, each element is divided by itself, so that the result is 1."""
+    """NormalizeL2-1. Without axes, each element but 0 is divided by itself."""
     data, axes = required(node, 0, 1)
     if axes.shape == (0,):
-        return b.expand(b.like(1, data), b.op("Shape", data))
+        return data / b.where(data.equal(0), b.like(1, data), data)
     total = b.op("ReduceSum", data * data, axes, keepdims=True)
     epsilon = b.like(node.attributes["eps"], total)
     joined = "Max" if node.attributes["eps_mode"].lower() == "max" else "Add"

@@ -94,6 +94,18 @@ def _all_axes(b: Builder, node: Node) -> Result:
     return b.op(node.op, data, every, keepdims=keep)
 
 
+def _as_many_axes(b: Builder, node: Node) -> Result:
+    """Tells the number of computed axes, where the rank of the result tells it. Readers of IR take
+    the rank from this number alone."""
+    data, axes, rank = node.operand(0), node.input(1), node.outputs[0].rank
+    if axes is None or known_of(axes).length is not None or node.attributes["keepdims"]:
+        return None
+    if not data.rank or rank is None or rank >= data.rank:
+        return None
+    every = b.constant(list(range(data.rank))) if rank == 0 else b.reshape(axes, data.rank - rank)
+    return b.op(node.op, data, every, keepdims=False)
+
+
 _OF_EMPTY = {"ReduceMax": -np.inf, "ReduceMin": np.inf, "ReduceMean": np.nan}
 
 
@@ -142,7 +154,7 @@ def _composed(b: Builder, node: Node) -> Result:
     return None
 
 
-_STEPS = (_empty_axes, _all_axes, _empty_axis, _of_booleans, _composed)
+_STEPS = (_as_many_axes, _empty_axes, _all_axes, _empty_axis, _of_booleans, _composed)
 """The steps for IR, in this order; the first result counts."""
 
 

@@ -12,7 +12,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers_shape, require
 from bridge.neutral.inference.dims import with_dim
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import ANY, F32, I8, I32, I64, U8, Dim, Element, Shape
+from bridge.neutral.types import ANY, F32, I8, I32, I64, U8, Dim, Shape
 from bridge.operators import Refused, legalizes, ranked, ranks, reads
 from bridge.operators.spatial.resample import Axis, Method, resample
 
@@ -90,7 +90,7 @@ def _older(b: Builder, node: Node) -> Value | None:
         newer = newer or (attributes["axes"] is not None and unless_empty(node, 1) is not None)
     scales, sizes_ = unless_empty(node, 2), unless_empty(node, 3)
     if newer:
-        return resize_by_axes(b, node, scales, sizes_)
+        return _widened(b, node) or resize_by_axes(b, node, scales, sizes_)
     if b.opset < 13 and None in node.inputs[1:3]:  # They may be empty there, but not absent.
         roi, scales = (x or b.filled(0, [0], F32) for x in node.inputs[1:3])
         return b.op("Resize", node.operand(0), roi, scales, node.input(3), **attributes)
@@ -133,11 +133,8 @@ def resize_for_ir(b: Builder, node: Node) -> Value:
     weights."""
     x = node.operand(0)
     scales, sizes_ = unless_empty(node, 2), unless_empty(node, 3)
-    wide = _computed_in(x.element, node.attributes["mode"])
-    if wide is not None and wide is not x.element:
-        rest = node.inputs[1:]
-        resized = b.op("Resize", b.cast(x, wide), *rest, **node.attributes)
-        return b.cast(resized, x.element)
+    if (widened := _widened(b, node)) is not None:
+        return widened
     if not _native_in_ir(node, scales):
         return resize_by_axes(b, node, scales, sizes_)
     axes = node.attributes["axes"]
@@ -169,12 +166,23 @@ def _in_order(b: Builder, node: Node, scales: Value | None, sizes_: Value | None
     return b.op("Resize", x, None, *given, **attributes)
 
 
-def _computed_in(element: Element | None, mode: str) -> Element | None:
-    """The element type for resizing in IR. Of 16-bit and unsigned integers, Interpolate accepts
-    only u8. It rounds results between integers, but ONNX's reference truncates them."""
-    if element is None or element.is_float or (mode == "nearest" and element in NEAREST_IN_IR):
-        return element
-    return I64 if mode == "nearest" else F32
+def _widened(b: Builder, node: Node) -> Value | None:
+    """A Resize of integers, in a type that Interpolate accepts and that holds numbers between them;
+    None if it has such a type. Of 16-bit and unsigned integers, Interpolate accepts only u8.
+
+    The standard does not say how numbers between integers become integers. Its reference rounds and
+    saturates, but onnxruntime truncates where it interpolates integers."""
+    x, *rest = node.inputs
+    attributes, element = node.attributes, node.operand(0).element
+    nearest = attributes["mode"] == "nearest"
+    if x is None or element is None or element.is_float or (nearest and element in NEAREST_IN_IR):
+        return None
+    y = b.op("Resize", b.cast(x, I64 if nearest else F32), *rest, **attributes)
+    linear = attributes["mode"] == "linear" and not attributes["antialias"]
+    if not nearest and not (linear and x.rank != 1 and element in (I8, U8, I32)):
+        y = b.op("Round", y)
+        y = b.op("Clip", y, *map(float, element.bounds)) if element.bits < I32.bits else y
+    return b.cast(y, element)
 
 
 def _native_in_ir(node: Node, scales: Value | None) -> bool:

@@ -111,9 +111,12 @@ ROWS = {
         "step": (0.0, 8.0), "step_w": (0.0, 16.0), "step_h": (0.0, 8.0), "offset": (0.0, 0.5),
         "variance": ([0.1, 0.1, 0.2, 0.2], [])}, {"0": ("int64",), "1": ("int64",)}),
     "ReorgYolo-2": Row(("1,4,4,6", "2,8,2,2"), {"stride": ([2], [1])}, F),
-    "RegionYolo-1": Row(("2,24,4,5", "1,24,1,1"), {
-        "classes": (3,), "coords": (4,), "num": (3,), "mask": ([0, 1], [0, 1, 2]), "axis": (1,),
-        "end_axis": (3, -1, 1), "do_softmax": (True, False)}, F),
+    "RegionYolo-1": Row(("2,24,4,5", "1,24,1,1", "2,16,3,2"), {
+        "classes": (3,), "coords": (4,), "num": (2, 3), "mask": ([0, 1], [0, 1, 2]), "axis": (1,),
+        "end_axis": (3, -1, 1), "do_softmax": (True, False)}, F,
+        # There are 8 channels for each region.
+        fits=lambda v: (",16," in v["case"]) == (
+            v["num"] == "2" if v["do_softmax"] == "True" else v["mask"] == "[0, 1]")),
     "ExperimentalDetectronTopKROIs-6": Row(
         (ROIS + ";[0.5,0.9,0.1]",), {"max_rois": (1, 2, 5)}, FLOATS),
     "ExperimentalDetectronPriorGridGenerator-6": Row(("3,4;1,2,3,4;1,3,30,40",), {

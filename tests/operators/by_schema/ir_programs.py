@@ -15,13 +15,14 @@ from openvino.opset8 import if_op
 
 from tests.control_flow.suite import Entry
 from tests.operators.by_schema.ir_detection_rows import ROWS as DETECTION
+from tests.operators.by_schema.ir_older_rows import ROWS as OLDER
 from tests.operators.by_schema.ir_rows import ROWS as OTHERS
 from tests.operators.by_schema.rows import Row
 from tests.operators.by_schema.values import value
 from tests.support.ir_operators import of
 
 TYPES = ("float", "int32", "int64", "float16", "uint8", "int8", "double", "bool", "uint32")
-ROWS = {**OTHERS, **DETECTION}
+ROWS = {**OTHERS, **DETECTION, **OLDER}
 PLACES = ("top", "in an If", "in a Loop", "in a TensorIterator")
 TRIPS = 2
 
@@ -60,44 +61,78 @@ def constant(made: np.ndarray) -> Any:
 
 Program = tuple[openvino.Model, list[list[np.ndarray]]]
 Outputs = Sequence[Sequence[np.ndarray]]
+FEEDS = 2
+"""The number of inputs that a program runs with."""
+
+
+def _values(entry: Entry) -> tuple[list[str], list[list[np.ndarray]]]:
+    """How each input of the layer is given, and its values."""
+    levels, row = dict(entry.levels), _row(entry)
+    rng = np.random.default_rng(crc32(entry.name.encode()))
+    ways: list[str] = []
+    values: list[list[np.ndarray]] = []
+    for place, text in enumerate(levels["case"].split(";")):
+        type_ = row.types.get(str(place), [levels["type_0"]])[0] if place else levels["type_0"]
+        ways.append(levels[f"input_{place}"])
+        values.append([value(text, type_, levels["numbers"], rng) for _ in range(FEEDS)])
+    return ways, values
+
+
+def _row(entry: Entry) -> Row:
+    return ROWS[entry.kind.removeprefix("IR.")]
+
+
+def _model(entry: Entry, ways: Sequence[str], values: Sequence[Any], sizes: str) -> Any:
+    """The model of the layer alone."""
+    parameters: list[Any] = []
+    arguments: list[Any] = []
+    for place, (way, made) in enumerate(zip(ways, values, strict=True)):
+        if way == "constant":
+            arguments.append(constant(made))
+            continue
+        shape = [-1] * made.ndim if sizes == "open" else list(made.shape)
+        arguments.append(ops.parameter(shape, made.dtype, name=f"in{place}"))
+        parameters.append(arguments[-1])
+    levels = dict(entry.levels)
+    attributes = {axis: ast.literal_eval(levels[axis]) for axis in _row(entry).attributes}
+    attributes = {key: item for key, item in attributes.items() if item is not None}
+    op, _, release = entry.kind.removeprefix("IR.").rpartition("-")
+    node = of(int(release), op, **attributes)(*arguments)
+    results = [ops.result(node.output(place)) for place in range(node.get_output_size())]
+    return openvino.Model(results, parameters)
 
 
 def build(entry: Entry) -> Program:
     """The model of the layer alone, and its inputs."""
-    levels = dict(entry.levels)
-    name = entry.kind.removeprefix("IR.")
-    row = ROWS[name]
-    rng = np.random.default_rng(crc32(entry.name.encode()))
-    parameters: list[Any] = []
-    feeds: list[list[np.ndarray]] = [[], []]
-    arguments: list[Any] = []
-    for place, text in enumerate(levels["case"].split(";")):
-        type_ = row.types.get(str(place), [levels["type_0"]])[0] if place else levels["type_0"]
-        made = [value(text, type_, levels["numbers"], rng) for _ in feeds]
-        if levels[f"input_{place}"] == "constant":
-            arguments.append(constant(made[0]))
-            continue
-        shape = [-1] * made[0].ndim if levels["sizes"] == "open" else list(made[0].shape)
-        arguments.append(ops.parameter(shape, made[0].dtype, name=f"in{place}"))
-        parameters.append(arguments[-1])
-        for feed, item in zip(feeds, made, strict=True):
-            feed.append(item)
-    attributes = {axis: ast.literal_eval(levels[axis]) for axis in row.attributes}
-    attributes = {key: item for key, item in attributes.items() if item is not None}
-    release, _, op = name.rpartition("-")[2], None, name.rpartition("-")[0]
-    node = of(int(release), op, **attributes)(*arguments)
-    results = [ops.result(node.output(place)) for place in range(node.get_output_size())]
-    return openvino.Model(results, parameters), feeds
+    ways, values = _values(entry)
+    model = _model(entry, ways, [made[0] for made in values], dict(entry.levels)["sizes"])
+    given = [made for way, made in zip(ways, values, strict=True) if way == "input"]
+    return model, [list(feed) for feed in zip(*given, strict=True)]
 
 
-def place(program: Program, where: str, run: Callable[..., Outputs]) -> tuple[Program, Outputs]:
-    """The program in its place, with what it gives there if the layer gives the same as at the
-    top. Constants stand in the body, inputs come from around it."""
+def plain(entry: Entry, feed: Sequence[np.ndarray]) -> Program:
+    """The layer with known sizes, and with constants beside its first input, for one input of the
+    program: the form in which OpenVINO has the fewest faults."""
+    ways, values = _values(entry)
+    given = iter(feed)
+    whole = [
+        next(given) if way == "input" else made[0]
+        for way, made in zip(ways, values, strict=True)
+    ]  # fmt: skip
+    model = _model(entry, ["input", *["constant"] * (len(ways) - 1)], whole, "known")
+    return model, [[whole[0]]]
+
+
+def place(
+    program: Program, where: str, run: Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
+) -> tuple[Program, Outputs]:
+    """The program in its place, and its outputs there, from the layer's for one input. Constants
+    stand in the body, inputs come from around it."""
     model, feeds = program
     if where == "in a TensorIterator":
         # Each iteration has a part of the first input, and all of the others.
         feeds = [[given, *feeds[0][1:]] for given, *_ in feeds]
-    wanted = run(model, feeds)
+    wanted = [run(feed) for feed in feeds]
     if where == "top":
         return program, wanted
     inputs = [

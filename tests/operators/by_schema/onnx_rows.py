@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from tests.operators.by_schema import onnx_expected as expected
 from tests.operators.by_schema.rows import ANY, NUMBERS, QUANTISED, REALS, Row, alike
 
 SHAPES = ("2,3", "()", "1", "4", "0,3", "1,2,1", "2,1,3,2", "1,2,1,2,3", "2,1,1,2,1,2")
@@ -38,7 +39,14 @@ REDUCE = Row(
 # take a Select behind each maximum along an open axis.
 EXTREME = replace(
     REDUCE,
+    special=True,
     fits=lambda v: REDUCE.fits(v) and (v["sizes"] == "known" or not re.match(EMPTY, v["case"])),
+)
+BEYOND_F32 = "2,3<16777211..16777259;[1]"
+SUM = replace(
+    REDUCE,
+    cases=(*REDUCE.cases, BEYOND_F32),
+    fits=lambda v: REDUCE.fits(v) and (v["case"] != BEYOND_F32 or v["type_T"] != "float16"),
 )
 CONV = {
     "auto_pad": ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"),
@@ -99,6 +107,16 @@ def _crop_fits(levels: Mapping[str, str]) -> bool:
     )
 
 
+def _power_fits(levels: Mapping[str, str]) -> bool:
+    """Whether powers are defined."""
+    case, base = levels["case"], levels["type_T"]
+    if base in ("float", "float16"):
+        return True
+    is_root = levels.get("type_T1") in REALS and base != "double" and "=" not in case
+    plain = levels["numbers"] == "plain" and "-2" not in case
+    return plain and (not is_root or ">0;" in case)
+
+
 def _recurrent(gates: int, **more: Any) -> Row:
     x, directions = "3,2,4", {"": 1, "2": 2}
     cases = []
@@ -121,6 +139,17 @@ def _recurrent(gates: int, **more: Any) -> Row:
     )  # fmt: skip
 
 
+POOLED = Row(
+    IMAGES,
+    POOL,
+    {"T": ("float", "float16")},
+    fits=lambda v: (
+        v["kernel_shape"] != "absent"
+        and _rank_fits(v)
+        and (v["case"] != "1,1,3,3" or "2" not in v["dilations"])
+    ),
+)
+
 ROWS: dict[str, Row] = {
     **alike(
         "Abs Acos Acosh Asin Asinh Atan BitwiseNot Ceil Cos Cosh Erf Floor "
@@ -130,17 +159,17 @@ ROWS: dict[str, Row] = {
     **alike(
         "Add And BitwiseAnd BitwiseOr BitwiseXor Equal Greater GreaterOrEqual Less "
         "LessOrEqual Mul Or Sub Xor", BINARY),
-    # Integers that overflow, and powers of 0 below 0, are undefined. OpenVINO has the exponent in
-    # the type of the base, so large exponents are no longer odd.
-    "Pow": Row((*(f"{pair}>0" for pair in PAIRS if "=" not in pair), "2,3;=2", "2,3;=0", "2,3;=-2"),
-               special=True, fits=lambda v: v["type_T"] in ("float", "float16")
-               or (v["numbers"] == "plain" and "-2" not in v["case"])),
+    # Integers that overflow, powers of 0 below 0, and roots of negative integers (NaN has no Cast)
+    # are undefined. OpenVINO has the exponent in the type of the base, so large exponents are no
+    # longer odd.
+    "Pow": Row((*(f"{pair}>0" for pair in PAIRS if "=" not in pair), "2,3;=2", "2,3;=0", "2,3;=-2",
+                "2,3>0;3>0", "1>0;4>0"),
+               special=True, fits=_power_fits),
     **alike(
         "Max Mean Min Sum",
         Row((*PAIRS, "2,3", "2,3;3;()", "2,1;1,3;4,1,1;2,3"), special=True)),
-    **alike(
-        "ReduceL1 ReduceL2 ReduceLogSumExp ReduceMean ReduceProd ReduceSum ReduceSumSquare",
-        REDUCE),
+    **alike("ReduceL1 ReduceSum", SUM),
+    **alike("ReduceL2 ReduceLogSumExp ReduceMean ReduceProd ReduceSumSquare", REDUCE),
     **alike("ReduceMax ReduceMin", EXTREME),
     "ReduceLogSum": replace(REDUCE, types={"T": [t for t in NUMBERS if t != "double"]}),
     **alike(
@@ -159,7 +188,10 @@ ROWS: dict[str, Row] = {
     "IsInf": Row(SHAPES, {"detect_negative": (0, 1), "detect_positive": (0, 1)}, special=True),
     "BitShift": Row(PAIRS[:12], {"direction": ("LEFT", "RIGHT")}),
     "Div": DIVIDED, "Mod": Row(DIVIDED.cases, {"fmod": (0, 1)}),
-    "PRelu": Row(("2,3;2,3", "2,3;3", "2,3;()", "2,3,2;3,1", "2,3,2,2;1", "0,3;3", "2,3;1,1")),
+    # Products of large integers overflow.
+    "PRelu": Row(("2,3;2,3", "2,3;3", "2,3;()", "2,3,2;3,1", "2,3,2,2;1", "0,3;3", "2,3;1,1",
+                  "[[16777217,-16777217,33554435]];=3"),
+                 fits=lambda v: "[" not in v["case"] or v["type_T"] in ("int32", "int64")),
     "Clip": Row(tuple(f"{s};{m}" for s in SHAPES for m in ("=-1;=2", "=2;=1")), special=True),
     "Cast": Row(SHAPES, {"to": (*TYPES_TO, 8), "saturate": (0, 1), "round_mode": ("up", "down")},
                 {"T1": ANY}),
@@ -174,7 +206,7 @@ ROWS: dict[str, Row] = {
         "CumSum CumProd", Row(
         ("2,3;=0", "2,3;=1", "2,3;=-1", "4;=0", "2,3,4;=-2", "0,3;=0", "1,1;=1", "2,3;[1]"),
         {"exclusive": (0, 1), "reverse": (0, 1)}, special=True,
-        # A CumProd is a product along an axis, which OpenVINO's CPU plugin computes in f32.
+        # Products of large integers overflow.
         fits=lambda v: v["version"] != "26" or v["numbers"] != "special" or "int" not in v["type_T"]
         )),
     # Shapes and indices
@@ -268,7 +300,11 @@ ROWS: dict[str, Row] = {
          "keep_aspect_ratio_policy": ("stretch", "not_larger", "not_smaller"),
          "nearest_mode": ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")},
         {"T1": ("float", "float16", "uint8", "int32"), "T2": ("float",)},
+        # How numbers between integers become integers is not said, nor what the nearest element is
+        # where `exclude_outside` takes it away.
         fits=lambda v: (v["axes"] != "absent") == ("[6,8]" in v["case"] or ";[2,3];" in v["case"])
+        and (v["mode"] != "'linear'" or "int" not in v["type_T1"])
+        and (v["mode"] not in ("absent", "'nearest'") or v["exclude_outside"] != "1")
         and (v["coordinate_transformation_mode"] == "'tf_crop_and_resize'") == ("0.8" in v["case"])
         # A policy is for sizes. onnxruntime keeps those of axes from the end; the reference fails.
         and (v["keep_aspect_ratio_policy"] in ("absent", "'stretch'")
@@ -286,24 +322,22 @@ ROWS: dict[str, Row] = {
                         "1,4,5,5;2,4,3,3;=4;[1,2]"), CONV, fits=_rank_fits),
     "DeformConv": Row(("1,2,5,5;2,2,2,2;1,8,4,4;2;1,4,4,4", "1,2,3,3;2,1,2,2;1,8,2,2;2;1,4,2,2"),
                       {"group": (1, 2), "kernel_shape": ([2, 2],)}),
-    # Dilated windows are not larger than the input. OpenVINO gives place 0 for a window of the
-    # lowest numbers, such as the zeros of uint8.
-    "MaxPool": Row(IMAGES, POOL, {"T": (*REALS, "int8")}, outputs=2,
+    # Dilated windows are not larger than the input. OpenVINO gives place 0 for a window of numbers
+    # that are the lowest of a float type.
+    "MaxPool": Row(IMAGES, POOL, {"T": (*REALS, "int8", "uint8")}, outputs=2,
                    fits=lambda v: v["kernel_shape"] != "absent" and _rank_fits(v)
-                   and (v["case"] != "1,1,3,3" or "2" not in v["dilations"])),
+                   and (v["case"] != "1,1,3,3" or "2" not in v["dilations"]),
+                   expected=expected.max_pool),
+    "AveragePool": replace(POOLED, expected=expected.average_pool),
+    "LpPool": replace(POOLED, expected=expected.lp_pool),
     **alike(
-        "AveragePool LpPool", Row(
-        IMAGES, POOL, {"T": ("float", "float16")},
-        fits=lambda v: v["kernel_shape"] != "absent" and _rank_fits(v)
-        # Neither engine counts dilations in the pads that it computes.
-        and not ("SAME" in v["auto_pad"] and v["dilations"] != "absent"))),
-    **alike(
-        "GlobalAveragePool GlobalMaxPool GlobalLpPool", Row(
+        "GlobalAveragePool GlobalLpPool", Row(
         IMAGES, {"p": (1, 2, 3)})),
+    "GlobalMaxPool": Row(IMAGES, expected=expected.global_max_pool),
     "LRN": Row(("1,5,2,2", "2,3,2", "1,1,2,3", "0,3,2,2"), {
         "size": (1, 2, 3, 4, 5), "alpha": (0.5,), "beta": (0.5,), "bias": (2.0,)},
-        {"T": ("float",)},  # The reference counts the batch instead of the channels.
-        fits=lambda v: v["size"] != "absent"),
+        # The reference counts the batch instead of the channels.
+        {"T": ("float",)}, fits=lambda v: v["size"] != "absent", expected=expected.lrn),
     "MaxRoiPool": Row(("1,2,6,6;[[0,0,0,3,4],[0,1,1,5,5]]",), {
         "pooled_shape": ([2, 2], [1, 3]), "spatial_scale": (1.0, 0.5)}),
     "RoiAlign": Row(("2,2,6,6;[[0,0,3,4],[1,1,5,5]];[0,1]", "1,1,4,4;[[3,3,1,1]];[0]",
@@ -361,12 +395,14 @@ ROWS: dict[str, Row] = {
     "Dropout": Row(("2,3;=0.5;=0", "4;=0.1;=0", "0,2;=0.5;=0"), outputs=2),
     # Quantised
     "QuantizeLinear": Row(("2,3;=0.5;=2", "2,3;[0.5,0.25,2.0];[0,1,2]", "2,4;2,2>0;2,2<0..3",
-                           "();=0.1;=0", "0,3;=0.5;=1", "3;[0.5];[1]"),
+                           "();=0.1;=0", "0,3;=0.5;=1", "3;[0.5];[1]", "2,3;=2;=1"),
                           {"axis": (0, 1, -1), "saturate": (0, 1), "block_size": (2,),
                            "output_dtype": (2, 3, 5)},
                           {"T1": ("float", "float16", "int32"), "T2": QUANTISED, "T3": QUANTISED},
-                          special=True,  # The reference's quotients of integers overflow.
-                          fits=lambda v: v["numbers"] == "plain" or v["type_T1"] != "int32"),
+                          special=True,  # The reference's quotients of integers overflow. Of them,
+                          # the scales are integers, too, and nothing says what 0 gives.
+                          fits=lambda v: v["type_T1"] != "int32"
+                          or (v["numbers"] == "plain" and "=2;" in v["case"])),
     "DequantizeLinear": Row(("2,3<0..2;=0.5;=1", "2,3<0..2;[0.5,0.25,2.0];[0,1,1]",
                              "2,4<0..2;2,2>0;2,2<0..2", "=1;=0.1;=0", "0,3;=0.5;=1"),
                             {"axis": (0, 1, -1), "block_size": (2,), "output_dtype": (1, 10)},

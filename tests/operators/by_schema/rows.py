@@ -26,11 +26,13 @@ class Row:
     """Whether ties, -0.0 and limits are of interest; `tests/quirks/nonfinite.py` has NaN and
     infinities."""
     outputs: int = 1
+    unread: Sequence[int] = ()
+    """The places of outputs without a name."""
     fits: Callable[[Mapping[str, str]], bool] = lambda levels: True
     """Whether levels go together."""
     expected: Callable[..., Sequence[Any]] | None = None
-    """The outputs by the specification, from the inputs and the attributes; it decides where the
-    engines differ."""
+    """The outputs by the specification, from the inputs and the attributes; it decides if an engine
+    gives others."""
     always: Mapping[str, Any] = field(default_factory=dict)
     """Attributes of one value, which all programs have."""
     release: int = 0

@@ -52,6 +52,25 @@ def _standard() -> tuple[onnx.defs.OpSchema, ...]:
     return tuple(onnx.defs.get_all_schemas_with_history())
 
 
+@cache
+def kernels(op: str) -> tuple[Mapping[str, Sequence[str]], ...]:
+    """The types that each of onnxruntime's kernels of its own operator takes, by type parameter."""
+    given = runtime.get_all_opkernel_def()
+    return tuple(k.type_constraints for k in given if (k.domain, k.op_name) == (MICROSOFT, op))
+
+
+def computes(op: str, types: Mapping[str, str]) -> bool:
+    """Whether onnxruntime has a kernel of its own operator for these types. It casts f16 to f32."""
+    as_wide = {name: {type_, type_.replace("float16", "float")} for name, type_ in types.items()}
+    return any(
+        all(
+            name not in as_wide or any(f"tensor({type_})" in allowed for type_ in as_wide[name])
+            for name, allowed in kernel.items()
+        )
+        for kernel in kernels(op)
+    )
+
+
 def _view(schema: Any) -> Schema:
     types = {}
     for item in schema.type_constraints:

@@ -5,6 +5,7 @@
 | `2,3`, `()` | random numbers of this shape |
 | `2,3<-2..4` | random integers from -2 up to 3 |
 | `2,3>0` | random positive numbers |
+| `2,3~` | random numbers between -1 and 1 that are no decimals: nothing falls on a tie |
 | `[[1,2]]`, `=5` | these numbers |
 | `seq 2,3` | a sequence of tensors, with `;` written as a bar between them: `seq 2,3|1,3` |
 """
@@ -52,6 +53,8 @@ def value(text: str, type_: str, numbers: str, rng: np.random.Generator) -> Any:
         return rng.integers(1, 2 if dtype == np.bool_ else 6, shape).astype(dtype)
     if positive:
         return rng.uniform(0.2, 2, shape).astype(dtype)
+    if text.endswith("~") and is_float(dtype):
+        return rng.uniform(-1, 1, shape).astype(dtype)
     if numbers == "plain":
         return _plain(shape, dtype, rng)
     return _special(shape, dtype, rng)
