@@ -254,6 +254,21 @@ def bound_of_norm(b: Builder, node: Node, place: Place) -> Result:
 
 
 @quirk(
+    "HardSigmoid",
+    recorded=True,
+    symptom="A HardSigmoid whose alpha or beta is 0 computes with 0.2 or 0.5.",
+    cost="a Multiply, an Add and a Clamp for one operator",
+)
+def zeros_of_hard_sigmoid(b: Builder, node: Node, place: Place) -> Result:
+    """This is the operator's definition."""
+    x, alpha, beta = node.operands
+    known = [known_of(value).reals for value in (alpha, beta)]
+    if all(number is None or number.all() for number in known):
+        return None
+    return b.op("Clip", x * alpha + beta, b.like(0.0, x), b.like(1.0, x))
+
+
+@quirk(
     "FakeQuantize",
     recorded=True,
     symptom="A FakeQuantize of open size with limits along the third axis does not compile before "

@@ -286,6 +286,10 @@ CANARIES: dict[str, Canary] = {
             ("InstanceNormalization", ""),
         )
     },
+    "zeros_of_hard_sigmoid": Canary(
+        "(float[n] x) => (float[n] y) { y = HardSigmoid <alpha = 0.1, beta = 0.0> (x) }",
+        {"x": np.float32([-3, 1, 4])},
+    ),
     "axis_of_quantisation": Canary(
         """(float[n, m, 2] x) => (float[n, m, 2] y)
         <float[2] s = {0.03, 0.05}, uint8[2] z = {128, 100}> {
