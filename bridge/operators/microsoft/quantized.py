@@ -159,10 +159,10 @@ def qlinear_average_pool(b: Builder, node: Node, x: Value) -> Value:
     given = node.attributes.get("auto_pad", "NOTSET") == "NOTSET"
     if given and attributes["ceil_mode"] and attributes["count_include_pad"]:
         kernel = attributes["kernel_shape"]
-        before, after = np.reshape(node.attributes.get("pads", [0, 0] * len(kernel)), (2, -1))
+        before, behind = np.reshape(node.attributes.get("pads", [0, 0] * len(kernel)), (2, -1))
         steps = attributes.get("strides", [1] * len(kernel))
         # No window starts behind the input and the padding in front of it.
-        after = [min(k - 1, p + s - 1) for k, p, s in zip(kernel, after, steps, strict=True)]
+        after = [min(k - 1, p + s - 1) for k, p, s in zip(kernel, behind, steps, strict=True)]
         x = b.op("Pad", x, [0, 0, *before, 0, 0, *after], mode="constant")
         attributes |= {"ceil_mode": False, "pads": (0, 0) * len(kernel)}
     y = b.op("AveragePool", x, **attributes)
