@@ -271,14 +271,14 @@ def zeros_of_hard_sigmoid(b: Builder, node: Node, place: Place) -> Result:
 @quirk(
     "FakeQuantize",
     recorded=True,
-    symptom="A FakeQuantize of open size with limits along the third axis does not compile before "
-    "an Add or a MatMul: doesn't support non per-tensor quantization for axis 2.",
+    symptom="A FakeQuantize of open size, or in a body, with limits along the third axis does not "
+    "compile before an Add or a MatMul: doesn't support non per-tensor quantization for axis 2.",
     cost="an Unsqueeze and a Squeeze, which copy nothing",
 )
 def axis_of_quantisation(b: Builder, node: Node, place: Place) -> Result:
     """A tensor has the elements of one with a second axis of size 1, which is removed again."""
     rank = node.operand(0).rank or 0
-    if rank < 3 or is_static(node.operand(0).shape):
+    if rank < 3 or (place.body is None and is_static(node.operand(0).shape)):
         return None
     limits = [v.dims if v.rank else (1,) for v in node.operands[1:] if v.rank is not None]
     places = {axis - len(dims) for dims in limits for axis, dim in enumerate(dims) if dim != 1}
