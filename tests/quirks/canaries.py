@@ -286,6 +286,17 @@ CANARIES: dict[str, Canary] = {
             ("InstanceNormalization", ""),
         )
     },
+    "zeros_of_hard_sigmoid": Canary(
+        "(float[n] x) => (float[n] y) { y = HardSigmoid <alpha = 0.1, beta = 0.0> (x) }",
+        {"x": np.float32([-3, 1, 4])},
+    ),
+    "axis_of_quantisation": Canary(
+        """(float[n, m, 2] x) => (float[n, m, 2] y)
+        <float[2] s = {0.03, 0.05}, uint8[2] z = {128, 100}> {
+          q = QuantizeLinear <axis = 2> (x, s, z) d = DequantizeLinear <axis = 2> (q, s, z)
+          y = Add (d, s) }""",
+        {"x": _f32(2, 3, 2)},
+    ),
     "scale_of_product": Canary(
         """(float[n, 2, h, w] x) => (float[n, 2, h, w] y, float[n, 2, h, w] z)
         <int8[2, 2, 1, 1] k = {90, -20, 40, 70}, float s = {0.03}, int8 o = {0}> {
