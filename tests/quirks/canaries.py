@@ -286,6 +286,11 @@ CANARIES: dict[str, Canary] = {
             ("InstanceNormalization", ""),
         )
     },
+    "moved_dequantisation, by a computed zero point": Canary(
+        "(float[4] x, float s, int8 z) => (float[4] y) <float k = {0.1}, int8 none = {-1}> "
+        "{ q = QuantizeLinear (x, k, none) y = DequantizeLinear (q, s, z) }",
+        {"x": _f32(4), "s": np.array(0.1, np.float32), "z": np.array(-1, np.int8)},
+    ),
     "zeros_of_hard_sigmoid": Canary(
         "(float[n] x) => (float[n] y) { y = HardSigmoid <alpha = 0.1, beta = 0.0> (x) }",
         {"x": np.float32([-3, 1, 4])},
