@@ -28,7 +28,6 @@ MODELS = (
     "exporter_while_stacks.onnxtxt",
     "exporter_sequence_map.onnxtxt",
     "attention_block.onnxtxt",
-    "lstm.onnxtxt",
 )
 """Of `roundtrip_models/`: Ifs in ONNX and IR, Loops, sequences, layers."""
 
@@ -48,6 +47,9 @@ def calls(folder: Path, silero: Path) -> Iterator[list[str | Path]]:
     yield ["--version"]
     for name in MODELS:
         yield ["check", PROJECT / "roundtrip_models" / name, *here]
+    # With large inputs all of `yh` is 0, but OpenVINO 2024.0 gives 1e-13 there.
+    lstm = PROJECT / "roundtrip_models" / "lstm.onnxtxt"
+    yield ["check", lstm, *here, "--range", "x=-1..1"]
     yield ["convert", silero, folder / "vad.xml", *here, "--check"]
     yield ["convert", folder / "vad.xml", folder / "vad.onnx", "--opset", "20", "--check"]
     fixed = ["--value", "sr=16000", "--input-shape", "input=[1,512],state=[2,1,128]"]

@@ -35,9 +35,9 @@ class TooLongError(LostProcessError):
 class Worker:
     """Calls functions in another process, one at a time.
 
-    The process starts with the first call. A new one takes its place after it was lost, with all
-    that functions have kept in it. It may start processes itself unless it is a `daemon`. Nothing
-    that a `quiet` one prints is seen, its last words included.
+    The process starts with the first call, if not before. A new one takes its place after it was
+    lost, with all that functions have kept in it. It may start processes itself unless it is a
+    `daemon`. Nothing that a `quiet` one prints is seen, its last words included.
     """
 
     def __init__(self, daemon: bool = True, quiet: bool = False) -> None:
@@ -96,6 +96,11 @@ class Worker:
                 raise
         if kind == _ERROR:
             raise result
+
+    def start(self) -> None:
+        """Starts the process, unless it is there."""
+        with self._lock:
+            self._ready()
 
     def close(self) -> None:
         """Ends the process."""

@@ -47,6 +47,9 @@ PRODUCTS = (
 LEVELS = (16, 255, 256)
 """The levels for which OpenVINO moves the arithmetic into the limits of the FakeQuantize."""
 
+TINY = 1e-9
+"""An epsilon up to which the variance of quantised values outweighs it."""
+
 FAR = 8
 """The number of operators between two parts of what one kernel may compute."""
 
@@ -242,6 +245,9 @@ def _is_for_channels(constant: np.ndarray, x: Value) -> bool:
     return bool((constant != constant.flat[0]).any())
 
 
+USUAL_AXES = 4
+"""The rank up to which the GPU plugin lays out all values alike."""
+
 BROADCASTING = (*ARITHMETIC, "Mod", "ir::Mod", "SquaredDifference")
 """Operators that broadcast their inputs."""
 
@@ -285,24 +291,52 @@ def _may_be_one(dim: Dim) -> bool:
     return low(dim) <= 1 and (most is None or most >= 1)
 
 
-# OpenVINO treats this arithmetic as the dequantisation of integers. The CPU plugin then has to
-# compute in 8-bit floats, which it does not support.
+# The plugin moves the scale of quantised operands behind the product, and fuses it into the kernel.
+# With open sizes, it fuses a scale that several operators read into none of them.
+@barrier(
+    *PRODUCTS,
+    hides="memory",
+    outputs=True,
+    uses=True,
+    needs=("FakeQuantize",),
+    symptom="A product of quantised values of open size by ones of known size loses its scale if "
+    "several operators read it, or one and an output.",
+    cost="a maximum of the product with itself",
+)
+def scale_of_product(node: Node, place: Place) -> list[bool]:
+    """At such a product, in a model with a FakeQuantize."""
+    data, other = node.operands[:2]
+    (product,) = node.outputs
+    is_open = not is_static(data.shape) and is_static(other.shape)
+    return [is_open and len(place.users(product)) + place.is_output(product) > 1]
+
+
+# OpenVINO treats arithmetic as the dequantisation of integers, and moves it behind other operators.
+# The CPU plugin then has to compute in 8-bit floats, which it does not support.
 @barrier(
     "Add",
     "Div",
+    "GroupNormalization",
+    "MVN",
     "Mul",
     "Sub",
     hides="memory",
     needs=("FakeQuantize",),
     symptom="A model does not compile if it quantises to integers, and scales floats of 8 bits "
-    "elsewhere.",
-    cost="a Max of the converted value",
+    "elsewhere. An MVN or a GroupNormalization of quantised values adds its epsilon to the "
+    "variance of the integers.",
+    cost="a Max of the value",
 )
-def float8_beside_integers(node: Node, place: Place) -> list[bool]:
-    """At arithmetic on a computed float of 8 bits that is converted, in a model with a
-    FakeQuantize.
+def moved_dequantisation(node: Node, place: Place) -> list[bool]:
+    """In a model with a FakeQuantize, at arithmetic on a computed float of 8 bits that is
+    converted, and at an MVN or a GroupNormalization of a computed value, if its epsilon counts.
     """
-    return [_is_of_float8(value) for value in node.inputs]
+    if node.op in SCALING:
+        return [_is_of_float8(value) for value in node.inputs]
+    x = node.operand(0)
+    epsilon = node.attributes["eps" if node.op == "MVN" else "epsilon"]
+    is_scaled = epsilon > TINY and x.producer is not None and not is_hidden(x, "memory")
+    return [is_scaled, *[False] * (len(node.inputs) - 1)]
 
 
 def _is_of_float8(value: Value | None) -> bool:
@@ -484,6 +518,27 @@ def constant_of_higher_rank(b: Builder, node: Node, place: Place) -> Result:
     return None
 
 
+# The plugin takes the layout of the first operand for the result, and it has too few axes.
+@quirk(
+    *ELEMENTWISE,
+    recorded=True,
+    engines=(GPU,),
+    symptom="A result of five axes or more and open sizes is wrong, or the model does not compile, "
+    "if the first operand has fewer axes.",
+    cost="an Unsqueeze",
+)
+def first_operand_of_lower_rank(b: Builder, node: Node, place: Place) -> Result:
+    """Broadcasting gives the operand the same axes of size 1."""
+    if len(node.inputs) != 2:
+        return None
+    first, second = node.operands
+    lacking = (second.rank or 0) - (first.rank or 0)
+    if lacking <= 0 or (second.rank or 0) <= USUAL_AXES or first.constant is not None:
+        return None
+    longer = b.unsqueeze(first, *range(lacking))
+    return b.op(node.op, longer, second, **node.attributes)
+
+
 WITH_PARAMETERS = ("FakeQuantize", "PRelu")
 """Such operators whose further operands are broadcast in other ways, unless they are numbers."""
 
@@ -493,8 +548,10 @@ MOST_AXES = 6
 """The rank up to which the plugin has such kernels."""
 
 
-def _is_faulty(node: Node) -> bool:
+def _is_faulty(node: Node, engine: str) -> bool:
     output = node.outputs[0]
+    if engine == GPU:
+        return node.op == "Where" and output.rank == MOST_AXES
     if output.rank is None or output.rank <= MOST_AXES or is_static(output.shape):
         return False
     if node.op == "Expand":  # OpenVINO writes a product with ones.
@@ -511,13 +568,16 @@ def _is_faulty(node: Node) -> bool:
     *OF_ONE_RANK,
     "Expand",
     recorded=True,
-    where=_is_faulty,
+    engines=BOTH,
     symptom="An element-wise operator of more than six axes of open sizes gives wrong numbers, if "
-    "another node of this operator has fewer axes of open sizes.",
+    "another node of this operator has fewer axes of open sizes. The GPU plugin has no Select of "
+    "six axes.",
     cost="two Reshapes, which copy nothing; a Broadcast of each operand of another shape",
 )
 def kernel_of_lower_rank(b: Builder, node: Node, place: Place) -> Result:
     """Such an operator gives the same for vectors, if its operands have one shape."""
+    if not _is_faulty(node, place.engine):
+        return None
     values = [value for value in node.inputs if value is not None]
     rank = node.outputs[0].rank or 0
     if node.op == "Expand":

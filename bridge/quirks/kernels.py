@@ -11,7 +11,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.signs import is_not_negative, replaces_negative
-from bridge.neutral.types import I64, I64_MAX
+from bridge.neutral.types import I64, I64_MAX, is_static
 from bridge.operators import Result
 from bridge.quirks.known import is_known
 from bridge.quirks.quirk import GPU, Place, quirk
@@ -81,8 +81,8 @@ def _has_kernel(
     "GroupNormalization",
     uses=True,
     symptom="GroupNormalization in the body of an If or a Loop does not compile: evaluate() is not "
-    "implemented. OpenVINO crashes when it compiles one whose output a Select reads, if other "
-    "inputs of the Select are computed.",
+    "implemented. Nor does one of a matrix of open size. OpenVINO crashes when it compiles one "
+    "whose output a Select reads, if other inputs of the Select are computed.",
     cost="six operators for one",
 )
 def group_normalization(b: Builder, node: Node, place: Place) -> Result:
@@ -91,7 +91,9 @@ def group_normalization(b: Builder, node: Node, place: Place) -> Result:
     """
     data, scale, bias = node.inputs
     is_selected = any(user.op == "Where" for user in place.users(node.outputs[0]))
-    if data is None or data.rank is None or not (place.body or is_selected):
+    if data is None or data.rank is None:
+        return None
+    if not (place.body or is_selected or (data.rank == 2 and not is_static(data.shape))):
         return None
     assert scale is not None and bias is not None
     grouped = b.reshape(data, 0, node.attributes["num_groups"], -1)

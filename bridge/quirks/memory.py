@@ -411,8 +411,9 @@ def _is_their_shape(
     engines=(GPU,),
     symptom="A Loop reads an input at its place in an earlier run. A state that becomes another "
     "state is overwritten before it is read. A state that is also stacked keeps its last value. A "
-    "state that has one reader keeps its first size.",
-    cost="a Maximum, or a LogicalOr, for each of these values",
+    "state that has one reader keeps its first size. A boolean result is read as the first result "
+    "of the Loop, if one of them has more than four axes.",
+    cost="a Maximum, a LogicalOr, or two Converts, for each of these values",
 )
 def copied_loops(b: Builder, node: Node, place: Place) -> Result:
     """A copy has the same elements."""
@@ -431,7 +432,8 @@ def copied_loops(b: Builder, node: Node, place: Place) -> Result:
             value if isinstance(port, Condition) else _copy_of_value(inner, value)
             for value, port in body.exits()
         ]
-    if inputs == node.inputs and ends == body.graph.outputs and not head.nodes:
+    mixed = [_is_read_as_first(value, node.outputs[0], place) for value in node.outputs]
+    if inputs == node.inputs and ends == body.graph.outputs and not (head.nodes or any(mixed)):
         return None
     body.graph.outputs = [value for value in ends if value is not None]
     made = b.node(
@@ -439,7 +441,16 @@ def copied_loops(b: Builder, node: Node, place: Place) -> Result:
     )
     for new, old in zip(made.outputs, node.outputs, strict=True):
         new.type = new.declared = old.type
-    return made.outputs
+    pairs = zip(made.outputs, mixed, strict=True)
+    return [b.cast(b.cast(value, F32), BOOL) if turns else value for value, turns in pairs]
+
+
+def _is_read_as_first(value: Value, first: Value, place: Place) -> bool:
+    """Whether a boolean result of a Loop, which is not only converted, has another layout than the
+    first result."""
+    if value.element is not BOOL or max(value.rank or 0, 4) == max(first.rank or 0, 4):
+        return False
+    return place.is_output(value) or any(user.op != "Cast" for user in place.uses.users(value))
 
 
 def _read_state(

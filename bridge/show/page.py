@@ -53,7 +53,7 @@ def require_same(outline: Json, check: Json) -> None:
         unknown = {str(branch["state"]) for branch in branches if branch["text"] is not None}
         unknown -= STATES.keys()
     except (AttributeError, TypeError, KeyError):
-        raise UsageError("this is no output of 'bridge check --json'") from None
+        raise UsageError("the coverage is no output of 'bridge check --json'") from None
     if unknown:
         raise UsageError(
             f"the check has branches of the state {', '.join(sorted(unknown))}, which this Bridge "

@@ -70,3 +70,13 @@ def test_a_stream_that_cannot_be(arguments: list[str | Path], says: bytes) -> No
     finished = run(*arguments, given=b"no model")
     assert (finished.returncode, finished.stdout) == (2, b"")
     assert says in finished.stderr and finished.stderr.count(b"Error: ") == 1
+
+
+@pytest.mark.parametrize("reduced", ["part.json"] * 3)
+def test_an_early_end_leaves_no_words_of_other_processes(reduced: str) -> None:
+    """Engines are imported meanwhile."""
+    finished = run("check", IR, "--reduce", reduced)
+    assert finished.returncode == 2
+    assert finished.stderr.decode().splitlines() == [
+        f"Error: {reduced}: is for a part of {IR.name}; let it end in .xml"
+    ]

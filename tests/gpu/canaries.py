@@ -33,6 +33,13 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
     "copied_loops": (
         COUNTED, [{"x": X, "n": np.array(2)}, {"x": 3 * X, "n": np.array(2)}]
     ),
+    "copied_loops, of two layouts": (
+        """(bool[2] u, bool[1, 2, 1, 1, 2] w, int64 n) => (bool[2] y, bool[1, 2, 1, 1, 2] z) {
+          y, z = Loop (n, , u, w) <body = b (int64 i, bool c, bool[2] p, bool[1, 2, 1, 1, 2] q)
+            => (bool again, bool[2] r, bool[1, 2, 1, 1, 2] s) {
+              again = Identity (c) r = Not (p) s = Not (q) }> }""",
+        [{"u": np.array([True, False]), "w": np.ones((1, 2, 1, 1, 2), bool), "n": np.array(2)}],
+    ),
     "copied_branches": (
         """(bool c, float[n, k] x, float[m, 2] w) => (float[n, 2] y, float[n, 2] z) {
           p, q = If (c) <
@@ -56,6 +63,22 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
         """(int64[n] x) => (int64[n] y) {
           one = Constant <value = int64 {1}> () sizes = Shape (x) y = Expand (one, sizes) }""",
         [{"x": np.ones(n, np.int64)} for n in (0, 2)],
+    ),
+    "first_operand_of_lower_rank": (
+        "(bool c, bool[n,2,2,2,2] x) => (bool[n,2,2,2,2] y) { t = Not (x) y = And (c, t) }",
+        [
+            {"c": np.array(True), "x": np.arange(16 * n).reshape(n, 2, 2, 2, 2) % 3 > 1}
+            for n in (1, 3)
+        ],
+    ),
+    "kernel_of_lower_rank": (
+        """(bool c, float[n,2,1,2,2,1] x, float[n,1,1,1,2,2] z) => (float[n,2,1,2,2,2] y) {
+          y = Where (c, x, z) }""",
+        [
+            {"c": np.array(c), "x": np.arange(8, dtype=np.float32).reshape(1, 2, 1, 2, 2, 1),
+             "z": np.ones((1, 1, 1, 1, 2, 2), np.float32)}
+            for c in (True, False)
+        ],
     ),
     "range_without_type": (
         """(int64 n) => (int64[k] y) {

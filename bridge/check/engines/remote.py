@@ -174,11 +174,12 @@ def start(suffixes: Iterable[str]) -> None:
     kinds = dict.fromkeys(OpenVino if suffix == ".xml" else OnnxRuntime for suffix in suffixes)
 
     def begin() -> None:
-        for kind in kinds:
-            with suppress(Exception):  # which opening meets again, and tells
+        with suppress(Exception):  # which opening meets again, and tells
+            for kind in kinds:
                 WORKER.call(_about, (kind, ()))
 
     if not multiprocessing.current_process().daemon:
+        WORKER.start()  # Not in the thread: the process complains if this one ends meanwhile.
         threading.Thread(target=begin, daemon=True).start()
 
 

@@ -4,6 +4,7 @@ ContribOperators and its `contrib_ops/cpu/bert`. Attributes have their values fr
 
 from __future__ import annotations
 
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.types import ANY, F16, F32, I64_MAX
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
 from bridge.operators.matmul.attention import (
@@ -228,3 +229,14 @@ def _kept(b: Builder, mask: Value, query: Value, key: Value, right_only: bool) -
         b.unsqueeze(ends[start:end], 1, 2, 3) for start, end in ((0, batch), (batch, batch * [2]))
     )
     return (keys < right) & (keys >= left)
+
+
+def _query(node: Node) -> must.Constraints:
+    """A query of three axes, or of five with the keys and values in it."""
+    rank = 3 if node.input(1) is not None else 5
+    yield from must.has_rank(rank, rank)(node)
+
+
+must.hold(("com.microsoft::Attention", "com.microsoft::QAttention"), *must.have_ranks(3, 2, 1))
+must.hold("com.microsoft::DecoderMaskedMultiHeadAttention", *must.have_ranks(3))
+must.hold("com.microsoft::MultiHeadAttention", _query)

@@ -119,7 +119,7 @@ def _lengths(node: Node) -> must.Constraints:
         yield must.Same(past[3], size, "its cache is {}, for heads of {}", past, size)
 
 
-must.hold("com.microsoft::GroupQueryAttention", _lengths)
+must.hold("com.microsoft::GroupQueryAttention", *must.have_ranks(3, 3, 3, 4, 4), _lengths)
 
 
 def _by_heads(b: Builder, node: Node, query: Value) -> list[Value]:
