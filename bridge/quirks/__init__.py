@@ -58,8 +58,8 @@ ORDER: tuple[str, ...] = (
     "axis_of_quantisation", "zeros_of_hard_sigmoid",
     "unscaled_weights", "rearranged_views", "cell_of_other_operands",
     "lengths_of_dynamic_sequence", "group_normalization", "gather_from_the_end",
-    "gather_from_one_batch", "conversion_to_bool", "cast_to_bool", "rounded_bf16",
-    "reduction_over_empty_axis",
+    "gather_from_one_batch", "strides_behind_pads", "conversion_to_bool", "cast_to_bool",
+    "rounded_bf16", "reduction_over_empty_axis",
     "value_of_pad",
     # Loops, and what may read their memory or that of an If.
     *CLAUSES,

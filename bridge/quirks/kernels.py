@@ -11,7 +11,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.signs import is_not_negative, replaces_negative
-from bridge.neutral.types import I64, is_static
+from bridge.neutral.types import I64, I64_MAX, is_static
 from bridge.operators import Result
 from bridge.quirks.known import is_known
 from bridge.quirks.quirk import GPU, Place, quirk
@@ -184,6 +184,27 @@ def _gathers(b: Builder, node: Node) -> Iterator[Value]:
     made = counted.producer if counted is not None else None
     if made is not None and made.op == "Where":
         yield b.op(node.op, data, made.inputs[2], **node.attributes)
+
+
+# A pass of OpenVINO: StridesOptimization.
+@quirk(
+    "Conv",
+    symptom="A Conv of one place, with strides and pads, behind arithmetic or another Conv, has "
+    "its strides in front of the pads: it has another shape, and other elements.",
+    cost="a Pad and a strided Slice",
+)
+def strides_behind_pads(b: Builder, node: Node, place: Place) -> Result:
+    """The pads, then the elements that the strides take, then a Conv of all of them."""
+    (x, weights), given = node.inputs, node.attributes
+    assert x is not None and weights is not None
+    strides, pads, count = given["strides"], given["pads"], len(given["strides"])
+    if set(weights.dims[2:]) != {1} or max(strides) == 1 or not any(pads) or x.rank is None:
+        return None
+    padded = b.op("Pad", x, [0, 0, *pads[:count], 0, 0, *pads[count:]])
+    axes = [*range(2, count + 2)]
+    taken = b.op("Slice", padded, [0] * count, [I64_MAX] * count, axes, [*strides])
+    plain = {**given, "strides": (1,) * count, "pads": (0,) * 2 * count}
+    return b.op("Conv", taken, weights, **plain)
 
 
 @quirk(

@@ -424,6 +424,11 @@ CANARIES: dict[str, Canary] = {
         seen=not FEATURES["avx512"],
         on="processors without AVX-512",
     ),
+    "strides_behind_pads": Canary(
+        "(float[1, 2, 3, 4] x) => (float[1, 1, 3, 3] y) <float[1, 2, 1, 1] w = {1, 2}> "
+        "{ r = Relu (x) y = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (r, w) }",
+        {"x": _f32(1, 2, 3, 4)},
+    ),
     "attention_over_queries": Canary(
         "(float[1, 4, 4, 8] q, float[1, 4, 8, 5] k, float[1, 4, 5, 8] v, float[8] b) => "
         "(float[1, 4, 4, 8] y) <float c = {0.375}> { p = Add (q, b) s = MatMul (p, k) "

@@ -315,10 +315,11 @@ def gather_block_quantized(b: Builder, node: Node) -> Result:
         if element is None:
             raise Refused(f"its bits must be 2, 4 or 8, not {bits}")
         *outer, last = weights.shape
-        data = b.as_bits(data, element, *outer, last * 8 // bits)
+        grid = [*outer, last * 8 // bits]
+        data = b.as_bits(data, element, *grid)
         if zeros is None:
-            grid = scales.shape
-            zeros = b.filled(1 << bits - 1, grid or (), element)
+            grid[axis] = -(-grid[axis] // size)
+            zeros = b.filled(1 << bits - 1, grid, element)
         elif element is not U8:
             zeros = _cut_to(b, zeros, element, scales)
     values = b.op("DequantizeLinear", data, scales, zeros, axis=axis, block_size=size)
