@@ -20,7 +20,7 @@ from bridge.onnx_format.types import read_type, write_type
 from bridge.operators import NEWEST
 from bridge.operators.schemas import schema_of
 from bridge.operators.spelling import choose
-from bridge.vocabulary import Spelling
+from bridge.vocabulary import Spelling, has_trait
 
 SMALL = 1024
 """Longest constant that inference is shown; longer ones are never shapes or axes."""
@@ -76,6 +76,11 @@ def infer_node(node: Node) -> Sequence[Type]:
     if any(map(_has_sizes, found)) and not all(dim.HasField("dim_value") for dim in dims):
         closed = {name: _closed(type) for name, type in types.items()}
         found = _confirmed(found, _inferred(schema, proto, closed, data, names))
+    x = node.input(0)
+    if found and x is not None and x.shape is not None and has_trait(node.op, "keeps_rank"):
+        first, *rest = found
+        if isinstance(first, TensorType) and first.shape is None:
+            found = [TensorType(first.element, (ANY,) * len(x.shape)), *rest]
     return found
 
 

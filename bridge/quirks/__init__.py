@@ -54,10 +54,11 @@ ORDER: tuple[str, ...] = (
     "computed_axes",
     "absolute_value_of_shape", "saturating_conversion", "exchanged_operands",
     "channels_in_kernel", "integers_in_f32", "power_of_integers",
-    "saturating_bytes", "scaled_in_place",
-    "float8_beside_integers", "unscaled_weights", "rearranged_views", "cell_of_other_operands",
+    "saturating_bytes", "scaled_in_place", "moved_dequantisation", "scale_of_product",
+    "unscaled_weights", "rearranged_views", "cell_of_other_operands",
     "lengths_of_dynamic_sequence", "group_normalization", "gather_from_the_end",
-    "conversion_to_bool", "cast_to_bool", "rounded_bf16", "reduction_over_empty_axis",
+    "gather_from_one_batch", "conversion_to_bool", "cast_to_bool", "rounded_bf16",
+    "reduction_over_empty_axis",
     "value_of_pad",
     # Loops, and what may read their memory or that of an If.
     *CLAUSES,
@@ -71,8 +72,8 @@ ORDER: tuple[str, ...] = (
     "range_without_type", "bound_of_norm", "sign_of_remainder",
     "rows_of_scaled_bytes", "ties_of_quantisation", "row_on_host", "read_on_host",
     "rows_behind_boxes",
-    "parts_in_place", "attention_of_one_head", "unique_of_one", "copied_output",
-    "first_operand_of_lower_rank",
+    "parts_in_place", "attention_over_queries", "attention_of_one_head", "unique_of_one",
+    "copied_output", "first_operand_of_lower_rank",
     "broadcast_into_arithmetic",  # Once more, for the sums of outputs.
 )  # fmt: skip
 """The quirks for IR, in their order. One may stand at several places."""

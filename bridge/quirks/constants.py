@@ -25,7 +25,15 @@ from bridge.neutral.types import (
 from bridge.operators import Result
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
-from bridge.quirks.known import UNFOLDED, KnownAt, is_known, is_unfolded, when_known
+from bridge.quirks.known import (
+    UNFOLDED,
+    UNFOLDED_BYTES,
+    UNFOLDED_INTEGERS,
+    KnownAt,
+    is_known,
+    is_unfolded,
+    when_known,
+)
 from bridge.quirks.quirk import (
     GPU,
     RECURRENT,
@@ -59,10 +67,11 @@ TAKERS = (
     *RECURRENT,
     "MatMul",
     hides="content",
-    needs=("Gather", "MatMul", *UNFOLDED),
+    needs=("Gather", *UNFOLDED, *UNFOLDED_BYTES, *UNFOLDED_INTEGERS),
     beside=is_unfolded,
     symptom="An operator of constants that OpenVINO does not fold (GatherElements, GatherND, Conv, "
-    "Elu, ..., a Gather or MatMul of scaled bytes) is computed once. An elementwise operator "
+    "Elu, ..., a Gather or MatMul of scaled bytes, arithmetic in 8 bits) is computed once. An "
+    "elementwise operator "
     "writes over its result, which is wrong from the second inference or iteration on. A model "
     "does not compile if such a result is a weight of a recurrent layer. Neither does one with "
     "such a result quantised in a body with a zero point before a FakeQuantize, nor a MatMul of "

@@ -47,6 +47,9 @@ PRODUCTS = (
 LEVELS = (16, 255, 256)
 """The levels for which OpenVINO moves the arithmetic into the limits of the FakeQuantize."""
 
+TINY = 1e-9
+"""An epsilon up to which the variance of quantised values outweighs it."""
+
 FAR = 8
 """The number of operators between two parts of what one kernel may compute."""
 
@@ -288,24 +291,52 @@ def _may_be_one(dim: Dim) -> bool:
     return low(dim) <= 1 and (most is None or most >= 1)
 
 
-# OpenVINO treats this arithmetic as the dequantisation of integers. The CPU plugin then has to
-# compute in 8-bit floats, which it does not support.
+# The plugin moves the scale of quantised operands behind the product, and fuses it into the kernel.
+# With open sizes, it fuses a scale that several operators read into none of them.
+@barrier(
+    *PRODUCTS,
+    hides="memory",
+    outputs=True,
+    uses=True,
+    needs=("FakeQuantize",),
+    symptom="A product of quantised values of open size by ones of known size loses its scale if "
+    "several operators read it, or one and an output.",
+    cost="a maximum of the product with itself",
+)
+def scale_of_product(node: Node, place: Place) -> list[bool]:
+    """At such a product, in a model with a FakeQuantize."""
+    data, other = node.operands[:2]
+    (product,) = node.outputs
+    is_open = not is_static(data.shape) and is_static(other.shape)
+    return [is_open and len(place.users(product)) + place.is_output(product) > 1]
+
+
+# OpenVINO treats arithmetic as the dequantisation of integers, and moves it behind other operators.
+# The CPU plugin then has to compute in 8-bit floats, which it does not support.
 @barrier(
     "Add",
     "Div",
+    "GroupNormalization",
+    "MVN",
     "Mul",
     "Sub",
     hides="memory",
     needs=("FakeQuantize",),
     symptom="A model does not compile if it quantises to integers, and scales floats of 8 bits "
-    "elsewhere.",
-    cost="a Max of the converted value",
+    "elsewhere. An MVN or a GroupNormalization of quantised values adds its epsilon to the "
+    "variance of the integers.",
+    cost="a Max of the value",
 )
-def float8_beside_integers(node: Node, place: Place) -> list[bool]:
-    """At arithmetic on a computed float of 8 bits that is converted, in a model with a
-    FakeQuantize.
+def moved_dequantisation(node: Node, place: Place) -> list[bool]:
+    """In a model with a FakeQuantize, at arithmetic on a computed float of 8 bits that is
+    converted, and at an MVN or a GroupNormalization of a computed value, if its epsilon counts.
     """
-    return [_is_of_float8(value) for value in node.inputs]
+    if node.op in SCALING:
+        return [_is_of_float8(value) for value in node.inputs]
+    x = node.operand(0)
+    epsilon = node.attributes["eps" if node.op == "MVN" else "epsilon"]
+    is_scaled = epsilon > TINY and x.producer is not None and not is_hidden(x, "memory")
+    return [is_scaled, *[False] * (len(node.inputs) - 1)]
 
 
 def _is_of_float8(value: Value | None) -> bool:
@@ -344,6 +375,26 @@ def attention_of_one_head(node: Node, place: Place) -> list[bool]:
     softmax = _found(weights, "Softmax", "Where")
     scores = softmax and _found(softmax.inputs[0], "MatMul", "Add")
     return [scores is not None and not _is_scaled(scores.inputs[1]), False]
+
+
+@barrier(
+    "Transpose",
+    hides="memory",
+    symptom="An attention that is transposed to the shape of its queries is written over those "
+    "that are still to be read. Its shape is theirs if there are as many queries as heads.",
+    cost="a maximum of the attention with itself",
+)
+def attention_over_queries(node: Node, place: Place) -> list[bool]:
+    """At a Transpose that exchanges the second and the third of four axes of an attention, if they
+    have one known size above 1."""
+    data, made = node.operand(0), node.operand(0).producer
+    if made is None or known_of(node.inputs[1]).ints != (0, 2, 1, 3):
+        return []
+    size, is_product = data.dims[1], made.op == "MatMul"
+    if not isinstance(size, int) or size < 2 or size != data.dims[2]:
+        return []
+    is_attention = is_product and _found(made.inputs[0], "Softmax", "Where") is not None
+    return [is_attention or made.op == "ScaledDotProductAttention", False]
 
 
 def _found(value: Value | None, op: str, through: str) -> Node | None:

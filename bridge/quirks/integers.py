@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from bridge.neutral.builder import Builder
+from bridge.neutral.dataflow import Facts
 from bridge.neutral.graph import Node, Value, operand_of
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.types import F32, F64, I4, I8, I32, U4, U8, Element, is_static, size_of
+from bridge.neutral.types import F32, F64, I4, I8, I32, I64, U4, U8, Element, is_static, size_of
 from bridge.operators import Result
-from bridge.quirks.magnitude import NUMBERS, MayBeLarge
+from bridge.quirks.magnitude import FEW, NUMBERS, UNSIGNED, MayBeLarge
 from bridge.quirks.opaque import opaque
 from bridge.quirks.quirk import BOTH, COMPARISONS, CPU, ELEMENTWISE, GPU, Place, quirk
 
 REDUCTIONS = ("ReduceL1", "ReduceMax", "ReduceMin", "ReduceSum")
-OPERATORS = (*COMPARISONS, *REDUCTIONS, "Div", "Mod", "Relu", "ir::Mod")
+BY_BITS = (*REDUCTIONS, "MatMul")
+OPERATORS = (*COMPARISONS, *BY_BITS, "Div", "Mod", "PRelu", "Relu", "ir::Mod")
+BYTES = (0xFF, 0xFF00, 0xFF0000, 0x7F000000)
+"""The bits of each byte. In f32, a sum of 256 products of two bytes is exact."""
+ByPlace = dict[int, Value]
+"""The bytes of numbers by their places, each with the sign of the number."""
 LOW = (1 << 12) - 1
 """The last 12 bits. A sum of 4096 such numbers is exact in f32, and so are sums of the rest."""
 
 
 def _is_of_integers(node: Node) -> bool:
     if node.op != "Where":
-        return all(v is None or v.element in NUMBERS for v in node.inputs)
+        types = (*NUMBERS, *UNSIGNED) if node.op in BY_BITS else NUMBERS
+        return all(v is None or v.element in types for v in node.inputs)
     condition, x, y = node.operands
     made, shape = condition.producer, node.outputs[0].shape
     if made is None or made.op not in ELEMENTWISE:
@@ -38,32 +47,34 @@ def _is_of_integers(node: Node) -> bool:
     recorded=True,
     uses=True,
     where=_is_of_integers,
-    symptom="Divisions, remainders, comparisons, Relu, sums and extremes along axes of integers "
-    "are computed in f32: 16777219 divided by 5 is 3355444. A Select of integers behind a "
-    "comparison rounds them to f32.",
-    cost="about 20 operators for a division, four for a sum and ten for an extreme along axes, and "
-    "one to three for others",
+    symptom="Divisions, remainders, comparisons, Relu, PRelu, products of matrices, and sums and "
+    "extremes along axes of integers are computed in f32: 16777219 divided by 5 is 3355444. A "
+    "Select of integers behind a comparison rounds them to f32.",
+    cost="about 20 operators for a division, up to 40 for a product of matrices, four for sums and "
+    "ten for extremes along axes, and one to three for others",
 )
 def integers_in_f32(b: Builder, node: Node, place: Place) -> Result:
     """A quotient plus the quotient of its remainder has a smaller remainder. If the remainder has
     the wrong sign, the quotient is too large by one. x is less than y if max(x, y) - x is not
     0, and equal if x - y is 0, also if the difference overflows. y + 1 * (x - y) is x and
-    y + 0 * (x - y) is y. A number is its last bits plus the rest. Among those with the greatest
-    rest, the one with the greatest last bits is the maximum.
+    y + 0 * (x - y) is y. A number is the sum of its bytes, and its last bits plus the rest. Among
+    numbers with the greatest rest, the one with the greatest last bits is the maximum.
     """
     values, facts = node.operands, place.facts(MayBeLarge)
     if node.op == "Where":
         condition, x, y = values
         large = facts.of(x) or facts.of(y)
         return y + b.cast(condition, x.element) * (x - y) if large else None
+    if node.op in BY_BITS:
+        return _by_bits(b, node, facts)
     if not facts.of(values[0]):
         return None
     if node.op in COMPARISONS:
         return _compared(b, node.op, *values) if facts.of(values[1]) else None
     if node.op == "Relu":
         return b.max(values[0], 0)
-    if node.op in REDUCTIONS:
-        return None if _is_rest(values[0]) else _reduced(b, node, *values)
+    if node.op == "PRelu":
+        return b.max(values[0], 0) + b.min(values[0], 0) * values[1]
     return None if _is_corrected(node, place) else _divided(b, node, *values)
 
 
@@ -73,6 +84,20 @@ def _compared(b: Builder, op: str, x: Value, y: Value) -> Value:
         return b.op(op, x - y, 0)
     other = x if op in ("Less", "GreaterOrEqual") else y
     return b.op("Equal" if "Equal" in op else "NotEqual", b.max(x, y) - other, 0)
+
+
+def _by_bits(b: Builder, node: Node, facts: Facts[bool]) -> Value | None:
+    """A product of matrices or a reduction, by parts of the numbers."""
+    large, element = [facts.of(value) for value in node.operands], node.operand(0).element
+    # The plugin holds numbers of all these types in 32 bits with a sign.
+    x, other = (b.cast(v, I64) if v.element in UNSIGNED else v for v in node.operands)
+    if node.op != "MatMul":
+        made = _reduced(b, node, x, other) if large[0] and not _is_rest(node.operand(0)) else None
+    else:
+        parted = any(operand_of(operand_of(v, "Mul"), "BitwiseAnd") for v in node.operands)
+        parts = (_bytes(b, v, is_large) for v, is_large in zip((x, other), large, strict=True))
+        made = _product(b, node, *parts) if any(large) and not parted else None
+    return None if made is None else b.cast(made, element)
 
 
 def _is_rest(value: Value) -> bool:
@@ -104,6 +129,22 @@ def _reduced(b: Builder, node: Node, x: Value, axes: Value) -> Value:
     else:
         last = b.op("BitwiseOr", last, b.op("BitwiseAnd", counts - 1, LOW))
     return b.op("BitwiseOr", result, b.op("BitwiseAnd", again(node.op, last), LOW))
+
+
+def _product(b: Builder, node: Node, left: ByPlace, right: ByPlace) -> Value:
+    """A product of matrices by their bytes. What has 32 bits and more is left out."""
+    pairs = [(x, y) for i, x in left.items() for j, y in right.items() if i + j < len(BYTES)]
+    return b.fold("Add", [b.op("MatMul", x, y, **node.attributes) for x, y in pairs])
+
+
+def _bytes(b: Builder, x: Value, is_large: bool) -> ByPlace:
+    bits = dict(enumerate(BYTES[: None if is_large else -1]))
+    if x.constant is None or x.constant.size > FEW:
+        size, sign = abs(x), b.op("Sign", x)
+        return {place: b.op("BitwiseAnd", size, mask) * sign for place, mask in bits.items()}
+    numbers = x.constant.array().astype(np.int64)
+    some = {place: np.sign(numbers) * (abs(numbers) & mask) for place, mask in bits.items()}
+    return {place: b.like(part, x) for place, part in some.items() if part.any() or not place}
 
 
 def _divided(b: Builder, node: Node, x: Value, y: Value) -> Value:

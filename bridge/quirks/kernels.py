@@ -11,7 +11,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.signs import is_not_negative, replaces_negative
-from bridge.neutral.types import I64
+from bridge.neutral.types import I64, is_static
 from bridge.operators import Result
 from bridge.quirks.known import is_known
 from bridge.quirks.quirk import GPU, Place, quirk
@@ -81,8 +81,8 @@ def _has_kernel(
     "GroupNormalization",
     uses=True,
     symptom="GroupNormalization in the body of an If or a Loop does not compile: evaluate() is not "
-    "implemented. OpenVINO crashes when it compiles one whose output a Select reads, if other "
-    "inputs of the Select are computed.",
+    "implemented. Nor does one of a matrix of open size. OpenVINO crashes when it compiles one "
+    "whose output a Select reads, if other inputs of the Select are computed.",
     cost="six operators for one",
 )
 def group_normalization(b: Builder, node: Node, place: Place) -> Result:
@@ -91,7 +91,9 @@ def group_normalization(b: Builder, node: Node, place: Place) -> Result:
     """
     data, scale, bias = node.inputs
     is_selected = any(user.op == "Where" for user in place.users(node.outputs[0]))
-    if data is None or data.rank is None or not (place.body or is_selected):
+    if data is None or data.rank is None:
+        return None
+    if not (place.body or is_selected or (data.rank == 2 and not is_static(data.shape))):
         return None
     assert scale is not None and bias is not None
     grouped = b.reshape(data, 0, node.attributes["num_groups"], -1)
@@ -125,6 +127,23 @@ def unique_of_one(b: Builder, node: Node, place: Place) -> Result:
     index, count = (node.attributes[f"{name}_element_type"] for name in ("index", "count"))
     numbers = [b.constant([0], index), b.constant([0], index), b.constant([1], count)]
     return [values, *numbers][: len(node.outputs)]
+
+
+@quirk(
+    "Gather",
+    symptom="A Gather with `batch_dims` reads other memory, or crashes, if all axes before the one "
+    "along which it gathers have the known size 1.",
+    cost="a Squeeze of the indices, which copies nothing",
+)
+def gather_from_one_batch(b: Builder, node: Node, place: Place) -> Result:
+    """Without `batch_dims`, this takes the same elements."""
+    (data, indices, axis), count = node.inputs, node.attributes["batch_dims"]
+    if not count or data is None or not data.rank:
+        return None
+    before = (known_axes(axis, data.rank) or (0,))[0]
+    if set(data.dims[:before]) != {1}:
+        return None
+    return b.op("Gather", data, b.op("Squeeze", indices, [*range(count)]), axis)
 
 
 @quirk(

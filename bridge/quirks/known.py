@@ -23,6 +23,7 @@ UNFOLDED = frozenset((
     "CTCGreedyDecoderSeqLen", "CTCLoss", "Col2Im", "Conv", "ConvolutionBackpropData",
     "DeformableConvolution", "DeformablePSROIPooling", "DetectionOutput", "Elu",
     "EmbeddingBagOffsets", "EmbeddingBagPacked", "EmbeddingSegmentsSum", "ExtractImagePatches",
+    "FakeQuantize",
     "GRN", "GRUCell", "GRUSequence", "GatherElements", "GatherND", "GatherTree", "GroupConvolution",
     "GroupConvolutionBackpropData", "GroupNormalization", "GroupedMatMul", "HardSigmoid", "IDFT",
     "IRDFT", "ISTFT", "If", "Inverse", "IsFinite", "IsInf", "IsNaN", "LRN", "LSTMCell",
@@ -34,9 +35,30 @@ UNFOLDED = frozenset((
 ))  # fmt: skip
 """Operators that OpenVINO does not fold, or that nobody saw it fold."""
 
+UNFOLDED_INTEGERS = frozenset((
+    "CumSum", "HSigmoid", "HardSwish", "Interpolate", "PRelu", "ReduceL2", "Softmax",
+    "SquaredDifference",
+))  # fmt: skip
+"""Operators that OpenVINO folds for floats alone."""
+
+UNFOLDED_BYTES = frozenset((
+    "Abs", "Acos", "Asin", "Atan", "BitwiseLeftShift", "BitwiseRightShift", "Cos", "Cosh", "Div",
+    "Einsum", "Erf", "Exp", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Log", "LogSoftmax",
+    "MVN", "MatMul", "Max", "Min", "Mul", "Neg", "Not", "NotEqual", "Pow", "ReduceL1", "ReduceMean",
+    "ReduceProd", "ReduceSum", "Relu", "ScatterElements", "ScatterND", "Sigmoid", "Sign", "Sin",
+    "Sinh", "Sqrt", "Tan", "Tanh", "ir::OneHot", "ir::TopK",
+))  # fmt: skip
+"""Operators that OpenVINO does not fold for integers of 8 bits. The plugin widens other types that
+OpenVINO does not fold, and folds them then."""
+
 
 def is_unfolded(node: Node) -> bool:
     """Whether OpenVINO leaves a node of constants to the plugin."""
+    element = node.inputs[0].element if node.inputs and node.inputs[0] is not None else None
+    if element is not None and element.is_integer:
+        is_byte = element.bits == 8 and node.op in UNFOLDED_BYTES
+        if is_byte or node.op in UNFOLDED_INTEGERS:
+            return True
     operands = {"Gather": 1, "MatMul": 2}.get(node.op, 0)
     return node.op in UNFOLDED or any(map(_is_compressed, node.inputs[:operands]))
 

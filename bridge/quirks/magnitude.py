@@ -26,6 +26,9 @@ PLACES = (
 NUMBERS = (I32, I64)
 """The types of which OpenVINO computes with such numbers."""
 
+UNSIGNED = (U32, U64)
+"""The types whose numbers the CPU plugin holds with a sign."""
+
 HELD: dict[Element | None, Element] = {F64: F32, I64: I32, U64: I32, U32: I32, I16: I32, U16: I32}
 """The types that the CPU plugin holds and computes in others."""
 

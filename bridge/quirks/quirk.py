@@ -17,7 +17,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.dataflow import Analysis, Fact, Facts
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.rewrite import Pattern, Rewriter
-from bridge.neutral.types import STRING, Element, is_static, size_of
+from bridge.neutral.types import BF16, F16, F32, STRING, Element, is_static, size_of
 from bridge.operators import Refused, Result
 from bridge.options import release_number
 from bridge.passes.context import Context
@@ -233,7 +233,8 @@ RECURRENT = (
 
 def may_hold(value: Value, output: Value) -> bool:
     """Whether an output that is computed from a value may use the memory of this value."""
-    one, other = (HELD.get(v.element, v.element) for v in (value, output))
+    held = HELD | {BF16: F32, F16: F32}  # Perhaps; it depends on the processor.
+    one, other = (held.get(v.element, v.element) for v in (value, output))
     if is_static(value.shape) and is_static(output.shape):
         return one is other and size_of(value.shape) == size_of(output.shape)
     return one is other

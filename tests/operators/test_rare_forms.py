@@ -120,6 +120,65 @@ ONNX: dict[str, tuple[str, dict[str, np.ndarray]]] = {
             ("complex", 2, 8, "inverse = 1, onesided = 1"),
         )
     },
+    "resize of a region by computed scales": (
+        """(float[1,1,4,4] x, float[4] s) => (float[A,B,C,D] y)
+            <float[8] roi = {0, 0, 0.2, 0.2, 1, 1, 0.9, 0.9}> {
+            y = Resize <coordinate_transformation_mode = "tf_crop_and_resize", mode = "cubic">
+                (x, roi, s) }""",
+        {"x": _f32(1, 1, 4, 4), "s": np.float32([1, 1, 2, 0.6])},
+    ),
+    "places in a scalar, in a branch": (
+        """(bool k, float x) => (int64[A,B] y) {
+            y = If (k) <then_branch = t () => (int64[C,D] a) { a = NonZero (x) },
+                else_branch = e () => (int64 b) { b = Size (x) }> }""",
+        {"k": np.array(True), "x": np.array(2, np.float32)},
+    ),
+    **{
+        f"{operator} of an open rank": (
+            f"""(float[N] x, int64[R] s, float[1,3,4] k, float[4,12] w)
+                => (float[A,B,C] y) {{
+                q = Reshape (x, s) y = com.microsoft.{operator} <num_heads = 2> {inputs} }}""",
+            {"x": _f32(12), "s": _int(1, 3, 4), "k": _f32(1, 3, 4), "w": _f32(4, 12)},
+        )
+        for operator, inputs in (
+            ("MultiHeadAttention", "(q, k, k)"),
+            ("Attention", "(q, w)"),
+        )
+    },
+    **{
+        f"{operator} beside another rank": (
+            f"""(bool k, float[1,1,2] x, int64[1,1,2] i, int64[3] s, int64 n) => (float[A,B,C] y) {{
+                low = Constant <value_float = 0.0> () high = Constant <value_float = 2.0> ()
+                y = If (k) <then_branch = t () => (float r) {{ r = ReduceMax <keepdims = 0> (x) }},
+                    else_branch = e () => (float[] z) {{
+                        v = {operator} {inputs} z = Neg (v) }}> }}""",
+            {"k": np.array(False), "x": _f32(1, 1, 2), "i": _int(0, 2).reshape(1, 1, 2)}
+            | {"s": _int(1, 1, 4), "n": np.array(8)},
+        )
+        for operator, inputs in (
+            ("CenterCropPad", "(x, s)"),
+            ("MaxUnpool", "<kernel_shape = [2], strides = [2]> (x, i, s)"),
+            ("MelWeightMatrix", "(n, n, n, low, high)"),
+        )
+    },
+    "a Scan of constants over empty rows": (
+        """(float[N,0] x) => (float[A,B,C] y) <float[2,2] c = {1, 2, 3, 4}> {
+            y = Scan <num_scan_inputs = 1, body = b (float[K] e) => (float[D,E] z) {
+                z = Neg (c) }> (x) }""",
+        {"x": _f32(2, 0)},
+    ),
+    "groups of a matrix": (
+        """(float[N,4] x, float[4] w) => (float[A,B] y) {
+            y = GroupNormalization <num_groups = 2, epsilon = 0.01> (x, w, w) }""",
+        {"x": _f32(3, 4), "w": _f32(4)},
+    ),
+    "a captured number through f16, in a Scan": (
+        """(float[N] x, float[3,2] m, int64[0] r) => (float[A] y) <float s = {0.5}> {
+            y = Scan <num_scan_inputs = 1, body = b (float[K] e) => (float z) {
+                h = Cast <to = 10> (x) n = Reshape (h, r) w = Cast <to = 1> (n)
+                q = Div (w, s) f = Floor (q) z = Sub (q, f) }> (m) }""",
+        {"x": np.float32([3.25]), "m": _f32(3, 2), "r": np.zeros(0, np.int64)},
+    ),
     "masks of numbers that an If gives": (
         """(bool k, int64[N] x) => (bool[M] y) {
             n = If (k) <then_branch = t () => (int64[A] a) { a = Neg (x) },
@@ -138,7 +197,7 @@ ONNX: dict[str, tuple[str, dict[str, np.ndarray]]] = {
 @pytest.mark.parametrize("name", ONNX)
 def test_from_onnx(name: str, tmp_path: Path) -> None:
     text, feed = ONNX[name]
-    opset = 17 if "STFT" in text else 23 if "= Attention" in text else 20
+    opset = 17 if "STFT" in text else 23 if "= Attention" in text else 21
     model = onnx.parser.parse_model(
         f'<ir_version: 10, opset_import: ["" : {opset}, "com.microsoft" : 1]> g {text}'
     )

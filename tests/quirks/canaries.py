@@ -117,6 +117,14 @@ CANARIES: dict[str, Canary] = {
         seen=False,
         on="OpenVINO before 2025.3",
     ),
+    "gather_from_one_batch": Canary(
+        "(float[1, 1, 8] q, float[1, 1, 5, 8] p, int32[1] last) => (float[1, 1, 8] y, "
+        "float[1, 1, 5, 8] k, float[1, 1, 5, 8] v) <int32 total = {5}> { y, k, v = "
+        "com.microsoft.GroupQueryAttention <num_heads = 1, kv_num_heads = 1> "
+        "(q, q, q, p, p, last, total) }",
+        {"q": _f32(1, 1, 8), "p": _f32(1, 1, 5, 8), "last": np.array([2], np.int32)},
+        ends=True,
+    ),
     "cast_to_bool": Canary(
         "(float[n] x) => (bool[n] y) { y = Cast <to = 9> (x) }",
         {"x": np.array([np.nan, 0, -2, np.inf], np.float32)},
@@ -182,10 +190,24 @@ CANARIES: dict[str, Canary] = {
         "(int32[n] x) => (int32[n] y) { y = Relu (x) }",
         {"x": np.array([16777217, -16777217, 2147483645], np.int32)},
     ),
+    "integers_in_f32, of slopes": Canary(
+        "(int32[n] x) => (int32[n] y) <int32[1] slope = {2}> { y = PRelu (x, slope) }",
+        {"x": np.array([16777217, -16777217, 2147483645], np.int32)},
+        expected=(np.array([16777217, -33554434, 2147483645], np.int32),),
+    ),
     "integers_in_f32, of sums": Canary(
         "(int64[n,m] x) => (int64[n] y, int64[n] z) <int64[1] axis = {1}> { "
         "y = ReduceSum <keepdims = 0> (x, axis) z = ReduceL1 <keepdims = 0> (x, axis) }",
         {"x": _i64(16777217, 1, -16777219, 2).reshape(2, 2)},
+    ),
+    "integers_in_f32, of products": Canary(
+        "(int64[n,3] x, int32[n,3] z) => (int64[n,2] y, int32[n,n] w) "
+        "<int64[3,2] by = {1, 70, -3, 0, 5, 1}> "
+        "{ y = MatMul (x, by) t = Transpose <perm = [1, 0]> (z) w = MatMul (z, t) }",
+        {
+            "x": _i64(16777217, 1, -16777219, 2, 30000, -1).reshape(2, 3),
+            "z": np.array([[30001, 3, -17000], [29999, -8191, 2]], np.int32),
+        },
     ),
     "integers_in_f32, of maxima": Canary(
         "(int32[n,m] x) => (int32[n] y, int32[n,1] z) <int64[1] axis = {1}> { "
@@ -245,11 +267,39 @@ CANARIES: dict[str, Canary] = {
         "{ e = Expand (two, s) y = Add (e, x) }",
         {"s": _i64(0), "x": _f32(1)},
     ),
-    "float8_beside_integers": Canary(
+    "moved_dequantisation": Canary(
         "(float[2, 4] x) => (float[2, 4] y, float[2, 4] z) <float s = {0.5}, uint8 none = {128}> { "
         "h = Cast <to = 17> (x) f = Cast <to = 1> (h) y = Mul (f, s) "
         "q = QuantizeLinear (x, s, none) d = DequantizeLinear (q, s, none) z = Add (d, x) }",
         {"x": _f32(2, 4)},
+    ),
+    **{
+        f"moved_dequantisation, of {operator}": Canary(
+            f"""(float[1, 4, 2] x, float[4] w) => (float[1, 4, 2] y)
+            <float s = {{0.03}}, uint8 z = {{128}}> {{
+              q = QuantizeLinear (x, s, z) d = DequantizeLinear (q, s, z)
+              y = {operator} <{attributes}epsilon = 0.1> (d, w, w) }}""",
+            {"x": _f32(1, 4, 2), "w": _f32(4)},
+        )
+        for operator, attributes in (
+            ("GroupNormalization", "num_groups = 2, "),
+            ("InstanceNormalization", ""),
+        )
+    },
+    "scale_of_product": Canary(
+        """(float[n, 2, h, w] x) => (float[n, 2, h, w] y, float[n, 2, h, w] z)
+        <int8[2, 2, 1, 1] k = {90, -20, 40, 70}, float s = {0.03}, int8 o = {0}> {
+          q = QuantizeLinear (x, s, o) d = DequantizeLinear (q, s, o)
+          f = DequantizeLinear (k, s, o) y = Conv (d, f) z = Mul (y, s) }""",
+        {"x": _f32(1, 2, 3, 3)},
+    ),
+    "scale_of_product, of a matrix": Canary(
+        """(float[n, 2] x, float[2, 3] k) => (float[n, 3] y)
+        <float s = {0.03}, int8 o = {0}> {
+          q = QuantizeLinear (x, s, o) d = DequantizeLinear (q, s, o)
+          r = QuantizeLinear (k, s, o) e = DequantizeLinear (r, s, o)
+          p = MatMul (d, e) t = ReduceMax <keepdims = 1> (p) y = Sub (p, t) }""",
+        {"x": _f32(2, 2), "k": _f32(2, 3)},
     ),
     "unscaled_weights, zero point": Canary(
         """(float[1,1,2,2] x) => (float[1,1,3,3] y)
@@ -357,6 +407,16 @@ CANARIES: dict[str, Canary] = {
         {"x": _f32(4, 3)},
         seen=not FEATURES["avx512"],
         on="processors without AVX-512",
+    ),
+    "attention_over_queries": Canary(
+        "(float[1, 4, 4, 8] q, float[1, 4, 8, 5] k, float[1, 4, 5, 8] v, float[8] b) => "
+        "(float[1, 4, 4, 8] y) <float c = {0.375}> { p = Add (q, b) s = MatMul (p, k) "
+        "m = Mul (s, c) w = Softmax (m) a = MatMul (w, v) "
+        "y = Transpose <perm = [0, 2, 1, 3]> (a) }",
+        {
+            "q": _f32(1, 4, 4, 8) / 128, "k": _f32(1, 4, 8, 5) / 128, "v": _f32(1, 4, 5, 8),
+            "b": _f32(8) / 8,
+        },
     ),
     "cell_of_other_operands": Canary(
         gru_cell("d = Sub (one, z)", "a", "h"), {"x": _f32(2, 2) / 4, "h": _f32(2, 2) / 8}
@@ -900,6 +960,18 @@ CANARIES: dict[str, Canary] = {
             w = Constant <value = bool {1}> ()
         }> }""",
         {},
+    ),
+    "computed_constant, of bytes": Canary(
+        """(int64[2,2] x) => (int64[2,2] y) <int8[2,2] data = {1, 2, 3, 4}, int8 three = {3}> {
+        few = Less (data, three) some = Cast <to = 7> (few) y = Add (some, x) }""",
+        {"x": _i64(1, 2, 3, 4).reshape(2, 2)},
+        before={"x": _i64(1, 2, 3, 4).reshape(2, 2)},
+    ),
+    "computed_constant, of integers": Canary(
+        """(float[2,2] x) => (float[2,2] y) <int64[2,2] data = {1, 2, 3, 4}, int64 axis = {1}> {
+        sums = CumSum (data, axis) some = Cast <to = 1> (sums) y = Mul (some, x) }""",
+        {"x": _f32(2, 2)},
+        before={"x": _f32(2, 2)},
     ),
     "computed_constant, overwritten": Canary(
         """(float[2,2] x) => (float[2,2] y)

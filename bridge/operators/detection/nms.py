@@ -155,6 +155,14 @@ def boxes_and_scores(node: Node) -> must.Constraints:
         yield must.Same(one, other, "{} and {} are no boxes and scores", boxes, scores)
 
 
+@infers("NonMaxSuppression")
+def infer_non_max_suppression(node: Node) -> list[TensorType]:
+    """NonMaxSuppression: a row for each selected box, or none if no box is wanted."""
+    limit = node.input(2)
+    none = limit is None or known_of(limit).ints == (0,)
+    return [TensorType(I64, (0 if none else ANY, 3))]
+
+
 @infers("ir::NonMaxSuppression")
 def infer_ir_non_max_suppression(node: Node) -> list[TensorType]:
     """NonMaxSuppression-9 has a row for each selected box. There are at most as many rows for each

@@ -222,9 +222,9 @@ def shape_of_gathered_nd(node: Node, dims: tuple[Dim, ...]) -> Shape:
 
 @infers("NonZero")
 def infer_non_zero(node: Node) -> list[Type]:
-    """NonZero: [rank, number found]."""
+    """NonZero: [rank, number found]. Both engines take a scalar for a vector of one element."""
     dims = first(node).shape
-    dims_of_places = (ANY, ANY) if dims is None else (len(dims), at_most(dim_product(dims)))
+    dims_of_places = (ANY, ANY) if dims is None else (len(dims) or 1, at_most(dim_product(dims)))
     return [TensorType(node.attributes["output_type"], dims_of_places)]
 
 

@@ -125,7 +125,9 @@ def attend(
 
 def by_heads(b: Builder, x: Value, count: int) -> Value:
     """Splits `[batch, length, count * size]` into `[batch, count, length, size]`."""
-    return b.transpose(b.reshape(x, 0, 0, count, -1), 0, 2, 1, 3)
+    # An open size may be that of an empty tensor, for which -1 says nothing.
+    size = -1 if x.rank != 3 or isinstance(x.dims[2], int) else b.sizes(x, 2) / count
+    return b.transpose(b.reshape(x, 0, 0, count, size), 0, 2, 1, 3)
 
 
 def joined_heads(b: Builder, x: Value) -> Value:

@@ -4,6 +4,7 @@ ContribOperators and its `contrib_ops/cpu/bert`. Attributes have their values fr
 
 from __future__ import annotations
 
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.types import ANY, F16, F32, I64_MAX
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
 from bridge.operators.matmul.attention import (
@@ -153,16 +154,13 @@ def _projected(b: Builder, node: Node, heads: int) -> list[Value]:
         return parts
     if bias.rank is None or not all(x.rank is not None for x in parts):
         raise Refused("the ranks of its inputs are not known; declare the graph's input shapes")
-    size = parts[0].dims[3]
-    if not isinstance(size, int):
-        raise Refused("the size of its heads is not known; declare the graph's input shapes")
-    biased = []
+    size, biased = parts[0].dims[3], []
+    width = heads * size if isinstance(size, int) else b.sizes(parts[0], 3) * heads
     for index, (x, source) in enumerate(zip(parts, (query, key, value), strict=True)):
         if source is not None and source.rank == 4:
             biased.append(x)
             continue
-        start = index * heads * size
-        own = bias[start : start + heads * size if index < 2 else I64_MAX]
+        own = bias[width * index : width * (index + 1) if index < 2 else I64_MAX]
         biased.append(x + b.reshape(own, heads, 1, -1))
     return biased
 
@@ -197,7 +195,7 @@ def _mask(
     scores by a large number but does not forbid them. A row that has only padding therefore has
     the average of its values."""
     if mask is not None:
-        kept = _kept(b, mask, query, key)
+        kept = _kept(b, mask, query, key, node.op.endswith("MultiHeadAttention"))
         filtered = b.like(node.attributes.get("mask_filter_value", _MASKED), query)
         bias = b.plus(b.where(kept, 0.0, filtered), bias and b.cast(bias, query.element))
     allowed = None
@@ -209,19 +207,36 @@ def _mask(
     return Mask(bias, allowed, False)
 
 
-def _kept(b: Builder, mask: Value, query: Value, key: Value) -> Value:
+def _kept(b: Builder, mask: Value, query: Value, key: Value, right_only: bool) -> Value:
     """A mask of the keys without padding. The input mask is [batch, keys] or [batch, queries,
-    keys], or 1-D. A 1-D mask has the beginnings of the right padding, and then optionally the ends
-    of the left padding."""
+    keys], or 1-D. A 1-D mask has the beginnings of the right padding. The ends of the left padding
+    may follow, unless it is `right_only`, or sums of lengths, which no CPU kernel reads."""
     if mask.rank in (2, 3):
         kept = mask > 0
         return b.unsqueeze(kept, 1, 2) if mask.rank == 2 else b.unsqueeze(kept, 1)
     if mask.rank != 1:
         raise Refused(f"its mask must have 1, 2 or 3 axes, not {mask.rank or 'an unknown number'}")
     batch, keys = b.sizes(query, 0), b.positions(key, 2)
+    size, length = query.dims[0], mask.dims[0]
+    is_known = size == length or (isinstance(size, int) and isinstance(length, int))
+    if right_only or (isinstance(size, int) and length == 3 * size + 2):
+        mask = b.cut(mask, 0, 0, batch)
+    elif not is_known:
+        mask = b.cut(mask, 0, 0, batch * b.where(b.sizes(mask, 0).equal(batch * 2), 2, 1))
     # Without left padding, the end of left padding is 0.
     ends = b.concat(0, b.as_i64(mask), b.zeros(keys, batch))
     right, left = (
         b.unsqueeze(ends[start:end], 1, 2, 3) for start, end in ((0, batch), (batch, batch * [2]))
     )
     return (keys < right) & (keys >= left)
+
+
+def _query(node: Node) -> must.Constraints:
+    """A query of three axes, or of five with the keys and values in it."""
+    rank = 3 if node.input(1) is not None else 5
+    yield from must.has_rank(rank, rank)(node)
+
+
+must.hold(("com.microsoft::Attention", "com.microsoft::QAttention"), *must.have_ranks(3, 2, 1))
+must.hold("com.microsoft::DecoderMaskedMultiHeadAttention", *must.have_ranks(3))
+must.hold("com.microsoft::MultiHeadAttention", _query)

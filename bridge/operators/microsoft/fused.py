@@ -3,6 +3,7 @@ and an activation (onnxruntime's ContribOperators). Attributes have their values
 
 from __future__ import annotations
 
+from bridge.neutral.inference import constraints as must
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
 from bridge.operators.activation.softmax import over_all_from
 
@@ -164,3 +165,6 @@ def fused_conv(b: Builder, node: Node) -> Result:
     if last:
         y = b.channels_last(y, ranks(node, 0)[0])
     return _activated(b, node, b.plus(y, node.input(3)))
+
+
+must.hold("com.microsoft::FusedGemm", *must.have_ranks(2, 2))

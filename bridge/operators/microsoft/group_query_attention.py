@@ -73,8 +73,8 @@ def group_query_attention(b: Builder, node: Node) -> Result:
         key, value = b.cut(key, 2, 0, end), b.cut(value, 2, 0, end)
         allowed = b.cut(allowed, 3, 0, end)
     mask = Mask(bias, allowed, False)
-    sink = node.input(11)
-    if sink is None and attributes.get("smooth_softmax", -1) > 0:
+    sink, smooth = node.input(11), attributes.get("smooth_softmax", -1) > 0
+    if sink is None and smooth:
         sink = b.like([0.0], query)
     if sink is not None:
         key, value, mask = _with_sink(b, sink, query, key, value, bias, allowed)
@@ -119,7 +119,7 @@ def _lengths(node: Node) -> must.Constraints:
         yield must.Same(past[3], size, "its cache is {}, for heads of {}", past, size)
 
 
-must.hold("com.microsoft::GroupQueryAttention", _lengths)
+must.hold("com.microsoft::GroupQueryAttention", *must.have_ranks(3, 3, 3, 4, 4), _lengths)
 
 
 def _by_heads(b: Builder, node: Node, query: Value) -> list[Value]:
@@ -134,12 +134,14 @@ def _by_heads(b: Builder, node: Node, query: Value) -> list[Value]:
 
 def _rotated(b: Builder, node: Node, x: Value, places: Value) -> Value:
     """Queries or keys, rotated if the node says so, by the given positions, or by `places` without
-    them."""
+    them. Without a cache, the first given position is the one of the first key of all sequences."""
     cos, sin, given = (node.input(i) for i in (7, 8, 9))
     interleaved = bool(node.attributes.get("rotary_interleaved", 0))
     if not node.attributes.get("do_rotary", 0):
         return x
     cos, sin = required(node, 7, 8)
+    if given is not None and node.input(3) is None:
+        given = places + b.take(b.take(given, 0, 0), 1, 0)
     return rotated(b, x, places if given is None else given, cos, sin, interleaved)
 
 

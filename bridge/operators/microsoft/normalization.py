@@ -3,6 +3,7 @@ standard lacks."""
 
 from __future__ import annotations
 
+from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference.indexes import indexes
 from bridge.neutral.types import F32, I32
 from bridge.operators import Builder, Node, Result, legalizes, ranked, ranks, required
@@ -149,3 +150,9 @@ def group_norm(b: Builder, node: Node) -> Result:
         y = b.op("Swish", y)
     y = b.cast(b.channels_last(y, rank) if last else y, data.element)
     return [y, data][: len(node.outputs)]
+
+
+must.hold(
+    ("com.microsoft::EmbedLayerNormalization", "com.microsoft::QEmbedLayerNormalization"),
+    *must.have_ranks(2, 2),
+)

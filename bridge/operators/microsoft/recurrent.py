@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.neutral.inference import infers
+from bridge.neutral.inference import constraints as must, infers
 from bridge.neutral.types import F32, I64, TensorType, Type
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required
 from bridge.operators.loops import Values
@@ -100,3 +100,6 @@ def _rounded(b: Builder, x: Value, seen: Value) -> Value:
     most = b.op("Round", low / scale) + b.like(255.0, x)
     # No float is below the lowest one, and so is no integer.
     return b.min(b.op("Round", x / scale), most) * scale
+
+
+must.hold("com.microsoft::DynamicQuantizeLSTM", *must.have_ranks(3, 3, 3))

@@ -191,7 +191,9 @@ def _fills(data: Value, filters: Value, attributes: dict[str, Any], output: Sequ
     window = attributes["strides"], attributes["dilations"], output
     steps = zip((data.shape or ())[2:], (filters.shape or ())[2:], *window, strict=False)
     return any(
-        is_static((size, length)) and (size - 1) * stride + (length - 1) * dilation + 1 < wanted
+        isinstance(size, int)
+        and isinstance(length, int)
+        and (size - 1) * stride + (length - 1) * dilation + 1 < wanted
         for size, length, stride, dilation, wanted in steps
     )
 

@@ -95,8 +95,8 @@ def _all_axes(b: Builder, node: Node) -> Result:
 
 
 def _as_many_axes(b: Builder, node: Node) -> Result:
-    """Tells the number of computed axes, where the rank of the result tells it. OpenVINO takes the
-    rank of the result from it."""
+    """Tells the number of computed axes, where the rank of the result tells it. Readers of IR take
+    the rank from this number alone."""
     data, axes, rank = node.operand(0), node.input(1), node.outputs[0].rank
     if axes is None or known_of(axes).length is not None or node.attributes["keepdims"]:
         return None

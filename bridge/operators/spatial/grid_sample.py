@@ -15,14 +15,16 @@ def grid_sample(b: Builder, node: Node) -> Value | None:
     """GridSample from the gathered corners around each place. IR's GridSample-9, and ONNX's before
     operator set 20, accept only images. ONNX has no GridSample before operator set 16."""
     x, grid = required(node, 0, 1)
-    newest = b.opset >= 20
-    if newest or node.attributes["mode"] == "cubic":
+    is_cubic = node.attributes["mode"] == "cubic"
+    if b.opset >= 20 or (is_cubic and not b.is_for_ir):
         return None
     rank = ranks(node, 0)[0]
     if rank == 4 and (b.is_for_ir or b.opset >= 16):
         return None
     if rank < 3:
         raise Refused(f"its data has rank {rank}, without a spatial axis")
+    if is_cubic:
+        raise Refused(f"IR has cubic samples of images alone, but its data has rank {rank}")
     axes = range(2, rank)
     counts = [b.size(x, axis) for axis in axes]
     places = [

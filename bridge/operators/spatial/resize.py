@@ -243,10 +243,8 @@ def resize_by_axes(b: Builder, node: Node, scales: Value | None, sizes_: Value |
         region = [element_at(b, roi, i) for i in (index, index + len(axes))] if cropping else []
         if scales is not None:
             scale = element_at(b, scales, index)
-            whole = wide * scale
-            if cropping:
-                whole *= region[1] - region[0]
-            out = b.as_i64(b.op("Floor", whole))
+            # The standard's text has the length of the region here; no implementation does.
+            out = b.as_i64(b.op("Floor", wide * scale))
         elif common is not None:
             scale = common
             half = b.constant(0.5)

@@ -7,7 +7,7 @@ from bridge.neutral.graph import Node, Value, loop_kind
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.liveness import Needed, unneeded_inputs
 from bridge.neutral.ports import Carried, Condition, Sliced, Yield
-from bridge.neutral.types import STRING
+from bridge.neutral.types import STRING, is_static
 from bridge.operators.control.loop_builder import (
     LoopBuilder,
     constant_condition,
@@ -92,7 +92,9 @@ def _(draft: Draft, found: list[int]) -> None:
     (index,), b, inputs = found, draft.b, draft.loop.inputs
     value = inputs[index]
     hidden = b.constant(True) if value is None else value
-    inputs[index] = opaque(b, hidden, "content" if index else "number")
+    # An input of open size is known because it is empty.
+    what = "content" if is_static(hidden.shape) else "shape"
+    inputs[index] = opaque(b, hidden, what if index else "number")
 
 
 @unknown_input.undoes("Loop")

@@ -1,5 +1,5 @@
 """Rows of older and further versions of OpenVINO's operators, of further ranks and forms, and of
-detections."""
+detections. A zero in front of the number stands for a further row of the operator."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIVE = tuple(case.rpartition(";")[0] for case in NMS)
 ANCHORS = "[[[0.1,0.1,0.4,0.4,0.2,0.2,0.6,0.6,0.0,0.1,0.3,0.9,0.5,0.5,0.9,0.8]"
 VARIANCES = ",[" + ",".join(["0.1,0.1,0.2,0.2"] * 4) + "]]]"
 OVERLAPS = "[[0.9,0.1,0.2,0.7,0.35,0.8,0.6,0.5]]"
-LOCATED = f"1,16;{OVERLAPS};{ANCHORS}{VARIANCES}"
+PRIORS = (f"1,16;{OVERLAPS};{ANCHORS}{VARIANCES}", f"1,16;{OVERLAPS};{ANCHORS}]]")
 REGIONS = "[[0,0,13,14],[10,10,25,20],[2,2,2,2],[1,1,15,13]]"
 SHIFTS = ";[[0.1,0.2,0.3,0.4,0.1,0.0,-0.1,0.2,-0.5,0.1,0.2,0.1]"
 ANCHORED = ";2,2,1,4>0"
@@ -65,6 +65,14 @@ def _directions(name: str, cases: Sequence[str]) -> Row:
         name, attributes={"direction": ("forward", "reverse", "bidirectional")}, cases=cases,
         fits=lambda v: ("2,2,3" in v["case"]) == (v["direction"] == "bidirectional"),
     )  # fmt: skip
+
+
+def _encoded(levels: Mapping[str, str]) -> bool:
+    """Whether there are variances beside the priors, or in the moves of the boxes, and the class
+    that is left out is the first."""
+    encoded, first = levels["variance_encoded_in_target"], levels["background_label_id"] == "0"
+    fits = first or levels["decrease_label_id"] == "False"
+    return fits and (VARIANCES in levels["case"]) == (encoded == "False")
 
 
 FLOORED = {"rounding_type": ("floor", "ceil")}
@@ -161,14 +169,40 @@ ROWS = {name: replace(row, release=1) for name, row in {
     **{f"{op}-3": replace(OTHERS[f"{op}-1"], cases=("2,3;2", "2,3,4;2,3", "2,3;2,3", "2,2;2"),
                           attributes={"auto_broadcast": ("pdpd",)})
        for op in ("Add", "Maximum", "Multiply")},
+    "Reverse-01": Row(
+        ("2,3;[True,False]", "4;[True]", "2,3,2;[False,False,True]", "0,3;[True,True]"), {
+        "mode": ("mask",)}, {"1": ("bool",)}),
+    "ROIPooling-3": Row(
+        ("1,2,6,6;[[0,0.0,0.1,0.5,0.9],[0,0.2,0.2,1.0,0.7]]", "2,1,5,7;[[1,0.1,0.0,0.4,1.0]]"), {
+        "output_size": ([2, 3],), "spatial_scale": (1.0,), "method": ("bilinear",)}, FLOATS),
+    "ROIPooling-4": Row(
+        ("1,2,6,6;[[0,0,0,3,4],[0,1,1,5,5]]", "2,1,6,8;[[1,2,2,15,9],[0,5,5,1,1]]"), {
+        "output_size": ([2, 2], [3, 1]), "spatial_scale": (1.0, 0.5), "method": ("max",)}, FLOATS),
+    "PSROIPooling-2": Row(
+        ("2,8,6,6;[[0,0.0,0.1,0.5,0.9],[1,0.2,0.2,1.0,0.7]]", "1,8,5,7;[[0,0.1,0.0,0.4,1.0]]"), {
+        "output_dim": (2,), "spatial_scale": (1.0, 0.5), "group_size": (1, 2),
+        "mode": ("bilinear",), "spatial_bins_x": (2,), "spatial_bins_y": (2,)}, FLOATS),
+    "PriorBox-08": _of("PriorBox-8", attributes={
+        "min_size": ([], [10.0]), "max_size": ([],), "scale_all_sizes": (True,),
+        "fixed_size": ([], [8.0, 16.0]), "density": ([], [2.0, 1.0]),
+        "fixed_ratio": ([], [0.5, 2.0])}, fits=lambda v: (
+            (v["fixed_size"] == "[]") == (v["density"] == "[]") != (v["min_size"] == "[]")
+            and (v["fixed_ratio"] == "[]" or v["fixed_size"] != "[]"))),
+    "DeformableConvolution-9": Row(
+        ("2,4,5,6;2,36,3,3;2,2,3,3;2,18,3,3", "2,4,5,6;2,36,3,3;2,2,3,3"), {
+        "strides": ([2, 2],), "pads_begin": ([1, 1],), "pads_end": ([1, 1],),
+        "dilations": ([1, 1],), "group": (2,), "deformable_group": (2,),
+        "bilinear_interpolation_pad": (True, False)}, FLOATS),
+    "DetectionOutput-9": Row([f"1,32{priors[4:]}" for priors in PRIORS], {
+        **DETECTED, "share_location": (False,)}, FLOATS, fits=_encoded),
     "BinaryConvolution-1": Row(("[[[[1,-1,1],[1,1,-1],[-1,1,1]]]];1,1,2,2",), {
         "strides": ([1, 1],), "pads_begin": ([0, 0],), "pads_end": ([0, 0],),
         "dilations": ([1, 1],), "mode": ("xnor-popcount",), "pad_value": (0.0,)}, F),
-    "DetectionOutput-1": Row((LOCATED,), {
+    "DetectionOutput-1": Row(PRIORS, {
         **DETECTED, "num_classes": (2,), "input_height": (1,), "input_width": (1,),
-        "objectness_score": (0.0,)}, FLOATS),
-    "DetectionOutput-8": Row((LOCATED, f"{LOCATED};1,8>0;1,16"), {
-        **DETECTED, "objectness_score": (0.0, 0.4)}, FLOATS),
+        "objectness_score": (0.0,)}, FLOATS, fits=_encoded),
+    "DetectionOutput-8": Row((*PRIORS, *(f"{priors};1,8>0;1,16" for priors in PRIORS)), {
+        **DETECTED, "objectness_score": (0.0, 0.4)}, FLOATS, fits=_encoded),
     "ExperimentalDetectronDetectionOutput-6": Row(
         (REGIONS + SHIFTS + (",[0,0,0,0,0.1,0.1,0,0,0.2,-0.2,0.1,0]" * 3)
          + "];[[0.1,0.8,0.1],[0.2,0.3,0.5],[0.9,0.05,0.05],[0.1,0.15,0.75]];[[30,40,1]]",), {

@@ -216,17 +216,17 @@ def _without_bridge(entry: Entry) -> Verdicts:
     try:
         if entry.kind.startswith("IR."):
             with TemporaryDirectory() as folder:
-                *_, differs = _source(entry, Path(folder) / "a.xml")
-            return {NO_PROGRAM: differs} if differs else {}
+                _, choices = _source(entry, Path(folder) / "a.xml")
+            return {NO_PROGRAM: "OpenVINO differs from itself"} if len(choices) > 1 else {}
         placed_case(entry)
     except Exception as error:
         return {NO_PROGRAM: line(error)}
     return {}
 
 
-def _source(entry: Entry, path: Path) -> tuple[list[list[np.ndarray]], Outputs, str]:
-    """Writes a program as OpenVINO saves it. Returns its inputs, its outputs by the layer alone in
-    its plain form, and how those of the program differ."""
+def _source(entry: Entry, path: Path) -> tuple[list[list[np.ndarray]], list[Outputs]]:
+    """Writes a program as OpenVINO saves it. Returns its inputs, and its outputs by the layer alone
+    in its plain form; behind them those of the program, if they differ."""
 
     def run(feed: Sequence[np.ndarray]) -> list[np.ndarray]:
         try:
@@ -240,15 +240,14 @@ def _source(entry: Entry, path: Path) -> tuple[list[list[np.ndarray]], Outputs, 
     openvino.save_model(model, path, compress_to_fp16=False)
     engine = OpenVino(path)
     found = [list(engine.run(feed)) for feed in feeds]
-    return feeds, wanted, _difference(found, wanted)
+    return feeds, [wanted, *[found] * (not _agree(found, wanted))]
 
 
 def _judge_ir(entry: Entry, folder: Path) -> Verdicts:
-    """A program of OpenVINO's, saved by OpenVINO, to ONNX and back to IR. If it differs from the
-    layer in its plain form, only a right conversion counts."""
+    """A program of OpenVINO's, saved by OpenVINO, to ONNX and back to IR."""
     source, onnx_path, again = folder / "a.xml", folder / "b.onnx", folder / "c.xml"
     try:
-        feeds, wanted, differs = _source(entry, source)
+        feeds, choices = _source(entry, source)
     except Exception as error:
         return {NO_PROGRAM: line(error)}
     verdicts: Verdicts = {}
@@ -256,18 +255,27 @@ def _judge_ir(entry: Entry, folder: Path) -> Verdicts:
         bridge.convert(source, onnx_path)
         names = [item.name for item in onnx.load(onnx_path).graph.input]
         named = [dict(zip(names, feed, strict=True)) for feed in feeds]
-        # The reference implementation runs no Loop reliably.
+        # The reference implementation runs no body reliably.
         engine = either if dict(entry.levels)["place"] == "top" else runtime
-        found = _said_of(onnx_path, engine, named, wanted)
-        if engine is either or not found.startswith("NotImplemented"):
-            verdicts["ONNX"] = found
+        verdicts["ONNX"] = _best(lambda: engine(onnx_path, named), choices)
+        if engine is runtime and verdicts["ONNX"].startswith("NotImplemented"):
+            del verdicts["ONNX"]
         bridge.convert(onnx_path, again)
-        runs_again = OpenVino(again)
-        for feed, inside in zip(feeds, wanted, strict=True):
-            assert_close(runs_again.run(feed), inside, TOLERANCES)
-        verdicts["IR again"] = "right"
+        model = OpenVino(again)
+        verdicts["IR again"] = _best(lambda: [model.run(feed) for feed in feeds], choices)
     except (AssertionError, Exception) as error:
         verdicts["IR again" if onnx_path.exists() else "to ONNX"] = line(error)
-    if differs and any(said != "right" for said in verdicts.values()):
-        return {NO_PROGRAM: f"OpenVINO differs from itself: {differs}"}
+    wrong = [it for it in verdicts.values() if it != "right" and not it.startswith("refused")]
+    if wrong and len(choices) > 1:
+        return {NO_PROGRAM: f"OpenVINO differs from itself, and {verdicts}"}
     return verdicts
+
+
+def _best(run: Callable[[], Outputs], choices: Sequence[Outputs]) -> str:
+    """Right, if a run gives one of the choices; otherwise its difference from the first."""
+    try:
+        found = run()
+    except (AssertionError, Exception) as error:
+        return line(error)
+    differences = [_difference(found, wanted) for wanted in choices]
+    return "right" if "" in differences else differences[0]
