@@ -55,7 +55,7 @@ def _wider(element: Element, allowed: frozenset[str]) -> Element | None:
     elif element.name == "bool" or element.bits < 32:
         candidates = [I32, I64, F32, F64]
     else:
-        candidates = [*([U64] if element.kind == "uint" else []), I64, I32, F64, F32]
+        candidates = [*([U64] if element.kind == "uint" else []), I64, I32, F32, F64]
     return next((c for c in candidates if c.name in allowed), None)
 
 

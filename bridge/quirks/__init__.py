@@ -55,6 +55,7 @@ ORDER: tuple[str, ...] = (
     "absolute_value_of_shape", "saturating_conversion", "exchanged_operands",
     "channels_in_kernel", "integers_in_f32", "power_of_integers",
     "saturating_bytes", "scaled_in_place", "moved_dequantisation", "scale_of_product",
+    "axis_of_quantisation", "zeros_of_hard_sigmoid",
     "unscaled_weights", "rearranged_views", "cell_of_other_operands",
     "lengths_of_dynamic_sequence", "group_normalization", "gather_from_the_end",
     "gather_from_one_batch", "conversion_to_bool", "cast_to_bool", "rounded_bf16",

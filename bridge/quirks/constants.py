@@ -25,15 +25,7 @@ from bridge.neutral.types import (
 from bridge.operators import Result
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
-from bridge.quirks.known import (
-    UNFOLDED,
-    UNFOLDED_BYTES,
-    UNFOLDED_INTEGERS,
-    KnownAt,
-    is_known,
-    is_unfolded,
-    when_known,
-)
+from bridge.quirks.known import KnownAt, is_known, is_unfolded, when_known
 from bridge.quirks.quirk import (
     GPU,
     RECURRENT,
@@ -67,7 +59,6 @@ TAKERS = (
     *RECURRENT,
     "MatMul",
     hides="content",
-    needs=("Gather", *UNFOLDED, *UNFOLDED_BYTES, *UNFOLDED_INTEGERS),
     beside=is_unfolded,
     symptom="An operator of constants that OpenVINO does not fold (GatherElements, GatherND, Conv, "
     "Elu, ..., a Gather or MatMul of scaled bytes, arithmetic in 8 bits) is computed once. An "

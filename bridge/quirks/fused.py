@@ -12,7 +12,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value, producer_of
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.terms import Found, Term, is_number, op, var
-from bridge.neutral.types import F64, Dim, high, is_same, is_static, low, size_of
+from bridge.neutral.types import F64, Dim, Element, high, is_same, is_static, low, size_of
 from bridge.operators import Result
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import is_hidden
@@ -324,32 +324,37 @@ def scale_of_product(node: Node, place: Place) -> list[bool]:
     needs=("FakeQuantize",),
     symptom="A model does not compile if it quantises to integers, and scales floats of 8 bits "
     "elsewhere. An MVN or a GroupNormalization of quantised values adds its epsilon to the "
-    "variance of the integers.",
+    "variance of the integers. Quantised values that are scaled by a computed zero point and a "
+    "computed scale are the least number.",
     cost="a Max of the value",
 )
 def moved_dequantisation(node: Node, place: Place) -> list[bool]:
     """In a model with a FakeQuantize, at arithmetic on a computed float of 8 bits that is
-    converted, and at an MVN or a GroupNormalization of a computed value, if its epsilon counts.
+    converted, at a Sub of computed bytes from others, and at an MVN or a GroupNormalization of a
+    computed value, if its epsilon counts.
     """
     if node.op in SCALING:
-        return [_is_of_float8(value) for value in node.inputs]
+        stored = [_stored_in(value) for value in node.inputs]
+        if node.op == "Sub" and all(e is not None and e.is_integer for e in stored):
+            return [True, False]
+        return [e is not None and e.is_float for e in stored]
     x = node.operand(0)
     epsilon = node.attributes["eps" if node.op == "MVN" else "epsilon"]
     is_scaled = epsilon > TINY and x.producer is not None and not is_hidden(x, "memory")
     return [is_scaled, *[False] * (len(node.inputs) - 1)]
 
 
-def _is_of_float8(value: Value | None) -> bool:
-    """Whether a value, perhaps reshaped, is converted from a computed 8-bit float. Weights are not
-    computed."""
+def _stored_in(value: Value | None) -> Element | None:
+    """The type of the computed bytes that a value, perhaps reshaped, is converted from. Weights are
+    not computed."""
     while value is not None and value.producer is not None:
         if value.producer.op not in ("Cast", "ir::Convert", "Reshape"):
-            return False
+            return None
         value = value.producer.inputs[0]
         element = None if value is None else value.element
-        if value is not None and element is not None and element.bits == 8 and element.is_float:
-            return value.constant is None
-    return False
+        if value is not None and element is not None and element.bits == 8:
+            return element if value.constant is None else None
+    return None
 
 
 MOVES = ("Cast", "Transpose", *RESHAPES)

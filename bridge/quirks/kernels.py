@@ -253,6 +253,41 @@ def bound_of_norm(b: Builder, node: Node, place: Place) -> Result:
     return data / b.op("Sqrt", b.max(squares, b.like(node.attributes["eps"], squares)))
 
 
+@quirk(
+    "HardSigmoid",
+    recorded=True,
+    symptom="A HardSigmoid whose alpha or beta is 0 computes with 0.2 or 0.5.",
+    cost="a Multiply, an Add and a Clamp for one operator",
+)
+def zeros_of_hard_sigmoid(b: Builder, node: Node, place: Place) -> Result:
+    """This is the operator's definition."""
+    x, alpha, beta = node.operands
+    known = [known_of(value).reals for value in (alpha, beta)]
+    if all(number is None or number.all() for number in known):
+        return None
+    return b.op("Clip", x * alpha + beta, b.like(0.0, x), b.like(1.0, x))
+
+
+@quirk(
+    "FakeQuantize",
+    recorded=True,
+    symptom="A FakeQuantize of open size, or in a body, with limits along the third axis does not "
+    "compile before an Add or a MatMul: doesn't support non per-tensor quantization for axis 2.",
+    cost="an Unsqueeze and a Squeeze, which copy nothing",
+)
+def axis_of_quantisation(b: Builder, node: Node, place: Place) -> Result:
+    """A tensor has the elements of one with a second axis of size 1, which is removed again."""
+    rank = node.operand(0).rank or 0
+    if rank < 3 or (place.body is None and is_static(node.operand(0).shape)):
+        return None
+    limits = [v.dims if v.rank else (1,) for v in node.operands[1:] if v.rank is not None]
+    places = {axis - len(dims) for dims in limits for axis, dim in enumerate(dims) if dim != 1}
+    if len(limits) < 4 or places != {2 - rank}:
+        return None
+    inputs = (b.unsqueeze(v, 1) if len(v.dims) == rank else v for v in node.operands)
+    return b.op("Squeeze", b.op("FakeQuantize", *inputs, **node.attributes), [1])
+
+
 # The kernel of a Pad reads the pad of a second axis behind the pads.
 @quirk(
     "Einsum",

@@ -12,6 +12,7 @@ from enum import IntEnum
 from bridge.neutral.dataflow import Forward, Now, Updates
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Carried, InputPort, Invariant, Yield, outer_input
+from bridge.neutral.types import I8, U8
 from bridge.quirks.quirk import Place
 
 UNFORESEEN = {"RandomUniform", "RandomUniformLike", "ReadValue", "ir::RandomUniform"}
@@ -54,11 +55,12 @@ OpenVINO does not fold, and folds them then."""
 
 def is_unfolded(node: Node) -> bool:
     """Whether OpenVINO leaves a node of constants to the plugin."""
-    element = node.inputs[0].element if node.inputs and node.inputs[0] is not None else None
-    if element is not None and element.is_integer:
-        is_byte = element.bits == 8 and node.op in UNFOLDED_BYTES
-        if is_byte or node.op in UNFOLDED_INTEGERS:
-            return True
+    first = node.input(0)
+    element = None if first is None else first.element
+    is_integer = element is not None and element.is_integer
+    unfolded = is_integer and node.op in UNFOLDED_INTEGERS
+    if unfolded or (element in (I8, U8) and node.op in UNFOLDED_BYTES):
+        return True
     operands = {"Gather": 1, "MatMul": 2}.get(node.op, 0)
     return node.op in UNFOLDED or any(map(_is_compressed, node.inputs[:operands]))
 

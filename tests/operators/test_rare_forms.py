@@ -167,6 +167,19 @@ ONNX: dict[str, tuple[str, dict[str, np.ndarray]]] = {
                 z = Neg (c) }> (x) }""",
         {"x": _f32(2, 0)},
     ),
+    **{
+        f"the last window of quantised numbers, {attributes}": (
+            f"""(uint8[N,C,W] x) => (uint8[A,B,D] y) <float s = {{0.05}}, uint8 z = {{10}}> {{
+                y = com.microsoft.QLinearAveragePool <{attributes}, ceil_mode = 1,
+                    count_include_pad = 1> (x, s, z, s, z) }}""",
+            {"x": np.uint8([[[9, 120, 40, 200, 15, 77]]])},
+        )
+        for attributes in (
+            "kernel_shape = [3], strides = [2]",
+            "kernel_shape = [2], strides = [3], pads = [1, 0]",
+            "kernel_shape = [2], strides = [3], pads = [0, 1]",
+        )
+    },
     "groups of a matrix": (
         """(float[N,4] x, float[4] w) => (float[A,B] y) {
             y = GroupNormalization <num_groups = 2, epsilon = 0.01> (x, w, w) }""",

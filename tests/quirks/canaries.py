@@ -286,6 +286,22 @@ CANARIES: dict[str, Canary] = {
             ("InstanceNormalization", ""),
         )
     },
+    "moved_dequantisation, by a computed zero point": Canary(
+        "(float[4] x, float s, int8 z) => (float[4] y) <float k = {0.1}, int8 none = {-1}> "
+        "{ q = QuantizeLinear (x, k, none) y = DequantizeLinear (q, s, z) }",
+        {"x": _f32(4), "s": np.array(0.1, np.float32), "z": np.array(-1, np.int8)},
+    ),
+    "zeros_of_hard_sigmoid": Canary(
+        "(float[n] x) => (float[n] y) { y = HardSigmoid <alpha = 0.1, beta = 0.0> (x) }",
+        {"x": np.float32([-3, 1, 4])},
+    ),
+    "axis_of_quantisation": Canary(
+        """(float[n, m, 2] x) => (float[n, m, 2] y)
+        <float[2] s = {0.03, 0.05}, uint8[2] z = {128, 100}> {
+          q = QuantizeLinear <axis = 2> (x, s, z) d = DequantizeLinear <axis = 2> (q, s, z)
+          y = Add (d, s) }""",
+        {"x": _f32(2, 3, 2)},
+    ),
     "scale_of_product": Canary(
         """(float[n, 2, h, w] x) => (float[n, 2, h, w] y, float[n, 2, h, w] z)
         <int8[2, 2, 1, 1] k = {90, -20, 40, 70}, float s = {0.03}, int8 o = {0}> {

@@ -210,7 +210,7 @@ def _mask(
 def _kept(b: Builder, mask: Value, query: Value, key: Value, right_only: bool) -> Value:
     """A mask of the keys without padding. The input mask is [batch, keys] or [batch, queries,
     keys], or 1-D. A 1-D mask has the beginnings of the right padding. The ends of the left padding
-    may follow, unless it is `right_only`, or sums of lengths, which no CPU kernel reads."""
+    may follow, unless it is `right_only`, or sums of lengths, which are not read."""
     if mask.rank in (2, 3):
         kept = mask > 0
         return b.unsqueeze(kept, 1, 2) if mask.rank == 2 else b.unsqueeze(kept, 1)

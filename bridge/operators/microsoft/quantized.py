@@ -149,14 +149,24 @@ def qlinear_global_average_pool(b: Builder, node: Node, x: Value) -> Value:
 
 @_quantized("QLinearAveragePool", adds_first=True)
 def qlinear_average_pool(b: Builder, node: Node, x: Value) -> Value:
-    """`com.microsoft::QLinearAveragePool` (1), optionally with the channels last."""
+    """`com.microsoft::QLinearAveragePool` (1), perhaps with the channels last. If padding counts,
+    all of the last window counts, also what lies behind the padding."""
     attributes = attributes_beside(node, "channels_last")
     for name in ("ceil_mode", "count_include_pad"):
         attributes[name] = bool(node.attributes.get(name, 0))
-    if not node.attributes.get("channels_last", 0):
-        return b.op("AveragePool", x, **attributes)
-    rank = ranks(node, 0)[0]
-    return b.channels_last(b.op("AveragePool", b.channels_first(x, rank), **attributes), rank)
+    rank = ranks(node, 0)[0] if node.attributes.get("channels_last", 0) else None
+    x = x if rank is None else b.channels_first(x, rank)
+    given = node.attributes.get("auto_pad", "NOTSET") == "NOTSET"
+    if given and attributes["ceil_mode"] and attributes["count_include_pad"]:
+        kernel = attributes["kernel_shape"]
+        before, behind = np.reshape(node.attributes.get("pads", [0, 0] * len(kernel)), (2, -1))
+        steps = attributes.get("strides", [1] * len(kernel))
+        # No window starts behind the input and the padding in front of it.
+        after = [min(k - 1, p + s - 1) for k, p, s in zip(kernel, behind, steps, strict=True)]
+        x = b.op("Pad", x, [0, 0, *before, 0, 0, *after], mode="constant")
+        attributes |= {"ceil_mode": False, "pads": (0, 0) * len(kernel)}
+    y = b.op("AveragePool", x, **attributes)
+    return y if rank is None else b.channels_last(y, rank)
 
 
 @legalizes("com.microsoft::QGemm", target="ir")

@@ -161,26 +161,20 @@ def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
         if any(e >= stride for e, stride in zip(extra, attributes["strides"], strict=True)):
             return _longer(b, data, filters, extra, attributes)
         return b.op("ConvTranspose", data, filters, **attributes)
-    known = known_of(output).ints
-    if (
-        known is not None
-        and auto_pad.startswith("SAME")
-        and not _fills(data, filters, attributes, known)
-    ):
+    known, same = known_of(output).ints, auto_pad.startswith("SAME")
+    if same and known is not None and not _fills(data, filters, attributes, known):
         attributes["auto_pad"] = "SAME_UPPER" if auto_pad == "SAME_LOWER" else "NOTSET"
         attributes |= {"output_shape": known, "pads": None}
         return b.op("ConvTranspose", data, filters, **attributes)
     begins = attributes.pop("pads")[:rank]
-    if not auto_pad.startswith("SAME"):
+    if not same:
         attributes["output_padding"] = None  # The output shape already determines the size.
     y = b.op("ConvTranspose", data, filters, **attributes)
     excess = b.sizes(y, *range(2, rank + 2)) - output
-    if auto_pad.startswith("SAME"):
-        cut = b.max(excess, [0])
-        half = cut / [2]
-        begin = half if auto_pad == "SAME_LOWER" else cut - half
-    else:
-        begin = b.constant(list(begins))
+    half = b.max(excess, [0]) / [2]
+    begin = half if same else b.constant(list(begins))
+    if auto_pad == "SAME_UPPER":
+        begin = b.max(excess, [0]) - half
     none = b.constant([0, 0])
     pads = b.op("Concat", none, begin, none, excess - begin, axis=0)
     return b.op("Pad", y, -pads, mode="constant")

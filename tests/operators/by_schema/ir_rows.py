@@ -146,13 +146,11 @@ ROWS = {name: replace(row, release=1) for name, row in {
         "index_element_type": ("i64", "i32"), "stable": (True, False)}, I64,
         # "Otherwise the output order is undefined": few integers have many equal ones.
         fits=lambda v: v["stable"] == "True" or (v["type_0"] in REALS and "<" not in v["case"])),
-    "Unique-10": Row(("5<0..3;=0", "4,3<0..2;=1", "4,3<0..2;=-1", "5<0..3", "4,3<0..2"), {
+    # Along another axis than the first, the plugin takes equal parts for different ones. Of bytes,
+    # the indices are unset memory. onnxruntime has no kernel of i32, and the reference fails.
+    "Unique-10": Row(("5<0..3;=0", "4,3<0..2;=0", "4,3;=1", "4,3;=-1", "5<0..3", "4,3<0..2"), {
         "sorted": (True, False), "index_element_type": ("i64", "i32"),
-        "count_element_type": ("i64", "i32")},
-        # Of bytes, the indices are unset memory. onnxruntime has no kernel of i32; the reference
-        # cuts off what it finds along an axis.
-        {**I64, "0": ("float", "int32")},
-        fits=lambda v: v["type_0"] == "float" or not v["case"].endswith("1")),
+        "count_element_type": ("i64", "i32")}, {**I64, "0": ("float", "int64")}),
     "NonZero-3": Row(("2,3<0..2", "4<0..2", "0,3", "2,3"), {"output_type": ("i64", "i32")}),
     "OneHot-1": Row(("[0,2,-1];=3;=5;=-1", "2,2<-3..3;=3;=1;=0", "=1;=2;=1;=0"), {
         "axis": (0, 1, -1)}, {"0": ("int64", "int32"), "1": ("int64",), "2": ("float",),
