@@ -10,7 +10,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import BOOL, F32, I32, I64, I64_MAX, U8, is_static, size_of
-from bridge.operators import Result
+from bridge.operators import Refused, Result
 from bridge.passes.declared_ranks import TARGETS
 from bridge.passes.uses import Uses
 from bridge.quirks.known import is_known
@@ -299,6 +299,8 @@ def sizes_of_constant(b: Builder, node: Node, place: Place) -> Result:
         return None  # Of one element, the plugin takes the right one.
     if not is_known(_gathered_of(data), place):
         return None
+    if 0 in data.shape:
+        raise Refused("the GPU plugin crashes on an empty constant of hidden size; use the CPU")
     count = opaque(b, b.constant(data.shape[axis[0]]), "number")
     places = b.op("Range", b.constant(0), count, b.constant(1))
     return b.op("Gather", data, places, b.constant(axis[0]))
