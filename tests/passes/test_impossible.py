@@ -472,6 +472,13 @@ FAILING_IN_IR: list[tuple[str, list[tuple[int, ...] | list[int]], dict[str, obje
     ("NV12toRGB", [(1, 4, 4, 1), (1, 2, 4, 2)], {}, "[1,2,4,2] is not half of [1,4,4,1]"),
     ("NV12toRGB", [(1, 4, 4, 1), (3, 2, 2, 2)], {}, "are of several pictures"),
     ("I420toRGB", [(1, 4, 4, 1), (1, 2, 2, 1), (1, 2, 3, 1)], {}, "differ"),
+    ("com.microsoft::Attention", [(2, 6)], {}, "[2,6], not of rank 3"),
+    ("com.microsoft::MultiHeadAttention", [(2, 6)], {}, "[2,6], not of rank 5"),
+    ("com.microsoft::MultiHeadAttention", [(2, 6), (2, 6)], {}, "[2,6], not of rank 3"),
+    ("com.microsoft::DecoderMaskedMultiHeadAttention", [(2, 6)], {}, "[2,6], not of rank 3"),
+    ("com.microsoft::EmbedLayerNormalization", [(6,)], {}, "[6], not of rank 2"),
+    ("com.microsoft::FusedGemm", [(2, 6), (6,)], {}, "[6], not of rank 2"),
+    ("com.microsoft::DynamicQuantizeLSTM", [(2, 6)], {}, "[2,6], not of rank 3"),
 ]
 
 
