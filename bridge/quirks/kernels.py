@@ -81,8 +81,8 @@ def _has_kernel(
     "GroupNormalization",
     uses=True,
     symptom="GroupNormalization in the body of an If or a Loop does not compile: evaluate() is not "
-    "implemented. Nor does one of a matrix of open size. OpenVINO crashes when it compiles one "
-    "whose output a Select reads, if other inputs of the Select are computed.",
+    "implemented. Nor does one of a matrix, if the size of an input is open. OpenVINO crashes "
+    "when it compiles one whose output a Select reads, if other inputs of the Select are computed.",
     cost="six operators for one",
 )
 def group_normalization(b: Builder, node: Node, place: Place) -> Result:
@@ -93,7 +93,8 @@ def group_normalization(b: Builder, node: Node, place: Place) -> Result:
     is_selected = any(user.op == "Where" for user in place.users(node.outputs[0]))
     if data is None or data.rank is None:
         return None
-    if not (place.body or is_selected or (data.rank == 2 and not is_static(data.shape))):
+    is_open = not all(is_static(value.shape) for value in node.operands)
+    if not (place.body or is_selected or (data.rank == 2 and is_open)):
         return None
     assert scale is not None and bias is not None
     grouped = b.reshape(data, 0, node.attributes["num_groups"], -1)

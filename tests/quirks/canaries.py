@@ -949,6 +949,11 @@ CANARIES: dict[str, Canary] = {
           else_branch = e () => (float[1,4,2] v) { v = Neg (x) }> }""",
         {"c": np.array(True), "x": _f32(1, 4, 2), "scale": _f32(4), "bias": _f32(4)},
     ),
+    "group_normalization, with a bias of open size": Canary(
+        "(float[2, 4] x, float[4] scale, float[n] bias) => (float[2, 4] y) "
+        "{ y = GroupNormalization <num_groups = 2> (x, scale, bias) }",
+        {"x": _f32(2, 4), "scale": _f32(4), "bias": _f32(4)},
+    ),
     "group_normalization, before selection": Canary(
         """(bool c, float[1,4,2] x, float[4] scale, float[4] bias) => (float[1,4,2] y) {
         u = GroupNormalization <num_groups = 2> (x, scale, bias)
