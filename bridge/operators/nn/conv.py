@@ -171,13 +171,17 @@ def convolution_backprop_data_to_onnx(b: Builder, node: Node) -> Result:
         attributes["output_padding"] = None  # The output shape already determines the size.
     y = b.op("ConvTranspose", data, filters, **attributes)
     excess = b.sizes(y, *range(2, rank + 2)) - output
-    half = b.max(excess, [0]) / [2]
-    begin = half if same else b.constant(list(begins))
-    if auto_pad == "SAME_UPPER":
-        begin = b.max(excess, [0]) - half
+    begin = _share(b, excess, auto_pad) if same else b.constant(list(begins))
     none = b.constant([0, 0])
     pads = b.op("Concat", none, begin, none, excess - begin, axis=0)
     return b.op("Pad", y, -pads, mode="constant")
+
+
+def _share(b: Builder, excess: Value, auto_pad: str) -> Value:
+    """What SAME cuts off in front, of what is too much."""
+    cut = b.max(excess, [0])
+    half = cut / [2]
+    return half if auto_pad == "SAME_LOWER" else cut - half
 
 
 def _fills(data: Value, filters: Value, attributes: dict[str, Any], output: Sequence[int]) -> bool:
