@@ -28,6 +28,7 @@ from bridge.passes.uses import Uses
 from bridge.quirks.known import KnownAt, is_known, is_unfolded, when_known
 from bridge.quirks.quirk import (
     GPU,
+    MOVES,
     RECURRENT,
     Place,
     barrier,
@@ -189,10 +190,6 @@ def _once(b: Builder, node: Node, uses: Uses) -> Value | None:
     return b.op("Cast", stored, **node.attributes) if exact else None
 
 
-MOVES = ("Cast", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
-"""Operators between a scaled constant and a Gather."""
-
-
 # With known indices, the GPU plugin computes it when it compiles the model, and takes wrong
 # elements, or elements without their scale. With computed indices, its kernel takes wrong scales.
 @barrier(
@@ -215,7 +212,7 @@ def rows_of_scaled_bytes(node: Node, place: Place) -> list[bool]:
 def _has_equal_rows(node: Node) -> bool:
     """Whether the rows of a table with three axes have the same scales, and more than one."""
     table = node.inputs[0]
-    scaled = table.behind(*MOVES).producer if table is not None else None
+    scaled = table.behind("Cast", *MOVES).producer if table is not None else None
     if scaled is None or scaled.outputs[0].rank != 3:
         return False
     factors = [value.dims for value in scaled.inputs if value is not None]

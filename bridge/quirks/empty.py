@@ -16,7 +16,7 @@ from bridge.neutral.types import BOOL, F32, I8, I32, I64, U8, Element, is_static
 from bridge.operators import Result
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import hides, is_hidden
-from bridge.quirks.quirk import BOTH, CPU, GPU, Place, barrier, quirk
+from bridge.quirks.quirk import BOTH, CPU, GPU, MOVES, Place, barrier, quirk
 from bridge.quirks.undo import nearest
 
 
@@ -105,17 +105,13 @@ def _longer(b: Builder, value: Value, axes: Collection[int], element: Value) -> 
     return b.op("Pad", value, b.constant([0] * rank + more), element, mode="constant")
 
 
-MOVING = ("Reshape", "Squeeze", "Transpose", "Unsqueeze")
-"""Operators that OpenVINO may replace by a Reshape, if they move no element."""
-
-
 # OpenVINO computes the unknown size of a Reshape from the number of elements and the other sizes.
 # It divides 0 by 0, and takes 0 as the size. If it does not know the sizes, it keeps the operator.
 # The CPU plugin divides by a size of 0 when it compiles a Gather, if it knows all sizes then.
 # Bridge folds most of these; here is a Gather whose sizes became known later. It does not compute a
 # value that is surely empty, and a stack of such values gets size 0 for each open size.
 @barrier(
-    *MOVING,
+    *MOVES,
     "Gather",
     "Loop",
     hides="shape",
@@ -131,7 +127,7 @@ def known_empty_tensor(node: Node, place: Place) -> list[bool]:
     shapes, one of them empty, and at a Loop that stacks and reads values with a size of 0 and an
     open size.
     """
-    if place.engine != CPU and node.op not in MOVING:
+    if place.engine != CPU and node.op not in MOVES:
         return []
     if node.op == "Loop":
         stacked = any(isinstance(e, Stacked) and _is_open(v) for v, e in node.body.exits())
@@ -171,7 +167,7 @@ def _is_hidden(value: Value) -> bool:
     while (made := value.producer) is not None and made.inputs and made.inputs[0] is not None:
         if hides(made, "shape"):
             return True
-        if made.op not in (*MOVING, "Cast"):
+        if made.op not in (*MOVES, "Cast"):
             return False
         value = made.inputs[0]
     return False

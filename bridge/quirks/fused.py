@@ -21,6 +21,7 @@ from bridge.quirks.quirk import (
     BOTH,
     ELEMENTWISE,
     GPU,
+    MOVES,
     REDUCTIONS,
     RESHAPES,
     Place,
@@ -357,10 +358,6 @@ def _stored_in(value: Value | None) -> Element | None:
     return None
 
 
-MOVES = ("Cast", "Transpose", *RESHAPES)
-"""Operators between the parts of an attention."""
-
-
 @barrier(
     "MatMul",
     hides="memory",
@@ -406,7 +403,7 @@ def _found(value: Value | None, op: str, through: str) -> Node | None:
     """The nearest node of an operator, behind operators that move elements and `through`."""
     todo = [value]
     for one in todo:
-        made = None if one is None else one.behind(*MOVES).producer
+        made = None if one is None else one.behind("Cast", *MOVES).producer
         if made is not None and made.op == op:
             return made
         if made is not None and made.op == through and len(todo) < FAR:
@@ -416,7 +413,7 @@ def _found(value: Value | None, op: str, through: str) -> Node | None:
 
 def _is_scaled(keys: Value | None) -> bool:
     """Whether keys are multiplied by a known number that is not 1."""
-    made = None if keys is None else keys.behind(*MOVES).producer
+    made = None if keys is None else keys.behind("Cast", *MOVES).producer
     if made is None or made.op not in ("Div", "Mul"):
         return False
     known = [known_of(value).reals for value in made.inputs]

@@ -14,8 +14,7 @@ from bridge.quirks.magnitude import FEW, NUMBERS, UNSIGNED, MayBeLarge
 from bridge.quirks.opaque import opaque
 from bridge.quirks.quirk import BOTH, COMPARISONS, CPU, ELEMENTWISE, GPU, Place, quirk
 
-REDUCTIONS = ("ReduceL1", "ReduceMax", "ReduceMin", "ReduceSum")
-BY_BITS = (*REDUCTIONS, "MatMul")
+BY_BITS = ("MatMul", "ReduceL1", "ReduceMax", "ReduceMin", "ReduceSum")
 OPERATORS = (*COMPARISONS, *BY_BITS, "Div", "Mod", "PRelu", "Relu", "ir::Mod")
 BYTES = (0xFF, 0xFF00, 0xFF0000, 0x7F000000)
 """The bits of each byte. In f32, a sum of 256 products of two bytes is exact."""

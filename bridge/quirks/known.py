@@ -13,7 +13,7 @@ from bridge.neutral.dataflow import Forward, Now, Updates
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Carried, InputPort, Invariant, Yield, outer_input
 from bridge.neutral.types import I8, U8
-from bridge.quirks.quirk import Place
+from bridge.quirks.quirk import MOVES, Place
 
 UNFORESEEN = {"RandomUniform", "RandomUniformLike", "ReadValue", "ir::RandomUniform"}
 """Operators whose results are not known before a model runs."""
@@ -70,7 +70,7 @@ def _is_compressed(value: Value | None) -> bool:
     for a Gather or a MatMul."""
     if value is None:
         return False
-    scaled = value.behind("Cast", "Reshape", "Squeeze", "Transpose", "Unsqueeze").producer
+    scaled = value.behind("Cast", *MOVES).producer
     if scaled is None or scaled.op != "Mul":
         return False
     made = [factor.producer for factor in scaled.inputs if factor is not None]

@@ -219,6 +219,9 @@ PARTS = ("Gather", "Slice", "StridedSlice", "VariadicSplit", "ir::Split")
 RESHAPES = ("Reshape", "Squeeze", "Unsqueeze")
 """Operators that give the same elements another shape."""
 
+MOVES = ("Transpose", *RESHAPES)
+"""Operators that give the same elements another shape or order."""
+
 REDUCTIONS = (
     "ReduceL1", "ReduceL2", "ReduceLogicalAnd", "ReduceLogicalOr", "ReduceMax", "ReduceMean",
     "ReduceMin", "ReduceProd", "ReduceSum",

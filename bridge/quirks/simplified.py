@@ -16,7 +16,7 @@ from bridge.operators import Result
 from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses
 from bridge.quirks.known import KnownAt, is_known, when_known
-from bridge.quirks.quirk import ARITHMETIC, BOTH, REDUCTIONS, RESHAPES, Place, barrier, quirk
+from bridge.quirks.quirk import ARITHMETIC, BOTH, MOVES, REDUCTIONS, RESHAPES, Place, barrier, quirk
 
 
 class OfShape(May):
@@ -118,15 +118,11 @@ def _is_of_product(value: Value) -> bool:
     return False
 
 
-VIEWS = (*RESHAPES, "Transpose")
-"""Operators that move no element. OpenVINO merges one behind the other."""
-
-
 # Passes of OpenVINO: EliminateReduceReshape, PullReshapeThroughReduce, TransposeReduction,
 # ShuffleChannelsFusion, EliminateSlice, PullSqueezeThroughEltwise.
 @barrier(
     *REDUCTIONS,
-    *VIEWS,
+    *MOVES,
     "Gather",
     "GatherElements",
     hides="memory",
@@ -158,7 +154,7 @@ def rearranged_views(node: Node, place: Place) -> list[bool]:
         wrong = _is_cut_from_start(node)
     elif node.op == "Gather":
         wrong = _is_gathered(node)
-    elif node.op in VIEWS:
+    elif node.op in MOVES:
         wrong = _is_dropped(node, place) or _is_shuffle(node) or _is_pulled(node)
     else:
         wrong = _is_moved(node, place)
@@ -197,7 +193,7 @@ def _is_shuffle(node: Node) -> bool:
 def _is_pulled(node: Node) -> bool:
     """Whether OpenVINO squeezes the operands in place of their sum, at an axis that one lacks."""
     made = producer_of(node.operand(0), *ARITHMETIC) if node.op == "Squeeze" else None
-    views = [value for value in made.operands if producer_of(value, *VIEWS)] if made else []
+    views = [value for value in made.operands if producer_of(value, *MOVES)] if made else []
     lower = [value for value in views if value.rank != node.operand(0).rank]
     return len(views) == 2 and any(not is_static(value.shape) for value in lower)
 
@@ -218,7 +214,7 @@ def _is_dropped(node: Node, place: Place) -> bool:
     elif node.op == "Reshape" and not node.attributes["allowzero"]:
         copied = [size == 0 for size in asked]
     # OpenVINO counts the axes otherwise once it has moved a view that stands in front.
-    moves = producer_of(reduction.operand(0), *VIEWS) is not None
+    moves = producer_of(reduction.operand(0), *MOVES) is not None
     known = [dim == 1 and (moves or at in axes) for at, dim in enumerate(output.dims)]
     return _is_reshape(node) and sum(not one for one in map(or_, copied, known)) <= 1
 
@@ -274,7 +270,7 @@ def _is_of_view(value: Value, place: Place) -> bool:
 def _before_views(node: Node, place: Place) -> Value:
     """The value in front of a view, and of views that only this one reads."""
     value = node.operand(0)
-    while (view := place.single_use(value, *VIEWS)) and _is_reshape(view):
+    while (view := place.single_use(value, *MOVES)) and _is_reshape(view):
         value = view.operand(0)
     return value
 

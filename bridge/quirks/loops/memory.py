@@ -16,7 +16,7 @@ from bridge.quirks.growth import Change, Growth
 from bridge.quirks.loops.clause import Draft, clause
 from bridge.quirks.loops.guards import in_the_place_of, needed, unread_starts
 from bridge.quirks.opaque import hides, opaque, unknown_zeros, whole_of, without_elements
-from bridge.quirks.quirk import RECURRENT, Place, is_computed_in, may_hold
+from bridge.quirks.quirk import MOVES, RECURRENT, Place, is_computed_in, may_hold
 
 OWN_MEMORY = {
     "ArgMax", "ArgMin", "Constant", "Conv", "ConvTranspose", "Gather", "GatherElements", "GatherND",
@@ -150,7 +150,7 @@ def _is_rotated(node: Node, uses: ValueUses) -> bool:
 KEPT = (Change.SAME, Change.MORE, Change.LESS)
 """The changes of a state that does not come back to its first sizes, unless it keeps them."""
 
-SHOWN = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
+SHOWN = frozenset({"Cast", "Identity", *MOVES})
 """Operators that may give their operand as a view."""
 
 PRODUCTS = frozenset({"Einsum", "MatMul"})
