@@ -1,8 +1,6 @@
 """Registers the functions that the middle needs from the ONNX standard. The neutral graph and the
 operators know no format themselves. `bridge.library.api` imports this."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from bridge.neutral import inference

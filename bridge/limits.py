@@ -6,8 +6,6 @@ before a node or a constant is made. No useful model meets a limit; a user who h
 (`limits={"nodes": ...}`, `--limit nodes=...`).
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Iterator, Mapping

@@ -5,8 +5,6 @@ is a function of a `Model`, which it changes in place, and a `Context`; beside i
 applies (`bridge/passes/applies.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property

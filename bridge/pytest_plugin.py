@@ -1,7 +1,5 @@
 """The fixture `assert_round_trip` for pytest, which finds it if Bridge is installed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which release of Bridge this is."""
 
-from __future__ import annotations
-
 
 def release() -> str:
     """The installed version; "" if Bridge runs from a source tree without installation."""

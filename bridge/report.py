@@ -1,7 +1,5 @@
 """The report of a conversion."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is known of each branch of an If, and of each number of iterations of a Loop."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 

@@ -7,8 +7,6 @@
 - NaN equals NaN, an infinity the infinity of its sign.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

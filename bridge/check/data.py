@@ -1,7 +1,5 @@
 """A check's report for scripts: what `bridge check --json` prints."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict
 from typing import Any

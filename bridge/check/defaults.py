@@ -5,8 +5,6 @@ with caches of 8 bits. So a few inputs run once more. This explains what a user 
 does not depend on it.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -7,8 +7,6 @@ Elements in which these runs differ by more than the tolerance are not determine
 with nothing. An engine that allocates memory once has it filled where it is opened.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,8 +1,6 @@
 """Explains a difference: where the models differ first, who is at fault, and the smallest part of
 the model that still differs or fails."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The files of a check: their names, sizes and hashes, and the models that they hold."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

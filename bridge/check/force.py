@@ -1,8 +1,6 @@
 """Forces the branches and numbers of iterations that no input reached, in all versions alike, and
 says which branches a conversion pruned."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace

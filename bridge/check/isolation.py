@@ -4,8 +4,6 @@ They divide by zero or write where they must not, for some inputs. `Worker` call
 process that `multiprocessing` spawns. It works on all systems, and where engines have threads.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -1,7 +1,5 @@
 """Messages on one line."""
 
-from __future__ import annotations
-
 
 def shortened(message: str, limit: int = 200) -> str:
     """A message on one line."""

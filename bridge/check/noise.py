@@ -6,8 +6,6 @@ as further runs help. Ties of decisions, sums that cancel and chains of rounding
 results in each run. A result is within the noise if it could be one of these runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any

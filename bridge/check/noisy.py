@@ -9,8 +9,6 @@ ones: they are off by the rounding of the result, by which engines that keep wid
 from those that do not, and by that of constants, which may be sums.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

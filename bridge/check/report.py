@@ -1,7 +1,5 @@
 """What `check` found. Its text, JSON and page are made of these values alone."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any

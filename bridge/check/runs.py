@@ -1,8 +1,6 @@
 """What each version gives for each input: in order through one request, as a service does, and each
 of a few inputs alone in a fresh one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 

@@ -4,8 +4,6 @@ The search itself is `inputs.search`. It gets the model that inputs are drawn fo
 shows which branches ran, and the states of stateful files.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -1,8 +1,6 @@
 """The versions of a model that a check compares, each opened by an engine, and how the same change
 is made to all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A check's report as text."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

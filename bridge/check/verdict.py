@@ -5,8 +5,6 @@ excuses a difference: that it is within the original's own noise, which is measu
 alone. Nothing else does. What was not compared is told.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

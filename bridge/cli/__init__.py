@@ -7,8 +7,6 @@ model, an engine, or Bridge. A stopped process ends with 128 and the signal's nu
 129 when the terminal goes, 130 interrupted, 141 when nobody reads the output, 143 terminated.
 """
 
-from __future__ import annotations
-
 import gc
 import io
 import os

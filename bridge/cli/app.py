@@ -1,7 +1,5 @@
 """The commands and their options, as a Typer app."""
 
-from __future__ import annotations
-
 import inspect
 from functools import cache
 from importlib import import_module

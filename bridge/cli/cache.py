@@ -4,8 +4,6 @@ A verdict has a key: a digest of the models' files, of Bridge's code and of the 
 It counts while the key is the same. The names of the models and the options name the file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

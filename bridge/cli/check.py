@@ -1,7 +1,5 @@
 """`bridge check`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The folder of a report about many models: a table, a summary, and a page for each model."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence

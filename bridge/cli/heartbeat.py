@@ -1,7 +1,5 @@
 """Long work without a terminal writes its progress into a log now and then."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

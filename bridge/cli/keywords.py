@@ -1,7 +1,5 @@
 """Options of the library as options of a command: `bridge.options` declares both."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable, Sequence

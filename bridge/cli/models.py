@@ -1,7 +1,5 @@
 """The models that a command's arguments name: files, folders, patterns."""
 
-from __future__ import annotations
-
 import glob
 import heapq
 import re

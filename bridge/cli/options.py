@@ -1,7 +1,5 @@
 """Options that several commands share, and how their values are written."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence

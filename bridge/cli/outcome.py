@@ -1,7 +1,5 @@
 """The outcome of the work on one of many models."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from bridge.metadata import Json

@@ -1,7 +1,5 @@
 """The output of the commands: errors, sizes, tables, and progress on a terminal."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -6,8 +6,6 @@ seconds apart while a library works. So a separate thread waits for signals too,
 process if the handler has not done so.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -3,8 +3,6 @@
 A stream is one file, so it holds ONNX: an IR is two.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 """The needs of a process before it imports its libraries. Libraries that get too little memory end
 the process in their own ways, with exit codes that have another meaning here."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import sys

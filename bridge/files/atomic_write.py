@@ -15,8 +15,6 @@ files. They may belong to another user, come out of an archive, or be the old fi
 conversion.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

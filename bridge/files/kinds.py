@@ -1,7 +1,5 @@
 """Kinds of files, which are told by their first bytes."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

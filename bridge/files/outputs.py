@@ -4,8 +4,6 @@ A command never writes over a file that it reads. Reports, pages, pictures and i
 file of their own kind, or an empty file. Any other file is replaced with `force` only.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

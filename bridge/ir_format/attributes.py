@@ -1,7 +1,5 @@
 """How attribute values, shapes and port types look in an IR file."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Writes the neutral graph as OpenVINO IR, version 11."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

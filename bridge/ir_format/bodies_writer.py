@@ -1,7 +1,5 @@
 """If and Loop as layers: the ports of bodies become port maps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

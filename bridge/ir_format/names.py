@@ -1,7 +1,5 @@
 """Tensor names and layer names: how ports list them, and how they become unique."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -6,8 +6,6 @@ are made for one node are numbered. If the model itself has such a name, the rec
 `named`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any

@@ -2,8 +2,6 @@
 way back, by the key of the body and the layer's name. Its inputs are outputs of layers, or tensors
 that IR does not use."""
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib

@@ -1,8 +1,6 @@
 """String tensors in a `.bin`: count, 0, the end of each string, as i32. Then follow all strings,
 joined (OpenVINO's `StringAlignedBuffer`)."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The names of dimensions, which IR has no place for: its rt_info keeps them for the way back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from bridge.metadata import Entry

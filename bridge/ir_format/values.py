@@ -1,7 +1,5 @@
 """The values of a layer, and facts about it that only IR has."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from bridge.errors import InvalidModelError

@@ -3,8 +3,6 @@
 `bridge/neutral/boundary_record.py` says how they are recorded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

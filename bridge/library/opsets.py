@@ -1,7 +1,5 @@
 """Which operator set of ONNX a model is written in."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """The element types that a model stores its weights in."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from bridge.neutral.builder import stored_short

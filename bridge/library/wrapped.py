@@ -1,7 +1,5 @@
 """IRs in ONNX models: onnxruntime's provider for OpenVINO takes an IR as a model with one node."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Arrays whose sizes come from a model. The memory budget is checked before an array is made."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Attributes of nodes: their types, and the check against the operator's row."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bridge.neutral.tensor import Tensor

@@ -7,8 +7,6 @@ translate with these records (`bridge/library/boundary.py`). The way back to ONN
 originals.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """Making nodes: defaults filled in, types inferred at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextvars import Token
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """The inputs and outputs of nodes with bodies: captured values, and unread inputs, captured
 constants, unused outputs that go."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

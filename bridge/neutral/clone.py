@@ -1,7 +1,5 @@
 """Copies of nodes, graphs and models."""
 
-from __future__ import annotations
-
 from copy import copy
 
 from bridge.limits import budget

@@ -7,8 +7,6 @@ node is visited again when a fact next to it has changed. A fact changes at most
 lattice is high, so the time is linear in the size of the graph.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Sequence
 from heapq import heappop, heappush
 from math import inf

@@ -1,7 +1,5 @@
 """How a value is computed, as a formula of one line: `shape(x)[-1] == 1`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from bridge.neutral.graph import Node, Value, operand_of, producer_of

@@ -1,7 +1,5 @@
 """Which values are needed: an output or an effect depends on them."""
 
-from __future__ import annotations
-
 from bridge.neutral.dataflow import Analysis, Facts, Now, Updates
 from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Carried, Condition, InputPort, Sliced, outer_input

@@ -1,7 +1,5 @@
 """Whether values of a graph are computed as others are that were made to compare them with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import zip_longest

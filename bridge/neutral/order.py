@@ -1,7 +1,5 @@
 """Topological order, for files that do without it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

@@ -1,7 +1,5 @@
 """Ports of a body: where its inputs come from and where its outputs go."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

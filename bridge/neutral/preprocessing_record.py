@@ -4,8 +4,6 @@ inputs of its original.
 With this record a check feeds the original the preprocessed inputs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from bridge.metadata import Entry

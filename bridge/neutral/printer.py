@@ -1,7 +1,5 @@
 """Graphs as readable text."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import fields
 

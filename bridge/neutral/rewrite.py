@@ -5,8 +5,6 @@ types of replaced values, and the users of a value. MLIR's greedy driver and xDS
 are the models.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

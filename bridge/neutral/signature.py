@@ -1,7 +1,5 @@
 """The attributes, inputs and outputs that an operator's row allows."""
 
-from __future__ import annotations
-
 from bridge.neutral.attributes import fault_of
 from bridge.neutral.graph import Node
 from bridge.vocabulary import operator

@@ -1,7 +1,5 @@
 """Which integers cannot be negative, as far as the nodes that make them tell."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from bridge.neutral.dataflow import Facts, Must

@@ -1,7 +1,5 @@
 """Symbols of sizes that several inputs declare."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

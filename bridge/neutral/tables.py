@@ -1,7 +1,5 @@
 """Tables of HTML, as notebooks show them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from html import escape
 

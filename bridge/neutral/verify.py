@@ -1,7 +1,5 @@
 """Checks that a graph keeps the rules of the neutral graph."""
 
-from __future__ import annotations
-
 from typing import NoReturn
 
 from bridge.errors import BridgeError

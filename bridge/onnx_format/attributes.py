@@ -1,7 +1,5 @@
 """Between AttributeProto and Python values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import onnx

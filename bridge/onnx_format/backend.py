@@ -1,7 +1,5 @@
 """Neutral graph → ONNX: ports become captures again, constants become initializers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Set
 from functools import cached_property
 from pathlib import Path

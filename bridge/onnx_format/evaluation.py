@@ -1,7 +1,5 @@
 """The outputs of a single node for known inputs, by `onnx.reference`, the standard's evaluator."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The places of an ONNX model's tensors: in its own file, and in external files beside it."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

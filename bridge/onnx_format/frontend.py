@@ -1,7 +1,5 @@
 """ONNX → neutral graph: nodes in their newest meaning, captures made explicit ports."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

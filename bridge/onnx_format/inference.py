@@ -1,7 +1,5 @@
 """Type inference and function bodies of single nodes by the ONNX standard's own code."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import onnx

@@ -1,7 +1,5 @@
 """Names of values and nodes in a written ONNX model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from bridge.neutral.graph import Body, Graph, Node, Value

@@ -1,7 +1,5 @@
 """One neutral node as a NodeProto, by its mapping row."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import onnx

@@ -1,8 +1,6 @@
 """Notes of an ONNX file that do not change the computation: doc strings and metadata of graphs,
 values and nodes, and declared shapes. `bridge/onnx_format/survey.py` collects them by path."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The operator sets that a model or function imports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import onnx

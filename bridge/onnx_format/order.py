@@ -4,8 +4,6 @@ The standard requires this order (IR, Graphs). But onnxruntime and OpenVINO sort
 wide use write unsorted nodes: onnxruntime's own float16 converter is one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import onnx

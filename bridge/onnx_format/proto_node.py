@@ -1,7 +1,5 @@
 """A node as a file has it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import onnx

@@ -1,7 +1,5 @@
 """Checks a node against the standard: its inputs, outputs and attributes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

@@ -1,7 +1,5 @@
 """The external data file of an ONNX model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import onnx

@@ -9,8 +9,6 @@ The path of a note has the names of the parts around it, with " / " between them
 has the name of the node's first output and the attribute; a node has its first output.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Between TensorProto and neutral tensors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """ONNX models in text: ONNX's own syntax (`.onnxtxt`) and protobuf's (`.textproto`)."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

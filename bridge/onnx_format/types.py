@@ -1,7 +1,5 @@
 """Between TypeProto and neutral types."""
 
-from __future__ import annotations
-
 import onnx
 
 from bridge.errors import InvalidModelError

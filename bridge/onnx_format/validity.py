@@ -1,7 +1,5 @@
 """Whether a model is valid ONNX, as the standard's own checker sees it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import onnx

@@ -5,8 +5,6 @@ replace them. Writing puts the message first, then streams the large tensors. So
 never pass through protobuf. Field numbers are from `onnx.proto`.
 """
 
-from __future__ import annotations
-
 import mmap
 import os
 from collections.abc import Iterable, Iterator

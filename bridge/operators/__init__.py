@@ -11,8 +11,6 @@ describe all other operators. Rules import all their tools from this module; sho
 operators are methods of `Builder`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Builds an If from two functions that build its branches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from bridge.neutral.builder import Builder

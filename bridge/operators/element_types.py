@@ -1,8 +1,6 @@
 """Element types that an operator of ONNX does not accept. The operator then runs in a wider type,
 and shapes, axes and indices become i64."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -5,8 +5,6 @@ divisor 1. A Loop runs no iteration. A node without such a value is refused. A g
 the rules of its operator; this module has the register and the tools of guards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from bridge.neutral.builder import Builder

@@ -1,8 +1,6 @@
 """The text form of booleans and shapes in the attributes of an IR. Rules read attributes in this
 form."""
 
-from __future__ import annotations
-
 import re
 
 from bridge.neutral.types import ANY, Dim, Interval, Shape

@@ -1,7 +1,5 @@
 """Builds a Loop along axis 0 of its inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 

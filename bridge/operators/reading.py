@@ -1,8 +1,6 @@
 """What a rule reads of a node. An attribute or input that no rule reads means something that Bridge
 does not know, so the node is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ This module has the common parts of both formats. Each format has its own text f
 (`onnx_format/attributes.py`, `ir_format/attributes.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

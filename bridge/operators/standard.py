@@ -1,8 +1,6 @@
 """Services for the ONNX standard's operators: function bodies, and outputs for known inputs. The
 ONNX format registers them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from bridge.neutral.builder import Builder

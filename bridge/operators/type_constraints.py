@@ -1,8 +1,6 @@
 """The types that the schemas of ONNX's operators allow in each operator set. Rules check them
 before they write an operator."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache

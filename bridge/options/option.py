@@ -1,7 +1,5 @@
 """The declaration of a library option; `bridge.options` declares them all."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@
 `input_shapes={"x": [None, 3]}` is `--input-shape 'x=[?,3]'`. Backticks around other words stay.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from functools import cache

@@ -1,7 +1,5 @@
 """Suggestions for wrong input: keywords, names and suffixes with small errors, other files."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """When passes apply: a declaration beside each pass, and the conditions that several share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

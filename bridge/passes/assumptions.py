@@ -1,7 +1,5 @@
 """Assumptions about data: a pruned branch of an If is assumed never to be taken."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Changes at a graph's boundary: inputs with a default value, and new shapes of inputs."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

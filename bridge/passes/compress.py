@@ -4,8 +4,6 @@ Each becomes a Constant of f16 and a Cast with OpenVINO's mark of a decompressio
 plugins fold such a Cast or keep the constant compressed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The settings of a pass beside the model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar

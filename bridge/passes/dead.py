@@ -1,7 +1,5 @@
 """Removes nodes on which no output depends."""
 
-from __future__ import annotations
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.captures import drop_unread_captures, drop_unused_inputs, keep_outputs
 from bridge.neutral.dataflow import Facts

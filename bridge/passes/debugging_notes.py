@@ -5,8 +5,6 @@ They would fill three quarters of an IR, and they contain paths on the exporter'
 ship IR files, so an IR only gets them if the user asks for them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """The deciders of a value's elements and of its shape: inputs, random numbers, variables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 

@@ -7,8 +7,6 @@ values, and of values computed from them, are forgotten. If the condition depend
 one of the branches is for a model with other inputs, and the declared ranks tell which one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from bridge.neutral.dataflow import Facts

@@ -4,8 +4,6 @@ OpenVINO saves all constants so by default, even constants whose values operator
 run, each is one Constant. At the end the remaining ones are stored in few bits again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

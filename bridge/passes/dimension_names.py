@@ -4,8 +4,6 @@ IR has no such names. An open size of an input becomes `x_dim_1`. Two sizes only
 operator that always runs takes them as equal: onnxruntime shares buffers of equal names.
 """
 
-from __future__ import annotations
-
 import re
 
 from bridge.neutral.extras import PRODUCER

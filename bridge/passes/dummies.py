@@ -6,8 +6,6 @@ on each other, so a reader of the value always gets the right branch. The number
 so it gets the rank of the value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 
 from bridge.neutral.builder import Builder

@@ -1,7 +1,5 @@
 """Edits of a model's boundary that a user asks for: a cut at other outputs, and other names."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

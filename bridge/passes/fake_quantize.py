@@ -6,8 +6,6 @@ kernel. FakeQuantize computes the place between its limits in another way. So a 
 between two integers may go to the other one, and elsewhere the arithmetic stays.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Makes values constant that are known at conversion: shape arithmetic, Ifs that go one way."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.arrays import can_be, full

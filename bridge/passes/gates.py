@@ -5,8 +5,6 @@ conversions. HSigmoid of large numbers may be 1 less the last place. A product d
 comparison might.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.builder import Builder

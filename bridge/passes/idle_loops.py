@@ -2,8 +2,6 @@
 that are never reached. OpenVINO computes wrong outputs for such Loops. It also reserves memory for
 as many stacked values as the trip count."""
 
-from __future__ import annotations
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node
 from bridge.neutral.ports import Condition, outer_input

@@ -1,7 +1,5 @@
 """Which inputs decide the Ifs of a model, and why Ifs went when inputs were fixed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 

@@ -1,8 +1,6 @@
 """Checks a model before it is written: a file that breaks the rules of its format is worse than a
 refusal. `bridge.targets.limits` checks the further limits of an engine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 
 from bridge.errors import Unsupported, UnsupportedError

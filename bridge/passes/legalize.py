@@ -1,7 +1,5 @@
 """Rewrites operators that the target lacks into operators it has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 

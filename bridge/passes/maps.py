@@ -4,8 +4,6 @@ ONNX's maps come from ZipMap at the end of a classifier. The output is its tenso
 name, and the metadata keeps the keys.
 """
 
-from __future__ import annotations
-
 from bridge.neutral.boundary_record import MAP_KEYS, LabelRecord
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, names_of_outputs, producer_of

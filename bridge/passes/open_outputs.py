@@ -5,8 +5,6 @@ Graphs). The shape of an optional tensor may stay unknown. So the output becomes
 always present. Its value is the tensor itself, in onnxruntime too.
 """
 
-from __future__ import annotations
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Value, names_of_outputs, producer_of
 from bridge.neutral.types import OptionalType, TensorType

@@ -1,7 +1,5 @@
 """Places that an ONNX model names and its tensors have not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from bridge.neutral.graph import Model, Node

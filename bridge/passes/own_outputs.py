@@ -9,8 +9,6 @@ The copies are made before the quirks, because OpenVINO computes some of them wr
 no quirk has kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 
 from bridge.neutral.builder import Builder

@@ -6,8 +6,6 @@ steps. An IR also has the layout of the input in the rt_info of its port, where 
 it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

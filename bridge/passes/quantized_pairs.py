@@ -4,8 +4,6 @@ IR has FakeQuantize for the pair. OpenVINO's own reading writes five layers for 
 joins again when it compiles the model.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -6,8 +6,6 @@ through the ports of Ifs. If no rank is left for a value in a branch, the model 
 this branch runs, in ONNX too. The branch is pruned and the other one replaces the If.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from bridge.errors import UsageError

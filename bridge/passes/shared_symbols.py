@@ -4,8 +4,6 @@ Exporters give one symbol to sizes that may differ: {"x": {0: "b"}, "state": {1:
 checks that they are equal. An If that tests it must not be decided by the symbol.
 """
 
-from __future__ import annotations
-
 from bridge.neutral.graph import Model
 from bridge.neutral.inference import infer_graph
 from bridge.neutral.symbols import mark_shared_symbols

@@ -4,8 +4,6 @@ Conditions, branches, shapes and weights that only other inputs needed are folde
 formats. The model's record has the fixed values; the report tells which Ifs were removed, and why.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ The reader has already handled constant counts. This pass handles computed count
 `range(len(x) - 2)` on a short input.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from bridge.neutral.builder import Builder, Target

@@ -1,7 +1,5 @@
 """How often values are used; a pattern may only remove unused inner values."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -9,8 +9,6 @@ bodies first; all clauses of the safe Loop are one pass. A test shows the fault 
 earlier ones find no fault in the graph.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module

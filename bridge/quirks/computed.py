@@ -1,7 +1,5 @@
 """Operands that an engine wants to know when it compiles a model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Constants that an engine computes or scales when it compiles a model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from bridge.neutral.builder import Builder

@@ -1,7 +1,5 @@
 """Empty tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from math import inf
 

@@ -1,7 +1,5 @@
 """Operators that an engine computes in one kernel with others, or instead of others."""
 
-from __future__ import annotations
-
 from functools import partial, reduce
 from itertools import zip_longest
 from operator import or_

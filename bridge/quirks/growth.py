@@ -1,8 +1,6 @@
 """Growth of a value over an iteration. The value may have more elements, or fewer, than a state
 from which it is computed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from enum import IntFlag
 from functools import reduce

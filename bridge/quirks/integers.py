@@ -1,7 +1,5 @@
 """Integers that an engine computes as other numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.builder import Builder

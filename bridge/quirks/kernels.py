@@ -1,7 +1,5 @@
 """Operators for which an engine has no kernel, or one with a fault of its own."""
 
-from __future__ import annotations
-
 import string
 from collections.abc import Iterator
 from typing import Any

@@ -4,8 +4,6 @@ OpenVINO folds operators of constants if it can evaluate them. The CPU plugin co
 operators of constants once, when it compiles the model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import IntEnum
 

@@ -1,7 +1,5 @@
 """Which integers may be too large for f32, in which engines compute some of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from bridge.neutral.dataflow import May

@@ -1,7 +1,5 @@
 """Values that lose their memory, or share it with others."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from bridge.neutral.builder import Builder

@@ -1,7 +1,5 @@
 """Infinities and NaN."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

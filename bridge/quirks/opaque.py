@@ -17,8 +17,6 @@ There is one encoding for each purpose, because OpenVINO simplifies each operato
   with it. A Broadcast does so too, but takes three times as long if sizes change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -6,8 +6,6 @@ function gives the quirk its name. Its docstring says why the graph means the sa
 that of a barrier says where it fires.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial

@@ -1,7 +1,5 @@
 """Numbers that an engine rounds in other ways."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from math import frexp
 

@@ -1,7 +1,5 @@
 """Simplifications of OpenVINO that change the meaning of a model."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from operator import itemgetter, or_
 

@@ -1,7 +1,5 @@
 """Sizes that are not known when a model is compiled."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from bridge.neutral.builder import Builder

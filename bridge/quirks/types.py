@@ -1,7 +1,5 @@
 """Element types."""
 
-from __future__ import annotations
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node
 from bridge.neutral.types import BOOL, Element

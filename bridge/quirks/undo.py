@@ -5,8 +5,6 @@ is a pattern, like the patterns of `bridge.passes.fuse`. Many quirks give a `gue
 nodes instead. The guess is accepted if the quirk turns it into the present nodes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 
 from bridge.neutral.builder import Builder, Target

@@ -1,7 +1,5 @@
 """Variables."""
 
-from __future__ import annotations
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.types import I64, Interval

@@ -1,7 +1,5 @@
 """The cost of a model, as rows and as data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any

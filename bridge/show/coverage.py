@@ -1,7 +1,5 @@
 """The way in which each operator is converted, for `bridge ops` and `docs/operators.md`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace

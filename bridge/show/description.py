@@ -1,7 +1,5 @@
 """A model described by plain lists and dictionaries, as `bridge inspect --json` prints it."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from bridge.metadata import Json

@@ -3,8 +3,6 @@
 Both hold names of files and texts about models, which may be anything: all of them is escaped.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

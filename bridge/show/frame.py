@@ -1,7 +1,5 @@
 """The frame of each page of HTML: its head, and the styles in it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from string import Template
 

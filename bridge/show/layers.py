@@ -1,7 +1,5 @@
 """The Ifs and Loops of an IR, by the ONNX names of their outputs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from bridge.ir_format.layers import read_graphs

@@ -4,8 +4,6 @@ The outline is made of lists and dictionaries, so that a page can carry it as JS
 table, each with a short form; the outline refers to them by their place in it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A model, with the results of a check, as a page that needs no other files."""
 
-from __future__ import annotations
-
 import json
 from html import escape
 from pathlib import Path

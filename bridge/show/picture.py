@@ -4,8 +4,6 @@ The picture is an SVG without other files. Names are shortened; tooltips show th
 follows the reader's light or dark scheme, in a page that embeds it too.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

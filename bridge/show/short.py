@@ -1,7 +1,5 @@
 """Names shortened so that they can be read at a glance."""
 
-from __future__ import annotations
-
 import re
 
 from bridge.neutral.types import OptionalType, SequenceType, TensorType, Type

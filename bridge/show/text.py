@@ -1,7 +1,5 @@
 """The description of a model as text for people."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from bridge.errors import amount, text_of

@@ -6,8 +6,6 @@ refuses operators that the target lacks, `operators` writes missing operators wi
 workaround.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

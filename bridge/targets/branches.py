@@ -4,8 +4,6 @@ Each branch means the same before and after: an input that it does not read, or 
 changes nothing. The way back drops both.
 """
 
-from __future__ import annotations
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Invariant

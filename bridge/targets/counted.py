@@ -1,7 +1,5 @@
 """Loops in the forms that OpenVINO's GPU plugin computes correctly (`loops/`)."""
 
-from __future__ import annotations
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node
 from bridge.neutral.rewrite import Pattern, Result, Rewriter

@@ -3,8 +3,6 @@
 OpenVINO's GPU plugin gives an input whose size is 0 one element, and then refuses the empty tensor.
 """
 
-from __future__ import annotations
-
 from bridge.neutral.graph import Model
 from bridge.neutral.types import Interval, with_dims
 from bridge.passes.context import Context

@@ -3,8 +3,6 @@
 Measured on an emulated device (`tests/gpu/`): see the facts in `docs/devices.md`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from bridge.neutral.graph import Node, Value, producer_of

@@ -3,8 +3,6 @@
 A file that the engine does not open is worse than a refusal that says what would help.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 

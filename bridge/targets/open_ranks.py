@@ -1,8 +1,6 @@
 """Notes values of unknown rank: OpenVINO's CPU plugin does not run a model with such values. The
 file is still written, because others read it."""
 
-from __future__ import annotations
-
 from bridge.neutral.graph import Model, names_of_outputs, producer_of
 from bridge.neutral.types import TensorType
 from bridge.passes.context import Context

@@ -1,8 +1,6 @@
 """Writes operators that a device or a release lacks with other operators, if a short exact form
 exists."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.builder import Builder

@@ -5,8 +5,6 @@ from IR gets other forms; they come before the rules of the operators. A model o
 own operators.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from bridge.neutral.builder import Builder

@@ -1,7 +1,5 @@
 """Unrolls Loops whose trip count is known, for devices that want them so."""
 
-from __future__ import annotations
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node
 from bridge.neutral.rewrite import Pattern, Result, Rewriter

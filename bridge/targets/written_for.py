@@ -4,8 +4,6 @@ Workarounds for the faults of older releases are not in the file, so that a chec
 says so.
 """
 
-from __future__ import annotations
-
 from bridge.metadata import Entry
 from bridge.neutral.graph import Model
 from bridge.options import release_number

@@ -55,8 +55,6 @@ an attribute that means nothing to Bridge if it has this value, or "any value"; 
 by a row or a rule.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Element types, with their names in each format."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from typing import Any

@@ -19,8 +19,6 @@ runs contradict each other, it is not known.
 An IR is read by Bridge as ONNX, layer by layer: neither its records nor its workarounds are undone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The neighbours of a value in a file: what makes it, what that takes, and what takes the value."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path

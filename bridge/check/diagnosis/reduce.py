@@ -5,8 +5,6 @@ that were seen in the whole model. So a branch, or an iteration of a Loop, is a 
 nodes around it.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence

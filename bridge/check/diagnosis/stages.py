@@ -4,8 +4,6 @@ A conversion asks for it with `debug="run"`. What cannot be written or run as ON
 passes, as a graph half way, is left out.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Searches over things in an order: for the first that is wrong, and for the fewest that fail."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """Sessions seen otherwise: inputs changed before a run, and outputs changed after it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

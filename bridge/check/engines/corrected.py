@@ -1,7 +1,5 @@
 """Operators of onnx.reference that compute something else than the standard says, set right."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

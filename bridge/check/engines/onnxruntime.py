@@ -1,7 +1,5 @@
 """onnxruntime on the CPU."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 import re

@@ -1,7 +1,5 @@
 """Opens files in the engines of their formats. A check has one owner of its sessions."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

@@ -1,7 +1,5 @@
 """IRs with variables, seen with the inputs and outputs of the ONNX model that they were made of."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ The search for a branch starts from the conditions on the way to it (`probe`), w
 goal of the solver; so is a number of iterations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice

@@ -1,7 +1,5 @@
 """Seeded inputs for a model: the right types, sizes that agree, integers that mean something."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Container, Mapping, Sequence

@@ -4,8 +4,6 @@ Small inputs are drawn first. Where the model refuses them, a recipe that it tak
 solver: sizes grow, those that operators compute have to agree, and integers are small or compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 from itertools import islice

@@ -1,8 +1,6 @@
 """Draws further inputs like those that a model takes: large ones, with numbers around those that a
 file compares with, wide ones, NaN, and the ends of types; and more inputs for each branch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, groupby, islice

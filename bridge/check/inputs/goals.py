@@ -6,8 +6,6 @@ distance of these numbers from the wanted outcome is the branch distance of sear
 is 0 for the wanted outcome, and smaller if the numbers are nearer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ iteration of each Loop around it, and the iteration's number is an input. So the
 way are computed quickly for many inputs, even for inputs that the whole model does not take.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce

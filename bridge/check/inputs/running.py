@@ -1,7 +1,5 @@
 """Runs inputs for a search, and keeps those that show something new."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

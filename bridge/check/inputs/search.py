@@ -1,7 +1,5 @@
 """Seeks the inputs of a check: the user's, drawn ones, and ones that reach further branches."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 

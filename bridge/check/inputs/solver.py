@@ -5,8 +5,6 @@ The method is the alternating variable method of search-based testing (B. Korel,
 time, by steps of all magnitudes, as long as the distance becomes smaller.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -7,8 +7,6 @@ backwards. A number that a consumer compares with is a mark: an input that has i
 neighbours, tells `<` from `<=`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ values may have another shape in each iteration, and a Loop may run as often as 
 open rank comes out as its elements and its shape, for engines take no output of open rank.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any

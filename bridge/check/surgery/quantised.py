@@ -1,7 +1,5 @@
 """Quantised operators, written in several: so that noise and wider floats come between them."""
 
-from __future__ import annotations
-
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Model, Node
 from bridge.neutral.rewrite import Pattern, Result, Rewriter

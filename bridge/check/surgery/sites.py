@@ -1,7 +1,5 @@
 """The Ifs and Loops of a model, and the ways to them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Some nodes of a graph as a graph or a model of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from bridge.neutral.clone import clone_node, clone_value

@@ -1,7 +1,5 @@
 """Changes to a copy of a model, which are named in the nodes and values of the model itself."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from functools import cached_property
 

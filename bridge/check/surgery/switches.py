@@ -1,7 +1,5 @@
 """Inputs of a model that force its Ifs, and the numbers of iterations of its Loops."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from bridge.check.surgery.sites import Site, is_forcible

@@ -5,8 +5,6 @@ among those of their kind, if both models have as many, and all nodes in graphs 
 nearly all of the same operators.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """An output of a model that says which branches ran, and how many iterations its Loops ran."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

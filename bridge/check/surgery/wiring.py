@@ -1,7 +1,5 @@
 """Leads further values into the bodies of Ifs and Loops, and out of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -7,8 +7,6 @@ the `types` of their row, or by the function that `infer_otherwise` sets. That f
 own inference, or, for operators that ONNX lacks, the result of their rule.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -5,8 +5,6 @@ results. So `Value.computed` only remembers the inputs and the node, and compute
 The function that `compute_by` got computes one node.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import partial

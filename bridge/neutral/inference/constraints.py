@@ -13,8 +13,6 @@ its inputs (`equal_sizes`), and the ranks of its inputs and outputs (`rank_const
 operator's own arithmetic a check yields a text if the node contradicts itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """If and Loop: types flow through the ports."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 from bridge.neutral.graph import Body, Node, Value

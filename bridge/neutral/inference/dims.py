@@ -1,7 +1,5 @@
 """Helpers of shape inference: axes, and dimensions computed from dimensions."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -8,8 +8,6 @@ its rule. The forms are in the docstring of `bridge.vocabulary`; without a row, 
 A check asks `index_range(node, position)` for each use of an input that it draws.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ known_of(shape).dims       the dimensions that a vector holds
 known_of(axes).length      the length of a vector
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -1,7 +1,5 @@
 """Types of outputs as rows of `mappings/` declare them (`types`, see `bridge/vocabulary/`)."""
 
-from __future__ import annotations
-
 from bridge.neutral.graph import Node
 from bridge.neutral.inference import first
 from bridge.neutral.inference.dims import dim_product

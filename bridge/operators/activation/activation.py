@@ -1,7 +1,5 @@
 """Activation functions with parameters as inputs in one format and as attributes in the other."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import F32

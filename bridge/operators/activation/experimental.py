@@ -1,8 +1,6 @@
 """ONNX's experimental operators of operator sets 1 to 9, written with today's operators. The
 installed standard has dropped them, but onnxruntime still runs them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.operators import Builder, Node, Refused, Value, reads, required

@@ -1,7 +1,5 @@
 """Softmax, LogSoftmax, Hardmax."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.inference import constraints as must

@@ -1,7 +1,5 @@
 """Conversion between slices and stacks of a Loop with their axis (IR) and without it (ONNX)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from bridge.neutral.graph import Graph

@@ -1,7 +1,5 @@
 """Trip counts too large for any Loop to reach."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Condition
 from bridge.operators import Builder, Node, Value

@@ -1,7 +1,5 @@
 """Loops without an iteration: how to recognise them, and their outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from bridge.neutral.inference.known import known_of

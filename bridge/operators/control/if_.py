@@ -1,8 +1,6 @@
 """If: ONNX 1 to 25, IR If-8. The two formats differ in the shape of the condition and in element
 types."""
 
-from __future__ import annotations
-
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes
 from bridge.operators.guarding import SafeInputs, Unsafe, guards
 from bridge.operators.type_constraints import disallowed

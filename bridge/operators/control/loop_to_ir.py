@@ -5,8 +5,6 @@ and trip count are scalars, and its body does not read a condition. The body of 
 no iteration number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from bridge.neutral.arrays import full

@@ -4,8 +4,6 @@ ONNX's Loop does not slice its inputs, and it stacks only along a new first axis
 states and stacks. Scan's slices and stacks lose their axis.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

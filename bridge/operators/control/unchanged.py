@@ -1,7 +1,5 @@
 """States of a Loop that keep their initial values."""
 
-from __future__ import annotations
-
 from bridge.neutral.captures import drop_unread_captures, keep_outputs
 from bridge.neutral.ports import Carried, Invariant, Yield
 from bridge.operators import Builder, Node, Value

@@ -1,7 +1,5 @@
 """A Loop in a branch that is not taken."""
 
-from __future__ import annotations
-
 from bridge.neutral.ports import Sliced, Stacked
 from bridge.operators import Builder, Node, Value
 from bridge.operators.guarding import SafeInputs, Unsafe, guards, if_taken

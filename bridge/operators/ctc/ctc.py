@@ -1,7 +1,5 @@
 """IR's greedy decoders of connectionist temporal classification."""
 
-from __future__ import annotations
-
 from bridge.neutral.types import I64
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
 

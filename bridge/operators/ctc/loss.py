@@ -1,7 +1,5 @@
 """IR's loss of connectionist temporal classification."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.types import F32, I64, I64_MAX

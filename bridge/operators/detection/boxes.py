@@ -1,7 +1,5 @@
 """Boxes with corners (x1, y1, x2, y2), the form in IR's proposals and detections."""
 
-from __future__ import annotations
-
 import math
 
 from bridge.neutral.types import I64_MAX

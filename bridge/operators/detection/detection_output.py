@@ -1,7 +1,5 @@
 """IR's DetectionOutput: decodes boxes, suppresses overlapping ones, keeps the best."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """IR's ExperimentalDetectron operators, the parts of Mask R-CNN (operator set 6)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

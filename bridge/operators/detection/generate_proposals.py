@@ -1,7 +1,5 @@
 """IR's GenerateProposals."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference import first
 from bridge.neutral.types import F32, I64
 from bridge.operators import Builder, Node, Result, legalizes, required

@@ -5,8 +5,6 @@ each box that a class may keep. The best box of each class of each image lowers 
 overlapping boxes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from bridge.neutral.types import I64

@@ -1,7 +1,5 @@
 """IR's MatrixNms."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bridge.neutral.inference import first

@@ -1,7 +1,5 @@
 """IR's MulticlassNms."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

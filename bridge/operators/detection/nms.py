@@ -5,8 +5,6 @@ equal overlap. The conversion therefore moves the threshold to the next number. 
 scores, and it may sort all boxes by score.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.graph import operand_of, producer_of

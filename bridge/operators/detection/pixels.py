@@ -6,8 +6,6 @@ NonMaxSuppression computes the same from boxes with high corners moved by one, u
 narrow. An If in the model tests this at inference.
 """
 
-from __future__ import annotations
-
 from bridge.neutral.types import I64
 from bridge.operators import Builder, Value
 from bridge.operators.branches import either

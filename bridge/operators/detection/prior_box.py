@@ -4,8 +4,6 @@ A box is the centre of its cell plus a constant, divided by the size of the imag
 computes only the number of cells and the size of the image, so that they may be unknown.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """IR's Proposal."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

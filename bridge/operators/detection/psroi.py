@@ -3,8 +3,6 @@
 Regions are rows (image, x1, y1, x2, y2). An image of -1 ends the regions, and zeros follow.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

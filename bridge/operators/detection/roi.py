@@ -4,8 +4,6 @@ IR's aligned_mode "half_pixel_for_nn" is ONNX's half_pixel, and "asymmetric" is 
 output_half_pixel. IR's "half_pixel" is half a pixel of the input farther.
 """
 
-from __future__ import annotations
-
 from itertools import product, starmap
 
 import numpy as np

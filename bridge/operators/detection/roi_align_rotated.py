@@ -1,7 +1,5 @@
 """IR's ROIAlignRotated."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.inference import first

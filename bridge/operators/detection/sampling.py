@@ -1,7 +1,5 @@
 """Values of images between pixels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product, starmap
 

@@ -1,7 +1,5 @@
 """Suppression of overlapping boxes class by class. The result is a table of scores."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

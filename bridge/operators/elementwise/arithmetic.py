@@ -1,8 +1,6 @@
 """Arithmetic with different operators in the two formats: Sum and Mean, Div, Mod, Pow, Reciprocal,
 ..."""
 
-from __future__ import annotations
-
 from functools import reduce
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Constants of element types that ONNX lacks: nf4 (NormalFloat, used by NNCF for compressed
 weights), u1, u3 and u6. IR converts them before it computes with them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Shifts with different names in the formats, and bitwise operators on booleans and in old ONNX."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import BOOL, ELEMENTS
 from bridge.operators import Builder, Node, Refused, Result, legalizes, required

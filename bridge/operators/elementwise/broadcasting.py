@@ -1,7 +1,5 @@
 """Broadcasting other than numpy's: ONNX before operator set 7, and IR's `none` and `pdpd`."""
 
-from __future__ import annotations
-
 from bridge.operators import Builder, Node, Refused, Result, Value, reads, required
 from bridge.operators.ir_texts import parse_bool
 

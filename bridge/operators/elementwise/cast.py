@@ -1,7 +1,5 @@
 """Conversions between element types."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference import first, infers, knows
 from bridge.neutral.types import (
     BOOL,

@@ -1,7 +1,5 @@
 """Clip and Clamp: bounds as inputs of the type of the data (ONNX), or as real attributes (IR)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

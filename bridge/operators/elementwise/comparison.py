@@ -1,7 +1,5 @@
 """Comparisons and predicates that only one format has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from operator import eq, ge, gt, le, lt, ne
 

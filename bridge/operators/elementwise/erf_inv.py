@@ -1,7 +1,5 @@
 """ErfInv of IR, the inverse of the error function."""
 
-from __future__ import annotations
-
 from functools import reduce
 
 from bridge.neutral.types import F32, F64

@@ -1,7 +1,5 @@
 """Known content of elementwise arithmetic: shape arithmetic on numbers and symbols."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Operators that round."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference import knows
 from bridge.neutral.inference.known import KnownValue, known_of
 from bridge.operators import Builder, Node, Refused, Result, legalizes

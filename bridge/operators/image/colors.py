@@ -6,8 +6,6 @@ one tensor or several parts (NV12toRGB-8, I420toRGB-8). The last rows of one ten
 W, 1]` are the colours.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.inference import constraints as must

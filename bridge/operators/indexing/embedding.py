@@ -1,8 +1,6 @@
 """EmbeddingBagOffsets, EmbeddingBagPacked, EmbeddingSegmentsSum, SegmentMax: sums of rows in
 bags."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.inference import first, infers_shape

@@ -1,7 +1,5 @@
 """Gather, GatherND, GatherTree, Compress."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.graph import Body, Graph

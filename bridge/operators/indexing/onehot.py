@@ -1,7 +1,5 @@
 """OneHot: ONNX has both values in one input, and IR in two inputs."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.inference import constraints as must, first, infers

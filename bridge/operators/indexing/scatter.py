@@ -1,7 +1,5 @@
 """Scatter in all forms: elements, slices, N-d indices and updates of a cache."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.graph import Node, Value

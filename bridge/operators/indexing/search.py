@@ -1,7 +1,5 @@
 """Bucketize, SearchSorted, Roll, ReverseSequence."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference import constraints as must
 from bridge.neutral.types import F32, F64, I64, Element
 from bridge.operators import Builder, Node, Result, Value, legalizes, ranked, required

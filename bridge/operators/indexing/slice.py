@@ -1,7 +1,5 @@
 """Slice, StridedSlice, SliceScatter, Reverse."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.inference import constraints as must, first, infers_shape, knows, require

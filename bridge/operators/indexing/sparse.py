@@ -1,7 +1,5 @@
 """IR's SparseFillEmptyRows."""
 
-from __future__ import annotations
-
 from bridge.operators import Builder, Node, Result, legalizes, required
 
 

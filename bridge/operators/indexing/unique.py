@@ -1,7 +1,5 @@
 """Unique and NonZero."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference import first, infers, place
 from bridge.neutral.inference.dims import at_most, dim_product, with_dim
 from bridge.neutral.inference.known import known_of, unknown

@@ -1,7 +1,5 @@
 """Attention of ONNX and ScaledDotProductAttention of IR."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

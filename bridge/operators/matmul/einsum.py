@@ -1,7 +1,5 @@
 """Einsum of both formats. In IR, the equation has no blanks, and a diagonal requires an arrow."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference import constraints as must
 from bridge.operators import Builder, Node, Result, Value, legalizes
 

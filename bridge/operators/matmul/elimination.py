@@ -1,7 +1,5 @@
 """Det of ONNX and Inverse of IR: Gaussian elimination with partial pivoting, as a Loop."""
 
-from __future__ import annotations
-
 from bridge.neutral.types import BF16, F16, F32, Element
 from bridge.operators import Builder, Node, Result, Value, legalizes
 from bridge.operators.loops import Values, along

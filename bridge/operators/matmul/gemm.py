@@ -1,7 +1,5 @@
 """Gemm: alpha * A' * B' + beta * C. IR has MatMul, Multiply and Add."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference import constraints as must, first, infers, require
 from bridge.neutral.types import ANY, F32, TensorType
 from bridge.operators import Builder, Node, Result, Value, legalizes, required

@@ -1,7 +1,5 @@
 """IR's GroupedMatMul, used in mixtures of experts."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import TensorType
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required

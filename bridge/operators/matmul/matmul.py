@@ -1,8 +1,6 @@
 """MatMul, MatMulInteger. ONNX has no MatMul with transposition, and IR has no integer MatMul with
 zero points."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference import constraints as must, first, infers, require
 from bridge.neutral.types import BF16, F16, F32, F64, I32, Shape, TensorType, broadcast
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, required

@@ -1,7 +1,5 @@
 """RotaryEmbedding: rotates pairs of elements by angles that grow with their position."""
 
-from __future__ import annotations
-
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.matmul.attention import by_heads, joined_heads
 

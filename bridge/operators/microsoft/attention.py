@@ -2,8 +2,6 @@
 ScaledDotProductAttention with projections, masks and caches around it. The source is onnxruntime's
 ContribOperators and its `contrib_ops/cpu/bert`. Attributes have their values from the file."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference import constraints as must
 from bridge.neutral.types import ANY, F16, F32, I64_MAX
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required

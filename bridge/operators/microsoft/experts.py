@@ -2,8 +2,6 @@
 ContribOperators and its `contrib_ops/cpu/moe`). Rows of tokens stand behind one another by their
 expert, and IR's GroupedMatMul reads the weights of experts that have rows, no others."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

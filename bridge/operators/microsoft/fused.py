@@ -1,8 +1,6 @@
 """Fused operators of onnxruntime: activations with a bias, products and convolutions with a scale
 and an activation (onnxruntime's ContribOperators). Attributes have their values from the file."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference import constraints as must
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
 from bridge.operators.activation.softmax import over_all_from

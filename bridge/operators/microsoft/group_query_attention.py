@@ -1,8 +1,6 @@
 """`com.microsoft::GroupQueryAttention` as onnxruntime-genai writes it (onnxruntime's
 ContribOperators, and its `contrib_ops/cpu/bert/gqa_attention_base.h`)."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import partial

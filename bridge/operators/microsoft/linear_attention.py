@@ -1,8 +1,6 @@
 """Attention with a recurrent state, and the operators around it, of onnxruntime's own domain,
 com.microsoft (onnxruntime's ContribOperators). Attributes have their values from the file."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bridge.neutral.types import F32

@@ -1,8 +1,6 @@
 """Normalisations that onnxruntime writes in its own domain, and two in ONNX's domain that the
 standard lacks."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference.indexes import indexes
 from bridge.neutral.types import F32, I32

@@ -1,8 +1,6 @@
 """Attention biases that depend on the distance of words, as onnxruntime fuses them (its
 `contrib_ops/cuda/bert`)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.operators import Builder, Node, Refused, Result, legalizes, required

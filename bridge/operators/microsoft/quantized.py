@@ -4,8 +4,6 @@ Each operator is a standard operator between DequantizeLinear and QuantizeLinear
 ContribOperators). Attributes have their values from the file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

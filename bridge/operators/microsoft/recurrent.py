@@ -1,7 +1,5 @@
 """Recurrent operators of onnxruntime's own domain, com.microsoft, for IR."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.inference import constraints as must, infers

@@ -2,8 +2,6 @@
 the name or in few details (onnxruntime's ContribOperators). Attributes have their values from the
 file."""
 
-from __future__ import annotations
-
 from typing import NoReturn
 
 from bridge.operators import Builder, Node, Refused, Result, legalizes, required

@@ -1,7 +1,5 @@
 """`com.microsoft::RotaryEmbedding`, and rotary embeddings of other operators of onnxruntime."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

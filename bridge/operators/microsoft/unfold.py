@@ -1,7 +1,5 @@
 """`com.microsoft::UnfoldTensor`: overlapping slices along an axis."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.operators import Builder, Node, Refused, Result, legalizes, ranked

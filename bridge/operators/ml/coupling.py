@@ -3,8 +3,6 @@ classes, and then couple all pairs. The source is Wu, Lin and Weng, "Probability
 Multi-class Classification by Pairwise Coupling", section 4.4. The iteration is libsvm's, as in
 ONNX's reference."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.arrays import spend

@@ -1,7 +1,5 @@
 """Operators of ai.onnx.ml on features: Binarizer, Scaler, Normalizer, Imputer, encoders, ..."""
 
-from __future__ import annotations
-
 import math
 from typing import NoReturn
 

@@ -1,7 +1,5 @@
 """Linear models and support vector machines of ai.onnx.ml."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.arrays import spend

@@ -1,7 +1,5 @@
 """Steps from scores to results in models of ai.onnx.ml: transforms, the second class, labels."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Tree ensembles of ai.onnx.ml. All rows descend in all trees at the same time, one level per
 step."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """IR's adaptive pooling: a given number of windows that cover the input and may overlap."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import F32, is_static
 from bridge.operators import Builder, Node, Result, Value, legalizes, ranks, required

@@ -5,8 +5,6 @@ the window inside the padded input. IR divides by the whole window, unless there
 (AvgPool-14, confirmed by experiment).
 """
 
-from __future__ import annotations
-
 from bridge.neutral.inference import constraints as must, infers
 from bridge.neutral.types import Type
 from bridge.operators import Builder, Node, Result, legalizes

@@ -1,7 +1,5 @@
 """IR's BinaryConvolution."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.types import U1

@@ -6,8 +6,6 @@ SAME_UPPER is IR's same_lower, and any other ONNX mode is IR's same_upper (ConvT
 specification, confirmed by experiment).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Dropout, which has an effect only in training."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.inference.known import known_of

@@ -1,7 +1,5 @@
 """Global pooling: reductions over all spatial axes."""
 
-from __future__ import annotations
-
 from bridge.operators import Builder, Node, Result, legalizes, ranks
 from bridge.operators.nn.lp_pool import power_of, root_of
 

@@ -1,7 +1,5 @@
 """LpPool: the root of a sum of powers. The sum is an average of powers times the window's size."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads

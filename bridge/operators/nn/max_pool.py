@@ -1,7 +1,5 @@
 """MaxPool."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ IR's MVN subtracts the mean over axes and divides by the deviation. Most normali
 become an MVN, a scale and a bias.
 """
 
-from __future__ import annotations
-
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference import constraints as must, first, infers
 from bridge.neutral.types import BF16, BY_ONNX, F16, F32, Shape, TensorType, Type

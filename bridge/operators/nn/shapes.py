@@ -1,7 +1,5 @@
 """Output sizes of windows: convolutions and poolings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

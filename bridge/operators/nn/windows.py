@@ -5,8 +5,6 @@ This is IR's rounding "ceil_torch". With IR's "ceil", one more window may start 
 behind the input.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

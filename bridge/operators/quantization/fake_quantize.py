@@ -1,7 +1,5 @@
 """IR's FakeQuantize and FakeConvert, written with ONNX's operators."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ IR lacks them. They become division, rounding and clipping; a pass writes FakeQu
 (`bridge/passes/fake_quantize.py`).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.inference import constraints as must

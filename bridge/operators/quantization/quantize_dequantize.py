@@ -4,8 +4,6 @@ ONNX has QuantizeLinear and DequantizeLinear for it, IR has one FakeQuantize. Op
 this FakeQuantize of the parts, and then takes it apart for its integer kernels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -4,8 +4,6 @@ numbers differ.
 A seed of ONNX becomes IR's `op_seed`. The value 0 of `op_seed` means another sequence every time.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 

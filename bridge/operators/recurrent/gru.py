@@ -3,8 +3,6 @@
 With `linear_before_reset`, IR's B has two separate biases of the gate h: [z, r, Wh, Rh].
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """LSTM of ONNX for IR. ONNX orders the gates iofc, IR fico."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

@@ -5,8 +5,6 @@ first: [batch, seq, input], with states [batch, directions, hidden]. ONNX's B ha
 and then the biases of R, but IR's B has their sum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """RNN of ONNX for IR."""
 
-from __future__ import annotations
-
 from bridge.operators import Builder, Node, Result, Value, legalizes, required
 from bridge.operators.loops import Values
 from bridge.operators.recurrent import recurrent as layers

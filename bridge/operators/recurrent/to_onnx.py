@@ -1,7 +1,5 @@
 """LSTM, GRU and RNN of ONNX, made from the cells and sequences of IR."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Recurrent layers in a branch that is not taken."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

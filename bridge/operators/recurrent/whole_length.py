@@ -1,7 +1,5 @@
 """Recognises lengths of sequences equal to the size of their axis."""
 
-from __future__ import annotations
-
 from bridge.neutral.graph import producer_of
 from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import known_of

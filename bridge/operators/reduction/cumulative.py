@@ -1,7 +1,5 @@
 """CumSum and CumProd."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.inference import constraints as must

@@ -7,8 +7,6 @@ whole numbers as keys. A key combines the number of different elements in front 
 OpenVINO computes in 32 bits, so that for many elements two steps use two parts of the index.
 """
 
-from __future__ import annotations
-
 from math import isqrt
 
 from bridge.neutral.types import I64, Dim, high

@@ -1,7 +1,5 @@
 """Reductions: the source of the axes, empty axes, and reductions that only one format has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import reduce
 

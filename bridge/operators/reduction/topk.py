@@ -1,7 +1,5 @@
 """TopK of both formats, and ArgMax and ArgMin, which IR lacks."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference import constraints as must, first, infers, place
 from bridge.neutral.inference.dims import at_most
 from bridge.neutral.inference.known import as_dim, known_of

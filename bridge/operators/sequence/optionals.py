@@ -1,7 +1,5 @@
 """Optionals in older operator sets, which support fewer input types."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.inference import infers

@@ -1,7 +1,5 @@
 """Type inference of operators on sequences."""
 
-from __future__ import annotations
-
 from functools import reduce
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Operators that create or enlarge tensors: Expand, Broadcast, Tile, ConstantOfShape. Also Range
 and Concat."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Eye, EyeLike and Trilu: matrices that depend on the distance from the diagonal."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference import constraints as must, infers
 from bridge.neutral.inference.known import as_dim, known_of
 from bridge.neutral.types import ANY, BOOL, STRING, Shape, TensorType, Type

@@ -1,7 +1,5 @@
 """Reshape and Squeeze in a branch that is not taken: the data fit the shape of the output."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

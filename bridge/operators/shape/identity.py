@@ -1,7 +1,5 @@
 """Identity, and operators with the same effect."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference import knows
 from bridge.neutral.inference.known import KnownValue, known_of
 from bridge.operators import Builder, Node, Result, legalizes

@@ -1,7 +1,5 @@
 """Pad: ONNX has one input for both ends and optional axes, and IR one input for each end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

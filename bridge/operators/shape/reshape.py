@@ -1,8 +1,6 @@
 """Operators that change the shape: Shape, Size, Reshape, Squeeze, Flatten. Also Transpose, Expand
 and Tile."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.inference import (

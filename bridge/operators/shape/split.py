@@ -1,7 +1,5 @@
 """Split: parts of one axis with equal or with given lengths."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

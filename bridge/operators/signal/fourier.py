@@ -4,8 +4,6 @@ ONNX transforms one axis per node and keeps a last axis of size 1 (real) or 2 (c
 transforms several axes. Its real signals have no such last axis, and its axes do not count it.
 """
 
-from __future__ import annotations
-
 from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, F32, F64

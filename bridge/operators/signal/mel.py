@@ -1,7 +1,5 @@
 """MelWeightMatrix: the weights from a spectrogram to a mel spectrogram."""
 
-from __future__ import annotations
-
 import math
 
 from bridge.neutral.types import F32

@@ -1,7 +1,5 @@
 """Short-time Fourier transforms: STFT of both formats, ISTFT of IR."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference import constraints as must, infers_shape
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import ANY, Dim, Shape

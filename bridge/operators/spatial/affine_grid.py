@@ -1,7 +1,5 @@
 """AffineGrid: the coordinates of every point of an output after an affine map."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference.known import known_of
 from bridge.operators import Builder, Node, Value, legalizes, required
 

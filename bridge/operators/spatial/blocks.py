@@ -1,8 +1,6 @@
 """Operators on blocks: SpaceToDepth, DepthToSpace, SpaceToBatch, BatchToSpace. Also
 ShuffleChannels, ReorgYolo and ExtractImagePatches."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import product

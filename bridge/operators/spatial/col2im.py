@@ -1,7 +1,5 @@
 """Col2Im: sliding blocks added up to images."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference import constraints as must
 from bridge.neutral.inference.known import known_of
 from bridge.operators import Builder, Node, Value, legalizes, ranks, required

@@ -1,7 +1,5 @@
 """GridSample: samples of images at computed places."""
 
-from __future__ import annotations
-
 from itertools import product
 
 from bridge.neutral.inference import constraints as must

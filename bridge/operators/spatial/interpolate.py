@@ -1,7 +1,5 @@
 """Interpolate of IR."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -4,8 +4,6 @@ A matrix [out, in] of weights resizes one axis; for the nearest element, a Gathe
 cubic interpolation are separable, so that several axes are resized one after another.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Resize and Upsample of ONNX."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 

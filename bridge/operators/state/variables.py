@@ -1,7 +1,5 @@
 """IR's variables: ReadValue and Assign."""
 
-from __future__ import annotations
-
 from bridge.neutral.inference import first, infers
 from bridge.neutral.types import TensorType
 from bridge.operators import Node

@@ -1,8 +1,6 @@
 """Text. IR has tensors of strings but no operators on them. n-grams of numbers (TfIdfVectorizer)
 are counted with comparisons."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn

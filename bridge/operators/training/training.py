@@ -1,7 +1,5 @@
 """Operators of ai.onnx.preview.training, written as arithmetic."""
 
-from __future__ import annotations
-
 from typing import NoReturn
 
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes

@@ -10,8 +10,6 @@ The new node has the name of the pattern's first node. A rule on the way to IR g
 node the name of the node that it expands.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

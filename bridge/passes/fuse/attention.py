@@ -4,8 +4,6 @@ A mask may leave queries without a key. A Where then sets their rows of the atte
 zero. With fewer heads of keys than queries, the queries of all heads that share keys are rows of
 one head."""
 
-from __future__ import annotations
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value, producer_of
 from bridge.neutral.inference.dims import axis_of, known_axes

@@ -1,7 +1,5 @@
 """Addends of a matrix product or a convolution that can become an input of it."""
 
-from __future__ import annotations
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.inference.known import known_of

@@ -4,8 +4,6 @@ OpenVINO's CPU plugin fuses it into one node that holds the cache, if the attent
 ScaledDotProductAttention. The plugin expects that heads of keys and values are already repeated for
 the heads of queries. A mask before a scale must have four axes."""
 
-from __future__ import annotations
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.inference.known import known_of

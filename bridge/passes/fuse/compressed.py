@@ -6,8 +6,6 @@ A `Reshape` that joins blocks and a `Convert` to f32 may follow. OpenVINO comput
 and DequantizeLinear does too; ONNX's f16 operators would round.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ weights in each run, or fuses DequantizeLinear and MatMul to MatMulNBits, which 
 operand. DequantizeLinear is for weights that meet quantised activations.
 """
 
-from __future__ import annotations
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value, producer_of
 from bridge.operators.quantization.quantize import scaled

@@ -1,8 +1,6 @@
 """Operators that undo each other. A rule adds one if a format keeps an axis or an order that the
 other format does not keep; the rule of the way back adds its inverse."""
 
-from __future__ import annotations
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value, producer_of
 from bridge.neutral.inference.dims import known_axes

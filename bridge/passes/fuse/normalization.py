@@ -1,8 +1,6 @@
 """LayerNormalization and InstanceNormalization, which are MVN, scaled and shifted; and
 RMSNormalization."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

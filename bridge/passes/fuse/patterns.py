@@ -1,7 +1,5 @@
 """All patterns, by the last operator, in the order in which they are tried."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from bridge.neutral.graph import Model, Node, names_of_outputs

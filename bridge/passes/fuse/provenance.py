@@ -3,8 +3,6 @@
 The IR's record names that node (`bridge.neutral.provenance`). The record is a hint. It is used only
 if expanding the ONNX node for IR again gives exactly the present nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from bridge.neutral.attributes import fault_of

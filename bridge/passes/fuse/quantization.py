@@ -3,8 +3,6 @@
 The first is a FakeQuantize to the levels of an integer type and a Cast to it. The second is a Cast
 to f32, less a zero point, times a scale."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.neutral.builder import Builder

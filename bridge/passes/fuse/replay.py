@@ -1,7 +1,5 @@
 """The proof of a guess: expanding the guessed nodes for IR again gives the present layers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 

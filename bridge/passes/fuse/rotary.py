@@ -1,7 +1,5 @@
 """RotaryEmbedding: the halves of a head, each by a cosine and the other by a sine."""
 
-from __future__ import annotations
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.dims import known_axes

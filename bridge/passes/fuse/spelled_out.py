@@ -1,7 +1,5 @@
 """Single operators of ONNX that IR has in a more general form, in parts, or behind a guard."""
 
-from __future__ import annotations
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value, producer_of
 from bridge.neutral.inference.dims import known_axes

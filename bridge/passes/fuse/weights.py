@@ -1,7 +1,5 @@
 """Blocks of few-bit weights, in the layouts for which onnxruntime has a kernel: MatMulNBits."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Whether a node is safe in a branch that is not taken: by the guard beside its rules, or by its
 row, if it has none."""
 
-from __future__ import annotations
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.constraints import contradiction, equal_sizes, sizes_that_suit

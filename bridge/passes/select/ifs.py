@@ -4,8 +4,6 @@ The result is the same if both branches can run on any data and their outputs ha
 selection never broadcasts. Where picks elements, so a NaN of the other branch has no effect.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from bridge.errors import Unsupported, UnsupportedError

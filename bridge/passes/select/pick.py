@@ -1,7 +1,5 @@
 """One of two values, by a condition."""
 
-from __future__ import annotations
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Value
 from bridge.neutral.types import BOOL, F16, F32, I8, I32, U8, Element

@@ -11,8 +11,6 @@ IR's record. `known_parts.py` recognises the nodes that `restore.py` made. `copi
 for old operator sets.
 """
 
-from __future__ import annotations
-
 from bridge.neutral.graph import Graph, Model
 from bridge.neutral.types import ContainerType
 from bridge.passes.applies import between_formats, both, either, found, operators_of

@@ -1,8 +1,6 @@
 """Sequences to which each iteration of a Loop appends a tensor. They become stacks if all tensors
 have one shape."""
 
-from __future__ import annotations
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Node, Value, producer_of
 from bridge.neutral.ports import Carried, Stacked, Yield

@@ -6,8 +6,6 @@ payload under `o` (or `o.data`, `o.shapes`). An output of open rank is `y.data` 
 model's metadata records the original.
 """
 
-from __future__ import annotations
-
 from bridge.errors import UsageError
 from bridge.neutral.boundary_record import BOUNDARY, BoundaryRecord, BoundaryValue
 from bridge.neutral.builder import Builder

@@ -5,8 +5,6 @@ dummy of another rank if there is no value. A later If tests the flag, and takes
 branch that the flag allows.
 """
 
-from __future__ import annotations
-
 from bridge.neutral.graph import Body, Node, Value, operand_of
 from bridge.neutral.inference.known import known_of
 from bridge.passes.sequences.shape_vectors import Dims, PossibleShapes, joined

@@ -1,7 +1,5 @@
 """Copies of sequences in ONNX before operator set 14, whose Identity only takes tensors."""
 
-from __future__ import annotations
-
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Carried, Iteration, Yield

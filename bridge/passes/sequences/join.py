@@ -1,7 +1,5 @@
 """The form that can hold a value from two places, or a state of a Loop in all iterations."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from bridge.neutral.graph import Value

@@ -5,8 +5,6 @@ recognised by building the same nodes and comparing. ONNX could hold a record of
 alone proves nothing about a file that another tool has changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import chain, combinations
 

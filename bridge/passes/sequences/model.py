@@ -1,7 +1,5 @@
 """The pass over a whole model."""
 
-from __future__ import annotations
-
 from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.graph import Model
 from bridge.neutral.inference import infer_graph

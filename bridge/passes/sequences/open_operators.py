@@ -6,8 +6,6 @@ Any other operator gets an If for each possible rank: one copy of the operator f
 copies of later nodes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from itertools import product

@@ -3,8 +3,6 @@
 Each rule gives the output of a node, or None if the node is handled like other operators.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product

@@ -1,7 +1,5 @@
 """Each sequence and optional operator on forms."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from bridge.neutral.builder import Builder

@@ -1,7 +1,5 @@
 """The possible ranks of the inputs of an operator on tensors of open rank, and the output types."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product

@@ -1,7 +1,5 @@
 """Restores sequences and optionals at the boundary of an ONNX model, if its IR came from one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

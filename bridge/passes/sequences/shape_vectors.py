@@ -1,7 +1,5 @@
 """Vectors that hold the shape of a tensor of open rank, and the facts about them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Replaces a pair of an input and an output of ONNX by a variable of IR, and the other way
 round."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from typing import Any
 

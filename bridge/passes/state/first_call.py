@@ -12,8 +12,6 @@ same as the other branch if the states are still empty. This module does not pro
 runs both models.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 
 from bridge.errors import UsageError

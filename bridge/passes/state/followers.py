@@ -1,8 +1,6 @@
 """Nodes that write into caches (GroupQueryAttention), if the caches become variables. Calls follow
 one another, so new words stand behind all words in a variable."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from bridge.neutral.builder import Builder

@@ -1,7 +1,5 @@
 """Which inputs and outputs of a model are states: by their names, or by their types and places."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

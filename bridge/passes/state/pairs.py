@@ -5,8 +5,6 @@ OpenVINO's GenAI runs them as variables.
 The metadata records the pairs. The conversion back to ONNX restores them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from bridge.errors import UsageError

@@ -1,7 +1,5 @@
 """Records in a model's metadata: variables of IR, and their pairs of inputs and outputs in ONNX."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from bridge.metadata import Entry

@@ -1,8 +1,6 @@
 """The start of a variable, if the model does not give one: zeros, with sizes for which the first
 call runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Types of variables, for the way back. An engine may hold a state in another type than its own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from bridge.neutral.builder import Builder

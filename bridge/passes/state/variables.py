@@ -10,8 +10,6 @@ the start is computed from other inputs, an empty tensor is the default and stan
 model's metadata records the variables. The conversion back to IR restores them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping
 from itertools import chain, count

@@ -4,8 +4,6 @@
 `restore.py` restores the strings from an IR's record of them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridge.errors import Unsupported, UnsupportedError

@@ -4,8 +4,6 @@ The place of a word is an integer from 0 on. The number of words stands for ever
 an operator that reads a string becomes a table with one row more than there are words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

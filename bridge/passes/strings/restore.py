@@ -1,7 +1,5 @@
 """Restores strings at the boundary of an ONNX model, if its IR came from one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ bodies. Their vocabulary is every string that an operator or a constant among th
 open if it can be another string too, from an input of the model or from an operator that writes it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeGuard

@@ -9,8 +9,6 @@ A clause may want a Loop in an If that tests whether the Loop runs (`Draft.wants
 branch gives the outputs of a Loop without an iteration.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Unpack

@@ -1,7 +1,5 @@
 """Loops with values that an engine does not copy into the body, or out of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial

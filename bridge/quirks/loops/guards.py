@@ -1,8 +1,6 @@
 """Loops in a branch of an If that tests whether they run. The other branch gives the outputs of a
 Loop without an iteration."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from bridge.neutral.builder import Builder

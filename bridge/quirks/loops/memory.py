@@ -1,7 +1,5 @@
 """Loops whose states share memory, or are written to memory that has moved."""
 
-from __future__ import annotations
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.dataflow import Facts
 from bridge.neutral.graph import Body, Graph, Node, Value

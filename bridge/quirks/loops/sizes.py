@@ -1,7 +1,5 @@
 """Loops whose values change their sizes, or have none if no iteration runs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Loops that may run no iteration, or whose number of iterations OpenVINO loses."""
 
-from __future__ import annotations
-
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value, loop_kind
 from bridge.neutral.inference.known import known_of

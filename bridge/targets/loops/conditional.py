@@ -6,8 +6,6 @@ slices. It joins the elements of a stack, which are reshaped behind the Loop. Th
 once. Behind it, the initial states are selected if it should not have run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 

@@ -5,8 +5,6 @@ of zeros, for the first iteration. Behind the Loop, stacks are cut to the real t
 states are the initial ones if it is 0.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from bridge.neutral.builder import Builder

@@ -1,7 +1,5 @@
 """A Loop on its way to another form: the steps that several forms share."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from bridge.neutral.builder import Builder

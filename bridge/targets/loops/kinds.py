@@ -1,7 +1,5 @@
 """Which form a Loop can have on OpenVINO's GPU plugin, and which it has."""
 
-from __future__ import annotations
-
 from bridge.neutral.graph import Body, Node, Value, loop_kind, producer_of
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, Condition, Sliced, Stacked

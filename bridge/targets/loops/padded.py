@@ -7,8 +7,6 @@ A state stays as it is if the shape of a Reshape behind the Loop is computed fro
 would read the shape before the Slice behind the Loop has run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ If a condition may end the Loop, each iteration is a branch of an If that asks w
 other branch gives the states as they are. A stack is cut to the iterations that ran.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from bridge.neutral.builder import Builder
