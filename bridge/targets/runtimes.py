@@ -11,7 +11,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import BOOL, F16, F32, F64, I32, I64, STRING
-from bridge.operators import Refused, Result, required
+from bridge.operators import Refused, Result, attributes_beside, required
 from bridge.operators.nn.conv import explicitly_padded, spatial_rank
 from bridge.operators.nn.max_pool import poolable, with_lowest
 from bridge.operators.nn.shapes import full_attributes
@@ -142,6 +142,16 @@ def _has_resize(mode: str, rank: int, axes: list[int]) -> bool:
     return last and (rank, len(axes)) in ((1, 1), (2, 2), (3, 1), (3, 3), (4, 2), (5, 3))
 
 
+def _of_channels(b: Builder, node: Node) -> Result:
+    """A quantisation with a scale for each channel between copies, a Max of one value. onnxruntime
+    fuses operators in front and behind into integer kernels, which accept one scale alone."""
+    x, scale, zero_point = required(node, 0, 1, 2)
+    attributes = attributes_beside(node, "apart")
+    if not node.attributes["apart"] or known_of(scale).array.size == 1:
+        return None
+    return b.op("Max", b.op(node.op, b.op("Max", x), scale, zero_point, **attributes))
+
+
 FORMS: standard.Forms = {
     "AvgPool": _dilated_pool,
     "Conv": _dilated_convolution,
@@ -149,6 +159,7 @@ FORMS: standard.Forms = {
     "LRN": _normalized_image,
     "MaxPool": _max_pool,
     "Pow": _power,
+    "QuantizeDequantize": _of_channels,
     "ScatterElements": _reduced_f16,
     "ScatterND": _reduced_f16,
     "ir::OneHot": _one_hot,
