@@ -52,7 +52,7 @@ def constant_beyond_32_bits(b: Builder, node: Node, place: Place) -> Result:
         hidden = b.cast(opaque(b, b.constant(numbers.view(np.int32)), "content"), U32)
         hidden.known_value = value.known_value and (None,) * numbers.size  # Or it is folded again.
         return hidden
-    parted = [_parted(b, v) if _is_beyond(v) and v.element is not U32 else v for v in node.operands]
+    parted = [_parted(b, v) if _is_parted(node.op, v) else v for v in node.operands]
     if parted == node.operands:
         return None
     return b.node(node.op, [*parted], 1, node.attributes, extras=node.extras).outputs
@@ -75,6 +75,16 @@ def _is_beyond(value: Value) -> bool:
     numbers = constant.array()
     low, high = I32.bounds
     return bool(numbers.size) and (int(numbers.max()) > high or int(numbers.min()) < low)
+
+
+def _is_parted(op: str, value: Value) -> bool:
+    """Whether a constant gets another form. The ends of i64 stand for no limit, as those of i32
+    do, but where bits are meant."""
+    constant = value.constant if value.element is not U32 and _is_beyond(value) else None
+    if constant is None or op.startswith("Bitwise"):
+        return constant is not None
+    low, high = I64.bounds
+    return not any(n in (low, low + 1, high) for n in constant.array().reshape(-1)[:FEW].tolist())
 
 
 def _parted(b: Builder, value: Value) -> Value:
