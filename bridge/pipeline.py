@@ -200,6 +200,7 @@ STAGES_TO_ONNX: Stages = {
         "passes.fuse.patterns.fuse_onnx",
         "passes.dead.trim_outputs",
         given(without("decompress"), "passes.decompress.store_short"),
+        "targets.runtimes.fill_empty_constants",
         "passes.dimension_names.name_dimensions",
         "passes.legality.check_legality",
     ),

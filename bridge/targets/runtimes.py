@@ -7,9 +7,13 @@ own operators.
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node
 from bridge.neutral.inference.known import known_of
+from bridge.neutral.rewrite import Pattern, Rewriter
+from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import BOOL, F16, F32, F64, I32, I64, STRING
 from bridge.operators import Refused, Result, attributes_beside, required
 from bridge.operators.nn.conv import explicitly_padded, spatial_rank
@@ -26,6 +30,24 @@ from bridge.passes.context import Context
 def legalize(model: Model, context: Context) -> bool:
     """As `bridge.passes.legalize.legalize`; operators of IR get forms that runtimes have."""
     return standard.legalize(model, context, FORMS if model.format == "ir" else None)
+
+
+def fill_empty_constants(model: Model, context: Context) -> bool:
+    """Makes, in place, a ConstantOfShape of each constant without elements that has two axes or
+    more. OpenVINO's reader of ONNX takes an input or a scalar for it."""
+
+    def filled(b: Builder, node: Node, rewriter: Rewriter) -> Result:
+        tensor = node.attributes["value"]
+        element = tensor.element
+        narrow = element.bits < 8 or (element.is_float and element not in (F16, F32, F64))
+        if tensor.size or len(tensor.shape) < 2 or narrow or element is STRING:
+            return None
+        zero = Tensor.of(np.zeros(1, element.dtype))
+        return b.op("ConstantOfShape", b.constant(tensor.shape, I64), value=zero)
+
+    if model.opset is not None:  # A record of ONNX has what the model had.
+        return False
+    return Rewriter(model.graph).run(Pattern(filled, frozenset({"Constant"}), context.target))
 
 
 def _reduced_f16(b: Builder, node: Node) -> Result:
@@ -147,7 +169,7 @@ def _of_channels(b: Builder, node: Node) -> Result:
     fuses operators in front and behind into integer kernels, which accept one scale alone."""
     x, scale, zero_point = required(node, 0, 1, 2)
     attributes = attributes_beside(node, "apart")
-    if not node.attributes["apart"] or known_of(scale).array.size == 1:
+    if not node.attributes["apart"] or scale.rank == 0:
         return None
     return b.op("Max", b.op(node.op, b.op("Max", x), scale, zero_point, **attributes))
 

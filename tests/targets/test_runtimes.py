@@ -83,3 +83,27 @@ def test_quantised_activations_run_by_default(
     assert steps.max() < 1.01  # Numbers halfway between two steps.
     if (name, levels) == ("Convolution", 256):
         assert (tmp_path / "c.xml").read_text().count('type="FakeQuantize"') == 2
+
+
+def test_openvino_reads_empty_constants(tmp_path: Path) -> None:
+    """A state that starts without elements, as the IR of a ConvLSTM2D has it."""
+    x, state = opset1.parameter([2, 3], np.float32, "x"), opset1.parameter([-1, -1], np.float32)
+    inner, trip = opset1.parameter([2, 3], np.float32), opset1.parameter([], np.int64)
+    grown = opset1.add(inner, opset1.reduce_sum(state, np.int64([0, 1]), False))
+    going = opset1.constant(np.array(True))
+    body = ov.Model([going.output(0), grown.output(0)], [trip, state, inner])
+    loop = opset8.loop(opset1.constant(np.int64(3)), opset1.constant(np.array(True)))
+    loop.set_function(body)
+    loop.set_special_body_ports([0, 0])
+    nothing = ov.op.Constant(ov.Tensor(ov.Type.f32, ov.Shape([0, 0])))
+    loop.set_merged_input(state, nothing.output(0), grown.output(0))
+    loop.set_invariant_input(inner, x.output(0))
+    result = loop.get_iter_value(grown.output(0), -1)
+    ov.save_model(ov.Model([result], [x]), tmp_path / "a.xml")
+    bridge.convert(tmp_path / "a.xml", tmp_path / "b.onnx")
+    given = np.arange(6).reshape(2, 3).astype(np.float32)
+    (expected,) = ov.Core().compile_model(tmp_path / "a.xml", "CPU")([given]).values()
+    (found,) = ov.Core().compile_model(tmp_path / "b.onnx", "CPU")([given]).values()
+    assert np.array_equal(found, expected)
+    session = onnxruntime.InferenceSession(tmp_path / "b.onnx")
+    assert np.array_equal(session.run(None, {"x": given})[0], expected)
