@@ -88,6 +88,7 @@ def test_quantised_activations_run_by_default(
 def test_openvino_reads_empty_constants(tmp_path: Path) -> None:
     """A state that starts without elements, as the IR of a ConvLSTM2D has it."""
     x, state = opset1.parameter([2, 3], np.float32, "x"), opset1.parameter([-1, -1], np.float32)
+    x.output(0).set_names({"x"})
     inner, trip = opset1.parameter([2, 3], np.float32), opset1.parameter([], np.int64)
     grown = opset1.add(inner, opset1.reduce_sum(state, np.int64([0, 1]), False))
     going = opset1.constant(np.array(True))
