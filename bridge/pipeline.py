@@ -245,6 +245,5 @@ def _done(step: str, model: Model, context: Context, done: Callable[[str], None]
         from bridge.neutral import verify
 
         verify.verify(model.graph, f"after {step}: graph")
-    if context.watch is not None:
-        context.watch(model, step)
+    context.watch(model, step)
     done(step)
