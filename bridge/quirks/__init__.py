@@ -28,7 +28,7 @@ from bridge.quirks.quirk import CPU, GPU, QUIRKS, Quirk, RunQuirk, engine_of
 __all__ = ["CPU", "GPU", "ORDER", "QUIRKS", "Quirk", "by_name", "named", "of_engine"]
 
 FILES = (
-    "computed", "constants", "empty", "fused", "integers", "kernels", "memory", "nonfinite",
+    "bits", "computed", "constants", "empty", "fused", "integers", "kernels", "memory", "nonfinite",
     "rounding", "simplified", "sizes", "types", "variables",
 )  # fmt: skip
 """The files that declare quirks."""
@@ -54,14 +54,15 @@ ORDER: tuple[str, ...] = (
     "rounded_quotient", "constant_of_higher_rank", "compared_infinity", "length_of_shape",
     "computed_axes",
     "saturating_conversion", "exchanged_operands",
-    "channels_in_kernel", "integers_in_f32", "absolute_value_of_shape", "power_of_integers",
+    "channels_in_kernel", "unsigned_as_signed", "integers_in_f32", "absolute_value_of_shape",
+    "power_of_integers",
     "saturating_bytes", "scaled_in_place", "moved_dequantisation", "scale_of_product",
     "axis_of_quantisation", "zeros_of_hard_sigmoid",
     "unscaled_weights", "rearranged_views", "cell_of_other_operands",
     "lengths_of_dynamic_sequence", "group_normalization", "gather_from_the_end",
     "gather_from_one_batch", "strides_behind_pads", "conversion_to_bool", "cast_to_bool",
     "rounded_bf16", "reduction_over_empty_axis",
-    "value_of_pad",
+    "value_of_pad", "constant_beyond_32_bits",
     # Loops, and what may read their memory or that of an If.
     *CLAUSES,
     "branch_of_equal_shape", "computed_constant", "empty_top_k", "unique_parts",
