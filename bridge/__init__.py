@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from bridge.library.api import convert, load, save, to_onnx, to_openvino
-    from bridge.library.boundary import Boundary, pack, unpack
+    from bridge.library.packing import Boundary, pack, unpack
     from bridge.neutral.types import Interval
     from bridge.report import Report
 

@@ -99,7 +99,7 @@ STAGES_TO_IR: Stages = {
             "passes.dead.trim_outputs",
             "passes.state.pairs.make_stateful",
         ),
-        "passes.boundary.defaults_to_constants",
+        "passes.inputs.defaults_to_constants",
     ),
     "decide": (
         "passes.trip_counts.end_at_once",
@@ -144,7 +144,7 @@ STAGES_TO_IR: Stages = {
         given(
             is_for_device,
             "targets.operators.write_in_others",
-            "targets.branches.arrange_branches",
+            "targets.branch_inputs.arrange_branches",
         ),
         given(unrolls, "targets.empty_inputs.open_empty_inputs"),
         given(
@@ -162,7 +162,7 @@ STAGES_TO_ONNX: Stages = {
     "read": (
         "passes.legality.refuse_ill_typed",
         "targets.written_for.forget_release",
-        "passes.boundary.require_declared_types",
+        "passes.inputs.require_declared_types",
         given(either(between_formats, option("decompress")), "passes.decompress.decompress"),
         "passes.dead.trim_outputs",
         "quirks.undo_quirks",

@@ -34,7 +34,7 @@ from bridge.neutral.types import (
     size_of,
 )
 from bridge.operators import Builder, Node, Refused, Value, legalizes, ranked, reads, required
-from bridge.operators.branches import either
+from bridge.operators.bodies import either
 
 
 @legalizes("Shape", target="ir")
