@@ -22,20 +22,11 @@ from bridge.vocabulary import has_trait, operator
 
 WIDE = (I64, U64)
 
-KEPT = (
-    "Abs", "Add", "Clip", "CumSum", "Max", "Min", "Mul", "Neg", "Range", "ReduceMax", "ReduceMin",
-    "ReduceProd", "ReduceSum", "Sub", "Sum",
-)  # fmt: skip
-"""Operators whose operands are no larger than their results, but for differences and zeros."""
-
-COMPUTED = (
-    *KEPT, "Einsum", "Gemm", "MatMul", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp",
-    "ReduceMean", "ReduceSumSquare",
-)  # fmt: skip
-"""Operators that compute with numbers, beside those of single elements."""
+COMPUTED = ("broadcasts", "by_element", "runs_wider")
+"""The traits of operators that compute with numbers."""
 
 
-class Use(IntFlag):
+class Role(IntFlag):
     """What becomes of the elements of a value."""
 
     NONE = 0
@@ -55,67 +46,66 @@ class OfCount(OfShape):
         return [True] if node.op == "SequenceLength" else super().transfer(node, facts)
 
 
-class Uses(Analysis[Use]):
+class Roles(Analysis[Role]):
     """What becomes of the elements of each value of 64 bits."""
 
-    bottom = Use.NONE
+    bottom = Role.NONE
     backward = True
 
     def __init__(self, sizes: Facts[bool]) -> None:
         self._sizes = sizes
 
-    def join(self, one: Use, other: Use) -> Use:
-        """Both uses."""
+    def join(self, one: Role, other: Role) -> Role:
+        """Both roles."""
         return one | other
 
-    def outside(self, value: Value) -> Use:
+    def outside(self, value: Value) -> Role:
         """An output is read as a number."""
-        return Use.NUMBER
+        return Role.NUMBER
 
-    def settled(self, value: Value, fact: Use) -> Use:
+    def settled(self, value: Value, fact: Role) -> Role:
         """Numbers of other types are right."""
-        return fact if value.element in WIDE else Use.NONE
+        return fact if value.element in (None, *WIDE) else Role.NONE
 
-    def node(self, node: Node, now: Now[Use]) -> Updates[Use]:
-        """The uses of the operands, by those of the results."""
-        after = Use.NONE
+    def node(self, node: Node, now: Now[Role]) -> Updates[Role]:
+        """The roles of the operands, by those of the results."""
+        after = Role.NONE
         for output in node.outputs:
             after |= now(output)
         for position, value in enumerate(node.inputs):
             if value is not None and not has_trait(node.op, "reads_shape"):
                 yield value, self._of(node, position, after)
 
-    def _of(self, node: Node, position: int, after: Use) -> Use:
+    def _of(self, node: Node, position: int, after: Role) -> Role:
         row = operator(node.op)
         places = row.shaped_by if row is not None else ()
         last = node.op.startswith("Sequence") and position == len(node.inputs) - 1
         if position in places or last or is_index(node, position):
-            return Use.INDEX
+            return Role.INDEX
         if node.op in ("Cast", "CastLike") and node.outputs[0].element not in WIDE:
-            return Use.NUMBER if node.outputs[0].element is F64 else Use.NONE
-        if node.op in ("Dropout", "Identity", "Where") or has_trait(node.op, "elements_of_first"):
+            return Role.NUMBER if node.outputs[0].element is F64 else Role.NONE
+        if node.op == "Where" or has_trait(node.op, "elements_of_first"):
             return after
         if node.op in COMPARISONS:
             if any(self._sizes.of(value) or _are_places(value) for value in node.operands):
-                return Use.INDEX
+                return Role.INDEX
             is_known = any(known_of(v).array is not None for v in node.operands)
-            return Use.NONE if is_known and node.op in ("Equal", "NotEqual") else Use.NUMBER
-        by_element = has_trait(node.op, "broadcasts") or has_trait(node.op, "by_element")
-        if not by_element and node.op not in COMPUTED:
+            return Role.NONE if is_known and node.op in ("Equal", "NotEqual") else Role.NUMBER
+        if not any(has_trait(node.op, trait) for trait in COMPUTED):
             return after
-        return Use.NUMBER | (after & Use.INDEX if node.op in KEPT else Use.NONE)
+        return Role.NUMBER | (Role.NONE if has_trait(node.op, "shrinks") else after & Role.INDEX)
 
-    def leave(self, node: Node, now: Now[Use]) -> Updates[Use]:
-        """The uses of body outputs."""
+    def leave(self, node: Node, now: Now[Role]) -> Updates[Role]:
+        """The roles of body outputs."""
         for body in node.bodies:
             for value, port in body.exits():
                 if not isinstance(port, Condition) and port.output is not None:
                     yield value, now(node.outputs[port.output])
 
-    def enter(self, node: Node, now: Now[Use]) -> Updates[Use]:
-        """The uses of captured values, of states, and of the trip count."""
+    def enter(self, node: Node, now: Now[Role]) -> Updates[Role]:
+        """The roles of captured values, of states, and of the trip count."""
         if node.op == "Loop" and node.trip_count is not None:
-            yield node.trip_count, Use.INDEX
+            yield node.trip_count, Role.INDEX
         for body in node.bodies:
             for value, port in body.entries():
                 use, outer = now(value), node.outer(port)
@@ -138,14 +128,14 @@ def note_wide_integers(model: Model, context: Context) -> bool:
     """Notes the numbers that may leave 32 bits and are computed with."""
     sources = [value for value in model.graph.inputs if value.element in WIDE]
     for node in model.graph.walk():
-        made = node.outputs[0] if node.op in ("Cast", "CastLike", "Constant") else None
-        if made is not None and made.element in WIDE:
-            source = node.input(0)
-            is_wide = is_beyond(made) and not is_limit(made)
-            if is_wide or (source is not None and source.element in (I32, U32)):
-                sources.append(made)
-    uses = Facts(Uses(Facts(OfCount(), model.graph)), model.graph) if sources else None
-    wide = [value.name for value in sources if uses is not None and uses.of(value) is Use.NUMBER]
+        if not node.outputs or node.outputs[0].element not in WIDE:
+            continue
+        made, source = node.outputs[0], node.input(0)
+        is_wide = is_beyond(made) and not is_limit(made)
+        if is_wide or (source is not None and source.element in (I32, U32)):
+            sources.append(made)
+    uses = Facts(Roles(Facts(OfCount(), model.graph)), model.graph) if sources else None
+    wide = [value.name for value in sources if uses is not None and uses.of(value) is Role.NUMBER]
     if wide:
         names = ", ".join(f'"{name}"' for name in dict.fromkeys(wide))
         context.report.notes.append(f"integers are computed in 32 bits: {names}")
