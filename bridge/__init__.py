@@ -69,7 +69,7 @@ if not TYPE_CHECKING:  # else a type checker would take any name for one of Brid
             return import_module(".check", __package__)
         home = _HOMES.get(name)
         if home is None:
-            from bridge.options.suggestions import nearest
+            from bridge.suggestions import nearest
 
             meant = nearest(name, __all__)
             help = f"; did you mean '{meant}'?" if meant else ""

@@ -82,6 +82,7 @@ Stages = Mapping[str, tuple[str | tuple[Pass, ...], ...]]
 STAGES_TO_IR: Stages = {
     "read": (
         "passes.debugging_notes.drop_debugging_notes",
+        "passes.legality.refuse_ill_typed",
         given(either(concludes, option("compress_to_fp16")), "passes.decompress.decompress"),
         given(specializes, "quirks.undo_quirks"),
         "passes.shared_symbols.distrust_symbols",
@@ -169,6 +170,7 @@ STAGES_TO_IR: Stages = {
 
 STAGES_TO_ONNX: Stages = {
     "read": (
+        "passes.legality.refuse_ill_typed",
         "targets.written_for.forget_release",
         "passes.boundary.require_declared_types",
         given(either(between_formats, option("decompress")), "passes.decompress.decompress"),
@@ -210,6 +212,7 @@ STAGES_TO_ONNX: Stages = {
         "passes.fuse.patterns.fuse_onnx",
         "passes.dead.trim_outputs",
         given(without("decompress"), "passes.decompress.store_short"),
+        "targets.runtimes.fill_empty_constants",
         "passes.dimension_names.name_dimensions",
         "passes.legality.check_legality",
     ),
@@ -255,6 +258,5 @@ def _done(step: str, model: Model, context: Context, done: Callable[[str], None]
         from bridge.neutral import verify
 
         verify.verify(model.graph, f"after {step}: graph")
-    if context.watch is not None:
-        context.watch(model, step)
+    context.watch(model, step)
     done(step)

@@ -12,7 +12,6 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.inference import infer_graph
 from bridge.neutral.types import I32, TensorType, with_symbols
-from bridge.options.suggestions import unknown
 from bridge.passes.context import Context
 from bridge.passes.state.exchange import (
     assign_variable,
@@ -36,6 +35,7 @@ from bridge.records.state import (
     StatefulRecord,
     SymbolicPair,
 )
+from bridge.suggestions import unknown
 
 
 def make_stateful(model: Model, context: Context) -> None:
