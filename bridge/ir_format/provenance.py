@@ -13,8 +13,8 @@ from typing import Any
 
 from bridge.neutral.attributes import fault_of
 from bridge.neutral.builder import Builder
+from bridge.neutral.extras import Provenance
 from bridge.neutral.graph import Value
-from bridge.neutral.provenance import Provenance
 from bridge.neutral.tensor import FileRange, Tensor
 from bridge.neutral.types import STRING, size_of
 from bridge.vocabulary import has_trait

@@ -7,10 +7,10 @@ from bridge.errors import Unsupported, UnsupportedError
 from bridge.neutral.attributes import Attributes
 from bridge.neutral.builder import Builder, Target
 from bridge.neutral.captures import sink_constants
+from bridge.neutral.extras import Provenance
 from bridge.neutral.graph import Graph, Model, Node, Value
 from bridge.neutral.inference.constraints import contradiction
 from bridge.neutral.inference.known import known_of
-from bridge.neutral.provenance import Provenance
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.verify import fingerprint
 from bridge.operators import BREAKS, Refused, Rule, legalization, unforeseen

@@ -3,7 +3,7 @@
 from bridge.neutral.inference import first, infers, require
 from bridge.neutral.types import TensorType
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
-from bridge.operators.loops import Values, along
+from bridge.operators.bodies import Values, along
 from bridge.operators.matmul.matmul import product, swapped
 
 
