@@ -4,11 +4,12 @@ import numpy as np
 
 from bridge.neutral.inference import constraints as must, first, infers_shape, knows, require
 from bridge.neutral.inference.dims import known_axes, rearranged, with_dim
-from bridge.neutral.inference.known import KnownValue, bounds, is_at_least_zero, known_of, unknown
+from bridge.neutral.inference.known import bounds, is_at_least_zero, known_of, unknown
 from bridge.neutral.types import (
     ANY,
     I64_MAX,
     Dim,
+    KnownValue,
     Shape,
     format_shape,
     high,

@@ -1,7 +1,7 @@
 """IR's GroupedMatMul, used in mixtures of experts."""
 
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, ranks, required
-from bridge.operators.loops import Values, along
+from bridge.operators.bodies import Values, along
 
 
 @legalizes("GroupedMatMul", target="onnx")

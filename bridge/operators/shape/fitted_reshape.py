@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from bridge.neutral.inference.dims import known_axes
-from bridge.neutral.inference.known import KnownValue, as_dim, known_of
-from bridge.neutral.types import ANY, Dim
+from bridge.neutral.inference.known import as_dim, known_of
+from bridge.neutral.types import ANY, Dim, KnownValue
 from bridge.operators import Builder, Node, Value, required
 from bridge.operators.guarding import SafeInputs, Unsafe, guards, is_known_size, resized, zero_for
 

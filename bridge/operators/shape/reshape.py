@@ -18,13 +18,14 @@ from bridge.neutral.inference.dims import (
     known_axes,
     rearranged,
 )
-from bridge.neutral.inference.known import KnownValue, as_dim, known_of, unknown
+from bridge.neutral.inference.known import as_dim, known_of, unknown
 from bridge.neutral.types import (
     ANY,
     F32,
     I64_MAX,
     Dim,
     Element,
+    KnownValue,
     Shape,
     TensorType,
     Type,
@@ -32,7 +33,7 @@ from bridge.neutral.types import (
     size_of,
 )
 from bridge.operators import Builder, Node, Refused, Value, legalizes, ranked, reads, required
-from bridge.operators.branches import either
+from bridge.operators.bodies import either
 
 
 @legalizes("Shape", target="ir")

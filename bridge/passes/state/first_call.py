@@ -24,7 +24,7 @@ from bridge.neutral.ports import Invariant
 from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import BOOL
 from bridge.passes.state.names import PAST
-from bridge.passes.state.records import FirstCall, Kept
+from bridge.records.state import FirstCall, Kept
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,6 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.inference import infer_graph
 from bridge.neutral.types import I32, TensorType, with_symbols
-from bridge.options.suggestions import unknown
 from bridge.passes.context import Context
 from bridge.passes.state.exchange import (
     assign_variable,
@@ -24,7 +23,10 @@ from bridge.passes.state.exchange import (
 from bridge.passes.state.first_call import States, decide_by_state
 from bridge.passes.state.followers import compute_places, follow_one_another, tell_places
 from bridge.passes.state.names import may_follow, pairs_of, suggested
-from bridge.passes.state.records import (
+from bridge.passes.state.starts import sequences_of, sized, sizes_alike, start_of
+from bridge.passes.state.variable_types import note_types, restore_types
+from bridge.passes.state.variables import known_start
+from bridge.records.state import (
     BEAMS,
     FIRST_CALLS,
     PLACES,
@@ -33,9 +35,7 @@ from bridge.passes.state.records import (
     StatefulRecord,
     SymbolicPair,
 )
-from bridge.passes.state.starts import sequences_of, sized, sizes_alike, start_of
-from bridge.passes.state.types import note_types, restore_types
-from bridge.passes.state.variables import known_start
+from bridge.suggestions import unknown
 
 
 def make_stateful(model: Model, context: Context) -> None:
