@@ -28,7 +28,7 @@ from bridge.records.state import FirstCall, Kept
 
 
 @dataclass(frozen=True, eq=False)
-class States:
+class StartedStates:
     """States of a graph that become variables. `after` maps each state before a call to the state
     after it, and `starts` to its first value, which nodes of `front` compute. Nodes of `behind`
     may read the variables."""
@@ -40,7 +40,7 @@ class States:
     behind: list[Node]
 
 
-def decide_by_state(states: States, target: Target, one_decoder: bool) -> list[FirstCall]:
+def decide_by_state(states: StartedStates, target: Target, one_decoder: bool) -> list[FirstCall]:
     """Removes inputs that say whether there are states, in place. The first call may set states
     once and for all: `states` then has the computed start, and each is its own next state. With
     `one_decoder` only the branch of later calls stays.
@@ -60,7 +60,11 @@ def decide_by_state(states: States, target: Target, one_decoder: bool) -> list[F
 
 
 def _decided(
-    states: States, flag: Value, empty: Mapping[Value, int], target: Target, one_decoder: bool
+    states: StartedStates,
+    flag: Value,
+    empty: Mapping[Value, int],
+    target: Target,
+    one_decoder: bool,
 ) -> FirstCall | None:
     """What the first call alone does, if a flag says whether there are states. The branch of later
     calls reads a cache, as its name says, that starts `empty` along an axis. An input that chooses
@@ -153,7 +157,7 @@ def _require_computed_once(
             )
 
 
-def _compute_once(states: States, node: Node, later: int, asked: Value) -> list[Value]:
+def _compute_once(states: StartedStates, node: Node, later: int, asked: Value) -> list[Value]:
     """Takes states out of an If, other than the one that decides it. The branch of later calls
     keeps such a state, and the other branch computes it from the model's inputs alone. The answer
     is these states. Each starts with the computed value."""

@@ -20,7 +20,7 @@ from bridge.passes.state.exchange import (
     take_variables,
     that_may_be_empty,
 )
-from bridge.passes.state.first_call import States, decide_by_state
+from bridge.passes.state.first_call import StartedStates, decide_by_state
 from bridge.passes.state.followers import compute_places, follow_one_another, tell_places
 from bridge.passes.state.names import may_follow, pairs_of, suggested
 from bridge.passes.state.starts import sequences_of, sized, sizes_alike, start_of
@@ -112,7 +112,7 @@ def _become_variables(
     """Reads each state from a variable, which gets the next state; `left` are the other inputs.
     Returns what the first call alone does."""
     graph, target = model.graph, context.target
-    states = States(graph, values, {}, [], [])
+    states = StartedStates(graph, values, {}, [], [])
     front, starts = states.front, states.starts
     alike, equal = sizes_alike(graph), sizes_alike(graph, broadcast=False)
     for state in values:
