@@ -63,10 +63,13 @@ def read_non_max_suppression(b: Builder, node: Node) -> Result:
         raise Refused("it has more inputs than its version allows")
     from bridge.neutral.types import BY_IR
 
+    element = BY_IR.get(node.attributes.get("output_type", "i64"))
+    if element is None:
+        raise Refused("its output_type is no element type")
     attributes = {
         "box_encoding": node.attributes.get("box_encoding", "corner"),
         "sort_result_descending": parse_bool(node.attributes.get("sort_result_descending", "true")),
-        "output_type": BY_IR[node.attributes.get("output_type", "i64")],
+        "output_type": element,
     }
     return b.node("ir::NonMaxSuppression", inputs, 3, attributes).outputs[0]
 
