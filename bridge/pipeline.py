@@ -106,7 +106,7 @@ STAGES_TO_IR: Stages = {
             "passes.dead.trim_outputs",
             "passes.state.pairs.make_stateful",
         ),
-        "passes.boundary.defaults_to_constants",
+        "passes.inputs.defaults_to_constants",
     ),
     "decide": (
         "passes.trip_counts.end_at_once",
@@ -126,15 +126,15 @@ STAGES_TO_IR: Stages = {
         "passes.impossible.refuse_impossible",
         "passes.dead.trim_outputs",
         given(has_strings, "passes.strings.lower_strings"),
-        given(unrolls, "targets.unroll.unroll_loops"),
+        given(unrolls, "targets.loop_forms.unroll_loops"),
         given(selects, "passes.select.ifs.select_branches"),
-        given(counts_states, "targets.counted.count_loops"),
+        given(counts_states, "targets.loop_forms.count_loops"),
         given(has_operator("QuantizeLinear"), "passes.quantized_pairs.join_pairs"),
         "passes.gates.use_h_sigmoid",
     ),
     "legalize": (
         "passes.legalize.legalize",
-        given(counts_states, "targets.unroll.unroll_loops"),
+        given(counts_states, "targets.loop_forms.unroll_loops"),
         "passes.fake_quantize.use_fake_quantize",
         "passes.fold.fold",
         given(has_operator("ReadValue"), "passes.fuse.patterns.fuse_states"),
@@ -154,7 +154,7 @@ STAGES_TO_IR: Stages = {
         given(
             is_for_device,
             "targets.operators.write_in_others",
-            "targets.branches.arrange_branches",
+            "targets.branch_inputs.arrange_branches",
         ),
         given(unrolls, "targets.empty_inputs.open_empty_inputs"),
         given(
@@ -172,7 +172,7 @@ STAGES_TO_ONNX: Stages = {
     "read": (
         "passes.legality.refuse_ill_typed",
         "targets.written_for.forget_release",
-        "passes.boundary.require_declared_types",
+        "passes.inputs.require_declared_types",
         given(either(between_formats, option("decompress")), "passes.decompress.decompress"),
         "passes.dead.trim_outputs",
         "quirks.undo_quirks",

@@ -26,7 +26,7 @@ from bridge.neutral.graph import Model
 from bridge.neutral.types import Interval
 from bridge.options import CheckOptions, ConvertOptions, OwnInputs, Tolerance, require_values
 from bridge.options.option import declared
-from bridge.passes.boundary import dimension
+from bridge.passes.inputs import dimension
 from bridge.suggestions import unknown
 
 

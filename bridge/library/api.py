@@ -321,8 +321,8 @@ def _context(
 ) -> Context:
     """The context of the passes. The inputs of the model get the given shapes and values."""
     from bridge.neutral.builder import Target
-    from bridge.passes.boundary import give_types, override_shapes
     from bridge.passes.context import Context
+    from bridge.passes.inputs import give_types, override_shapes
     from bridge.targets import device_of
 
     if options.get("outputs") is not None or options.get("rename"):
