@@ -66,6 +66,15 @@ def make_noisy(model: Model, of_constants: Element | None = None) -> None:
     _Noise(facts, np.random.default_rng(0), of_constants).make(graph)
 
 
+def exact_values(graph: Graph) -> set[Value]:
+    """The values of a model's graph that every engine has bit for bit."""
+    facts = _Exactness()
+    facts.enter(graph, {*graph.inputs})
+    facts.exact |= {*graph.inputs}
+    facts.look(graph)
+    return facts.exact
+
+
 @dataclass
 class _Exactness:
     """The values that depend on data, those that are exact, and floats that are integers."""
