@@ -75,6 +75,7 @@ Stages = Mapping[str, tuple[str | tuple[Pass, ...], ...]]
 STAGES_TO_IR: Stages = {
     "read": (
         "passes.debugging_notes.drop_debugging_notes",
+        "passes.legality.refuse_ill_typed",
         given(either(concludes, option("compress_to_fp16")), "passes.decompress.decompress"),
         given(specializes, "quirks.undo_quirks"),
         "passes.shared_symbols.distrust_symbols",
@@ -159,6 +160,7 @@ STAGES_TO_IR: Stages = {
 
 STAGES_TO_ONNX: Stages = {
     "read": (
+        "passes.legality.refuse_ill_typed",
         "targets.written_for.forget_release",
         "passes.boundary.require_declared_types",
         given(either(between_formats, option("decompress")), "passes.decompress.decompress"),

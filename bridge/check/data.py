@@ -11,7 +11,7 @@ from bridge.check.report import CheckReport
 from bridge.check.surgery.sites import Site, branch_role
 from bridge.check.text import first_line, refusals
 from bridge.check.verdict import Comparison
-from bridge.metadata import Json
+from bridge.records.entry import Json
 from bridge.release import release
 
 FORMAT = 2

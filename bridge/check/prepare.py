@@ -16,13 +16,13 @@ from bridge.files import TEXT_SUFFIXES, companion
 from bridge.library.boundary import Boundary
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
-from bridge.neutral.preprocessing_record import PREPROCESSING
 from bridge.onnx_format import text
 from bridge.options import ConvertOptions
 from bridge.passes.boundary import give_types, override_shapes
 from bridge.passes.compress import compress
 from bridge.passes.decompress import decompress
 from bridge.passes.preprocess import asked_for, further_steps, preprocess
+from bridge.records.preprocessing import PREPROCESSING
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from bridge.errors import BridgeError, UsageError
 from bridge.neutral.clone import clone_model
 from bridge.neutral.graph import Model
 from bridge.options import ConvertOptions, release_number
-from bridge.passes.state.records import STATEFUL
+from bridge.records.state import STATEFUL
 from bridge.targets.written_for import NEWEST, WRITTEN_FOR
 
 CONVERSION = "conversion: "

@@ -28,7 +28,6 @@ from bridge.files.atomic_write import locked, scratch_folder, whole
 from bridge.files.kinds import require_kind
 from bridge.library.sources import ClassifiedSource, classify, described
 from bridge.limits import budget, limited, read_limits
-from bridge.neutral.preprocessing_record import PREPROCESSING
 from bridge.neutral.tensor import opened_once
 from bridge.options import (
     ConvertOptions,
@@ -39,6 +38,7 @@ from bridge.options import (
     require_options,
 )
 from bridge.options.suggestions import keywords, refuse_other_contents
+from bridge.records.preprocessing import PREPROCESSING
 from bridge.report import Report
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
-
-from bridge.metadata import Size
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 if TYPE_CHECKING:
     from bridge.neutral.graph import Value
@@ -13,6 +13,18 @@ if TYPE_CHECKING:
 
 PRODUCER = "bridge"
 """The producer of an ONNX file that Bridge made of an IR: it has the type of each value."""
+
+
+@dataclass(eq=False)
+class Fits:
+    """A condition on the values of a type, for `Annotated`; `name` describes it in messages."""
+
+    test: Callable[[Any], bool]
+    name: str
+
+
+Size = Annotated[int, Fits(lambda number: number >= 0, "size")]
+"""The size of a dimension."""
 
 
 class NodeExtras(TypedDict, total=False):

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from bridge.neutral.boundary_record import BoundaryRecord
 from bridge.neutral.builder import Target
 from bridge.neutral.graph import Graph, Model
 from bridge.neutral.types import Dim
 from bridge.options import ConvertOptions
+from bridge.records.boundary import BoundaryRecord
 from bridge.report import Report
 
 _Answer = TypeVar("_Answer")

@@ -13,8 +13,7 @@ from bridge.passes.declared_ranks import TARGETS
 from bridge.passes.uses import Uses
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import hides, is_zero, opaque
-from bridge.quirks.quirk import BOTH, GPU, REDUCTIONS, Place, quirk
-from bridge.quirks.undo import nearest
+from bridge.quirks.quirk import BOTH, GPU, REDUCTIONS, Place, nearest, quirk
 
 
 @quirk(

@@ -14,8 +14,7 @@ from bridge.neutral.types import BOOL, F32, I8, I32, I64, U8, Element, is_static
 from bridge.operators import Result
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import hides, is_hidden
-from bridge.quirks.quirk import BOTH, CPU, GPU, MOVES, Place, barrier, quirk
-from bridge.quirks.undo import nearest
+from bridge.quirks.quirk import BOTH, CPU, GPU, MOVES, Place, barrier, nearest, quirk
 
 
 # The CPU plugin uses the absolute value of the number of steps.

@@ -142,7 +142,7 @@ def _is_alike(value: Value | None, start: Value) -> bool:
 def _is_shared(start: Value, node: Node, place: Place) -> bool:
     """Whether the start is not computed, has another reader, or is the start of another variable
     too."""
-    from bridge.passes.fuse.replay import are_same
+    from bridge.passes.wayback.replay import are_same
 
     if start.producer is None or start.constant is not None or place.users(start) != [node]:
         return True

@@ -6,16 +6,16 @@ from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.passes.context import Context
 from bridge.passes.fold import infer_and_fold
 from bridge.passes.select.ifs import select_branches
-from bridge.targets.loops.conditional import conditional
-from bridge.targets.loops.counted import counted
-from bridge.targets.loops.kinds import (
+from bridge.quirks.loops.gpu.conditional import conditional
+from bridge.quirks.loops.gpu.counted import counted
+from bridge.quirks.loops.gpu.kinds import (
     has_form,
     is_conditional_form,
     is_counted,
     is_counted_form,
     is_regular,
 )
-from bridge.targets.loops.padded import padded
+from bridge.quirks.loops.gpu.padded import padded
 
 
 def count_loops(model: Model, context: Context) -> bool:

@@ -6,8 +6,8 @@ from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.operators.recurrent.gru import loop_of_gru
 from bridge.passes.context import Context
 from bridge.passes.fold import infer_and_fold
+from bridge.quirks.loops.gpu.unrolled import unrolled
 from bridge.targets import device_of
-from bridge.targets.loops.unrolled import unrolled
 
 
 def unroll_loops(model: Model, context: Context) -> bool:

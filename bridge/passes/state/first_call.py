@@ -22,7 +22,7 @@ from bridge.neutral.inference.computed import is_random
 from bridge.neutral.ports import Invariant
 from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import BOOL
-from bridge.passes.state.records import FirstCall, Kept
+from bridge.records.state import FirstCall, Kept
 
 
 def decide_by_state(

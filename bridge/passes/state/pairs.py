@@ -24,7 +24,10 @@ from bridge.passes.state.exchange import (
 from bridge.passes.state.first_call import decide_by_state
 from bridge.passes.state.followers import compute_places, follow_one_another, tell_places
 from bridge.passes.state.names import PAST, may_follow, pairs_of, suggested
-from bridge.passes.state.records import (
+from bridge.passes.state.starts import sequences_of, sized, sizes_alike, start_of
+from bridge.passes.state.types import note_types, restore_types
+from bridge.passes.state.variables import known_start
+from bridge.records.state import (
     BEAMS,
     FIRST_CALLS,
     PLACES,
@@ -33,9 +36,6 @@ from bridge.passes.state.records import (
     StatefulRecord,
     SymbolicPair,
 )
-from bridge.passes.state.starts import sequences_of, sized, sizes_alike, start_of
-from bridge.passes.state.types import note_types, restore_types
-from bridge.passes.state.variables import known_start
 
 
 def make_stateful(model: Model, context: Context) -> None:

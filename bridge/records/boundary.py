@@ -10,7 +10,8 @@ originals.
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from bridge.metadata import Entry, Fits, Size
+from bridge.neutral.extras import Fits, Size
+from bridge.records.entry import Entry
 from bridge.vocabulary.elements import ELEMENTS, Element
 
 MOST_ELEMENTS = 1 << 20

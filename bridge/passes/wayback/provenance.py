@@ -12,9 +12,9 @@ from bridge.neutral.match import ValuePair
 from bridge.neutral.provenance import Provenance
 from bridge.operators.spelling import choose
 from bridge.passes.fake_quantize import fake_quantize
-from bridge.passes.fuse.replay import IR, becomes
 from bridge.passes.legalize import Legalizer
 from bridge.passes.uses import Uses
+from bridge.passes.wayback.replay import IR, becomes
 from bridge.vocabulary import operator
 
 Within = Callable[[Node, Sequence[ValuePair]], Collection[Node] | None]

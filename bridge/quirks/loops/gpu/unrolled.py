@@ -13,7 +13,7 @@ from bridge.neutral.ports import Carried, Condition, Invariant, Iteration, Slice
 from bridge.neutral.types import I64, is_static
 from bridge.operators.branches import either
 from bridge.operators.control.loop_builder import is_positive, scalar
-from bridge.targets.loops.kinds import computed_conditions, known_trips
+from bridge.quirks.loops.gpu.kinds import computed_conditions, known_trips
 
 MOST_ITERATIONS = 64
 """The most iterations of an unrolled Loop."""
