@@ -45,6 +45,12 @@ _WHOLE = frozenset({"Add", "Sub", "Mul", "Neg", "Abs", "Min", "Max", "Where", "C
 _SELECTING = frozenset({"Abs", "Clip", "Concat", "Max", "Min", "Neg", "Relu", "Trilu", "Where"})
 """Operators that round no number, beside those that keep elements."""
 
+_CHOOSING = frozenset(
+    {"ArgMax", "ArgMin", "TopK", "ir::TopK", "Hardmax", "NonMaxSuppression", "Unique"}
+    | {f"ai.onnx.ml::TreeEnsemble{kind}" for kind in ("", "Classifier", "Regressor")}
+)
+"""Operators that compare numbers, and sum none of them."""
+
 _ENDS = (np.float32(-3e38), np.float32(3e38))
 _MANY = 1 << 10  # elements of a constant that is read to see whether they are integers
 
@@ -247,7 +253,7 @@ class _Noise:
         if is_constant and self.of_constants:
             return True
         by_element = (has_trait(node.op, one) for one in ("broadcasts", "by_element"))
-        if _keeps_elements(node) or node.op in _SELECTING or any(by_element):
+        if _keeps_elements(node) or node.op in _SELECTING | _CHOOSING or any(by_element):
             return False
         is_exact = value in self.facts.exact and value.element not in (F16, BF16)
         return _has_many(value) and (is_constant or is_exact)

@@ -108,6 +108,11 @@ class Case:
         return is_empty(self.feeds)
 
     @property
+    def elements(self) -> int:
+        """How many elements its tensors have."""
+        return sum(one.size for one in self.feeds.values() if isinstance(one, np.ndarray))
+
+    @property
     def is_finite(self) -> bool:
         """Whether all numbers that the model gives are finite. Engines overflow at other places."""
         arrays = (one for one in self.outputs.values() if isinstance(one, np.ndarray))

@@ -11,7 +11,7 @@ from bridge.check.inputs.solver import Goal, Variable, solve
 from bridge.check.surgery.situations import Situation
 
 _RUNS = 240  # for all situations of a model
-_TRIES = 32  # for one
+_TRIES = 48  # for one
 _AT_NODE = 8  # situations of one node that are sought
 _KEPT = 24  # inputs that situations add
 _SPOTS = 12  # single elements of an input that may be changed
@@ -52,7 +52,9 @@ def _seek(search: Search, number: int, tries: int) -> int:
     """Seeks one situation. The answer is how many inputs were run."""
     one = search.all.situations[number]
     cases = [case for case in search.drawn if case.far and not case.recipe.call]
-    cases = sorted(cases, key=lambda case: case.far[number])[:_STARTS]
+    cases = sorted(cases, key=lambda case: case.far[number])
+    least = min(cases, key=lambda case: (np.isinf(case.far[number]), case.elements), default=None)
+    cases = [*cases[:_STARTS], *([least] if least else [])]
     if not cases or not np.isfinite(cases[0].far[number]):
         on_grid = [c for c in search.drawn if c.is_on_grid and c.far] if one.on_grid else []
         if not on_grid or not one.on_grid:
@@ -107,7 +109,7 @@ def _variables(search: Search, one: Situation, case: Case) -> Iterator[Variable]
             most = _WIDE
         least = max(-most, value.element.bounds[0]) if not is_float else -most
         most = most if is_float else min(most, value.element.bounds[1])
-        step = 2.0**-6 if is_float else 1.0
+        step = (2.0**-6 if one.on_grid else 2.0**-20) if is_float else 1.0
         hints = tuple(search.hints.get(value.name, ()))[:4]
         if one.on_grid:
             hints = tuple(h for h in hints if h * 64 == round(h * 64))

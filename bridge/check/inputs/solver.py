@@ -45,6 +45,10 @@ class Variable:
         found = getattr(recipe, self.among).get(self.key)
         return found if isinstance(found, int | float) else self.usual
 
+    def near(self, number: float) -> float:
+        """The number as the variable can have it."""
+        return round(number / self.step) * self.step
+
     def put(self, recipe: Recipe, number: float) -> Recipe | None:
         """The recipe with another size or number, None if the number is beyond the limits."""
         if not self.lowest <= number <= self.highest:
@@ -154,28 +158,28 @@ class _Descent:
         is whether the recipe came nearer."""
         before, start = self.least, self.best
         for variable, _ in direction[:1]:
-            least = variable.step if variable.step >= 1 else 2.0**-20
             here, far = variable.of(start), self.least
-            step = max(abs(here) / 8, least) if variable.step < 1 else least
             for sign in (1, -1):
-                self.attempt(variable.put(start, here + sign * step))
-                other, its = here + sign * step, self.total
+                other = variable.near(here + sign * max(abs(here) / 8, variable.step))
+                self.attempt(variable.put(start, other))
+                its = self.total
                 if math.isfinite(its) and its != far:
                     break
             for _ in range(_CROSSINGS):
                 if not self.least or its == far or not math.isfinite(its):
                     break
-                roots = [(other * far - here * its) / (far - its)]
-                roots += [(other * far + here * its) / (far + its)]
-                for root in roots:
-                    near = root if variable.step < 1 else float(round(root))
-                    if near in (here, other) or not math.isfinite(near):
+                points = (
+                    (other * far - here * its) / (far - its),
+                    ((other * far + here * its) / (far + its)),
+                )
+                for point in map(variable.near, filter(math.isfinite, points)):
+                    if point in (here, other):
                         continue
-                    self.attempt(variable.put(self.best, near))
-                    if self.total < max(far, its):
-                        worse = far > its
-                        here, far = (near, self.total) if worse else (here, far)
-                        other, its = (other, its) if worse else (near, self.total)
+                    self.attempt(variable.put(self.best, point))
+                    if self.total < far >= its:
+                        here, far = point, self.total
+                    elif self.total < its:
+                        other, its = point, self.total
         return self.least < before
 
     def _move(self, direction: Sequence[tuple[Variable, int]], step: float) -> bool:

@@ -45,6 +45,11 @@ class Inputs:
     situations: Sequence[Situation] = ()
     met: Mapping[int, int] = field(default_factory=dict)
 
+    @property
+    def unmet(self) -> list[Situation]:
+        """The situations that no input met."""
+        return [one for number, one in enumerate(self.situations) if number not in self.met]
+
     def only(self, places: Sequence[int]) -> Inputs:
         """These cases alone."""
         number = {place: index for index, place in enumerate(places)}

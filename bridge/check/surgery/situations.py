@@ -300,12 +300,19 @@ def _magnitude(at: _At, x: Value, bits: Sequence[int]) -> Iterator[Measured]:
 
 def _quantized(at: _At, node: Node) -> Iterator[Measured]:
     data, scale, zero = node.operand(0), node.operand(1), node.input(2)
-    element, number = node.outputs[0].element, _number(scale)
-    if number is None or not at.depends(data) or element is None or not element.is_integer:
+    element, scales = node.outputs[0].element, _numbers(scale)
+    if scales is None or not at.depends(data) or element is None or not element.is_integer:
         return
-    x = at.b.op("Div", at.f32(data), number)
+    rank, axis = data.rank, node.attributes.get("axis", 1)
+    if scales.ndim == 1 and scales.size > 1:
+        if rank is None or node.attributes.get("block_size"):
+            return
+        scales = scales.reshape([-1 if place == axis % rank else 1 for place in range(rank)])
+    elif scales.size != 1:
+        return
+    x = at.b.op("Div", at.f32(data), at.b.constant(scales.astype(np.float32)))
     exact = at.equality(data)
-    if exact is not None and np.frexp(number)[0] == 0.5:
+    if exact is not None and np.all(np.frexp(scales)[0] == 0.5):
         yield from _halves(at, x, exact[0])
     start = _number(zero) if zero is not None else 0.0
     if start is not None and element.bits <= 16:
@@ -482,6 +489,44 @@ def _trees(at: _At, node: Node) -> Iterator[Measured]:
             yield b.op("ReduceMax", every, [0], keepdims=False), shown
 
 
+def _suppression(at: _At, node: Node) -> Iterator[Measured]:
+    """Scores around their threshold, and overlaps around theirs of boxes whose scores count."""
+    boxes, scores, b = node.operand(0), node.operand(1), at.b
+    overlap, least = _number(node.input(3)), _number(node.input(4))
+    if not at.depends(boxes, scores) or node.input(2) is None:
+        return
+    if least is not None and least > 0:
+        limit = b.constant(np.array(least, np.float32))
+        yield from at.sides(scores, limit, f"the least score {least:g}")
+    if overlap is None or not overlap > 0:
+        return
+    corners = b.ops("Split", 2, at.f32(boxes), b.constant([2, 2]), axis=2)
+    if node.attributes.get("center_point_box"):
+        half = b.op("Mul", corners[1], 0.5)
+        corners = [b.op("Sub", corners[0], half), b.op("Add", corners[0], half)]
+    first, last = b.min(*corners), b.max(*corners)
+
+    def area(low: Value, high: Value) -> Value:
+        sides = b.max(b.op("Sub", high, low), 0.0)
+        return b.op("ReduceProd", sides, [-1], keepdims=False)
+
+    rows, columns = ([b.op("Unsqueeze", v, [n]) for v in (first, last)] for n in (2, 1))
+    shared = area(b.max(rows[0], columns[0]), b.min(rows[1], columns[1]))
+    own = area(first, last)
+    both = b.op("Add", b.op("Unsqueeze", own, [2]), b.op("Unsqueeze", own, [1]))
+    share = b.op("Div", shared, b.max(b.op("Sub", both, shared), 1e-12))
+    # The best box of a class is never suppressed.
+    best = b.op("Equal", scores, b.op("ReduceMax", scores, [2], keepdims=True))
+    counts = b.op("Greater", scores, b.constant(np.array(least or -1e30, np.float32)))
+    most = b.op("Reshape", b.cast(node.operand(2), I64), [1])
+    is_room = b.op("LessOrEqual", b.op("Shape", boxes, start=1, end=2), most)
+    others = b.op("And", b.op("And", counts, is_room), b.op("Not", best))
+    pairs = b.op("And", b.op("Unsqueeze", best, [3]), b.op("Unsqueeze", others, [2]))
+    decides = b.op("Where", pairs, b.op("Unsqueeze", share, [1]), 0.0)
+    limit = b.constant(np.array(overlap, np.float32))
+    yield from at.sides(decides, limit, f"the overlap {overlap:g}")
+
+
 ROWS: Mapping[str, Row] = {
     **dict.fromkeys(OPPOSITES, _comparison),
     **dict.fromkeys(("Clip", "Min", "Max"), _bounds),
@@ -491,6 +536,7 @@ ROWS: Mapping[str, Row] = {
     **dict.fromkeys(("ArgMax", "ArgMin", "TopK", "ir::TopK"), _tie),
     **dict.fromkeys(("Conv", "MaxPool", "AveragePool", "LpPool", "ConvInteger"), _windows),
     "Slice": _slices,
+    "NonMaxSuppression": _suppression,
     **dict.fromkeys(
         ("ai.onnx.ml::TreeEnsembleRegressor", "ai.onnx.ml::TreeEnsembleClassifier"), _trees
     ),
@@ -528,6 +574,12 @@ def _number(value: Value | None) -> float | None:
     if tensor is None or tensor.size != 1 or tensor.element.kind not in ("int", "uint", "float"):
         return None
     return float(tensor.array().reshape(()))
+
+
+def _numbers(value: Value) -> np.ndarray | None:
+    """The numbers of a small constant."""
+    tensor = value.constant
+    return None if tensor is None or tensor.size > _ROWS else tensor.array().astype(np.float64)
 
 
 def _is_float(value: Value) -> bool:
