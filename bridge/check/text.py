@@ -121,10 +121,14 @@ def _named(name: str) -> str:
 
 
 _KINDS = {
-    "close": "numbers close to a bound", "equal": "equal numbers", "ranges": "large numbers",
-    "thresholds": "thresholds", "windows": "last windows", "sides": "sides of comparisons",
+    "sides": ("side of a comparison", "sides of comparisons"),
+    "close": ("number close to a bound", "numbers close to bounds"),
+    "equal": ("equal number", ""), "ranges": ("large number", ""), "windows": ("last window", ""),
+    "signs": ("negative number", ""), "ties": ("tie", ""), "sizes": ("size", ""),
+    "thresholds": ("threshold", ""),
+    "iterations": ("number of iterations", "numbers of iterations"),
 }  # fmt: skip
-"""What kinds of situations are called that are not called by their name."""
+"""What a situation of a kind is called, and several."""
 
 
 def _situations(report: CheckReport) -> list[str]:
@@ -132,8 +136,9 @@ def _situations(report: CheckReport) -> list[str]:
     inputs = report.inputs
     if not inputs.situations:
         return []
-    left = Counter(_KINDS.get(one.kind, one.kind) for one in inputs.unmet)
-    missing = ", ".join(f"{count} {kind}" for kind, count in left.most_common())
+    left = Counter(one.kind for one in inputs.unmet)
+    named = {kind: _KINDS.get(kind) or (kind.replace("rows", "row", 1), kind) for kind in left}
+    missing = ", ".join(amount(count, *named[kind]) for kind, count in left.most_common())
     total = len(inputs.situations)
     said = f"{total - len(inputs.unmet)} of {amount(total, 'situation')}"
     return [f"{said}; not seen: {missing}" if left else said]

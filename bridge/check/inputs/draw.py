@@ -39,6 +39,7 @@ _UNIT = frozenset({"iou_threshold", "score_threshold", "ratio"})
 
 _SPREAD = 3  # that sizes of a large input differ
 _MOST_TRIPS = 128
+_LARGEST_WHOLE = 1 << 24  # that every engine holds exactly
 _LARGEST_COUNT = 16  # that a recipe may ask for
 _MANY_TRIPS = 4  # more than are drawn as a rule
 _LARGEST_INPUT = 1 << 28  # elements
@@ -189,7 +190,7 @@ class _Draw:
         if name in recipe.fills:
             array = np.full(array.shape, recipe.fills[name])
         array = self._spotted(array, name)
-        bounds = self._bounds(uses, self.large)
+        bounds = self._bounds(uses, self.large, _LARGEST_WHOLE)
         if bounds is not None and array is not drawn:
             # No index beyond the end, and no trip count of 2**63, which would run for years.
             is_index = any(use.is_index for use in uses.all)
@@ -295,8 +296,11 @@ class _Draw:
             return _covering(self.rng, *bounds, shape)
         return _free(self.rng, element, shape, self.recipe.numbers, uses)
 
-    def _bounds(self, uses: InputUses, trips: Bounds | None) -> tuple[int, int] | None:
-        """The lowest and highest number that all uses of an input allow, where any says so."""
+    def _bounds(
+        self, uses: InputUses, trips: Bounds | None, far: float = _LARGEST_COUNT
+    ) -> tuple[int, int] | None:
+        """The lowest and highest number that all uses of an input allow, where any says so; one
+        that none limits is so `far` from the other."""
         found = [(u.bounds(self._known, trips, uses.is_whole), u.way) for u in uses.all]
         ranges = [(pair, way.is_known) for pair, way in found if pair is not None]
         lowest = max((low for (low, _), _ in ranges), default=-math.inf)
@@ -306,8 +310,8 @@ class _Draw:
         if math.isinf(lowest) and math.isinf(highest):
             return None
         # Where arithmetic leaves one end open, a few numbers from the other end will do.
-        lowest = highest - _LARGEST_COUNT if math.isinf(lowest) else lowest
-        highest = lowest + _LARGEST_COUNT if math.isinf(highest) else highest
+        lowest = highest - far if math.isinf(lowest) else lowest
+        highest = lowest + far if math.isinf(highest) else highest
         return math.ceil(lowest), max(math.ceil(lowest), math.floor(highest))
 
     def shape(self, name: str, shape: Shape) -> tuple[int, ...]:

@@ -1,5 +1,6 @@
 """Seeks inputs for situations that no input has met yet, as far as the budget goes."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ from bridge.check.inputs.recipe import Case, Recipe
 from bridge.check.inputs.running import Search
 from bridge.check.inputs.solver import Goal, Variable, solve
 from bridge.check.surgery.situations import Situation
+from bridge.neutral.graph import Value
 
 _RUNS = 240  # for all situations of a model
 _TRIES = 48  # for one
@@ -95,35 +97,32 @@ def _variables(search: Search, one: Situation, case: Case) -> Iterator[Variable]
         if variable.is_size:
             size = search.sizes_of(case).get(variable.key, variable.of(case.recipe))
             yield replace(variable, usual=float(size) if isinstance(size, int) else variable.usual)
-    own = [values[name] for name in sorted(one.numbers) if name in values]
-    for value in own:
-        array = case.feeds.get(value.name)
-        if not isinstance(array, np.ndarray) or value.element is None or not array.size:
-            continue
-        kind = value.element.kind
-        if kind not in ("float", "int", "uint"):
-            continue
-        is_float = kind == "float"
-        most = _FARTHEST if is_float else _WIDE if one.kind == "ranges" else 2.0**24
-        if one.kind == "ranges" and is_float:
-            most = _WIDE
-        least = max(-most, value.element.bounds[0]) if not is_float else -most
-        most = most if is_float else min(most, value.element.bounds[1])
-        step = (2.0**-6 if one.on_grid else 2.0**-20) if is_float else 1.0
-        hints = tuple(search.hints.get(value.name, ()))[:4]
-        if one.on_grid:
-            hints = tuple(h for h in hints if h * 64 == round(h * 64))
-        flat = array.reshape(-1)
-        spots = [
-            Variable((value.name, place), "spots", least, most, step, float(flat[place]), hints)
-            for place in range(min(flat.size, _SPOTS))
-        ]
-        if flat.size == 1:
-            yield Variable(value.name, "fills", least, most, step, float(flat[0]), hints)
-            continue
-        if is_float and not one.on_grid:
-            scale = case.recipe.scales.get(value.name, 1.0)
-            yield Variable(value.name, "scales", 0.0, most, step, scale)
-        yield from spots
-        start = float(np.mean(flat.astype(np.float64)))
-        yield Variable(value.name, "fills", least, most, step, start, hints)
+    for name in sorted(one.numbers):
+        array = case.feeds.get(name)
+        if name in values and isinstance(array, np.ndarray) and array.dtype.kind in "iuf":
+            yield from _numbers(search, one, case.recipe, values[name], array.reshape(-1))
+
+
+def _numbers(
+    search: Search, one: Situation, recipe: Recipe, value: Value, flat: np.ndarray
+) -> Iterator[Variable]:
+    """How the numbers of an input may be changed: all by a factor, one alone, or all alike."""
+    middle = float(np.median(flat.astype(np.float64))) if flat.size else math.nan
+    element, name = value.element, value.name
+    if not math.isfinite(middle) or element is None:
+        return
+    is_float = element.is_float
+    most = _WIDE if one.kind == "ranges" else _FARTHEST if is_float else 2.0**24
+    least, most = (
+        (-most, most) if is_float else (max(-most, element.bounds[0]), min(most, element.bounds[1]))
+    )
+    step = (2.0**-6 if one.on_grid else 2.0**-20) if is_float else 1.0
+    hints = tuple(search.hints.get(name, ()))[:4]
+    if one.on_grid:
+        hints = tuple(hint for hint in hints if hint * 64 == round(hint * 64))
+    if is_float and not one.on_grid and flat.size > 1:
+        yield Variable(name, "scales", 0.0, most, step, recipe.scales.get(name, 1.0))
+    for place in range(min(flat.size, _SPOTS)) if flat.size > 1 else ():
+        if np.isfinite(flat[place]):
+            yield Variable((name, place), "spots", least, most, step, float(flat[place]), hints)
+    yield Variable(name, "fills", least, most, step, middle, hints)
