@@ -44,7 +44,7 @@ from bridge.library.api import Source
 from bridge.limits import usually
 from bridge.neutral.graph import size_of_constants
 from bridge.options import CheckOptions
-from bridge.options.suggestions import keywords
+from bridge.options.keywords import keywords
 from bridge.show.layers import layers_with_bodies
 from bridge.show.outline import outline
 from bridge.vocabulary.elements import F16

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from bridge.check.compare import Results, Tolerances, differences
-from bridge.check.determined import Masks, draws, settled, undetermined
+from bridge.check.determined import Masks, draws, free_orders, settled, undetermined
 from bridge.check.engines import EndlessError, EngineError, UndefinedCallError
 from bridge.check.inputs.wanted import Inputs
 from bridge.check.lines import shortened
@@ -37,15 +37,17 @@ class Run:
 @dataclass(frozen=True)
 class Runs:
     """`expected` are the original's outputs for each input. `undetermined` are the elements that
-    the original does not determine, by input and output: they are 0 in all results."""
+    the original does not determine, by input and output: they are 0 in all results. `orders` are
+    the axes of outputs along which any order is right."""
 
     expected: Sequence[Results]
     runs: Sequence[Run]
     undetermined: Mapping[int, Masks] = field(default_factory=dict)
+    orders: Mapping[str, int] = field(default_factory=dict)
 
     def settled(self, case: int, results: Results) -> Results:
-        """Results of an input, with 0 for what is not determined."""
-        return settled(results, self.undetermined.get(case, {}))
+        """Results of an input, with what is not determined the same in all."""
+        return settled(results, self.undetermined.get(case, {}), self.orders)
 
     def is_open(self, case: int, output: str) -> bool:
         """Whether no element of an output is determined."""
@@ -77,7 +79,9 @@ def run_all(
                 break
         else:
             runs += _in_row(variant, inputs)
-    found = Runs(expected, runs, _undetermined(suite, inputs, expected, runs, tolerances))
+    masks = _undetermined(suite, inputs, expected, runs, tolerances)
+    orders = free_orders(suite.model(suite.original.opened).graph)
+    found = Runs(expected, runs, masks, orders)
     return replace(
         found,
         expected=[found.settled(case, one) for case, one in enumerate(expected)],
@@ -127,9 +131,9 @@ def _undetermined(
     tolerances: Tolerances,
 ) -> dict[int, Masks]:
     """What is not determined, for inputs with which a version differs; of a model that draws random
-    numbers, for the first input at least."""
+    numbers, for all."""
     cases = {run.case for run in runs if not _same(expected[run.case], run.outcome, tolerances)}
-    order = sorted(cases | ({0} if draws(suite) else set()))
+    order = [*range(len(expected))] if draws(suite) else sorted(cases)
     feeds = [inputs.cases[one].feeds for one in order]
     found = undetermined(suite, feeds, tolerances) if feeds else []
     return {case: masks for case, masks in zip(order, found, strict=True) if masks}

@@ -178,13 +178,14 @@ def _not_shown(runs: Runs, comparisons: Sequence[Comparison]) -> list[str]:
     for masks in runs.undetermined.values():
         for name, mask in masks.items():
             shares[name] = max(shares.get(name, 0.0), float(np.mean(mask)))
+    shown = {one.output for one in comparisons if one.state != RANDOM and one.difference.size}
     told = [
         f"'{name}' is not shown: {100 * share:.2g} % of its elements are not determined by the "
         "original (two runs of it differ)"
         for name, share in sorted(shares.items())
         if share < 1
     ]
-    random = sorted(name for name, share in shares.items() if share == 1)
+    random = sorted(name for name, share in shares.items() if share == 1 and name not in shown)
     told += [f"{_listed(random)} random: type and shape alone are compared"] if random else []
     names = {one.output for one in comparisons} - {*random}
     values = {

@@ -35,7 +35,7 @@ from bridge.neutral.types import Dim, meet
 from bridge.operators import BREAKS, Refused, Rule, reader, unforeseen
 from bridge.operators.reading import NotedAttributes, Unread, applied, without_effect
 from bridge.operators.spelling import takes, unspell
-from bridge.passes.boundary import override_shapes
+from bridge.passes.inputs import override_shapes
 from bridge.vocabulary import REQUIRED, SpelledAttribute, Spelling, ir_rows, layer_attributes
 
 if TYPE_CHECKING:

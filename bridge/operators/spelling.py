@@ -14,7 +14,7 @@ from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import BOOL, F32, I64, STRING
-from bridge.operators.type_constraints import disallowed
+from bridge.operators.type_constraints import disallowed, ill_typed, schema_type
 from bridge.vocabulary import REQUIRED, Operator, SpelledAttribute, Spelling, operator
 
 _ELEMENT_OF_TYPE = {
@@ -55,6 +55,16 @@ def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
         if target.format == "onnx" and spelling.domain == "" and only_type:
             break
     return None, why
+
+
+def type_fault(node: Node) -> str:
+    """Why ONNX's schema allows the types of a node's inputs in no operator set; "" if it may."""
+    row = operator(node.op)
+    if row is None or not row.onnx or node.bodies:
+        return ""
+    spelling = row.onnx[0]
+    types = tuple([v and schema_type(v.type) for v in _inputs(node, row, spelling)])
+    return ill_typed(spelling.type, spelling.domain, types)
 
 
 def oldest(node: Node) -> int:

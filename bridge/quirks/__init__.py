@@ -121,8 +121,7 @@ def work_round(model: Model, context: Context) -> bool:
             ops, changed = operators_of(model.graph), True
             if len(context.report.quirks) == told:
                 context.report.quirks.append((form, "graph"))
-            if context.watch is not None:
-                context.watch(model, f"the quirk {form}")
+            context.watch(model, f"the quirk {form}")
     return changed
 
 

@@ -10,6 +10,7 @@ A row of a mapping file, in full:
     shaped_by = ["axes"]                      # inputs whose elements decide the outputs' shapes
     integers = { axes = "i64" }               # integer types of inputs in ONNX: i64, or either
     indexes = { axes = "axes of data" }       # what inputs of places, axes or counts may be
+    values = { indices = "distinct" }         # what it demands of the elements of inputs
     types = ["data like data"]                # the types of the outputs, if they can be stated
     onnx = [                                  # spellings, one or a list, newest first
       { since = 13 },
@@ -29,7 +30,11 @@ attribute, the first element of an input, or a number; or a product, `x.0*count`
 An input of indexes has places from 0 in an axis of another input: `data[axis]`, where `axis` is an
 attribute, an input or a number; or counts of its elements from 1, `1..data[axis]`. Or it has `axes
 of x`, an input or the output, or `axes before the last of x`; rows of places, `places in x`; or
-numbers `under x`, an input.
+numbers `under x`, an input; or places of the `bits of x`.
+
+Values are `sorted` along the last axis; or places that are `distinct`, unless a reduction joins
+what is at one place; or rows of `boxes`, of two corners that are apart; or `regions`, boxes behind
+the number of an image of the first input.
 
 Keys of a spelling:
 
@@ -111,6 +116,7 @@ TRAITS = {
     "runs_wider": "if ONNX does not allow its element type, it runs in a wider one",
     "same_type": "its outputs have the type of input 0",
     "shape_of_first": "output 0 has the shape of input 0",
+    "shrinks": "its results may be small though its operands are large",
     "view": "its output has the elements of input 0 in their order; only its shape is another",
 }
 """The traits that a row may have, with their meaning for the operator."""
@@ -190,6 +196,7 @@ class Operator:
     shaped_by: tuple[int, ...]
     integers: dict[str, str]
     indexes: dict[int, str]
+    values: dict[int, str]
     types: tuple[str, ...]
 
 
@@ -320,7 +327,7 @@ def _spelling(
 
 _KEYS = {
     "inputs", "outputs", "attributes", "onnx", "ir", "traits", "shaped_by", "integers", "indexes",
-    "types",
+    "types", "values",
 }  # fmt: skip
 
 
@@ -350,6 +357,7 @@ def _operator(name: str, row: dict[str, Any], family: str) -> Operator:
         shaped_by=tuple(_places(inputs)[item] for item in row.get("shaped_by", ())),
         integers=row.get("integers", {}),
         indexes={_places(inputs)[item]: form for item, form in row.get("indexes", {}).items()},
+        values={_places(inputs)[item]: form for item, form in row.get("values", {}).items()},
         types=tuple(row.get("types", ())),
     )
 

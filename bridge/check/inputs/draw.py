@@ -72,7 +72,9 @@ class Maker:
         self._words = words_of_inputs(model.graph)
         self.values = [value for value in model.graph.inputs if value not in model.defaults]
         alike = twin is not None and model.format == twin.format == "onnx"
-        self.uses = {value: uses_of(value, consumers, alike) for value in self.values}
+        self.uses = {
+            value: uses_of(value, consumers, alike, model.format == "ir") for value in self.values
+        }
         if any("Quantize" in node.op for node in model.graph.walk()):
             # One far number changes the steps of all others.
             for uses in self.uses.values():
@@ -200,7 +202,42 @@ class _Draw:
             # A row without a key has no softmax.
             array = np.asarray(array).astype(bool)
             array[..., :1] = True
+        return self._obeying(np.asarray(array), uses) if own is None else array
+
+    def _obeying(self, array: np.ndarray, uses: InputUses) -> np.ndarray:
+        """The array as operators demand it: see the `values` of a row."""
+        for use in uses.all if array.size else ():
+            data = use.node.input(0)
+            if use.demand == "sorted":
+                array = np.sort(array, axis=-1)
+            elif use.demand in ("boxes", "regions") and array.shape[-1:] in ((4,), (5,)):
+                if use.demand == "regions" and data is not None and data.shape:
+                    images = max(self._known(data.shape[0]), 1)
+                    array[..., 0] = _covering(self.rng, 0, images - 1, array.shape[:-1])
+                first, second = np.sort([array[..., -4:-2], array[..., -2:]], axis=0)
+                second = np.where(first == second, second + 1, second)
+                array = np.concatenate([array[..., :-4], first, second], axis=-1)
+            elif use.demand == "distinct":
+                array = self._distinct(array, use)
         return array
+
+    def _distinct(self, array: np.ndarray, use: Use) -> np.ndarray:
+        """Places, others where one of them is there twice, unless there are too few."""
+        node, data = use.node, use.node.operand(0)
+        row = use.bounds(self._known, None, True)
+        if row is None or use.node.operand(use.index).rank != array.ndim:
+            return array
+        if node.op == "ScatterND":
+            sizes = [self._known(dim) for dim in data.dims[: array.shape[-1]]]
+            flat = np.ravel_multi_index([*np.moveaxis(array, -1, 0).astype(int)], sizes, "clip")
+            drawn = _unlike(self.rng, flat.reshape(1, -1), math.prod(sizes))
+            return np.stack(np.unravel_index(drawn.reshape(flat.shape), sizes), axis=-1)
+        places = known_of(node.input(3)).ints if node.op == "ScatterElements" else None
+        axis = places[0] if places else 0
+        lines = np.moveaxis(array, axis, -1) if places else array.reshape(-1)
+        count = int(row[1]) + 1
+        drawn = _unlike(self.rng, lines.reshape(-1, lines.shape[-1]), count).reshape(lines.shape)
+        return np.moveaxis(drawn, -1, axis) if places else drawn.reshape(array.shape)
 
     def _marked(
         self,
@@ -347,6 +384,17 @@ def _covering(
     size = math.prod(shape)
     rounds = [rng.permutation(count) for _ in range(-(-size // count))]
     return lowest + np.concatenate([*rounds, np.zeros(0, np.int64)])[:size].reshape(shape)
+
+
+def _unlike(rng: np.random.Generator, lines: np.ndarray, count: int) -> np.ndarray:
+    """The lines; others where a number below `count` is in one twice, if so many are unlike."""
+    length = lines.shape[1]
+    return np.stack(
+        [
+            rng.permutation(count)[:length] if len({*line}) < length <= count else line
+            for line in lines.tolist()
+        ]
+    )
 
 
 def _between(
