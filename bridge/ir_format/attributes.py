@@ -22,8 +22,8 @@ _BOOLS = {"true": True, "1": True, "false": False, "0": False}
 def parse(text: str, kind: str, choices: tuple[str, ...] = ()) -> Any:
     """The Python value of an attribute of a row's type `kind`, read as in OpenVINO.
 
-    A number is as much of a text as is one, a last comma ends a list, and the case of `choices` does
-    not count. None if the text leaves the default, ValueError if it is no value.
+    A number is as much of a text as is one, a last comma ends a list, and case does not count in
+    `choices`. None if the text leaves the default, ValueError if it is no value.
     """
     if kind.endswith("s"):
         items = text.removesuffix(",").split(",") if text else []
