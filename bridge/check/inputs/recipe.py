@@ -128,10 +128,9 @@ class Case:
         return all(bool(((one == np.rint(one)) & (abs(one) < 2**18)).all()) for one in floats)
 
     @property
-    def is_zero(self) -> bool:
+    def is_zeros(self) -> bool:
         """Whether all numbers are 0: they show few things as they would be."""
-        arrays = [one for one in self.feeds.values() if isinstance(one, np.ndarray)]
-        return not any(one.dtype.kind != "O" and bool(one.astype(bool).any()) for one in arrays)
+        return not any(np.any(value) for value in self.feeds.values() if value is not None)
 
     @property
     def is_extreme(self) -> bool:

@@ -229,7 +229,7 @@ class Search:
         if far and not case.is_on_grid:
             pairs = zip(far, situations, strict=True)
             far = [d or math.inf if one.on_grid else d for d, one in pairs]
-        if far and case.is_zero:
+        if far and case.is_zeros:
             pairs = zip(far, situations, strict=True)
             far = [math.inf if one.kind in ("equal", "ties") else d for d, one in pairs]
         self.last = far
