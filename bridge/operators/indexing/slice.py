@@ -276,23 +276,6 @@ def _limits(node: Node, position: int) -> tuple[int | None, int | None, int | No
     return start, stop, step
 
 
-@infers_shape("StridedSlice")
-def shape_of_strided_slice(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """StridedSlice: its masks say of each axis whether it is new, goes, stays, or is sliced."""
-    plan = strided_slice_plan(node)
-    if plan is None:
-        return None
-    result: list[Dim] = []
-    for kind, axis, position in plan:
-        if kind == "keep":
-            result.append(dims[axis])
-        elif kind == "new":
-            result.append(1)
-        elif kind == "slice":
-            result.append(sliced(dims[axis], *_limits(node, position)))
-    return tuple(result)
-
-
 @knows("StridedSlice")
 def strided_slice_content(node: Node) -> KnownValue | None:
     """StridedSlice: elements of a vector, where all limits are known."""
