@@ -21,6 +21,7 @@ from bridge.check.inputs.search import fitting_sizes, search
 from bridge.check.inputs.sizes import Demands, free_dimensions, shared_sizes, with_sizes
 from bridge.check.inputs.wanted import Inputs, Wanted
 from bridge.check.lines import shortened
+from bridge.check.noisy import exact_values
 from bridge.check.request import Request
 from bridge.check.suite import Suite
 from bridge.check.surgery.sites import Site, sites_of
@@ -171,7 +172,8 @@ def _watched(suite: Suite, quick: bool) -> tuple[Session, list[Site], list[Situa
             break
         try:
             surgery = Surgery(model)
-            sources = Sources(surgery.model.graph, alike) if measured else None
+            graph = surgery.model.graph
+            sources = Sources(graph, exact_values(graph), alike) if measured else None
             situations = surgery.watch(sources=sources)
             if not (sites or situations):
                 break

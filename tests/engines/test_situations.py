@@ -9,6 +9,7 @@ import pytest
 import bridge
 from bridge.check import check
 from bridge.check.engines import Engine, OnnxRuntime, OpenVino
+from bridge.check.noisy import exact_values
 from bridge.check.surgery.situations import Sources
 from bridge.check.surgery.surgery import Surgery
 from bridge.check.surgery.watching import distances
@@ -18,6 +19,10 @@ HEAD = '<ir_version: 9, opset_import: ["" : 18, "ai.onnx.ml" : 3]> '
 
 def parsed(text: str) -> onnx.ModelProto:
     return onnx.parser.parse_model(HEAD + text)
+
+
+def sources_of(surgery: Surgery) -> Sources:
+    return Sources(surgery.model.graph, exact_values(surgery.model.graph))
 
 
 def floats(*numbers: float) -> np.ndarray:
@@ -129,7 +134,7 @@ def test_a_run_says_what_it_met(
 ) -> None:
     text, feed, expected = MEASURED[name]
     surgery = Surgery(bridge.load(parsed(text)))
-    situations = surgery.watch(sources=Sources(surgery.model.graph))
+    situations = surgery.watch(sources=sources_of(surgery))
     bridge.convert(surgery.model, tmp_path / f"m{suffix}")
     far = distances(engine().load(tmp_path / f"m{suffix}").run(feed), situations)
     assert {one.text for one, d in zip(situations, far, strict=True) if not d} == expected
@@ -140,7 +145,7 @@ def test_what_depends_on_constants_and_fixed_sizes_has_no_situations() -> None:
         "g (float[4] x) => (float[4] y, bool[1] z) <int64 k = {3}> "
         "{ s = Shape (x) z = Less (s, k) y = Neg (x) }"
     )))  # fmt: skip
-    assert surgery.watch(sources=Sources(surgery.model.graph)) == []
+    assert surgery.watch(sources=sources_of(surgery)) == []
 
 
 PLANTED = {

@@ -8,12 +8,11 @@ as nodes that measure how near a run comes to them. Values that depend on consta
 alone have none, and a situation counts once a node, whatever the number of its elements.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bridge.check.noisy import exact_values
 from bridge.neutral.builder import Builder
 from bridge.neutral.expression import OPPOSITES
 from bridge.neutral.graph import Graph, Node, Value
@@ -88,11 +87,10 @@ class Sources:
     `exact` are values that every engine computes bit by bit, `on_grid` those that it does so for
     inputs of few bits. With `alike` one engine runs all files."""
 
-    def __init__(self, graph: Graph, alike: bool = False) -> None:
-        self.alike = alike
+    def __init__(self, graph: Graph, exact: Set[Value], alike: bool = False) -> None:
+        self.alike, self.exact = alike, exact
         self.numbers: dict[Value, frozenset[str]] = {}
         self.sizes: dict[Value, frozenset[str]] = {}
-        self.exact = exact_values(graph)
         self.on_grid: set[Value] = {*graph.inputs}
         for value in graph.inputs:
             self.numbers[value] = frozenset({value.name})
