@@ -25,7 +25,7 @@ from bridge.check.noisy import exact_values
 from bridge.check.request import Request
 from bridge.check.suite import Suite
 from bridge.check.surgery.sites import Site, sites_of
-from bridge.check.surgery.situations import Situation, Sources
+from bridge.check.surgery.situations import Dependences, Situation
 from bridge.check.surgery.surgery import Surgery
 from bridge.errors import BridgeError
 from bridge.neutral.clone import clone_model
@@ -173,7 +173,7 @@ def _watched(suite: Suite, quick: bool) -> tuple[Session, list[Site], list[Situa
         try:
             surgery = Surgery(model)
             graph = surgery.model.graph
-            sources = Sources(graph, exact_values(graph), alike) if measured else None
+            sources = Dependences(graph, exact_values(graph), alike) if measured else None
             situations = surgery.watch(sources=sources)
             if not (sites or situations):
                 break

@@ -10,7 +10,7 @@ import bridge
 from bridge.check import check
 from bridge.check.engines import Engine, OnnxRuntime, OpenVino
 from bridge.check.noisy import exact_values
-from bridge.check.surgery.situations import Sources
+from bridge.check.surgery.situations import Dependences
 from bridge.check.surgery.surgery import Surgery
 from bridge.check.surgery.watching import distances
 
@@ -21,8 +21,8 @@ def parsed(text: str) -> onnx.ModelProto:
     return onnx.parser.parse_model(HEAD + text)
 
 
-def sources_of(surgery: Surgery) -> Sources:
-    return Sources(surgery.model.graph, exact_values(surgery.model.graph))
+def sources_of(surgery: Surgery) -> Dependences:
+    return Dependences(surgery.model.graph, exact_values(surgery.model.graph))
 
 
 def floats(*numbers: float) -> np.ndarray:

@@ -82,7 +82,7 @@ Measured = tuple[Value, Sequence[Sequence[Shown]]]
 """A vector of measures, from 0 to 1, and what each shows."""
 
 
-class Sources:
+class Dependences:
     """Of each value of a model on which inputs its numbers depend, and on which inputs' sizes.
     `exact` are values that every engine computes bit by bit, `on_grid` those that it does so for
     inputs of few bits. With `alike` one engine runs all files."""
@@ -166,7 +166,7 @@ class _At:
 
     b: Builder
     node: Node
-    sources: Sources
+    sources: Dependences
 
     def f32(self, value: Value) -> Value:
         return self.b.cast(value, F32)
@@ -544,7 +544,7 @@ ROWS: Mapping[str, Row] = {
 
 
 def measure(
-    b: Builder, node: Node, where: str, sources: Sources
+    b: Builder, node: Node, where: str, sources: Dependences
 ) -> Iterator[tuple[Value, list[tuple[Situation, ...]]]]:
     """How near a node comes to its situations, as vectors, and what each element stands for."""
     row = ROWS.get(node.op)

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from bridge.check.surgery.bringing import bring_out
 from bridge.check.surgery.sites import Site, graphs_of, sites_of
-from bridge.check.surgery.situations import Situation, Sources
+from bridge.check.surgery.situations import Dependences, Situation
 from bridge.check.surgery.switches import add_switches
 from bridge.check.surgery.watching import watch
 from bridge.neutral.clone import clone_model
@@ -65,7 +65,7 @@ class Surgery:
         add_switches(self.model.graph, some)
 
     def watch(
-        self, sites: Mapping[Node, Site] | None = None, sources: Sources | None = None
+        self, sites: Mapping[Node, Site] | None = None, sources: Dependences | None = None
     ) -> list[Situation]:
         """Gives the model an output that says which branches ran, and how many iterations each
         Loop ran at most, and with `sources` one for situations, which are the answer (see

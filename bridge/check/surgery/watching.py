@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bridge.check.surgery.sites import Branch, Site
-from bridge.check.surgery.situations import Situation, Sources, measure
+from bridge.check.surgery.situations import Dependences, Situation, measure
 from bridge.check.surgery.wiring import add_output, carried, yielded
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Node, Value
@@ -53,7 +53,7 @@ def _facts(outputs: Mapping[str, Any], sites: Iterable[Site]) -> Iterator[tuple[
 
 
 def watch(
-    graph: Graph, sites: Mapping[Node, Site], sources: Sources | None = None
+    graph: Graph, sites: Mapping[Node, Site], sources: Dependences | None = None
 ) -> list[Situation]:
     """Gives a model's graph the output `RAN` for these Ifs and Loops. With `sources` it gets `MET`
     for the situations of its nodes, which are the answer."""
@@ -93,7 +93,7 @@ _Part = tuple[Value, list[_Key]]
 @dataclass
 class _Watcher:
     sites: Mapping[Node, Site]
-    sources: Sources | None
+    sources: Dependences | None
     situations: dict[_Key, tuple[Situation, ...]] = field(default_factory=dict)
 
     def look(self, graph: Graph, way: tuple[str, ...]) -> list[_Part]:
