@@ -32,8 +32,8 @@ class CheckReport:
     convert, load or run: of a line each, but for the error of a conversion. `unopened` says in a
     few words that one could not be opened, so that there is nothing to compare. `told` are facts
     for the first line: what was not compared, and what the original was fed. `notes` are further
-    facts, and `defaults` what differs with the engines' default settings. `outline` is what a page shows
-    of the first version. `saved` are the files that inputs were saved in."""
+    facts, and `defaults` what differs with the engines' default settings. `outline` is what a page
+    shows of the first version. `saved` are the files that inputs were saved in."""
 
     source: str
     tolerances: Tolerances

@@ -579,9 +579,9 @@ HALVED_AND_DOUBLED = """
 def test_sizes_that_a_network_is_made_for(tmp_path: Path) -> None:
     report = check(saved(HALVED_AND_DOUBLED, tmp_path / "a.onnx"), samples=3)
     assert report.ok
-    assert {feed["x"].shape[1:] for feed in feeds_of(report)} == {(1, 64, 64)}
+    sizes = {feed["x"].shape[2:] for feed in feeds_of(report)}
+    assert (64, 64) in sizes and any(height != width for height, width in sizes)
     assert max(len(feed["x"]) for feed in feeds_of(report)) >= 17
-    assert len([case for case in report.inputs.cases if not case.recipe.scales]) == 5, str(report)
 
 
 def test_ranges_of_sizes(tmp_path: Path) -> None:
