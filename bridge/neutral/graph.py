@@ -438,8 +438,8 @@ class Model:
     default domain (None for IR), `opsets` has the sets of other domains. `defaults` holds the ONNX
     initializers that are also inputs, by input. `metadata` is ONNX's metadata_props. `extras` holds
     facts that only one format knows, under the format's name. `notes` are a report's notes about
-    how the file was read. `files` are the files that were read and that hold the constants, each
-    with its stamp (`bridge.files.stamp_of`).
+    how the file was read, `details` further ones for `Report.details`. `files` are the files that
+    were read and that hold the constants, each with its stamp (`bridge.files.stamp_of`).
     """
 
     graph: Graph
@@ -451,6 +451,7 @@ class Model:
     extras: ModelExtras = field(default_factory=ModelExtras)
     notes: list[str] = field(default_factory=list)
     files: dict[str, tuple[int, int, int, int]] = field(default_factory=dict)
+    details: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
         graph = self.graph

@@ -197,7 +197,7 @@ def unspell(
     """
     neutral: dict[str, Any] = {}
     for key, spelled in spelling.attributes.items():
-        value = _choice(row, key, _take(attributes, spelled))
+        value = _take(attributes, spelled)
         if value is REQUIRED or (value is None and spelled.default is REQUIRED):
             raise KeyError(f"attribute {spelled.names[0]} is missing")
         if value is not None:
@@ -241,21 +241,11 @@ def _unspelled_inputs(
     return neutral
 
 
-def _choice(row: Operator, name: str, value: Any) -> Any:
-    """A string in the row's form. OpenVINO ignores the case of its own strings."""
-    choices = row.attributes[name].choices
-    if isinstance(value, str) and value not in choices:
-        return next((choice for choice in choices if choice.lower() == value.lower()), value)
-    return value
-
-
 def _take(attributes: dict[str, Any], spelled: SpelledAttribute) -> Any:
     if len(spelled.names) > 1:
-        parts = [attributes[name] for name in spelled.names if name in attributes]
-        if len(parts) < len(spelled.names):
-            return spelled.default
+        parts = [attributes.get(name, ()) for name in spelled.names]
         most = max(map(len, parts))  # one of two pads may be empty
-        if not most and spelled.default is not REQUIRED:
+        if not most:
             return spelled.default
         return tuple(x for part in parts for x in part or (0,) * most)
     value = attributes.get(spelled.names[0], spelled.default)

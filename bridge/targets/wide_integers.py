@@ -132,7 +132,8 @@ def note_wide_integers(model: Model, context: Context) -> bool:
             continue
         made, source = node.outputs[0], node.input(0)
         is_wide = is_beyond(made) and not is_limit(made)
-        if is_wide or (source is not None and source.element in (I32, U32)):
+        is_cast = source is not None and source.element in (I32, U32)
+        if is_wide or (is_cast and has_trait(node.op, "elements_of_first")):
             sources.append(made)
     uses = Facts(Roles(Facts(OfCount(), model.graph)), model.graph) if sources else None
     wide = [value.name for value in sources if uses is not None and uses.of(value) is Role.NUMBER]

@@ -186,7 +186,7 @@ def expand_for_ir(b: Builder, node: Node) -> Value | None:
 def read_broadcast(b: Builder, node: Node) -> Value | None:
     """Broadcast in both directions is Expand. Broadcast-1 has axes even if its mode does not use
     them, and files have `none` as its explicit mode."""
-    match node.attributes.get("mode", "numpy"):
+    match node.attributes["mode"].lower():
         case "none":
             return b.op("Broadcast", *node.inputs, mode="explicit")
         case "bidirectional":
