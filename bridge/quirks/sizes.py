@@ -147,7 +147,12 @@ def _of_open_batch(b: Builder, node: Node, uses: Uses) -> Value | None:
     users = uses.users(node.outputs[0])
     if sizes[0] is None or sizes[0] < 1 or any(sizes[1:]) or node.attributes.get("allowzero"):
         return None
-    takes = (user.op in RECURRENT and _batch_of_states(user) == sizes[0] for user in users)
+    takes = (
+        user.op in RECURRENT
+        and user.inputs[0] is node.outputs[0]
+        and _batch_of_states(user) == sizes[0]
+        for user in users
+    )
     return node.inputs[0] if users and all(takes) else None
 
 
