@@ -11,7 +11,7 @@ from bridge.check.report import CheckReport
 from bridge.check.surgery.sites import Site, branch_role
 from bridge.check.text import first_line, refusals
 from bridge.check.verdict import Comparison
-from bridge.metadata import Json
+from bridge.records.entry import Json
 from bridge.release import release
 
 FORMAT = 2
@@ -23,6 +23,7 @@ _FIRST = 8  # elements of an input that are shown
 def as_json(report: CheckReport) -> Json:
     """The report in lists, dictionaries, numbers and text. Numbers that JSON lacks are text:
     `inf`, `-inf` and `nan`."""
+    met = report.inputs.met
     tolerances, sites, found = report.tolerances, report.branches.sites, report.diagnosis
     data: Json = _plain(
         {
@@ -59,6 +60,10 @@ def as_json(report: CheckReport) -> Json:
                 "iterations": max(report.inputs.most_iterations.values(), default=0),
                 "size": report.inputs.largest_size,
             },
+            "situations": [
+                {"where": one.where, "kind": one.kind, "text": one.text, "input": met.get(number)}
+                for number, one in enumerate(report.inputs.situations)
+            ],
             "saved": report.saved,
             "reduced": None if found.reduced is None else _reduced(found.reduced),
             "tried": report.inputs.tried,
@@ -80,7 +85,8 @@ def verdict_of(report: CheckReport) -> str:
     if report.different:
         return "different"
     if report.ok:
-        return "equal" if report.verdict.noise is None else "within noise"
+        is_noisy = report.verdict.noise is not None or report.verdict.dark
+        return "within noise" if is_noisy else "equal"
     return "incomplete" if report.compared else "nothing compared"
 
 

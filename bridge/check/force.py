@@ -11,6 +11,7 @@ import numpy as np
 import bridge
 from bridge.check.branches import BranchResults, Forced
 from bridge.check.compare import Difference, Results, Tolerances, differences
+from bridge.check.determined import settled
 from bridge.check.engines import EndlessError, EngineError, Session
 from bridge.check.inputs.recipe import Case
 from bridge.check.lines import shortened
@@ -60,6 +61,7 @@ def force_missing(
         return suite.opened("steered", models, pruned=pruned)
 
     def compared(expected: Results, actual: Results) -> Mapping[str, Difference]:
+        expected, actual = (settled(one, {}, runs.orders) for one in (expected, actual))
         found = differences(expected, actual, tolerances)
         return {name: how for name, how in found.items() if name not in drawn}
 

@@ -1,7 +1,7 @@
 """A model against its specialized form, which holds what the original is fed.
 
 The record of the specialized file says which inputs became constants, and which shapes inputs were
-given (`bridge.neutral.specialized_record`).
+given (`bridge.records.specialized`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy as np
 from bridge.check.surgery.sites import Branch, branches_of, sites_of
 from bridge.errors import UsageError
 from bridge.neutral.graph import Model
-from bridge.neutral.specialized_record import SPECIALIZED, SpecializedRecord
 from bridge.neutral.types import Dim
-from bridge.passes.boundary import inputs_by_name, override_shapes
+from bridge.passes.inputs import inputs_by_name, override_shapes
 from bridge.passes.specialize import fix_values, settle, tensor_for
+from bridge.records.specialized import SPECIALIZED, SpecializedRecord
 
 NEVER_TAKEN = "is not taken with the values and shapes that are fixed"
 

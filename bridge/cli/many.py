@@ -31,8 +31,8 @@ from bridge.cli.output import (
     write_text,
 )
 from bridge.errors import BridgeError, amount, printable, text_of
-from bridge.metadata import Json
 from bridge.options.spoken import as_options
+from bridge.records.entry import Json
 from bridge.show.folder import counts_of
 
 FORMAT = 1

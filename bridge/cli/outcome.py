@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bridge.metadata import Json
+from bridge.records.entry import Json
 
 
 @dataclass(frozen=True)

@@ -396,7 +396,7 @@ def _append(
                 # The ports of the bodies say the sizes of such an output.
                 value = own[port.output]
                 value.declared = value.type = without_sizes(value.declared)
-    builder.node(node.op, node.inputs, own, {}, bodies, layer.given, extras_of(layer, layer.data))
+    builder.node(node.op, node.inputs, own, {}, bodies, layer.given, extras_of(layer))
     for index, first in repeats.items():
         builder.node("Identity", [outputs[first]], [outputs[index]])
     return outputs

@@ -14,8 +14,8 @@ from bridge.ir_format.provenance import TOP, dump as dump_provenance
 from bridge.ir_format.text import Text, attribute
 from bridge.ir_format.weights import WeightsWriter
 from bridge.neutral.builder import Target
+from bridge.neutral.extras import Provenance
 from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.provenance import Provenance
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import TensorType, Type
 from bridge.operators.ir_texts import format_shape
@@ -124,7 +124,7 @@ class GraphWriter:
         if node.op == "Constant":
             return _Spelled(node, "Const", "opset1", [], {})
         if node.bodies:
-            return _Spelled(node, node.op, "", node.operands, extras.get("ir_attributes", {}))
+            return _Spelled(node, node.op, "", node.operands, {})
         if "layer" in extras:
             type, version = extras["layer"]
             return _Spelled(node, type, version, node.operands, node.attributes)
@@ -146,7 +146,7 @@ class GraphWriter:
             spelling.type,
             ir_opset(spelling.version),
             [value for value in inputs if value is not None],
-            {**extras.get("ir_attributes", {}), **texts},
+            texts,
         )
 
     def refuse(self, node: Node | None, why: str, value: Value | None = None) -> None:

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from bridge.ir_format.names import unnumbered
-from bridge.metadata import Entry, Fits
 from bridge.neutral.builder import DEFAULT_OPSET
-from bridge.neutral.extras import Note, OnnxExtras
+from bridge.neutral.extras import Fits, Note, OnnxExtras
 from bridge.neutral.graph import Graph, Model
+from bridge.records.entry import Entry
 
 BODY = "body"
 """The name of a body that the record does not name."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from bridge.ir_format.document import select
 from bridge.ir_format.text import as_text, attribute
-from bridge.metadata import Entry
+from bridge.records.entry import Entry
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element as XmlElement

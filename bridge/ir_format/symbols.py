@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from bridge.metadata import Entry
 from bridge.neutral.graph import Value
 from bridge.neutral.types import with_symbols
+from bridge.records.entry import Entry
 
 Symbols = dict[str, list[str | None]]
 

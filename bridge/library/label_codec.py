@@ -1,6 +1,6 @@
 """Strings and their places in a vocabulary, maps and their rows.
 
-`bridge/neutral/boundary_record.py` says how they are recorded.
+`bridge/records/boundary.py` says how they are recorded.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bridge.errors import UsageError, amount
-from bridge.neutral.boundary_record import Label
+from bridge.records.boundary import Label
 
 
 def places_of(name: str, strings: Any, words: Sequence[Label]) -> np.ndarray:

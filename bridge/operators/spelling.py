@@ -14,7 +14,7 @@ from bridge.neutral.extras import NodeExtras
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import BOOL, F32, I64, STRING
-from bridge.operators.type_constraints import disallowed
+from bridge.operators.type_constraints import disallowed, ill_typed, schema_type
 from bridge.vocabulary import REQUIRED, Operator, SpelledAttribute, Spelling, operator
 
 _ELEMENT_OF_TYPE = {
@@ -55,6 +55,16 @@ def choose(node: Node, target: Target) -> tuple[Spelling | None, str]:
         if target.format == "onnx" and spelling.domain == "" and only_type:
             break
     return None, why
+
+
+def type_fault(node: Node) -> str:
+    """Why ONNX's schema allows the types of a node's inputs in no operator set; "" if it may."""
+    row = operator(node.op)
+    if row is None or not row.onnx or node.bodies:
+        return ""
+    spelling = row.onnx[0]
+    types = tuple([v and schema_type(v.type) for v in _inputs(node, row, spelling)])
+    return ill_typed(spelling.type, spelling.domain, types)
 
 
 def oldest(node: Node) -> int:
@@ -187,7 +197,7 @@ def unspell(
     """
     neutral: dict[str, Any] = {}
     for key, spelled in spelling.attributes.items():
-        value = _choice(row, key, _take(attributes, spelled))
+        value = _take(attributes, spelled)
         if value is REQUIRED or (value is None and spelled.default is REQUIRED):
             raise KeyError(f"attribute {spelled.names[0]} is missing")
         if value is not None:
@@ -231,21 +241,11 @@ def _unspelled_inputs(
     return own
 
 
-def _choice(row: Operator, name: str, value: Any) -> Any:
-    """A string in the row's form. OpenVINO ignores the case of its own strings."""
-    choices = row.attributes[name].choices
-    if isinstance(value, str) and value not in choices:
-        return next((choice for choice in choices if choice.lower() == value.lower()), value)
-    return value
-
-
 def _take(attributes: dict[str, Any], spelled: SpelledAttribute) -> Any:
     if len(spelled.names) > 1:
-        parts = [attributes[name] for name in spelled.names if name in attributes]
-        if len(parts) < len(spelled.names):
-            return spelled.default
+        parts = [attributes.get(name, ()) for name in spelled.names]
         most = max(map(len, parts))  # one of two pads may be empty
-        if not most and spelled.default is not REQUIRED:
+        if not most:
             return spelled.default
         return tuple(x for part in parts for x in part or (0,) * most)
     value = attributes.get(spelled.names[0], spelled.default)

@@ -7,15 +7,16 @@ from functools import cache
 
 from bridge.neutral.graph import Value
 from bridge.neutral.types import BY_ONNX, Element, OptionalType, SequenceType, TensorType, Type
-from bridge.operators.schemas import schema_of
+from bridge.operators.schemas import NEWEST, schema_of
 
 
 @dataclass(eq=False)
 class TypeSignature:
-    """The type variables of an operator's inputs and outputs, in order. If `variadic`, the last
-    variable repeats, with separate types if `mixed`. `allowed` has the allowed types of each
-    variable, as the schemas spell them."""
+    """The type variables of an operator's inputs and outputs, in order; inputs also have `names`.
+    If `variadic`, the last variable repeats, with separate types if `mixed`. `allowed` has the
+    allowed types of each variable, as the schemas spell them."""
 
+    names: tuple[str, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     variadic_inputs: bool
@@ -31,6 +32,11 @@ class TypeSignature:
         """The variable of output `index`; None if the schema has no such output."""
         return _at(self.outputs, index, self.variadic_outputs)
 
+    def name(self, index: int) -> str:
+        """An input for a message: its name, or its place if the last name repeats."""
+        last = len(self.names) - self.variadic_inputs
+        return self.names[index] if index < last else f"input {index}"
+
 
 def _at(variables: tuple[str, ...], index: int, variadic: bool) -> str | None:
     if index < len(variables):
@@ -39,10 +45,10 @@ def _at(variables: tuple[str, ...], index: int, variadic: bool) -> str | None:
 
 
 @cache
-def type_signature(type: str, opset: int) -> TypeSignature | None:
+def type_signature(type: str, opset: int, domain: str = "") -> TypeSignature | None:
     """The types of ONNX's operator `type` in operator set `opset`; None if the operator set lacks
     it."""
-    schema = schema_of(type, opset)
+    schema = schema_of(type, opset, domain)
     if schema is None:
         return None
     inputs = tuple(formal.type_str for formal in schema.inputs)
@@ -52,6 +58,7 @@ def type_signature(type: str, opset: int) -> TypeSignature | None:
     allowed = {variable: frozenset((variable,)) for variable in (*inputs, *outputs)}
     allowed |= {c.type_param_str: frozenset(c.allowed_type_strs) for c in schema.type_constraints}
     return TypeSignature(
+        tuple(formal.name for formal in schema.inputs),
         inputs,
         outputs,
         schema.max_input > len(inputs),
@@ -103,7 +110,6 @@ def _disallowed(
     signature = type_signature(type, opset)
     if signature is None:
         return ""
-    meanings: dict[str, str] = {}
     ends = (("takes", inputs, signature.input), ("gives", outputs, signature.output))
     for kind, types, variable_of in ends:
         for index, given in enumerate(types):
@@ -113,11 +119,52 @@ def _disallowed(
             if given not in signature.allowed[variable]:
                 since = _since(type, opset, index, kind == "takes", given)
                 return f"{type} {kind} no {given} {since}"
-            if kind == "takes" and not signature.mixed:
-                other = meanings.setdefault(variable, given)
-                if other != given:
-                    return f"{type} takes inputs of one type, not {other} and {given}"
+    return _untied(type, signature, inputs)
+
+
+def _untied(type: str, signature: TypeSignature, inputs: tuple[str | None, ...]) -> str:
+    """Two inputs of one type variable that have different types; "" if there are none."""
+    firsts: dict[str, int] = {}
+    for index, given in enumerate(() if signature.mixed else inputs):
+        variable = signature.input(index)
+        if variable is None or given is None:
+            continue
+        first = firsts.setdefault(variable, index)
+        if inputs[first] != given:
+            one, other = signature.name(first), signature.name(index)
+            return (
+                f"its inputs {one} and {other} are {inputs[first]} and {given}; {type} takes both "
+                "of one type, so a Cast in front of one would mend it"
+            )
     return ""
+
+
+@cache
+def ill_typed(type: str, domain: str, inputs: tuple[str | None, ...]) -> str:
+    """Why no operator set allows a node with inputs of these types, as the schemas spell them; ""
+    if one may. An input is not refused for a width that the installed onnx does not know."""
+    signature = type_signature(type, NEWEST, domain)
+    if signature is None:
+        return ""
+    for index, given in enumerate(inputs):
+        variable = signature.input(index)
+        if variable is None or given is None:
+            continue
+        allowed = signature.allowed[variable]
+        if _kind(given) not in map(_kind, allowed):
+            few = " or ".join(sorted(allowed)) if len(allowed) < 4 else f"no {_kind(given)}"
+            return (
+                f"its input {signature.name(index)} is {given}; {type} takes {few} there, so a "
+                "Cast in front of it would mend it"
+            )
+    return _untied(type, signature, inputs)
+
+
+def _kind(spelled: str) -> str:
+    """The kind of a schema's type: its name without the width, and without the sign of integers."""
+    inner = spelled.rpartition("(")[2].rstrip(")")
+    kind = next((kind for kind in ("float", "int") if kind in inner), inner)
+    return spelled.replace(inner, "float" if inner == "double" else kind)
 
 
 def _since(type: str, opset: int, index: int, is_input: bool, given: str) -> str:

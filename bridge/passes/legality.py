@@ -9,8 +9,18 @@ from bridge.neutral.inference.constraints import contradictions
 from bridge.neutral.ports import Carried
 from bridge.neutral.signature import wrong_count
 from bridge.neutral.verify import verify
-from bridge.passes.applies import always, applies
+from bridge.operators.spelling import type_fault
+from bridge.passes.applies import always, applies, reads
 from bridge.passes.context import Context
+
+
+@applies(reads("onnx"))
+def refuse_ill_typed(model: Model, context: Context) -> None:
+    """Raises UnsupportedError with the nodes of a model from ONNX whose inputs have types that do
+    not go together. No engine would load it, nor the IR."""
+    findings = list(found(model.graph, lambda node: filter(None, (type_fault(node),))))
+    if findings:
+        raise UnsupportedError(str(context.target), findings)
 
 
 @applies(always)

@@ -4,10 +4,10 @@ ONNX's maps come from ZipMap at the end of a classifier. The output is its tenso
 name, and the metadata keeps the keys.
 """
 
-from bridge.neutral.boundary_record import MAP_KEYS, LabelRecord
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, names_of_outputs, producer_of
 from bridge.passes.context import Context
+from bridge.records.boundary import MAP_KEYS, LabelRecord
 
 ZIP_MAP = "ai.onnx.ml::ZipMap"
 

@@ -14,12 +14,6 @@ from bridge.neutral.arrays import full
 from bridge.neutral.builder import constant_node
 from bridge.neutral.graph import Graph, Model, Value, size_of_constants
 from bridge.neutral.inference import infer_graph
-from bridge.neutral.specialized_record import (
-    SPECIALIZED,
-    FixedValue,
-    SpecializedRecord,
-    recorded_shape,
-)
 from bridge.neutral.tensor import GivenTensor, Tensor
 from bridge.neutral.types import (
     STRING,
@@ -29,11 +23,17 @@ from bridge.neutral.types import (
     innermost,
     is_static,
 )
-from bridge.passes.boundary import inputs_by_name, may_be
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
 from bridge.passes.fold import fold_graph
 from bridge.passes.if_causes import Deciders, causes, remaining_ifs
+from bridge.passes.inputs import inputs_by_name, may_be
+from bridge.records.specialized import (
+    SPECIALIZED,
+    FixedValue,
+    SpecializedRecord,
+    recorded_shape,
+)
 
 
 def fix_values(model: Model, values: Mapping[str, Any]) -> None:

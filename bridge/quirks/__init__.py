@@ -20,12 +20,15 @@ from bridge.options import release_number
 from bridge.passes.applies import applies, between_formats, both, either, operators_of, reads
 from bridge.passes.context import Context
 from bridge.passes.uses import Uses
-from bridge.quirks.quirk import CPU, GPU, QUIRKS, Quirk, RunQuirk, Undo, engine_of
+from bridge.passes.wayback.replay import GraphRewrite
+from bridge.passes.wayback.undo import Undo, recorded_ops, replaced_node, rewritten
+from bridge.quirks.opaque import UNDO_OF_BARRIERS
+from bridge.quirks.quirk import CPU, GPU, QUIRKS, Quirk, RunQuirk, engine_of
 
 __all__ = ["CPU", "GPU", "ORDER", "QUIRKS", "Quirk", "by_name", "named", "of_engine"]
 
 FILES = (
-    "computed", "constants", "empty", "fused", "integers", "kernels", "memory", "nonfinite",
+    "bits", "computed", "constants", "empty", "fused", "integers", "kernels", "memory", "nonfinite",
     "rounding", "simplified", "sizes", "types", "variables",
 )  # fmt: skip
 """The files that declare quirks."""
@@ -44,21 +47,22 @@ SAFE_LOOP = "safe_loop"
 
 ORDER: tuple[str, ...] = (
     # Operators that are written in another way, before those that see all of them.
-    "infinite_f64", "empty_range", "product_over_empty_axis",
+    "infinite_f64", "rounded_remainder", "empty_range", "product_over_empty_axis",
     "known_empty_tensor", "axes_of_interpolation",
     "tile_of_computed_repeats", "kernel_of_lower_rank",
     "padding_of_unknown_size", "bias_of_lrn",
     "rounded_quotient", "constant_of_higher_rank", "compared_infinity",
     "computed_axes",
     "saturating_conversion", "exchanged_operands",
-    "channels_in_kernel", "integers_in_f32", "absolute_value_of_shape", "power_of_integers",
+    "channels_in_kernel", "unsigned_as_signed", "integers_in_f32", "absolute_value_of_shape",
+    "power_of_integers",
     "saturating_bytes", "scaled_in_place", "moved_dequantisation", "scale_of_product",
     "zeros_of_hard_sigmoid",
     "unscaled_weights", "rearranged_views", "cell_of_other_operands",
     "lengths_of_dynamic_sequence", "group_normalization", "gather_from_the_end",
     "gather_from_one_batch", "strides_behind_pads", "conversion_to_bool", "cast_to_bool",
     "rounded_bf16", "reduction_over_empty_axis",
-    "value_of_pad",
+    "value_of_pad", "constant_beyond_32_bits",
     # Loops, and what may read their memory or that of an If.
     *CLAUSES,
     "branch_of_equal_shape", "computed_constant", "unique_parts",
@@ -117,8 +121,7 @@ def work_round(model: Model, context: Context) -> bool:
             ops, changed = operators_of(model.graph), True
             if len(context.report.quirks) == told:
                 context.report.quirks.append((form, "graph"))
-            if context.watch is not None:
-                context.watch(model, f"the quirk {form}")
+            context.watch(model, f"the quirk {form}")
     return changed
 
 
@@ -137,18 +140,21 @@ def _run_of(quirks: Sequence[Quirk]) -> RunQuirk:
 def undo_quirks(model: Model, context: Context) -> bool:
     """Undoes the quirks for IR in place, in reverse order, until no undo changes the model."""
     from bridge.passes.fuse import fuse
-    from bridge.quirks.undo import REVEALED, recorded_ops, replaced_node, rewritten
 
     ops = context.ask(operators_of, model.graph)
     names = (name for name in reversed(ORDER) if name not in CLAUSES or "Loop" in ops)
     quirks = list(dict.fromkeys(map(named, names)))
-    patterns: dict[str, list[Undo]] = {op: [undo] for op, undo in REVEALED.items()}
+    patterns: dict[str, list[Undo]] = {op: [undo] for op, undo in UNDO_OF_BARRIERS.items()}
+    recorded: dict[str, list[GraphRewrite]] = {}
     for quirk in quirks:
-        guesses = {op: rewritten(quirk, guess) for op, guess in quirk.guess.items()}
+        rewrites = quirk.rewrites
+        for op in quirk.recorded:
+            recorded.setdefault(op, []).extend(rewrites)
+        guesses = {op: rewritten(rewrites, guess) for op, guess in quirk.guess.items()}
         for op, undo in (*quirk.undo.items(), *guesses.items()):
             patterns.setdefault(op, []).append(undo)
     chosen = {op: [*map(_with_record, dict.fromkeys(undos))] for op, undos in patterns.items()}
-    by_record = replaced_node(quirks)
+    by_record = replaced_node(recorded)
     for op in recorded_ops(model.graph):
         chosen.setdefault(op, []).append(by_record)
     changed = False

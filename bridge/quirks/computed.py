@@ -12,8 +12,7 @@ from bridge.operators import Refused, Result
 from bridge.passes.uses import Uses
 from bridge.quirks.known import is_known
 from bridge.quirks.opaque import hides, is_zero, opaque
-from bridge.quirks.quirk import BOTH, GPU, Place, quirk
-from bridge.quirks.undo import nearest
+from bridge.quirks.quirk import BOTH, GPU, Place, nearest, quirk
 
 
 @quirk(

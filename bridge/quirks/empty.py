@@ -12,8 +12,7 @@ from bridge.neutral.signs import is_not_negative
 from bridge.neutral.types import I8, I32, I64, U8, is_static, low
 from bridge.operators import Result
 from bridge.quirks.opaque import hides, is_hidden
-from bridge.quirks.quirk import BOTH, CPU, MOVES, Place, barrier, quirk
-from bridge.quirks.undo import nearest
+from bridge.quirks.quirk import BOTH, CPU, MOVES, Place, barrier, nearest, quirk
 
 
 # The CPU plugin uses the absolute value of the number of steps.

@@ -47,10 +47,10 @@ from bridge.quirks.quirk import (
     barrier,
     graph_quirk,
     is_computed_in,
+    nearest,
     quirk,
     replace_outputs,
 )
-from bridge.quirks.undo import nearest
 from bridge.vocabulary import operator
 
 KEPT_TYPES = {F32, I8, I32, U8}

@@ -26,6 +26,7 @@ from bridge.neutral.graph import Node, Value
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.types import BOOL, F32, I64
 from bridge.operators import Result
+from bridge.passes.uses import Uses
 
 RANDOM = "ir::RandomUniform"
 
@@ -266,3 +267,16 @@ def is_zero(value: Value) -> bool:
 
 HIDING = tuple(dict.fromkeys(op for op, _, _ in _ENCODINGS))
 """The operators that may hide something."""
+
+
+def _plain(b: Builder, node: Node, uses: Uses) -> Value | None:
+    """The value behind a node that hides something of it."""
+    hidden = recognise(node)
+    if hidden is None:
+        row = row_of_constant(node)
+        return None if row is None else b.constant(row)
+    return hidden[1]
+
+
+UNDO_OF_BARRIERS = dict.fromkeys(HIDING, _plain)
+"""The undo of all barriers, by the operators that hide."""

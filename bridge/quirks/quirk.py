@@ -6,23 +6,25 @@ function gives the quirk its name. Its docstring says why the graph means the sa
 that of a barrier says where it fires.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Required, TypedDict, TypeVar, Unpack
 
-from bridge.neutral.builder import Builder
+from bridge.neutral.builder import Builder, Target
 from bridge.neutral.dataflow import Analysis, Fact, Facts
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.rewrite import Pattern, Rewriter
 from bridge.neutral.types import BF16, F16, F32, STRING, Element, is_static, size_of
 from bridge.operators import Refused, Result
-from bridge.options import release_number
+from bridge.options import DeviceName, release_number
 from bridge.passes.context import Context
 from bridge.passes.legalize import Legalizer, remember
-from bridge.passes.uses import Uses
+from bridge.passes.wayback.replay import GraphRewrite
+from bridge.passes.wayback.undo import Guess, Undo
 from bridge.quirks.magnitude import HELD
 from bridge.quirks.opaque import SAFE, opaque, with_hidden
+from bridge.report import Report
 
 CPU, GPU = "openvino_cpu", "openvino_gpu"
 BOTH = (CPU, GPU)
@@ -36,12 +38,6 @@ NEWEST = "2026.4"
 RunQuirk = Callable[[Graph, Context], bool | None]
 """Changes a graph and all nested graphs in place. Returns whether it changed any of them; None
 means perhaps."""
-
-Undo = Callable[[Builder, Node, Uses], Value | None]
-"""Returns the value that the original node gave, or None if the quirk did not write this node."""
-
-Guess = Callable[[Builder, Node], Iterable[Value]]
-"""Makes, with the builder, the outputs that may have stood there before a quirk wrote the node."""
 
 AnyUndo = TypeVar("AnyUndo", bound=Undo)
 AnyGuess = TypeVar("AnyGuess", bound=Guess)
@@ -129,6 +125,15 @@ class Quirk:
     @property
     def _said(self) -> str:
         return " ".join((self.declared.__doc__ or "").split())
+
+    @property
+    def rewrites(self) -> list[GraphRewrite]:
+        """What the quirk makes of a graph, for each of its engines."""
+        return [self._rewrite("GPU" if engine == GPU else "CPU") for engine in self.engines]
+
+    def _rewrite(self, device: DeviceName) -> GraphRewrite:
+        context = Context(Target("ir"), Report(), {"device": device})
+        return lambda graph: self.run(graph, context)
 
     def undoes(self, *ops: str) -> Callable[[AnyUndo], AnyUndo]:
         """Declares an undo, by the operators of the last node that the quirk writes."""
@@ -422,3 +427,16 @@ def replace_outputs(
         graph.outputs[index] = made
         changed = True
     return changed
+
+
+def nearest(value: Value | None, op: str, most: int = 12) -> Node | None:
+    """The nearest node of an operator among the producers of a value; at most `most` values are
+    searched."""
+    todo = [value]
+    for value in todo:
+        made = value.producer if value is not None else None
+        if made is not None and made.op == op:
+            return made
+        if made is not None and len(todo) < most:
+            todo += made.inputs
+    return None

@@ -30,8 +30,8 @@ def copied_variable(b: Builder, node: Node, place: Place) -> Result:
     """The plugin computes i64, u64 and u32 modulo 2^32 and f64 as f32, so nothing that it computes
     needs more. A 16-bit integer is an i32. A state of 64 bits that is passed on as it is, which
     the plugin does exactly, is no variable. The types are in the metadata for the way back
-    (`bridge/passes/state/types.py`). The only row of a stack of a value is the value, and so is its
-    only part, with the rest as its length. A remainder by 1 is 0.
+    (`bridge/passes/state/variable_types.py`). The only row of a stack of a value is the value, and
+    so is its only part, with the rest as its length. A remainder by 1 is 0.
     """
     value = node.outputs[0] if node.op == "ReadValue" else node.inputs[0]
     if value is None or value.element is None:
@@ -142,7 +142,7 @@ def _is_alike(value: Value | None, start: Value) -> bool:
 def _is_shared(start: Value, node: Node, place: Place) -> bool:
     """Whether the start is not computed, has another reader, or is the start of another variable
     too."""
-    from bridge.passes.fuse.replay import are_same
+    from bridge.passes.wayback.replay import are_same
 
     if start.producer is None or start.constant is not None or place.users(start) != [node]:
         return True

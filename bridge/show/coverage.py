@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import NoReturn
 
 from bridge.operators import legalizations, load_all, readers
 from bridge.passes import maps
@@ -115,7 +116,7 @@ def _direction(operator: Operator, target: str, spellings: tuple[Spelling, ...])
 def _has_rule(target: str, name: str) -> bool:
     """Whether a rule does more than refuse the operator."""
     rule = legalizations.get((target, name))
-    return rule is not None and rule.__annotations__["return"] != "NoReturn"
+    return rule is not None and rule.__annotations__["return"] is not NoReturn
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-from bridge.metadata import Json
 from bridge.neutral.graph import (
     Body,
     Graph,
@@ -24,6 +23,7 @@ from bridge.neutral.ports import (
     Yield,
 )
 from bridge.neutral.types import ForeignType, OptionalType, SequenceType, Shape, TensorType, Type
+from bridge.records.entry import Json
 from bridge.show.outline import called, says
 
 

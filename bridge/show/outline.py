@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from bridge.metadata import Json
 from bridge.neutral.expression import expression
 from bridge.neutral.graph import (
     Body,
@@ -21,6 +20,7 @@ from bridge.neutral.graph import (
 )
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried, InputPort, OutputPort, Sliced, Stacked, Yield
+from bridge.records.entry import Json
 from bridge.show.short import short, short_type
 
 _NO_LIMIT = 1 << 31

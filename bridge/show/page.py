@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bridge.errors import UsageError, printable
-from bridge.metadata import Json
+from bridge.records.entry import Json
 from bridge.show.frame import framed
 from bridge.show.states import STATES
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-from bridge.metadata import Json
+from bridge.records.entry import Json
 from bridge.show.page import escaped, require_same
 from bridge.show.states import STATES
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from bridge.errors import amount, text_of
-from bridge.metadata import Json
+from bridge.records.entry import Json
 from bridge.show.outline import format_of
 from bridge.show.short import short
 

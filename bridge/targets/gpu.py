@@ -10,7 +10,7 @@ from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Carried
 from bridge.neutral.types import is_static
 from bridge.operators.control.loop_builder import is_positive
-from bridge.targets.loops.kinds import has_form, is_counted, known_trips
+from bridge.quirks.loops.gpu.kinds import has_form, is_counted, known_trips
 from bridge.vocabulary import has_trait
 from bridge.vocabulary.elements import F4E2M1, F8E4M3FN, F8E5M2, F8E8M0, Element
 

@@ -4,10 +4,10 @@ Workarounds for the faults of older releases are not in the file, so that a chec
 says so.
 """
 
-from bridge.metadata import Entry
 from bridge.neutral.graph import Model
 from bridge.options import release_number
 from bridge.passes.context import Context
+from bridge.records.entry import Entry
 from bridge.targets import READ_SINCE
 
 WRITTEN_FOR: Entry[str] = Entry("bridge.openvino", str, "release of OpenVINO", hint=True)

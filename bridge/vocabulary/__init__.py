@@ -10,6 +10,7 @@ A row of a mapping file, in full:
     shaped_by = ["axes"]                      # inputs whose elements decide the outputs' shapes
     integers = { axes = "i64" }               # integer types of inputs in ONNX: i64, or either
     indexes = { axes = "axes of data" }       # what inputs of places, axes or counts may be
+    values = { indices = "distinct" }         # what it demands of the elements of inputs
     types = ["data like data"]                # the types of the outputs, if they can be stated
     onnx = [                                  # spellings, one or a list, newest first
       { since = 13 },
@@ -29,7 +30,11 @@ attribute, the first element of an input, or a number; or a product, `x.0*count`
 An input of indexes has places from 0 in an axis of another input: `data[axis]`, where `axis` is an
 attribute, an input or a number; or counts of its elements from 1, `1..data[axis]`. Or it has `axes
 of x`, an input or the output, or `axes before the last of x`; rows of places, `places in x`; or
-numbers `under x`, an input.
+numbers `under x`, an input; or places of the `bits of x`.
+
+Values are `sorted` along the last axis; or places that are `distinct`, unless a reduction joins
+what is at one place; or rows of `boxes`, of two corners that are apart; or `regions`, boxes behind
+the number of an image of the first input.
 
 Keys of a spelling:
 
@@ -52,7 +57,8 @@ The family of an operator is the file of its row. A file may begin with `domains
 these ONNX domains are of this family without rows. It may also have `reads`: types of ONNX's own
 domain that it reads although the vocabulary has no such word. `ignored.TYPE.attribute = VALUE` is
 an attribute that means nothing to Bridge if it has this value, or "any value"; all others are read
-by a row or a rule.
+by a row or a rule. `layers.TYPE.attribute = "TYPE = DEFAULT"` are the attributes of versions of a
+layer of IR that have a rule and no row. Defaults of IR are those of OpenVINO's reader.
 """
 
 import re
@@ -110,6 +116,7 @@ TRAITS = {
     "runs_wider": "if ONNX does not allow its element type, it runs in a wider one",
     "same_type": "its outputs have the type of input 0",
     "shape_of_first": "output 0 has the shape of input 0",
+    "shrinks": "its results may be small though its operands are large",
     "view": "its output has the elements of input 0 in their order; only its shape is another",
 }
 """The traits that a row may have, with their meaning for the operator."""
@@ -129,12 +136,13 @@ class Attribute:
 @dataclass(eq=False)
 class SpelledAttribute:
     """How a format spells one attribute. `names` has two names if a list is written in halves;
-    `values` maps neutral strings (or bools) to the format's."""
+    `values` maps neutral strings (or bools) to the format's; `choices` are the format's strings."""
 
     names: tuple[str, ...]
     type: str
     default: Any = REQUIRED
     values: dict[Any, Any] | None = None
+    choices: tuple[str, ...] = ()
 
     def neutral_value(self, spelled: Any) -> Any:
         """The neutral value of a value in the format."""
@@ -188,6 +196,7 @@ class Operator:
     shaped_by: tuple[int, ...]
     integers: dict[str, str]
     indexes: dict[int, str]
+    values: dict[int, str]
     types: tuple[str, ...]
 
 
@@ -237,9 +246,11 @@ def _spelled_attribute(
     type), else a type (`as_attributes`)."""
     if isinstance(row, str):
         if neutral is not None:
-            return SpelledAttribute((row,), neutral.type, neutral.default)
+            return SpelledAttribute((row,), neutral.type, neutral.default, choices=neutral.choices)
         attribute = _attribute(name, row)
-        return SpelledAttribute((name,), attribute.type, attribute.default)
+        return SpelledAttribute(
+            (name,), attribute.type, attribute.default, choices=attribute.choices
+        )
     names = row.get("name", name)
     kind: str = row.get("type", neutral.type if neutral else "")
     if neutral is None:
@@ -258,8 +269,9 @@ def _spelled_attribute(
             values = {key: value == "true" for key, value in values.items()}
         if "default" not in row:
             default = values.get(default, default)
+    choices = tuple(values.values()) if values else neutral.choices if neutral else ()
     return SpelledAttribute(
-        (names,) if isinstance(names, str) else tuple(names), kind, default, values
+        (names,) if isinstance(names, str) else tuple(names), kind, default, values, choices
     )
 
 
@@ -315,7 +327,7 @@ def _spelling(
 
 _KEYS = {
     "inputs", "outputs", "attributes", "onnx", "ir", "traits", "shaped_by", "integers", "indexes",
-    "types",
+    "types", "values",
 }  # fmt: skip
 
 
@@ -345,6 +357,7 @@ def _operator(name: str, row: dict[str, Any], family: str) -> Operator:
         shaped_by=tuple(_places(inputs)[item] for item in row.get("shaped_by", ())),
         integers=row.get("integers", {}),
         indexes={_places(inputs)[item]: form for item, form in row.get("indexes", {}).items()},
+        values={_places(inputs)[item]: form for item, form in row.get("values", {}).items()},
         types=tuple(row.get("types", ())),
     )
 
@@ -537,6 +550,25 @@ def ir_rows(type: str, version: str) -> list[tuple[Operator, Spelling]]:
         older = (table.get(ir_opset(n)) for n in range(int(number) - 1, 0, -1))
         rows = next((found for found in older if found), None)
     return rows or []
+
+
+@cache
+def layer_attributes(type: str, version: str) -> dict[str, SpelledAttribute]:
+    """The attributes that the specification gives for a layer in an operator set, by name."""
+    found: dict[str, SpelledAttribute] = {}
+    rows = [spelling for _, spelling in ir_rows(type, version)]
+    for row in rows:
+        for spelled in (*row.attributes.values(), *row.as_attributes.values()):
+            found |= {name: spelled for name in spelled.names if name not in found}
+    for row in rows:
+        for name, value in row.fixed.items():
+            fixed = SpelledAttribute((name,), "string", value, choices=(value,))
+            found.setdefault(name, fixed)
+    if not rows:
+        for family in _families_that_name(type):
+            for name, text in _head(family).get("layers", {}).get(type, {}).items():
+                found[name] = _spelled_attribute(None, name, text)
+    return found
 
 
 @cache

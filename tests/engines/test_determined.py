@@ -63,7 +63,7 @@ def test_what_is_unlike() -> None:
     one, other = np.array([1, 2, np.nan], np.float32), np.array([1, 3, np.nan], np.float32)
     assert unlike(one, other, *Tolerances().of("")).tolist() == [False, True, False]
     assert unlike(one, other[:2], 0.0, 0.0).all() and unlike([one], [other], 0.0, 0.0).all()
-    assert settled({"y": other}, {"y": np.array([0, 1, 1], bool)})["y"].tolist() == [1, 0, 0]
+    assert settled({"y": other}, {"y": np.array([0, 1, 1], bool)}, {})["y"].tolist() == [1, 0, 0]
 
 
 TIE = """

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 import pytest
 
 import bridge
-from bridge.metadata import LARGEST, Entry, Fits, Misfit, Size, from_json
+from bridge.neutral.extras import Fits, Size
+from bridge.records.entry import LARGEST, Entry, Misfit, from_json
 
 
 @dataclass

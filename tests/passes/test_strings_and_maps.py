@@ -13,8 +13,8 @@ from onnx import TensorProto, helper
 
 import bridge
 from bridge.check import check
-from bridge.metadata import Entry
-from bridge.neutral.boundary_record import MAP_KEYS, VOCABULARIES, LabelRecord
+from bridge.records.boundary import MAP_KEYS, VOCABULARIES, LabelRecord
+from bridge.records.entry import Entry
 from tests.support.running import OnnxRuntime, OpenVino, assert_close
 
 ML = "ai.onnx.ml"

@@ -26,7 +26,7 @@ from onnx import TensorProto
 
 import bridge
 from bridge.check.isolation import LostProcessError, isolated
-from bridge.passes.state.records import FIRST_CALLS, FirstCall
+from bridge.records.state import FIRST_CALLS, FirstCall
 from tests.support.running import EXACT, OnnxRuntime, run_request
 
 ELEMENTS = (

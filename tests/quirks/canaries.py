@@ -208,6 +208,43 @@ CANARIES: dict[str, Canary] = {
             "z": _i64(16777216, 16777217, -16777216, -2147483648, 2147483647, 7, 16777216),
         },
     ),
+    "rounded_remainder": Canary(
+        "(float[n] x, float[n] d) => (float[n] y, float[n] z) <float k = {0.3}> "
+        "{ y = Mod <fmod = 1> (x, d) z = Mod <fmod = 1> (x, k) }",
+        {
+            "x": np.array([7.25, -16777216, 1e10, math.inf, -0.5, 1e12, 3], np.float32),
+            "d": np.array([math.inf, 7.25, 3, 2, -math.inf, 7e11, math.nan], np.float32),
+        },
+    ),
+    "unsigned_as_signed": Canary(
+        "(uint32[n] x, uint32[n] d) => (uint32[n] a, uint32[n] b, uint32[n] c, uint32[n] e, "
+        "float[n] f, bool[n] g, bool[n] h, uint32[n] i, uint32[n] j) {"
+        'a = BitShift <direction = "RIGHT"> (x, d) b = Div (x, d) c = Mod (x, d) e = Max (x, d) '
+        "f = Cast <to = 1> (x) g = Less (x, d) h = Equal (x, d) i = Min (x, d, x) "
+        "j = Where (g, x, d) }",
+        {
+            "x": np.array([4294967295, 3000000001, 2147483648, 7, 2596069104], np.uint32),
+            "d": np.array([1, 7, 31, 9, 10], np.uint32),
+        },
+    ),
+    "unsigned_as_signed, of a float": Canary(
+        "(float[n] x) => (uint32[n] y) { y = Cast <to = 12> (x) }",
+        {"x": np.array([3e9, 4294967040, 2147483648, 7.9, 65535.5], np.float32)},
+    ),
+    "unsigned_as_signed, extremes": Canary(
+        "(uint32[n] x) => (uint32[2] y, int64[2] i) <int64[1] k = {2}> { y, i = TopK (x, k) }",
+        {"x": np.array([5, 4294967295, 3000000001, 7, 2596069104], np.uint32)},
+        expected=(np.array([4294967295, 3000000001], np.uint32), np.array([1, 2])),
+    ),
+    "constant_beyond_32_bits": Canary(
+        "(uint32[n] x) => (uint32[2] y, uint32[n] z) <uint32[2] c = {2596069104, 3}, "
+        "uint32 k = {2596069104}> { y = Identity (c) z = Add (x, k) }",
+        {"x": np.array([1, 7, 4000000000], np.uint32)},
+    ),
+    "constant_beyond_32_bits, of i64": Canary(
+        "(int64[n] t) => (int64[n] y) <int64 start = {1700000000000}> { y = Sub (t, start) }",
+        {"t": _i64(1700000000005, 1699999999990)},
+    ),
     "power_of_integers": Canary(
         "(int64[n] x) => (int64[n] y) <int64 e = {3}> { y = Pow (x, e) }",
         {"x": _i64(1001, -3, 1289)},

@@ -19,8 +19,8 @@ from bridge.check.engines.states import paired, with_flags
 from bridge.check.engines.variables import Variables
 from bridge.check.files import read
 from bridge.check.lines import shortened
-from bridge.library.boundary import Boundary
-from bridge.passes.state.records import FIRST_CALLS
+from bridge.library.packing import Boundary
+from bridge.records.state import FIRST_CALLS
 
 TIMEOUT = 60.0
 """Seconds that a run may take, and the loading of a model, so that a Loop that never ends ends."""

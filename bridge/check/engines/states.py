@@ -17,7 +17,7 @@ from bridge.check.engines.protocol import (
 )
 from bridge.check.engines.variables import Variables, dtype_of
 from bridge.neutral.graph import Value
-from bridge.passes.state.records import BEAMS, PLACES, FirstCall
+from bridge.records.state import BEAMS, PLACES, FirstCall
 
 
 def paired(session: Session, variables: Variables) -> Adapter:

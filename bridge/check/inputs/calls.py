@@ -23,8 +23,8 @@ from bridge.neutral.inference.constraints import Operand
 from bridge.neutral.types import BOOL
 from bridge.passes.state.first_call import later_branch
 from bridge.passes.state.names import pairs_of
-from bridge.passes.state.records import FIRST_CALLS
 from bridge.passes.state.variables import known_start
+from bridge.records.state import FIRST_CALLS
 
 _LATER = (2, 1)
 """Lengths of the second call, in the order that they are tried. A mask of one word would be

@@ -15,7 +15,7 @@ from itertools import product
 
 from bridge.neutral.expression import OPPOSITES
 from bridge.neutral.graph import Graph, Node, Value
-from bridge.neutral.inference.indexes import index_range, is_index
+from bridge.neutral.inference.indexes import demanded, index_range, is_index
 from bridge.neutral.ports import Carried, Invariant, Iteration, Sliced, Yield
 from bridge.neutral.types import BOOL, Dim
 from bridge.vocabulary import has_trait, operator
@@ -45,7 +45,6 @@ _SECOND_OPERANDS = {
     ("Div", "B"): (1, 5),
     ("Mod", "B"): (1, 5),
     ("Pow", "Y"): (0, 3),
-    ("BitShift", "Y"): (0, 7),
 }
 """Numbers that must not be zero, or stay small: integers, and exponents."""
 
@@ -58,7 +57,8 @@ _HANDS_NAN_ON = _COMPARING | {
     "Abs", "Add", "Cast", "Constant", "Div", "If", "IsInf", "IsNaN", "Mul", "Neg", "ReduceMean",
     "ReduceSum", "Shape", "Size", "Sqrt", "Sub", "Where", "Xor",
 }  # fmt: skip
-"""Operators for which engines agree about NaN. OpenVINO's Min, Max, Clip, Relu, Exp, TopK, ArgMax,
+"""Operators for which engines agree about NaN. Some processors' Greater does not, of an IR that has
+no workaround. OpenVINO's Min, Max, Clip, Relu, Exp, TopK, ArgMax,
 Softmax and pooling drop it, or choose another element."""
 
 _IN_32_BITS = frozenset({"Cast", "Identity", "If", "Loop", "TopK", "Where"})
@@ -77,6 +77,7 @@ _HALVES = (0.5, 1.5, 2.5)  # which round to the even neighbour
 _FARTHEST = 1e4  # engines round larger numbers unlike
 _LARGEST_WHOLE = 1 << 24  # which every engine holds exactly
 _MARKED = 8  # elements of a constant that marks are taken from, at most
+_KEYS = 1 << 10  # of a table, or thresholds of trees
 _LARGEST_KNOWN = 1 << 20  # elements of a constant whose ends are looked for
 
 
@@ -110,6 +111,12 @@ class Use:
         """Whether a number beyond its range means nothing."""
         return is_index(self.node, self.index) or (self.index > 0 and self.name in _POSITIONS)
 
+    @cached_property
+    def demand(self) -> str:
+        """What the node demands of the elements, if it gets those of the model's input."""
+        is_same = self.way.is_known and self.way.back((3.0, 5.0)) == (3.0, 5.0)
+        return demanded(self.node, self.index) if is_same else ""
+
     def bounds(
         self, size: Callable[[Dim], int], trips: Bounds | None, whole: bool
     ) -> Bounds | None:
@@ -128,6 +135,12 @@ class Use:
             found = (trips if name == "trip_count" else None) or _RANGES.get(name)
         return None if found is None else self.way.back(found)
 
+    @property
+    def rows(self) -> Sequence[int]:
+        """How many rows there are of a table that it chooses from."""
+        range = index_range(self.node, self.index) if is_index(self.node, self.index) else None
+        return [n for n in range.sizes if isinstance(n, int)] if range else []
+
     def limits(self) -> Iterator[float]:
         """Small constants around which the node does not treat all numbers alike."""
         if not self.way.is_known:
@@ -136,6 +149,10 @@ class Use:
         known = [_numbers(value) for value in others]
         if self.node.op in LIMITING:
             yield from (number for numbers in known for number in numbers)
+        elif self.node.op.startswith("ai.onnx.ml::"):
+            get = self.node.attributes.get
+            for name in ("nodes_values", "keys_int64s", "keys_floats"):
+                yield from map(float, (get(name) or ())[:_KEYS])
         elif self.node.op == "Loop" and self.index == 0:
             yield from _iterations(self.node)
         elif self.node.op == "Round":
@@ -200,7 +217,7 @@ class InputUses:
         found: dict[int, list[float]] = {}
         for use in (*self.all, *self.further):
             for limit in use.limits():
-                step = 1.0 if self.is_whole else (abs(limit) or 1.0) / 64
+                step = 1.0 if self.is_whole else (abs(limit) or 1.0) / 640
                 for place, number in enumerate(_around(limit, step)):
                     low, high = use.way.back((number, number))
                     most = _LARGEST_WHOLE if self.is_whole else _FARTHEST
@@ -232,7 +249,9 @@ def consumers_of(graph: Graph) -> Consumers:
     return table
 
 
-def uses_of(value: Value, consumers: Consumers, alike: bool = False) -> InputUses:
+def uses_of(
+    value: Value, consumers: Consumers, alike: bool = False, is_ir: bool = False
+) -> InputUses:
     """The uses of an input of a model. `alike` is set if one engine runs both files."""
     element = value.element
     uses = InputUses(element is not None and not element.is_float)
@@ -256,7 +275,7 @@ def uses_of(value: Value, consumers: Consumers, alike: bool = False) -> InputUse
                 seen.add(found)
                 waiting.append((found, its))
     if not uses.is_whole:
-        uses.takes_nan = _takes_nan(value, consumers, alike)
+        uses.takes_nan = _takes_nan(value, consumers, alike, is_ir)
     if uses.is_whole and (value.rank or 0) > 1 and not any(use.is_index for use in uses.all):
         uses.is_mask = _masks(value, consumers)
     return uses
@@ -352,7 +371,7 @@ def _undone(op: str, bounds: Bounds, ends: Bounds | None, index: int, whole: boo
     )
 
 
-def _takes_nan(value: Value, consumers: Consumers, alike: bool) -> bool:
+def _takes_nan(value: Value, consumers: Consumers, alike: bool, is_ir: bool) -> bool:
     """Whether engines agree about NaN in everything that is computed from a value."""
     waiting, seen = [value], {value}
     while waiting:
@@ -362,7 +381,8 @@ def _takes_nan(value: Value, consumers: Consumers, alike: bool) -> bool:
             moved = [*_handed_on(node, index)]
             handed = node.op != "Cast" and node.op in _HANDS_NAN_ON
             to_whole = not (handed or node.bodies) and not all(map(_is_float, node.outputs))
-            if to_whole or not (moved or alike or node.op in _HANDS_NAN_ON):
+            differs = is_ir and node.op in ("Greater", "GreaterOrEqual")
+            if to_whole or differs or not (moved or alike or node.op in _HANDS_NAN_ON):
                 return False
             reached += [*node.outputs, *moved]
         for found in reached:

@@ -19,7 +19,7 @@ from bridge.neutral.types import Dim
 from bridge.vocabulary import Operator, operator
 
 _ALONG = re.compile(r"(1\.\.)?(\w+)\[(-?\w+)\]")
-_ONE_INPUT = re.compile(r"(axes of|axes before the last of|places in|under) (\w+)")
+_ONE_INPUT = re.compile(r"(axes of|axes before the last of|places in|under|bits of) (\w+)")
 
 _beside_rules: dict[str, Mapping[int, str]] = {}
 
@@ -67,6 +67,10 @@ def index_range(node: Node, position: int) -> IndexRange | None:
     if words == "under":
         known = known_of(value).ints
         return _up_to(known) if known is not None and len(known) == 1 else None
+    if words == "bits of":
+        # Engines compute 64 bits in 32: small numbers shall stay in these.
+        bits = 0 if value.element is None else value.element.bits
+        return _up_to((bits if bits <= 32 else 8,)) if bits else None
     if value.shape is None:
         return None
     if words.startswith("axes"):
@@ -78,6 +82,14 @@ def index_range(node: Node, position: int) -> IndexRange | None:
 def is_index(node: Node, position: int) -> bool:
     """Whether the input at a position has places, axes or counts."""
     return _form(node, position) is not None
+
+
+def demanded(node: Node, position: int) -> str:
+    """What an operator demands of the elements of an input: one of the values of a row, or ""."""
+    row = operator(node.op)
+    form = "" if row is None else row.values.get(position, "")
+    joined = form == "distinct" and node.attributes.get("reduction", "none") != "none"
+    return "" if joined else form
 
 
 def _form(node: Node, position: int) -> str | None:

@@ -14,11 +14,10 @@ from bridge.neutral.inference.dims import at_most, dim_product
 from bridge.neutral.inference.known import as_dim, known_of
 from bridge.neutral.types import ANY, F32, I64, Dim, TensorType, meet_dim
 from bridge.operators import Builder, Node, Refused, Result, Value, legalizes, reads, required
+from bridge.operators.bodies import Values
 from bridge.operators.detection.greedy import over_union, suppressed, with_area
 from bridge.operators.detection.suppression import LEAST, NONE, by_score
 from bridge.operators.guarding import SafeInputs, Unsafe, guards, is_one_size
-from bridge.operators.ir_texts import parse_bool
-from bridge.operators.loops import Values
 
 _ULP = np.float32(2.0**-23)
 
@@ -61,13 +60,8 @@ def read_non_max_suppression(b: Builder, node: Node) -> Result:
     inputs = list(node.inputs)
     if len(inputs) > 5:
         raise Refused("it has more inputs than its version allows")
-    from bridge.neutral.types import BY_IR
-
-    attributes = {
-        "box_encoding": node.attributes.get("box_encoding", "corner"),
-        "sort_result_descending": parse_bool(node.attributes.get("sort_result_descending", "true")),
-        "output_type": BY_IR[node.attributes.get("output_type", "i64")],
-    }
+    names = ("box_encoding", "sort_result_descending", "output_type")
+    attributes = {name: node.attributes[name] for name in names if name in node.attributes}
     return b.node("ir::NonMaxSuppression", inputs, 3, attributes).outputs[0]
 
 

@@ -28,7 +28,6 @@ from bridge.passes.fuse.normalization import (
     layer_normalization,
     rms_normalization,
 )
-from bridge.passes.fuse.provenance import recorded_node
 from bridge.passes.fuse.quantization import dequantize_linear, quantize_linear
 from bridge.passes.fuse.rotary import rotary_embedding
 from bridge.passes.fuse.spelled_out import (
@@ -43,6 +42,7 @@ from bridge.passes.fuse.spelled_out import (
 )
 from bridge.passes.fuse.weights import matmul_n_bits
 from bridge.passes.uses import Uses
+from bridge.passes.wayback.provenance import recorded_node
 
 WITHIN: Mapping[str, tuple[Fusion, ...]] = {
     "Cast": (compressed_constant,),

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from itertools import chain, combinations
 
 from bridge.errors import UnsupportedError
-from bridge.neutral.boundary_record import BoundaryRecord, BoundaryValue
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Model, Node, Value, names_of_outputs
 from bridge.neutral.match import Match
@@ -28,9 +27,10 @@ from bridge.neutral.types import (
 from bridge.operators import Refused
 from bridge.passes.context import Context
 from bridge.passes.dead import remove_dead_nodes
-from bridge.passes.sequences.boundary import input_form, shape_of, write_boundary
+from bridge.passes.sequences.compound_boundary import input_form, shape_of, write_boundary
 from bridge.passes.sequences.form import is_compound
 from bridge.passes.sequences.restore import from_parts, to_parts
+from bridge.records.boundary import BoundaryRecord, BoundaryValue
 
 
 def know_parts(model: Model, context: Context) -> None:

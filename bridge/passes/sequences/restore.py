@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 
 from bridge.errors import InvalidModelError
-from bridge.neutral.boundary_record import BOUNDARY, CONSTANTS, BoundaryRecord, BoundaryValue
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Body, Graph, Model, Node, Value
 from bridge.neutral.ports import Carried, Condition, Invariant, Iteration, Stacked, Yield
@@ -20,9 +19,10 @@ from bridge.neutral.types import (
     TensorType,
     Type,
 )
-from bridge.operators.branches import either
+from bridge.operators.bodies import either
 from bridge.passes.applies import applies, rewrites
 from bridge.passes.context import Context
+from bridge.records.boundary import BOUNDARY, CONSTANTS, BoundaryRecord, BoundaryValue
 
 
 @applies(rewrites)

@@ -7,7 +7,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.rewrite import Substitution
 from bridge.neutral.types import I64, TensorType
-from bridge.passes.state.records import PLACES, ToldPlaces
+from bridge.records.state import PLACES, ToldPlaces
 
 _CACHES = ((3, 1), (4, 2))
 """past_key and present_key, past_value and present_value of the operator, by their places."""

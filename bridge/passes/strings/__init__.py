@@ -7,7 +7,6 @@
 import numpy as np
 
 from bridge.errors import Unsupported, UnsupportedError
-from bridge.neutral.boundary_record import VOCABULARIES, LabelRecord
 from bridge.neutral.builder import Builder, constant_value
 from bridge.neutral.graph import Graph, Model, Node, names_of_outputs
 from bridge.neutral.inference import infer_graph
@@ -18,6 +17,7 @@ from bridge.operators import Refused
 from bridge.passes.context import Context
 from bridge.passes.strings.operators import lower_node
 from bridge.passes.strings.vocabularies import Group, Vocabularies, texts
+from bridge.records.boundary import VOCABULARIES, LabelRecord
 
 UNMATCHED = "its inputs and attributes do not go together"
 

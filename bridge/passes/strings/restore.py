@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bridge.neutral.boundary_record import VOCABULARIES, Label
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node, Value
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import I64, STRING, TensorType
 from bridge.passes.context import Context
+from bridge.records.boundary import VOCABULARIES, Label
 
 
 def restore_strings(model: Model, context: Context) -> None:

@@ -15,8 +15,8 @@ from bridge.neutral.graph import Body, Node, Value
 from bridge.neutral.ports import Carried, Condition, Iteration, Sliced, Stacked, Yield
 from bridge.neutral.rewrite import Rewriter
 from bridge.neutral.types import BOOL, I64, I64_MAX, U8, Dim, Interval, TensorType, low
-from bridge.targets.loops.draft import LoopDraft
-from bridge.targets.loops.kinds import has_numbers
+from bridge.quirks.loops.gpu.draft import LoopDraft
+from bridge.quirks.loops.gpu.kinds import has_numbers
 
 Axes = Sequence[int]
 

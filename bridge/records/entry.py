@@ -25,6 +25,7 @@ from typing import (
 )
 
 from bridge.errors import InvalidModelError
+from bridge.neutral.extras import Fits
 
 DEEPEST = 20
 """Lists and objects within one another; Bridge's own records have four."""
@@ -57,18 +58,6 @@ class Misfit(ValueError):
         shown = text if len(text) <= 40 else f"{text[:37]}..."
         where = f"at {' / '.join(self.path)}: " if self.path else ""
         return f"{where}{shown} {self.why}"
-
-
-@dataclass(eq=False)
-class Fits:
-    """A condition on the values of a type, for `Annotated`; `name` describes it in messages."""
-
-    test: Callable[[Any], bool]
-    name: str
-
-
-Size = Annotated[int, Fits(lambda number: number >= 0, "size")]
-"""The size of a dimension."""
 
 
 @dataclass(eq=False)

@@ -5,53 +5,34 @@ is a pattern, like the patterns of `bridge.passes.fuse`. Many quirks give a `gue
 nodes instead. The guess is accepted if the quirk turns it into the present nodes.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from bridge.neutral.builder import Builder, Target
+from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Graph, Node, Value
 from bridge.neutral.match import ValuePair
 from bridge.neutral.rewrite import in_order
-from bridge.passes.context import Context
 from bridge.passes.uses import Uses
-from bridge.quirks.opaque import HIDING, recognise, row_of_constant
-from bridge.quirks.quirk import GPU, Guess, Quirk, Undo
-from bridge.report import Report
+from bridge.passes.wayback.provenance import restored
+from bridge.passes.wayback.replay import GraphRewrite, becomes
+
+Undo = Callable[[Builder, Node, Uses], Value | None]
+"""Returns the value that the original node gave, or None if the quirk did not write this node."""
+
+Guess = Callable[[Builder, Node], Iterable[Value]]
+"""Makes, with the builder, the outputs that may have stood there before a quirk wrote the node."""
 
 
-def _revealed(b: Builder, node: Node, uses: Uses) -> Value | None:
-    """The value behind a node that hides something of it."""
-    found = recognise(node)
-    if found is None:
-        row = row_of_constant(node)
-        return None if row is None else b.constant(row)
-    return found[1]
-
-
-REVEALED = dict.fromkeys(HIDING, _revealed)
-"""The undo of all barriers."""
-
-
-def replaced_node(quirks: Iterable[Quirk]) -> Undo:
-    """An undo that restores the node of a record, if one of the quirks turns it into the present
-    nodes."""
-    recorded: dict[str, list[Quirk]] = {}
-    for quirk in quirks:
-        for op in quirk.recorded:
-            recorded.setdefault(op, []).append(quirk)
+def replaced_node(rewrites: Mapping[str, Sequence[GraphRewrite]]) -> Undo:
+    """An undo that restores the node of a record, if a rewrite for its operator turns it into the
+    present nodes."""
 
     def undo(b: Builder, node: Node, uses: Uses) -> Value | None:
-        from bridge.passes.fuse.provenance import restored
-
         record = (node.extras or {}).get("provenance")
         if record is None or not record.of_quirk:
             return None
 
         def within(made: Node, pairs: Sequence[ValuePair]) -> Collection[Node] | None:
-            for quirk in recorded.get(made.op, ()):
-                found = _replayed(quirk, b.nodes, pairs)
-                if found is not None:
-                    return found
-            return None
+            return _replayed(rewrites.get(made.op, ()), b.nodes, pairs)
 
         value = restored(b, node, uses, record, within)
         if value is not None and value.producer is not None and record.former is not None:
@@ -73,23 +54,16 @@ def recorded_ops(graph: Graph) -> set[str]:
 
 
 def _replayed(
-    quirk: Quirk, nodes: Sequence[Node], pairs: Sequence[ValuePair]
+    rewrites: Sequence[GraphRewrite], nodes: Sequence[Node], pairs: Sequence[ValuePair]
 ) -> Collection[Node] | None:
-    """The present nodes that a quirk makes of these nodes, for one of its engines. None if it makes
-    others. Quirks ask how a value is computed, so a second try has the makers of the inputs too."""
-    from bridge.passes.fuse.replay import becomes
-
+    """The present nodes that the first fitting rewrite makes of these nodes, None if none does.
+    Quirks ask how a value is computed, so a second try has the makers of the inputs too."""
     parts = [*_constant_parts(nodes), *nodes]
     for some in (parts, [*_makers(parts), *parts]):
-        for engine in quirk.engines:
-            context = Context(Target("ir"), Report(), {"device": "GPU" if engine == GPU else "CPU"})
-
-            def again(graph: Graph, context: Context = context) -> None:
-                quirk.run(graph, context)
-
-            found = becomes(some, pairs, again)
-            if found is not None:
-                return found
+        for rewrite in rewrites:
+            there = becomes(some, pairs, rewrite)
+            if there is not None:
+                return there
     return None
 
 
@@ -105,15 +79,15 @@ def _makers(nodes: Sequence[Node], depth: int = 3) -> list[Node]:
     return in_order([maker for maker in found if maker not in nodes])
 
 
-def rewritten(quirk: Quirk, guess: Guess) -> Undo:
-    """An undo that accepts the first guess that the quirk turns into the present nodes."""
+def rewritten(rewrites: Sequence[GraphRewrite], guess: Guess) -> Undo:
+    """An undo that accepts the first guess that a rewrite turns into the present nodes."""
 
     def undo(b: Builder, node: Node, uses: Uses) -> Value | None:
         output = uses.output(node)
         if sum(map(uses.count, node.outputs)) > uses.count(output):
             return None
         for made in guess(b, node):
-            if _replayed(quirk, b.nodes, [(made, output)]) is not None:
+            if _replayed(rewrites, b.nodes, [(made, output)]) is not None:
                 return made
             b.nodes.clear()
         return None
@@ -154,16 +128,3 @@ def _is_of_constants(value: Value) -> bool:
 
 FAR_BACK = 100
 """The number of values to search. If there are more, the value does not count as constant."""
-
-
-def nearest(value: Value | None, op: str, most: int = 12) -> Node | None:
-    """The nearest node of an operator among the producers of a value; at most `most` values are
-    searched."""
-    todo = [value]
-    for value in todo:
-        made = value.producer if value is not None else None
-        if made is not None and made.op == op:
-            return made
-        if made is not None and len(todo) < most:
-            todo += made.inputs
-    return None

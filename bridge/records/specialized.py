@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bridge.metadata import Entry, Size
-from bridge.neutral.boundary_record import ElementName
+from bridge.neutral.extras import Size
 from bridge.neutral.tensor import Tensor
 from bridge.neutral.types import ANY, ELEMENTS, Dim, Interval
+from bridge.records.boundary import ElementName
+from bridge.records.entry import Entry
 
 MOST_RECORDED = 1 << 16
 """Elements of a fixed value beyond which the record does not hold them."""

@@ -16,8 +16,8 @@ from bridge.neutral.ports import Carried, Condition, Iteration, Sliced, Stacked,
 from bridge.neutral.types import ANY, BOOL, I64, U8, Interval, TensorType, is_static
 from bridge.operators.control.idle import initial_states
 from bridge.operators.control.loop_builder import is_positive, scalar, trips_of_slices
+from bridge.quirks.loops.gpu.draft import ENDLESS, LoopDraft, chosen, in_order, with_zeros
 from bridge.quirks.opaque import opaque
-from bridge.targets.loops.draft import ENDLESS, LoopDraft, chosen, in_order, with_zeros
 
 
 def conditional(b: Builder, node: Node) -> list[Value] | None:

@@ -6,7 +6,7 @@ With this record a check feeds the original the preprocessed inputs.
 
 from dataclasses import dataclass, field
 
-from bridge.metadata import Entry
+from bridge.records.entry import Entry
 
 
 @dataclass

@@ -6,7 +6,7 @@ from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Node, Value, operand_of
 from bridge.neutral.rewrite import Pattern, Result, Rewriter
 from bridge.neutral.types import ELEMENTS, F32, Element
-from bridge.passes.state.records import TYPES
+from bridge.records.state import TYPES
 
 
 def note_types(model: Model, types: Iterable[tuple[str, Element | None]]) -> None:

@@ -20,7 +20,9 @@ from bridge.errors import UsageError
 from bridge.library.label_codec import maps_of, places_of, words_at
 from bridge.limits import limited, read_limits
 from bridge.neutral.arrays import zeros
-from bridge.neutral.boundary_record import (
+from bridge.neutral.types import size_of
+from bridge.options.keywords import keywords
+from bridge.records.boundary import (
     BOUNDARY,
     CONSTANTS,
     MAP_KEYS,
@@ -29,8 +31,6 @@ from bridge.neutral.boundary_record import (
     BoundaryValue,
     LabelRecord,
 )
-from bridge.neutral.types import size_of
-from bridge.options.suggestions import keywords
 
 
 @dataclass

@@ -11,9 +11,9 @@ from bridge.neutral.clone import clone_node
 from bridge.neutral.graph import Node, Value
 from bridge.neutral.ports import Carried, Condition, Invariant, Iteration, Sliced, Stacked, Yield
 from bridge.neutral.types import I64, is_static
-from bridge.operators.branches import either
+from bridge.operators.bodies import either
 from bridge.operators.control.loop_builder import is_positive, scalar
-from bridge.targets.loops.kinds import computed_conditions, known_trips
+from bridge.quirks.loops.gpu.kinds import computed_conditions, known_trips
 
 MOST_ITERATIONS = 64
 """The most iterations of an unrolled Loop."""

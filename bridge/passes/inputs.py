@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bridge.errors import Unsupported, UnsupportedError, UsageError, amount
-from bridge.neutral.boundary_record import CONSTANTS
 from bridge.neutral.builder import constant_node
 from bridge.neutral.extras import Note
 from bridge.neutral.graph import Model, Value, names_of_outputs
@@ -25,9 +24,10 @@ from bridge.neutral.types import (
     low,
     without_sizes,
 )
-from bridge.options.suggestions import unknown
 from bridge.passes.applies import applies
 from bridge.passes.context import Context
+from bridge.records.boundary import CONSTANTS
+from bridge.suggestions import unknown
 from bridge.vocabulary.elements import BY_IR
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bridge.metadata import Entry
+from bridge.records.entry import Entry
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ model's metadata records the original.
 """
 
 from bridge.errors import UsageError
-from bridge.neutral.boundary_record import BOUNDARY, BoundaryRecord, BoundaryValue
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Model, Value, names_of_outputs
 from bridge.neutral.types import (
@@ -29,6 +28,7 @@ from bridge.passes.sequences.lower import Lowering
 from bridge.passes.sequences.maybe import Maybe
 from bridge.passes.sequences.ragged import Ragged
 from bridge.passes.sequences.tensors import Open, Plain, TensorForm
+from bridge.records.boundary import BOUNDARY, BoundaryRecord, BoundaryValue
 
 
 def enter_model(model: Model, lowering: Lowering, boundary: BoundaryRecord) -> None:

@@ -13,7 +13,7 @@ from bridge.neutral.ports import Carried, Condition, Iteration, Sliced, Stacked,
 from bridge.neutral.types import I64, TensorType
 from bridge.operators.control.idle import initial_states
 from bridge.operators.control.loop_builder import is_positive, scalar, trips_of_slices
-from bridge.targets.loops.draft import ENDLESS, LoopDraft, chosen, in_order, with_zeros
+from bridge.quirks.loops.gpu.draft import ENDLESS, LoopDraft, chosen, in_order, with_zeros
 
 
 def counted(b: Builder, node: Node) -> list[Value]:
