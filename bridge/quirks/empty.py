@@ -1,6 +1,7 @@
 """Empty tensors."""
 
 from collections.abc import Collection, Iterator
+from math import inf
 
 from bridge.neutral.builder import Builder
 from bridge.neutral.graph import Node, Value
@@ -9,10 +10,10 @@ from bridge.neutral.inference.dims import known_axes
 from bridge.neutral.inference.known import known_of
 from bridge.neutral.ports import Stacked
 from bridge.neutral.signs import is_not_negative
-from bridge.neutral.types import I8, I32, I64, U8, is_static, low
+from bridge.neutral.types import BOOL, I8, I32, I64, U8, Element, is_static, low
 from bridge.operators import Result
 from bridge.quirks.opaque import hides, is_hidden
-from bridge.quirks.quirk import BOTH, CPU, MOVES, Place, barrier, nearest, quirk
+from bridge.quirks.quirk import BOTH, CPU, GPU, MOVES, Place, barrier, nearest, quirk
 
 
 # The CPU plugin uses the absolute value of the number of steps.
@@ -161,24 +162,36 @@ OF_EMPTY_AXIS = {
 """The results of reductions over an empty axis, if both formats define them."""
 
 
+# Old releases of the CPU plugin and the GPU plugin compute nothing.
 @quirk(
     *OF_EMPTY_AXIS,
+    "ReduceMax",
+    "ReduceMin",
     recorded=True,
     uses=True,
-    releases="2024.0 to 2024.5",
+    engines=BOTH,
+    releases="2024.0 to 2024.5, GPU 2026.4",
     until="2024.5",
     symptom="A sum, or another reduction, over an empty axis keeps the result of the previous "
-    "inference.",
-    cost="a ShapeOf, an Equal and a Select behind each such reduction. Only for those releases.",
+    "inference, or is unset memory.",
+    cost="a ShapeOf, an Equal and a Select behind each such reduction; for the GPU plugin a copy "
+    "of the tensor",
 )
 def reduction_over_empty_axis(b: Builder, node: Node, place: Place) -> Result:
-    """If the axis has size 0, the result is the one that the standard defines for an empty axis."""
+    """If the axis has size 0, the result is the one that the standard defines for an empty axis. Or
+    each axis gets a further element that changes no result, and is the result of an empty axis: a 0
+    for a sum, a 1 for a product, the least number for a maximum.
+    """
     data = node.inputs[0]
     if data is None or data.rank is None or data.element is None:
         return None
     axes = known_axes(node.input(1), data.rank)
     empty = [axis for axis in axes or () if low(data.dims[axis]) == 0]
-    if not empty or _is_chosen(node.outputs[0], place):
+    if not empty:
+        return None
+    if place.engine == GPU:
+        return _over_more(b, node, data, empty)
+    if node.op not in OF_EMPTY_AXIS or _is_chosen(node.outputs[0], place):
         return None
     is_empty = b.fold("Or", [b.op("Equal", b.size(data, axis), 0) for axis in empty])
     result = b.op(node.op, *node.inputs, **node.attributes)
@@ -188,6 +201,27 @@ def reduction_over_empty_axis(b: Builder, node: Node, place: Place) -> Result:
 def _is_chosen(output: Value, place: Place) -> bool:
     users = place.users(output)
     return len(users) == 1 and users[0].op == "Where" and users[0].inputs[2] is output
+
+
+def _over_more(b: Builder, node: Node, data: Value, empty: list[int]) -> Result:
+    """The reduction of a tensor with a further element in each axis that may be empty."""
+    assert data.element is not None
+    wide = b.cast(data, U8) if data.element is BOOL else data
+    longer = _longer(b, wide, empty, b.like(_of_empty_axis(node.op, data.element), wide))
+    inputs = [b.cast(longer, data.element), *node.inputs[1:]]
+    return b.node(node.op, inputs, 1, node.attributes, extras=node.extras).outputs
+
+
+def _of_empty_axis(op: str, element: Element) -> float:
+    """The result over an empty axis. The plugin computes integers in at most 32 bits."""
+    if op in OF_EMPTY_AXIS:
+        return int(OF_EMPTY_AXIS[op])
+    if element is BOOL:
+        return int(op == "ReduceMin")
+    if element.is_float:
+        return inf if op == "ReduceMin" else -inf
+    least, most = element.bounds
+    return min(most, I32.bounds[1]) if op == "ReduceMin" else max(least, I32.bounds[0])
 
 
 @quirk(

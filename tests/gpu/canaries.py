@@ -164,6 +164,19 @@ ON_GPU: Mapping[str, tuple[str, Feeds]] = {
           y = Pad (x, pads) z = Pad (x, more) v = Pad (y, most) w = Pad (z, last) }""",
         [{"x": X, "pads": np.int64([1, n])} for n in range(4)],
     ),
+    "reduction_over_empty_axis": (
+        """(float[n] x, bool[n] k) => (float y, float z, bool w) {
+          y = ReduceSum <keepdims = 0> (x) z = ReduceProd <keepdims = 0> (x)
+          n = Not (k) c = Cast <to = 6> (n) s = ReduceSum <keepdims = 0> (c)
+          w = Cast <to = 9> (s) }""",
+        [{"x": np.ones(n, np.float32) * 2, "k": np.zeros(n, bool)} for n in (3, 0, 2)],
+    ),
+    "reduction_over_empty_axis, extremes": (
+        """(float[n,2] x, int32[n] i) => (float[2] y, float z, int32 w) <int64[1] rows = {0}> {
+          y = ReduceMax <keepdims = 0> (x, rows) z = ReduceMin <keepdims = 0> (x)
+          w = ReduceMax <keepdims = 0> (i) }""",
+        [{"x": np.ones((n, 2), np.float32), "i": np.ones(n, np.int32)} for n in (3, 0, 2)],
+    ),
     "sizes_of_constant": (
         """(int64 n, int64[k] x) => (int64[m] y)
           <int64[2] start = {5, 6}> {
