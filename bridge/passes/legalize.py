@@ -229,7 +229,7 @@ def remember(
     ]
     makers = [value.producer for value in outputs if value.producer in places]
     maker = max(makers, key=places.__getitem__, default=None)
-    if maker is None or maker.bodies:
+    if maker is None:
         return
     same = maker.op == node.op and all(o is maker or o.op == "Constant" for o in nodes)
     if former is not None:

@@ -23,6 +23,7 @@ MODES = {"linear_onnx": "linear"}
     symptom="An Interpolate along the first axes of a tensor of rank 4 or more fails or is wrong: "
     "only supports resize on spatial dimensions.",
     cost="a product with a matrix, or a Gather, for each axis",
+    recorded=True,
 )
 def axes_of_interpolation(b: Builder, node: Node, place: Place) -> Result:
     """Each axis is interpolated alone, with explicit weights of the same mode."""

@@ -24,7 +24,6 @@ OTHERWISE = {
     "Size": "a size that is known is a constant",
     "ConstantOfShape": "elements that are known are a constant",
     "If": "its branches are known",
-    "Det": "a body makes its result, and no record stands at a node with bodies",
     "Dropout": "without training it is Identity",
     "OptionalGetElement": "of a tensor it is Identity",
     "OptionalHasElement": "of a tensor the answer is known",
