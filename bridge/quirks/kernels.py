@@ -99,7 +99,7 @@ def group_normalization(b: Builder, node: Node, place: Place) -> Result:
     assert scale is not None and bias is not None
     grouped = b.reshape(data, 0, node.attributes["num_groups"], -1)
     eps = node.attributes["epsilon"]
-    settings = {"eps": eps, "eps_mode": "inside_sqrt", "normalize_variance": True}
+    settings = {"eps": eps, "eps_mode": "INSIDE_SQRT", "normalize_variance": True}
     even = b.op("Reshape", b.op("MVN", grouped, [2], **settings), b.op("Shape", data))
     return even * _along_channels(b, scale, data.rank) + _along_channels(b, bias, data.rank)
 
