@@ -331,7 +331,7 @@ def shape_of_resized(node: Node, dims: tuple[Dim, ...]) -> Shape:
 
 @infers_shape("Upsample")
 def shape_of_upsampled(node: Node, dims: tuple[Dim, ...]) -> Shape:
-    """Upsample (7 to 9): a scale for each axis. The standard infers none without an element type."""
+    """Upsample (7 to 9): a scale for each axis, also of an element type that is not known."""
     scales = known_of(node.input(1)).array
     require(scales is None or len(scales) == len(dims))
     return resized(dims, list(range(len(dims))), scales, None)
