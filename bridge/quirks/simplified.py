@@ -14,7 +14,17 @@ from bridge.operators import Result
 from bridge.passes.fuse import fuses
 from bridge.passes.uses import Uses
 from bridge.quirks.known import KnownAt, is_known, when_known
-from bridge.quirks.quirk import ARITHMETIC, BOTH, MOVES, REDUCTIONS, RESHAPES, Place, barrier, quirk
+from bridge.quirks.quirk import (
+    ARITHMETIC,
+    BOTH,
+    MOVES,
+    RECURRENT,
+    REDUCTIONS,
+    RESHAPES,
+    Place,
+    barrier,
+    quirk,
+)
 
 
 class OfShape(May):
@@ -132,7 +142,8 @@ def _is_of_product(value: Value) -> bool:
     "dropped, so negative indices count from another end. A model does not compile if a tensor of "
     "rank 4 with an open batch is reshaped, transposed and reshaped, and the second axis between "
     "has an open size. A model fails where a sum of two ranks and open sizes is squeezed. A "
-    "Gather of rows along a new axis of open sizes gives one row.",
+    "Gather of rows along a new axis of open sizes gives one row. Of a forward and a reverse "
+    "recurrent layer of one tensor, one gets wrong steps if both keep the axis of directions.",
     cost="a maximum of the view, or of its operand, with itself",
 )
 def rearranged_views(node: Node, place: Place) -> list[bool]:
@@ -143,8 +154,9 @@ def rearranged_views(node: Node, place: Place) -> list[bool]:
     of a Slice that begins at 0 with step 1. At a Gather along a new axis of a tensor with several
     open sizes, but for a scalar index. At a Reshape of a transposed Reshape of rank 4 or 5 to known
     shapes, if the second axis of the latter has an open size, and only the first one of its input;
-    Squeeze and Unsqueeze are such Reshapes. At a Squeeze of arithmetic of two views, if one of
-    lower rank has an open size.
+    Squeeze and Unsqueeze are such Reshapes. At a Transpose of the states of one of several
+    recurrent layers of a tensor, with an axis for their one direction. At a Squeeze of arithmetic
+    of two views, if one of lower rank has an open size.
     """
     if None in (node.operand(0).rank, node.outputs[0].rank):
         return []
@@ -154,6 +166,7 @@ def rearranged_views(node: Node, place: Place) -> list[bool]:
         wrong = _is_gathered(node)
     elif node.op in MOVES:
         wrong = _is_dropped(node, place) or _is_shuffle(node) or _is_pulled(node)
+        wrong |= _is_of_steps(node, place)
     else:
         wrong = _is_moved(node, place)
     return [wrong, *[False] * (len(node.inputs) - 1)]
@@ -194,6 +207,17 @@ def _is_pulled(node: Node) -> bool:
     views = [value for value in made.operands if producer_of(value, *MOVES)] if made else []
     lower = [value for value in views if value.rank != node.operand(0).rank]
     return len(views) == 2 and any(not is_static(value.shape) for value in lower)
+
+
+def _is_of_steps(node: Node, place: Place) -> bool:
+    """Whether OpenVINO joins a Transpose with one of several recurrent layers of a tensor."""
+    states = node.operand(0)
+    layer = producer_of(states, *RECURRENT) if node.op == "Transpose" else None
+    if layer is None or states.rank != 4 or states.dims[1] != 1:
+        return False
+    readers = [*place.users(layer.operand(0).behind("Transpose"))]
+    readers += [user for view in readers for user in place.users(view.outputs[0])]
+    return sum(reader.op in RECURRENT for reader in readers) > 1
 
 
 def _is_dropped(node: Node, place: Place) -> bool:

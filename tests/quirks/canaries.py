@@ -516,6 +516,14 @@ CANARIES: dict[str, Canary] = {
         r = Reshape (x, s) y = ReduceL2 <keepdims = 0> (r, axis) }""",
         {"x": _f32(2, 4, 1, 3)},
     ),
+    "rearranged_views,directions": Canary(
+        "(float[t,b,1] x) => (float[t,1,b,2] y, float[t,1,b,2] z) "
+        "<float[1,2,1] w = {0.5, -1}, float[1,2,1] v = {1, 0.3}, "
+        "float[1,2,2] r = {0.1, 0.7, -0.4, 0.2}, float[1,2,2] s = {0.3, -0.2, 0.9, 0.5}> "
+        "{ y = RNN <hidden_size = 2> (x, w, r) "
+        'z = RNN <hidden_size = 2, direction = "reverse"> (x, v, s) }',
+        {"x": _f32(3, 2, 1) / 9},
+    ),
     "rearranged_views,rows_of_a_new_axis": Canary(
         """(float[n, m] x) => (float[n, 2, m] y) <int64[1] axis = {1}, int64[2] rows = {0, 0}> {
         u = Unsqueeze (x, axis) y = Gather <axis = 1> (u, rows) }""",
