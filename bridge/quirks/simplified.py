@@ -142,7 +142,8 @@ def _is_of_product(value: Value) -> bool:
     "dropped, so negative indices count from another end. A model does not compile if a tensor of "
     "rank 4 with an open batch is reshaped, transposed and reshaped, and the second axis between "
     "has an open size. A model fails where a sum of two ranks and open sizes is squeezed. A "
-    "Gather of rows along a new axis of open sizes gives one row. Of a forward and a reverse "
+    "Gather of rows along a new axis of open sizes gives one row. A Gather from a vector that "
+    "joins parts of a Split reads the first part, or does not compile. Of a forward and a reverse "
     "recurrent layer of one tensor, one gets wrong steps if both keep the axis of directions.",
     cost="a maximum of the view, or of its operand, with itself",
 )
@@ -152,18 +153,19 @@ def rearranged_views(node: Node, place: Place) -> list[bool]:
     reduction of a Transpose that moves axes of size 1 past those that stay. At a reduction behind
     new axes of size 1, if it keeps an axis before them, or counts from the end. At a GatherElements
     of a Slice that begins at 0 with step 1. At a Gather along a new axis of a tensor with several
-    open sizes, but for a scalar index. At a Reshape of a transposed Reshape of rank 4 or 5 to known
-    shapes, if the second axis of the latter has an open size, and only the first one of its input;
-    Squeeze and Unsqueeze are such Reshapes. At a Transpose of the states of one of several
-    recurrent layers of a tensor, with an axis for their one direction. At a Squeeze of arithmetic
-    of two views, if one of lower rank has an open size.
+    open sizes, but for a scalar index. At a Gather of known places in a vector that a Concat makes
+    of one output of several. At a Reshape of a transposed Reshape of rank 4 or 5 to known shapes,
+    if the second axis of the latter has an open size, and only the first one of its input; Squeeze
+    and Unsqueeze are such Reshapes. At a Transpose of the states of one of several recurrent layers
+    of a tensor, with an axis for their one direction. At a Squeeze of arithmetic of two views, if
+    one of lower rank has an open size.
     """
     if None in (node.operand(0).rank, node.outputs[0].rank):
         return []
     if node.op == "GatherElements":
         wrong = _is_cut_from_start(node)
     elif node.op == "Gather":
-        wrong = _is_gathered(node)
+        wrong = _is_gathered(node) or _is_of_part(node)
     elif node.op in MOVES:
         wrong = _is_dropped(node, place) or _is_shuffle(node) or _is_pulled(node)
         wrong |= _is_of_steps(node, place)
@@ -187,6 +189,14 @@ def _is_gathered(node: Node) -> bool:
     new, along = (known_axes(v, data.rank or 0) for v in (view.input(1), node.input(2)))
     is_open = sum(not isinstance(dim, int) for dim in data.dims) > 1
     return is_open and not {*(new or ())}.isdisjoint(along or ())
+
+
+def _is_of_part(node: Node) -> bool:
+    """Whether OpenVINO takes the first output of the node that makes a part of a vector."""
+    joined = producer_of(node.operand(0), "Concat")
+    makers = [value.producer for value in joined.operands] if joined else []
+    is_known = node.operand(0).rank == 1 and known_of(node.input(1)).ints is not None
+    return is_known and any(made is not None and len(made.outputs) > 1 for made in makers)
 
 
 def _is_shuffle(node: Node) -> bool:
