@@ -467,7 +467,7 @@ def activation_of_integers(node: Node, place: Place) -> list[bool]:
         return []
     sums = [producer_of(v.behind(*BOUNDS), "Add") for v in (x, y)]
     return [
-        made is not None and other in made.operands and v.producer is not made
+        made is not None and other in made.operands and not is_hidden(v, "memory")
         for made, other, v in zip(sums, (y, x), (x, y), strict=True)
     ]
 

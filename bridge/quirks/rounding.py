@@ -279,13 +279,19 @@ NEAREST = op("Where", op("Less", op("Abs", X), SPLIT), PRODUCT - (PRODUCT - X), 
     cost="seven elementwise operators, which OpenVINO joins to one",
 )
 def rounded_bf16(b: Builder, node: Node, place: Place) -> Result:
-    """At a Cast of f64 to bf16, and of f32 of open shape, in a body, or of what OpenVINO folds.
+    """At a Cast of f64 to bf16, and of f32 of open shape, in a body, or of what OpenVINO folds. A
+    constant is rounded at once.
 
     The number that is converted is the nearest one of bf16, so that there is nothing to cut off.
     """
     x = node.operand(0)
     if node.attributes["to"] is not BF16 or x.element not in (F32, F64) or _unsplit(x) is not None:
         return None
+    if x.constant is not None:
+        numbers = x.constant.array()
+        rounded = numbers.astype(BF16.dtype).astype(numbers.dtype)
+        same = np.array_equal(rounded, numbers, equal_nan=True)
+        return None if same else b.op("Cast", b.constant(rounded), **node.attributes)
     is_rounded = place.holder is None and is_static(x.shape) and x.element is F32
     if is_rounded and when_known(x, place) is not KnownAt.FOLDED:
         return None

@@ -472,11 +472,6 @@ CANARIES: dict[str, Canary] = {
         "{ a, b = Split <num_outputs = 2> (x) c = Concat <axis = 0> (one, b) y = Gather (c, i) }",
         {"x": _f32(2)},
     ),
-    "rearranged_views,unequal_part_of_vector": Canary(
-        "(float[3] x) => (float y) <float[1] one = {1}, int64 i = {1}, int64[2] l = {1, 2}> "
-        "{ a, b = Split (x, l) c = Concat <axis = 0> (one, b) y = Gather (c, i) }",
-        {"x": _f32(3)},
-    ),
     "rearranged_views,directions": Canary(
         "(float[t,b,1] x) => (float[t,1,b,2] y, float[t,1,b,2] z) "
         "<float[1,2,1] w = {0.5, -1}, float[1,2,1] v = {1, 0.3}, "
