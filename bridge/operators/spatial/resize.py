@@ -309,7 +309,7 @@ def resized(
     for index, axis in enumerate(axes):
         dim: Dim = ANY
         if scales is not None:
-            dim = scaled(dims[axis], float(scales[index]))
+            dim = scaled(dims[axis], float(scales.flat[index]))
         elif sizes is not None:
             dim = sizes[index]
         dims = with_dim(dims, axis, dim)
