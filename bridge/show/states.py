@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 
-class State(StrEnum):
+class Shown(StrEnum):
     """What is known of a branch, as scripts read it."""
 
     REACHED = "reached"
@@ -15,11 +15,11 @@ class State(StrEnum):
 
 
 STATES = {
-    State.REACHED: "reached by inputs",
-    State.FORCED: "forced and equal",
-    State.PRUNED: "pruned",
-    State.FAILING: "cannot run",
-    State.UNKNOWN: "not shown",
-    State.DIFFERENT: "DIFFERENT",
+    Shown.REACHED: "reached by inputs",
+    Shown.FORCED: "forced and equal",
+    Shown.PRUNED: "pruned",
+    Shown.FAILING: "cannot run",
+    Shown.UNKNOWN: "not shown",
+    Shown.DIFFERENT: "DIFFERENT",
 }
 """As people read them."""
