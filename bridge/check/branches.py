@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from bridge.check.compare import Results
 from bridge.check.lines import shortened
 from bridge.check.surgery.sites import Branch, Site, branches_of
-from bridge.show.states import Shown
+from bridge.show.states import Standing
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class BranchState:
     """The state of a branch, and a sentence. `input` is the number of the first input that takes
     the branch."""
 
-    state: Shown
+    state: Standing
     text: str
     input: int | None = None
 
@@ -65,7 +65,7 @@ class BranchResults:
     @property
     def not_shown(self) -> list[Branch]:
         """The branches of which nothing is known."""
-        return [branch for branch in self.all if self.state(branch).state is Shown.UNKNOWN]
+        return [branch for branch in self.all if self.state(branch).state is Standing.UNKNOWN]
 
     def fails(self, branch: Branch) -> bool:
         """Whether the model itself could not run a branch that was forced."""
@@ -81,32 +81,32 @@ class BranchResults:
             takers = {place for place, taken in enumerate(self.taken) if branch in taken}
             if takers and takers <= self.wrong:
                 text = f"reached by input {number}, DIFFERENT with all inputs that take it"
-                return BranchState(Shown.DIFFERENT, text, number)
-            return BranchState(Shown.REACHED, f"reached by input {number}", number)
+                return BranchState(Standing.DIFFERENT, text, number)
+            return BranchState(Standing.REACHED, f"reached by input {number}", number)
         if branch in self.pruned:
             tried = f"; forced all the same: {outcome}" if outcome else ""
             why = f"pruned by the conversion, it {self.pruned[branch]}"
-            return BranchState(Shown.PRUNED, why + tried)
+            return BranchState(Standing.PRUNED, why + tried)
         why = self.unreachable.get(branch, "")
         if forced is None:
             return self._not_forced(branch, why)
         if forced.wrong:
-            return BranchState(Shown.DIFFERENT, f"forced, DIFFERENT: {outcome}")
+            return BranchState(Standing.DIFFERENT, f"forced, DIFFERENT: {outcome}")
         if outcome:
-            state = Shown.FAILING if self.fails(branch) else Shown.UNKNOWN
+            state = Standing.FAILING if self.fails(branch) else Standing.UNKNOWN
             return BranchState(state, f"no input reached it; forced, {outcome}")
         told = bool(why) and branch not in self.failing
-        return BranchState(Shown.FORCED, "forced, equal" + (f" ({why})" if told else ""))
+        return BranchState(Standing.FORCED, "forced, equal" + (f" ({why})" if told else ""))
 
     def _not_forced(self, branch: Branch, why: str) -> BranchState:
         """The state of a branch that no input took and the check did not force."""
         site = self.sites[branch[0]]
         if site.loop and why and branch not in self.failing:
-            return BranchState(Shown.FAILING, f"cannot be: {why}")
+            return BranchState(Standing.FAILING, f"cannot be: {why}")
         around = self.state(site.parents[-1]) if site.parents else None
-        if around is not None and around.state in (Shown.PRUNED, Shown.FAILING):
+        if around is not None and around.state in (Standing.PRUNED, Standing.FAILING):
             return BranchState(around.state, f"in a branch of which is known: {around.text}")
         if branch in self.gone and why:
-            return BranchState(Shown.PRUNED, f"not in {self.gone[branch]}: {why}")
+            return BranchState(Standing.PRUNED, f"not in {self.gone[branch]}: {why}")
         said = why or "none was found"
-        return BranchState(Shown.UNKNOWN, f"no input reached it ({said}), nor was it forced")
+        return BranchState(Standing.UNKNOWN, f"no input reached it ({said}), nor was it forced")

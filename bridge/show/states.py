@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 
-class Shown(StrEnum):
+class Standing(StrEnum):
     """What is known of a branch, as scripts read it."""
 
     REACHED = "reached"
@@ -15,11 +15,11 @@ class Shown(StrEnum):
 
 
 STATES = {
-    Shown.REACHED: "reached by inputs",
-    Shown.FORCED: "forced and equal",
-    Shown.PRUNED: "pruned",
-    Shown.FAILING: "cannot run",
-    Shown.UNKNOWN: "not shown",
-    Shown.DIFFERENT: "DIFFERENT",
+    Standing.REACHED: "reached by inputs",
+    Standing.FORCED: "forced and equal",
+    Standing.PRUNED: "pruned",
+    Standing.FAILING: "cannot run",
+    Standing.UNKNOWN: "not shown",
+    Standing.DIFFERENT: "DIFFERENT",
 }
 """As people read them."""
