@@ -29,8 +29,8 @@ def get_element(b: Builder, node: Node) -> Value | None:
 
 @infers("Optional")
 def infer_optional(node: Node) -> list[Type]:
-    """Optional: the type of the input, or the type in its attribute. The standard infers none without
-    an element type."""
+    """Optional: the type of the input, or the type in its attribute. The standard infers none
+    without an element type."""
     value = node.input(0)
     type = node.attributes.get("type") if value is None else value.type
     return [] if type is None else [OptionalType(type)]
