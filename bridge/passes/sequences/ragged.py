@@ -293,7 +293,7 @@ def chunks(b: Builder, dim: Value, size: Value) -> Value:
     if known_of(size).ints is None:
         # This Reshape fails for no size, where a Range without a step would end the process.
         twice = b.concat(0, b.vector(size), b.vector(size))
-        sizes = b.concat(0, b.vector(b.min(b.max(size, 0), 1)), [2])
+        sizes = b.concat(0, b.vector(b.min(b.max(size, 0), 1)), b.constant([2]))
         twice = b.op("Reshape", twice, sizes, allowzero=True)
         size = b.op("ReduceMax", twice, [0, 1], keepdims=False)
     total = b.op("Reshape", dim, np.zeros(0, np.int64))
