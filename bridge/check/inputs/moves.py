@@ -21,6 +21,7 @@ _LONG_WORK = 20_000  # nodes times sizes by which runs take longer: no longer in
 _PER_SIZE = 64  # by so much a size a run takes longer
 _BORDERS = 4  # sizes, at most, that a file may compare with
 _MARKED = 3  # inputs, at most, of numbers near limits
+_TOGETHER = 16  # times as many numbers near limits are drawn: trees ask for some together
 _COVERED = 4096  # rows of a table, at most, that an input reads
 _COMBINATIONS = 4  # of branches that get all scales
 _TAKERS = 3  # inputs that each branch is compared with, if the search finds them
@@ -116,7 +117,8 @@ def _rows(search: Search) -> int:
     """The most rows that an input chooses from, and so the size that reads them all."""
     found = [0]
     for uses in search.maker.uses.values():
-        found += [len(uses.marks)] if len(uses.marks) > _LARGE else []
+        marks = min(_TOGETHER * len(uses.marks), _COVERED)
+        found += [marks] if len(uses.marks) > _LARGE else []
         found += [n for use in uses.all for n in use.rows if n > _LARGE]
     return max((n for n in found if n <= _COVERED and _affordable(search, n)), default=0)
 

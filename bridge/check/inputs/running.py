@@ -17,6 +17,7 @@ from bridge.check.inputs.sizes import keys_of, open_sizes, size_limits
 from bridge.check.inputs.solver import Variable
 from bridge.check.inputs.wanted import Inputs, Wanted
 from bridge.check.surgery.sites import Branch, branches_of
+from bridge.check.surgery.situations import OVERFLOW
 from bridge.check.surgery.watching import all_taken, distances, iterations
 from bridge.errors import UsageError, amount
 from bridge.neutral.graph import Model, Value, size_of_constants
@@ -91,11 +92,13 @@ class Search:
         for branch, why in self.failing.items():
             if branch in self.missing:
                 self.unreachable[branch] = f"the model fails there: {why}"
+        situations = [one for one in self.all.situations if one.kind != OVERFLOW]  # the last ones
+        met = {n: place for n, place in self.met.items() if n < len(situations)}
         largest = max((size for case in self.cases for size in self.open_of(case)), default=0)
         return Inputs(
             tuple(self.cases), self.reached, self.unreachable, dict(self.refused),
             tuple(self.failures), tuple(self.row), self.no_row, self.tried, self.cut_short,
-            self.endless, self.iterations, largest, self.all.situations, self.met,
+            self.endless, self.iterations, largest, situations, met,
         )  # fmt: skip
 
     def run(
