@@ -62,7 +62,9 @@ def first_line(report: CheckReport) -> str:
 
 def verdict(report: CheckReport) -> str:
     """The verdict in a word or two."""
-    return "OK" if report.ok else "NOT OK" if report.compared else "nothing was compared"
+    if report.compared:
+        return "OK" if report.ok else "NOT OK"
+    return report.unopened or "nothing was compared"
 
 
 def name_of(report: CheckReport, branch: Branch) -> str:

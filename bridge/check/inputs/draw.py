@@ -42,7 +42,7 @@ _MOST_TRIPS = 128
 _LARGEST_WHOLE = 1 << 24  # that every engine holds exactly
 _LARGEST_COUNT = 16  # that a recipe may ask for
 _MANY_TRIPS = 4  # more than are drawn as a rule
-_LARGEST_INPUT = 1 << 28  # elements
+LARGEST_INPUT = 1 << 28  # elements that a check draws for an input
 _SOME = 8  # of so many numbers one is NaN, and one -0.0
 _COVERED = 4096  # numbers of a range that are drawn one after the other, each once
 
@@ -97,7 +97,7 @@ class Maker:
         }
         return parts | {whole for whole, _ in sums}
 
-    def make(self, recipe: Recipe, largest: int = _LARGEST_INPUT) -> dict[str, Any]:
+    def make(self, recipe: Recipe, largest: int = LARGEST_INPUT) -> dict[str, Any]:
         """See `make_inputs`; `largest` is the number of elements that an input may have."""
         draw = _Draw(recipe, largest, self._words, self.counts)
         return {value.name: draw.value(value, self.uses[value]) for value in self.values}
@@ -152,8 +152,9 @@ class _Draw:
         shape = self.shape(value.name, type.shape) if own is None else own.shape
         if size_of(shape) > self.largest:
             raise UsageError(
-                f'the input "{value.name}" of shape {list(shape)} is too large for a check; choose '
-                "smaller sizes"
+                f'the input "{value.name}" of shape {list(shape)} has {size_of(shape):,} elements; '
+                f"a check draws up to {self.largest:,}: choose smaller sizes, or give inputs of "
+                "your own"
             )
         array = self._array(value, type.element, shape, uses)
         if array.dtype.kind == "f" and (type.element.is_integer or type.element.kind == "bool"):
